@@ -107,12 +107,12 @@ async fn run(way: &Way, rounds: usize, ready: usize) {
 async fn by_weir(store: &QueueHandle) {
     let rule = rule();
     let ask = |op| QueueAsk { rule: &rule, part: QueuePart::Main, op, deadline: None };
-    let items = [NewItem { id: "", payload: &PAYLOAD }];
+    let items = [NewItem { digest: 0, id: "", payload: &PAYLOAD }];
     store.queue(&ask(QueueOp::Enqueue { items: &items })).await.unwrap();
-    let taken = store.queue(&ask(QueueOp::Take { taker: "bench", max_items: 1 })).await.unwrap();
+    let taken = store.queue(&ask(QueueOp::Take { token: 0, taker: "bench", max_items: 1 })).await.unwrap();
     let QueueReply::Taken { items, .. } = taken.reply else { panic!() };
     let ids: Vec<ItemId> = items.iter().map(|item| item.id).collect();
-    store.queue(&ask(QueueOp::Ack { ids: &ids, outcome: "" })).await.unwrap();
+    store.queue(&ask(QueueOp::Ack { tokens: &[], ids: &ids, outcome: "" })).await.unwrap();
 }
 
 /// Without a bound, redelivery at a time, dead letters, or totals.

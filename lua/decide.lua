@@ -37,7 +37,14 @@ end
 
 local function judge_reserve(limit, key, one, cost, max_wait)
   if one.retry <= 0 then return 0 end
-  if limit.hold then max_wait = min(max_wait, limit.p1) end
+  if limit.hold then
+    local full = cost > 0 and held_full_for(limit, one)
+    if full then
+      one.cause, one.retry = COUNT, full
+      return 0
+    end
+    max_wait = min(max_wait, limit.p1)
+  end
   local after = one.level + cost * limit.weight
   if limit.engine == WARM_UP then
     local _, time = warm_time(one.span, one.extra, cost)
@@ -224,6 +231,12 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
       local reply = write(limits[i], keys[key_at + i], ones[i], levels[i])
       if refused(reply) then return nil, reply.err end
       ones[i].writes = true
+    end
+  end
+  if op == REFUND then
+    for i = 1, count do
+      local reply = levels[i] and limits[i].engine == LOG and log_drop(keys[key_at + i], ones[i].held)
+      if refused(reply) then return nil, reply.err end
     end
   end
   return answer_of(limits, count, ones, allowed and 1 or 0, fitted, granted, place, op, cost)

@@ -2,11 +2,12 @@
 --
 -- Stored: a list  base, t1, total1, t2, total2, …  Entry k (from 0) has its time at index 2k+1 and the
 -- running total up to it at 2k+2, so the total before it is at 2k. Totals are modulo CEILING. Of the
--- limit: p1 = span, p2 = min_gap, p3 = 1 if it accepts reservations (held.lua). A reading's origin is the newest
+-- limit: p1 = span, p2 = min_gap, p3 = 1 if it accepts reservations (held.lua), and p2 is then max_held. A reading's origin is the newest
 -- entry's time, its extra the number of entries that no longer count; it holds the list's length, the total before what
 -- counts, the newest entry's time and total, because each look at the list is a command.
 
 local LOG_ENTRIES = 10000
+local LOG_AT_ONCE = 1000 -- numbers of one command
 
 -- A short list is read at once: of which key, and what it held, until it is written.
 local LOG_SHORT = 31
@@ -101,34 +102,42 @@ local function log_undo(held, ...)
 end
 
 -- Takes `cost` out of the newest entries; returns the time of the newest that is left. What changes that one comes
--- first: a server without memory refuses only what comes before any change.
+-- first: a server without memory refuses only what comes before any change. What drops the entries after it cannot be
+-- undone without reading all of them, so it is left to `log_drop`, which comes last.
 local function log_pull(key, one, cost)
   log_at_once = nil
-  local last = -1
-  while true do
-    local before, newest, total = log_number(key, last - 2), log_number(key, last - 1), log_number(key, last)
-    local has = log_between(before, total)
-    if has > cost then
-      if cost > 0 then
-        local rest = total - cost
-        if rest < 0 then rest = rest + CEILING end
-        local reply = call('LSET', key, last, whole(rest))
-        if refused(reply) then error(reply.err, 0) end
-        log_undo(one.held, 'LSET', key, last, whole(total))
-      end
-      if last < -1 then
-        local taken = call('LRANGE', key, last + 1, -1)
-        local reply = refused(taken) and taken or call('RPOP', key, -1 - last)
-        if refused(reply) then error(reply.err, 0) end
-        for from = 1, #taken, 1000 do
-          log_undo(one.held, 'RPUSH', key, unpack(taken, max(#taken - from - 998, 1), #taken + 1 - from))
-        end
-      end
-      return max(newest - one.shift, 0)
-    end
-    last = last - 2
-    one.held.length, cost = one.held.length - 2, cost - has
+  local held = one.held
+  local first = one.extra
+  local base = log_number(key, 2 * first)
+  local left, count = log_between(base, held.total) - cost, (held.length - 1) / 2
+  local entry = count - 1
+  -- Most refunds are of a part of the newest entry, or all of it.
+  if entry > first and log_between(base, log_number(key, 2 * entry)) >= left then
+    entry = log_search(first, count, function(entry)
+      return log_between(base, log_number(key, 2 * entry + 2)) < left
+    end)
   end
+  local newest, before = log_number(key, 2 * entry + 1), log_number(key, 2 * entry + 2)
+  local total = base + left
+  if total >= CEILING then total = total - CEILING end
+  if total ~= before then
+    local reply = call('LSET', key, 2 * entry + 2, whole(total))
+    if refused(reply) then error(reply.err, 0) end
+    -- From the end, because those that no longer count may be dropped.
+    log_undo(held, 'LSET', key, 2 * entry + 2 - held.length, whole(before))
+  end
+  local length = 2 * entry + 3
+  if length < held.length then
+    held.beyond = held.length - length
+  end
+  held.length, held.newest, held.total = length, newest, total
+  return max(newest - one.shift, 0)
+end
+
+-- Drops the newest entries that `log_pull` has left.
+local function log_drop(key, held)
+  if not (held and held.beyond) then return nil end
+  return call('LTRIM', key, 0, -1 - held.beyond)
 end
 
 -- How many of the oldest entries do not count, or have `keep` units or more after them.
@@ -168,6 +177,39 @@ local function log_push(key, held, extra, at, cost)
   end
   held.newest, held.total = at, total
   return reply
+end
+
+-- Records what is due of `starts` (held.lua), up to number `last` and after `expired`, with as few commands as possible.
+local function log_push_all(key, held, extra, expired, starts, last)
+  local from = 1
+  while from < last and starts[from] <= expired do from = from + 3 end
+  -- One that joins the newest entry goes alone.
+  while from < last and (held.length == 0 or starts[from] == held.newest
+    or (held.length - 1) / 2 - extra + (last + 1 - from) / 3 > LOG_ENTRIES) do
+    local reply = log_push(key, held, extra, starts[from], starts[from + 1])
+    if refused(reply) then return reply end
+    from = from + 3
+  end
+  if from > last then return nil end
+  local total, newest, numbers, count = held.total or log_number(key, -1), held.newest, {}, 0
+  for i = from, last, 3 do
+    total = total + starts[i + 1]
+    if total >= CEILING then total = total - CEILING end
+    if starts[i] ~= newest then
+      newest = starts[i]
+      numbers[count + 1], count = whole(newest), count + 2
+    end
+    numbers[count] = whole(total)
+  end
+  for first = 1, count, LOG_AT_ONCE do
+    local part = min(count + 1 - first, LOG_AT_ONCE)
+    local reply = call('RPUSH', key, unpack(numbers, first, first + part - 1))
+    if refused(reply) then return reply end
+    held.length = held.length + part
+    log_undo(held, 'RPOP', key, part)
+  end
+  held.newest, held.total = newest, total
+  return nil
 end
 
 -- Drops what no longer counts, or is beyond what is kept, and records `cost`. The write that needs memory comes

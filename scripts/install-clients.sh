@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs gRPC clients in other languages for the tests, a Valkey, and the validator of Kubernetes manifests, into
-# .cache/clients, and h2spec. Go and its gRPC come with apt. Prints nothing if everything is installed. SKIP_CLIENTS=1 skips all of
-# them, and SKIP_GO=1 skips Go. Their tests then pass without running, and say so.
+# Installs gRPC clients in other languages for the tests, a Valkey, the validator of Kubernetes manifests, and h2spec, into
+# .cache/clients. Compilers come with apt. Prints nothing if everything is installed. SKIP_CLIENTS=1 skips all of them,
+# SKIP_GO=1 skips Go, and SKIP_JAVA=1 skips Java. Their tests then pass without running, and say so.
 #
 #   install-clients.sh            install what is missing or out of date
 #   install-clients.sh --check    install nothing; fail if something is missing or out of date
@@ -69,8 +69,35 @@ python_stubs() {
         --python_out="$cache/stubs" --grpc_python_out="$cache/stubs" $1
 }
 
-# Uses no Go modules, because not every machine can reach their proxy. Debian has packages with the sources of grpc-go
-# and with the generators of stubs. golang/protobuf before 1.4 does not support the generated code of today.
+# Runs go in folder $1, with the modules of its go.mod and no newer Go than the installed one. The cache of modules can
+# be written to, so that it can be removed.
+go_modules() {
+    folder=$1
+    shift
+    (cd "$folder" && GOENV=off GO111MODULE=on GOFLAGS='-mod=readonly -modcacherw' GOTOOLCHAIN=local \
+        GOPATH="$cache/modules" GOCACHE="$cache/modules/build" go "$@") >&2
+}
+
+# Builds the Go programs with the versions of tests/clients/go/go.mod. $1: the protos to make stubs of.
+go_from_modules() {
+    command -v go >/dev/null || return 1
+    module=$cache/go/module
+    mkdir -p "$module/client" "$module/http_limit"
+    cp "$wanted/go/go.mod" "$wanted/go/go.sum" "$module/"
+    cp "$wanted"/go/*.go "$module/client/"
+    cp docs/examples/http_limit/*.go "$module/http_limit/"
+    go_modules "$module" build -o "$cache/go/" google.golang.org/protobuf/cmd/protoc-gen-go \
+        google.golang.org/grpc/cmd/protoc-gen-go-grpc || return 1
+    # shellcheck disable=SC2086 # the names of our own files have no spaces
+    "$cache/python/bin/python" -m grpc_tools.protoc -Iproto \
+        --plugin="$cache/go/protoc-gen-go" --go_out="$module" --go_opt=module=weir \
+        --plugin="$cache/go/protoc-gen-go-grpc" --go-grpc_out="$module" --go-grpc_opt=module=weir $1 || return 1
+    go_modules "$module" build -o "$cache/go/" ./client ./http_limit || return 1
+    rm -f "$cache/go/protoc-gen-go" "$cache/go/protoc-gen-go-grpc"
+}
+
+# For machines that cannot reach the proxy of Go modules. Debian has packages with the sources of an older grpc-go and
+# with the generators of stubs. golang/protobuf before 1.4 does not support the generated code of today.
 go_packages() {
     set --
     command -v go >/dev/null || set -- "$@" golang-go
@@ -104,10 +131,12 @@ go_build() {
 
 # $1: the protos to make stubs of.
 go_client() {
-    go_packages
-    say "building the Go client"
     rm -rf "$cache/go"
     mkdir -p "$cache/go/src"
+    say "building the Go client"
+    go_from_modules "$1" && return
+    say "grpc-go of $wanted/go/go.mod could not be built (it needs Go 1.26 and the proxy of Go modules): Debian's is used"
+    go_packages
     # shellcheck disable=SC2086 # the names of our own files have no spaces
     if ! protoc -Iproto --go_out="$cache/go/src" --go-grpc_out="$cache/go/src" $1 >&2 ||
         ! go_build client "./$wanted/go" || ! go_build http_limit ./docs/examples/http_limit; then
@@ -122,14 +151,44 @@ go_h2spec() {
     need go golang-go
     say "building h2spec"
     mkdir -p "$cache/go"
-    # The cache of modules can be written to, so that it can be removed.
-    if ! (cd "$wanted/h2spec" && GOENV=off GO111MODULE=on GOFLAGS='-mod=readonly -modcacherw' \
-        GOPATH="$cache/modules" GOCACHE="$cache/modules/build" \
-        go build -o "$cache/go/h2spec" github.com/summerwind/h2spec/cmd/h2spec) >&2; then
+    if ! go_modules "$wanted/h2spec" build -o "$cache/go/h2spec" github.com/summerwind/h2spec/cmd/h2spec; then
         say "h2spec could not be built (it needs the proxy of Go modules); SKIP_GO=1 skips its tests"
         exit 1
     fi
-    rm -rf "$cache/modules"
+}
+
+java_packages() {
+    set --
+    command -v javac >/dev/null || set -- "$@" default-jdk-headless
+    command -v mvn >/dev/null || set -- "$@" maven
+    [ $# -gt 0 ] || return 0
+    . scripts/apt.sh
+    if ! can_apt; then
+        say "the tests need Java and Maven (on Debian and Ubuntu: apt-get install $*); SKIP_JAVA=1 skips the tests that"
+        say "need them"
+        exit 1
+    fi
+    say "installing $* (up to 350 MB)"
+    if ! apt_install "$@" >&2; then
+        say "apt-get could not install $*; SKIP_JAVA=1 skips the tests that need it"
+        exit 1
+    fi
+}
+
+# Fetches grpc-java in the version of its pom.xml (31 MB with Maven's plugin), and compiles the client.
+java_client() {
+    java_packages
+    say "building the Java client"
+    rm -rf "$cache/java"
+    mkdir -p "$cache/java"
+    if ! mvn --batch-mode --quiet --strict-checksums --file "$wanted/java/pom.xml" \
+        -Dmaven.repo.local="$cache/java/repository" dependency:copy-dependencies \
+        -DoutputDirectory="$cache/java/lib" >&2 ||
+        ! javac -d "$cache/java/classes" -cp "$cache/java/lib/*" "$wanted"/java/*.java >&2; then
+        say "the Java client could not be built (it needs Java 17 and Maven's central repository); SKIP_JAVA=1 skips its test"
+        exit 1
+    fi
+    rm -rf "$cache/java/repository"
 }
 
 if [ "${SKIP_CLIENTS:-}" = 1 ]; then
@@ -138,6 +197,9 @@ if [ "${SKIP_CLIENTS:-}" = 1 ]; then
 fi
 if [ "${SKIP_GO:-}" = 1 ]; then
     say "SKIP_GO=1: Weir is NOT tested with Go's gRPC, nor with h2spec"
+fi
+if [ "${SKIP_JAVA:-}" = 1 ]; then
+    say "SKIP_JAVA=1: Weir is NOT tested with Java's gRPC"
 fi
 mkdir -p "$cache"
 if ! done_for python "$wanted/requirements.txt"; then
@@ -159,7 +221,7 @@ if ! (cd proto && done_for stubs $protos); then
     finish stubs
 fi
 # shellcheck disable=SC2086
-if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/*.go docs/examples/http_limit/*.go $(printf 'proto/%s ' $protos); then
+if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/* docs/examples/http_limit/*.go $(printf 'proto/%s ' $protos); then
     missing go
     go_client "$protos"
     finish go
@@ -169,4 +231,10 @@ if [ "${SKIP_GO:-}" != 1 ] && ! done_for h2spec "$wanted"/h2spec/*; then
     missing h2spec
     go_h2spec
     finish h2spec
+fi
+rm -rf "$cache/modules"
+if [ "${SKIP_JAVA:-}" != 1 ] && ! done_for java "$wanted"/java/*; then
+    missing java
+    java_client
+    finish java
 fi

@@ -41,14 +41,18 @@ begun=$SECONDS
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, Valkey, Redis 6.2 and RedisTimeSeries" \
     tests long_concurrency:: long_valkey:: long_redis_6:: long_timeseries::
+part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
+part "attacks on TLS, and files that change under load" tests --nocapture long_attacks::
 # Each fifth kind of call by itself when time is short, and all of them together.
 export WEIR_MEMORY_STEP=$((budget < 480 ? 5 : 1))
 part "the memory of open calls" tests --nocapture long_memory::
 export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24)) WEIR_KILL_SECONDS=$((budget / 8))
+export WEIR_FAULT_SECONDS=$((budget / 16))
 part "a queue, whatever is killed, for $WEIR_KILL_SECONDS s" tests --nocapture long_queue_kills::
+part "leases and ids, whatever fails, for $WEIR_FAULT_SECONDS s" tests --nocapture long_faults::
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture
 part "soaks of $WEIR_SOAK_SECONDS s each" tests long_soak::
-unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS WEIR_KILL_SECONDS
+unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS WEIR_KILL_SECONDS WEIR_FAULT_SECONDS
 part "the suite on the transport tonic" suite_on_tonic
 
 if [ $status -eq 0 ]; then echo "make test-long: all tests passed"; else echo "make test-long: FAILED, see above"; fi

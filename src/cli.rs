@@ -1,5 +1,6 @@
 //! The command line. Only here are arguments and environment read.
 
+mod access_args;
 mod allow;
 mod check;
 mod environment;
@@ -18,10 +19,10 @@ mod server_args;
 mod settings;
 mod signals;
 mod simulate;
+mod terminal;
 mod token;
 mod top;
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use clap::{Parser, Subcommand};
 use weir_node::telemetry::{Format, check_filter, init_logs, log_panics};
 
 use self::environment::Unread;
+use self::terminal::{print, say};
 
 /// How long the end of `weir serve` waits until its last lines have been written.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -165,8 +167,7 @@ fn serve(args: serve::ServeArgs, log: &str, unread: &[Unread]) -> ExitCode {
 
 /// Says why on stderr and gives the exit code back.
 fn fail(reason: &str, code: u8) -> ExitCode {
-    // If stderr is gone, there is nobody to report to.
-    let _ = writeln!(io::stderr(), "error: {reason}");
+    say(&format!("error: {reason}"));
     ExitCode::from(code)
 }
 
@@ -196,14 +197,5 @@ fn duration(text: &str) -> Result<Duration, String> {
     match unit.checked_mul(count) {
         Some(span) if span > Duration::ZERO => Ok(span),
         _ => Err("it must be longer than nothing".to_owned()),
-    }
-}
-
-/// Writes to stdout. A reader that has gone (`weir … | head`) is no mistake of ours.
-fn print(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
     }
 }

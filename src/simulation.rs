@@ -10,7 +10,9 @@ mod run;
 mod trace;
 
 pub use call_pattern::{CallPattern, PatternError};
-pub use logged::{LoggedDecision, LoggedDecisions, LoggedOperation, ReplayRefused, read_decision_log};
+pub use logged::{
+    LoggedDecision, LoggedDecisions, LoggedOperation, ReplayRefused, TornLine, read_decision_log,
+};
 pub use replay::{ReplayError, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy, replay};
 pub use run::{SimulatedStrategy, SimulationError, simulate};
 pub use trace::{TraceError, read_trace};

@@ -55,6 +55,7 @@ pub(crate) fn perform(
             envoy,
             usage: None,
             intercept: None,
+            tls: None,
         };
         let mut server =
             ConnectionServer::new(&ServerConfig { transport, ..ServerConfig::default() }, &parts).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
+use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, ServerAccess, Spread};
 
 use crate::Effort;
 use crate::processes::Process;
@@ -31,6 +31,7 @@ pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str
     Plan {
         address: std::net::SocketAddr::from(([127, 0, 0, 1], server.port)).into(),
         authority: server.address(),
+        access: ServerAccess::default(),
         mode: CallMode::Unary,
         ask,
         connections: 8,

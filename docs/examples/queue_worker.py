@@ -41,9 +41,9 @@ def settle(stub, item, handle):
     except NotNow:
         # Twice as long after each delivery: 1 s, 2 s, 4 s. After `max_deliveries` it goes to the dead letters.
         delay = Duration(seconds=2 ** min(item.deliveries - 1, 10))
-        call(stub.Nack, weir.NackRequest(queue=QUEUE, ids=[item.id], delay=delay))
+        call(stub.Nack, weir.NackRequest(queue=QUEUE, ids=[item.id], tokens=[item.token], delay=delay))
         return
-    answer = call(stub.Ack, weir.AckRequest(queue=QUEUE, ids=[item.id], outcome=outcome))
+    answer = call(stub.Ack, weir.AckRequest(queue=QUEUE, ids=[item.id], tokens=[item.token], outcome=outcome))
     if answer is not None and not answer.acked[0]:
         print("acked by another worker, because this one took too long:", item.id)
 

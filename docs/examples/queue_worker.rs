@@ -46,9 +46,9 @@ where
     while let Some(message) = items.message().await? {
         for item in message.items {
             let (client, queue, credits) = (client.clone(), queue.clone(), credits.clone());
-            let (id, work) = (item.id.clone(), handle(item));
+            let (id, token, work) = (item.id.clone(), item.token, handle(item));
             working.spawn(async move {
-                settle(client, queue, id, work.await).await;
+                settle(client, queue, (id, token), work.await).await;
                 let _ = credits.send(SubscribeRequest { credit: 1, ..SubscribeRequest::default() }).await;
             });
         }
@@ -59,16 +59,22 @@ where
 }
 
 /// Acks an item or gives it back. It tries a few times; if all fail, the item is delivered again.
-async fn settle(mut client: QueueServiceClient<Channel>, queue: String, id: String, worked: Worked) {
+async fn settle(
+    mut client: QueueServiceClient<Channel>,
+    queue: String,
+    (id, token): (String, u64),
+    worked: Worked,
+) {
     for attempt in 0..5 {
-        let (queue, ids) = (queue.clone(), vec![id.clone()]);
+        // The token says which delivery this is: the item may have gone to another worker since.
+        let (queue, ids, tokens) = (queue.clone(), vec![id.clone()], vec![token]);
         let settled = match &worked {
             Worked::Done(outcome) => {
-                client.ack(AckRequest { queue, ids, outcome: outcome.clone() }).await.map(drop)
+                client.ack(AckRequest { queue, ids, tokens, outcome: outcome.clone() }).await.map(drop)
             }
             Worked::NotNow(delay) => {
                 let delay = prost_types::Duration::try_from(*delay).ok();
-                client.nack(NackRequest { queue, ids, delay }).await.map(drop)
+                client.nack(NackRequest { queue, ids, tokens, delay }).await.map(drop)
             }
         };
         if settled.is_ok() {

@@ -25,7 +25,7 @@ local function dead_letters(dead)
 
   -- What is left of it, if one of these is refused, is no record that nobody would remove.
   local function forget(member)
-    ask('HDEL', meta, 'i' .. member)
+    ask('HDEL', meta, 'i' .. member, 'k' .. member)
     ask('ZREM', due, member)
   end
 

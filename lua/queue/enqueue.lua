@@ -1,8 +1,9 @@
 -- Adds all items of a call that are not known by their ids, or none. Twin: crates/core/src/queue/enqueue.rs.
 --
--- ARGV: the numbers, with the number of its items for each call, and 1 for each item that has an id; then the payloads.
--- A key of an id holds three doubles: until when the id is known, and the item. A key of an id that cannot be read is
--- the error of its call alone.
+-- ARGV: the numbers, with the number of its items for each call, and 1 for each item that has an id, or 2 and the digest of its
+-- payload, which is four doubles; then the payloads. A key of an id holds three doubles: until when the id is known, and the
+-- item. That of a digest, which follows it, holds the item and the digest: it says nothing of an item that a version without
+-- digests has put there since. A key that cannot be read is the error of its call alone.
 --
 -- Ids and numbers are written before the items: they can be taken back, and an item that was put into the queue without
 -- its id could be put there twice.
@@ -28,29 +29,53 @@ local function id_functions()
     ask('SET', key, struct.pack('<ddd', until_when, ms, seq), 'PX', lives)
   end
 
-  return known, remember
+  -- Whether the item was put there with another payload; or an error.
+  local function has_other(key, item, digest)
+    local raw = redis.pcall('GET', key)
+    if type(raw) == 'table' and raw.err then return false, raw.err end
+    return raw and raw:sub(1, 16) == item and raw:sub(17) ~= digest
+  end
+
+  local function remember_digest(key, item, digest)
+    lives = lives or string.format('%.0f', math.max(math.ceil(visibility / 1000) + 1, q.by_caller and 60000 or 0))
+    ask('SET', key, item .. digest, 'PX', lives)
+  end
+
+  return known, remember, has_other, remember_digest
 end
 
-local FAILED, ADDED, FULL, NEVER = 0, 1, 2, 3
+local FAILED, ADDED, FULL, NEVER, OTHER = 0, 1, 2, 3, 4
 
 -- One call: its status, how many items are new, and the ids of all or the error. `e` is where the calls before it ended.
 local function put(n, e, next_id)
-  local ids, keys, fresh, new_bytes, failed = {}, {}, 0, 0, nil
+  local ids, keys, digests, digest_keys, fresh, new_bytes, failed, other = {}, {}, {}, {}, 0, 0, nil, nil
   for i = 1, n do
     local has_id
     has_id, q.at = struct.unpack('<d', ARGV[1], q.at)
-    if has_id == 1 then
-      if not e.known then e.known, e.remember = id_functions() end
+    if has_id > 0 then
+      if not e.known then e.known, e.remember, e.has_other, e.remember_digest = id_functions() end
       e.id_keys = e.id_keys + 1
       keys[i] = KEYS[e.id_keys]
       local why
       ids[i], why = e.known(keys[i])
       failed = failed or why
+      if has_id == 2 then
+        e.id_keys = e.id_keys + 1
+        digest_keys[i], digests[i] = KEYS[e.id_keys], ARGV[1]:sub(q.at, q.at + 31)
+        q.at = q.at + 32
+        if ids[i] and not other then
+          local is_other
+          is_other, why = e.has_other(digest_keys[i], ids[i], digests[i])
+          failed = failed or why
+          if is_other then other = i - 1 end
+        end
+      end
     end
     if not ids[i] then fresh, new_bytes = fresh + 1, new_bytes + #ARGV[e.payloads + i] end
   end
   local held = e.held
   if failed then return FAILED, 0, failed end
+  if other then return OTHER, other, '' end
   if held == 0 then q.bytes = 0 end
   if fresh > q.capacity or new_bytes > q.max_bytes then return NEVER, 0, '' end
   if fresh > 0 and (held + fresh > q.capacity or q.bytes + new_bytes > q.max_bytes) then return FULL, 0, '' end
@@ -69,6 +94,7 @@ local function put(n, e, next_id)
       q.last_ms, q.last_seq = ms, seq
       ids[i] = struct.pack('<dd', ms, seq)
       if keys[i] then
+        if digests[i] then e.remember_digest(digest_keys[i], ids[i], digests[i]) end
         e.remember(keys[i], ms, seq)
         e.remembered = e.remembered or {}
         e.remembered[#e.remembered + 1] = keys[i]

@@ -1,13 +1,15 @@
--- Acks items, or gives them back. Twin: crates/core/src/queue/settle.rs.
+-- Acks items, gives them back, or gives their workers more time. Twin: crates/core/src/queue/settle.rs.
 --
--- ARGV: the numbers, with 1 (ack) or 2 (nack), the delay and the number of items for each call; then the items of all
--- calls, as members; then the outcome of each call.
+-- ARGV: the numbers, with 1 (ack), 2 (nack) or 3 (extend), the delay or the time, the number of items and 1 if tokens follow
+-- for each call, then their tokens, in two halves; then the items of all calls, as members; then the outcome of each call.
 --
 -- Of an acked item the record goes first, which needs no memory, and then the numbers are written: both can be undone, by
 -- what wrote the numbers. Once the item itself is gone, what is left of it elsewhere is removed when it is due.
 
 local fields, members = {}, #ARGV - 1 - q.calls
-for i = 1, members do fields[i] = 'i' .. ARGV[1 + i] end
+for i = 1, members do
+  fields[i], fields[members + i] = 'i' .. ARGV[1 + i], 'k' .. ARGV[1 + i]
+end
 
 -- Makes the ids of outcomes, and what keeps them. The commands before the first one are refused where the later ones
 -- would be.
@@ -54,46 +56,63 @@ local function give_back(due, records)
   return scored
 end
 
+-- Whether a record is of the delivery with this token. That of an earlier one may still be there, where a version without
+-- tokens has delivered the item since.
+local function is_of(raw, token, high, low)
+  if high == 0 and low == 0 then return true end
+  if not token then return false end
+  local its_high, its_low, its_deliveries = struct.unpack('<ddd', token)
+  local _, deliveries = struct.unpack('<dd', raw)
+  return its_high == high and its_low == low and its_deliveries == deliveries
+end
+
 local function answer(read)
-  local ACK = 1
+  local ACK, EXTEND, LATEST = 1, 3, 9007199254740991
   -- What the records of items are by now, false for none; items that are gone; when an item is delivered again.
   local records, gone, gone_fields, due, outcomes, dead = {}, {}, {}, {}, {}, { count = 0 }
   local before = {}
   local reply, place, nack, write_dead = { struct.pack('<d', q.now) }, 1, nil, nil
   for call = 1, q.calls do
-    local op, delay, n, at = struct.unpack('<ddd', ARGV[1], q.at)
+    local op, delay, n, checked, at = struct.unpack('<dddd', ARGV[1], q.at)
     local outcome, done, dead_before = ARGV[1 + members + call], '', dead.count
-    q.at = at
     for _ = 1, n do
       place = place + 1
-      local member = ARGV[place]
-      local raw = records[member]
+      local member, high, low = ARGV[place], 0, 0
+      if checked == 1 then high, low, at = struct.unpack('<dd', ARGV[1], at) end
+      local raw, token = records[member], read[place + members]
       if raw == nil then raw = read[place] end
-      if not raw then
+      if not raw or not is_of(raw, token, high, low) then
         done = done .. '0'
       else
         done, q.changed = done .. '1', true
         before[#before + 1], before[#before + 2] = fields[place - 1], read[place]
         if op == ACK then
           gone[#gone + 1] = member
-          gone_fields[#gone] = fields[place - 1]
+          gone_fields[#gone_fields + 1] = fields[place - 1]
+          if token then
+            gone_fields[#gone_fields + 1] = fields[members + place - 1]
+            before[#before + 1], before[#before + 2] = fields[members + place - 1], token
+          end
           records[member], due[member] = false, nil
           q.bytes, q.acked = math.max(0, q.bytes - struct.unpack('<d', raw)), q.acked + 1
           if outcome ~= '' and q.outcomes_for > 0 then outcomes[#outcomes + 1] = { member, raw, outcome } end
+        elseif op == EXTEND then
+          due[member], records[member] = string.format('%.0f', math.min(q.now + delay, LATEST)), raw
         else
           if not nack then nack, write_dead = nack_function(dead) end
           due[member], records[member] = nack(member, raw, delay)
         end
       end
     end
+    q.at = at
     -- From how many items are gone follows how many held a place after this call.
     reply[#reply + 1] = struct.pack('<dd', #gone + dead.count, dead.count - dead_before)
     reply[#reply + 1] = done
   end
   reply[#reply + 1] = struct.pack('<d', ask(LENGTH, KEYS[1]) + dead.count)
-  if nack then write_dead() end
+  if write_dead then write_dead() end
   if #gone > 0 then ask('HDEL', KEYS[3], unpack(gone_fields)) end
-  local scored, keep_outcomes = nack and give_back(due, records) or {}, #outcomes > 0 and outcome_function(outcomes)
+  local scored, keep_outcomes = next(due) and give_back(due, records) or {}, #outcomes > 0 and outcome_function(outcomes)
   q.before = dead.count == 0 and before
   q.commit = function()
     if keep_outcomes then keep_outcomes() end

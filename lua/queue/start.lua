@@ -4,7 +4,8 @@
 -- KEYS[1]  the items: a stream with one consumer group, `weir`, or a list
 -- KEYS[2]  a sorted set: delivered items by the time at which they are delivered again, in µs
 -- KEYS[3]  a hash: 's' numbers of the queue (16; older versions write and read 13); 'i' .. item: size and deliveries of a
---          delivered item, 't' or 'n' (taken, or given back), and who has or had it; 'p' how far lost items were looked for
+--          delivered item, 't' or 'n' (taken, or given back), and who has or had it; 'k' .. item: the token of a delivery, in
+--          two halves, and which delivery it is (versions without tokens count on and keep this field); 'p' how far lost items were looked for
 -- KEYS[4]  a stream: outcomes
 -- KEYS[5]  the items of the dead letters, and KEYS[6] their hash of numbers
 -- KEYS[7]  and those after it: ids of new items

@@ -1,14 +1,14 @@
 -- Hands items of a stream out: those that are due again first, then new ones, no faster than the rate. Twin:
 -- crates/core/src/queue/take.rs.
 --
--- ARGV: the numbers, with how many items each call asks for; the name of the consumer in the group; then who takes, for
+-- ARGV: the numbers, with how many items each call asks for, and the token of their delivery in two halves; the name of the consumer in the group; then who takes, for
 -- each call.
 
 local fields = {}
 
 -- What is handed out. `handed`, `bytes` and `taker` are of the call at hand.
 local t = {
-  handed = 0, bytes = 0, taker = false, reply = { false },
+  handed = 0, bytes = 0, taker = false, token_high = 0, token_low = 0, reply = { false },
   -- Arguments of ZADD, the time in them, whether ZADD is not refused, and what records begin with, by size.
   due_args = {}, due_at = false, may_add = false, record_begin = {},
   -- Items that are due, as they were read, the next one to look at, and whether there are no others.
@@ -40,6 +40,9 @@ local function hand_out(id, payload, deliveries, about)
   due_args[n + 1], due_args[n + 2] = t.due_at, member
   n = #written
   written[n + 1], written[n + 2] = 'i' .. member, begin .. t.taker
+  if t.token_high ~= 0 or t.token_low ~= 0 then
+    written[n + 3], written[n + 4] = 'k' .. member, struct.pack('<ddd', t.token_high, t.token_low, deliveries)
+  end
 end
 
 local function write_due()
@@ -129,7 +132,8 @@ local function read_new(most, SURE)
   local wanted, place = math.min(most - t.handed, math.max(SURE - t.handed, math.floor((1048576 - t.bytes) / 65536))), q.at
   while q.count == 0 and t.all_due and t.next_due > #t.due and place <= #ARGV[1] do
     local asked
-    asked, place = struct.unpack('<d', ARGV[1], place)
+    local _
+    asked, _, _, place = struct.unpack('<ddd', ARGV[1], place)
     wanted = wanted + math.min(asked, SURE)
   end
   if not t.may_add then
@@ -210,9 +214,9 @@ local function answer()
   read_due()
   if #t.due > 0 then hand_out_due, write_dead = due_functions() end
   for call = 1, q.calls do
-    local most, at = struct.unpack('<d', ARGV[1], q.at)
+    local most, high, low, at = struct.unpack('<ddd', ARGV[1], q.at)
     local wait, drained, dead_before = 0, 0, dead.count
-    q.at = at
+    q.at, t.token_high, t.token_low = at, high, low
     t.taker, t.handed, t.bytes = ARGV[2 + call], 0, 0
     if q.count > 0 then
       most, wait, drained = pace(most)

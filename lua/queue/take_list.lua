@@ -1,6 +1,6 @@
 -- Hands items of a list out, no faster than the rate. Twin: crates/core/src/queue/take.rs.
 --
--- ARGV: as for a stream.
+-- ARGV: as for a stream. What was taken is gone, so nothing is kept of the token.
 
 local fields = {}
 
@@ -32,7 +32,7 @@ local function answer(read)
     if type(written) == 'table' and written.err and not written.err:find('OOM', 1, true) then error(written) end
   end
   for call = 1, q.calls do
-    local most, at = struct.unpack('<d', ARGV[1], q.at)
+    local most, _, _, at = struct.unpack('<ddd', ARGV[1], q.at)
     local wait, drained = 0, 0
     q.at = at
     if q.count > 0 then

@@ -2,14 +2,14 @@
 
 mod directory;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles};
 
+use self::directory::DirectoryFiles;
 use super::settings::no_overrides;
-use super::{envoy, fail, print};
+use super::{envoy, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -35,21 +35,8 @@ type CheckedConfig = Result<String, Vec<String>>;
 
 /// Checks the file alone: overrides in this shell's environment are ignored.
 pub(crate) fn run(args: &CheckArgs) -> ExitCode {
-    let (natives, others) = match args.envoy {
-        true => (Vec::new(), Vec::new()),
-        false => directory::configurations(&args.file),
-    };
-    let outcomes: Vec<(&Path, CheckedConfig)> = match natives.is_empty() {
-        true => vec![(&*args.file, one(&args.file, args))],
-        false => {
-            others.iter().for_each(|file| {
-                say(&format!("note: {}: is no configuration of Weir, and was not checked", file.display()));
-            });
-            natives.iter().map(|file| (&**file, native(file, args.merge_domains))).collect()
-        }
-    };
     let mut code = ExitCode::SUCCESS;
-    for (file, outcome) in outcomes {
+    for (file, outcome) in outcomes(args) {
         match outcome {
             Ok(summary) => {
                 if let Err(error) = print(&format!("{}: ok, {summary}\n", file.display())) {
@@ -66,17 +53,40 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     code
 }
 
-/// Prints a line on stderr. Errors are ignored: a closed stderr has no reader.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+fn outcomes(args: &CheckArgs) -> Vec<(PathBuf, CheckedConfig)> {
+    if args.envoy || !args.file.is_dir() {
+        return vec![(args.file.clone(), one(&args.file, args))];
+    }
+    let files = DirectoryFiles::of(&args.file);
+    let whole = files.natives.is_empty() && (files.unknown.is_empty() || !files.envoys.is_empty());
+    if whole {
+        return vec![(args.file.clone(), folder(&args.file, args))];
+    }
+    let natives = files.natives.iter().map(|file| (file.clone(), native(file, args.merge_domains)));
+    let envoys = files.envoys.iter().map(|file| (file.clone(), envoy_files(file, args.merge_domains)));
+    let unknown = files.mistakes().map(|(file, error)| (file.to_owned(), Err(vec![error])));
+    natives.chain(envoys).chain(unknown).collect()
+}
+
+/// Checks a directory of Envoy's files.
+fn folder(folder: &Path, args: &CheckArgs) -> CheckedConfig {
+    match EnvoyFiles::load(folder, args.merge_domains) {
+        Ok(files) if files.count == 0 => {
+            Err(vec![format!("{}: there is no configuration in this directory", folder.display())])
+        }
+        _ => envoy_files(folder, args.merge_domains),
+    }
 }
 
 fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {
-    if args.envoy || file.is_dir() {
-        envoys(file, args.merge_domains).map_err(|errors| vec![errors.to_string()])
-    } else {
-        native(file, args.merge_domains)
+    match args.envoy {
+        true => envoy_files(file, args.merge_domains),
+        false => native(file, args.merge_domains),
     }
+}
+
+fn envoy_files(path: &Path, merge_domains: bool) -> CheckedConfig {
+    envoys(path, merge_domains).map_err(|errors| vec![errors.to_string()])
 }
 
 /// Checks a configuration of Weir, with Envoy's files if it names some.

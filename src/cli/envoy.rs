@@ -2,7 +2,6 @@
 //! level.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -12,6 +11,7 @@ use weir_core::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
 use weir_core::strategy::FailurePolicy;
 
 use super::allow::AllowOutput;
+use super::say;
 
 /// Maximum number of alternatives shown per level.
 const SHOWN: usize = 8;
@@ -47,8 +47,7 @@ pub(super) fn explain(
 /// Prints warnings about valid keys without effect.
 pub(super) fn warn(files: &EnvoyFiles) {
     for warning in &files.warnings {
-        // A closed stderr has no reader.
-        let _ = writeln!(io::stderr(), "warning: {warning}");
+        say(&format!("warning: {warning}"));
     }
 }
 

@@ -4,13 +4,12 @@ mod names;
 mod rule;
 mod write;
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weir_config::{EnvoyFiles, MAX_FILE};
 
-use super::{envoy, fail, print};
+use super::{envoy, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,8 +30,7 @@ pub(crate) fn run(args: &ImportEnvoyArgs) -> ExitCode {
     let files = match EnvoyFiles::load(&args.directory, args.merge_domains) {
         Ok(files) => files,
         Err(errors) => {
-            // A closed stderr has no reader.
-            let _ = writeln!(io::stderr(), "{errors}");
+            say(&errors.to_string());
             return ExitCode::FAILURE;
         }
     };
@@ -43,7 +41,7 @@ pub(crate) fn run(args: &ImportEnvoyArgs) -> ExitCode {
     }
     for rule in &imported {
         for lost in &rule.lost {
-            let _ = writeln!(io::stderr(), "not expressed: {}: {lost}", rule.path.escape_debug());
+            say(&format!("not expressed: {}: {lost}", rule.path.escape_debug()));
         }
     }
     let text = write::configuration(&args.directory.display().to_string(), &imported);

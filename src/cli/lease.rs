@@ -141,7 +141,7 @@ fn renew(args: RenewArgs) -> Result<bool> {
     let text = match output {
         AllowOutput::Text => {
             let RenewResponse { held, expires_after, limit, remaining, .. } = response;
-            let ends = expires_after.map(|span| format!(", the lease ends in {}", render::seconds(&span)));
+            let ends = expires_after.map(|span| format!(", the lease ends in {}", render::duration(&span)));
             format!("{}\n  {}{}\n", state(held), free(remaining, limit), ends.unwrap_or_default())
         }
         AllowOutput::Json => render::json("weir.v1.RenewResponse", &response)?,
@@ -189,10 +189,10 @@ fn acquired(response: &AcquireResponse) -> String {
     if let (Some(remaining), Some(limit)) = (response.remaining, response.limit) {
         text += &format!("  {}", free(remaining, limit));
         if let Some(span) = &response.expires_after {
-            text += &format!(", the lease ends in {}", render::seconds(span));
+            text += &format!(", the lease ends in {}", render::duration(span));
         }
         if let Some(span) = &response.lease_expiry_bound {
-            text += &format!(", free in {} if nobody renews", render::seconds(span));
+            text += &format!(", free in {} if nobody renews", render::duration(span));
         }
         text.push('\n');
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use prost::Message;
 use weir_proto::v1::{
-    AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, NackRequest, NewItem, Reason, StatsRequest,
-    StatsResponse, TakeRequest, TakeResponse,
+    AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, ExtendRequest, NackRequest, NewItem, Reason,
+    StatsRequest, StatsResponse, TakeRequest, TakeResponse,
 };
 
 use super::allow::AllowOutput;
@@ -32,6 +32,7 @@ Examples:
   weir queue take jobs --wait 20s                     waits for an item; exits 1 if none came
   weir queue ack jobs 1704067200000-0 --outcome done  exits 1 if no worker had the item
   weir queue nack jobs 1704067200000-0 --delay 1m     it is delivered again in a minute
+  weir queue extend jobs 1704067200000-0 --visibility 5m   its worker has it for five more minutes
   weir queue take jobs:dead                           what was delivered too often
   weir queue stats jobs --outcomes 10                 depth, deliveries, and the last outcomes";
 
@@ -51,6 +52,8 @@ enum QueueCommand {
     Ack(AckArgs),
     /// Give items back; exits 0 if workers had all of them, 1 if not, 2 on an error
     Nack(NackArgs),
+    /// Give the workers of items more time; exits 0 if workers had all of them, 1 if not, 2 on an error
+    Extend(ExtendArgs),
     /// Say how a queue stands
     Stats(StatsArgs),
 }
@@ -103,6 +106,9 @@ struct AckArgs {
     /// The ids of the items
     #[arg(required = true)]
     ids: Vec<String>,
+    /// The token of an item's delivery; give one for each id, or none
+    #[arg(long = "token", value_name = "TOKEN")]
+    tokens: Vec<u64>,
     /// What came of them; kept for the queue's `outcomes`
     #[arg(long, default_value = "", hide_default_value = true)]
     outcome: String,
@@ -115,9 +121,27 @@ struct NackArgs {
     /// The ids of the items
     #[arg(required = true)]
     ids: Vec<String>,
+    /// The token of an item's delivery; give one for each id, or none
+    #[arg(long = "token", value_name = "TOKEN")]
+    tokens: Vec<u64>,
     /// How long they are not delivered: 500ms, 10s, 5m [default: they are delivered again at once]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     delay: Option<Duration>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ExtendArgs {
+    #[command(flatten)]
+    queue: WhichQueue,
+    /// The ids of the items
+    #[arg(required = true)]
+    ids: Vec<String>,
+    /// The token of an item's delivery; give one for each id, or none
+    #[arg(long = "token", value_name = "TOKEN")]
+    tokens: Vec<u64>,
+    /// How long their workers have them from now on: 500ms, 10s, 5m
+    #[arg(long, value_parser = duration, value_name = "SPAN")]
+    visibility: Duration,
 }
 
 #[derive(Debug, clap::Args)]
@@ -135,6 +159,7 @@ pub(crate) fn run(args: QueueArgs) -> ExitCode {
         QueueCommand::Take(args) => take(args),
         QueueCommand::Ack(args) => ack(args),
         QueueCommand::Nack(args) => nack(args),
+        QueueCommand::Extend(args) => extend(args),
         QueueCommand::Stats(args) => stats(args),
     };
     match done {
@@ -188,8 +213,8 @@ fn take(args: TakeArgs) -> Result<bool> {
     let response = server.answer_within(timeout, async |client| client.take(request).await)?;
     show(output, "weir.v1.TakeResponse", &response, take_text)?;
     if args.ack && !response.items.is_empty() {
-        let ids = response.items.iter().map(|item| item.id.clone()).collect();
-        let request = AckRequest { queue, ids, outcome: String::new() };
+        let (ids, tokens) = response.items.iter().map(|item| (item.id.clone(), item.token)).unzip();
+        let request = AckRequest { queue, ids, tokens, outcome: String::new() };
         server.answer(async |client| client.ack(request).await)?;
     }
     Ok(!response.items.is_empty())
@@ -197,7 +222,7 @@ fn take(args: TakeArgs) -> Result<bool> {
 
 fn ack(args: AckArgs) -> Result<bool> {
     let WhichQueue { queue, server, output } = args.queue;
-    let request = AckRequest { queue, ids: args.ids.clone(), outcome: args.outcome };
+    let request = AckRequest { queue, ids: args.ids.clone(), tokens: args.tokens, outcome: args.outcome };
     let response = server.answer(async |client| client.ack(request).await)?;
     show(output, "weir.v1.AckResponse", &response, |response| {
         settled(&args.ids, &response.acked, "acked", response.depth)
@@ -207,7 +232,7 @@ fn ack(args: AckArgs) -> Result<bool> {
 
 fn nack(args: NackArgs) -> Result<bool> {
     let WhichQueue { queue, server, output } = args.queue;
-    let request = NackRequest { queue, ids: args.ids.clone(), delay: span(args.delay)? };
+    let request = NackRequest { queue, ids: args.ids.clone(), tokens: args.tokens, delay: span(args.delay)? };
     let response = server.answer(async |client| client.nack(request).await)?;
     show(output, "weir.v1.NackResponse", &response, |response| {
         let mut text = settled(&args.ids, &response.nacked, "given back", response.depth);
@@ -217,6 +242,17 @@ fn nack(args: NackArgs) -> Result<bool> {
         text
     })?;
     Ok(response.nacked.iter().all(|nacked| *nacked))
+}
+
+fn extend(args: ExtendArgs) -> Result<bool> {
+    let WhichQueue { queue, server, output } = args.queue;
+    let visibility = span(Some(args.visibility))?;
+    let request = ExtendRequest { queue, ids: args.ids.clone(), tokens: args.tokens, visibility };
+    let response = server.answer(async |client| client.extend(request).await)?;
+    show(output, "weir.v1.ExtendResponse", &response, |response| {
+        settled(&args.ids, &response.extended, "extended", response.depth)
+    })?;
+    Ok(response.extended.iter().all(|extended| *extended))
 }
 
 fn stats(args: StatsArgs) -> Result<bool> {
@@ -278,7 +314,11 @@ fn take_text(response: &TakeResponse) -> String {
 fn settled(ids: &[String], done: &[bool], word: &str, depth: u64) -> String {
     let mut text = String::new();
     for (id, done) in ids.iter().zip(done) {
-        let what = if *done { word } else { "no worker has it: it was acked before, or never taken" };
+        let what = if *done {
+            word
+        } else {
+            "no worker has it under this token: it was acked before, never taken, or taken by another worker"
+        };
         text += &format!("{id}  {what}\n");
     }
     text + &format!("  {depth} places taken\n")
@@ -291,7 +331,7 @@ fn stats_text(response: &StatsResponse) -> String {
         format!("{depth} of {capacity} places taken: {waiting} wait, {unacked} are with workers\n");
     text += &format!("  bytes           {bytes} of {max_bytes}\n");
     if let Some(age) = &response.oldest_age {
-        text += &format!("  oldest          {}\n", render::seconds(age));
+        text += &format!("  oldest          {}\n", render::duration(age));
     }
     text += &format!("  dead letters    {dead_depth}\n");
     text += &format!("  accepted        {}\n", response.accepted);

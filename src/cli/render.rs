@@ -48,7 +48,7 @@ pub(super) fn text(response: &ShouldAllowResponse) -> String {
         let _ = writeln!(out, "  {granted} granted{known}");
     }
     if let Some(wait) = response.wait.as_ref().filter(|_| response.allowed) {
-        let _ = writeln!(out, "  starts in {}", seconds(wait));
+        let _ = writeln!(out, "  starts in {}", duration(wait));
     }
     let width = response.limits.iter().map(|limit| limit.name.len()).max().unwrap_or(0);
     for limit in &response.limits {
@@ -73,30 +73,65 @@ fn limit_line(limit: &LimitStatus) -> String {
 fn waits(retry: Option<&prost_types::Duration>, reset: Option<&prost_types::Duration>) -> String {
     let mut out = String::new();
     if let Some(retry) = retry {
-        let _ = write!(out, ", retry in {}", seconds(retry));
+        let _ = write!(out, ", retry in {}", duration(retry));
     }
     if let Some(reset) = reset {
-        let _ = write!(out, ", full again in {}", seconds(reset));
+        let _ = write!(out, ", full again in {}", duration(reset));
     }
     out
 }
 
-/// Formats seconds with up to six decimals, without trailing zeros.
-pub(super) fn seconds(span: &prost_types::Duration) -> String {
-    let text = format!("{}.{:06}", span.seconds, span.nanos / 1_000);
-    format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
+/// Formats a duration for people: below a minute exactly, in seconds; above it rounded to two units. The JSON output
+/// has the exact number.
+pub(super) fn duration(span: &prost_types::Duration) -> String {
+    if span.seconds < MINUTE {
+        let text = format!("{}.{:06}", span.seconds, span.nanos / 1_000);
+        return format!("{}s", text.trim_end_matches('0').trim_end_matches('.'));
+    }
+    let seconds = span.seconds.saturating_add(i64::from(span.nanos >= 500_000_000));
+    match seconds {
+        ..HOUR => two_units(seconds, (MINUTE, "m"), (1, "s")),
+        HOUR..DAY => two_units(seconds, (HOUR, "h"), (MINUTE, "m")),
+        _ => two_units(seconds, (DAY, "d"), (HOUR, "h")),
+    }
+}
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+fn two_units(seconds: i64, (large, large_name): (i64, &str), (small, small_name): (i64, &str)) -> String {
+    let rounded = seconds.saturating_add(small / 2) / small * small;
+    match rounded % large / small {
+        0 => format!("{}{large_name}", rounded / large),
+        rest => format!("{}{large_name} {rest}{small_name}", rounded / large),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::seconds;
+    use super::duration;
+
+    fn shown(seconds: i64, nanos: i32) -> String {
+        duration(&prost_types::Duration { seconds, nanos })
+    }
 
     #[test]
     fn seconds_have_the_decimals_they_need() {
-        let of = |seconds_: i64, nanos| seconds(&prost_types::Duration { seconds: seconds_, nanos });
-        assert_eq!(of(9, 500_000_000), "9.5s");
-        assert_eq!(of(10, 0), "10s");
-        assert_eq!(of(0, 0), "0s");
-        assert_eq!(of(0, 1_000), "0.000001s");
+        assert_eq!(shown(9, 500_000_000), "9.5s");
+        assert_eq!(shown(10, 0), "10s");
+        assert_eq!(shown(0, 0), "0s");
+        assert_eq!(shown(0, 1_000), "0.000001s");
+    }
+
+    #[test]
+    fn long_durations_have_two_units() {
+        assert_eq!(shown(60, 0), "1m");
+        assert_eq!(shown(599, 991_030_000), "10m");
+        assert_eq!(shown(119, 400_000_000), "1m 59s");
+        assert_eq!(shown(3_600, 0), "1h");
+        assert_eq!(shown(86_399, 0), "24h");
+        assert_eq!(shown(822_224, 534_347_000), "9d 12h");
+        assert_eq!(shown(i64::MAX, 999_999_999), "106751991167300d 16h");
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{Config, ListenAddress, ServerConfig, StoreConfig, Topology};
+use weir_config::{Config, ListenAddress, ServerConfig, StoreConfig, TlsConfig, Topology};
 use weir_node::app::{self, Listeners};
 use weir_node::server;
 use weir_node::telemetry::LineWriter;
@@ -57,7 +57,7 @@ fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> Str
     format!(
         "weir {version}\n\
          \x20 gRPC    {grpc}\n\
-         \x20 admin   http://{admin}/ (metrics, livez, readyz, ui)\n\
+         \x20 admin   {admin_scheme}://{admin}/ (metrics, livez, readyz, ui)\n\
          \x20 store   {store}\n\
          \x20 config  {source}\n\
          {envoy}\n\
@@ -65,9 +65,15 @@ fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> Str
          \n\
          {next}\n",
         version = env!("CARGO_PKG_VERSION"),
+        admin_scheme = scheme(&config.server.admin_tls),
         store = store(config),
         next = next_commands(config, grpc),
     )
+}
+
+/// Returns the scheme of a port's addresses.
+fn scheme(tls: &Option<TlsConfig>) -> &'static str {
+    if tls.is_some() { "https" } else { "http" }
 }
 
 /// True for a Redis Cluster, where a caller that knows the secret can aim keys at one slot.
@@ -85,8 +91,10 @@ fn store(config: &Config) -> &'static str {
 /// Formats example commands for this server, ready to paste.
 fn next_commands(config: &Config, grpc: &ListenAddress) -> String {
     let server = match grpc {
-        grpc if *grpc == ServerConfig::default().listen => String::new(),
-        ListenAddress::Tcp(address) => format!(" --server http://{}", reachable(*address)),
+        grpc if *grpc == ServerConfig::default().listen && config.server.tls.is_none() => String::new(),
+        ListenAddress::Tcp(address) => {
+            format!(" --server {}://{}", scheme(&config.server.tls), reachable(*address))
+        }
         ListenAddress::Unix(path) => {
             // The user's other terminal may be in another directory.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use weir_config::{UnixPathError, unix_path};
+use weir_config::unix_path;
+use weir_load::ServerAccess;
 use weir_load::client::{Client, ClientError};
 
+use super::access_args::AccessArgs;
 use super::duration;
 
 /// The options that all commands have which ask a running server.
@@ -16,12 +18,14 @@ pub(super) struct ServerArgs {
         long,
         env = "WEIR_SERVER",
         default_value = "127.0.0.1:8081",
-        value_name = "HOST:PORT or unix:PATH"
+        value_name = "HOST:PORT, https://HOST:PORT or unix:PATH"
     )]
-    pub(super) server: String,
+    server: String,
     /// How long to wait for an answer: 500ms, 2s, 1m
     #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]
     pub(super) timeout: Duration,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 impl ServerArgs {
@@ -39,10 +43,10 @@ impl ServerArgs {
         timeout: Duration,
         ask: impl AsyncFnOnce(&mut Client) -> Result<T, ClientError>,
     ) -> Result<T> {
-        self.check()?;
+        let access = self.checked()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let answer = runtime.block_on(async {
-            let mut client = Client::connect(&self.server, timeout).await?;
+            let mut client = Client::connect_with(&self.server, &access, timeout).await?;
             ask(&mut client).await
         });
         match answer {
@@ -52,8 +56,14 @@ impl ServerArgs {
         }
     }
 
-    /// Validates the path of a Unix socket.
-    pub(super) fn check(&self) -> Result<(), UnixPathError> {
-        unix_path(&self.server).transpose().map(drop)
+    /// Connects to the server.
+    pub(super) async fn connect(&self) -> Result<Client> {
+        Ok(Client::connect_with(&self.server, &self.checked()?, self.timeout).await?)
+    }
+
+    /// Validates the path of a Unix socket, and reads the files of TLS and of the token.
+    fn checked(&self) -> Result<ServerAccess> {
+        unix_path(&self.server).transpose()?;
+        self.access.access(&self.server)
     }
 }

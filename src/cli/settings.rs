@@ -62,9 +62,9 @@ impl FromArgMatches for Settings {
     }
 }
 
-/// Returns no overrides, but the TLS check, which validates certificates.
+/// Returns no overrides, but the TLS checks, which validate certificates.
 pub(super) fn no_overrides() -> ConfigOverrides {
-    ConfigOverrides::default().with_tls_check(tls::check)
+    ConfigOverrides::default().with_tls_check(tls::check).with_port_tls_check(weir_node::tls::check)
 }
 
 /// Iterates over the variables of settings without a flag: everybody on the machine can read a command line.

@@ -1,5 +1,6 @@
-//! SIGTERM and SIGINT: the first signal starts a graceful shutdown, the second ends the process at once. SIGINT skips
-//! the drain delay, because a person waits for it.
+//! SIGTERM, SIGQUIT and SIGINT: the first signal starts a graceful shutdown, the second ends the process at once. SIGINT skips
+//! the drain delay, because a person waits for it. SIGUSR1 and SIGUSR2 are logged and ignored: other servers reopen their
+//! logs or start a new binary at them, and a script that sends one to all must not end this process.
 
 use std::io;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use weir_node::telemetry::flush_logs;
 
 const SIGTERM: &str = "SIGTERM";
 const SIGINT: &str = "SIGINT";
+const SIGQUIT: &str = "SIGQUIT";
 
 /// Exit code of a program ended by Ctrl-C: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -21,16 +23,14 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// They run on a thread of their own, so that no blocked thread delays them.
 pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let (mut terminate, mut interrupt) = runtime.block_on(async {
-        io::Result::Ok((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
-    })?;
+    let mut signals = runtime.block_on(async { Signals::install() })?;
     let (sender, receiver) = oneshot::channel();
     let listen = move || {
         runtime.block_on(async {
-            let signal = either(&mut terminate, &mut interrupt).await;
+            let signal = signals.next().await;
             tracing::info!(signal, "stopping");
             let _ = sender.send(if signal == SIGINT { Shutdown::Immediate } else { Shutdown::Delayed });
-            let signal = either(&mut terminate, &mut interrupt).await;
+            let signal = signals.next().await;
             tracing::warn!(signal, "stopping at once");
             flush_logs(LAST_WORDS);
             std::process::exit(INTERRUPTED);
@@ -41,9 +41,36 @@ pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
     Ok(async { receiver.await.unwrap_or(Shutdown::Immediate) })
 }
 
-async fn either(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
-    tokio::select! {
-        _ = terminate.recv() => SIGTERM,
-        _ = interrupt.recv() => SIGINT,
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+    user_1: Signal,
+    user_2: Signal,
+}
+
+impl Signals {
+    fn install() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            user_1: signal(SignalKind::user_defined1())?,
+            user_2: signal(SignalKind::user_defined2())?,
+        })
+    }
+
+    /// The next signal that ends the process.
+    async fn next(&mut self) -> &'static str {
+        loop {
+            let ignored = tokio::select! {
+                _ = self.terminate.recv() => return SIGTERM,
+                _ = self.interrupt.recv() => return SIGINT,
+                _ = self.quit.recv() => return SIGQUIT,
+                _ = self.user_1.recv() => "SIGUSR1",
+                _ = self.user_2.recv() => "SIGUSR2",
+            };
+            tracing::info!(signal = ignored, "this signal has no meaning here, and is ignored");
+        }
     }
 }

@@ -52,6 +52,9 @@ pub(crate) struct SimulateArgs {
     /// A decision log whose calls are decided again; several files of it one after the other, the oldest first
     #[arg(long, value_name = "FILE", conflicts_with_all = PATTERN_OPTIONS)]
     replay: Vec<PathBuf>,
+    /// Refuse a log with a line that was cut off
+    #[arg(long, requires = "replay")]
+    strict: bool,
     /// How long the calls of a pattern go on; a file has its own times
     #[arg(long = "for", default_value = "1m", value_parser = span, value_name = "TIME")]
     time: Micros,

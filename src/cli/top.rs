@@ -67,8 +67,7 @@ pub(crate) fn run(args: TopArgs) -> ExitCode {
 
 fn show(args: TopArgs) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    args.server.check()?;
-    let client = runtime.block_on(Client::connect(&args.server.server, args.server.timeout))?;
+    let client = runtime.block_on(args.server.connect())?;
     let live = !args.once && stdout().is_terminal();
     let every = args.every;
     let mut source = UsageSource { client, strategy: args.strategy, window: args.consumers };

@@ -1,15 +1,18 @@
-//! Reads a decision log, and refuses one that is not complete or not consistent.
+//! Reads a decision log, and refuses one that is not complete or not consistent. Lines that were cut off while they were
+//! written, by a full disk or a kill, are reported, and refused only if the log has to be whole.
 
 mod inline;
+mod line;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use weir_config::KeyShare;
 use weir_core::algorithm::Algorithm;
 use weir_units::Micros;
 
+use self::line::LogLine;
 use super::MAX_CALLS;
 
 /// Within a process, decisions are logged when they are settled. Those that waited longer for Redis are logged later,
@@ -23,6 +26,18 @@ pub struct LoggedDecisions {
     pub keys: KeyShare,
     /// Its lines, in the order of their times.
     pub decisions: Vec<LoggedDecision>,
+    /// Lines that were cut off.
+    pub torn: Vec<TornLine>,
+}
+
+/// A line that was cut off while it was written: the disk was full, or the process was killed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TornLine {
+    /// Position: the index of the file, from 0, and the line, from 1.
+    pub place: (usize, u64),
+    /// Decisions that the log lacks from here to the next line: this one, and those that were dropped after it. At the end of a
+    /// process' lines only the torn one is known.
+    pub lost: u64,
 }
 
 /// A line of the log.
@@ -88,7 +103,7 @@ impl LoggedDecision {
     #[must_use]
     pub fn admitted(&self) -> Option<bool> {
         match self.outcome.as_str() {
-            "allowed" | "allow_list" | "degraded_allowed" => Some(true),
+            "allowed" | "peeked" | "repeated" | "allow_list" | "degraded_allowed" => Some(true),
             "denied" | "never" | "deny_list" | "degraded_denied" => Some(false),
             _ => None,
         }
@@ -112,9 +127,12 @@ pub struct ReplayRefused {
 /// A mistake in a line: its column and the reason.
 type Mistake = (usize, String);
 
-/// Reads the files of a log, of which the oldest comes first.
-pub fn read_decision_log(files: &[(PathBuf, String)]) -> Result<LoggedDecisions, ReplayRefused> {
-    let mut reader = LogReader::default();
+/// Reads the files of a log, of which the oldest comes first. With `strict`, a torn line is refused.
+pub fn read_decision_log(
+    files: &[(PathBuf, String)],
+    strict: bool,
+) -> Result<LoggedDecisions, ReplayRefused> {
+    let mut reader = LogReader { strict, ..LogReader::default() };
     let refused = |(file, line): (usize, u64), (column, reason): Mistake| ReplayRefused {
         file: files.get(file).map_or_else(PathBuf::new, |(path, _): &(PathBuf, String)| path.clone()),
         line,
@@ -122,6 +140,7 @@ pub fn read_decision_log(files: &[(PathBuf, String)]) -> Result<LoggedDecisions,
         reason,
     };
     for (file, (_, text)) in files.iter().enumerate() {
+        reader.after_torn = false;
         for (line, text) in (1..).zip(text.lines()) {
             reader.line((file, line), text).map_err(|mistake| refused((file, line), mistake))?;
         }
@@ -137,7 +156,7 @@ pub fn read_decision_log(files: &[(PathBuf, String)]) -> Result<LoggedDecisions,
             return Err(refused(place, (1, reason)));
         }
     }
-    Ok(LoggedDecisions { keys, decisions })
+    Ok(LoggedDecisions { keys, decisions, torn: reader.torn })
 }
 
 /// Two lines with the same time whose order is unknown, because two processes wrote them.
@@ -182,6 +201,11 @@ struct LogReader {
     incarnations: Vec<ReadIncarnation>,
     by_name: HashMap<String, usize>,
     decisions: Vec<LoggedDecision>,
+    torn: Vec<TornLine>,
+    /// True if a torn line is refused.
+    strict: bool,
+    /// True if the line before was torn, so that numbers may be missing.
+    after_torn: bool,
 }
 
 /// A process that wrote lines.
@@ -198,6 +222,12 @@ impl LogReader {
         let object = match serde_json::from_str::<Value>(text) {
             Ok(Value::Object(object)) => object,
             Ok(_) => return Err((1, "this is no line of a decision log: no JSON object".to_owned())),
+            // What is cut off is the beginning of an object, and ends too early.
+            Err(error) if error.is_eof() && text.starts_with('{') && !self.strict => {
+                self.torn.push(TornLine { place, lost: 1 });
+                self.after_torn = true;
+                return Ok(());
+            }
             Err(error) => {
                 let reason = error.to_string();
                 let reason = reason.split(" at line ").next().unwrap_or_default();
@@ -216,6 +246,7 @@ impl LogReader {
         self.check_share(&line)?;
         let mut decision = line.decision(place)?;
         decision.incarnation = self.incarnation(&line, &decision)?;
+        self.after_torn = false;
         self.decisions.push(decision);
         Ok(())
     }
@@ -256,7 +287,7 @@ impl LogReader {
         let is_timed = decision.limits_said();
         let Some(&known) = self.by_name.get(name) else {
             // The first lines of the oldest process may be in a file that was deleted.
-            if sequence != 1 && !self.incarnations.is_empty() {
+            if sequence != 1 && !self.incarnations.is_empty() && !self.after_torn {
                 let reason = format!(
                     "the lines 1 to {} of incarnation {name} are missing: they were dropped, or are in a file that was \
                      not given before this one",
@@ -271,7 +302,13 @@ impl LogReader {
             return Ok(number);
         };
         let Some(last) = self.incarnations.get_mut(known) else { return Ok(known) };
-        if sequence != last.sequence.saturating_add(1) {
+        let missing = sequence.saturating_sub(last.sequence.saturating_add(1));
+        if missing > 0
+            && self.after_torn
+            && let Some(torn) = self.torn.last_mut()
+        {
+            torn.lost = missing;
+        } else if sequence != last.sequence.saturating_add(1) {
             let reason = match sequence > last.sequence {
                 true => format!(
                     "{} lines are missing: {sequence} follows {}. They were dropped, or the log was sampled otherwise",
@@ -298,82 +335,9 @@ impl LogReader {
 impl LoggedDecision {
     /// True if its time is the store's.
     fn limits_said(&self) -> bool {
-        matches!(self.outcome.as_str(), "allowed" | "denied" | "never" | "done" | "known")
-    }
-}
-
-/// A line that is JSON.
-struct LogLine<'t> {
-    text: &'t str,
-    object: Map<String, Value>,
-}
-
-impl LogLine<'_> {
-    /// The mistake at this field's position.
-    fn at(&self, name: &str, reason: String) -> Mistake {
-        (self.text.find(&format!("\"{name}\":")).map_or(1, |place| place + 1), reason)
-    }
-
-    fn text(&self, name: &str) -> Result<&str, Mistake> {
-        let text = self.object.get(name).and_then(Value::as_str);
-        text.ok_or_else(|| self.at(name, format!("`{name}` must be a text")))
-    }
-
-    fn number(&self, name: &str) -> Result<u64, Mistake> {
-        let number = self.object.get(name).and_then(Value::as_u64);
-        number.ok_or_else(|| self.at(name, format!("`{name}` must be a whole number from 0")))
-    }
-
-    fn decision(&self, place: (usize, u64)) -> Result<LoggedDecision, Mistake> {
-        let optional = |name: &str| self.object.get(name).is_some();
-        let id = if optional("id") { self.text("id")?.to_owned() } else { String::new() };
-        Ok(LoggedDecision {
-            place,
-            time: Micros(self.number("time_us")?),
-            operation: self.operation()?,
-            strategy: self.text("strategy")?.to_owned(),
-            is_for_default: self.object.get("default").and_then(Value::as_bool).unwrap_or(false),
-            inline: self.inline()?,
-            resource: self.text("resource")?.to_owned(),
-            consumer: self.text("consumer")?.to_owned(),
-            attributes: self.attributes()?,
-            cost: self.number("cost")?,
-            granted: self.number("granted")?,
-            id,
-            named: self.named()?,
-            outcome: self.text("outcome")?.to_owned(),
-            incarnation: 0,
-            sequence: self.number("sequence")?,
-        })
-    }
-
-    fn operation(&self) -> Result<LoggedOperation, Mistake> {
-        Ok(match self.text("operation")? {
-            "charge" => LoggedOperation::Charge,
-            "at_most" => LoggedOperation::AtMost,
-            "reserve" => LoggedOperation::Reserve { max_wait: Micros(self.number("max_wait_us")?) },
-            "cancel" => LoggedOperation::Cancel,
-            "debit" => LoggedOperation::Debit,
-            "refund" => LoggedOperation::Refund,
-            "reset" => LoggedOperation::Reset,
-            other => {
-                let known = "charge, at_most, reserve, cancel, debit, refund, reset";
-                return Err(self.at("operation", format!("{other:?} is no operation; there are {known}")));
-            }
-        })
-    }
-
-    fn attributes(&self) -> Result<Vec<(String, String)>, Mistake> {
-        let wrong = || self.at("attributes", "`attributes` must be an object of texts".to_owned());
-        let Some(given) = self.object.get("attributes") else { return Ok(Vec::new()) };
-        let pair = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
-        given.as_object().and_then(|all| all.iter().map(pair).collect()).ok_or_else(wrong)
-    }
-
-    fn named(&self) -> Result<Vec<String>, Mistake> {
-        let wrong = || self.at("named", "`named` must be a list of texts".to_owned());
-        let Some(given) = self.object.get("named") else { return Ok(Vec::new()) };
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        given.as_array().and_then(|all| all.iter().map(text).collect()).ok_or_else(wrong)
+        matches!(
+            self.outcome.as_str(),
+            "allowed" | "peeked" | "repeated" | "denied" | "never" | "done" | "known"
+        )
     }
 }

@@ -166,9 +166,10 @@ impl Replay<'_> {
 
     /// Refused if the other configuration does not allow inline limits.
     fn decide_inline(&self, decision: &LoggedDecision, algorithm: &Algorithm) -> ReplayStep {
-        let name = inline_name(&decision.strategy).unwrap_or_default();
+        let (name, separate) = inline_name(&decision.strategy).unwrap_or_default();
         let limits = self.rules.inline_limits();
-        let made = limits.and_then(|limits| limits.strategy(name, *algorithm, FailurePolicy::Error).ok());
+        let made =
+            limits.and_then(|limits| limits.strategy(name, *algorithm, FailurePolicy::Error, separate).ok());
         match made {
             Some(strategy) => self.decide(decision, "", Some(InlineLimit::Built(Arc::new(strategy)))),
             None => ReplayStep::Refused,

@@ -236,16 +236,48 @@ fn a_directory_of_configurations_is_checked_as_such() {
     assert!(!errors.contains("unknown key"), "{errors}");
 }
 
+/// Files that were skipped passed, whatever was in them.
 #[test]
-fn a_file_of_another_format_beside_configurations_is_named() {
-    let directory = directory(&[("a.yaml", GOOD), ("edge.yaml", "domain: edge\n")]);
-    let (code, _, errors) = check(directory.path().to_str().unwrap());
-    assert_eq!(code, Some(0));
-    let note = format!(
-        "note: {}: is no configuration of Weir, and was not checked\n",
-        shown(&directory, "edge.yaml")
+fn every_file_of_a_directory_is_checked() {
+    let directory = directory(&[
+        ("a.yaml", GOOD),
+        ("edge.yaml", "domain: edge\n"),
+        ("broken-edge.yaml", "domain: edge\ndescriptors: [{ key: a, nonsense: 1 }]\n"),
+        ("misspelt.yaml", "strategys: {}\n"),
+        ("empty.yaml", "# nothing\n"),
+        ("queues.yaml", "queues: { q: { capacity: 0 } }\n"),
+        ("weir.json", "{ \"strategies\": { \"b\": { \"limits\": [] } } }"),
+        ("other.json", "{ \"name\": \"x\" }"),
+        ("readme.txt", "nothing"),
+        (".hidden.yaml", "nothing"),
+    ]);
+    let (code, summary, errors) = check(directory.path().to_str().unwrap());
+    assert_eq!(code, Some(1));
+    let passed: Vec<&str> = summary.lines().map(|line| line.split_once(": ok").unwrap().0).collect();
+    assert_eq!(passed, [shown(&directory, "a.yaml"), shown(&directory, "edge.yaml")]);
+    for name in ["broken-edge.yaml", "queues.yaml", "weir.json"] {
+        assert!(errors.contains(&format!("{}:", shown(&directory, name))), "{name}: {errors}");
+    }
+    for (name, key) in [("misspelt.yaml", "`strategys`"), ("other.json", "`name`")] {
+        let start = format!(
+            "{}: is neither a configuration of Weir nor a file of Envoy's: {key} is no key of either; they have ",
+            shown(&directory, name)
+        );
+        assert!(errors.contains(&start), "{name}: {errors}");
+    }
+    assert!(
+        errors.contains(&format!("{}: has no top-level keys", shown(&directory, "empty.yaml"))),
+        "{errors}"
     );
-    assert_eq!(errors, note);
+    assert!(!errors.contains("readme") && !errors.contains("hidden"), "{errors}");
+}
+
+#[test]
+fn a_directory_without_configurations_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let (code, summary, errors) = check(directory.path().to_str().unwrap());
+    assert_eq!((code, summary.as_str()), (Some(1), ""));
+    assert!(errors.contains("there is no configuration in this directory"), "{errors}");
 }
 
 #[test]

@@ -165,6 +165,7 @@ fn every_option_has_its_variable() {
                 "id",
                 "wait",
                 "queue",
+                "insecure-token",
             ]
             .contains(&name);
             assert!(
@@ -267,6 +268,27 @@ fn signals_during_the_drain_delay() {
 
     let serve = Serve::start_with(&[], &long);
     assert_eq!(serve.stop("INT").0, Some(0));
+}
+
+/// SIGQUIT and the user's signals ended the process at once, with all its calls.
+#[test]
+fn other_signals_are_ignored_or_drain() {
+    let mut serve = Serve::start_with(&[], &[("WEIR_DRAIN_DELAY", "10m"), ("WEIR_LOG", "info")]);
+    for signal in ["USR1", "USR2"] {
+        serve.process.signal(signal);
+    }
+    let served = serve.allow(&["zewtopia.com/tigerfeeding", "bob"]);
+    assert_eq!(served.status.code(), Some(0), "{}", text(&served.stderr));
+    serve.process.signal("QUIT");
+    eventually(SOON, "it is not ready", || serve.get("/readyz").contains("shutting down"));
+    let served = serve.allow(&["zewtopia.com/tigerfeeding", "ann"]);
+    assert_eq!(served.status.code(), Some(0), "it drains: {}", text(&served.stderr));
+    let (code, log) = serve.stop("QUIT");
+    assert_eq!(code, Some(130));
+    for signal in ["SIGUSR1", "SIGUSR2"] {
+        let ignored = log.lines().any(|line| line.contains("is ignored") && line.contains(signal));
+        assert!(ignored, "{signal}: {log}");
+    }
 }
 
 /// The password is a variable and no flag; with a wrong one the process lives, and its log, at its most

@@ -14,6 +14,7 @@ mod sections;
 mod server_limits;
 mod settings;
 mod strategies;
+mod tls;
 mod variables;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ const STRATEGIES: &str =
 
 fn parse(text: &str) -> Result<Config, String> {
     let settings = ConfigOverrides::default().with_tls_check(weir_store::tls::check);
+    let settings = settings.with_port_tls_check(weir_node::tls::check);
     Config::parse(text, "weir.yaml", &settings).map_err(|errors| errors.to_string())
 }
 
@@ -206,7 +208,7 @@ fn sections_may_be_empty_or_absent() {
     assert!(config.rules.resolve("x", "a").is_ok());
 
     let config = accepted(&section("store: { memory: { budget: 1MiB, when_full: refuse } }"));
-    let memory = MemoryConfig { budget: 1 << 20, when_full: WhenFull::Refuse, share: None };
+    let memory = MemoryConfig { budget: 1 << 20, when_full: WhenFull::Refuse, share: None, id_share: None };
     assert_eq!(config.store, StoreConfig::Memory(memory));
     let config = accepted(&section("store: { memory: { budget: 1MiB, share: 1MiB } }"));
     let memory = MemoryConfig { budget: 1 << 20, share: Some(1 << 20), ..MemoryConfig::default() };

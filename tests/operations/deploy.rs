@@ -59,6 +59,23 @@ fn the_manifests_are_what_kubernetes_knows() {
     run(validate);
 }
 
+/// The files that its configuration names are those that the Secret of its certificate is mounted as.
+#[test]
+fn the_recipe_for_cert_manager_fits_together() {
+    let path = root().join("deploy/cert-manager/weir.yaml");
+    let checked = Config::check(&path, &ConfigOverrides::default());
+    // No mistakes, but the files are not on this machine.
+    assert!(checked.config.is_ok() && checked.notes.len() == 3, "{:?}", checked.notes);
+    let deployment = yaml("deploy/cert-manager/deployment.yaml");
+    let pod = &deployment["spec"]["template"]["spec"];
+    let mount = pod["containers"][0]["volumeMounts"][0]["mountPath"].as_str().unwrap();
+    for (note, key) in checked.notes.iter().zip(["tls.crt", "tls.key", "ca.crt"]) {
+        assert!(note.contains(&format!("{mount}/{key}")), "{note}");
+    }
+    let certificate = yaml("deploy/cert-manager/certificate.yaml");
+    assert_eq!(certificate["spec"]["secretName"], pod["volumes"][0]["secret"]["secretName"]);
+}
+
 /// Seconds from SIGTERM to the end under this configuration, at most: the delay, the second that an unanswered PING
 /// may cost, and what calls in flight get.
 fn longest_shutdown(file: &str) -> u64 {

@@ -1,5 +1,6 @@
-//! A queue while workers, nodes of Weir and a Redis with `appendfsync always` are killed at random: no accepted item is
-//! lost, and each delivery above the first has a cause that somebody has noted.
+//! A queue while workers, nodes of Weir and a Redis with `appendfsync always` are killed and frozen at random, and calls to
+//! Redis and replies are lost: no accepted item is lost, and each delivery above the first has a cause that somebody has
+//! noted.
 //!
 //! `WEIR_KILL_SECONDS` says for how long; a minute by default.
 
@@ -14,9 +15,11 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::task::spawn_blocking;
 use weir_proto::v1::{AckRequest, StatsRequest, StatsResponse, TakeRequest};
 
-use self::account::Account;
-use self::cast::{Nodes, QUEUE, SOON_AGAIN, check_the_line, consume, produce, read_the_line, write_the_line};
-use crate::support::RedisServer;
+use self::account::{Account, LogLine};
+use self::cast::{
+    QUEUE, check_the_line, client, configuration, consume, produce, read_the_line, write_the_line,
+};
+use crate::support::faulty_nodes::{FAULTS, Fault, FaultyNodes, SOON_AGAIN};
 
 /// How many workers take items.
 const WORKERS: u64 = 6;
@@ -28,9 +31,7 @@ fn span() -> Duration {
 
 #[tokio::test]
 async fn nothing_is_lost_whatever_is_killed() {
-    let redis = RedisServer::builder();
-    let redis = Arc::new(redis.arg("--appendonly").arg("yes").arg("--appendfsync").arg("always").start());
-    let nodes = Arc::new(Nodes::start(&redis));
+    let nodes = Arc::new(FaultyNodes::start(&configuration(), LogLine::WORDS));
     let account = Arc::new(Account::default());
     let seed = std::process::id().into();
     println!("seed {seed}");
@@ -44,32 +45,25 @@ async fn nothing_is_lost_whatever_is_killed() {
     let work = |number| tokio::spawn(consume(number, Arc::clone(&nodes), Arc::clone(&account)));
     let mut workers: Vec<_> = (0..WORKERS).map(work).collect();
     let mut next_worker = WORKERS;
-    let mut kills = [0; 3];
+    let (mut killed_workers, mut faults) = (0, [0; FAULTS.len()]);
     while Instant::now() < until {
         tokio::time::sleep(Duration::from_millis(random.random_range(50..1_200))).await;
-        match random.random_range(0..10) {
-            0..5 => {
-                let index = random.random_range(0..workers.len());
-                account.note("a worker was killed");
-                workers[index].abort();
-                workers[index] = work(next_worker);
-                next_worker += 1;
-                kills[0] += 1;
-            }
-            5..8 => {
-                account.note("a node of Weir was killed");
-                let (nodes, index) = (Arc::clone(&nodes), random.random_range(0..2));
-                spawn_blocking(move || nodes.kill_one(index)).await.unwrap();
-                kills[1] += 1;
-            }
-            _ => {
-                account.note("Redis was killed");
-                redis.kill();
-                tokio::time::sleep(Duration::from_millis(random.random_range(0..500))).await;
-                let redis = Arc::clone(&redis);
-                spawn_blocking(move || redis.restart()).await.unwrap();
-                kills[2] += 1;
-            }
+        if random.random_bool(0.5) {
+            let index = random.random_range(0..workers.len());
+            account.note("a worker was killed");
+            workers[index].abort();
+            workers[index] = work(next_worker);
+            next_worker += 1;
+            killed_workers += 1;
+        } else {
+            let fault = random.random_range(0..FAULTS.len());
+            let is_kill = FAULTS[fault] == Fault::NodeKilled;
+            account.note(if is_kill { "a node of Weir was killed" } else { "something else failed" });
+            let (node, lasts) =
+                (random.random_range(0..2), Duration::from_millis(random.random_range(0..800)));
+            let nodes = Arc::clone(&nodes);
+            spawn_blocking(move || nodes.inflict(FAULTS[fault], node, lasts)).await.unwrap();
+            faults[fault] += 1;
         }
     }
     for producer in producers {
@@ -82,17 +76,19 @@ async fn nothing_is_lost_whatever_is_killed() {
         worker.abort();
     }
     account.take_dead_letters(bury(&nodes).await);
-    println!("killed: {} workers, {} times Weir, {} times Redis", kills[0], kills[1], kills[2]);
+    let faults: Vec<_> =
+        FAULTS.iter().zip(faults).map(|(fault, count)| format!("{fault:?} {count}")).collect();
+    println!("WorkerKilled {killed_workers}, {}", faults.join(", "));
     let log = spawn_blocking(move || nodes.stop()).await.unwrap();
-    account.check(&stats, &log);
+    account.check(&stats, &log.iter().filter_map(|line| LogLine::read(line)).collect::<Vec<_>>());
 }
 
 /// How the queue stands once all its work is done.
-async fn drained(nodes: &Nodes) -> StatsResponse {
+async fn drained(nodes: &FaultyNodes) -> StatsResponse {
     let began = Instant::now();
     loop {
         let request = StatsRequest { queue: QUEUE.to_owned(), outcomes: 0 };
-        if let Ok(stats) = nodes.client(0).await.stats(request).await {
+        if let Ok(stats) = client(nodes, 0).stats(request).await {
             let stats = stats.into_inner();
             if stats.depth == 0 {
                 return stats;
@@ -104,10 +100,10 @@ async fn drained(nodes: &Nodes) -> StatsResponse {
 }
 
 /// The payloads of all dead letters.
-async fn bury(nodes: &Nodes) -> Vec<String> {
+async fn bury(nodes: &FaultyNodes) -> Vec<String> {
     let queue = format!("{QUEUE}:dead");
     let mut payloads = Vec::new();
-    let mut client = nodes.client(0).await;
+    let mut client = client(nodes, 0);
     loop {
         let take = TakeRequest {
             queue: queue.clone(),
@@ -120,7 +116,10 @@ async fn bury(nodes: &Nodes) -> Vec<String> {
             return payloads;
         }
         let ids = items.iter().map(|item| item.id.clone()).collect();
-        client.ack(AckRequest { queue: queue.clone(), ids, outcome: String::new() }).await.unwrap();
+        client
+            .ack(AckRequest { tokens: Vec::new(), queue: queue.clone(), ids, outcome: String::new() })
+            .await
+            .unwrap();
         payloads.extend(items.into_iter().map(|item| String::from_utf8(item.payload).unwrap()));
     }
 }

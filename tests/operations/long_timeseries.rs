@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology, UsageConfig};
+use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_units::Micros;
 
@@ -14,7 +15,7 @@ use crate::support::server::{Server, ask, ask_under, config};
 use crate::support::{RedisServer, SOON, eventually_async, redis_config};
 
 /// docs/usage.md says the same.
-const TIMESERIES_RIGHTS: &str = "+ts.create +ts.createrule +ts.add";
+const TIMESERIES_RIGHTS: &str = "+ts.create +ts.createrule +ts.add +expire";
 
 /// A Redis with the module. `None` only where SKIP_TIMESERIES=1 asks for it.
 fn redis_with_timeseries() -> Option<RedisServer> {
@@ -45,25 +46,31 @@ fn node(name: &str, redis: &RedisServer) -> Server {
     Server::start_by_the_system(Config { store: StoreConfig::Redis(redis), usage, ..config() })
 }
 
-/// By node, strategy, pattern and outcome: the sum of all seconds, as the query of the recipes for Redis finds them.
+/// By node, strategy, pattern and outcome: the sum of all seconds of all processes.
 fn sums(redis: &RedisServer, filter: &str) -> BTreeMap<String, u64> {
     let query = ["TS.MRANGE", "-", "+", "WITHLABELS", "AGGREGATION", "SUM", "1000", "FILTER", filter];
     type Series = (String, Vec<(String, String)>, Vec<(u64, String)>);
     let all: Vec<Series> = redis.query(&query);
-    let sum = |(_, labels, points): Series| {
+    let mut sums = BTreeMap::<String, u64>::new();
+    for (_, labels, points) in all {
         let labels: BTreeMap<String, String> = labels.into_iter().collect();
         let name = ["node", "strategy", "pattern", "outcome"].map(|label| labels[label].as_str()).join(" ");
-        (name, points.iter().map(|(_, value)| value.parse::<u64>().unwrap()).sum())
-    };
-    all.into_iter().map(sum).collect()
+        *sums.entry(name).or_default() +=
+            points.iter().map(|(_, value)| value.parse::<u64>().unwrap()).sum::<u64>();
+    }
+    sums
 }
 
 async fn sums_become(redis: &RedisServer, expected: &[(&str, u64)]) {
+    sums_of_become(redis, "data=hits", expected).await;
+}
+
+async fn sums_of_become(redis: &RedisServer, filter: &str, expected: &[(&str, u64)]) {
     let expected: BTreeMap<String, u64> =
         expected.iter().map(|(name, sum)| ((*name).to_owned(), *sum)).collect();
     let mut last = BTreeMap::new();
     let agrees = async || {
-        last = sums(redis, "data=hits");
+        last = sums(redis, filter);
         last == expected
     };
     let agreed = tokio::time::timeout(SOON, eventually_async(SOON, "the sums", agrees)).await;
@@ -108,10 +115,66 @@ async fn every_second_is_a_sample_of_its_series() {
     calls(&one, 1).await;
     sums_become(&redis, &[(a, 22), (b, 22), (c, 5), (d, 5), ("one open none degraded_allowed", 3)]).await;
     let keys = redis.keys();
-    let minutes = keys.iter().filter(|key| key.contains("{usage}:ts:") && key.ends_with(":minute")).count();
-    assert_eq!(minutes, 5, "{keys:?}");
-    let rules = format!("{:?}", redis.cli(&["TS.INFO", "weir:{usage}:ts:one:burst:burst/*:allowed"]));
-    assert!(rules.contains("ts:one:burst:burst/*:allowed:minute"), "{rules}");
+    let of = |end: &str| keys.iter().filter(|key| key.contains("{usage}:ts:") && key.ends_with(end)).count();
+    assert_eq!((of(":hits"), of(":hits:minute"), of(":cost:minute")), (7, 7, 7), "{keys:?}");
+    let hits = keys.iter().find(|key| key.ends_with(":burst:burst/*:allowed:hits")).unwrap();
+    let rules = format!("{:?}", redis.cli(&["TS.INFO", hits]));
+    assert!(rules.contains(&format!("{hits}:minute")), "{rules}");
+}
+
+/// Nodes get their names from the machine, or are given one by mistake.
+#[tokio::test]
+async fn two_processes_with_one_node_name_do_not_overwrite_each_other() {
+    let Some(redis) = redis_with_timeseries() else { return };
+    add_user(&redis, "hunter2", &TIMESERIES_RIGHTS.split(' ').collect::<Vec<_>>());
+    let both = [node("one", &redis), node("one", &redis)];
+    calls(&both[0], 20).await;
+    calls(&both[1], 25).await;
+    sums_become(&redis, &[("one burst burst/* allowed", 45), ("one open none allowed", 45)]).await;
+}
+
+#[tokio::test]
+async fn the_calls_of_allowed_are_charges_and_their_cost_is_exported_beside_them() {
+    let Some(redis) = redis_with_timeseries() else { return };
+    add_user(&redis, "hunter2", &TIMESERIES_RIGHTS.split(' ').collect::<Vec<_>>());
+    let server = node("one", &redis);
+    let mut client = RateLimitServiceClient::new(server.channel().await);
+    let plain = ask_under("open", "x", "bob");
+    let mut charges = 0;
+    for number in 0..20 {
+        let call = ShouldAllowRequest { cost: Some(3), ..ask_under("open", "x", &format!("c{number}")) };
+        for request in [ShouldAllowRequest { peek: true, ..call.clone() }, call] {
+            assert!(client.should_allow(request).await.unwrap().into_inner().allowed);
+        }
+        charges += 1;
+    }
+    for _ in 0..3 {
+        client.should_allow(ShouldAllowRequest { cost: Some(0), ..plain.clone() }).await.unwrap();
+        client.should_allow(ShouldAllowRequest { id: "1".to_owned(), ..plain.clone() }).await.unwrap();
+    }
+    charges += 1;
+    let (allowed, peeked, repeated) =
+        ("one open none allowed", "one open none peeked", "one open none repeated");
+    sums_become(&redis, &[(allowed, charges), (peeked, 23), (repeated, 2)]).await;
+    sums_of_become(&redis, "data=cost", &[(allowed, 61)]).await;
+}
+
+/// Otherwise the series of every process there ever was would stay.
+#[tokio::test]
+async fn every_series_expires() {
+    let Some(redis) = redis_with_timeseries() else { return };
+    add_user(&redis, "hunter2", &TIMESERIES_RIGHTS.split(' ').collect::<Vec<_>>());
+    let server = node("one", &redis);
+    calls(&server, 1).await;
+    sums_become(&redis, &[("one burst burst/* allowed", 1), ("one open none allowed", 1)]).await;
+    let keys = redis.keys();
+    let series: Vec<&String> = keys.iter().filter(|key| key.contains("{usage}:ts:")).collect();
+    assert_eq!(series.len(), 8, "{series:?}");
+    // The pipeline that has written a sample may still be about to set the expiry.
+    eventually_async(SOON, "an expiry", async || {
+        series.iter().all(|key| redis.query::<i64>(&["PTTL", key]) > 23 * 3_600_000)
+    })
+    .await;
 }
 
 #[test]

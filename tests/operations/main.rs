@@ -17,6 +17,7 @@ mod failure;
 mod first_minutes;
 mod load;
 mod logs;
+mod long_faults;
 mod long_queue_kills;
 mod long_redis_6;
 mod long_soak;
@@ -34,5 +35,6 @@ mod short_deadlines;
 mod simulate;
 #[path = "../support/support.rs"]
 mod support;
+mod tls;
 mod ui;
 mod usage;

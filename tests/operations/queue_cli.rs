@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
-use crate::support::command::{Serve, text, weir, weir_command};
-use crate::support::scratch;
+use crate::support::command::{Serve, WEIR, text, weir, weir_command};
+use crate::support::{Process, RedisServer, SOON, eventually, scratch};
 
 const QUEUES: &str = "
 queues:
@@ -22,6 +22,33 @@ fn serve() -> (Serve, tempfile::TempDir) {
     let config = folder.path().join("weir.yaml");
     std::fs::write(&config, QUEUES).unwrap();
     (Serve::start(&["--config", config.to_str().unwrap()]), folder)
+}
+
+/// Nodes whose files differ in a queue's kind split it, and each worker waited for what the other node had accepted.
+#[test]
+fn a_queue_of_two_kinds_is_warned_of() {
+    let redis = RedisServer::start();
+    let folder = scratch::dir("queue-kinds-");
+    let (config, log) = (folder.path().join("weir.yaml"), folder.path().join("log"));
+    std::fs::write(&config, QUEUES).unwrap();
+    let serve = Serve::start(&["--config", config.to_str().unwrap(), "--store", &redis.url()]);
+    assert_eq!(queue(&serve, &["put", "jobs", "a", "b"]).0, Some(0));
+    std::fs::write(
+        &config,
+        "queues: { jobs: { capacity: 3, kind: list }, clicks: { capacity: 2, kind: list } }",
+    )
+    .unwrap();
+    let mut command = Process::command(WEIR);
+    command.args(["serve", "--config", config.to_str().unwrap(), "--store", &redis.url(), "--log", "warn"]);
+    command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
+    let _other = Process::spawn(command).unwrap();
+    let said = || std::fs::read_to_string(&log).unwrap();
+    eventually(SOON, "it warns", || said().contains("a queue is split"));
+    let said = said();
+    let line = said.lines().find(|line| line.contains("a queue is split")).unwrap();
+    assert!(line.contains("jobs") && line.contains("stream") && line.contains('2'), "{line}");
+    assert!(!said.contains("clicks"), "{said}");
 }
 
 /// The first id of a text.

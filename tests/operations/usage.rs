@@ -1,7 +1,9 @@
 //! What got through: totals that equal what callers counted themselves, and the consumers that call most.
 
 mod consumers;
+mod former;
 mod nodes;
+mod outcomes;
 pub(crate) mod rights;
 mod top;
 mod totals;

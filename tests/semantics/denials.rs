@@ -2,6 +2,7 @@
 
 mod nodes;
 pub mod random;
+mod valid_for;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -113,6 +113,28 @@ fn a_log_of_many_entries() {
     world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
 }
 
+/// A log that holds as many reservations as it may, of which some, and then all, are due.
+#[test]
+fn a_log_that_holds_many() {
+    let limits = [3, 100].map(|held| Algorithm::held_log(300, Micros::from_secs(1), held).unwrap());
+    let reserve = Op::Reserve { max_wait: Micros::from_secs(1) };
+    let mut calls = Vec::new();
+    for (pause, in_force) in [(1_000, false), (3_000_000, true), (3_000_000, false), (3_000_000, true)] {
+        let mut round = vec![call_after(pause, Op::Charge, 1, &[])];
+        round.extend((0..149).map(|number| call_after(3_000, Op::Charge, 1 + number % 2, &[])));
+        round.extend((0..104).map(|number| call_after(number % 3 * 100, reserve, number % 4, &[])));
+        for pause in [0, 500_000, 4_000, 3_000, 90_000, 1_000, 400_000] {
+            round.extend(
+                [(reserve, 1), (Op::Charge, 1), (Op::Refund, 7), (Op::Peek, 3), (reserve, 2)]
+                    .map(|(op, cost)| call_after(pause, op, cost, &[])),
+            );
+        }
+        calls.extend(round.into_iter().map(|call| Call { changed: in_force, ..call }));
+    }
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    world.tell(&Story { limits: vec![(limits[0], limits[1])], calls }).unwrap();
+}
+
 /// Slots that stop to count one by one, several at a time, and all.
 #[test]
 fn a_window_of_many_slots() {

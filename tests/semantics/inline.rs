@@ -3,11 +3,13 @@
 use prost_types::Duration;
 use tonic::Code;
 use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology};
+use weir_core::key::KeySecret;
 use weir_proto::v1::inline_limit::Algorithm;
 use weir_proto::v1::should_allow_result::Result as Ended;
 use weir_proto::v1::{
-    InlineLimit, InlineTokenBucket, InlineWindow, Reason, ShouldAllowBatchRequest, ShouldAllowRequest,
-    ShouldAllowResponse, StoreFailurePolicy,
+    CancelReservationRequest, CountRequest, DebitRequest, InlineBucketedWindow, InlineLimit,
+    InlineTokenBucket, InlineWindow, Reason, RefundRequest, ReserveRequest, ShouldAllowBatchRequest,
+    ShouldAllowRequest, ShouldAllowResponse, StoreFailurePolicy,
 };
 use weir_units::Micros;
 
@@ -42,18 +44,20 @@ fn window(limit: u64) -> InlineWindow {
 }
 
 fn bring(name: &str, algorithm: Algorithm, resource: &str, consumer: &str) -> ShouldAllowRequest {
-    let inline = InlineLimit { name: name.to_owned(), algorithm: Some(algorithm), on_store_failure: 0 };
+    let inline = InlineLimit { name: name.to_owned(), algorithm: Some(algorithm), ..InlineLimit::default() };
     ShouldAllowRequest { inline: Some(inline), ..ask(resource, consumer) }
 }
 
 weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
-    let server = Server::ready(Config { store, ..rules() });
+    let server = Server::ready(Config { store, key_secret: Some(KeySecret::random()), ..rules() });
     the_answers_are_those_of_configured_limits(&server).await;
     other_numbers_go_on_with_the_same_state(&server).await;
     lists_ids_and_batches_work(&server).await;
     more_than_are_kept_are_built_again(&server).await;
+    what_was_charged_to_it_can_be_given_back_and_counted(&server).await;
+    separate_numbers_are_limits_of_their_own(&server).await;
 }
 
 async fn the_answers_are_those_of_configured_limits(server: &Server) {
@@ -76,7 +80,9 @@ async fn the_answers_are_those_of_configured_limits(server: &Server) {
             };
             let configured = flags(ask_under(strategy, "api", "bob"));
             let brought = flags(bring("l", algorithm, "api", "bob"));
-            let configured = client.should_allow(configured).await.unwrap().into_inner();
+            let mut configured = client.should_allow(configured).await.unwrap().into_inner();
+            // Calls with other numbers may end the denial of a limit that a request brings along.
+            configured.denial_valid_for = None;
             let brought = client.should_allow(brought).await.unwrap().into_inner();
             assert_eq!(brought, configured, "{strategy}, step {step}");
         }
@@ -98,6 +104,86 @@ async fn other_numbers_go_on_with_the_same_state(server: &Server) {
     assert_eq!(remaining("other", bucket(4)).await, (true, 3), "another name is another limit");
     let log = Algorithm::SlidingLog(window(4));
     assert_eq!(remaining("api", log).await, (true, 3), "another algorithm is another limit");
+}
+
+async fn what_was_charged_to_it_can_be_given_back_and_counted(server: &Server) {
+    let mut client = server.client().await;
+    server.clock.set(BASE);
+    let (resource, consumer) = ("undo".to_owned(), "bob".to_owned());
+    let inline = |algorithm| bring("own", algorithm, "undo", "bob").inline;
+    let slots = InlineBucketedWindow { limit: 5, window: seconds(60), buckets: 6 };
+    let bucket_of_5 = InlineTokenBucket { rate: 1, period: seconds(30), burst: Some(5) };
+    let (slots, bucket_of_5) =
+        (inline(Algorithm::BucketedWindow(slots)), inline(Algorithm::TokenBucket(bucket_of_5)));
+    for limit in [&slots, &bucket_of_5] {
+        let call = ShouldAllowRequest { inline: limit.clone(), cost: Some(4), ..ask("undo", "bob") };
+        assert!(client.should_allow(call.clone()).await.unwrap().into_inner().allowed);
+        assert!(!client.should_allow(call).await.unwrap().into_inner().allowed);
+        let (resource, consumer, inline) = (resource.clone(), consumer.clone(), limit.clone());
+        let refund = RefundRequest { resource, consumer, inline, cost: Some(3), ..Default::default() };
+        let refunded = client.refund(refund).await.unwrap().into_inner();
+        assert_eq!((refunded.applied, refunded.limits[0].remaining), (true, 4), "{limit:?}");
+    }
+    let (resource_of, consumer_of) = (resource.clone(), consumer.clone());
+    let interval = seconds(60);
+    let count = CountRequest {
+        resource: resource_of,
+        consumer: consumer_of,
+        inline: slots,
+        interval,
+        ..Default::default()
+    };
+    assert_eq!(client.count(count).await.unwrap().into_inner().used, 1);
+    let debit = DebitRequest {
+        resource: resource.clone(),
+        consumer: consumer.clone(),
+        inline: bucket_of_5.clone(),
+        cost: Some(4),
+        ..Default::default()
+    };
+    assert_eq!(client.debit(debit).await.unwrap().into_inner().limits[0].remaining, 0);
+    let (id, max_wait) = ("r1".to_owned(), seconds(60));
+    let reserve = ReserveRequest {
+        resource: resource.clone(),
+        consumer: consumer.clone(),
+        inline: bucket_of_5.clone(),
+        id: id.clone(),
+        max_wait,
+        ..Default::default()
+    };
+    let reserved = client.reserve(reserve).await.unwrap().into_inner();
+    assert_eq!((reserved.applied, reserved.wait.unwrap().seconds), (true, 30));
+    let cancel =
+        CancelReservationRequest { resource, consumer, inline: bucket_of_5, id, ..Default::default() };
+    assert!(client.cancel_reservation(cancel).await.unwrap().into_inner().cancelled);
+}
+
+/// Otherwise two calls with a window of 1 µs would make any window full again.
+async fn separate_numbers_are_limits_of_their_own(server: &Server) {
+    let mut client = server.client().await;
+    server.clock.set(BASE);
+    let mut allowed = async |separate, count, span_us: u32| {
+        let span =
+            Duration { seconds: i64::from(span_us / 1_000_000), nanos: (span_us % 1_000_000) as i32 * 1_000 };
+        let log = Algorithm::SlidingLog(InlineWindow { limit: count, window: Some(span) });
+        let inline = bring(if separate { "own" } else { "shared" }, log, "separate", "bob").inline;
+        let inline = inline.map(|limit| InlineLimit { separate, ..limit });
+        let answer = client.should_allow(ShouldAllowRequest { inline, ..ask("separate", "bob") }).await;
+        answer.unwrap().into_inner().allowed
+    };
+    const HOUR: u32 = 3_600_000_000;
+    for (separate, after) in [(false, true), (true, false)] {
+        for _ in 0..3 {
+            assert!(allowed(separate, 3, HOUR).await);
+        }
+        assert!(!allowed(separate, 3, HOUR).await);
+        for step in 1..3 {
+            server.clock.set(Micros(BASE.0 + step * 10));
+            allowed(separate, 3, 1).await;
+        }
+        assert_eq!(allowed(separate, 3, HOUR).await, after, "separate: {separate}");
+        server.clock.set(BASE);
+    }
 }
 
 async fn lists_ids_and_batches_work(server: &Server) {
@@ -173,10 +259,18 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
         |limit, window| bring("l", Algorithm::FixedWindow(InlineWindow { limit, window }), "api", "bob");
     let name = |name: &str| bring(name, bucket(1), "api", "bob");
     let nothing = InlineLimit { name: "l".to_owned(), ..InlineLimit::default() };
-    let policy = InlineLimit { name: "l".to_owned(), algorithm: Some(bucket(1)), on_store_failure: 9 };
+    let policy = InlineLimit {
+        name: "l".to_owned(),
+        algorithm: Some(bucket(1)),
+        on_store_failure: 9,
+        ..InlineLimit::default()
+    };
     let under = |inline| ShouldAllowRequest { inline: Some(inline), ..ask("api", "bob") };
     let name_bound = "it must be 1 to 64 of the characters A-Z a-z 0-9 . _ - /";
-    let span_bound = "it must be from 1us to 100 years";
+    let span_bound = "it must be from 1us to 400 days";
+    let (days, at_most) = (86_400, 400 * 86_400);
+    let sliding =
+        |limit, window| bring("l", Algorithm::SlidingWindow(InlineWindow { limit, window }), "api", "bob");
     for (request, message) in [
         (name(""), format!("inline.name is \"\": {name_bound}")),
         (name("a b"), format!("inline.name is \"a b\": {name_bound}")),
@@ -184,7 +278,7 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
         (
             under(nothing),
             "inline.algorithm is not set: it must be one of token_bucket, fixed_window, sliding_window, \
-             sliding_log"
+             sliding_log, bucketed_window"
                 .to_owned(),
         ),
         (
@@ -203,8 +297,22 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
         ),
         (
             token_bucket(1, seconds(1_000_000), Some(10_000_000)),
-            "inline.token_bucket.burst is 10000000: burst times the time for one unit must stay below 2^52 \
-             microseconds (142 years)"
+            "inline.token_bucket.burst is 10000000: the time to fill it must be at most 400 days".to_owned(),
+        ),
+        (
+            token_bucket(1, seconds(days), Some(401)),
+            "inline.token_bucket.burst is 401: the time to fill it must be at most 400 days".to_owned(),
+        ),
+        (
+            token_bucket(1, seconds(at_most + 1), None),
+            format!("inline.token_bucket.period is 34560001s: {span_bound}"),
+        ),
+        (fixed(1, seconds(at_most + 1)), format!("inline.fixed_window.window is 34560001s: {span_bound}")),
+        (log(1, seconds(at_most + 1)), format!("inline.sliding_log.window is 34560001s: {span_bound}")),
+        (
+            sliding(1, seconds(at_most / 2 + 1)),
+            "inline.sliding_window.window is 17280001s: it must be from 1us to 200 days: a sliding window counts for two \
+             windows"
                 .to_owned(),
         ),
         (fixed(1 << 52, seconds(1)), "inline.fixed_window.limit is 4503599627370496: it must be below 2^52".to_owned()),

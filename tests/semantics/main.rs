@@ -18,6 +18,7 @@ mod leases;
 mod long_concurrency;
 mod long_redis_6;
 mod long_valkey;
+mod long_worst_cost;
 mod memory;
 mod properties;
 mod queues;

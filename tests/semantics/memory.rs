@@ -5,6 +5,7 @@ mod budget;
 mod clock_steps;
 mod concurrent;
 mod expiring;
+mod id_share;
 mod ids_and_steps;
 mod served;
 mod share;
@@ -43,8 +44,8 @@ struct Fixture {
 impl Fixture {
     fn new(budget: usize, when_full: WhenFull) -> Self {
         let clock = ManualClock::at(START);
-        let store =
-            MemoryStore::new(&MemoryConfig { budget, when_full, share: None }, Clock::Manual(clock.clone()));
+        let config = MemoryConfig { budget, when_full, ..MemoryConfig::default() };
+        let store = MemoryStore::new(&config, Clock::Manual(clock.clone()));
         Self { store, clock }
     }
 

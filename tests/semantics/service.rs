@@ -174,10 +174,11 @@ async fn the_failure_policy_answers_for_every_kind_of_error() {
         StoreError::Unreadable(address.clone()),
         StoreError::Refused(address),
     ];
-    // The others are mistakes of callers. No policy answers them.
-    let callers = [StoreError::Unsupported("no"), StoreError::OtherCost(7)];
+    // The others are refused for what callers ask. No policy answers them.
+    let callers = [StoreError::Unsupported("no"), StoreError::OtherCost(7), StoreError::IdsFull(7)];
     assert_eq!(errors.len() + callers.len(), StoreError::KINDS.len());
-    for (error, code) in callers.into_iter().zip([Code::FailedPrecondition, Code::AlreadyExists]) {
+    let codes = [Code::FailedPrecondition, Code::AlreadyExists, Code::ResourceExhausted];
+    for (error, code) in callers.into_iter().zip(codes) {
         let server = Server::with_store(config(), move || Failing { slowly: false, error: error.clone() });
         let mut client = server.client().await;
         for strategy in ["open", "closed", "burst"] {

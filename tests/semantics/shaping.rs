@@ -29,6 +29,7 @@ async fn holds_on(store: StoreConfig) {
     reservations_wait_for_their_turn(&mut client).await;
     a_cancelled_reservation_gives_back_what_no_later_one_needs(&mut client).await;
     no_call_overtakes_in_a_held_log(&mut client).await;
+    a_held_log_holds_a_bounded_number(&mut client).await;
     a_queue_says_how_long_to_wait(&mut client).await;
     as_much_as_fits_is_granted(&mut client).await;
     a_charge_with_an_id_is_made_once(&mut client).await;
@@ -79,6 +80,26 @@ async fn no_call_overtakes_in_a_held_log(client: &mut Client) {
     assert!(!denied.allowed && denied.remaining == Some(0));
     assert!(!allow(client, ShouldAllowRequest { cost: Some(0), ..plain }).await.allowed);
     assert!(cancel(client, "held", "overtake", "h").await.unwrap());
+}
+
+/// Each call about a held log reads all its reservations, so one consumer could make Redis slow for all others.
+async fn a_held_log_holds_a_bounded_number(client: &mut Client) {
+    let plain = ask_under("few", "bounded", "bob");
+    assert!(allow(client, ShouldAllowRequest { cost: Some(5), ..plain }).await.allowed);
+    for id in ["a", "b"] {
+        assert!(reserve(client, "few", "bounded", id, 1).await.unwrap().applied, "{id}");
+    }
+    let refused = reserve(client, "few", "bounded", "c", 1).await.unwrap();
+    let decision = refused.decision.unwrap();
+    assert_eq!((decision.allowed, decision.reason(), refused.applied), (false, Reason::Limited, false));
+    let until_the_first_is_due = decision.retry_after.unwrap().seconds;
+    assert!((30..=40).contains(&until_the_first_is_due), "{until_the_first_is_due}");
+    assert!(
+        reserve(client, "few", "bounded", "a", 1).await.unwrap().decision.unwrap().allowed,
+        "it is known"
+    );
+    assert!(cancel(client, "few", "bounded", "b").await.unwrap());
+    assert!(reserve(client, "few", "bounded", "c", 1).await.unwrap().applied, "there is a place again");
 }
 
 async fn a_queue_says_how_long_to_wait(client: &mut Client) {
@@ -281,7 +302,8 @@ fn rules() -> Rules {
         one("after", Algorithm::charge_after(1, per_second, 10).unwrap()),
         one("warm", Algorithm::warm_up(per_second, Micros(10 * SECOND), 3, None).unwrap()),
         one("slow", Algorithm::bucket(1, per_ten).unwrap()),
-        one("held", Algorithm::held_log(2, Micros(40 * SECOND)).unwrap()),
+        one("few", Algorithm::held_log(5, Micros(40 * SECOND), 2).unwrap()),
+        one("held", Algorithm::held_log(2, Micros(40 * SECOND), 100).unwrap()),
         one("queue", Algorithm::leaky_queue(2, per_ten, 0).unwrap()),
         one("log", Algorithm::sliding_log(2, hour).unwrap()),
         one("window", window),

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 
-use crate::support::clients::{environment, go, node, python, root, run};
+use crate::support::clients::{environment, go, java, node, python, root, run};
 use crate::support::command::{Serve, weir};
 use crate::support::{Process, SOON, eventually_some, scratch};
 
@@ -57,6 +57,18 @@ fn grpc_go() {
     let serve = serve();
     client.arg(address(&serve));
     assert!(run(client).stdout.ends_with(b"all ok\n"));
+}
+
+/// Calls whose deadline of 1 ms passes, and cancelled calls, used to end the connection with ENHANCE_YOUR_CALM: netty sends
+/// their DATA after the RST_STREAM.
+#[test]
+fn grpc_java_on_netty() {
+    let Some(mut client) = java() else { return };
+    let serve = serve();
+    client.arg(address(&serve));
+    let said = String::from_utf8(run(client).stdout).unwrap();
+    println!("{said}");
+    assert!(said.ends_with("all ok\n"));
 }
 
 /// No call is lost with a connection that reaches its age, nor when the server stops.
@@ -185,6 +197,7 @@ fn installer(argument: &str, variable: (&str, &str)) -> Output {
         .arg(tree.path().join("scripts/install-clients.sh"))
         .env_remove("SKIP_CLIENTS")
         .env_remove("SKIP_GO")
+        .env_remove("SKIP_JAVA")
         .env(variable.0, variable.1)
         .arg(argument)
         .output()
@@ -199,9 +212,11 @@ fn missing_clients_fail_and_skipping_them_is_printed() {
     assert!(said.contains("python in .cache/clients is missing or out of date"), "{said}");
     assert!(said.contains("make test") && said.contains("SKIP_CLIENTS=1"), "{said}");
 
-    let without = installer("--check", ("SKIP_GO", "1"));
-    let said = String::from_utf8_lossy(&without.stderr).into_owned();
-    assert!(said.contains("SKIP_GO=1") && said.contains("NOT tested"), "{said}");
+    for variable in ["SKIP_GO", "SKIP_JAVA"] {
+        let without = installer("--check", (variable, "1"));
+        let said = String::from_utf8_lossy(&without.stderr).into_owned();
+        assert!(said.contains(&format!("{variable}=1: Weir is NOT tested")), "{said}");
+    }
 
     let skipped = installer("--check", ("SKIP_CLIENTS", "1"));
     assert!(skipped.status.success());

@@ -14,6 +14,7 @@ mod server_bounds;
 mod shutdown;
 #[path = "../support/support.rs"]
 mod support;
+mod tls;
 mod together;
 mod transports;
 mod turns;

@@ -79,6 +79,7 @@ impl Served {
             metrics,
             usage: None,
             intercept,
+            tls: None,
         };
         let server = ConnectionServer::new(&server, &parts).unwrap();
         let (stop, stopped) = watch::channel(());

@@ -133,8 +133,9 @@ fn inline_limits() -> impl Strategy<Value = InlineLimit> {
         window.prop_map(InlineAlgorithm::FixedWindow),
         window.prop_map(InlineAlgorithm::SlidingLog),
     ];
-    ("[ab]{0,2}", prop::option::of(algorithm), 0..5)
-        .prop_map(|(name, algorithm, on_store_failure)| InlineLimit { name, algorithm, on_store_failure })
+    ("[ab]{0,2}", prop::option::of(algorithm), 0..5).prop_map(|(name, algorithm, on_store_failure)| {
+        InlineLimit { name, algorithm, on_store_failure, separate: on_store_failure % 2 == 1 }
+    })
 }
 
 proptest! {

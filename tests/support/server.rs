@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use prometheus::Registry;
 use tokio::sync::oneshot;
@@ -16,7 +17,7 @@ use weir_config::{
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir_node::admin::{Admin, AdminGate};
-use weir_node::app::{self, Listeners};
+use weir_node::app::{self, Listeners, Timing};
 use weir_node::readiness::Readiness;
 use weir_node::server::{self, EnvoyParts, Parts, ServerError, Shutdown};
 use weir_node::service::Templates;
@@ -62,7 +63,9 @@ impl Server {
 
     fn start_by(manual: ManualClock, clock: Clock, config: Config) -> Self {
         Self::spawn(manual, Readiness::starting(true), move |listeners, stopped, _| {
-            app::run(config, listeners, clock, Box::pin(stopped)).map_err(|error| error.to_string())
+            // Tests that change files wait for a look at them.
+            let timing = Timing { clock, look_every: Duration::from_millis(50) };
+            app::run(config, listeners, timing, Box::pin(stopped)).map_err(|error| error.to_string())
         })
     }
 
@@ -81,6 +84,7 @@ impl Server {
             let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
             let admin = Admin::start(
                 listeners.admin,
+                None,
                 64,
                 metrics.clone(),
                 readiness.clone(),
@@ -99,6 +103,7 @@ impl Server {
                 metrics,
                 usage: None,
                 intercept: None,
+                tls: None,
             };
             let served = server::run(&config.server, listeners.grpc, parts, Box::pin(stopped));
             served.map_err(|error: ServerError| error.to_string())

@@ -1,12 +1,12 @@
 //! The algorithm of a limit and its parameters.
 
-use weir_core::algorithm::{Algorithm, Calendar, Invalid, MAX_BUCKETS, Rate};
+use weir_core::algorithm::{Algorithm, Calendar, DEFAULT_MAX_HELD, Invalid, MAX_BUCKETS, Rate};
 use weir_units::{CEILING, Micros};
 
 use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping};
 use super::quantities::{duration, rate};
-use super::values::{Scalar, boolean, integer, quote};
+use super::values::{Digits, Scalar, boolean, digits, integer, quote};
 
 /// Placeholder for a duration while another parameter is checked.
 const SECOND: Micros = Micros::from_secs(1);
@@ -67,7 +67,7 @@ pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> 
 fn max_debt(s: Scalar<'_>) -> Result<Option<u64>, String> {
     match s.text {
         "unlimited" => Ok(None),
-        _ => match integer(s)? {
+        _ => match integer(s).map_err(|reason| format!("{reason}, or `unlimited`"))? {
             units if units < CEILING => Ok(Some(units)),
             units => Err(out_of_bounds(&units.to_string(), "it must be below 2^52, or `unlimited`")),
         },
@@ -251,9 +251,37 @@ fn bucketed_window(
     };
     let limit = units(fields, "limit", report, |limit| alone(limit, 1));
     let window = span(fields, "window", report);
-    let buckets = units(fields, "buckets", report, |buckets| alone(0, buckets));
+    let buckets = match fields.take_entry("accuracy") {
+        Some(accuracy) => buckets_of(&accuracy, fields, report),
+        None => units(fields, "buckets", report, |buckets| alone(0, buckets)),
+    };
     let strict = fields.read("strict", report, boolean).unwrap_or(true);
     Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict))
+}
+
+/// Reads `accuracy: 1/100`: a hundredth of the window, so 100 buckets.
+fn buckets_of(
+    accuracy: &KeyedValue<'_>,
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<u64> {
+    if fields.take_entry("buckets").is_some() {
+        let reason = "cannot stand beside `buckets`: both say the same";
+        report.at(accuracy.key_at, accuracy.value.path(), reason);
+        return None;
+    }
+    accuracy.value.read(report, |scalar| match scalar.text.strip_prefix("1/").map(digits) {
+        Some(Digits::Number(buckets)) if (1..=MAX_BUCKETS).contains(&buckets) => Ok(buckets),
+        _ => Err(out_of_bounds(
+            scalar.text,
+            &format!("write a part of the window, from 1/1 to 1/{MAX_BUCKETS}"),
+        )),
+    })
+}
+
+/// A log that may hold `max_held` reservations.
+fn held(max_held: u64) -> Result<Algorithm, Invalid> {
+    Algorithm::held_log(1, SECOND, max_held)
 }
 
 fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
@@ -261,6 +289,7 @@ fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<R
     let window = span(fields, "window", report);
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
     let min_gap = fields.read("min_gap", report, duration).unwrap_or(Micros::ZERO);
+    let max_held = fields.take_entry("max_held");
     let hold = fields.take_entry("hold");
     if hold.as_ref().and_then(|entry| entry.value.read(report, boolean)) == Some(true) {
         if let Some(entry) = hold.filter(|_| count_denied || min_gap > Micros::ZERO) {
@@ -268,7 +297,12 @@ fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<R
                 "cannot stand beside `count_denied` or `min_gap`: reservations are those of a plain log";
             report.at(entry.key_at, entry.value.path(), reason);
         }
-        return Some(Algorithm::held_log(limit?, window?));
+        let most = max_held.map(|entry| entry.value.read(report, |s| bounded(integer(s)?, held)));
+        return Some(Algorithm::held_log(limit?, window?, most.unwrap_or(Some(DEFAULT_MAX_HELD))?));
+    }
+    if let Some(entry) = max_held {
+        let reason = "needs `hold: true`; it bounds how many reservations lie ahead";
+        report.at(entry.key_at, entry.value.path(), reason);
     }
     Some(Algorithm::strict_log(limit?, window?, count_denied, min_gap))
 }

@@ -1,12 +1,15 @@
 //! Ports that others than this machine reach without TLS or without identity.
 
-use super::{Config, ListenAddress, Plaintext, ServerConfig};
+use super::{ClientAuth, Config, ListenAddress, Plaintext, ServerConfig, TlsConfig};
 
 impl Config {
     /// True if calls need a credential: everybody who has none is anonymous.
     #[must_use]
     pub fn has_identity(&self) -> bool {
-        self.server.identity.is_some() || self.authorize.is_some()
+        let asks =
+            |tls: &Option<TlsConfig>| tls.as_ref().is_some_and(|tls| tls.client_auth != ClientAuth::None);
+        let certificates = asks(&self.server.tls) || asks(&self.server.admin_tls);
+        certificates || self.server.identity.is_some() || self.authorize.is_some()
     }
 
     /// Returns what an operator should know about the ports, with what to write, if there is something.
@@ -32,11 +35,12 @@ impl Config {
 pub(super) fn exposed(server: &ServerConfig) -> Vec<String> {
     let mut ports = Vec::new();
     if let ListenAddress::Tcp(address) = server.listen
+        && server.tls.is_none()
         && !address.ip().to_canonical().is_loopback()
     {
         ports.push(format!("server.listen {address}"));
     }
-    if !server.admin.ip().to_canonical().is_loopback() {
+    if server.admin_tls.is_none() && !server.admin.ip().to_canonical().is_loopback() {
         ports.push(format!("server.admin {}", server.admin));
     }
     ports

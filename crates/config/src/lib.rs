@@ -53,11 +53,13 @@ mod store;
 mod stores;
 mod strategies;
 mod table;
+mod tls;
 mod tokens;
 mod tree;
 mod unix_path;
 mod usage;
 mod values;
+mod watched_files;
 
 use std::path::PathBuf;
 
@@ -88,11 +90,13 @@ pub use stores::{
     Topology, WhenFull,
 };
 pub use table::{
-    AdminPath, Applies, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside, Plaintext,
-    RedisConfig, ServerConfig, ServerLimits, Setting, UsageConfig, reference, settings,
+    AdminPath, Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside,
+    Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, TlsConfig, UsageConfig, reference, settings,
 };
+pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
+pub use watched_files::{FilesSnapshot, Settling};
 
 /// All settings of a service.
 #[derive(Debug, Clone)]

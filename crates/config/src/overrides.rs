@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::errors::MistakeReport;
 use super::stores::TlsCheck;
 use super::table::{Outside, settings};
+use super::tls::PortTlsCheck;
 use super::values::Scalar;
 
 /// Overrides of the file's values, as text; and the TLS check, which this crate cannot do itself.
@@ -18,6 +19,8 @@ pub struct ConfigOverrides {
     given: BTreeMap<String, String>,
     /// Validates the certificates of `store.redis.tls`. Without it, only the existence of the files is checked.
     tls_check: Option<TlsCheck>,
+    /// The same for the certificates of our own ports.
+    port_tls_check: Option<PortTlsCheck>,
 }
 
 impl std::fmt::Debug for ConfigOverrides {
@@ -41,14 +44,25 @@ impl ConfigOverrides {
         Self { tls_check: Some(check), ..self }
     }
 
-    /// Returns the TLS check alone, without overrides.
+    /// Sets the check of the certificates of our own ports.
+    #[must_use]
+    pub fn with_port_tls_check(self, check: PortTlsCheck) -> Self {
+        Self { port_tls_check: Some(check), ..self }
+    }
+
+    /// Returns the TLS checks alone, without overrides.
     pub(super) fn without_values(&self) -> Self {
-        Self { given: BTreeMap::new(), tls_check: self.tls_check }
+        Self { given: BTreeMap::new(), ..self.clone() }
     }
 
     /// Returns the TLS check.
     pub(super) fn tls_check(&self) -> Option<TlsCheck> {
         self.tls_check
+    }
+
+    /// Returns the check of the certificates of our own ports.
+    pub(super) fn port_tls_check(&self) -> Option<PortTlsCheck> {
+        self.port_tls_check
     }
 
     /// Returns the override of a setting.

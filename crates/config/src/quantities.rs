@@ -31,8 +31,9 @@ pub fn rate_of(text: &str) -> Result<Rate, String> {
             return Err(format!("the count of {} is too large: at most {}", quote(text), u64::MAX));
         }
         Digits::None => {
-            let reason = "is not a whole number; write COUNT/DURATION, such as 30/1m or 5/s";
-            return Err(format!("the count of {} {reason}", quote(text)));
+            let example = whole_rate(count, period)
+                .unwrap_or_else(|| "COUNT/DURATION, such as 30/1m or 5/s".to_owned());
+            return Err(format!("the count of {} is not a whole number; write {example}", quote(text)));
         }
     };
     let one_unit = UNITS.iter().find(|(unit, _)| *unit == period);
@@ -41,6 +42,28 @@ pub fn rate_of(text: &str) -> Result<Rate, String> {
         None => span(period).map_err(|reason| format!("the period of {}: {reason}", quote(text)))?,
     };
     Ok(Rate { count, period })
+}
+
+/// Writes a rate with a fraction, such as `0.5/s`, in whole numbers: `1/2s`.
+fn whole_rate(count: &str, period: &str) -> Option<String> {
+    let (whole, fraction) = count.split_once('.')?;
+    let scale = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let Digits::Number(scaled) = digits(&format!("{whole}{fraction}")) else { return None };
+    let period = match UNITS.iter().find(|(unit, _)| *unit == period) {
+        Some((_, micros)) => *micros,
+        None => span(period).ok()?.0,
+    };
+    let common = common_divisor(scaled, scale);
+    let (count, times) = (scaled.checked_div(common)?, scale / common);
+    let period = Micros(period.checked_mul(times)?);
+    (count > 0).then(|| format!("{count}/{}", written_duration(period)))
+}
+
+const fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// Parses a number of bytes: `512MiB`, `1GB`, `65536`.

@@ -130,6 +130,7 @@ pub const RIGHTS: [RightRow; 12] = [
             "/weir.v1.QueueService/Subscribe",
             "/weir.v1.QueueService/Ack",
             "/weir.v1.QueueService/Nack",
+            "/weir.v1.QueueService/Extend",
             "/weir.v1.QueueService/Stats",
         ],
         lists: &[Queues],

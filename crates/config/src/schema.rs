@@ -29,7 +29,7 @@ use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
 use super::identity::{MAX_ISSUERS, MAX_NETWORKS};
 use super::queues::MAX_QUEUES;
-use super::table::{RedisConfig, store as store_keys};
+use super::table::{RedisConfig, TlsConfig, store as store_keys};
 
 /// Returns the schema of a configuration file.
 #[must_use]
@@ -65,6 +65,7 @@ fn definitions() -> Value {
         "field": { "type": ["string", "boolean"], "pattern": "^[a-z][a-z0-9_-]{0,63}$" },
         "store": store(),
         "redis": redis(),
+        "server_tls": server_tls(),
         "strategies": {
             "type": "object", "minProperties": 1,
             "propertyNames": { "pattern": name },
@@ -95,7 +96,7 @@ fn definitions() -> Value {
         "fixed_window": fixed_window(),
         "interval_refill": mapping(INTERVAL_REFILL),
         "sliding_window": mapping(SLIDING_WINDOW),
-        "bucketed_window": mapping(BUCKETED_WINDOW),
+        "bucketed_window": bucketed_window(),
         "sliding_log": sliding_log(),
         "resources": { "type": ["array", "null"], "items": mapping(RESOURCE) },
         "groups": {
@@ -161,6 +162,19 @@ fn redis() -> Value {
         "sentinel_password_file": false,
     } });
     redis
+}
+
+/// TLS of a port. What concerns client certificates needs the authorities and `client_auth`. YAML reads a version
+/// without quotes as a number.
+fn server_tls() -> Value {
+    let mut tls = section(TlsConfig::rows);
+    tls["dependentRequired"] = json!({
+        "client_ca_file": ["client_auth"], "client_crl_file": ["client_ca_file"], "client_crl": ["client_crl_file"],
+    });
+    tls["if"] = json!({ "properties": { "client_auth": { "const": "none" } } });
+    tls["else"] = json!({ "required": ["client_ca_file"] });
+    tls["properties"]["min_version"]["enum"] = json!(["1.2", "1.3", 1.2, 1.3]);
+    tls
 }
 
 /// A strategy: rate limits or permits.
@@ -252,11 +266,20 @@ fn fixed_window() -> Value {
     window
 }
 
+/// The buckets are given by number or as a part of the window.
+fn bucketed_window() -> Value {
+    let mut window = mapping(BUCKETED_WINDOW);
+    window["oneOf"] = json!([{ "required": ["buckets"] }, { "required": ["accuracy"] }]);
+    window
+}
+
 /// A log that counts denied attempts keeps one unit more than the limit, so its maximum limit is lower. It cannot have
-/// `hold`.
+/// `hold`, without which there is no `max_held`.
 fn sliding_log() -> Value {
     let mut log = mapping(SLIDING_LOG);
     log["if"] = json!({ "properties": { "count_denied": { "const": true } }, "required": ["count_denied"] });
+    let held = json!({ "properties": { "hold": { "const": true } }, "required": ["hold"] });
+    log["dependentSchemas"] = json!({ "max_held": held });
     log["then"] =
         json!({ "properties": { "limit": { "not": { "const": MAX_ENTRIES } }, "hold": { "const": false } } });
     log

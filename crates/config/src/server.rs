@@ -7,6 +7,7 @@ use super::fields::Mapping;
 use super::identity::{IdentityConfig, identity};
 use super::overrides::ConfigOverrides;
 use super::table::{AdminPath, MAX_BATCH_BYTES, Outside, Plaintext, ServerConfig, ServerLimits};
+use super::tls::port_tls;
 use super::values::{Scalar, choice, quote, text_within};
 
 /// Reads the section, with the settings that override it.
@@ -20,6 +21,12 @@ pub(super) fn server(
     server.admin_open = admin_open(&mut fields, report);
     server.admin_hosts = admin_hosts(&mut fields, report);
     server.limits = limits(fields.section("limits", report), overrides, report);
+    server.tls = port_tls("tls", &mut fields, overrides, report);
+    server.admin_tls = port_tls("admin_tls", &mut fields, overrides, report);
+    if server.tls.is_some() && matches!(server.listen, ListenAddress::Unix(_)) {
+        let reason = "is for ports: a Unix socket has no TLS, and file modes say who may connect";
+        fields.report("tls", report, reason);
+    }
     let presents = |identity: &IdentityConfig| identity.tokens_file.is_some() || !identity.jwt.is_empty();
     if server.identity.as_ref().is_some_and(presents) && server.plaintext == Plaintext::Warned {
         for port in exposed(&server) {

@@ -72,6 +72,13 @@ fn memory(mut fields: Mapping<'_>, overrides: &ConfigOverrides, report: &mut Mis
         );
         fields.report("share", report, reason);
     }
+    if let Some(share) = memory.id_share.filter(|share| !(MIN_SHARE..=budget / 2).contains(share)) {
+        let half = budget / 2;
+        let reason = format!(
+            "{share} bytes is out of bounds: it must be at least 64KiB and at most half of the budget, {half} bytes"
+        );
+        fields.report("id_share", report, reason);
+    }
     fields.finish(report);
     memory
 }

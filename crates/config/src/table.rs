@@ -24,6 +24,7 @@ mod reference;
 mod server;
 pub(super) mod store;
 mod texts;
+mod tls;
 mod usage;
 
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use self::messages::DenialMessages;
 pub use self::redis::RedisConfig;
 pub use self::reference::reference;
 pub use self::server::{AdminPath, Plaintext, ServerConfig};
+pub use self::tls::{CrlConfig, TlsConfig};
 pub use self::usage::UsageConfig;
 
 pub(super) use self::entry::Entry;
@@ -45,13 +47,16 @@ pub(super) use self::memory::MIN_SHARE;
 use self::redis::tls_rows;
 pub(super) use self::texts::MAX_NODE;
 pub(super) use self::texts::{Password, Username};
+pub(super) use self::tls::FILE as TLS_FILE;
 
 /// A function that returns the entries of a section, in the order of the outputs.
 pub(super) type Rows = fn() -> Vec<Setting>;
 
 /// Every section of the table.
-const SECTIONS: [(&str, Rows); 11] = [
+const SECTIONS: [(&str, Rows); 13] = [
     ("server", ServerConfig::rows),
+    ("server.tls", TlsConfig::rows),
+    ("server.tls.client_crl", CrlConfig::rows),
     ("server.limits", ServerLimits::rows),
     ("store", store::rows),
     ("store.memory", MemoryConfig::rows),

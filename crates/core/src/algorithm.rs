@@ -32,6 +32,7 @@ pub use advice::NextUnit;
 pub use bucket::Bucket;
 pub use cells::{Cells, Kept, VerdictSink};
 pub use decide::decide;
+pub use held::{DEFAULT_MAX_HELD, MOST_MAX_HELD};
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};
 pub use new::{Calendar, Invalid, MAX_COLD_FACTOR, Rate};
@@ -306,7 +307,7 @@ impl Algorithm {
     /// Sets the stored level; a level of 0 is the absent state.
     fn write(&self, state: &mut Option<State>, reading: &mut Reading, level: u64) {
         match &self.engine {
-            Engine::Log(log) if log.hold => {
+            Engine::Log(log) if log.holds() => {
                 let mut entries = match state.take() {
                     Some(State::Log(entries)) => entries,
                     _ => Box::default(),

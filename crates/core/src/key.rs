@@ -28,7 +28,7 @@ pub use name::{
 };
 pub use namespace::{KeyPrefix, MAX_NAMESPACE, Namespace, NamespaceError};
 pub use placement::{Apart, MAX_SHARDS, NoPartFree, Placements, SlotPart};
-pub use queue::{QueueKeys, queue_tag, write_put_id_key};
+pub use queue::{QueueKeys, queue_tag, write_put_digest_key, write_put_id_key};
 pub use secret::{Digester, KeySecret};
 pub use tag::{fingerprint_slot, slot, usage_slot, write_tag};
 

@@ -61,6 +61,7 @@ pub struct Strategy {
     /// Every field that a limit counts by.
     fields: Scope,
     shares_counters: bool,
+    mixes_numbers: bool,
     tag_is_whole: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
@@ -171,6 +172,7 @@ impl Strategy {
             family: None,
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: limits.iter().any(|limit| limit.scope != fields),
+            mixes_numbers: false,
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id: StrategyId::next(),
             rule: StrategyRule::Rates(RateLimits::new(&name, limits)),
@@ -196,6 +198,7 @@ impl Strategy {
             family: None,
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: false,
+            mixes_numbers: false,
             tag_is_whole: !scope.fields().is_empty(),
             id: StrategyId::next(),
             rule: StrategyRule::Permits(Box::new(rule)),
@@ -251,6 +254,20 @@ impl Strategy {
     #[must_use]
     pub fn shares_counters(&self) -> bool {
         self.shares_counters
+    }
+
+    /// True if its counters may also be charged under other numbers: those of an override for some resources, or those
+    /// that another request brings along.
+    #[must_use]
+    pub fn mixes_numbers(&self) -> bool {
+        self.mixes_numbers
+    }
+
+    /// The strategy, with counters that are also charged under other numbers.
+    #[must_use]
+    pub(crate) fn mixing_numbers(mut self) -> Self {
+        self.mixes_numbers = true;
+        self
     }
 
     /// True if the tag has every field that its limits count by, unless a routing group replaces one.

@@ -1,11 +1,15 @@
 //! Client for single questions of `weir allow`, `weir lease` and `weir queue`.
 
+mod channel;
+
 use std::time::Duration;
 
 use tokio::time::error::Elapsed;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic::{Code, Request, Response, Status};
 
+use self::channel::AccessChannel;
+use crate::access::ServerAccess;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
@@ -14,10 +18,10 @@ use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
     AckRequest, AckResponse, AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, EnqueueRequest,
-    EnqueueResponse, GetUsageRequest, GetUsageResponse, NackRequest, NackResponse, RefundRequest,
-    RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest,
-    ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest, StatsResponse, TakeRequest,
-    TakeResponse, TopConsumersRequest, TopConsumersResponse,
+    EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest, GetUsageResponse, NackRequest,
+    NackResponse, RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest,
+    RenewResponse, ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest,
+    StatsResponse, TakeRequest, TakeResponse, TopConsumersRequest, TopConsumersResponse,
 };
 
 /// Size limit of an answer about usage.
@@ -28,11 +32,11 @@ const MAX_QUEUE_MESSAGE: usize = 7 << 20;
 
 /// A connection to a server.
 pub struct Client {
-    inner: RateLimitServiceClient<Channel>,
-    envoy: EnvoyClient<Channel>,
-    leases: ConcurrencyServiceClient<Channel>,
-    usage: UsageServiceClient<Channel>,
-    queues: QueueServiceClient<Channel>,
+    inner: RateLimitServiceClient<AccessChannel>,
+    envoy: EnvoyClient<AccessChannel>,
+    leases: ConcurrencyServiceClient<AccessChannel>,
+    usage: UsageServiceClient<AccessChannel>,
+    queues: QueueServiceClient<AccessChannel>,
     timeout: Duration,
 }
 
@@ -40,7 +44,9 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address is no URL.
-    #[error("`{server}` is not the address of a server; expected HOST:PORT or http://HOST:PORT")]
+    #[error(
+        "`{server}` is not the address of a server; expected HOST:PORT, http://HOST:PORT or https://HOST:PORT"
+    )]
     Address {
         /// The given address.
         server: String,
@@ -70,22 +76,21 @@ impl Client {
     /// Connects to `server`, a `HOST:PORT`, `http://HOST:PORT` or `unix:PATH`; no call takes longer than `timeout`.
     /// An invalid path is unreachable; `weir_config::unix_path` gives the reason.
     pub async fn connect(server: &str, timeout: Duration) -> Result<Self, ClientError> {
+        Self::connect_with(server, &ServerAccess::default(), timeout).await
+    }
+
+    /// The same with TLS, which `https://HOST:PORT` needs, or with a token.
+    pub async fn connect_with(
+        server: &str,
+        access: &ServerAccess,
+        timeout: Duration,
+    ) -> Result<Self, ClientError> {
         let address = || ClientError::Address { server: server.to_owned() };
-        let is_unix = server.starts_with("unix:");
-        let endpoint = if is_unix || server.contains("://") {
-            Endpoint::from_shared(server.to_owned())
-        } else {
-            Endpoint::from_shared(format!("http://{server}"))
-        };
-        let endpoint = endpoint.map_err(|_| address())?;
-        let uri = endpoint.uri();
-        let is_tcp =
-            uri.scheme_str() == Some("http") && uri.port().is_some() && matches!(uri.path(), "" | "/");
-        if !is_tcp && !is_unix {
-            return Err(address());
-        }
-        let channel = endpoint.connect_timeout(timeout).connect().await.map_err(|error| {
-            ClientError::Unreachable { server: server.to_owned(), reason: innermost(&error) }
+        let endpoint = endpoint(server, access).ok_or_else(address)?;
+        let channel = channel::connect(endpoint.connect_timeout(timeout), access).await;
+        let channel = channel.map_err(|error| ClientError::Unreachable {
+            server: server.to_owned(),
+            reason: innermost(&error),
         })?;
         let leases = ConcurrencyServiceClient::new(channel.clone());
         let queues = QueueServiceClient::new(channel.clone()).max_decoding_message_size(MAX_QUEUE_MESSAGE);
@@ -201,6 +206,13 @@ impl Client {
         self.answered(answer)
     }
 
+    /// Gives the workers of items more time.
+    pub async fn extend(&mut self, request: ExtendRequest) -> Result<ExtendResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.extend(request)).await;
+        self.answered(answer)
+    }
+
     /// Gets the statistics of a queue.
     pub async fn queue_stats(&mut self, request: StatsRequest) -> Result<StatsResponse, ClientError> {
         let request = within(self.timeout, request);
@@ -221,6 +233,26 @@ impl Client {
             Code::Cancelled | Code::DeadlineExceeded => ClientError::Timeout(self.timeout),
             code => ClientError::Refused { code: name(code), message: status.message().to_owned() },
         }
+    }
+}
+
+/// Parses an address. With TLS its calls say `https`, but tonic connects to an address in `http:`.
+fn endpoint(server: &str, access: &ServerAccess) -> Option<Endpoint> {
+    let is_unix = server.starts_with("unix:");
+    let plain = match server.strip_prefix("https://") {
+        Some(rest) if access.tls.is_some() => format!("http://{rest}"),
+        _ if is_unix || server.contains("://") => server.to_owned(),
+        _ => format!("http://{server}"),
+    };
+    let endpoint = Endpoint::from_shared(plain).ok()?;
+    let uri = endpoint.uri();
+    let is_tcp = uri.scheme_str() == Some("http") && uri.port().is_some() && matches!(uri.path(), "" | "/");
+    if !is_tcp && !is_unix {
+        return None;
+    }
+    match access.tls {
+        Some(_) => Some(endpoint.origin(server.parse().ok()?)),
+        None => Some(endpoint),
     }
 }
 

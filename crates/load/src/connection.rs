@@ -15,6 +15,8 @@ pub(super) use self::outcome::{CallOutcome, Failure, LoadCall};
 use self::receive::Incoming;
 use self::send::Outgoing;
 use self::stream::LoadStream;
+use super::access::ServerAccess;
+use super::request::RequestBlock;
 use super::service::CallShape;
 
 pub(super) struct LoadConnection {
@@ -28,8 +30,9 @@ pub(super) struct LoadConnection {
 }
 
 impl LoadConnection {
-    pub(super) fn new(service: Arc<CallShape>, authority: &str) -> Self {
-        let outgoing = Outgoing::new(authority, service.path(), service.mode.is_stream());
+    pub(super) fn new(service: Arc<CallShape>, authority: &str, access: &ServerAccess) -> Self {
+        let block = RequestBlock::new(authority, service.path(), access);
+        let outgoing = Outgoing::new(block, service.mode.is_stream());
         Self {
             service,
             calls: Calls::default(),

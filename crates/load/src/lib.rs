@@ -9,9 +9,11 @@
 //!
 //! * [`Plan`]: parameters of a run. [`run`]: does it. [`LoadReport`]: its results.
 //! * `spread`, `stamp`: which key a call is about, and its bytes. `schedule`: when it is due.
-//! * `request`, `response`, `connection`: HTTP/2, without a socket. `link`: the socket.
+//! * `request`, `response`, `connection`: HTTP/2, without a socket. `link`, `socket`: with it, in plain text or TLS.
+//! * [`ServerAccess`]: TLS and a token.
 //! * `worker`: the loop of one thread. `tally`: what it counts. `cpu`: what processes have used.
 
+mod access;
 mod answer;
 pub mod client;
 mod connection;
@@ -25,11 +27,13 @@ mod response;
 mod run;
 mod schedule;
 mod service;
+mod socket;
 mod spread;
 mod stamp;
 mod tally;
 mod worker;
 
+pub use self::access::{AccessError, ClientTls, ServerAccess, Token};
 pub use self::plan::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread, UnaryMethod};
 pub use self::report::{Cpu, Latency, LoadReport, OpenLoop, ServerCpu};
 pub use self::run::{RunProgress, RunWatch, run};

@@ -6,18 +6,26 @@ use std::sync::Arc;
 use rustix::event::PollFlags;
 use socket2::{SockAddr, Socket, Type};
 
+use super::access::ServerAccess;
 use super::connection::{CallOutcome, LoadConnection};
 use super::service::CallShape;
+use super::socket::LoadSocket;
 use weir_grpc::frames::FrameFault;
 
 /// Pause before a lost connection is dialled again.
 const REDIAL_NS: u64 = 100_000_000;
 
+/// The server, as a run knows it.
+pub(super) struct LoadTarget {
+    pub(super) address: SockAddr,
+    pub(super) authority: String,
+    pub(super) access: ServerAccess,
+}
+
 pub(super) struct LoadLink {
-    address: SockAddr,
-    authority: Arc<str>,
+    target: Arc<LoadTarget>,
     service: Arc<CallShape>,
-    socket: Option<Socket>,
+    socket: Option<LoadSocket>,
     is_connected: bool,
     /// Time of the loss, or of the last attempt.
     since_ns: u64,
@@ -35,16 +43,11 @@ pub(super) enum LinkEvent {
 
 impl LoadLink {
     /// A link on a connected socket.
-    pub(super) fn new(
-        socket: Socket,
-        address: SockAddr,
-        authority: Arc<str>,
-        service: Arc<CallShape>,
-    ) -> io::Result<Self> {
-        prepare(&socket, &address)?;
-        let connection = LoadConnection::new(Arc::clone(&service), &authority);
-        let socket = Some(socket);
-        Ok(Self { address, authority, service, socket, is_connected: true, since_ns: 0, connection })
+    pub(super) fn new(socket: Socket, target: Arc<LoadTarget>, service: Arc<CallShape>) -> io::Result<Self> {
+        prepare(&socket, &target.address)?;
+        let connection = target.connection(&service);
+        let socket = Some(LoadSocket::new(socket, target.access.tls.as_ref())?);
+        Ok(Self { target, service, socket, is_connected: true, since_ns: 0, connection })
     }
 
     pub(super) const fn is_connected(&self) -> bool {
@@ -59,9 +62,10 @@ impl LoadLink {
     /// The socket to poll, and the events.
     pub(super) fn interest(&self) -> Option<(&Socket, PollFlags)> {
         let socket = self.socket.as_ref()?;
-        let wants_to_write = !self.is_connected || !self.connection.to_write().is_empty();
+        let has_output = !self.connection.to_write().is_empty() || socket.wants_write();
+        let wants_to_write = !self.is_connected || has_output;
         let write = if wants_to_write { PollFlags::OUT } else { PollFlags::empty() };
-        Some((socket, PollFlags::IN | write))
+        Some((socket.inner(), PollFlags::IN | write))
     }
 
     /// Reconnects if it was lost long enough ago, and leaves a connection that the server is closing.
@@ -72,8 +76,9 @@ impl LoadLink {
         }
         if self.socket.is_none() && now_ns >= self.since_ns + REDIAL_NS {
             self.since_ns = now_ns;
-            self.connection = LoadConnection::new(Arc::clone(&self.service), &self.authority);
-            self.socket = dial(&self.address).ok();
+            self.connection = self.target.connection(&self.service);
+            let tls = self.target.access.tls.as_ref();
+            self.socket = dial(&self.target.address).and_then(|socket| LoadSocket::new(socket, tls)).ok();
         }
     }
 
@@ -83,10 +88,12 @@ impl LoadLink {
             return LinkEvent::Fine;
         }
         while let Some(socket) = &mut self.socket {
-            if self.connection.to_write().is_empty() {
-                break;
-            }
-            match socket.write(self.connection.to_write()) {
+            let written = match self.connection.to_write() {
+                [] if !socket.wants_write() => break,
+                [] => socket.flush_tls().map(|()| 0),
+                bytes => socket.write(bytes),
+            };
+            match written {
                 Ok(count) => self.connection.written(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -105,8 +112,8 @@ impl LoadLink {
     ) -> LinkEvent {
         let Some(socket) = &mut self.socket else { return LinkEvent::Fine };
         if !self.is_connected {
-            match socket.take_error() {
-                Ok(None) if socket.peer_addr().is_ok() => self.is_connected = true,
+            match socket.inner().take_error() {
+                Ok(None) if socket.inner().peer_addr().is_ok() => self.is_connected = true,
                 Ok(None) => return LinkEvent::Fine, // still on its way
                 Ok(Some(error)) | Err(error) => return self.lose(error.to_string(), now_ns, sink),
             }
@@ -144,12 +151,18 @@ impl LoadLink {
     }
 }
 
+impl LoadTarget {
+    fn connection(&self, service: &Arc<CallShape>) -> LoadConnection {
+        LoadConnection::new(Arc::clone(service), &self.authority, &self.access)
+    }
+}
+
 /// Recognizes another protocol by its first bytes. HTTP/2 begins with a short frame.
 fn foreign(bytes: &[u8]) -> Option<FrameFault> {
     const TLS_ALERT: &[u8] = &[0x15, 3];
     match bytes {
         [0, ..] => None,
-        _ if bytes.starts_with(TLS_ALERT) => Some("it expects TLS; `weir load` speaks plaintext HTTP/2 only"),
+        _ if bytes.starts_with(TLS_ALERT) => Some("it expects TLS; write https://HOST:PORT"),
         _ if bytes.starts_with(b"HTTP/1") => Some("it speaks HTTP/1; is that the admin port?"),
         _ => Some("it does not speak HTTP/2"),
     }

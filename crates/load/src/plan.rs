@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use socket2::SockAddr;
 
+use crate::access::ServerAccess;
+
 /// A run, from its first call to its last.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -12,6 +14,8 @@ pub struct Plan {
     pub address: SockAddr,
     /// The server as requests name it: `HOST:PORT`.
     pub authority: String,
+    /// TLS and a token.
+    pub access: ServerAccess,
     /// The called method.
     pub mode: CallMode,
     /// The question.

@@ -8,7 +8,7 @@ use socket2::{Socket, Type};
 
 use super::LoadError;
 use super::cpu::{Usage, usage};
-use super::link::LoadLink;
+use super::link::{LoadLink, LoadTarget};
 use super::plan::{Plan, PlanEnd};
 use super::report::{LoadReport, Measured};
 use super::service::CallShape;
@@ -121,8 +121,12 @@ fn connect(plan: &Plan, service: &Arc<CallShape>) -> Result<LoadLink, LoadError>
     };
     let socket = Socket::new(plan.address.domain(), Type::STREAM, None).map_err(unreachable)?;
     socket.connect_timeout(&plan.address, plan.timeout).map_err(unreachable)?;
-    LoadLink::new(socket, plan.address.clone(), plan.authority.as_str().into(), Arc::clone(service))
-        .map_err(unreachable)
+    let target = Arc::new(LoadTarget {
+        address: plan.address.clone(),
+        authority: plan.authority.clone(),
+        access: plan.access.clone(),
+    });
+    LoadLink::new(socket, target, Arc::clone(service)).map_err(unreachable)
 }
 
 /// Runs the workers, and reads the processes' usage at the beginning and the end of the counted part.

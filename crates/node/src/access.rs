@@ -62,14 +62,12 @@ pub struct CallerAccess {
 
 impl CallerAccess {
     /// Creates the access of a configuration; `None` if the server has no identity: then everybody has all rights.
-    /// `client_certificates` is true if a port asks for them.
     pub fn of(
         config: &Config,
-        client_certificates: bool,
         clock: Clock,
         metrics: Arc<AccessMetrics>,
     ) -> Result<Option<Arc<Self>>, CredentialFault> {
-        if config.server.identity.is_none() && config.authorize.is_none() && !client_certificates {
+        if !config.has_identity() {
             return Ok(None);
         }
         let identity = config.server.identity.clone().unwrap_or_default();

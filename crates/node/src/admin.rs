@@ -25,6 +25,7 @@ use self::connections::AdminConnections;
 pub use self::gate::AdminGate;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
+use crate::tls::TlsPort;
 use crate::usage::UsageHandle;
 
 const INDEX: &str = "\
@@ -51,6 +52,7 @@ impl Admin {
     /// says who may see what.
     pub fn start(
         listener: TcpListener,
+        tls: Option<Arc<TlsPort>>,
         max_connections: usize,
         metrics: Metrics,
         readiness: Readiness,
@@ -63,7 +65,7 @@ impl Admin {
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    Err(error) = serve(listener, max_connections, metrics, readiness, usage, gate) => {
+                    Err(error) = serve(listener, tls, max_connections, metrics, readiness, usage, gate) => {
                         tracing::error!(%error, "the admin server ended");
                     }
                     _ = stopped => {}
@@ -87,6 +89,7 @@ impl Drop for Admin {
 
 async fn serve(
     listener: TcpListener,
+    tls: Option<Arc<TlsPort>>,
     max_connections: usize,
     metrics: Metrics,
     readiness: Readiness,
@@ -102,7 +105,7 @@ async fn serve(
     if let Some(usage) = usage {
         router = router.merge(ui::routes(usage, readiness));
     }
-    Ok(AdminConnections::new(max_connections, gate).serve(listener, router).await)
+    Ok(AdminConnections::new(max_connections, tls, gate).serve(listener, router).await)
 }
 
 async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {

@@ -1,7 +1,9 @@
 //! Wiring: a configuration and sockets in, a running service out.
 
 mod background;
+mod credentials;
 mod envoy;
+mod tls;
 
 use std::io;
 use std::net::TcpListener;
@@ -19,12 +21,18 @@ use weir_store::memory::MemoryStore;
 use weir_store::redis::{EngineSet, EnginesInUse, RedisShared, UsageLink};
 use weir_store::{LeaseHandle, QueueHandle, Store};
 use weir_time::clock::{Clock, Monotonic};
+use weir_units::Micros;
 
 use self::background::BackgroundThread;
+use self::credentials::WatchedCredentials;
+use self::envoy::WatchedRules;
+pub use self::tls::PortTlsError;
+use self::tls::Ports;
 use crate::access::{AccessMetrics, CallerAccess, CredentialFault};
 use crate::admin::{Admin, AdminGate};
+use crate::generation::Generation;
 use crate::memory::give_back;
-use crate::queues::SharedQueues;
+use crate::queues::{SharedQueues, kinds};
 use crate::readiness::Readiness;
 use crate::server::{
     self, Listener, MakeIntercept, MakeStores, Parts, ServerError, ShutdownSignal, WorkerStores,
@@ -32,12 +40,10 @@ use crate::server::{
 use crate::service::Templates;
 use crate::telemetry::{DecisionLog, DecisionLogError, Metrics};
 use crate::usage::UsageThread;
+use crate::watch::{LOOK_EVERY, WatchedFiles, watch};
 
 /// Interval of the sweep of expired memory keys.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-
-/// Interval of the looks at files of tokens and keys.
-const RELOAD_EVERY: Duration = Duration::from_millis(500);
 
 /// How long a shutdown waits for the decision log to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -69,6 +75,9 @@ pub enum AppError {
     /// The files of Envoy's rate limits have mistakes.
     #[error("the files of Envoy's rate limits have mistakes:\n{0}")]
     Envoy(#[from] EnvoyErrors),
+    /// Files of TLS are mistaken.
+    #[error("TLS cannot be served: {0}")]
+    Tls(#[from] PortTlsError),
     /// The decision log cannot be written.
     #[error(transparent)]
     DecisionLog(#[from] DecisionLogError),
@@ -102,18 +111,33 @@ impl Listeners {
     }
 }
 
-/// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread. Outside of tests,
-/// `clock` is the system's.
+/// What a service knows of time. Tests have others.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// The clock of the decisions.
+    pub clock: Clock,
+    /// The interval at which files are looked at for changes.
+    pub look_every: Duration,
+}
+
+impl From<Clock> for Timing {
+    fn from(clock: Clock) -> Self {
+        Self { clock, look_every: LOOK_EVERY }
+    }
+}
+
+/// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread.
 pub fn run(
     config: Config,
     listeners: Listeners,
-    clock: Clock,
+    timing: impl Into<Timing>,
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError> {
+    let timing = timing.into();
     let readiness = Readiness::starting(config.server.ready_needs_store);
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
-    let log = open_log(&config.decision_log, &metrics, &clock)?;
-    let served = serve(config, listeners, clock, readiness, metrics, shutdown);
+    let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
+    let served = serve(config, listeners, timing, readiness, metrics, shutdown);
     if let Some(log) = log {
         log.flush(LAST_LINES);
     }
@@ -137,7 +161,7 @@ fn open_log(
 fn serve(
     config: Config,
     listeners: Listeners,
-    clock: Clock,
+    Timing { clock, look_every }: Timing,
     readiness: Readiness,
     metrics: Metrics,
     shutdown: ShutdownSignal,
@@ -158,6 +182,9 @@ fn serve(
             let engines = EnginesInUse::default();
             let (shared, rules) = (store.clone(), config.rules.clone());
             let share = Box::new(move |domains: Option<&Domains>| share_among(&shared, &rules, domains));
+            let asked = store.clone();
+            let depths = Arc::clone(&queues).watch_depths(QueueHandle::new(asked));
+            let swept = async { tokio::join!(sweep(swept), depths).0 };
             let app = App {
                 config,
                 listeners,
@@ -165,6 +192,7 @@ fn serve(
                 metrics,
                 queues,
                 clock,
+                look_every,
                 usage_link: None,
                 engines,
                 store_files: 0,
@@ -175,7 +203,7 @@ fn serve(
                 leases: Some(LeaseHandle::new(store.clone())),
                 queues: Some(QueueHandle::new(store.clone())),
             };
-            app.serve(Box::new(stores), sweep(swept), shutdown)
+            app.serve(Box::new(stores), swept, shutdown)
         }
         StoreConfig::Redis(redis) => {
             let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
@@ -192,8 +220,21 @@ fn serve(
             engines.set_strategies(used.with_queues(has_queues).with_usage(config.usage.shared));
             metrics.show_store(shared.health().clone())?;
             let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
-            let store_files =
-                redis.open_files(server::worker_count(&config.server)) * (1 + usize::from(has_queues));
+            let (asked, watched) = (shared.clone(), Arc::clone(&queues));
+            let watch = async move {
+                // Its connection begins on the thread that asks.
+                let looks = async {
+                    if has_queues {
+                        let store = QueueHandle::new(asked.store());
+                        let kinds = kinds::watch(store.clone(), Arc::clone(&watched));
+                        tokio::join!(Arc::clone(&watched).watch_depths(store), kinds);
+                    }
+                };
+                tokio::join!(watch, looks).0
+            };
+            let store_files = redis.open_files(server::worker_count(&config.server))
+                * (1 + usize::from(has_queues))
+                + redis.open_files(usize::from(has_queues));
             let share = Box::new(|_: Option<&Domains>| ());
             let app = App {
                 config,
@@ -202,6 +243,7 @@ fn serve(
                 metrics,
                 queues,
                 clock,
+                look_every,
                 usage_link: Some(Box::new({
                     let shared = shared.clone();
                     move || shared.usage()
@@ -230,6 +272,8 @@ struct App {
     metrics: Metrics,
     /// Clock of the decisions.
     clock: Clock,
+    /// Interval of looks at files.
+    look_every: Duration,
     /// Creates this node's link to the usage of other nodes.
     usage_link: Option<Box<dyn Fn() -> UsageLink>>,
     queues: Arc<SharedQueues>,
@@ -260,28 +304,40 @@ impl App {
             metrics,
             queues,
             clock,
+            look_every,
             usage_link,
             engines,
             store_files,
             share,
         } = self;
         let refusals = Arc::new(AccessMetrics::default());
-        let access = CallerAccess::of(&config, false, clock.clone(), Arc::clone(&refusals))?;
+        let access = CallerAccess::of(&config, clock.clone(), Arc::clone(&refusals))?;
         if access.is_some() {
             metrics.show_refusals(move || refusals.counts())?;
         }
         let counted = metrics.envoy(server::worker_count(&config.server))?;
+        let denials_valid = match &config.store {
+            StoreConfig::Memory(_) => Micros::from_secs(1),
+            StoreConfig::Redis(redis) => redis.denials_max_age,
+        };
         let usage = UsageThread::start(&config.usage, metrics.clone(), clock, usage_link.as_deref())
             .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
-        let watched = envoy::watch(files, envoy.clone(), engines, share);
-        let reloaded = reload_credentials(access.clone());
-        let background = async { tokio::join!(background, watched, reloaded, give_back()).0 };
+        let rules = files.map(|source| WatchedRules { source, parts: envoy.clone(), engines, share });
+        let generation = Generation::default();
+        let ports = Ports::open(&config.server, &metrics, &generation)?;
+        let mut sources = ports.sources;
+        sources.extend(rules.map(|rules| Box::new(rules) as Box<dyn WatchedFiles>));
+        let credentials = access.clone().map(WatchedCredentials);
+        sources.extend(credentials.map(|credentials| Box::new(credentials) as Box<dyn WatchedFiles>));
+        let watched = watch(sources, look_every);
+        let background = async { tokio::join!(background, watched, give_back()).0 };
         let background = BackgroundThread::start(background);
         let _background = background.map_err(AppError::Background)?;
         let shown = Some(usage.handle());
         let admin = Admin::start(
             listeners.admin,
+            ports.admin,
             config.server.limits.admin_max_connections,
             metrics.clone(),
             readiness.clone(),
@@ -291,7 +347,7 @@ impl App {
         let _admin = admin.map_err(AppError::Admin)?;
         let parts = Parts {
             rules: Arc::new(config.rules),
-            templates: Arc::new(Templates::new(&config.messages)),
+            templates: Arc::new(Templates::new(&config.messages).with_denials_valid_for(denials_valid)),
             store,
             store_files,
             readiness,
@@ -299,29 +355,10 @@ impl App {
             metrics,
             envoy,
             usage: config.usage.service.then(|| usage.handle()),
+            tls: ports.grpc,
             intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
         };
         Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
-    }
-}
-
-/// Reads tokens and keys again after their files have changed.
-async fn reload_credentials(access: Option<Arc<CallerAccess>>) {
-    let Some(access) = access else { return };
-    let mut ticks = tokio::time::interval(RELOAD_EVERY);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        let access = Arc::clone(&access);
-        // Files are read on a thread of their own: a network file system may hang.
-        let Ok(looked) = tokio::task::spawn_blocking(move || access.look()).await else { return };
-        match looked {
-            Some(Ok(())) => tracing::info!("tokens and keys were read again"),
-            Some(Err(error)) => {
-                tracing::warn!(%error, "the files of credentials have mistakes; the old ones stay")
-            }
-            None => {}
-        }
     }
 }
 

@@ -206,7 +206,8 @@ impl Leases {
         let took = clock::monotonic().saturating_duration_since(started);
         let counted = settle::count_as(acquired);
         let row = self.recorder.row(resolved);
-        self.recorder.decided(row, CountedMethod::Acquire, counted, weight, took);
+        let cost = if counted.is_uncharged() { 0 } else { weight };
+        self.recorder.decided(row, CountedMethod::Acquire, counted, cost, took);
         if self.recorder.samples() {
             self.recorder.sampled(row, counted, question.asked.consumer);
         }
@@ -242,6 +243,7 @@ impl StoreDecision for PermitsDecision {
         match self.answer.outcome {
             LeaseOutcome::Refused { refusal: LeaseRefusal::Never, .. } => CountedOutcome::Never,
             LeaseOutcome::Refused { .. } => CountedOutcome::Denied,
+            LeaseOutcome::Held { is_new: false, .. } => CountedOutcome::Repeated,
             _ => CountedOutcome::Allowed,
         }
     }

@@ -5,6 +5,7 @@
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`server`], [`admin`]: sockets, threads, shutdown. [`watch`]: files that change while they serve.
 //! * [`access`]: who may do what: names of callers, rights, refusals.
+//! * [`tls`]: TLS of the ports. [`generation`]: the number of the current certificates, tokens and rules.
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`leases`]: the use case of permits that callers hold for a time.
@@ -19,6 +20,7 @@
 pub mod access;
 pub mod admin;
 pub mod app;
+pub mod generation;
 pub mod leases;
 pub mod limiter;
 mod memory;
@@ -28,5 +30,6 @@ pub mod server;
 pub mod service;
 pub mod settle;
 pub mod telemetry;
+pub mod tls;
 pub mod usage;
 pub mod watch;

@@ -67,7 +67,11 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Checks the right, and resolves the strategy. Counts the question as rejected if it is invalid.
-    fn resolve(&self, right: AccessRight, question: &Question<'_>) -> Result<Resolved<'_>, LimiterError> {
+    fn resolve<'a>(
+        &'a self,
+        right: AccessRight,
+        question: &'a Question<'_>,
+    ) -> Result<Resolved<'a>, LimiterError> {
         self.authorize(right, question)?;
         resolve(&self.rules, question).map_err(|error| self.refused(error))
     }
@@ -112,7 +116,14 @@ pub(crate) fn authorize(
 }
 
 /// Resolves a question under `rules` into a strategy of rate limits. Fails if the question is invalid.
-pub fn resolve<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
+pub fn resolve<'a>(rules: &'a Rules, question: &'a Question<'_>) -> Result<Resolved<'a>, LimiterError> {
+    if let Some(limit) = question.inline() {
+        bounds::check(question)?;
+        let resolved = inline::resolve(rules, question, limit)?;
+        bounds::check_needed(question, resolved.strategy)?;
+        bounds::check_shaping(question, resolved.strategy)?;
+        return Ok(resolved);
+    }
     let resolved = resolve_any(rules, question)?;
     of_rates(resolved)
 }

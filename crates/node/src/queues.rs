@@ -3,6 +3,8 @@
 //! There is no failure policy: work that no store has is not accepted.
 
 mod bounds;
+mod depths;
+pub(crate) mod kinds;
 mod line;
 mod question;
 mod take;
@@ -13,7 +15,7 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 pub use bounds::{MAX_CREDIT, MAX_WAIT};
-pub use question::{PutItem, QueueFailure, TakeQuestion, TakenItems};
+pub use question::{PutItem, QueueFailure, TakeQuestion, TakenItems, WorkersItems};
 use weir_config::AccessRight;
 use weir_core::queue::{
     ItemId, NamedQueue, NewItem, QueueAnswer, QueueKind, QueueOp, QueuePart, QueueRefusal, QueueReply,
@@ -121,8 +123,7 @@ impl Queues {
             );
         }
         self.checked(bounds::check_items(items))?;
-        let items: Vec<NewItem<'_>> =
-            items.iter().map(|&PutItem { id, payload }| NewItem { id, payload }).collect();
+        let items: Vec<NewItem<'_>> = items.iter().map(|item| item.to_new()).collect();
         let answer = self.ask(named, QueueOp::Enqueue { items: &items }, deadline).await?;
         let capacity = named.rule.numbers().capacity;
         let count = |event, items| self.count(named, event, items);
@@ -134,10 +135,16 @@ impl Queues {
                 }
                 Ok((ids, added))
             }
+            QueueReply::Refused(QueueRefusal::OtherPayload(place)) => {
+                let id =
+                    usize::try_from(place).ok().and_then(|place| items.get(place)).map_or("", |item| item.id);
+                self.recorder.rejected(Rejection::Invalid);
+                return Err(QueueFailure::OtherPayload(limiter::shown(id)));
+            }
             QueueReply::Refused(refusal) => {
                 let event = match refusal {
                     QueueRefusal::Full => QueueEvent::Full,
-                    QueueRefusal::Never => QueueEvent::Never,
+                    QueueRefusal::Never | QueueRefusal::OtherPayload(_) => QueueEvent::Never,
                 };
                 count(event, items.len() as u64);
                 Err(refusal)
@@ -152,12 +159,13 @@ impl Queues {
         &self,
         rights: Rights<'_>,
         queue: &str,
-        (ids, outcome): (&[ItemId], &str),
+        (items, outcome): (WorkersItems<'_>, &str),
         deadline: Option<Instant>,
     ) -> Result<Settled, QueueFailure> {
         let named = self.find_stream(rights, queue)?;
         self.checked(bounds::check_outcome(outcome))?;
-        self.settle(named, (QueueOp::Ack { ids, outcome }, ids.len()), deadline).await
+        let WorkersItems { ids, tokens } = items;
+        self.settle(named, (QueueOp::Ack { ids, tokens, outcome }, items), deadline).await
     }
 
     /// Nacks items.
@@ -165,16 +173,33 @@ impl Queues {
         &self,
         rights: Rights<'_>,
         queue: &str,
-        (ids, delay): (&[ItemId], Micros),
+        (items, delay): (WorkersItems<'_>, Micros),
         deadline: Option<Instant>,
     ) -> Result<Settled, QueueFailure> {
         let named = self.find_stream(rights, queue)?;
         self.checked(bounds::check_delay(delay))?;
-        let settled = self.settle(named, (QueueOp::Nack { ids, delay }, ids.len()), deadline).await?;
+        let WorkersItems { ids, tokens } = items;
+        let op = QueueOp::Nack { ids, tokens, delay };
+        let settled = self.settle(named, (op, items), deadline).await?;
         if delay == Micros::ZERO {
             self.line(named).wake();
         }
         Ok(settled)
+    }
+
+    /// Gives the workers of items more time.
+    pub async fn extend(
+        &self,
+        rights: Rights<'_>,
+        queue: &str,
+        (items, visibility): (WorkersItems<'_>, Micros),
+        deadline: Option<Instant>,
+    ) -> Result<Settled, QueueFailure> {
+        let named = self.find_stream(rights, queue)?;
+        self.checked(bounds::check_visibility(visibility))?;
+        let WorkersItems { ids, tokens } = items;
+        let op = QueueOp::Extend { ids, tokens, visibility };
+        self.settle(named, (op, items), deadline).await
     }
 
     /// Statistics of a queue: its depth and bounds, and the totals.
@@ -197,11 +222,15 @@ impl Queues {
     async fn settle(
         &self,
         named: NamedQueue<'_>,
-        (op, ids): (QueueOp<'_>, usize),
+        (op, items): (QueueOp<'_>, WorkersItems<'_>),
         deadline: Option<Instant>,
     ) -> Result<Settled, QueueFailure> {
-        self.checked(bounds::check_ids(ids))?;
-        let event = if matches!(op, QueueOp::Ack { .. }) { QueueEvent::Acked } else { QueueEvent::Nacked };
+        self.checked(bounds::check_ids(items))?;
+        let event = match op {
+            QueueOp::Ack { .. } => QueueEvent::Acked,
+            QueueOp::Nack { .. } => QueueEvent::Nacked,
+            _ => QueueEvent::Extended,
+        };
         let QueueAnswer { depth, reply } = self.ask(named, op, deadline).await?;
         let QueueReply::Settled { done, dead_lettered } = reply else { return Err(self.garbled()) };
         self.count(named, event, done.iter().filter(|done| **done).count() as u64);
@@ -254,7 +283,7 @@ impl Queues {
         match named.rule.numbers().kind {
             QueueKind::Stream => Ok(named),
             QueueKind::List => Err(self.unsupported(format!(
-                "queue `{queue}` is a list: its items are gone as soon as they are taken, and are neither acked nor nacked"
+                "queue `{queue}` is a list: its items are gone as soon as they are taken, and are neither acked, nacked nor extended"
             ))),
         }
     }

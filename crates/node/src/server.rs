@@ -10,6 +10,7 @@
 //! more than half of a call's CPU.
 
 mod accept;
+mod body_layer;
 mod connection_server;
 mod connections;
 mod dispatch;
@@ -19,6 +20,7 @@ mod open;
 mod open_files;
 mod router;
 mod routes;
+mod tls_connection;
 mod tonic_server;
 mod until_deadline;
 mod worker;
@@ -45,6 +47,7 @@ use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::service::{EnvoyAnswers, Templates};
 use crate::telemetry::{EnvoyMetrics, Metrics};
+use crate::tls::TlsPort;
 use crate::usage::UsageHandle;
 
 /// The stores of one worker.
@@ -92,6 +95,8 @@ pub struct Parts<S> {
     pub usage: Option<UsageHandle>,
     /// The constructor of the interceptor of every call, if there is one.
     pub intercept: Option<MakeIntercept>,
+    /// TLS of the port; without it, connections are plain text.
+    pub tls: Option<Arc<TlsPort>>,
 }
 
 /// The dependencies of Envoy's rate limit service.

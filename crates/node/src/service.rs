@@ -9,6 +9,7 @@
 
 mod admin;
 mod batch;
+mod batch_turns;
 mod concurrency;
 mod count;
 mod decisions;
@@ -33,6 +34,7 @@ mod wire;
 use std::sync::Arc;
 
 pub use admin::AdminApi;
+pub use batch_turns::BatchTurns;
 pub use concurrency::ConcurrencyApi;
 pub use decisions::DecisionsApi;
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};

@@ -23,7 +23,7 @@ pub enum Outcome<D> {
 
 /// A decision of the store.
 pub trait StoreDecision {
-    /// `Allowed`, `Denied` or `Never`.
+    /// `Allowed`, `Repeated`, `Denied` or `Never`.
     fn counted(&self) -> CountedOutcome;
 }
 
@@ -74,7 +74,7 @@ impl<D: StoreDecision> Outcome<D> {
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         match self {
-            Self::Decided(decision) => decision.counted() == CountedOutcome::Allowed,
+            Self::Decided(decision) => decision.counted().is_allowed() == Some(true),
             Self::Listed(listed) => *listed == Listed::Allow,
             Self::Policy { allowed } => *allowed,
         }

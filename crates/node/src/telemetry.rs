@@ -17,6 +17,7 @@ mod recorder;
 mod refusals;
 mod sampled;
 mod store;
+mod tls;
 mod totals;
 mod transport;
 
@@ -39,6 +40,7 @@ pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
 pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
@@ -216,6 +218,11 @@ impl Metrics {
         counts: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(RefusalCollector::new(counts)?))
+    }
+
+    /// Registers the metrics of TLS.
+    pub fn show_tls(&self) -> Result<Arc<TlsMetrics>, prometheus::Error> {
+        TlsMetrics::register(&self.registry)
     }
 
     /// Registers the counters of queues.

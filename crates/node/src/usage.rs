@@ -18,6 +18,7 @@ mod exchange;
 mod history;
 mod latency;
 mod level;
+mod pace;
 mod query;
 mod series;
 mod thread;

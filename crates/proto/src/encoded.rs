@@ -18,6 +18,12 @@ impl<T> Encoded<T> {
         Self(bytes, PhantomData)
     }
 
+    /// Borrows its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {

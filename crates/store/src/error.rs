@@ -17,6 +17,11 @@ pub enum StoreError {
     /// The memory budget is exhausted and nothing may be evicted.
     #[error("the memory store is full: its budget of {0} bytes is used by keys that still count")]
     Full(usize),
+    /// The ids of earlier calls use all of their share of the memory store. Nothing is charged.
+    #[error(
+        "the memory store has no room for another id: the ids that still count use all of store.memory.id_share, {0} bytes"
+    )]
+    IdsFull(usize),
     /// The key holds something that is not this limit's state.
     #[error("the stored state cannot be read: {0}")]
     Unreadable(Arc<str>),
@@ -32,10 +37,10 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// True if the request was impossible and the store is healthy.
+    /// True if the store is healthy and the request is refused for what it asks: no failure policy answers it.
     #[must_use]
     pub const fn is_callers(&self) -> bool {
-        matches!(self, Self::Unsupported(_) | Self::OtherCost(_))
+        matches!(self, Self::Unsupported(_) | Self::OtherCost(_) | Self::IdsFull(_))
     }
 
     /// The kind of error, as a metric label.
@@ -50,11 +55,12 @@ impl StoreError {
             Self::Refused(_) => "refused",
             Self::Unsupported(_) => "unsupported",
             Self::OtherCost(_) => "other_cost",
+            Self::IdsFull(_) => "ids_full",
         }
     }
 
     /// All kinds.
-    pub const KINDS: [&'static str; 8] = [
+    pub const KINDS: [&'static str; 9] = [
         "timeout",
         "unavailable",
         "overloaded",
@@ -63,6 +69,7 @@ impl StoreError {
         "refused",
         "unsupported",
         "other_cost",
+        "ids_full",
     ];
 }
 

@@ -29,8 +29,8 @@ use weir_core::key::{self, KeySecret, Operation};
 use weir_core::strategy::{Owner, Strategy};
 use weir_time::clock::Clock;
 
-use self::budget::Budget;
-use self::cells::{NoRoom, ShardCells};
+use self::budget::{Budget, NoRoom};
+use self::cells::ShardCells;
 use self::leases::LeaseTables;
 use self::once::{Marker, OnceCells};
 use self::place::StatePlace;
@@ -187,12 +187,11 @@ impl SharedMemory {
                 continue;
             }
             let rules = (&**decision.strategy, limits);
-            if let Err(NoRoom) = self.decide_at(&at, &mut *table, rules, (decision.op, cost, stamp), answers)
-            {
+            if let Err(why) = self.decide_at(&at, &mut *table, rules, (decision.op, cost, stamp), answers) {
                 if let Some(marker) = first {
                     marker.clear(&mut table, &self.budget);
                 }
-                answers.fail(1, &self.budget.refuse());
+                answers.fail(1, &self.budget.refuse(why));
             }
         }
     }
@@ -244,7 +243,7 @@ impl SharedMemory {
             match decided {
                 Ok(()) => {}
                 Err(NotOnce::OtherCost(known)) => answers.fail(1, &StoreError::OtherCost(known)),
-                Err(NotOnce::Full(NoRoom)) => answers.fail(1, &self.budget.refuse()),
+                Err(NotOnce::Full(why)) => answers.fail(1, &self.budget.refuse(why)),
             }
         }
     }

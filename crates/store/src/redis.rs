@@ -52,7 +52,7 @@ use self::script_call::Redirection;
 use self::single_slot::SingleSlotNodes;
 pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
-pub use self::usage::{UsageCommand, UsageLink, UsageTimeSeries};
+pub use self::usage::{UsageCommand, UsageLink, UsageSample, UsageTimeSeries};
 use super::{
     Answers, Decision, LeaseAsk, LeaseStore, QueueAsk, QueueStore, Store, StoreError, check_supported,
 };
@@ -199,7 +199,7 @@ impl WorkerConnections {
 
     /// Sends the request to the slot's owner, and follows its redirects.
     async fn route<R: OutboxRequest>(&self, request: &Arc<R>) -> Result<R::Answer, StoreError> {
-        let mut address = self.topology().owner(request.slot())?;
+        let mut address = self.topology().owner(request.target().slot)?;
         let mut how = Redirection::default();
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
@@ -217,7 +217,7 @@ impl WorkerConnections {
                     last = error;
                     self.topology().suspect();
                     tokio::time::sleep(NOT_YET).await;
-                    (address, how.asking) = (self.topology().owner(request.slot())?, false);
+                    (address, how.asking) = (self.topology().owner(request.target().slot)?, false);
                 }
                 Err(Fault::Broken(error)) => {
                     self.topology().suspect();

@@ -81,6 +81,17 @@ pub fn go_program(name: &str) -> Option<Command> {
     Some(Process::command(environment.join("go").join(name).to_str().unwrap()))
 }
 
+/// The program of tests/clients/java, tied to the life of the test. `None` where SKIP_JAVA=1 or SKIP_CLIENTS=1.
+#[track_caller]
+pub fn java() -> Option<Command> {
+    let java = environment().filter(|_| !is_skipped("SKIP_JAVA"))?.join("java");
+    let path = format!("{0}/classes:{0}/lib/*", java.display());
+    let mut command = Process::command("java");
+    // It runs for seconds: the second compiler would not pay for itself.
+    command.args(["-XX:TieredStopAtLevel=1", "-Xmx512m", "-cp", &path, "Client"]);
+    Some(command)
+}
+
 /// Runs the command to its end.
 #[track_caller]
 pub fn run(mut command: Command) -> Output {

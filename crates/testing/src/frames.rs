@@ -67,6 +67,8 @@ impl Raw {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
         stream.set_write_timeout(Some(SOON)).unwrap();
+        // As gRPC clients do: otherwise a call waits until the server has acknowledged the one before.
+        stream.set_nodelay(true).unwrap();
         Self(stream)
     }
 
@@ -216,12 +218,17 @@ pub fn headers(stream: u32, end_stream: bool) -> Vec<u8> {
 
 /// A whole gRPC call of `path` with one message, which is framed already.
 pub fn call(stream: u32, path: &str, further: &[(&str, &str)], framed: &[u8]) -> Vec<u8> {
+    [call_headers(stream, path, further), frame(DATA, END_STREAM, stream, framed)].concat()
+}
+
+/// The headers of a gRPC call of `path`, whose messages follow.
+pub fn call_headers(stream: u32, path: &str, further: &[(&str, &str)]) -> Vec<u8> {
     let literal = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     let mut block = [&[0x83, 0x86, 0x41, 1, b'a', 0x04][..], &literal(path)].concat();
     for (name, value) in [("content-type", "application/grpc"), ("te", "trailers")].iter().chain(further) {
         block.extend([&[0][..], &literal(name), &literal(value)].concat());
     }
-    [frame(HEADERS, END_HEADERS, stream, &block), frame(DATA, END_STREAM, stream, framed)].concat()
+    frame(HEADERS, END_HEADERS, stream, &block)
 }
 
 /// Cancels a stream.

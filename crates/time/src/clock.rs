@@ -91,6 +91,13 @@ pub fn monotonic() -> Instant {
     Instant::now()
 }
 
+/// CPU time that this thread has used so far.
+#[must_use]
+pub fn thread_cpu() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(used.tv_sec).unwrap_or(0), u32::try_from(used.tv_nsec).unwrap_or(0))
+}
+
 /// The source of monotonic time for a store's wrappers.
 #[derive(Debug, Clone)]
 pub enum Monotonic {

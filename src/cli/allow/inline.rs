@@ -5,16 +5,19 @@ use std::time::Duration;
 use weir_config::rate_of;
 use weir_core::algorithm::Rate;
 use weir_proto::v1::inline_limit::Algorithm;
-use weir_proto::v1::{InlineLimit, InlineTokenBucket, InlineWindow};
+use weir_proto::v1::{InlineBucketedWindow, InlineLimit, InlineTokenBucket, InlineWindow};
 
 const FORM: &str = "write NAME:ALGORITHM:RATE, such as api:token_bucket:10/1s:20 or api:sliding_log:100/1m";
 
 /// Parses an inline limit. The server checks its bounds.
 pub(super) fn limit(text: &str) -> Result<InlineLimit, String> {
     let parts: Vec<&str> = text.split(':').collect();
-    let (name, algorithm, rate, burst) = match *parts {
+    let (name, algorithm, rate, last) = match *parts {
         [name, algorithm, rate] => (name, algorithm, rate, None),
         [name, "token_bucket", rate, burst] => (name, "token_bucket", rate, Some(number("burst", burst)?)),
+        [name, "bucketed_window", rate, buckets] => {
+            (name, "bucketed_window", rate, Some(number("buckets", buckets)?))
+        }
         _ => return Err(FORM.to_owned()),
     };
     let Rate { count, period } = rate_of(rate).map_err(|error| format!("{error}; {FORM}"))?;
@@ -22,17 +25,23 @@ pub(super) fn limit(text: &str) -> Result<InlineLimit, String> {
     let span = Some(period.try_into().map_err(|_| format!("the period of {rate} is too long"))?);
     let window = InlineWindow { limit: count, window: span };
     let algorithm = match algorithm {
-        "token_bucket" => Algorithm::TokenBucket(InlineTokenBucket { rate: count, period: span, burst }),
+        "token_bucket" => {
+            Algorithm::TokenBucket(InlineTokenBucket { rate: count, period: span, burst: last })
+        }
         "fixed_window" => Algorithm::FixedWindow(window),
         "sliding_window" => Algorithm::SlidingWindow(window),
         "sliding_log" => Algorithm::SlidingLog(window),
+        "bucketed_window" => {
+            let buckets = last.ok_or_else(|| format!("buckets are missing; {FORM}"))?;
+            Algorithm::BucketedWindow(InlineBucketedWindow { limit: count, window: span, buckets })
+        }
         other => {
             return Err(format!(
-                "{other} is none of token_bucket, fixed_window, sliding_window, sliding_log; {FORM}"
+                "{other} is none of token_bucket, fixed_window, sliding_window, sliding_log, bucketed_window; {FORM}"
             ));
         }
     };
-    Ok(InlineLimit { name: name.to_owned(), algorithm: Some(algorithm), on_store_failure: 0 })
+    Ok(InlineLimit { name: name.to_owned(), algorithm: Some(algorithm), ..InlineLimit::default() })
 }
 
 fn number(what: &str, text: &str) -> Result<u64, String> {

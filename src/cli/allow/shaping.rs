@@ -24,6 +24,7 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
         max_wait: Some(max_wait.try_into().context("--reserve is too long")?),
         id,
         attributes: args.attributes.into_iter().collect(),
+        inline: args.inline,
     };
     let name = request.id.clone();
     let asked = async |client: &mut Client| client.reserve(request).await;
@@ -32,7 +33,7 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
     let text = match args.output {
         AllowOutput::Json => render::json(render::RESERVE_RESPONSE, &response)?,
         AllowOutput::Text if decision.allowed => {
-            let wait = response.wait.as_ref().map(render::seconds).unwrap_or_default();
+            let wait = response.wait.as_ref().map(render::duration).unwrap_or_default();
             let known = if response.applied { "" } else { ", as it was answered before" };
             format!("{}  starts in {wait}, reserved as {name}{known}\n", render::text(&decision))
         }
@@ -54,6 +55,7 @@ pub(super) fn debit(args: AllowArgs) -> Result<bool> {
         cost: args.cost,
         id: args.id,
         attributes: args.attributes.into_iter().collect(),
+        inline: args.inline,
     };
     let asked = async |client: &mut Client| client.debit(request).await;
     let response = args.server.answer(asked)?;
@@ -72,7 +74,7 @@ fn debited(response: &DebitResponse) -> String {
         (true, false) => "charged: the cost did not fit, and nothing passes until the debt has drained",
     };
     let limits = response.limits.iter().map(|limit| {
-        let full = limit.reset_after.as_ref().map(render::seconds).unwrap_or_default();
+        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
         let (name, charged, remaining, most) = (&limit.name, limit.charged, limit.remaining, limit.limit);
         format!("    {name}  charged {charged}, {remaining} of {most} remaining, full again in {full}\n")
     });
@@ -89,6 +91,7 @@ pub(super) fn refund(args: AllowArgs) -> Result<bool> {
         limits: Vec::new(),
         id: args.id,
         attributes: args.attributes.into_iter().collect(),
+        inline: args.inline,
     };
     let asked = async |client: &mut Client| client.refund(request).await;
     let response = args.server.answer(asked)?;
@@ -104,7 +107,7 @@ fn refunded(response: &RefundResponse) -> String {
     let known = "known: a refund with this id was made before, and nothing was given back";
     let first = if response.applied { "given back" } else { known };
     let limits = response.limits.iter().map(|limit| {
-        let full = limit.reset_after.as_ref().map(render::seconds).unwrap_or_default();
+        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
         let (name, remaining, most) = (&limit.name, limit.remaining, limit.limit);
         format!("    {name}  {remaining} of {most} remaining, full again in {full}\n")
     });
@@ -120,7 +123,7 @@ pub(super) fn wait(span: Option<&prost_types::Duration>, output: AllowOutput) ->
         AllowOutput::Text => print(text),
         AllowOutput::Json => std::io::stderr().write_all(text.as_bytes()),
     };
-    announce(&format!("  waiting {} until the call starts\n", render::seconds(span)))
+    announce(&format!("  waiting {} until the call starts\n", render::duration(span)))
         .context("the wait cannot be announced")?;
     std::thread::sleep(length);
     announce("  the call starts\n").context("the start cannot be announced")

@@ -1,36 +1,91 @@
-//! Distinguishes configurations of Weir in a directory from Envoy's files.
+//! Sorts the files of a directory by their format: Weir's, Envoy's, or neither.
 
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use weir_config::MAX_FILE;
+use weir_config::{MAX_FILE, schema};
 
-/// Top-level keys that only a configuration of Weir has. Envoy's files have `domain` and `descriptors`.
-const KEYS: [&str; 8] =
-    ["server", "store", "strategies", "resources", "overrides", "access", "envoy", "messages"];
+/// Top-level keys of Envoy's files.
+const ENVOYS: [&str; 2] = ["domain", "descriptors"];
 
-/// Returns the YAML files in `directory`, sorted by name: configurations of Weir, and others. Both lists are empty
-/// if it is not a directory.
-pub(super) fn configurations(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_yaml(path)).collect();
-    files.sort_unstable();
-    files.into_iter().partition(|path| is_native(path))
+/// The YAML and JSON files of a directory, each list sorted by name.
+#[derive(Debug, Default)]
+pub(super) struct DirectoryFiles {
+    /// Configurations of Weir.
+    pub natives: Vec<PathBuf>,
+    /// Files in the format of envoyproxy/ratelimit.
+    pub envoys: Vec<PathBuf>,
+    /// Files of neither format, with the keys that they have.
+    pub unknown: Vec<(PathBuf, Vec<String>)>,
 }
 
-fn is_yaml(path: &Path) -> bool {
+impl DirectoryFiles {
+    /// Reads the files in `directory`. All lists are empty if it is no directory.
+    pub(super) fn of(directory: &Path) -> Self {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut files: Vec<PathBuf> =
+            entries.map(|entry| entry.path()).filter(|path| is_data(path)).collect();
+        files.sort_unstable();
+        let natives = native_keys();
+        let mut sorted = Self::default();
+        for path in files {
+            let keys = top_level_keys(&path);
+            if keys.iter().any(|key| natives.contains(key)) {
+                sorted.natives.push(path);
+            } else if keys.iter().any(|key| ENVOYS.contains(&&**key)) {
+                sorted.envoys.push(path);
+            } else {
+                sorted.unknown.push((path, keys));
+            }
+        }
+        sorted
+    }
+
+    /// Returns an error for each file of neither format.
+    pub(super) fn mistakes(&self) -> impl Iterator<Item = (&Path, String)> {
+        self.unknown.iter().map(|(path, keys)| (&**path, neither(path, keys)))
+    }
+}
+
+fn is_data(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    !is_hidden && path.extension().is_some_and(|end| end == "yaml" || end == "yml") && path.is_file()
+    let ends = ["yaml", "yml", "json"];
+    !is_hidden && path.extension().is_some_and(|end| ends.iter().any(|it| end == *it)) && path.is_file()
 }
 
-/// True for a configuration of Weir. It searches for keys at the beginning of lines, so it also recognizes a file
-/// with a syntax error.
-fn is_native(path: &Path) -> bool {
+fn native_keys() -> Vec<String> {
+    let schema = schema();
+    let keys = schema.get("properties").and_then(|it| it.as_object());
+    keys.into_iter().flatten().map(|(key, _)| key.clone()).collect()
+}
+
+/// Returns the top-level keys. Those of YAML are what begins a line, so a file with a syntax error has some too.
+fn top_level_keys(path: &Path) -> Vec<String> {
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64).read_to_end(&mut text));
+    // A file that cannot be read has no keys; the reader of its format would say why.
+    let _ = File::open(path).and_then(|file| file.take(MAX_FILE as u64).read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
-    let mut keys =
-        text.lines().filter_map(|line| line.split_once(':')).map(|(key, _)| key.trim_matches(['"', '\'']));
-    read.is_ok() && keys.any(|key| KEYS.contains(&key))
+    if let Ok(serde_json::Value::Object(keys)) = serde_json::from_str(&text) {
+        return keys.into_iter().map(|(key, _)| key).collect();
+    }
+    let starts_key =
+        |line: &&str| line.starts_with(|first: char| !first.is_whitespace() && !"#-{[".contains(first));
+    let keys = text.lines().filter(starts_key).filter_map(|line| line.split_once(':'));
+    keys.map(|(key, _)| key.trim().trim_matches(['"', '\'']).to_owned()).collect()
+}
+
+fn neither(path: &Path, keys: &[String]) -> String {
+    let path = path.display();
+    let Some(first) = keys.first() else {
+        return format!(
+            "{path}: has no top-level keys, so it is neither a configuration of Weir nor a file of Envoy's"
+        );
+    };
+    format!(
+        "{path}: is neither a configuration of Weir nor a file of Envoy's: `{first}` is no key of either; they have {}, \
+         and {}",
+        native_keys().join(", "),
+        ENVOYS.join(", "),
+    )
 }

@@ -3,7 +3,9 @@
 //! Algorithms with several names or forms are shown under one of them. `gcra`, `leaky_bucket` and `token_bucket` are
 //! the same, and a bucket of one unit is `uniform`.
 
-use weir_core::algorithm::{Algorithm, Bucket, Engine, Grid, Interval, Log, Sliding, Slots, WarmUp, Window};
+use weir_core::algorithm::{
+    Algorithm, Bucket, DEFAULT_MAX_HELD, Engine, Grid, Interval, Log, Sliding, Slots, WarmUp, Window,
+};
 
 const UNITS: [(u64, &str); 6] = [
     (86_400_000_000, "d"),
@@ -50,8 +52,10 @@ fn numbers(algorithm: &Algorithm) -> String {
                 span(*period)
             )
         }
-        Engine::Log(Log { span: window, hold: true, .. }) => {
-            format!("sliding_log: {{ limit: {limit}, window: {}, hold: true }}", span(*window))
+        Engine::Log(Log { span: window, max_held, .. }) if *max_held > 0 => {
+            let held =
+                if *max_held == DEFAULT_MAX_HELD { String::new() } else { format!(", max_held: {max_held}") };
+            format!("sliding_log: {{ limit: {limit}, window: {}, hold: true{held} }}", span(*window))
         }
         Engine::Log(Log { span: window, min_gap, .. }) => {
             let gap = if *min_gap > 0 { format!(", min_gap: {}", span(*min_gap)) } else { String::new() };

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 
 use super::server::Server;
+use crate::cli::access_args::AccessArgs;
 use crate::cli::allow::AllowOutput;
 use crate::cli::{attribute, duration};
 
@@ -52,7 +53,7 @@ pub(crate) struct LoadArgs {
         long,
         env = "WEIR_SERVER",
         default_value = "127.0.0.1:8081",
-        value_name = "HOST:PORT or unix:PATH"
+        value_name = "HOST:PORT, https://HOST:PORT or unix:PATH"
     )]
     server: String,
     /// Yes, the server may be flooded; needed for every server that is not on this machine
@@ -145,11 +146,15 @@ pub(crate) struct LoadArgs {
     /// Say nothing while it runs
     #[arg(long, short, help_heading = "Report")]
     quiet: bool,
+
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 impl LoadArgs {
     pub(super) fn plan(self) -> Result<(Plan, bool)> {
         let server = Server::parse(&self.server, self.i_own_this_target)?;
+        let access = self.access.access(&self.server)?;
         if self.rate.is_none() && self.in_flight.is_some_and(|in_flight| in_flight < self.connections) {
             bail!("--in-flight is below --connections: every connection needs a call");
         }
@@ -178,6 +183,7 @@ impl LoadArgs {
         let plan = Plan {
             address: server.address,
             authority: server.authority,
+            access,
             mode: match self.mode {
                 ModeName::Unary => CallMode::Unary,
                 ModeName::Batch => CallMode::Batch(self.batch as usize),

@@ -13,20 +13,18 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Parses `http://HOST:PORT`, `HOST:PORT` or `unix:PATH`. A server on another machine needs `is_ours`.
+    /// Parses `http://HOST:PORT`, `https://HOST:PORT`, `HOST:PORT` or `unix:PATH`. A server on another machine needs `is_ours`.
     pub(super) fn parse(text: &str, is_ours: bool) -> Result<Self> {
         if let Some(path) = unix_path(text) {
             let path = path?;
             let address = SockAddr::unix(&path).with_context(|| path.display().to_string())?;
             return Ok(Self { address, authority: "localhost".to_owned() });
         }
-        if text.starts_with("https://") {
-            bail!("`{text}`: `weir load` speaks plaintext HTTP/2 only; put the load on a port without TLS");
-        }
-        let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/').to_owned();
+        let bare = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+        let authority = bare.unwrap_or(text).trim_end_matches('/').to_owned();
         let expected = || {
             format!(
-                "`{text}` is not the address of a server; expected HOST:PORT, http://HOST:PORT or unix:PATH"
+                "`{text}` is not the address of a server; expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH"
             )
         };
         if authority.contains(['/', '@', ' ']) || !authority.contains(':') {
@@ -63,8 +61,7 @@ mod tests {
             assert!(refusal.contains("--i-own-this-target"), "{refusal}");
             assert!(parse(text, true).is_ok());
         }
-        for text in ["", "127.0.0.1", "https://127.0.0.1:1", "ftp://127.0.0.1:1", "127.0.0.1:1/path", "a@b:1"]
-        {
+        for text in ["", "127.0.0.1", "https://127.0.0.1", "ftp://127.0.0.1:1", "127.0.0.1:1/path", "a@b:1"] {
             assert!(parse(text, true).is_err(), "{text}");
         }
     }

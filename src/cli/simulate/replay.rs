@@ -12,6 +12,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use weir_core::strategy::Rules;
 
+use super::super::say;
 use super::text::aligned;
 use super::{SimulateArgs, SimulationOutput, text_of};
 
@@ -27,7 +28,15 @@ pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
     for file in &args.replay {
         files.push((file.clone(), text_of(file)?));
     }
-    let log = read_decision_log(&files)?;
+    let log = read_decision_log(&files, args.strict)?;
+    for torn in &log.torn {
+        let file = files.get(torn.place.0).map_or_else(String::new, |(path, _)| path.display().to_string());
+        let (line, lost) = (torn.place.1, torn.lost);
+        say(&format!(
+            "note: {file}, line {line} is cut off, and {lost} decisions are lost there: the disk was full, or the process was \
+             killed. They are not replayed, so later ones may differ from what was decided; --strict refuses such a log"
+        ));
+    }
     for name in &args.strategies {
         if !log.decisions.iter().any(|one| one.strategy == *name) {
             bail!("the log has no decision of a strategy `{name}`");

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use weir_proto::v1::ConsumerCalls;
 
-use super::view::{UsageView, estimate, shown};
+use super::super::terminal::clean_cell;
+use super::view::{UsageView, estimate};
 
 pub(super) fn page(view: &UsageView) -> String {
     let mut page = format!("nodes: {}\n", view.nodes.join(", "));
@@ -12,7 +13,17 @@ pub(super) fn page(view: &UsageView) -> String {
         let _ = writeln!(page, "other nodes are missing: {}", view.incomplete);
     }
     page.push('\n');
-    let head = ["strategy", "resources", "calls/s", "denied/s", "cost/s", "calls", "denied", "degraded"];
+    let head = [
+        "strategy",
+        "resources",
+        "calls/s",
+        "denied/s",
+        "cost/s",
+        "calls",
+        "denied",
+        "uncharged",
+        "degraded",
+    ];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(view.rows.iter().map(|row| {
         [
@@ -23,6 +34,7 @@ pub(super) fn page(view: &UsageView) -> String {
             format!("{:.1}", row.cost_per_s),
             row.calls.to_string(),
             row.denied.to_string(),
+            row.uncharged.to_string(),
             row.degraded.to_string(),
         ]
     }));
@@ -37,7 +49,7 @@ pub(super) fn page(view: &UsageView) -> String {
 }
 
 fn consumer(one: &ConsumerCalls) -> [String; 3] {
-    [shown(&one.consumer), shown(&one.strategy), estimate(one)]
+    [clean_cell(&one.consumer), clean_cell(&one.strategy), estimate(one)]
 }
 
 /// Appends a table with columns two blanks apart; from column `texts` on they are numbers, right-aligned.

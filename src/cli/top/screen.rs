@@ -12,8 +12,9 @@ use ratatui::widgets::{Block, Borders, Cell, Row, Table};
 use weir_proto::v1::ConsumerCalls;
 use weir_time::clock;
 
+use super::super::terminal::clean_cell;
 use super::WindowArg;
-use super::view::{SPAN, StrategyRow, UsageView, estimate, shown};
+use super::view::{SPAN, StrategyRow, UsageView, estimate};
 
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
@@ -43,7 +44,7 @@ pub(super) fn run(
         match look(shown.window) {
             Ok(view) => (shown.view, shown.trouble) = (view, None),
             // The server may recover, so keep running.
-            Err(error) => shown.trouble = Some(super::view::shown(&format!("{error:#}"))),
+            Err(error) => shown.trouble = Some(clean_cell(&format!("{error:#}"))),
         }
     };
     ratatui::try_restore()?;
@@ -140,11 +141,16 @@ impl Screen {
             Constraint::Length(9),
             Constraint::Length(SPAN as u16 / 2),
         ];
+        let uncharged: u64 = self.view.rows.iter().map(|row| row.uncharged).sum();
+        let title = match uncharged {
+            0 => " decisions, mean of the last 10 s ".to_owned(),
+            _ => format!(" decisions, mean of the last 10 s; {uncharged} uncharged in the last minute "),
+        };
         let most = self.view.rows.iter().flat_map(halves).max().unwrap_or(0);
         let rows = self.view.rows.iter().map(|row| strategy_row(row, most));
         let table = Table::new(rows, widths)
             .header(Row::new(head).style(BOLD))
-            .block(Block::new().borders(Borders::TOP).title(" decisions, mean of the last 10 s "));
+            .block(Block::new().borders(Borders::TOP).title(title));
         frame.render_widget(table, area);
     }
 }
@@ -180,7 +186,8 @@ fn bars(row: &StrategyRow, most: u64) -> String {
 }
 
 fn draw_consumers(frame: &mut Frame<'_>, area: Rect, title: &str, consumers: &[ConsumerCalls]) {
-    let row = |one: &ConsumerCalls| Row::new([shown(&one.consumer), shown(&one.strategy), estimate(one)]);
+    let row =
+        |one: &ConsumerCalls| Row::new([clean_cell(&one.consumer), clean_cell(&one.strategy), estimate(one)]);
     let widths = [Constraint::Fill(3), Constraint::Fill(2), Constraint::Length(16)];
     let table = Table::new(consumers.iter().map(row), widths)
         .header(Row::new(["consumer", "strategy", "calls"]).style(BOLD))
@@ -207,6 +214,7 @@ mod tests {
             pattern: "api/*".to_owned(),
             calls: 600,
             denied: 60,
+            uncharged: 3,
             degraded: 0,
             calls_per_s: 10.0,
             denied_per_s: 1.0,

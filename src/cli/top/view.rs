@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_proto::v1::{ConsumerCalls, GetUsageResponse, TopConsumersResponse, UsageSeries};
 
+use super::super::terminal::clean_cell;
 use super::WindowArg;
 
 /// The time range of a page, in seconds.
@@ -33,6 +34,8 @@ pub(super) struct StrategyRow {
     /// Number of calls in the last minute.
     pub(super) calls: u64,
     pub(super) denied: u64,
+    /// Calls that passed without a charge: peeks, calls of cost 0, and repeated ones.
+    pub(super) uncharged: u64,
     /// Calls that a failure policy answered, or that failed.
     pub(super) degraded: u64,
     /// Recent calls per second.
@@ -54,7 +57,7 @@ impl UsageView {
         let end = usage.to.map_or(0, |to| to.seconds) - 1;
         let mut rows = BTreeMap::<(String, String), StrategyRow>::new();
         for series in &usage.series {
-            let key = (shown(&series.strategy), shown(&series.resource_pattern));
+            let key = (clean_cell(&series.strategy), clean_cell(&series.resource_pattern));
             rows.entry(key).or_insert_with(|| StrategyRow::of(series)).add(series, end);
         }
         let mut rows: Vec<StrategyRow> = rows.into_values().filter(|row| row.calls > 0).collect();
@@ -70,8 +73,8 @@ impl UsageView {
             allowed: allowed.consumers,
             denied: denied.consumers,
             window,
-            nodes: usage.nodes.iter().map(|node| shown(node)).collect(),
-            incomplete: shown(&incomplete),
+            nodes: usage.nodes.iter().map(|node| clean_cell(node)).collect(),
+            incomplete: clean_cell(&incomplete),
         }
     }
 }
@@ -80,11 +83,17 @@ impl StrategyRow {
     fn of(series: &UsageSeries) -> Self {
         let pattern = if series.resource_pattern.is_empty() { "-" } else { &series.resource_pattern };
         let trend = vec![0; SPAN as usize];
-        Self { strategy: shown(&series.strategy), pattern: shown(pattern), trend, ..Self::default() }
+        Self {
+            strategy: clean_cell(&series.strategy),
+            pattern: clean_cell(pattern),
+            trend,
+            ..Self::default()
+        }
     }
 
     fn add(&mut self, series: &UsageSeries, end: i64) {
         let is_denied = matches!(&*series.outcome, "denied" | "never" | "deny_list" | "degraded_denied");
+        let is_uncharged = matches!(&*series.outcome, "peeked" | "repeated");
         let is_degraded = matches!(&*series.outcome, "degraded_allowed" | "degraded_denied" | "error");
         let begin = end - SPAN;
         for point in &series.points {
@@ -94,6 +103,7 @@ impl StrategyRow {
             *calls += point.calls;
             self.calls += point.calls;
             self.denied += if is_denied { point.calls } else { 0 };
+            self.uncharged += if is_uncharged { point.calls } else { 0 };
             self.degraded += if is_degraded { point.calls } else { 0 };
             if at >= end - RECENT {
                 let per_s = |count: u64| count as f64 / RECENT as f64;
@@ -103,14 +113,6 @@ impl StrategyRow {
             }
         }
     }
-}
-
-/// Escapes control characters in untrusted text, so that it cannot control the terminal.
-pub(super) fn shown(text: &str) -> String {
-    let plain = |letter: char| {
-        if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() }
-    };
-    text.chars().map(plain).collect()
 }
 
 /// Formats an estimate with its error bound.
@@ -154,6 +156,6 @@ mod tests {
         assert_eq!((row.calls, row.denied, row.degraded), (41, 10, 0));
         assert_eq!((row.calls_per_s, row.denied_per_s, row.cost_per_s), (4.0, 1.0, 8.0));
         assert_eq!((row.trend[0], row.trend[55], row.trend[59]), (1, 30, 10));
-        assert_eq!(row.pattern, "p\\u{1b}[2J", "no terminal obeys it");
+        assert_eq!(row.pattern, "p\\u001b[2J", "no terminal obeys it");
     }
 }

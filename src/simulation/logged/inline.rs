@@ -26,8 +26,12 @@ impl LogLine<'_> {
             }
             Some("sliding_window") => window().map(|(limit, span)| Algorithm::sliding_window(limit, span))?,
             Some("sliding_log") => window().map(|(limit, span)| Algorithm::sliding_log(limit, span))?,
+            Some("bucketed_window") => {
+                let (limit, span) = window()?;
+                Algorithm::bucketed_window(limit, span, number("buckets")?, true)
+            }
             _ => {
-                let known = "token_bucket, fixed_window, sliding_window, sliding_log";
+                let known = "token_bucket, fixed_window, sliding_window, sliding_log, bucketed_window";
                 return Err(wrong(&format!("`algorithm` must be one of {known}")));
             }
         };

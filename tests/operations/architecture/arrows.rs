@@ -23,7 +23,7 @@ const CIRCLES: [(&str, &str); 20] = [
     (
         "config",
         "access, address, algorithms, authorize, callers, concurrency, fields, identity, jwks, listen, nodes, overrides, \
-         patterns, quantities, queues, schema, secret, shadows, stores, strategies, table, tokens, values",
+         patterns, quantities, queues, schema, secret, shadows, stores, strategies, table, tls, tokens, values",
     ),
     ("core/algorithm", "cells, decide, judge, once, state"),
     ("core/algorithm", "held, log"),

@@ -21,7 +21,7 @@ pub(super) const MAY_USE: [(&str, &[&str]); 11] = [
 /// Libraries (and those whose names begin with theirs and a dash) that only some crates may use.
 const LIBRARIES: [(&str, &[&str]); 8] = [
     ("redis", &["store", "testing"]),
-    ("rustls", &["store"]),
+    ("rustls", &["store", "load", "node"]),
     ("tonic", &["proto", "grpc", "load", "node"]),
     ("prost", &["proto", "load", "testing", "node", "weir"]),
     ("tokio", &["time", "store", "grpc", "load", "testing", "node", "weir"]),

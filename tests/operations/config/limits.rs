@@ -79,6 +79,14 @@ fn numbers_that_no_limit_has() {
                 r#"4:59: strategies.a.limits[0].token_bucket.rate: the count of "a/s" is not a whole number; write COUNT/DURATION, such as 30/1m or 5/s"#,
             ),
             (
+                "token_bucket: { rate: 0.5/s }",
+                r#"4:59: strategies.a.limits[0].token_bucket.rate: the count of "0.5/s" is not a whole number; write 1/2s"#,
+            ),
+            (
+                "token_bucket: { rate: 1/s }, max_debt: lots",
+                r#"4:76: strategies.a.limits[0].max_debt: "lots" is not a whole number of at least 0, or `unlimited`"#,
+            ),
+            (
                 "token_bucket: { rate: 30/1x }",
                 r#"4:59: strategies.a.limits[0].token_bucket.rate: the period of "30/1x": "1x" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
             ),
@@ -179,12 +187,20 @@ fn numbers_that_no_limit_has() {
                 "4:87: strategies.a.limits[0].bucketed_window.buckets: 3601 is out of bounds: it must be from 1 to 3600",
             ),
             (
+                "bucketed_window: { limit: 1, window: 1s, accuracy: 1/3601 }",
+                "4:88: strategies.a.limits[0].bucketed_window.accuracy: 1/3601 is out of bounds: write a part of the window, from 1/1 to 1/3600",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1s, buckets: 4, accuracy: 1/4 }",
+                "4:90: strategies.a.limits[0].bucketed_window.accuracy: cannot stand beside `buckets`: both say the same",
+            ),
+            (
                 "bucketed_window: { limit: 1, window: 1s, buckets: 0 }",
                 "4:87: strategies.a.limits[0].bucketed_window.buckets: 0 is out of bounds: it must be from 1 to 3600",
             ),
             (
                 "bucketed_window: { limit: 1, window: 1s, buckets: 7 }",
-                "4:87: strategies.a.limits[0].bucketed_window.buckets: 7 is out of bounds: the window of 1s must be so many times a whole number of microseconds",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 7 is out of bounds: the window of 1s must be so many times a whole number of microseconds; the nearest that fit are 5 and 8",
             ),
             (
                 "bucketed_window: { window: 1s, limit: 1, strict: 1 }",
@@ -231,6 +247,14 @@ fn options_of_shaping() {
             (
                 "sliding_log: { limit: 1, window: 1s, min_gap: 1ms, hold: true }",
                 "4:88: strategies.a.limits[0].sliding_log.hold: cannot stand beside `count_denied` or `min_gap`: reservations are those of a plain log",
+            ),
+            (
+                "sliding_log: { limit: 5, window: 1s, hold: true, max_held: 1001 }",
+                "4:96: strategies.a.limits[0].sliding_log.max_held: 1001 is out of bounds: it must be from 1 to 1000",
+            ),
+            (
+                "sliding_log: { limit: 5, window: 1s, max_held: 5 }",
+                "4:74: strategies.a.limits[0].sliding_log.max_held: needs `hold: true`; it bounds how many reservations lie ahead",
             ),
             (
                 "token_bucket: { rate: 1/s }, max_debt: much",
@@ -315,6 +339,10 @@ fn algorithms_that_are_taken() {
             Algorithm::bucketed_window(5, minute, 6, true).unwrap(),
         ),
         (
+            "bucketed_window: { limit: 5, window: 1m, accuracy: 1/6 }",
+            Algorithm::bucketed_window(5, minute, 6, true).unwrap(),
+        ),
+        (
             "bucketed_window: { limit: 5, window: 1m, buckets: 6, strict: false }",
             Algorithm::bucketed_window(5, minute, 6, false).unwrap(),
         ),
@@ -326,7 +354,11 @@ fn algorithms_that_are_taken() {
             "warm_up: { rate: 10/1s, period: 4s, cold_factor: 2, max_cost: 7 }",
             Algorithm::warm_up(Rate { count: 10, period: second }, Micros::from_secs(4), 2, Some(7)).unwrap(),
         ),
-        ("sliding_log: { limit: 5, window: 1s, hold: true }", Algorithm::held_log(5, second).unwrap()),
+        ("sliding_log: { limit: 5, window: 1s, hold: true }", Algorithm::held_log(5, second, 100).unwrap()),
+        (
+            "sliding_log: { limit: 5, window: 1s, hold: true, max_held: 7 }",
+            Algorithm::held_log(5, second, 7).unwrap(),
+        ),
         ("sliding_log: { limit: 10_000, window: 1s }", Algorithm::sliding_log(10_000, second).unwrap()),
         (
             "sliding_log: { limit: 5, window: 1m, count_denied: true, min_gap: 2s }",

@@ -171,6 +171,11 @@ fn memory() {
                  budget, 1048576 bytes",
             ),
             (
+                "store: { memory: { budget: 1MiB, id_share: 513KiB } }",
+                "1:44: store.memory.id_share: 525312 bytes is out of bounds: it must be at least 64KiB and at most half of \
+                 the budget, 524288 bytes",
+            ),
+            (
                 r#"store: { memory: {}, redis: { nodes: ["redis://a"] } }"#,
                 "1:29: store.redis: there is a `memory` store too; a service has one store",
             ),

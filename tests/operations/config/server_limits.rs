@@ -11,6 +11,7 @@ fn every_limit_has_its_place() {
         "server: { limits: { max_connections: 5, max_streams: 6, max_header_bytes: 8KiB, \
          max_message_bytes: 1MiB, max_pending_resets: 7, max_local_resets: 8, max_buffered_bytes: 9MiB, \
          max_side_streams: 9, max_open_streams: 10, admin_max_connections: 11, first_message_timeout: 5s, handshake_timeout: 1s, \
+         max_handshakes: 12, tls_handshake_timeout: 6s, \
          keepalive_interval: 2s, keepalive_timeout: 3s, max_connection_age: 1h, max_connection_age_grace: 4s } }",
     ));
     let expected = ServerLimits {
@@ -24,6 +25,8 @@ fn every_limit_has_its_place() {
         max_pending_resets: 7,
         max_local_resets: 8,
         max_buffered_bytes: 9 << 20,
+        max_handshakes: 12,
+        tls_handshake_timeout: Micros::from_secs(6),
         handshake_timeout: Micros::from_secs(1),
         first_message_timeout: Micros::from_secs(5),
         keepalive_interval: Micros::from_secs(2),

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weir_config::{AdminPath, Config, ConfigOverrides, ServerConfig};
-use weir_config::{DecisionLogConfig, KeyShare, LogTarget};
+use weir_config::{
+    AdminPath, ClientAuth, Config, ConfigOverrides, DecisionLogConfig, KeyShare, LogTarget, ServerConfig,
+    TlsConfig,
+};
 
 use super::read;
+use crate::support::certificates::Authority;
 use crate::support::server::{Server, config};
 use crate::support::stores::redis;
 use crate::support::{SOON, eventually};
@@ -41,7 +44,23 @@ fn pages() -> String {
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
     eventually(SOON, "the node of the configuration is on the page", named);
-    guarded + &memory + &leases + &redis.get("/metrics").1
+    guarded + &memory + &leases + &redis.get("/metrics").1 + &with_tls()
+}
+
+/// The page of a service with TLS and a revocation list.
+fn with_tls() -> String {
+    let authority = Authority::create();
+    let issued = authority.issue("server", &["weir"]);
+    let tls = TlsConfig {
+        cert_file: issued.cert,
+        key_file: issued.key,
+        client_auth: ClientAuth::Required,
+        client_ca_file: Some(authority.ca_file()),
+        client_crl_file: Some(authority.revoke(&[])),
+        ..TlsConfig::default()
+    };
+    let server = ServerConfig { tls: Some(tls), ..config().server };
+    Server::start(Config { server, ..config() }).get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {

@@ -3,11 +3,29 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use weir_config::{EnvoyFiles, EnvoySource, Look};
+use weir_node::watch::{WatchedFiles, watch};
 
 use super::limit_of;
 use crate::support::{eventually_some, scratch};
+
+/// A watched source that reports each change: true if it was loaded.
+struct Reported {
+    source: EnvoySource,
+    report: Sender<bool>,
+}
+
+impl WatchedFiles for Reported {
+    fn look(&mut self) {
+        let found = self.source.look();
+        if !matches!(found, Look::Same) {
+            let _ = self.report.send(matches!(found, Look::Loaded { .. })); // nobody listens at the end
+        }
+    }
+}
 
 fn file(requests: u32) -> String {
     format!(
@@ -167,12 +185,11 @@ fn a_watch_reports_and_swaps_by_itself() {
     let (report, loaded) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(weir_node::watch::watch(source, move |look| {
-            let _ = report.send(matches!(look, Look::Loaded { .. })); // nobody listens at the end
-        }));
+        let watched: Box<dyn WatchedFiles> = Box::new(Reported { source, report });
+        runtime.block_on(watch(vec![watched], Duration::from_millis(20)));
     });
     write(folder.path(), "a.yaml", &file(2));
-    let limit = std::time::Duration::from_secs(30);
+    let limit = Duration::from_secs(30);
     assert!(loaded.recv_timeout(limit).unwrap());
     assert_eq!(limit_of(&current.load(), "k=x"), Some(2));
     assert_eq!(limit_of(&held, "k=x"), Some(1));

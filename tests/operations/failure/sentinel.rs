@@ -155,7 +155,7 @@ async fn sentinels_over_tls() {
     assert!(refused.is_err(), "{refused:?}");
     assert!(sentinels.servers[0].keys().is_empty());
 
-    let Issued { cert, key } = authority.issue("client", &["weir"]);
+    let Issued { cert, key, .. } = authority.issue("client", &["weir"]);
     let known = files(Some(Identity { cert_file: cert, key_file: key }));
     let connect_timeout = Micros::from(DEADLINE);
     let store = watched(&shared(&RedisConfig { tls: known, connect_timeout, ..anonymous })).await;

@@ -59,7 +59,7 @@ async fn a_server_that_wants_to_know_us() {
     let anonymous = trusting(&authority, &secured.url);
     let why = refused(&anonymous).await;
     assert!(!why.is_empty(), "{why}");
-    let Issued { cert, key } = authority.issue("client", &["weir"]);
+    let Issued { cert, key, .. } = authority.issue("client", &["weir"]);
     let identity = Some(Identity { cert_file: cert, key_file: key });
     let files = ClientFiles { ca_file: Some(authority.ca_file()), identity };
     let store = watched(&shared(&RedisConfig { tls: Some(files), ..anonymous })).await;

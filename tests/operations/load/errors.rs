@@ -24,8 +24,8 @@ fn refused(out: &Output, reason: &str) {
 #[test]
 fn other_machines_are_left_alone() {
     refused(&run("192.0.2.1:8081", &[]), "--i-own-this-target");
-    refused(&run("https://127.0.0.1:8081", &[]), "plaintext HTTP/2 only");
-    refused(&run("nowhere", &[]), "expected HOST:PORT, http://HOST:PORT or unix:PATH");
+    refused(&run("https://192.0.2.1:8081", &[]), "--i-own-this-target");
+    refused(&run("nowhere", &[]), "expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH");
 }
 
 #[test]

@@ -23,10 +23,9 @@ pub(super) struct LogLine {
 }
 
 impl LogLine {
+    pub(super) const WORDS: &str = "an item is delivered again";
+
     pub(super) fn read(line: &str) -> Option<Self> {
-        if !line.contains("an item is delivered again") {
-            return None;
-        }
         let json: serde_json::Value = serde_json::from_str(line).ok()?;
         let fields = json.get("fields").unwrap_or(&json);
         Some(Self {

@@ -1,22 +1,17 @@
-//! Who takes part: nodes of Weir, producers, and workers that are sometimes slow, unwilling or dead.
+//! Who takes part: producers, and workers that are sometimes slow, unwilling or dead.
 
 use std::collections::HashSet;
-use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
-use tempfile::TempDir;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{AckRequest, EnqueueRequest, NackRequest, NewItem, TakeRequest};
 
-use super::account::{Account, Ending, LogLine};
-use crate::support::command::Serve;
-use crate::support::{RedisServer, SOON, eventually_some, ports, scratch};
+use super::account::{Account, Ending};
+use crate::support::faulty_nodes::{FaultyNodes, SOON_AGAIN};
 
 pub(super) const QUEUE: &str = "jobs";
 const LINE: &str = "line";
@@ -24,82 +19,23 @@ const LINE: &str = "line";
 /// A visibility that ends several times within the test.
 const VISIBILITY: Duration = Duration::from_secs(3);
 
-/// Between two tries.
-pub(super) const SOON_AGAIN: Duration = Duration::from_millis(50);
-
-const CALL: Duration = Duration::from_secs(5);
-
-/// Two nodes on ports that they keep.
-pub(super) struct Nodes {
-    addresses: [String; 2],
-    config: PathBuf,
-    serving: Mutex<[Option<Serve>; 2]>,
-    logs: Mutex<Vec<JoinHandle<Vec<LogLine>>>>,
-    _folder: TempDir,
+/// The queues.
+pub(super) fn configuration() -> String {
+    format!(
+        "queues:\n  {QUEUE}: {{ capacity: 200, visibility: {}s, max_deliveries: 4 }}\n  {LINE}: {{ capacity: 200, kind: list \
+         }}\nstrategies:\n  any: {{ limits: [{{ name: each, per: [consumer], token_bucket: {{ rate: 1/s }} }}] \
+         }}\nresources: [{{ match: any, strategy: any }}]\n",
+        VISIBILITY.as_secs()
+    )
 }
 
-impl Nodes {
-    pub(super) fn start(redis: &RedisServer) -> Self {
-        let folder = scratch::dir("queue-kills-");
-        let config = folder.path().join("weir.yaml");
-        let text = format!(
-            "store: {{ redis: {{ nodes: [\"{}\"] }} }}\nqueues:\n  {QUEUE}: {{ capacity: 200, visibility: {}s, \
-             max_deliveries: 4 }}\n  {LINE}: {{ capacity: 200, kind: list }}\nstrategies:\n  any: {{ limits: [{{ name: \
-             each, per: [consumer], token_bucket: {{ rate: 1/s }} }}] }}\nresources: [{{ match: any, strategy: any }}]\n",
-            redis.url(),
-            VISIBILITY.as_secs(),
-        );
-        std::fs::write(&config, text).unwrap();
-        let addresses = [0, 1].map(|_| format!("127.0.0.1:{}", ports::free()));
-        let nodes = Self {
-            addresses,
-            config,
-            serving: Mutex::new([None, None]),
-            logs: Mutex::default(),
-            _folder: folder,
-        };
-        for index in 0..2 {
-            nodes.serve(index);
-        }
-        nodes
-    }
-
-    fn serve(&self, index: usize) {
-        let mut serve = Serve::start_at(&self.addresses[index], &["--config", self.config.to_str().unwrap()]);
-        let log = BufReader::new(serve.process.child().stderr.take().unwrap());
-        let read =
-            move || log.lines().map_while(Result::ok).filter_map(|line| LogLine::read(&line)).collect();
-        self.logs.lock().unwrap().push(std::thread::spawn(read));
-        self.serving.lock().unwrap()[index] = Some(serve);
-    }
-
-    /// Kills a node without warning, and starts it again.
-    pub(super) fn kill_one(&self, index: usize) {
-        if let Some(serve) = self.serving.lock().unwrap()[index].take() {
-            serve.kill();
-        }
-        self.serve(index);
-    }
-
-    /// Ends all nodes: what they have said of deliveries.
-    pub(super) fn stop(&self) -> Vec<LogLine> {
-        for mut serve in self.serving.lock().unwrap().iter_mut().filter_map(Option::take) {
-            serve.process.signal("TERM");
-            eventually_some(SOON, "weir ends", || serve.process.exited());
-        }
-        self.logs.lock().unwrap().drain(..).flat_map(|log| log.join().unwrap()).collect()
-    }
-
-    /// A client of a node, which connects when it is first used.
-    pub(super) async fn client(&self, number: u64) -> QueueServiceClient<Channel> {
-        let address = &self.addresses[number as usize % 2];
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap().timeout(CALL);
-        QueueServiceClient::new(endpoint.connect_lazy())
-    }
+/// A client of a node, which connects when it is first used.
+pub(super) fn client(nodes: &FaultyNodes, number: u64) -> QueueServiceClient<Channel> {
+    QueueServiceClient::new(nodes.channel(number))
 }
 
 /// Puts items, each until it is known to be in the queue, or to be refused.
-pub(super) async fn produce(number: u64, nodes: Arc<Nodes>, account: Arc<Account>, until: Instant) {
+pub(super) async fn produce(number: u64, nodes: Arc<FaultyNodes>, account: Arc<Account>, until: Instant) {
     let (mut item, mut node) = (0_u64, number);
     while Instant::now() < until {
         let payload = format!("p{number}-{item}");
@@ -107,7 +43,7 @@ pub(super) async fn produce(number: u64, nodes: Arc<Nodes>, account: Arc<Account
         let new = NewItem { payload: payload.clone().into_bytes(), id: payload.clone() };
         loop {
             let request = EnqueueRequest { queue: QUEUE.to_owned(), items: vec![new.clone()] };
-            match nodes.client(node).await.enqueue(request).await {
+            match client(&nodes, node).enqueue(request).await {
                 Ok(answer) if answer.get_ref().accepted => {
                     account.accepted(payload);
                     break;
@@ -124,7 +60,7 @@ pub(super) async fn produce(number: u64, nodes: Arc<Nodes>, account: Arc<Account
 }
 
 /// Works until it is aborted. Every ending of a delivery is noted before it happens.
-pub(super) async fn consume(number: u64, nodes: Arc<Nodes>, account: Arc<Account>) {
+pub(super) async fn consume(number: u64, nodes: Arc<FaultyNodes>, account: Arc<Account>) {
     let mut random = SmallRng::seed_from_u64(number);
     let mut node = number;
     loop {
@@ -137,7 +73,7 @@ pub(super) async fn consume(number: u64, nodes: Arc<Nodes>, account: Arc<Account
         };
         // Until there is an answer, it is not known what was taken; nor if this worker is killed before.
         let asked = account.asks_for(4);
-        let Ok(taken) = nodes.client(node).await.take(take).await else {
+        let Ok(taken) = client(&nodes, node).take(take).await else {
             node += 1;
             tokio::time::sleep(SOON_AGAIN).await;
             continue;
@@ -154,15 +90,17 @@ pub(super) async fn consume(number: u64, nodes: Arc<Nodes>, account: Arc<Account
             tokio::time::sleep(Duration::from_millis(random.random_range(0..20))).await;
             account.ends(&item, &payload, ending);
             let (queue, ids) = (QUEUE.to_owned(), vec![item.id.clone()]);
-            let mut client = nodes.client(node).await;
+            let mut client = client(&nodes, node);
             match ending {
                 Ending::Forgotten => {}
                 Ending::Nacked => {
                     let delay = prost_types::Duration::try_from(Duration::from_millis(100)).ok();
-                    let _ = client.nack(NackRequest { queue, ids, delay }).await;
+                    let _ = client.nack(NackRequest { tokens: Vec::new(), queue, ids, delay }).await;
                 }
                 Ending::Acked => {
-                    let _ = client.ack(AckRequest { queue, ids, outcome: "done".to_owned() }).await;
+                    let _ = client
+                        .ack(AckRequest { tokens: Vec::new(), queue, ids, outcome: "done".to_owned() })
+                        .await;
                 }
             }
         }
@@ -171,12 +109,12 @@ pub(super) async fn consume(number: u64, nodes: Arc<Nodes>, account: Arc<Account
 
 /// Puts numbers into a list, one after the other. A call whose answer is lost is not made again: it may have been done,
 /// or may still be done later, when Redis reads what a killed node had sent. Which numbers these are.
-pub(super) async fn write_the_line(nodes: Arc<Nodes>, until: Instant) -> HashSet<u64> {
+pub(super) async fn write_the_line(nodes: Arc<FaultyNodes>, until: Instant) -> HashSet<u64> {
     let (mut number, mut unanswered) = (0_u64, HashSet::new());
     while Instant::now() < until {
         let items = vec![NewItem { payload: number.to_string().into_bytes(), id: String::new() }];
         let request = EnqueueRequest { queue: LINE.to_owned(), items };
-        if nodes.client(number).await.enqueue(request).await.is_err() {
+        if client(&nodes, number).enqueue(request).await.is_err() {
             unanswered.insert(number);
         }
         number += 1;
@@ -186,13 +124,13 @@ pub(super) async fn write_the_line(nodes: Arc<Nodes>, until: Instant) -> HashSet
 }
 
 /// Takes the numbers out, in the order in which they come.
-pub(super) async fn read_the_line(nodes: Arc<Nodes>, until: Instant) -> Vec<u64> {
+pub(super) async fn read_the_line(nodes: Arc<FaultyNodes>, until: Instant) -> Vec<u64> {
     let (mut numbers, mut node) = (Vec::new(), 0);
     while Instant::now() < until {
         let max_wait = prost_types::Duration::try_from(Duration::from_secs(1)).ok();
         let take =
             TakeRequest { queue: LINE.to_owned(), consumer: "r".to_owned(), max_items: Some(10), max_wait };
-        let Ok(taken) = nodes.client(node).await.take(take).await else {
+        let Ok(taken) = client(&nodes, node).take(take).await else {
             node += 1;
             tokio::time::sleep(SOON_AGAIN).await;
             continue;

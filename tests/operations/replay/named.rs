@@ -98,7 +98,8 @@ async fn a_limit_that_a_call_brought_along_is_in_the_log_and_decides_again() {
         Algorithm::SlidingLog(window),
     ];
     for algorithm in algorithms {
-        let limit = InlineLimit { name: "own".to_owned(), algorithm: Some(algorithm), on_store_failure: 0 };
+        let limit =
+            InlineLimit { name: "own".to_owned(), algorithm: Some(algorithm), ..InlineLimit::default() };
         for (id, at_most) in [("", false), ("once", false), ("once", false), ("", true)] {
             let call = ShouldAllowRequest {
                 inline: Some(limit.clone()),
@@ -125,7 +126,7 @@ async fn a_limit_that_a_call_brought_along_is_in_the_log_and_decides_again() {
         ]
     );
     let outcomes: Vec<&Value> = lines.iter().map(|line| &line["outcome"]).collect();
-    assert_eq!(outcomes, [["allowed", "allowed", "allowed", "denied"]; 4].concat());
+    assert_eq!(outcomes, [["allowed", "allowed", "repeated", "denied"]; 4].concat());
     let same = live.replayed(&rules("small", inline, true));
     assert_eq!(
         (rows(&same), &same["of_requests"]),

@@ -107,6 +107,49 @@ fn gaps_and_lost_order_are_refused() {
     is_refused(&same, 2, "", "the order is lost: incarnation b has decided about \"r\" at the same time");
 }
 
+/// A full disk cut a line off, and the lines after it were dropped. The rest is replayed, and says so.
+#[test]
+fn a_torn_line_is_named_and_the_rest_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = line("a", 1, 1_000_000, "bob").to_string();
+    let torn = line("a", 2, 1_000_100, "ann").to_string();
+    let after = line("a", 6, 1_000_200, "eve").to_string();
+    let last = line("a", 7, 1_000_300, "joe").to_string();
+    let name = folder.path().join("log").display().to_string();
+    for cut in [1, 9, torn.len() - 1] {
+        let log = format!("{first}\n{}\n{after}\n{last}\n", &torn[..cut]);
+        let (code, out, err) = replay(folder.path(), &log, &[]);
+        assert_eq!(code, Some(0), "{err}");
+        assert!(
+            err.contains(&format!("note: {name}, line 2 is cut off, and 4 decisions are lost there")),
+            "{err}"
+        );
+        assert!(out.contains("\napi              3 "), "{out}");
+        let (code, out, err) = replay(folder.path(), &log, &["--strict"]);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.contains("log, line 2, column "), "{err}");
+    }
+    // The process was killed: its last line is cut off, and the next process begins anew.
+    let next = line("b", 1, 1_000_500, "eve").to_string();
+    let log = format!("{first}\n{}\n{next}\n{}", &torn[..40], &torn[..50]);
+    let (code, out, err) = replay(folder.path(), &log, &["--output", "csv"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.ends_with("\napi,2,0,0,0,0,0\n"), "{out}");
+    assert!(
+        err.contains("line 2 is cut off, and 1 decisions are lost") && err.contains("line 4 is cut off"),
+        "{err}"
+    );
+    // Lines that are missing elsewhere are a gap, as before.
+    let log = format!("{first}\n{}\n{after}\n{}\n", &torn[..9], line("a", 9, 1_000_400, "joe"));
+    let (code, _, err) = replay(folder.path(), &log, &[]);
+    assert!(
+        code == Some(2)
+            && err.contains("line 4, column ")
+            && err.contains("2 lines are missing: 9 follows 6"),
+        "{err}"
+    );
+}
+
 #[test]
 fn what_is_sampled_otherwise_is_refused() {
     let first = || line("a", 1, 1_000_000, "bob");

@@ -21,7 +21,7 @@ async fn served() -> Server {
     let server = Server::start_by_the_system(weir_config::Config { usage, ..config() });
     let mut client = server.client().await;
     for _ in 0..8 {
-        client.should_allow(ask("burst/a", "bob\u{1b}[2J")).await.unwrap();
+        client.should_allow(ask("burst/a", "bob\u{1b}[2J\u{202e}")).await.unwrap();
         client.should_allow(ask_under("open", "x", "alice")).await.unwrap();
     }
     // A page shows whole seconds.
@@ -45,8 +45,12 @@ async fn a_pipe_gets_one_page_of_text() {
         };
         let burst = row("burst");
         assert_eq!([burst[1], burst[5], burst[6]], ["burst/*", "8", "3"], "{page}");
-        assert_eq!(row("bob\\u{1b}[2J"), ["bob\\u{1b}[2J", "burst", "3"], "no terminal obeys a name: {page}");
-        assert!(!page.contains('\u{1b}'));
+        assert_eq!(
+            row("bob\\u001b[2J\\u202e"),
+            ["bob\\u001b[2J\\u202e", "burst", "3"],
+            "no terminal obeys a name: {page}"
+        );
+        assert!(!page.contains(['\u{1b}', '\u{202e}']));
     }
     let output = weir(&["top", "--once", "--server", &address, "--strategy", "open", "--consumers", "1h"]);
     let page = text(&output.stdout);

@@ -38,7 +38,9 @@ async fn calls_and_cost_are_counted_by_strategy_pattern_and_outcome() {
         let once = ShouldAllowRequest { id: "1".to_owned(), ..with_cost(ask("burst/f", &consumer), 2) };
         requests.extend([once.clone(), once]);
     }
-    expected.insert(key("burst", "burst/*", "allowed"), (7 * 6, 7 * (3 + 4 + 5 + 2)));
+    expected.insert(key("burst", "burst/*", "allowed"), (7 * 4, 7 * (3 + 4 + 5 + 2)));
+    expected.insert(key("burst", "burst/*", "peeked"), (7, 0));
+    expected.insert(key("burst", "burst/*", "repeated"), (7, 0));
     expected.insert(key("burst", "burst/*", "denied"), (7, 7 * 3));
     expected.insert(key("burst", "burst/*", "never"), (7, 7 * 9));
     expected.insert(key("open", "burst/*", "allowed"), (7, 7 * 2));
@@ -65,7 +67,7 @@ async fn calls_and_cost_are_counted_by_strategy_pattern_and_outcome() {
     assert_eq!(totals(&get(&mut usage, only).await), expected);
     let metrics = server.get("/metrics").1;
     assert!(
-        metrics.contains("weir_decisions_total{strategy=\"burst\",outcome=\"allowed\"} 42\n"),
+        metrics.contains("weir_decisions_total{strategy=\"burst\",outcome=\"allowed\"} 28\n"),
         "{metrics}"
     );
 }

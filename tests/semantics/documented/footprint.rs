@@ -76,7 +76,7 @@ fn in_memory(row: &Row) -> f64 {
     const KEYS: u64 = 150_000;
     let keys = if row.calls > 1 { KEYS / 20 } else { KEYS };
     let clock = ManualClock::at(Micros(START));
-    let config = MemoryConfig { budget: 1 << 30, when_full: WhenFull::Refuse, share: None };
+    let config = MemoryConfig { budget: 1 << 30, when_full: WhenFull::Refuse, share: None, id_share: None };
     let store = MemoryStore::new(&config, Clock::Manual(clock.clone()));
     for call in 0..row.calls {
         clock.set(Micros(START + call * row.apart));

@@ -30,7 +30,7 @@ async fn a_full_budget_refuses_and_evicts_nothing() {
     let empty = store.stats().bytes;
     let strategy = world::strategy("exports", world::numbers(1));
     let acquire = LeaseOp::Acquire { weight: 1, ttl: Micros::from_secs(30) };
-    let full = LeaseOutcome::Refused { refusal: LeaseRefusal::Full, bound: None };
+    let full = LeaseOutcome::Refused { refusal: LeaseRefusal::NoMemory, bound: None };
     let mut granted = 0;
     while call(&store, &strategy, &granted.to_string(), acquire).await != full {
         granted += 1;

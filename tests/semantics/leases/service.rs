@@ -61,6 +61,25 @@ fn rules() -> Rules {
     Rules::new(strategies, Resources::new(resources)).with_access(none(), own)
 }
 
+/// It said that all permits were in use, of a million of which a few thousand were.
+#[tokio::test]
+async fn a_lease_that_is_refused_for_memory_says_so() {
+    let rules =
+        Rules::new(vec![leases("many", numbers(1_000_000), FailurePolicy::Error)], Resources::default());
+    let memory = weir_config::MemoryConfig { budget: 1 << 20, ..Default::default() };
+    let server = Server::ready(Config { store: StoreConfig::Memory(memory), rules, ..config() });
+    let mut client = client(&server).await;
+    for number in 0..10_000 {
+        let answer = client.acquire(acquire("many", &number.to_string())).await.unwrap().into_inner();
+        if !answer.allowed {
+            assert_eq!(answer.reason(), Reason::Full);
+            assert_eq!(answer.message, "The store has no memory for another lease. Try again later");
+            return;
+        }
+    }
+    panic!("the budget bounds nothing");
+}
+
 /// With keys of its own on a store that tests share.
 fn server(store: StoreConfig) -> Server {
     Server::ready(Config { store, rules: rules(), key_secret: Some(KeySecret::random()), ..config() })

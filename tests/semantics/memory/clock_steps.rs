@@ -73,7 +73,7 @@ fn each_engine() -> Vec<Arc<Strategy>> {
         ("aligned", Algorithm::interval_refill(5, 5, WINDOW, true)),
         ("log", Algorithm::sliding_log(5, WINDOW)),
         ("strict", Algorithm::strict_log(5, WINDOW, true, Micros(WINDOW.0 / 100))),
-        ("held", Algorithm::held_log(5, WINDOW)),
+        ("held", Algorithm::held_log(5, WINDOW, 100)),
         ("sliding", Algorithm::sliding_window(5, WINDOW)),
         ("slots", Algorithm::bucketed_window(5, WINDOW, 15, false)),
         ("ring", Algorithm::bucketed_window(5, WINDOW, 900, true)),

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
-use weir_core::algorithm::{Algorithm, Calendar, MAX_LIMITS, Op, Rate};
+use weir_core::algorithm::{Algorithm, Calendar, DEFAULT_MAX_HELD, MAX_LIMITS, Op, Rate};
 use weir_units::{CEILING, LONGEST_SPAN, Micros};
 
 /// The same cases in every run, so that a build is as green as its sources; `PROPTEST_RNG_SEED` and
@@ -144,8 +144,9 @@ pub fn log() -> impl Strategy<Value = Algorithm> {
 }
 
 pub fn held_log() -> impl Strategy<Value = Algorithm> {
-    (amount(), span())
-        .prop_filter_map("not a log", |(limit, span)| Algorithm::held_log(limit, span).ok())
+    let max_held = prop_oneof![1..=3_u64, Just(DEFAULT_MAX_HELD)];
+    (amount(), span(), max_held)
+        .prop_filter_map("not a log", |(limit, span, held)| Algorithm::held_log(limit, span, held).ok())
         .boxed()
 }
 

@@ -29,7 +29,7 @@ impl Case {
 
     /// Puts an item with an id; how many are new.
     async fn put_once(&self, rule: &QueueRule) -> u64 {
-        let items = [NewItem { id: "id", payload: b"once" }];
+        let items = [NewItem { digest: 0, id: "id", payload: b"once" }];
         match call(&self.store, rule, QueueOp::Enqueue { items: &items }).await.reply {
             QueueReply::Accepted { added, .. } => added,
             other => panic!("{other:?}"),
@@ -77,7 +77,7 @@ async fn a_nack_delays_for_its_time() {
         put(&case.store, &rule, &["a"]).await;
         let ids = [take(&case.store, &rule, MAIN, 1).await[0].1];
         let delay = Micros(5 * SECOND);
-        call(&case.store, &rule, QueueOp::Nack { ids: &ids, delay }).await;
+        call(&case.store, &rule, QueueOp::Nack { tokens: &[], ids: &ids, delay }).await;
         case.step();
         case.pass(5 * SECOND - 1);
         assert_eq!(case.taken(&rule).await, 0, "{}", case.step);
@@ -120,7 +120,7 @@ async fn outcomes_are_kept_for_their_time() {
         let rule = queue(numbers(5));
         put(&case.store, &rule, &["a"]).await;
         let ids = [take(&case.store, &rule, MAIN, 1).await[0].1];
-        call(&case.store, &rule, QueueOp::Ack { ids: &ids, outcome: "done" }).await;
+        call(&case.store, &rule, QueueOp::Ack { tokens: &[], ids: &ids, outcome: "done" }).await;
         case.step();
         for (passes, kept) in [(3_600 * SECOND, 1), (1_000, 0)] {
             case.pass(passes);

@@ -49,6 +49,7 @@ enum RandomOp {
     /// Which of the last items that were taken, and an outcome.
     Ack(Vec<usize>, bool),
     Nack(Vec<usize>, u64),
+    Extend(Vec<usize>, u64),
     Stats(usize),
 }
 
@@ -127,11 +128,16 @@ impl World {
         taken: &[ItemId],
     ) -> [Vec<Result<QueueAnswer, StoreError>>; 3] {
         let payload = vec![b'x'; 65_536];
-        let lists: Vec<_> = ops.iter().map(|op| (op.items(&payload), op.ids(taken))).collect();
+        let lists: Vec<_> = ops.iter().map(|op| (op.items(&payload), op.ids(taken), op.tokens())).collect();
         let asks: Vec<_> = ops
             .iter()
             .zip(&lists)
-            .map(|(op, (items, ids))| QueueAsk { rule, part, op: op.of(items, ids), deadline: None })
+            .map(|(op, (items, ids, tokens))| QueueAsk {
+                rule,
+                part,
+                op: op.of(items, ids, tokens),
+                deadline: None,
+            })
             .collect();
         self.runtime.block_on(async {
             let (mut pure, mut memory) = (Vec::new(), Vec::new());
@@ -152,31 +158,53 @@ impl RandomOp {
         let item = |(size, id): &(usize, Option<u8>)| {
             let id = id.map(|id| IDS[usize::from(id) % IDS.len()]).filter(|id| !used.contains(id));
             used.extend(id);
-            NewItem { id: id.unwrap_or_default(), payload: &payload[..*size] }
+            NewItem { digest: 0, id: id.unwrap_or_default(), payload: &payload[..*size] }
         };
         sizes.iter().map(item).collect()
     }
 
     fn ids(&self, taken: &[ItemId]) -> Vec<ItemId> {
-        let (Self::Ack(picks, _) | Self::Nack(picks, _)) = self else { return Vec::new() };
-        picks.iter().map(|pick| taken[taken.len() - 1 - pick % taken.len()]).collect()
+        self.picks().iter().map(|pick| taken[taken.len() - 1 - pick % taken.len()]).collect()
     }
 
-    fn of<'a>(&self, items: &'a [NewItem<'a>], ids: &'a [ItemId]) -> QueueOp<'a> {
+    fn picks(&self) -> &[usize] {
+        match self {
+            Self::Ack(picks, _) | Self::Nack(picks, _) | Self::Extend(picks, _) => picks,
+            _ => &[],
+        }
+    }
+
+    /// None, or one for each item: of its delivery, of another one, or 0.
+    fn tokens(&self) -> Vec<u64> {
+        let picks = self.picks();
+        match picks.first() {
+            Some(first) if first % 2 == 1 => picks.iter().map(|pick| token(pick / 2)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn of<'a>(&self, items: &'a [NewItem<'a>], ids: &'a [ItemId], tokens: &'a [u64]) -> QueueOp<'a> {
         match *self {
             Self::Enqueue(_) => QueueOp::Enqueue { items },
-            Self::Take(max_items) => QueueOp::Take { taker: "a worker", max_items },
-            Self::Ack(_, speaks) => QueueOp::Ack { ids, outcome: if speaks { "done" } else { "" } },
-            Self::Nack(_, delay) => QueueOp::Nack { ids, delay: Micros(delay) },
+            Self::Take(max_items) => QueueOp::Take { token: token(max_items), taker: "a worker", max_items },
+            Self::Ack(_, speaks) => QueueOp::Ack { tokens, ids, outcome: if speaks { "done" } else { "" } },
+            Self::Nack(_, delay) => QueueOp::Nack { tokens, ids, delay: Micros(delay) },
+            Self::Extend(_, span) => QueueOp::Extend { tokens, ids, visibility: Micros(span) },
             Self::Stats(outcomes) => QueueOp::Stats { outcomes },
         }
     }
 }
 
+/// 0, or one of two tokens of which each half counts.
+fn token(number: usize) -> u64 {
+    (number as u64 % 3) << 32 | (number as u64 % 3)
+}
+
 /// Whether a call that callers can make is about the dead letters; `None` if they cannot make it.
 fn possible(rule: &QueueRule, call: &Call) -> Option<bool> {
     let numbers = rule.numbers();
-    let settles = call.ops.iter().any(|op| matches!(op, RandomOp::Ack(..) | RandomOp::Nack(..)));
+    let settles =
+        call.ops.iter().any(|op| matches!(op, RandomOp::Ack(..) | RandomOp::Nack(..) | RandomOp::Extend(..)));
     let puts = call.ops.iter().any(|op| matches!(op, RandomOp::Enqueue(_)));
     let dead = call.dead && numbers.max_deliveries.is_some() && !puts;
     (dead || !(settles && numbers.kind == QueueKind::List)).then_some(dead)
@@ -234,6 +262,7 @@ fn ops() -> impl Strategy<Value = Vec<RandomOp>> {
     let settles = prop_oneof![
         (picks(), any::<bool>()).prop_map(|(picks, speaks)| RandomOp::Ack(picks, speaks)),
         (picks(), 0..5_000_u64).prop_map(|(picks, delay)| RandomOp::Nack(picks, delay)),
+        (picks(), 1_000..9_000_u64).prop_map(|(picks, span)| RandomOp::Extend(picks, span)),
     ];
     prop_oneof![
         4 => prop::collection::vec(items.prop_map(RandomOp::Enqueue), 1..4),

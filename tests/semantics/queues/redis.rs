@@ -21,11 +21,12 @@ async fn what_is_in_a_queue_never_expires() {
     let redis = RedisServer::start();
     let store = store(&redis).await;
     let rule = queue(QueueNumbers { max_deliveries: Some(1), ..numbers(9) });
-    let items = [NewItem { id: "mine", payload: b"x" }, NewItem { id: "", payload: b"y" }];
+    let items =
+        [NewItem { digest: 0, id: "mine", payload: b"x" }, NewItem { digest: 0, id: "", payload: b"y" }];
     call(&store, &rule, QueueOp::Enqueue { items: &items }).await;
     let ids: Vec<_> = take(&store, &rule, QueuePart::Main, 9).await.into_iter().map(|it| it.1).collect();
-    call(&store, &rule, QueueOp::Ack { ids: &ids[..1], outcome: "done" }).await;
-    call(&store, &rule, QueueOp::Nack { ids: &ids[1..], delay: Micros::ZERO }).await;
+    call(&store, &rule, QueueOp::Ack { tokens: &[], ids: &ids[..1], outcome: "done" }).await;
+    call(&store, &rule, QueueOp::Nack { tokens: &[], ids: &ids[1..], delay: Micros::ZERO }).await;
     take(&store, &rule, QueuePart::Dead, 9).await;
     put(&store, &rule, &["z"]).await;
     take(&store, &rule, QueuePart::Main, 9).await;
@@ -51,7 +52,7 @@ async fn the_group_has_a_fixed_set_of_consumers() {
     let rule = queue(numbers(200));
     for number in 0..100 {
         put(&store, &rule, &["x"]).await;
-        let op = QueueOp::Take { taker: &format!("worker {number}"), max_items: 1 };
+        let op = QueueOp::Take { token: 0, taker: &format!("worker {number}"), max_items: 1 };
         call(&store, &rule, op).await;
     }
     let stream = redis.state_keys().into_iter().find(|key| key.ends_with(":stream")).unwrap();
@@ -76,7 +77,7 @@ async fn a_stream_without_its_numbers_goes_on() {
     let mut left = 3;
     while left > 0 {
         for (_, id, _) in take(&store, &rule, QueuePart::Main, 9).await {
-            call(&store, &rule, QueueOp::Ack { ids: &[id], outcome: "" }).await;
+            call(&store, &rule, QueueOp::Ack { tokens: &[], ids: &[id], outcome: "" }).await;
             left -= 1;
         }
     }
@@ -96,8 +97,8 @@ async fn a_key_of_another_kind_is_an_error_and_nothing_else() {
     put(&store, &rule, &["a"]).await;
     let stream = redis.state_keys().into_iter().find(|key| key.ends_with(":stream")).unwrap();
     redis.cli(&["SET", &stream, "mine"]);
-    let items = [NewItem { id: "", payload: b"x" }];
-    for op in [QueueOp::Enqueue { items: &items }, QueueOp::Take { taker: "w", max_items: 1 }] {
+    let items = [NewItem { digest: 0, id: "", payload: b"x" }];
+    for op in [QueueOp::Enqueue { items: &items }, QueueOp::Take { token: 0, taker: "w", max_items: 1 }] {
         let answer = store.queue(&QueueAsk { rule: &rule, part: QueuePart::Main, op, deadline: None }).await;
         assert!(matches!(answer, Err(StoreError::Unreadable(_))), "{answer:?}");
     }
@@ -112,15 +113,15 @@ async fn a_server_without_memory_refuses_and_loses_nothing() {
     put(&store, &rule, &["a", "b"]).await;
     let a = take(&store, &rule, QueuePart::Main, 1).await[0].1;
     redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    let items = [NewItem { id: "", payload: b"x" }];
+    let items = [NewItem { digest: 0, id: "", payload: b"x" }];
     let op = QueueOp::Enqueue { items: &items };
     let refused = store.queue(&QueueAsk { rule: &rule, part: QueuePart::Main, op, deadline: None }).await;
     assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
-    let acked = call(&store, &rule, QueueOp::Ack { ids: &[a], outcome: "done" }).await;
+    let acked = call(&store, &rule, QueueOp::Ack { tokens: &[], ids: &[a], outcome: "done" }).await;
     assert_eq!((acked.depth, acked.reply), (1, QueueReply::Settled { done: vec![true], dead_lettered: 0 }));
     let b = take(&store, &rule, QueuePart::Main, 9).await;
     assert_eq!((b.len(), b[0].0.as_str()), (1, "b"));
-    let nack = QueueOp::Nack { ids: &[b[0].1], delay: Micros::ZERO };
+    let nack = QueueOp::Nack { tokens: &[], ids: &[b[0].1], delay: Micros::ZERO };
     let buried = call(&store, &rule, nack).await;
     assert_eq!((buried.depth, buried.reply), (0, QueueReply::Settled { done: vec![true], dead_lettered: 1 }));
     redis.cli(&["CONFIG", "SET", "maxmemory", "0"]);
@@ -134,14 +135,14 @@ async fn calls_that_are_ready_together_share_a_script_call() {
     let redis = RedisServer::start();
     let store = store(&redis).await;
     let rule = queue(numbers(100));
-    let items = [NewItem { id: "", payload: b"x" }];
+    let items = [NewItem { digest: 0, id: "", payload: b"x" }];
     call(&store, &rule, QueueOp::Enqueue { items: &items }).await;
     let ids = take(&store, &rule, QueuePart::Main, 1).await;
-    call(&store, &rule, QueueOp::Ack { ids: &[ids[0].1], outcome: "" }).await;
+    call(&store, &rule, QueueOp::Ack { tokens: &[], ids: &[ids[0].1], outcome: "" }).await;
     let stream = redis.state_keys().into_iter().find(|key| key.ends_with(":meta")).unwrap();
     redis.cli(&["RPUSH", &stream.replace(":meta", ":id:6:broken"), "mine"]);
     redis.cli(&["CONFIG", "RESETSTAT"]);
-    let broken = [NewItem { id: "broken", payload: b"y" }];
+    let broken = [NewItem { digest: 0, id: "broken", payload: b"y" }];
     let ask = |op| QueueAsk { rule: &rule, part: QueuePart::Main, op, deadline: None };
     let puts: Vec<_> = (0..40)
         .map(|number| ask(QueueOp::Enqueue { items: if number == 20 { &broken } else { &items } }))
@@ -154,14 +155,14 @@ async fn calls_that_are_ready_together_share_a_script_call() {
             Err(error) => panic!("{number}: {error}"),
         }
     }
-    let takes: Vec<_> = (0..40).map(|_| ask(QueueOp::Take { taker: "w", max_items: 1 })).collect();
+    let takes: Vec<_> = (0..40).map(|_| ask(QueueOp::Take { token: 0, taker: "w", max_items: 1 })).collect();
     let mut ids = Vec::new();
     for answer in join_all(takes.iter().map(|ask| store.queue(ask))).await {
         let QueueReply::Taken { items, .. } = answer.unwrap().reply else { panic!() };
         ids.extend(items.iter().map(|item| [item.id]));
     }
     assert!(ids.len() == 39 && ids.is_sorted(), "{ids:?}");
-    let acks: Vec<_> = ids.iter().map(|ids| ask(QueueOp::Ack { ids, outcome: "" })).collect();
+    let acks: Vec<_> = ids.iter().map(|ids| ask(QueueOp::Ack { tokens: &[], ids, outcome: "" })).collect();
     let depths = join_all(acks.iter().map(|ask| store.queue(ask))).await;
     let depths: Vec<u64> = depths.into_iter().map(|answer| answer.unwrap().depth).collect();
     assert_eq!(depths, (0..39).rev().collect::<Vec<u64>>());

@@ -92,12 +92,12 @@ async fn run(store: &impl QueueStore, clock: &ManualClock) {
         let mut numbered = Numbered::default();
         for (number, row) in table.steps.iter().enumerate() {
             clock.set(Micros(START + row.at_us));
-            let items = vec![NewItem { id: "", payload: b"work" }; row.cost.unwrap_or(0)];
+            let items = vec![NewItem { digest: 0, id: "", payload: b"work" }; row.cost.unwrap_or(0)];
             let ids: Vec<ItemId> = row.item.iter().map(|item| numbered.0[item - 1]).collect();
             let op = match row.op.as_str() {
                 "enqueue" => QueueOp::Enqueue { items: &items },
-                "take" => QueueOp::Take { taker: row.consumer.as_deref().unwrap(), max_items: 1 },
-                "ack" => QueueOp::Ack { ids: &ids, outcome: "" },
+                "take" => QueueOp::Take { token: 0, taker: row.consumer.as_deref().unwrap(), max_items: 1 },
+                "ack" => QueueOp::Ack { tokens: &[], ids: &ids, outcome: "" },
                 other => panic!("{}: the operation `{other}` is not understood", table.id),
             };
             let answer = world::call(store, &rule, op).await;

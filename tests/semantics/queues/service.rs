@@ -9,8 +9,8 @@ use weir_core::key::KeySecret;
 use weir_core::queue::{QueueKind, QueueNumbers, QueueRule, QueueRules};
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{
-    AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, NackRequest, NewItem, Reason, StatsRequest,
-    SubscribeRequest, TakeRequest, TakenItem,
+    AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, ExtendRequest, NackRequest, NewItem, Reason,
+    StatsRequest, SubscribeRequest, TakeRequest, TakenItem,
 };
 use weir_units::Micros;
 
@@ -105,8 +105,15 @@ async fn the_contract(server: &Server) {
         deliveries: 1,
         ..TakenItem::default()
     };
+    let visible_for = items[0].visible_for;
+    assert_eq!(visible_for.map(|span| span.seconds), Some(30), "the visibility of the queue");
+    assert_ne!(items[0].token, 0);
+    let known = TakenItem { visible_for, token: items[0].token, ..TakenItem::default() };
+    let wanted =
+        |index, payload: &str| TakenItem { visible_for, token: known.token, ..wanted(index, payload) };
     assert_eq!(items, [wanted(0, "a"), wanted(1, "b")]);
     let ack = |id: &str| AckRequest {
+        tokens: Vec::new(),
         queue: "jobs".to_owned(),
         ids: vec![id.to_owned()],
         outcome: "ok".to_owned(),
@@ -137,7 +144,8 @@ async fn the_contract(server: &Server) {
 /// A Nack, a visibility that ends, and then the dead letters.
 async fn comes_again(server: &Server, client: &mut Client, item: &TakenItem) {
     let delay = Some(prost_types::Duration { seconds: 5, nanos: 0 });
-    let nack = NackRequest { queue: "jobs".to_owned(), ids: vec![item.id.clone()], delay };
+    let nack =
+        NackRequest { tokens: Vec::new(), queue: "jobs".to_owned(), ids: vec![item.id.clone()], delay };
     let nacked = client.nack(nack.clone()).await.unwrap().into_inner();
     assert_eq!((nacked.nacked, nacked.dead_lettered, nacked.depth), (vec![true], 0, 1));
     assert_eq!(taken(client, "jobs", 1).await, []);
@@ -148,12 +156,36 @@ async fn comes_again(server: &Server, client: &mut Client, item: &TakenItem) {
     server.clock.set(Micros(BASE.0 + 35_000_000));
     let again = taken(client, "jobs", 1).await;
     assert_eq!((again[0].cause(), again[0].deliveries), (DeliveryCause::Visibility, 3));
+    // The worker that was too slow does not take it from its new owner.
+    let stale = NackRequest { tokens: vec![item.token], ..nack.clone() };
+    assert_eq!(client.nack(stale.clone()).await.unwrap().into_inner().nacked, [false]);
+    let two = NackRequest { tokens: vec![item.token; 2], ..stale };
+    let refused = client.nack(two).await.unwrap_err();
+    assert_eq!(refused.message(), "tokens is 2 entries: there must be none, or one for each of the 1 ids");
+    let extend = ExtendRequest {
+        queue: "jobs".to_owned(),
+        ids: vec![item.id.clone()],
+        tokens: vec![again[0].token],
+        visibility: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+    };
+    assert_eq!(client.extend(extend.clone()).await.unwrap().into_inner().extended, [true]);
+    for visibility in [None, Some(prost_types::Duration { seconds: 86_401, nanos: 0 })] {
+        let refused = client.extend(ExtendRequest { visibility, ..extend.clone() }).await.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+        assert!(refused.message().starts_with("visibility is "), "{}", refused.message());
+    }
+    let nack = NackRequest { tokens: vec![again[0].token], ..nack };
     let nacked = client.nack(nack).await.unwrap().into_inner();
     assert_eq!((nacked.dead_lettered, nacked.depth), (1, 0));
     let dead = taken(client, "jobs:dead", 9).await;
     assert_eq!((dead.len(), dead[0].origin.as_str(), &*dead[0].payload), (1, item.id.as_str(), &b"b"[..]));
     let ids = vec![dead[0].id.clone()];
-    let ack = AckRequest { queue: "jobs:dead".to_owned(), ids, outcome: "looked at".to_owned() };
+    let ack = AckRequest {
+        tokens: Vec::new(),
+        queue: "jobs:dead".to_owned(),
+        ids,
+        outcome: "looked at".to_owned(),
+    };
     assert_eq!(client.ack(ack).await.unwrap().into_inner().acked, [true]);
 }
 
@@ -168,7 +200,10 @@ async fn the_largest_call(client: &mut Client) {
         assert!(items.iter().all(|item| item.payload.len() == 65_536));
         left -= items.len();
         let ids = items.into_iter().map(|item| item.id).collect();
-        client.ack(AckRequest { queue: "wide".to_owned(), ids, outcome: String::new() }).await.unwrap();
+        client
+            .ack(AckRequest { tokens: Vec::new(), queue: "wide".to_owned(), ids, outcome: String::new() })
+            .await
+            .unwrap();
     }
 }
 
@@ -251,6 +286,7 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
         assert_eq!(code_and_message(client.take(request).await.unwrap_err()), wanted);
     }
     let ack = |queue: &str, ids: &[&str], outcome: &str| AckRequest {
+        tokens: Vec::new(),
         queue: queue.to_owned(),
         ids: ids.iter().map(|id| (*id).to_owned()).collect(),
         outcome: outcome.to_owned(),
@@ -268,7 +304,7 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
             ack("lists", &["1-1"], ""),
             (
                 Code::FailedPrecondition,
-                "queue `lists` is a list: its items are gone as soon as they are taken, and are neither acked nor nacked"
+                "queue `lists` is a list: its items are gone as soon as they are taken, and are neither acked, nacked nor extended"
                     .to_owned(),
             ),
         ),
@@ -276,7 +312,8 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
         assert_eq!(code_and_message(client.ack(request).await.unwrap_err()), wanted);
     }
     let delay = Some(prost_types::Duration { seconds: 86_401, nanos: 0 });
-    let nack = NackRequest { queue: "jobs".to_owned(), ids: vec!["1-1".to_owned()], delay };
+    let nack =
+        NackRequest { tokens: Vec::new(), queue: "jobs".to_owned(), ids: vec!["1-1".to_owned()], delay };
     assert_eq!(
         code_and_message(client.nack(nack).await.unwrap_err()),
         invalid("delay is 86401s: it must be at most 86400s")

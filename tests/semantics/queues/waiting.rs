@@ -32,6 +32,24 @@ async fn an_item_wakes_a_call_that_waits() {
     }
 }
 
+/// A node that made no call itself asks the store, also after a restart.
+#[tokio::test]
+async fn each_node_knows_the_depth_that_others_left() {
+    let secret = weir_core::key::KeySecret::random();
+    let config = |base: weir_config::Config| weir_config::Config { key_secret: Some(secret), ..base };
+    let (one, other) = (server_with(config), server_with(config));
+    let shows = |server: &crate::support::server::Server, depth: u64| {
+        server.get("/metrics").1.contains(&format!("weir_queue_depth{{queue=\"jobs\"}} {depth}\n"))
+    };
+    client(&one).await.enqueue(put("jobs", &["a", "b"])).await.unwrap();
+    eventually_async(SOON, "the other node knows of both", async || shows(&other, 2)).await;
+    let ids = client(&other).await.take(take("jobs", 9, None)).await.unwrap().into_inner().items;
+    let ids = ids.into_iter().map(|item| item.id).collect();
+    let ack = AckRequest { queue: "jobs".to_owned(), ids, ..AckRequest::default() };
+    client(&other).await.ack(ack).await.unwrap();
+    eventually_async(SOON, "the first node knows that they are gone", async || shows(&one, 0)).await;
+}
+
 /// Items of another node come by polling.
 #[tokio::test]
 async fn an_item_of_another_node_is_found() {
@@ -67,7 +85,7 @@ async fn a_call_that_is_given_up_leaves_the_line() {
     second.enqueue(put("jobs", &["a"])).await.unwrap();
     let taken = second.take(take("jobs", 1, Some(60))).await.unwrap().into_inner();
     let ids = taken.items.into_iter().map(|item| item.id).collect();
-    let ack = AckRequest { queue: "jobs".to_owned(), ids, outcome: String::new() };
+    let ack = AckRequest { tokens: Vec::new(), queue: "jobs".to_owned(), ids, outcome: String::new() };
     assert_eq!(second.ack(ack).await.unwrap().into_inner().acked, [true]);
 }
 

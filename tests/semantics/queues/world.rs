@@ -95,7 +95,8 @@ pub async fn call_part(
 
 /// Puts payloads without ids.
 pub async fn put(store: &impl QueueStore, rule: &QueueRule, payloads: &[&str]) -> QueueAnswer {
-    let items: Vec<_> = payloads.iter().map(|it| NewItem { id: "", payload: it.as_bytes() }).collect();
+    let items: Vec<_> =
+        payloads.iter().map(|it| NewItem { digest: 0, id: "", payload: it.as_bytes() }).collect();
     call(store, rule, QueueOp::Enqueue { items: &items }).await
 }
 
@@ -106,7 +107,7 @@ pub async fn take(
     part: QueuePart,
     max_items: usize,
 ) -> Vec<(String, ItemId, u64)> {
-    let answer = call_part(store, rule, part, QueueOp::Take { taker: "worker", max_items }).await;
+    let answer = call_part(store, rule, part, QueueOp::Take { token: 0, taker: "worker", max_items }).await;
     let QueueReply::Taken { items, .. } = answer.reply else { panic!("{answer:?}") };
     let text = |payload: &[u8]| String::from_utf8(payload.to_vec()).unwrap();
     items.iter().map(|item| (text(&item.payload), item.id, item.deliveries)).collect()

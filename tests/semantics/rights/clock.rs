@@ -27,7 +27,7 @@ async fn what_workers_hold_comes_no_later() {
         while taken.len() < held {
             taken.extend(take(&store, &rule, QueuePart::Main, 100).await);
         }
-        let nack = QueueOp::Nack { ids: &[taken[0].1], delay: Micros::from_secs(60) };
+        let nack = QueueOp::Nack { tokens: &[], ids: &[taken[0].1], delay: Micros::from_secs(60) };
         call(&store, &rule, nack).await;
         clock.set(Micros(START - HOUR));
         for _ in 0..2 {
@@ -44,7 +44,7 @@ async fn what_workers_hold_comes_no_later() {
                 if ids.is_empty() {
                     break;
                 }
-                call(&store, &rule, QueueOp::Ack { ids: &ids, outcome: "" }).await;
+                call(&store, &rule, QueueOp::Ack { tokens: &[], ids: &ids, outcome: "" }).await;
             }
             again += came;
             let expected = match seconds {

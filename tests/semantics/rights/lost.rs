@@ -52,7 +52,7 @@ async fn a_busy_queue_finds_them_too() {
         delivered += taken.len();
         found = taken.iter().any(|(name, ..)| name == "lost");
         let ids: Vec<_> = taken.iter().map(|(_, id, _)| *id).collect();
-        call(&store, &rule, QueueOp::Ack { ids: &ids, outcome: "" }).await;
+        call(&store, &rule, QueueOp::Ack { tokens: &[], ids: &ids, outcome: "" }).await;
     }
     assert!(found, "not within {delivered} deliveries");
 }

@@ -42,7 +42,7 @@ impl Crew<'_> {
 
     /// Puts an item under its own name as the id.
     async fn put(&mut self, name: &str) {
-        let items = [NewItem { id: name, payload: name.as_bytes() }];
+        let items = [NewItem { digest: 0, id: name, payload: name.as_bytes() }];
         let reply = self.ask(QueuePart::Main, QueueOp::Enqueue { items: &items }).await;
         if let Some(QueueReply::Accepted { .. }) = reply {
             self.fates.entry(name.to_owned()).or_default().accepted = true;
@@ -50,7 +50,7 @@ impl Crew<'_> {
     }
 
     async fn take(&mut self, part: QueuePart, max_items: usize) -> Vec<(String, ItemId)> {
-        let reply = self.ask(part, QueueOp::Take { taker: "w", max_items }).await;
+        let reply = self.ask(part, QueueOp::Take { token: 0, taker: "w", max_items }).await;
         let Some(QueueReply::Taken { items, .. }) = reply else { return Vec::new() };
         let mut taken = Vec::new();
         for item in items {
@@ -64,7 +64,7 @@ impl Crew<'_> {
     }
 
     async fn ack(&mut self, part: QueuePart, (name, id): &(String, ItemId)) {
-        let reply = self.ask(part, QueueOp::Ack { ids: &[*id], outcome: "done" }).await;
+        let reply = self.ask(part, QueueOp::Ack { tokens: &[], ids: &[*id], outcome: "done" }).await;
         let fate = self.fates.entry(name.clone()).or_default();
         match reply {
             Some(QueueReply::Settled { done, .. }) => fate.done |= done[0],
@@ -117,7 +117,7 @@ async fn a_missing_right_loses_no_item() {
             let second = crew.take(QueuePart::Main, 1).await;
             if kind == QueueKind::Stream {
                 crew.ack(QueuePart::Main, &first[0]).await;
-                let nack = QueueOp::Nack { ids: &[first[1].1], delay: Micros::from_secs(5) };
+                let nack = QueueOp::Nack { tokens: &[], ids: &[first[1].1], delay: Micros::from_secs(5) };
                 crew.ask(QueuePart::Main, nack).await;
                 for item in &second {
                     crew.ack(QueuePart::Main, item).await;

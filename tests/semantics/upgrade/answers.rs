@@ -44,7 +44,7 @@ pub(super) fn of_lease(answer: Result<LeaseAnswer, StoreError>) -> Json {
             let why = match refusal {
                 LeaseRefusal::Limited => "limited",
                 LeaseRefusal::Never => "never",
-                LeaseRefusal::Full => "full",
+                LeaseRefusal::Full | LeaseRefusal::NoMemory => "full",
             };
             json!([why, bound.map(|bound| bound.0)])
         }
@@ -67,6 +67,7 @@ pub(super) fn of_queue(ids: &[ItemId], answer: Result<QueueAnswer, StoreError>) 
         }
         QueueReply::Refused(QueueRefusal::Full) => json!(["full", depth]),
         QueueReply::Refused(QueueRefusal::Never) => json!(["never", depth]),
+        QueueReply::Refused(QueueRefusal::OtherPayload(place)) => json!(["other_payload", depth, place]),
         QueueReply::Taken { items, next_after, dead_lettered } => {
             let items: Vec<Json> = items.iter().map(delivered).collect();
             json!(["taken", depth, items, next_after.map(|after| after.0), dead_lettered])

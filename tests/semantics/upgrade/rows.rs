@@ -80,7 +80,7 @@ pub(super) fn rows_of_shaping() -> Vec<Row> {
         ("warm-up", Algorithm::warm_up(rate, Micros(10 * SECOND), 3, Some(10))),
         ("reserved", Algorithm::bucket(2, rate)),
         ("reserved interval", Algorithm::interval_refill(2, 2, Micros(2 * SECOND), true)),
-        ("held log", Algorithm::held_log(2, Micros(2 * SECOND))),
+        ("held log", Algorithm::held_log(2, Micros(2 * SECOND), 100)),
     ];
     let mut rows: Vec<Row> =
         kinds.into_iter().map(|(name, algorithm)| row(name, &[("each", both, algorithm.unwrap())])).collect();

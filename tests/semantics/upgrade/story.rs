@@ -164,18 +164,22 @@ impl World {
         let mut ids = Vec::new();
         let op = match act {
             QueueAct::Put(puts) => {
-                items =
-                    puts.iter().map(|(id, payload)| NewItem { id, payload: payload.as_bytes() }).collect();
+                items = puts
+                    .iter()
+                    .map(|(id, payload)| NewItem { digest: 1, id, payload: payload.as_bytes() })
+                    .collect();
                 QueueOp::Enqueue { items: &items }
             }
-            QueueAct::Take(taker, max_items) => QueueOp::Take { taker, max_items: *max_items },
+            QueueAct::Take(taker, max_items) => {
+                QueueOp::Take { token: 7 << 32 | 7, taker, max_items: *max_items }
+            }
             QueueAct::Ack(of, outcome) => {
                 ids = self.ids(of);
-                QueueOp::Ack { ids: &ids, outcome }
+                QueueOp::Ack { tokens: &[], ids: &ids, outcome }
             }
             QueueAct::Nack(of, delay) => {
                 ids = self.ids(of);
-                QueueOp::Nack { ids: &ids, delay: *delay }
+                QueueOp::Nack { tokens: &[], ids: &ids, delay: *delay }
             }
             QueueAct::Stats => QueueOp::Stats { outcomes: 10 },
         };

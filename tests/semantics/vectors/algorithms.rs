@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::algorithm::{Algorithm, DEFAULT_MAX_HELD, Rate};
 use weir_units::{CEILING, Micros};
 
 use super::table::parse;
@@ -168,7 +168,7 @@ pub(super) fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
         }
         "held_log" => {
             let Log { limit, window_us } = parse(id, config);
-            Algorithm::held_log(limit, Micros(window_us))
+            Algorithm::held_log(limit, Micros(window_us), DEFAULT_MAX_HELD)
         }
         "calendar_window" => {
             let Calendar { limit, calendar, offset_minutes } = parse(id, config);

@@ -5,11 +5,13 @@ use std::io::Write as _;
 use http::{HeaderMap, HeaderValue, Method};
 use prost::Message as _;
 use weir_config::{Config, ServerConfig, ServerLimits, TransportKind};
-use weir_proto::v1::{RefundRequest, ShouldAllowRequest};
+use weir_proto::v1::{RefundRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest};
 
 use super::client::{Call, Outcome};
 use super::{BATCH, CHECK, RATE_LIMIT, REFUND, SHOULD_ALLOW, STREAM, TRANSPORTS, on_both, peek, unary};
-use crate::support::frames::{self, DATA, END_STREAM, ObservedEnd, Raw, frame, ping, rst_stream};
+use crate::support::frames::{
+    self, DATA, END_STREAM, ObservedEnd, PREFACE, Raw, frame, ping, rst_stream, settings,
+};
 use crate::support::grpc::framed;
 use crate::support::server::{Server, config};
 
@@ -108,6 +110,28 @@ async fn late_data_of_cancelled_calls_ends_the_connection_on_one_only() {
         let mut raw = Raw::open(server.grpc);
         raw.send(&(0..200).flat_map(|index| cancelled(1 + 2 * index)).collect::<Vec<u8>>());
         let is_open = raw.try_send(&ping(*b"12345678")) && raw.pong(*b"12345678");
+        if is_open { ObservedEnd::Open } else { raw.end() }
+    });
+    assert_eq!(ends[0], ObservedEnd::Open);
+    assert!(matches!(ends[1], ObservedEnd::Closed(_)), "{ends:?}");
+}
+
+/// A stream with one question in each message, sent ahead of the answers. The client reads none, so that all of it waits.
+#[tokio::test]
+async fn small_messages_that_wait_end_the_connection_on_one_only() {
+    const MESSAGES: usize = 4_000;
+    let question = StreamedRequest { id: 1, request: Some(peek("burst/x", "b")) };
+    let message = framed(0, &ShouldAllowStreamRequest { requests: vec![question] }.encode_to_vec());
+    assert!(MESSAGES * message.len() < 128 << 10, "they fit into the stream's window");
+    let ends = TRANSPORTS.map(|transport| {
+        let server = server(transport, ServerLimits::default());
+        let mut raw = Raw::connect(server.grpc);
+        const INITIAL_WINDOW_SIZE: u16 = 4;
+        raw.send(&[PREFACE, &settings(&[(INITIAL_WINDOW_SIZE, 0)])].concat());
+        raw.send(&frames::call_headers(1, STREAM, &[]));
+        let is_open = (0..MESSAGES).all(|_| raw.try_send(&frame(DATA, 0, 1, &message)))
+            && raw.try_send(&ping(*b"12345678"))
+            && raw.pong(*b"12345678");
         if is_open { ObservedEnd::Open } else { raw.end() }
     });
     assert_eq!(ends[0], ObservedEnd::Open);

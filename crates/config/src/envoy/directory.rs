@@ -3,10 +3,11 @@
 //! Names that start with a dot are skipped: editors leave such files, and a ConfigMap keeps its content in
 //! `..data`. Symbolic links are followed, so a ConfigMap's files are found through their links.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use super::super::watched_files::FileStamp;
 
 /// Maximum number of files in a directory.
 pub const MAX_ENVOY_FILES: usize = 1000;
@@ -23,17 +24,6 @@ pub(super) struct DirectoryListing {
     pub(super) files: Vec<FileStamp>,
     /// Paths that cannot be read, and the reasons.
     pub(super) refused: Vec<(PathBuf, String)>,
-}
-
-/// A file with its metadata, which changes with its content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileStamp {
-    pub(super) path: PathBuf,
-    device: u64,
-    inode: u64,
-    length: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 impl DirectoryListing {
@@ -82,19 +72,6 @@ impl DirectoryListing {
 
     fn refuse(&mut self, path: &Path, error: &io::Error) {
         self.refused.push((path.to_owned(), format!("cannot be read: {error}")));
-    }
-}
-
-impl FileStamp {
-    fn new(path: PathBuf, data: &Metadata) -> Self {
-        Self {
-            path,
-            device: data.dev(),
-            inode: data.ino(),
-            length: data.len(),
-            modified: (data.mtime(), data.mtime_nsec()),
-            changed: (data.ctime(), data.ctime_nsec()),
-        }
     }
 }
 

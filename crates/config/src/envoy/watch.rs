@@ -1,8 +1,5 @@
-//! Polls a directory, and reloads it after a change.
-//!
-//! It polls instead of using file system events: a ConfigMap changes by a swap of symbolic links, editors replace
-//! files, and network file systems send no events. Two polls of 1,000 files cost some milliseconds of a background
-//! thread. A change is loaded after two equal snapshots in a row, so that no half-written change is loaded.
+//! Polls a directory, and reloads it after a change. Two polls of 1,000 files cost some milliseconds of a background
+//! thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use weir_core::envoy::Domains;
 
+use super::super::watched_files::Settling;
 use super::directory::DirectoryListing;
 use super::errors::EnvoyErrors;
 use super::files::EnvoyFiles;
@@ -23,10 +21,7 @@ pub struct EnvoySource {
     folder: PathBuf,
     merge_domains: bool,
     current: CurrentDomains,
-    /// The snapshot that was read last, whether it was loaded or refused.
-    read: DirectoryListing,
-    /// The snapshot of the last poll.
-    seen: DirectoryListing,
+    files: Settling<DirectoryListing>,
 }
 
 /// The result of a poll.
@@ -50,8 +45,7 @@ impl EnvoySource {
         let files = EnvoyFiles::read(&folder, &read, merge_domains)?;
         let warnings = files.warnings.clone();
         let current = Arc::new(ArcSwap::from_pointee(files.compile()));
-        // A change during the read is detected by the first poll.
-        Ok((Self { folder, merge_domains, current, seen: read.clone(), read }, warnings))
+        Ok((Self { folder, merge_domains, current, files: Settling::new(read) }, warnings))
     }
 
     /// Returns the current domains, which follow each reload.
@@ -62,18 +56,15 @@ impl EnvoySource {
 
     /// Polls once.
     pub fn look(&mut self) -> Look {
-        let now = DirectoryListing::of(&self.folder);
-        let settled = now == self.seen;
-        self.seen = now;
-        if !settled || self.seen == self.read {
+        if !self.files.is_settled(DirectoryListing::of(&self.folder)) {
             return Look::Same;
         }
-        let files = EnvoyFiles::read(&self.folder, &self.seen, self.merge_domains);
+        let files = EnvoyFiles::read(&self.folder, self.files.seen(), self.merge_domains);
         // A change during the read: the result may be inconsistent.
-        if DirectoryListing::of(&self.folder) != self.seen {
+        if DirectoryListing::of(&self.folder) != *self.files.seen() {
             return Look::Same;
         }
-        self.read = self.seen.clone();
+        self.files.was_read();
         match files {
             Ok(files) => {
                 let warnings = files.warnings.clone();

@@ -1,6 +1,6 @@
 //! The keys of strategies, their limits and algorithms, and of access lists.
 
-use weir_core::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES};
+use weir_core::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES, MOST_MAX_HELD};
 use weir_core::lease::MAX_ADAPTIVE_LIMIT;
 use weir_core::strategy::{MAX_ATTRIBUTES, MAX_SHADOWS};
 use weir_units::CEILING;
@@ -174,7 +174,12 @@ pub(super) const SLIDING_WINDOW: &[Key] = &[
 pub(super) const BUCKETED_WINDOW: &[Key] = &[
     must("limit", UNITS, "How many pass in the window."),
     must("window", Duration, "How long it is; 1us to 100 years."),
-    must("buckets", Count(1, MAX_BUCKETS), "How many steps the window has."),
+    may("buckets", Count(1, MAX_BUCKETS), "How many steps the window has."),
+    may(
+        "accuracy",
+        Pattern("^1/([1-9][0-9]{0,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$"),
+        "The same as a part of the window: 1/100 is 100 buckets.",
+    ),
     may("strict", Boolean, "No span of the window ever has more than the limit.").or("true"),
 ];
 
@@ -184,6 +189,8 @@ pub(super) const SLIDING_LOG: &[Key] = &[
     may("count_denied", Boolean, "Denied calls are charged too; the limit is then at most 9999.").or("false"),
     may("min_gap", Duration, "Between two calls, at least; at most the window.").or("0s"),
     may("hold", Boolean, "Calls may be reserved; not with count_denied or min_gap.").or("false"),
+    may("max_held", Count(1, MOST_MAX_HELD), "How many reservations lie ahead at a time; with hold only.")
+        .or("100"),
 ];
 
 pub(super) const RESOURCE: &[Key] = &[

@@ -122,6 +122,22 @@ section! {
                    space. A message must arrive within 10 s. `weir_buffer_refusals_total` counts these ends. While a \
                    connection of another worker frees its bytes, the total may be up to an eighth above the budget.",
         }
+        /// TLS handshakes that have not finished, of all ports together.
+        pub max_handshakes: usize = 256 => {
+            kind: Count(2, MAX_CONNECTIONS),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "At the bound, a new connection closes an unfinished one, of the address (IPv6: /64) that has most of \
+                   them: one that has sent nothing, otherwise the oldest. `weir_tls_handshakes_total` counts it as \
+                   `evicted`. Beside that, a worker spends at most a fifth of its time on handshakes.",
+        }
+        /// How long a TLS handshake may take.
+        pub tls_handshake_timeout: Micros = Micros::from_secs(5) => {
+            kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "`handshake_timeout` begins after it.",
+        }
         /// How long a new connection may take to begin to speak HTTP/2.
         pub handshake_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),

@@ -23,7 +23,7 @@ pub(crate) const FILE: Entry<Optional<FilePath>> = Entry {
     kind: Optional(FilePath, "none"),
     outside: Outside::No,
     applies: Applies::AtRestart,
-    more: "Without it, lines go to standard output.",
+    more: "Without it, lines go to standard output. A FIFO must have a reader at the start, and is not rotated.",
 };
 
 pub(crate) const DENIED: Entry<Boolean> = Entry {

@@ -38,6 +38,30 @@ impl SettingKind for BudgetPart {
     }
 }
 
+/// A number of bytes whose upper bound is half of the budget; the section's reader checks it.
+struct BudgetHalf;
+
+impl SettingKind for BudgetHalf {
+    type Value = usize;
+    const NAME: &'static str = "SIZE";
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<usize, String> {
+        BudgetPart.read(scalar)
+    }
+
+    fn write(&self, value: &usize) -> Option<String> {
+        BudgetPart.write(value)
+    }
+
+    fn values(&self) -> ValueKind {
+        BudgetPart.values()
+    }
+
+    fn bounds(&self) -> String {
+        "64KiB to half of `budget`".to_owned()
+    }
+}
+
 section! {
     /// Bounds of the memory store.
     #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +90,13 @@ section! {
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "Rules of Envoy's files are counted by domain.",
+        }
+        /// Bytes that the ids of calls may hold, until they expire.
+        pub id_share: Option<usize> = None => {
+            kind: Optional(BudgetHalf, "a quarter of the budget"),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "When they are used up, calls with a new `id` get RESOURCE_EXHAUSTED; all others go on.",
         }
 
         after: [],

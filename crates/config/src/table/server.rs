@@ -12,6 +12,7 @@ use super::kinds::{Boolean, Words};
 use super::limits::ServerLimits;
 use super::numbers::{Count, Span};
 use super::texts::{Listen, Mode, SocketAddress};
+use super::tls::{TlsConfig, tls};
 use super::{Applies, Outside, Setting, section};
 
 /// Upper bound of workers. A number beyond any machine's cores is a typo.
@@ -162,10 +163,21 @@ section! {
             more: "",
         }
 
-        after: [identity(), admin_open(), admin_hosts(), limits()],
+        after: [
+            tls("tls", "TLS of `listen`; without it, gRPC is plain text."),
+            tls("admin_tls", "TLS of `admin`, in the same form; without it, the admin port speaks plain HTTP."),
+            identity(),
+            admin_open(),
+            admin_hosts(),
+            limits(),
+        ],
         others: {
             /// What one connection, and all of them, may ask for.
             pub limits: ServerLimits = ServerLimits::default(),
+            /// TLS of gRPC.
+            pub tls: Option<TlsConfig> = None,
+            /// TLS of the admin port.
+            pub admin_tls: Option<TlsConfig> = None,
             /// Where names of callers come from; `None` without the section.
             pub identity: Option<IdentityConfig> = None,
             /// Paths of the admin port that need no credential.

@@ -49,7 +49,7 @@ impl Tried {
     fn all() -> Vec<Self> {
         let is_value = |setting: &Setting| {
             !matches!(setting.values, ValueKind::Section(_) | ValueKind::Set(..))
-                && !matches!(setting.values, ValueKind::Defined("store" | "redis"))
+                && !matches!(setting.values, ValueKind::Defined("store" | "redis" | "server_tls"))
         };
         let values = settings().into_iter().filter(|(_, setting)| is_value(setting));
         values.map(|(path, setting)| Self { path, setting, there: there() }).collect()
@@ -69,6 +69,12 @@ impl Tried {
             let scheme = if self.path.contains(".tls.") { "rediss" } else { "redis" };
             root["store"] = json!({ "redis": { "nodes": [format!("{scheme}://a")] } });
         }
+        if self.path.starts_with("server.tls.client_crl.") {
+            root["server"]["tls"] = json!({
+                "cert_file": existing, "key_file": existing, "client_ca_file": existing, "client_auth": "required",
+                "client_crl_file": existing,
+            });
+        }
         let (sections, key) = self.path.rsplit_once('.').unwrap();
         let mut section = &mut root;
         for name in sections.split('.') {
@@ -86,6 +92,18 @@ impl Tried {
             }
             "store.redis.tls.cert_file" => json!({ "key_file": existing }),
             "store.redis.tls.key_file" => json!({ "cert_file": existing }),
+            "server.tls.cert_file" => json!({ "key_file": existing }),
+            "server.tls.key_file" => json!({ "cert_file": existing }),
+            "server.tls.client_ca_file" => {
+                json!({ "cert_file": existing, "key_file": existing, "client_auth": "none" })
+            }
+            "server.tls.client_auth" => {
+                json!({ "cert_file": existing, "key_file": existing, "client_ca_file": existing })
+            }
+            "server.tls.client_crl_file" => json!({
+                "cert_file": existing, "key_file": existing, "client_ca_file": existing, "client_auth": "required",
+            }),
+            "server.tls.min_version" => json!({ "cert_file": existing, "key_file": existing }),
             "log.decisions.file" | "log.decisions.denied_file" => json!({ "denied": true }),
             "log.decisions.max_bytes" | "log.decisions.max_files" => json!({ "keys": 1, "file": existing }),
             _ => json!({}),

@@ -8,7 +8,7 @@ impl Engine {
     pub(super) const fn is_plain(&self) -> bool {
         match self {
             Self::Bucket(bucket) => bucket.undelayed.is_none(),
-            Self::Log(log) => log.min_gap == 0 && !log.hold,
+            Self::Log(log) => log.min_gap == 0 && !log.holds(),
             Self::WarmUp(_) => false,
             Self::Window(_) | Self::Interval(_) | Self::Sliding(_) | Self::Slots(_) => true,
         }
@@ -58,7 +58,7 @@ impl Algorithm {
         match self.engine {
             Engine::Bucket(bucket) => bucket.undelayed.is_none(),
             Engine::Interval(interval) => interval.refill <= self.limit,
-            Engine::Log(log) => log.hold,
+            Engine::Log(log) => log.holds(),
             Engine::WarmUp(_) => true,
             _ => false,
         }

@@ -13,6 +13,9 @@
 //! A reading's level counts the starts that are due, its origin is the newest entry or due start, and its `span` how far
 //! the starts are moved back: where the last of them is more than a window ahead, the clock has stepped back.
 //!
+//! At most `max_held` starts lie ahead at a time, because each call reads all of them. A reservation beyond that is refused
+//! until the first of them is due.
+//!
 //! Promise: the starts and the plain calls are never more than `limit` in any half-open span, where nothing is refunded.
 
 use std::collections::VecDeque;
@@ -42,13 +45,25 @@ impl Algorithm {
     /// The log's parameters, if it accepts reservations.
     pub(super) const fn holds(&self) -> Option<&Log> {
         match &self.engine {
-            Engine::Log(log) if !self.is_plain && log.hold => Some(log),
+            Engine::Log(log) if !self.is_plain && log.holds() => Some(log),
             _ => None,
         }
     }
 }
 
+/// How many reservations a log may hold unless its configuration says otherwise.
+pub const DEFAULT_MAX_HELD: u64 = 100;
+
+/// Upper bound of `max_held`.
+pub const MOST_MAX_HELD: u64 = 1000;
+
 impl Log {
+    /// True if it accepts reservations.
+    #[must_use]
+    pub const fn holds(&self) -> bool {
+        self.max_held > 0
+    }
+
     /// Adds the starts held beside the log to its reading.
     pub(super) fn read_held(&self, state: &State, mut reading: Reading) -> Reading {
         let Some(last) = state.held().back() else { return reading };
@@ -82,6 +97,16 @@ impl Log {
             freed >= excess
         });
         frees.next().map_or(first, |(at, _)| at + self.span)
+    }
+
+    /// Time until the first start that lies ahead is due, if no more may be held. A state of the release before may hold
+    /// more than `max_held`.
+    pub(super) fn full_for(&self, state: Option<&State>, reading: &Reading) -> Option<u64> {
+        let held = state?.held();
+        let start = |held: &HeldStart| held.start.saturating_sub(reading.span);
+        let due = held.partition_point(|held| start(held) <= reading.at);
+        let first = held.get(due).filter(|_| (held.len() - due) as u64 >= self.max_held)?;
+        Some(start(first) - reading.at)
     }
 
     /// True if a start lies ahead.

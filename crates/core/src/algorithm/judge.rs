@@ -79,6 +79,11 @@ impl Algorithm {
         max_wait: u64,
     ) -> (Judgement, u64) {
         let Retry::After(Micros(wait)) = judged.retry else { return (judged, 0) };
+        if cost > 0
+            && let Some(full) = self.holds().and_then(|log| log.full_for(log_of(state), reading))
+        {
+            return (Judgement { cause: Some(Cause::Count), retry: Retry::After(Micros(full)) }, 0);
+        }
         let max_wait = self.longest_wait().map_or(max_wait, |longest| max_wait.min(longest.0));
         let after = match self.warms_up() {
             Some(warm_up) => reading.origin + warm_up.time_of(reading, cost),

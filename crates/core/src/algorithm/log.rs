@@ -46,8 +46,8 @@ pub struct Log {
     /// How many of the newest units are kept: one above the limit where denied attempts are charged,
     /// and all, where not.
     pub keep: u64,
-    /// True if it accepts reservations, which are held beside it.
-    pub hold: bool,
+    /// How many reservations may be held beside it at a time; 0 if it accepts none.
+    pub max_held: u64,
 }
 
 /// Stored state of a log.
@@ -74,7 +74,7 @@ impl Log {
         let Some((state, newest)) = state.and_then(|state| Some((state, state.entries.back()?))) else {
             let fresh = Reading::fresh(now, now);
             return match state {
-                Some(state) if self.hold => self.read_held(state, fresh),
+                Some(state) if self.holds() => self.read_held(state, fresh),
                 _ => fresh,
             };
         };
@@ -84,7 +84,7 @@ impl Log {
         let dead = state.entries.partition_point(|entry| entry.at - shift.min(entry.at) + self.span <= at);
         let level = total_between(state.total_before(dead), newest.total);
         let reading = Reading { level, at, origin: newest.at - shift, extra: dead as u64, shift, span: 0 };
-        if self.hold { self.read_held(state, reading) } else { reading }
+        if self.holds() { self.read_held(state, reading) } else { reading }
     }
 
     /// Microseconds until `excess` units have left. An excess above the level is that of an attempt
@@ -190,7 +190,7 @@ impl State {
         let is_full = self.entries.len() == self.entries.capacity();
         let joins = self.entries.back().is_some_and(|newest| newest.at >= now);
         let frees = self.entries.front().is_some_and(|oldest| oldest.at.saturating_add(log.span) <= now);
-        let held = if log.hold { 64 + self.held().len() * size_of::<HeldStart>() } else { 0 };
+        let held = if log.holds() { 64 + self.held().len() * size_of::<HeldStart>() } else { 0 };
         held + if is_full && !joins && !frees { self.entries.capacity() * size_of::<LogEntry>() } else { 0 }
     }
 

@@ -1,8 +1,8 @@
 //! Constructors of algorithms. They guarantee that the arithmetic is exact.
 
 use super::{
-    Algorithm, Bucket, Engine, Grid, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, UNLIMITED_DEBT,
-    WarmUp, Window, log, sliding, window,
+    Algorithm, Bucket, Engine, Grid, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, MOST_MAX_HELD, Sliding, Slots,
+    UNLIMITED_DEBT, WarmUp, Window, log, sliding, window,
 };
 use weir_units::{CEILING, LONGEST_SPAN, Micros};
 
@@ -243,14 +243,18 @@ impl Algorithm {
             return Err(invalid("min_gap", min_gap, "it must be at most the window"));
         }
         let keep = if count_denied { limit + 1 } else { u64::MAX };
-        let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep, hold: false });
+        let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep, max_held: 0 });
         Ok(Self::of(limit, 1, log::CEILING, engine).counting_denied(count_denied))
     }
 
-    /// A [`Algorithm::sliding_log`] that accepts reservations. Fields of errors: `limit`, `window`.
-    pub fn held_log(limit: u64, window: Micros) -> Result<Self, Invalid> {
+    /// A [`Algorithm::sliding_log`] that accepts reservations, of which at most `max_held` lie ahead. Fields of errors:
+    /// `limit`, `window`, `max_held`.
+    pub fn held_log(limit: u64, window: Micros, max_held: u64) -> Result<Self, Invalid> {
         let plain = Self::sliding_log(limit, window)?;
-        let engine = Engine::Log(Log { span: window.0, min_gap: 0, keep: u64::MAX, hold: true });
+        if !(1..=MOST_MAX_HELD).contains(&max_held) {
+            return Err(invalid("max_held", max_held, "it must be from 1 to 1000"));
+        }
+        let engine = Engine::Log(Log { span: window.0, min_gap: 0, keep: u64::MAX, max_held });
         Ok(Self::of(plain.limit, plain.weight, plain.ceiling, engine))
     }
 
@@ -274,13 +278,26 @@ impl Algorithm {
             return Err(invalid("buckets", buckets, "it must be from 1 to 3600"));
         }
         if !window.0.is_multiple_of(buckets) {
-            let bound =
-                format!("the window of {window} must be so many times a whole number of microseconds");
+            let nearest =
+                nearest_divisors(window, buckets).map_or_else(String::new, |text| format!("; {text}"));
+            let bound = format!(
+                "the window of {window} must be so many times a whole number of microseconds{nearest}"
+            );
             return Err(invalid("buckets", buckets, &bound));
         }
         let engine = Engine::Slots(Slots { width: window.0 / buckets, count: buckets + u64::from(strict) });
         Ok(Self::of(limit, 1, CEILING, engine))
     }
+}
+
+/// Names the numbers of buckets next to `buckets` that divide the window.
+fn nearest_divisors(window: Micros, buckets: u64) -> Option<String> {
+    let divides = |count: &u64| window.0.is_multiple_of(*count);
+    let below = (1..buckets).rev().find(divides)?;
+    Some(match (buckets + 1..=MAX_BUCKETS).find(divides) {
+        Some(above) => format!("the nearest that fit are {below} and {above}"),
+        None => format!("the nearest that fits is {below}"),
+    })
 }
 
 fn invalid(field: &'static str, value: impl ToString, bound: &str) -> Invalid {

@@ -69,6 +69,13 @@ pub fn write_put_id_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, i
     write_part(out, id);
 }
 
+/// Appends the key of the digest of the payload that was enqueued under an id.
+pub fn write_put_digest_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, id: &str) {
+    write_queue_key(out, prefix, queue, "digest");
+    out.push(b':');
+    write_part(out, id);
+}
+
 fn write_queue_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, kind: &str) {
     prefix.write(out);
     out.extend_from_slice(b"queue:");

@@ -98,6 +98,8 @@ pub enum LeaseRefusal {
     Limited,
     /// The weight is above every limit that there may be.
     Never,
-    /// The key has as many leases as it may have, however few permits they hold, or the store has no more memory.
+    /// The key has as many leases as it may have, however few permits they hold.
     Full,
+    /// The store has no memory for another lease.
+    NoMemory,
 }

@@ -1,5 +1,6 @@
 //! A queue with its dead letters, as a pure state machine.
 
+use super::call::Deliveries;
 use super::part::PartState;
 use super::records::KnownIds;
 use super::{QueueAnswer, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueStats, QueueTime};
@@ -25,9 +26,18 @@ impl BoundedQueue {
         let now = now.into();
         let reply = match *op {
             QueueOp::Enqueue { items } => self.enqueue(rule, items, now),
-            QueueOp::Take { taker, max_items } => self.take(rule, part, (taker, max_items), now),
-            QueueOp::Ack { ids, outcome } => self.ack(rule, part, (ids, outcome), now),
-            QueueOp::Nack { ids, delay } => self.nack(rule, part, (ids, delay), now),
+            QueueOp::Take { taker, max_items, token } => {
+                self.take(rule, part, (taker, token, max_items), now)
+            }
+            QueueOp::Ack { ids, tokens, outcome } => {
+                self.ack(rule, part, (Deliveries { ids, tokens }, outcome), now)
+            }
+            QueueOp::Nack { ids, tokens, delay } => {
+                self.nack(rule, part, (Deliveries { ids, tokens }, delay), now)
+            }
+            QueueOp::Extend { ids, tokens, visibility } => {
+                self.extend(part, (Deliveries { ids, tokens }, visibility), now)
+            }
             QueueOp::Stats { outcomes } => QueueReply::Stats(self.stats(rule, part, outcomes, now)),
         };
         QueueAnswer { depth: self.part(part).depth(), reply }

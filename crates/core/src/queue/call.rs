@@ -45,11 +45,15 @@ pub enum QueueOp<'a> {
         taker: &'a str,
         /// The most items, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
         max_items: usize,
+        /// The token of this delivery, for all of its items; 0 for none.
+        token: u64,
     },
     /// Acks items.
     Ack {
         /// Which items.
         ids: &'a [ItemId],
+        /// The token of each item's delivery; 0, or none at all, is not checked.
+        tokens: &'a [u64],
         /// Outcome of the work; may be empty.
         outcome: &'a str,
     },
@@ -57,14 +61,40 @@ pub enum QueueOp<'a> {
     Nack {
         /// Which items.
         ids: &'a [ItemId],
+        /// As of an Ack.
+        tokens: &'a [u64],
         /// Least delay until the next delivery.
         delay: Micros,
+    },
+    /// Gives workers more time.
+    Extend {
+        /// Which items.
+        ids: &'a [ItemId],
+        /// As of an Ack.
+        tokens: &'a [u64],
+        /// Time until the next delivery.
+        visibility: Micros,
     },
     /// Statistics of the queue.
     Stats {
         /// How many of the newest outcomes are shown.
         outcomes: usize,
     },
+}
+
+/// Items, each with the token of its delivery; 0, or none at all, is not checked.
+#[derive(Clone, Copy)]
+pub(super) struct Deliveries<'a> {
+    pub(super) ids: &'a [ItemId],
+    pub(super) tokens: &'a [u64],
+}
+
+impl<'a> Deliveries<'a> {
+    /// Each item with its token.
+    pub(super) fn each(self) -> impl Iterator<Item = (ItemId, u64)> + 'a {
+        let tokens = self.tokens.iter().copied().chain(std::iter::repeat(0));
+        self.ids.iter().copied().zip(tokens)
+    }
 }
 
 /// An item that is put into a queue.
@@ -74,6 +104,8 @@ pub struct NewItem<'a> {
     pub id: &'a str,
     /// The work.
     pub payload: &'a [u8],
+    /// Digest of the payload; 0 for none. Under a known id, another one is refused.
+    pub digest: u128,
 }
 
 /// The answer of a queue.
@@ -124,6 +156,8 @@ pub enum QueueRefusal {
     Full,
     /// There are more items, or bytes, than the queue can ever hold.
     Never,
+    /// The item at this place has the id of one with another payload.
+    OtherPayload(u64),
 }
 
 /// An item that a worker gets.

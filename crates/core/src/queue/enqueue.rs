@@ -13,6 +13,9 @@ impl BoundedQueue {
         now: QueueTime,
     ) -> QueueReply {
         let QueueTime { steady, wall } = now;
+        if let Some(place) = items.iter().position(|item| self.ids.has_other(item.id, item.digest, steady)) {
+            return QueueReply::Refused(QueueRefusal::OtherPayload(place as u64));
+        }
         let known =
             |item: &NewItem<'_>| (!item.id.is_empty()).then(|| self.ids.get(item.id, steady)).flatten();
         let known: Vec<_> = items.iter().map(known).collect();
@@ -30,7 +33,8 @@ impl BoundedQueue {
         for (item, known) in items.iter().zip(known) {
             let id = known.unwrap_or_else(|| self.main.push(item.payload.into(), None, wall));
             if known.is_none() && !item.id.is_empty() {
-                self.ids.insert(item.id, id, Micros(steady.0.saturating_add(rule.visibility.0)));
+                let until = Micros(steady.0.saturating_add(rule.visibility.0));
+                self.ids.insert(item.id, (id, item.digest), until);
             }
             ids.push(id);
         }

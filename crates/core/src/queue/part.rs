@@ -60,6 +60,8 @@ pub(super) struct DeliveryRecord {
     /// True if the worker nacked it.
     pub(super) nacked: bool,
     pub(super) taker: Box<str>,
+    /// Token of the delivery; 0 for none.
+    pub(super) token: u64,
 }
 
 impl PartState {

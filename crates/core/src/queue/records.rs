@@ -12,19 +12,33 @@ const EXPIRED_KEPT: Micros = Micros::from_secs(60);
 /// Ids under which items were accepted, until they expire.
 #[derive(Debug, Default)]
 pub(super) struct KnownIds {
-    by_id: HashMap<Box<str>, (ItemId, Micros)>,
+    by_id: HashMap<Box<str>, KnownId>,
     /// In order of arrival, which is the order of expiry except for steps of the clock.
     order: VecDeque<(Box<str>, Micros)>,
 }
 
+#[derive(Debug)]
+struct KnownId {
+    item: ItemId,
+    /// Digest of its payload; 0 for none.
+    digest: u128,
+    until: Micros,
+}
+
 impl KnownIds {
-    /// The item that was accepted under `id`.
-    pub(super) fn get(&self, id: &str, now: Micros) -> Option<ItemId> {
-        self.by_id.get(id).filter(|(_, until)| now < *until).map(|(item, _)| *item)
+    /// True if `id` is that of an item whose payload has another digest. 0 is not compared.
+    pub(super) fn has_other(&self, id: &str, digest: u128, now: Micros) -> bool {
+        let known = self.by_id.get(id).filter(|known| now < known.until);
+        known.is_some_and(|known| digest != 0 && known.digest != 0 && digest != known.digest)
     }
 
-    pub(super) fn insert(&mut self, id: &str, item: ItemId, until: Micros) {
-        self.by_id.insert(id.into(), (item, until));
+    /// The item that was accepted under `id`.
+    pub(super) fn get(&self, id: &str, now: Micros) -> Option<ItemId> {
+        self.by_id.get(id).filter(|known| now < known.until).map(|known| known.item)
+    }
+
+    pub(super) fn insert(&mut self, id: &str, (item, digest): (ItemId, u128), until: Micros) {
+        self.by_id.insert(id.into(), KnownId { item, digest, until });
         self.order.push_back((id.into(), until));
     }
 
@@ -42,7 +56,7 @@ impl KnownIds {
     /// Drops what had expired at a time.
     fn drop_expired(&mut self, at: Micros) {
         while let Some((id, until)) = self.order.front().filter(|(_, until)| *until <= at) {
-            if self.by_id.get(id).is_some_and(|(_, known)| known == until) {
+            if self.by_id.get(id).is_some_and(|known| known.until == *until) {
                 self.by_id.remove(id);
             }
             self.order.pop_front();

@@ -1,8 +1,23 @@
-//! Acks and Nacks of delivered items.
+//! Acks, Nacks and extensions of delivered items.
+//!
+//! A worker whose time is over may speak of an item that another one has by now. So it says of which delivery it speaks,
+//! by the token of that delivery.
+
+use std::mem;
 
 use weir_units::{LATEST, Micros};
 
+use super::call::Deliveries;
+use super::part::{DeliveryRecord, PartState};
 use super::{BoundedQueue, ItemId, QueueNumbers, QueuePart, QueueReply, QueueTime};
+
+impl PartState {
+    /// The last delivery of an item, if it is the one with this token.
+    fn delivery(&mut self, id: ItemId, token: u64) -> Option<&mut DeliveryRecord> {
+        let record = self.items.get_mut(&id)?.delivery.as_mut()?;
+        (token == 0 || token == record.token).then_some(record)
+    }
+}
 
 impl BoundedQueue {
     /// Removes items whose work is done.
@@ -10,13 +25,13 @@ impl BoundedQueue {
         &mut self,
         rule: &QueueNumbers,
         part: QueuePart,
-        (ids, outcome): (&[ItemId], &str),
+        (items, outcome): (Deliveries<'_>, &str),
         now: QueueTime,
     ) -> QueueReply {
         let keeps = !outcome.is_empty() && rule.outcomes > Micros::ZERO;
-        let (state, mut done) = (self.part_mut(part), Vec::with_capacity(ids.len()));
-        for &id in ids {
-            let removed = state.remove(id);
+        let (state, mut done) = (self.part_mut(part), Vec::with_capacity(items.ids.len()));
+        for (id, token) in items.each() {
+            let removed = state.delivery(id, token).is_some().then(|| state.remove(id)).flatten();
             done.push(removed.is_some());
             if let Some((_, record)) = removed {
                 state.totals.acked += 1;
@@ -36,21 +51,42 @@ impl BoundedQueue {
         &mut self,
         rule: &QueueNumbers,
         part: QueuePart,
-        (ids, delay): (&[ItemId], Micros),
+        (items, delay): (Deliveries<'_>, Micros),
         now: QueueTime,
     ) -> QueueReply {
-        let (mut done, mut dead_lettered) = (Vec::with_capacity(ids.len()), 0);
+        let (mut done, mut dead_lettered) = (Vec::with_capacity(items.ids.len()), 0);
         let again = Micros(now.steady.0.saturating_add(delay.0)).min(LATEST);
-        for &id in ids {
+        for (id, token) in items.each() {
             let state = self.part_mut(part);
-            let record = state.items.get_mut(&id).and_then(|item| item.delivery.as_mut());
+            let record = state.delivery(id, token);
             done.push(record.is_some());
             let Some(record) = record else { continue };
-            state.due.remove(&(record.due, id));
-            (record.nacked, record.due) = (true, again);
+            record.nacked = true;
+            let before = mem::replace(&mut record.due, again);
+            state.due.remove(&(before, id));
             state.due.insert((again, id));
             dead_lettered += u64::from(self.bury(rule, part, id, now));
         }
         QueueReply::Settled { done, dead_lettered }
+    }
+
+    /// Lets items be delivered again only after a time from now.
+    pub(super) fn extend(
+        &mut self,
+        part: QueuePart,
+        (items, visibility): (Deliveries<'_>, Micros),
+        now: QueueTime,
+    ) -> QueueReply {
+        let (state, mut done) = (self.part_mut(part), Vec::with_capacity(items.ids.len()));
+        let again = Micros(now.steady.0.saturating_add(visibility.0)).min(LATEST);
+        for (id, token) in items.each() {
+            let before = state.delivery(id, token).map(|record| mem::replace(&mut record.due, again));
+            done.push(before.is_some());
+            if let Some(before) = before {
+                state.due.remove(&(before, id));
+                state.due.insert((again, id));
+            }
+        }
+        QueueReply::Settled { done, dead_lettered: 0 }
     }
 }

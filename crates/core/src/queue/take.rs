@@ -14,6 +14,7 @@ use super::{
 /// Items that one call delivers.
 struct Handing<'a> {
     taker: &'a str,
+    token: u64,
     most: usize,
     due: Micros,
     items: Vec<DeliveredItem>,
@@ -25,7 +26,7 @@ impl BoundedQueue {
         &mut self,
         rule: &QueueNumbers,
         part: QueuePart,
-        (taker, max_items): (&str, usize),
+        (taker, token, max_items): (&str, u64, usize),
         time: QueueTime,
     ) -> QueueReply {
         let now = time.steady;
@@ -37,7 +38,7 @@ impl BoundedQueue {
             Some(_) => usize::from(wait == Micros::ZERO).min(max_items),
         };
         let due = Micros(now.0.saturating_add(rule.visibility.0)).min(LATEST);
-        let mut handing = Handing { taker, most, due, items: Vec::new(), bytes: 0 };
+        let mut handing = Handing { taker, token, most, due, items: Vec::new(), bytes: 0 };
         let mut dead_lettered = 0;
         for (_, id) in self.due_now(part, now) {
             if self.bury(rule, part, id, time) {
@@ -106,7 +107,7 @@ impl Handing<'_> {
             RedeliveryCause::Visibility => state.totals.redelivered_visibility += 1,
         }
         record.deliveries += 1;
-        (record.nacked, record.due) = (false, self.due);
+        (record.nacked, record.due, record.token) = (false, self.due, self.token);
         let taker = mem::replace(&mut record.taker, self.taker.into());
         state.due.insert((self.due, id));
         self.bytes += item.payload.len();
@@ -126,7 +127,8 @@ impl Handing<'_> {
         let Some(item) = state.items.get_mut(&id) else { return };
         let (payload, origin) = (Arc::clone(&item.payload), item.origin);
         let taker = self.taker.into();
-        item.delivery = Some(DeliveryRecord { deliveries: 1, due: self.due, nacked: false, taker });
+        item.delivery =
+            Some(DeliveryRecord { deliveries: 1, due: self.due, nacked: false, taker, token: self.token });
         state.due.insert((self.due, id));
         if list {
             state.remove(id);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::access::{self, Access, Listing};
 use super::patterns::NameTable;
 use super::{
-    Applied, INLINE, InlineLimits, Listed, Override, Overrides, Owner, Pattern, Patterns, Shadow,
+    Applied, Field, INLINE, InlineLimits, Listed, Override, Overrides, Owner, Pattern, Patterns, Shadow,
     ShadowLimit, Strategy,
 };
 use crate::algorithm::EngineKind;
@@ -104,10 +104,25 @@ impl Rules {
                 all.push(one);
             }
         }
-        for (exceptions, overrides) in self.exceptions.iter_mut().zip(each) {
-            exceptions.overrides = Overrides::new(overrides);
+        for (place, overrides) in each.into_iter().enumerate() {
+            self.set_overrides(place, overrides);
         }
         self
+    }
+
+    /// Sets the overrides of one strategy. Of a counter that resources share, an override for some of them charges with
+    /// other numbers than the rest.
+    fn set_overrides(&mut self, place: usize, mut overrides: Vec<Override>) {
+        let (Some(exceptions), Some(base)) = (self.exceptions.get_mut(place), self.strategies.get_mut(place))
+        else {
+            return;
+        };
+        let are_of_some = overrides.iter().any(|one| one.resource != "*");
+        if are_of_some && base.limits().iter().any(|limit| !limit.scope.has(Field::Resource)) {
+            *base = Arc::new(Strategy::clone(base).mixing_numbers());
+            overrides.iter_mut().for_each(|one| one.strategy = one.strategy.clone().mixing_numbers());
+        }
+        exceptions.overrides = Overrides::new(overrides);
     }
 
     /// Sets the shadows: for each strategy the indexes of its shadows, and their `overrides`. Limits in shadow mode

@@ -31,7 +31,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub(super) fn new(authority: &str, path: &str, is_streaming: bool) -> Self {
+    pub(super) fn new(block: RequestBlock, is_streaming: bool) -> Self {
         let mut bytes = PREFACE.to_vec();
         let settings = [(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, OUR_WINDOW)];
         write_settings(&mut bytes, &settings);
@@ -39,7 +39,7 @@ impl Outgoing {
         Self {
             bytes,
             begin: 0,
-            block: RequestBlock::new(authority, path),
+            block,
             next_stream: 1,
             most_streams: usize::MAX,
             window: DEFAULT_WINDOW,

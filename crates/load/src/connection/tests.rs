@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::access::ServerAccess;
 use crate::answer::CountedAnswer;
 use crate::plan::{CallMode, PlannedQuestion, Spread};
 use weir_grpc::frames::{self, Frame, flag, kind, setting, write, write_settings};
@@ -63,7 +64,11 @@ fn connection(settings: &[(u16, u32)]) -> LoadConnection {
         keys: 1,
         spread: Spread::Uniform,
     };
-    let mut connection = LoadConnection::new(Arc::new(CallShape::new(CallMode::Unary, &ask)), "localhost:1");
+    let mut connection = LoadConnection::new(
+        Arc::new(CallShape::new(CallMode::Unary, &ask)),
+        "localhost:1",
+        &ServerAccess::default(),
+    );
     assert!(receive(&mut connection, &greeting(settings)).is_empty());
     sent(&mut connection);
     connection
@@ -258,6 +263,7 @@ fn what_breaks_the_protocol_ends_the_connection() {
         assert!(connection.receive(bytes, &mut |_| ()).is_err(), "{bytes:?}");
     }
     let ask_first = frame(kind::PING, 0, 0, &[0; 8]);
-    let mut fresh = LoadConnection::new(Arc::clone(&connection(&[]).service), "localhost:1");
+    let mut fresh =
+        LoadConnection::new(Arc::clone(&connection(&[]).service), "localhost:1", &ServerAccess::default());
     assert!(fresh.receive(&ask_first, &mut |_| ()).is_err(), "a server greets with SETTINGS");
 }

@@ -4,7 +4,7 @@
 //! never refused, because probes and scrapes are new and ask at once. So silent and slow clients keep nobody out.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,16 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
+use weir_grpc::{Peer, PeerAddress};
 use weir_time::clock::monotonic;
 
 use super::gate::{self, AdminGate};
 use super::progress::{ObservedSocket, Progress};
+use crate::tls::{ClientCertificate, HandshakeShare, TlsConnection, TlsPort};
 
 /// Interval of the checks for a deadline that has passed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -30,6 +33,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(50);
 /// The open connections.
 pub(super) struct AdminConnections {
     most: usize,
+    tls: Option<(Arc<TlsPort>, Arc<HandshakeShare>)>,
     gate: Arc<AdminGate>,
     open: Mutex<Vec<Arc<AdminConnection>>>,
 }
@@ -42,8 +46,9 @@ struct AdminConnection {
 
 impl AdminConnections {
     /// Allows at most `most` connections, half of them from one address.
-    pub(super) fn new(most: usize, gate: Arc<AdminGate>) -> Arc<Self> {
-        Arc::new(Self { most, gate, open: Mutex::new(Vec::new()) })
+    pub(super) fn new(most: usize, tls: Option<Arc<TlsPort>>, gate: Arc<AdminGate>) -> Arc<Self> {
+        let tls = tls.map(|port| (port, HandshakeShare::new()));
+        Arc::new(Self { most, tls, gate, open: Mutex::new(Vec::new()) })
     }
 
     /// Serves `router` until dropped. Errors of a connection end only that connection.
@@ -59,8 +64,7 @@ impl AdminConnections {
                 closed: Notify::new(),
             });
             self.admit(&connection);
-            let gate = middleware::from_fn_with_state(self.gate.connected(peer), gate::admit);
-            tokio::spawn(Arc::clone(&self).run(connection, socket, router.clone().layer(gate)));
+            tokio::spawn(Arc::clone(&self).run(connection, socket, peer, router.clone()));
             // A new connection is read before the next one is accepted: it may be a probe, which the next one would
             // replace.
             yield_now().await;
@@ -81,17 +85,15 @@ impl AdminConnections {
         open.push(Arc::clone(new));
     }
 
-    async fn run(self: Arc<Self>, connection: Arc<AdminConnection>, socket: TcpStream, router: Router) {
-        let observed = ObservedSocket { socket, progress: Arc::clone(&connection.progress) };
-        let builder = Builder::new(TokioExecutor::new());
-        let service = TowerToHyperService::new(router.into_service());
-        let served = builder.serve_connection(TokioIo::new(observed), service);
+    async fn run(
+        self: Arc<Self>,
+        connection: Arc<AdminConnection>,
+        socket: TcpStream,
+        peer: SocketAddr,
+        router: Router,
+    ) {
         tokio::select! {
-            ended = served => {
-                if let Err(error) = ended {
-                    tracing::debug!(peer = %connection.peer, %error, "a connection to the admin port failed");
-                }
-            }
+            () = self.served(&connection, socket, peer, router) => {}
             () = connection.closed.notified() => {
                 tracing::debug!(peer = %connection.peer, "too many connections to the admin port: this one waited longest");
             }
@@ -101,6 +103,53 @@ impl AdminConnections {
         }
         self.open.lock().retain(|one| !Arc::ptr_eq(one, &connection));
     }
+
+    /// Serves a connection, after its handshake if the port has TLS, for as long as its certificate is valid.
+    async fn served(
+        &self,
+        connection: &AdminConnection,
+        socket: TcpStream,
+        peer: SocketAddr,
+        router: Router,
+    ) {
+        let address = PeerAddress::Tcp(peer);
+        let Some((port, share)) = &self.tls else {
+            return self.http(connection, socket, Peer::new(address), router).await;
+        };
+        let Some(TlsConnection { stream, certificate }) = port.accept(socket, Some(peer), share).await else {
+            return;
+        };
+        match certificate {
+            None => self.http(connection, stream, Peer::new(address), router).await,
+            Some(certificate) => tokio::select! {
+                () = self.http(connection, stream, peer_with(address, &certificate), router) => {}
+                reason = certificate.invalid() => {
+                    tracing::debug!(peer = %connection.peer, reason, "a connection to the admin port ends");
+                }
+            },
+        }
+    }
+
+    /// Serves HTTP over a byte stream. The gate checks each request.
+    async fn http<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        connection: &AdminConnection,
+        stream: I,
+        peer: Peer,
+        router: Router,
+    ) {
+        let gate = middleware::from_fn_with_state(self.gate.connected(peer), gate::admit);
+        let observed = ObservedSocket { socket: stream, progress: Arc::clone(&connection.progress) };
+        let builder = Builder::new(TokioExecutor::new());
+        let service = TowerToHyperService::new(router.layer(gate).into_service());
+        if let Err(error) = builder.serve_connection(TokioIo::new(observed), service).await {
+            tracing::debug!(peer = %connection.peer, %error, "a connection to the admin port failed");
+        }
+    }
+}
+
+fn peer_with(address: PeerAddress, certificate: &ClientCertificate) -> Peer {
+    Peer::new(address).with_certificate(Arc::clone(certificate.shared()))
 }
 
 /// Waits until a deadline has passed.
@@ -125,8 +174,8 @@ mod tests {
     fn a_new_connection_takes_the_place_of_the_one_that_waits_longest() {
         let start = monotonic();
         let at = |second| start + Duration::from_secs(second);
-        let connections =
-            AdminConnections::new(4, AdminGate::new(None, &weir_config::ServerConfig::default()));
+        let gate = AdminGate::new(None, &weir_config::ServerConfig::default());
+        let connections = AdminConnections::new(4, None, gate);
         let is_open =
             |one: &Arc<AdminConnection>| connections.open.lock().iter().any(|it| Arc::ptr_eq(it, one));
         let (other, first, second) =

@@ -1,6 +1,6 @@
 //! Who may see what on the admin port, and what browsers may be made to do with it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State as Shared};
@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use weir_config::{AccessRight, AdminPath, ServerConfig};
-use weir_grpc::{Peer, PeerAddress};
+use weir_grpc::Peer;
 
 use crate::access::{Authenticated, CallerAccess, HttpConnectionCheck, PortCheck, RefusalReason};
 
@@ -50,9 +50,8 @@ impl AdminGate {
     }
 
     /// Begins a connection.
-    pub(super) fn connected(self: &Arc<Self>, peer: SocketAddr) -> ConnectionGate {
-        let peer = Arc::new(Peer::new(PeerAddress::Tcp(peer)));
-        let check = self.check.as_ref().map(|check| Arc::new(check.connected(peer)));
+    pub(super) fn connected(self: &Arc<Self>, peer: Peer) -> ConnectionGate {
+        let check = self.check.as_ref().map(|check| Arc::new(check.connected(Arc::new(peer))));
         ConnectionGate { gate: Arc::clone(self), check }
     }
 

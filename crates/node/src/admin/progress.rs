@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use weir_time::clock::monotonic;
 
 /// Time in which a client must send the headers of a request, and time in which it must take the response.
@@ -81,12 +80,12 @@ impl Phase {
 }
 
 /// A socket that records its progress.
-pub(super) struct ObservedSocket {
-    pub(super) socket: TcpStream,
+pub(super) struct ObservedSocket<I> {
+    pub(super) socket: I,
     pub(super) progress: Arc<Progress>,
 }
 
-impl AsyncRead for ObservedSocket {
+impl<I: AsyncRead + Unpin> AsyncRead for ObservedSocket<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -101,7 +100,7 @@ impl AsyncRead for ObservedSocket {
     }
 }
 
-impl AsyncWrite for ObservedSocket {
+impl<I: AsyncWrite + Unpin> AsyncWrite for ObservedSocket<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -4,7 +4,8 @@ const make = (name, content, cls) => { const it = document.createElement(name); 
 const shape = (name, attributes) => { const it = document.createElementNS("http://www.w3.org/2000/svg", name); for (const key in attributes) it.setAttribute(key, attributes[key]); return it; };
 const color = name => `var(--${name})`;
 const KINDS = [["allowed", "allowed", ["allowed", "allow_list"]], ["denied", "denied", ["denied", "never", "deny_list"]],
-  ["degraded", "answered by policy", ["degraded_allowed", "degraded_denied"]], ["error", "error", ["error"]]];
+  ["degraded", "answered by policy", ["degraded_allowed", "degraded_denied"]], ["error", "error", ["error"]],
+  ["uncharged", "passed without a charge", ["peeked", "repeated"]]];
 const PALETTE = Array.from({ length: 8 }, (_, place) => `var(--s${place})`);
 const clock = second => new Date(second * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 function short(number) {
@@ -157,12 +158,12 @@ function draw() {
   at("p50").textContent = last ? `p50 ${span(last.p50_us)}, this node` : "this node";
   const rows = new Map();
   for (const one of series) {
-    const key = JSON.stringify([one.strategy, one.pattern]), row = rows.get(key) || { ...one, all: 0, no: 0, other: 0, cost: 0 };
+    const key = JSON.stringify([one.strategy, one.pattern]), row = rows.get(key) || { ...one, all: 0, no: 0, other: 0, free: 0, cost: 0 };
     row.all += one.calls; row.cost += one.outcome === "allowed" ? one.cost : 0;
-    if (of.includes(one.outcome)) row.no += one.calls; else if (!KINDS[0][2].includes(one.outcome)) row.other += one.calls;
+    if (of.includes(one.outcome)) row.no += one.calls; else if (KINDS[4][2].includes(one.outcome)) row.free += one.calls; else if (!KINDS[0][2].includes(one.outcome)) row.other += one.calls;
     rows.set(key, row);
   }
-  const cells = row => [[make("div", row.strategy), make("small", row.pattern || "no pattern", "narrow")], row.pattern || "–", short(row.all), short(row.no), (100 * row.no / row.all).toFixed(1) + " %", short(row.other), short(row.cost)];
+  const cells = row => [[make("div", row.strategy), make("small", row.pattern || "no pattern", "narrow")], row.pattern || "–", short(row.all), short(row.no), row.all > row.free ? (100 * row.no / (row.all - row.free)).toFixed(1) + " %" : "–", short(row.other), short(row.cost)];
   table("rows", [["strategy", ""], ["resources", "wider"], ["calls", "n"], ["denied", "n"], ["denied %", "n wider"], ["by policy", "n wider"], ["cost", "n wider"]],
     [...rows.values()].sort((a, b) => b.all - a.all).map(cells), "no decisions in the last hour");
   const mine = list => list.filter(one => !wanted || one.strategy === wanted).slice(0, 10);

@@ -14,6 +14,7 @@ use crate::limiter::envoy::Loaded;
 use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
+use crate::watch::WatchedFiles;
 
 /// Receives the domains before they are served; `None` if there are no files.
 type Share = dyn Fn(Option<&Domains>) + Send + Sync;
@@ -47,30 +48,31 @@ pub(super) fn open(
     Ok((EnvoyParts { live, rules: config.into(), answers, metrics }, source))
 }
 
-/// Reloads changed files, for ever.
-pub(super) async fn watch(
-    source: Option<EnvoySource>,
-    parts: EnvoyParts,
-    engines: EnginesInUse,
-    share: Box<Share>,
-) {
-    let Some(source) = source else { return };
-    let EnvoyParts { live, metrics, rules, .. } = parts;
-    let current = source.current();
-    let report = move |look| match look {
-        Look::Same => {}
-        Look::Loaded { warnings } => {
-            let domains = current.load_full();
-            engines.set_rules(engines_of(&domains, rules.overrides_in_request));
-            share(Some(&domains));
-            load(domains, &live, &metrics, &warnings);
+/// Envoy's files, watched.
+pub(super) struct WatchedRules {
+    pub(super) source: EnvoySource,
+    pub(super) parts: EnvoyParts,
+    pub(super) engines: EnginesInUse,
+    pub(super) share: Box<Share>,
+}
+
+impl WatchedFiles for WatchedRules {
+    fn look(&mut self) {
+        let EnvoyParts { live, metrics, rules, .. } = &self.parts;
+        match self.source.look() {
+            Look::Same => {}
+            Look::Loaded { warnings } => {
+                let domains = self.source.current().load_full();
+                self.engines.set_rules(engines_of(&domains, rules.overrides_in_request));
+                (self.share)(Some(&domains));
+                load(domains, live, metrics, &warnings);
+            }
+            Look::Refused(errors) => {
+                metrics.happened(EnvoyEvent::ConfigRefused);
+                tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
+            }
         }
-        Look::Refused(errors) => {
-            metrics.happened(EnvoyEvent::ConfigRefused);
-            tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
-        }
-    };
-    crate::watch::watch(source, report).await;
+    }
 }
 
 fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetrics, warnings: &[String]) {

@@ -25,25 +25,25 @@ pub struct Adjusted<'a> {
 
 impl<S: Store> Limiter<S> {
     /// Charges what was used, also above the limits; under an id only once.
-    pub async fn debit(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
+    pub async fn debit<'a>(&'a self, question: &'a Question<'_>) -> Result<Adjusted<'a>, LimiterError> {
         self.authorize(AccessRight::Debit, question)?;
         bounds::check_debit(question.cost, question.id()).map_err(|error| self.refused(error.into()))?;
         self.adjust(AccessRight::Debit, question, Op::Force).await
     }
 
     /// Gives back what was reserved under the question's id.
-    pub async fn cancel(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
+    pub async fn cancel<'a>(&'a self, question: &'a Question<'_>) -> Result<Adjusted<'a>, LimiterError> {
         self.authorize(AccessRight::Decide, question)?;
         bounds::check_needed_id(question.id()).map_err(|error| self.refused(error.into()))?;
         self.adjust(AccessRight::Decide, question, Op::Cancel).await
     }
 
-    async fn adjust(
-        &self,
+    async fn adjust<'a>(
+        &'a self,
         right: AccessRight,
-        question: &Question<'_>,
+        question: &'a Question<'_>,
         op: Op,
-    ) -> Result<Adjusted<'_>, LimiterError> {
+    ) -> Result<Adjusted<'a>, LimiterError> {
         let resolved = self.resolve(right, question)?;
         let (verdict, limits) = self.change(question, &resolved, op, question.part()).await?;
         let limits = resolved.strategy.limits().iter().zip(limits).map(|(limit, one)| {

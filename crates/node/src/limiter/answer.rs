@@ -69,6 +69,11 @@ pub enum LimiterError {
     /// The id belongs to a decision with another cost.
     #[error("id is known with another cost, {0}; a call with another cost needs another id")]
     OtherCost(u64),
+    /// The memory store has no room for another id; the size of their share.
+    #[error(
+        "no room for another id: those of earlier calls use all of store.memory.id_share, {0} bytes; calls without an id go on"
+    )]
+    IdsFull(usize),
     /// The store could not debit, cancel, refund or reset.
     #[error("not done: {0}")]
     NotDone(StoreError),
@@ -90,6 +95,18 @@ impl StoreDecision for LimitsDecision<'_> {
     }
 }
 
+impl LimitsDecision<'_> {
+    /// The outcome of a call that is no peek.
+    pub(super) fn counted_by_charge(&self) -> CountedOutcome {
+        match self.counted() {
+            CountedOutcome::Allowed if !self.verdict.applied || self.verdict.granted == 0 => {
+                CountedOutcome::uncharged(self.verdict.applied)
+            }
+            counted => counted,
+        }
+    }
+}
+
 impl LimiterError {
     /// An error of the store under `strategy` that no policy replaced.
     #[cold]
@@ -97,6 +114,7 @@ impl LimiterError {
         match error {
             StoreError::Unsupported(why) => Self::Unsupported(why.to_owned()),
             StoreError::OtherCost(known) => Self::OtherCost(known),
+            StoreError::IdsFull(bytes) => Self::IdsFull(bytes),
             error => Self::Store { whose: format!("strategy `{}`", strategy.name()).into(), error },
         }
     }

@@ -11,8 +11,8 @@ use weir_core::strategy::{Field, Strategy, inline_name};
 use weir_store::{Decision, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts};
 
 use super::answer::{LimiterError, LimitsDecision};
-use super::{Limiter, Question};
-use crate::settle::{self, Outcome};
+use super::{Limiter, Question, record};
+use crate::settle::Outcome;
 use crate::telemetry::{CountedOutcome, DecisionLine, is_denial};
 
 /// Owned fields of a pending decision that will be logged.
@@ -75,7 +75,8 @@ impl<S: Store> Limiter<S> {
         is_for_default: bool,
         outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     ) {
-        let counted = settle::count_as(outcome);
+        let cost = decision.costs.first().copied().unwrap_or_default();
+        let (counted, _) = record::counted(outcome, cost, decision.op == Op::Peek);
         let verdict = match outcome {
             Ok(Outcome::Decided(LimitsDecision { verdict, limits })) => Some((verdict, *limits)),
             _ => None,

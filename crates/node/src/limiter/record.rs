@@ -1,20 +1,32 @@
-//! The cost and the log line of a decision.
+//! The outcome, the cost and the log line of a decision.
 
 use std::time::Duration;
 
 use super::answer::{LimiterError, LimitsDecision};
 use super::log::LogFields;
-use crate::settle::Outcome;
+use crate::settle::{self, Outcome};
 use crate::telemetry::CountedOutcome as Counted;
 
-/// The cost that is counted: the granted cost, or the requested one if the call was not allowed. Peeks and repeated
-/// calls count 0.
+/// The outcome and the cost that are counted. A call that passes without a charge has an outcome of its own, so that
+/// the counts of `allowed` are the charges.
 #[inline]
-pub(super) fn cost_of(
+pub(super) fn counted(
     outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     cost: u64,
     peek: bool,
-) -> u64 {
+) -> (Counted, u64) {
+    let (counted, cost) = (settle::count_as(outcome), cost_of(outcome, cost, peek));
+    match outcome {
+        Ok(Outcome::Decided(decision)) if counted == Counted::Allowed && cost == 0 => {
+            (Counted::uncharged(decision.verdict.applied), 0)
+        }
+        _ => (counted, cost),
+    }
+}
+
+/// The granted cost, or the requested one if the call was not allowed. Peeks and repeated calls count 0.
+#[inline]
+fn cost_of(outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>, cost: u64, peek: bool) -> u64 {
     match outcome {
         _ if peek => 0,
         Ok(Outcome::Decided(LimitsDecision { verdict, .. })) if verdict.allowed => {

@@ -333,8 +333,8 @@ impl<'a, S: Store> Round<'a, S> {
         asked: &LogFields<'_>,
         outcome: Result<Outcome<LimitsDecision<'l>>, LimiterError>,
     ) -> Result<Answer<'s, 'l>, LimiterError> {
-        let counted = settle::count_as(&outcome);
-        self.count(row, counted, record::cost_of(&outcome, asked.cost, asked.peek));
+        let (counted, cost) = record::counted(&outcome, asked.cost, asked.peek);
+        self.count(row, counted, cost);
         if self.limiter.recorder.samples() {
             self.limiter.recorder.sampled(row, counted, asked.consumer);
         }

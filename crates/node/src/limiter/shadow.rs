@@ -17,7 +17,7 @@ use super::answer::{Begun, LimiterError, LimitsDecision};
 use super::decision_log::named;
 use super::waiting::{Waiting, WaitingStage};
 use super::{Limiter, Question, Round, bounds};
-use crate::settle::{Outcome, StoreDecision as _};
+use crate::settle::Outcome;
 use crate::telemetry::{CountedOutcome, Recorder};
 
 /// Senders that tell the shadows of a pending call its outcome.
@@ -136,10 +136,14 @@ impl<S: Store> Limiter<S> {
 
     /// Counts what the limits in shadow mode of strategy number `index` have said of a call.
     fn count_shadow_limits(&self, index: usize, outcome: &Outcome<LimitsDecision<'_>>) {
-        let Outcome::Decided(LimitsDecision { verdict, limits }) = outcome else { return };
+        let Outcome::Decided(decision @ LimitsDecision { verdict, limits }) = outcome else { return };
+        let passed = match decision.counted_by_charge() {
+            uncharged if uncharged.is_uncharged() => uncharged,
+            _ => CountedOutcome::Allowed,
+        };
         for shadow in self.rules.shadow_limits(index) {
             let outcome = match limits.get(shadow.place).map(|limit| limit.cause) {
-                Some(None) => CountedOutcome::Allowed,
+                Some(None) => passed,
                 Some(Some(Cause::Never)) => CountedOutcome::Never,
                 Some(Some(Cause::Count | Cause::MinGap)) => CountedOutcome::Denied,
                 None => CountedOutcome::Error,
@@ -286,7 +290,7 @@ fn meant(strategy: &Strategy, op: Op, names: &[&str]) -> LimitSet {
 fn outcome_of(result: &Result<Verdicts, StoreError>) -> CountedOutcome {
     let decided = result.as_ref().ok().and_then(|verdicts| verdicts.get(0));
     decided.map_or(CountedOutcome::Error, |(verdict, limits)| {
-        LimitsDecision { verdict: *verdict, limits }.counted()
+        LimitsDecision { verdict: *verdict, limits }.counted_by_charge()
     })
 }
 

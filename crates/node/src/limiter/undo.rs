@@ -21,23 +21,23 @@ pub struct Undone<'a> {
 
 impl<S: Store> Limiter<S> {
     /// Gives the cost back to the limits that are named, or to all; under an `id`, only once.
-    pub async fn refund(
-        &self,
-        question: &Question<'_>,
+    pub async fn refund<'a>(
+        &'a self,
+        question: &'a Question<'_>,
         limits: &[String],
         id: &str,
-    ) -> Result<Undone<'_>, LimiterError> {
+    ) -> Result<Undone<'a>, LimiterError> {
         let resolved = self.resolve(AccessRight::Refund, question)?;
         let limits = self.counted(check_refund(question, resolved.strategy, limits, id))?;
         self.undo(question, &resolved, Op::Refund, Part { limits, id }).await
     }
 
     /// Forgets what the limits that are named have counted, or those that count by consumer.
-    pub async fn reset(
-        &self,
-        question: &Question<'_>,
+    pub async fn reset<'a>(
+        &'a self,
+        question: &'a Question<'_>,
         limits: &[String],
-    ) -> Result<Undone<'_>, LimiterError> {
+    ) -> Result<Undone<'a>, LimiterError> {
         let resolved = self.resolve(AccessRight::Reset, question)?;
         let limits = self.counted(check_reset(resolved.strategy, limits))?;
         self.undo(question, &resolved, Op::Reset, Part { limits, id: "" }).await

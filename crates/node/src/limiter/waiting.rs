@@ -14,7 +14,7 @@ use super::log::OwnedLogFields;
 use super::shadow::LiveWaits;
 use super::{Limiter, record};
 use crate::settle::{self, Outcome};
-use crate::telemetry::{CountedMethod, TotalsRow};
+use crate::telemetry::{CountedMethod, CountedOutcome, TotalsRow};
 
 /// A pending question. Kept small: the enum that it is part of is moved by value. It owns its data, so it belongs to
 /// one call only. If it is dropped before its first poll, the store is not asked; later, only its own answer is lost.
@@ -76,14 +76,13 @@ impl<S: Store> Limiter<S> {
         self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
         let decided = result.map(|answered| *verdicts = answered);
         let outcome = settled(strategy, decided.and_then(|()| decision(verdicts)));
-        let counted = settle::count_as(&outcome);
-        let cost = record::cost_of(&outcome, *cost, *peek);
-        self.recorder.decided(*row, CountedMethod::ShouldAllow, counted, cost, took);
+        let (counted, charged) = record::counted(&outcome, *cost, *peek);
+        self.recorder.decided(*row, CountedMethod::ShouldAllow, counted, charged, took);
         if let Some(notes) = notes {
             if let Some(consumer) = &notes.sampled {
                 self.recorder.sampled(*row, counted, consumer);
             }
-            self.note(notes, strategy, took, &outcome);
+            self.note(notes, strategy, (counted, took), &outcome);
         }
         let outcome = outcome?;
         let advice = match wanted {
@@ -100,11 +99,10 @@ impl<S: Store> Limiter<S> {
         &self,
         notes: &mut WaitingNotes,
         strategy: &Strategy,
-        took: Duration,
+        (counted, took): (CountedOutcome, Duration),
         outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     ) {
         if let Some(fields) = &notes.log {
-            let counted = settle::count_as(outcome);
             record::log(&fields.of(strategy), Some(took), counted, outcome.as_ref().err());
         }
         if let Some(decision) = &notes.decision_log {

@@ -2,14 +2,19 @@
 
 use std::collections::HashSet;
 
-use weir_core::queue::{MAX_DELAY, MAX_ITEMS, MAX_OUTCOME, MAX_PAYLOAD, MAX_PUT_ID, MAX_TAKER};
+use weir_core::queue::{
+    MAX_DELAY, MAX_ITEMS, MAX_OUTCOME, MAX_PAYLOAD, MAX_PUT_ID, MAX_TAKER, MAX_VISIBILITY,
+};
 use weir_units::Micros;
 
-use super::PutItem;
+use super::{PutItem, WorkersItems};
 use crate::limiter::{InvalidField, shown};
 
 /// The longest wait of a call for an item.
 pub const MAX_WAIT: Micros = Micros::from_secs(300);
+
+/// The shortest time that a worker can ask for.
+const SHORTEST_VISIBILITY: Micros = Micros(1_000);
 
 /// Most unused credit of a subscription.
 pub const MAX_CREDIT: u32 = 10_000;
@@ -31,8 +36,22 @@ pub(super) fn check_items(items: &[PutItem<'_>]) -> Result<(), InvalidField> {
     Ok(())
 }
 
-pub(super) fn check_ids(count: usize) -> Result<(), InvalidField> {
-    check_count("ids", count)
+pub(super) fn check_ids(items: WorkersItems<'_>) -> Result<(), InvalidField> {
+    let (ids, tokens) = (items.ids.len(), items.tokens.len());
+    check_count("ids", ids)?;
+    if tokens == 0 || tokens == ids {
+        return Ok(());
+    }
+    let bound = format!("there must be none, or one for each of the {ids} ids");
+    Err(invalid("tokens", format!("{tokens} entries"), bound))
+}
+
+pub(super) fn check_visibility(visibility: Micros) -> Result<(), InvalidField> {
+    if (SHORTEST_VISIBILITY..=MAX_VISIBILITY).contains(&visibility) {
+        return Ok(());
+    }
+    let bound = format!("it must be {SHORTEST_VISIBILITY} to {MAX_VISIBILITY}");
+    Err(invalid("visibility", visibility.to_string(), bound))
 }
 
 fn check_count(field: &'static str, count: usize) -> Result<(), InvalidField> {

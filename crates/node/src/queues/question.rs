@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use weir_core::queue::{DeliveredItem, UnknownQueue};
+use weir_core::key::KeySecret;
+use weir_core::queue::{DeliveredItem, ItemId, NewItem, UnknownQueue};
 use weir_store::StoreError;
 use weir_units::Micros;
 
@@ -16,6 +17,15 @@ pub struct PutItem<'a> {
     pub id: &'a str,
     /// The work.
     pub payload: &'a [u8],
+}
+
+impl<'a> PutItem<'a> {
+    /// The item for the store. Only a payload under an id needs a digest.
+    pub(super) fn to_new(self) -> NewItem<'a> {
+        let Self { id, payload } = self;
+        let digest = if id.is_empty() { 0 } else { KeySecret::BUILT_IN.hash(payload).max(1) };
+        NewItem { id, payload, digest }
+    }
 }
 
 /// A question for items.
@@ -35,6 +45,15 @@ pub struct TakeQuestion<'a> {
     pub deadline: Option<Instant>,
 }
 
+/// Items that a worker speaks of.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkersItems<'a> {
+    /// Their ids.
+    pub ids: &'a [ItemId],
+    /// The tokens of their deliveries: none, or one for each.
+    pub tokens: &'a [u64],
+}
+
 /// Items for a worker.
 #[derive(Debug, Clone)]
 pub struct TakenItems {
@@ -44,6 +63,10 @@ pub struct TakenItems {
     pub depth: u64,
     /// True if the wait ended because this node shuts down.
     pub is_closing: bool,
+    /// The token of this delivery; 0 where items are gone once they are taken.
+    pub token: u64,
+    /// How long the worker has the items, where they are to be acked.
+    pub visible_for: Option<Micros>,
 }
 
 /// Errors of calls about queues.
@@ -61,6 +84,11 @@ pub enum QueueFailure {
     /// Queues of this kind cannot do it.
     #[error("{0}")]
     Unsupported(String),
+    /// An id belongs to an item with another payload.
+    #[error(
+        "id is known with another payload: \"{0}\"; other work needs another id, and none of the items was added"
+    )]
+    OtherPayload(String),
     /// Too many calls wait for items of the queue.
     #[error("{0} calls wait for items of this queue already, the most on one node")]
     TooManyWait(usize),

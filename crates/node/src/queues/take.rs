@@ -1,10 +1,12 @@
 //! Taking items, and waiting for them.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep_until, timeout_at};
 use weir_config::AccessRight;
-use weir_core::queue::{NamedQueue, QueueOp, QueueReply, RedeliveryCause};
+use weir_core::queue::{NamedQueue, QueueKind, QueueOp, QueuePart, QueueReply, RedeliveryCause};
 use weir_time::clock;
 use weir_units::Micros;
 
@@ -94,7 +96,12 @@ impl Queues {
 
     fn none(&self, named: NamedQueue<'_>, is_closing: bool) -> TakenItems {
         let depth = self.counters(named).map_or(0, QueueCounters::depth);
-        TakenItems { items: Vec::new(), depth, is_closing }
+        TakenItems { items: Vec::new(), depth, is_closing, token: 0, visible_for: None }
+    }
+
+    /// The token of a delivery: 64 random bits, so that no worker has another one's.
+    fn new_token(&self, named: NamedQueue<'_>) -> u64 {
+        if is_acked(named) { RandomState::new().hash_one(clock::monotonic()).max(1) } else { 0 }
     }
 
     /// Asks the store once, and counts the answer.
@@ -103,7 +110,8 @@ impl Queues {
         named: NamedQueue<'_>,
         question: &TakeQuestion<'_>,
     ) -> Result<Attempt, QueueFailure> {
-        let op = QueueOp::Take { taker: question.consumer, max_items: question.max_items };
+        let token = self.new_token(named);
+        let op = QueueOp::Take { taker: question.consumer, max_items: question.max_items, token };
         let answer = self.ask(named, op, question.deadline).await?;
         let QueueReply::Taken { items, next_after, dead_lettered } = answer.reply else {
             return Err(self.garbled());
@@ -133,9 +141,15 @@ impl Queues {
             );
         }
         self.count(named, QueueEvent::Delivered, first);
-        let taken = TakenItems { items, depth: answer.depth, is_closing: false };
+        let visible_for = is_acked(named).then_some(named.rule.numbers().visibility);
+        let taken = TakenItems { items, depth: answer.depth, is_closing: false, token, visible_for };
         Ok(Attempt { taken, next_after })
     }
+}
+
+/// True if items are acked, and not gone once they are taken.
+fn is_acked(named: NamedQueue<'_>) -> bool {
+    named.part == QueuePart::Dead || named.rule.numbers().kind == QueueKind::Stream
 }
 
 /// Counts a waiting call while it lives.

@@ -20,9 +20,11 @@ use weir_store::Store;
 use super::listener::Accepted;
 use super::open::OpenConnection;
 use super::routes::Services;
+use super::tls_connection::TlsWorker;
 use super::tonic_server;
 use super::worker::stopped;
 use crate::telemetry::TransportMetrics;
+use crate::tls::TlsPort;
 
 /// Time in which a client must acknowledge the PING behind our GOAWAY, or complete its handshake during a shutdown.
 /// Healthy clients need one round trip; others must not delay the shutdown.
@@ -39,6 +41,8 @@ pub(super) struct Connections<S> {
     shared: ConnectionContext,
     metrics: Arc<TransportMetrics>,
     ages: Ages,
+    /// TLS of TCP connections; without it they are plain text.
+    tls: Option<TlsWorker>,
     accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
 }
 
@@ -67,8 +71,14 @@ impl<S: Store> Connections<S> {
             shared: ConnectionContext { limits: fast_limits(limits), budget, observer },
             metrics,
             ages: Ages { age: limits.max_connection_age.map(Duration::from), turn: 0 },
+            tls: None,
             accepted,
         }
+    }
+
+    /// Serves TCP connections over TLS.
+    pub(super) fn with_tls(self, port: Option<Arc<TlsPort>>) -> Self {
+        Self { tls: port.map(TlsWorker::new), ..self }
     }
 
     /// Serves until `stop`'s sender is dropped and the calls in flight have finished.
@@ -100,12 +110,17 @@ impl<S: Store> Connections<S> {
         stop: &watch::Receiver<()>,
     ) {
         let stop = stop.clone();
-        let peer = Arc::new(Peer::new(stream.peer_address()));
-        let begun = match stream {
-            Accepted::Tcp(stream) => TcpStream::from_std(stream)
-                .map(|stream| drop(open.spawn(self.one(stream, peer, counted, stop)))),
-            Accepted::Unix(stream) => UnixStream::from_std(stream)
-                .map(|stream| drop(open.spawn(self.one(stream, peer, counted, stop)))),
+        let peer = Peer::new(stream.peer_address());
+        let begun = match (stream, self.tls.clone()) {
+            (Accepted::Tcp(stream), None) => TcpStream::from_std(stream)
+                .map(|stream| drop(open.spawn(self.one(stream, Arc::new(peer), counted, stop)))),
+            (Accepted::Tcp(stream), Some(tls)) => {
+                let opened = self.opened(counted, stop);
+                TcpStream::from_std(stream)
+                    .map(|stream| drop(open.spawn(opened.serve_tls(tls, stream, peer))))
+            }
+            (Accepted::Unix(stream), _) => UnixStream::from_std(stream)
+                .map(|stream| drop(open.spawn(self.one(stream, Arc::new(peer), counted, stop)))),
         };
         if let Err(error) = begun {
             tracing::debug!(%error, "a connection could not be taken over");
@@ -121,36 +136,85 @@ impl<S: Store> Connections<S> {
         counted: OpenConnection,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
-        let age = self.ages.next();
-        let services = Arc::clone(&self.services);
-        let (transport, limits, shared) = (self.transport, Arc::clone(&self.limits), self.shared.clone());
-        let metrics = Arc::clone(&self.metrics);
-        async move {
-            let _counted = counted;
-            let grace = limits.max_connection_age_grace.into();
-            let life = Life { age, grace, stop, peer: Arc::clone(&peer), metrics };
-            let ended = match transport {
-                TransportKind::Fast => {
-                    let (close, closing) = watch::channel(());
-                    let connection = Http2Connection::new(stream, &peer, services, &shared, closing);
-                    let floods = Arc::clone(&life.metrics);
-                    life.serve(connection, close).await.map_err(|error| {
-                        name_flooding_peer(&error, &peer, &floods);
-                        error.to_string()
-                    })
-                }
-                // Boxed, so that the future of a `fast` connection is not as large as this one.
-                TransportKind::Tonic => {
-                    let live = tonic_server::live(stream, &peer, services, &limits, &shared, life.over());
-                    tokio::select! {
-                        ended = Box::pin(live) => ended.map_err(|error| error.to_string()),
-                        () = cut_off(&peer) => Ok(()),
-                    }
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(error, "a connection ended with an error");
+        self.opened(counted, stop).serve(stream, peer)
+    }
+
+    /// Returns what an accepted connection needs to be served.
+    fn opened(&mut self, counted: OpenConnection, stop: watch::Receiver<()>) -> Opened<S> {
+        Opened {
+            services: Arc::clone(&self.services),
+            transport: self.transport,
+            limits: Arc::clone(&self.limits),
+            shared: self.shared.clone(),
+            metrics: Arc::clone(&self.metrics),
+            age: self.ages.next(),
+            counted,
+            stop,
+        }
+    }
+}
+
+/// An accepted connection without its byte stream.
+struct Opened<S> {
+    services: Arc<Services<S>>,
+    transport: TransportKind,
+    limits: Arc<ServerLimits>,
+    shared: ConnectionContext,
+    metrics: Arc<TransportMetrics>,
+    age: Option<Duration>,
+    counted: OpenConnection,
+    stop: watch::Receiver<()>,
+}
+
+impl<S: Store> Opened<S> {
+    /// Performs the handshake, and serves the connection until it ends.
+    async fn serve_tls(self, tls: TlsWorker, socket: TcpStream, peer: Peer) {
+        let stop = self.stop.clone();
+        // A connection that was accepted before a shutdown may carry calls.
+        let too_late = async {
+            stopped(stop).await;
+            tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
+        };
+        let secured = tokio::select! {
+            // Boxed, so that the memory of a handshake does not stay with the connection.
+            secured = Box::pin(tls.handshake(socket, peer)) => secured,
+            () = too_late => None,
+        };
+        let Some(secured) = secured else { return };
+        let guard = secured.guard();
+        tokio::select! {
+            () = self.serve(secured.stream, secured.peer) => {}
+            never = guard => match never {},
+        }
+    }
+
+    /// Serves the connection until it ends.
+    async fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: I, peer: Arc<Peer>) {
+        let Self { services, transport, limits, shared, metrics, age, counted, stop } = self;
+        let _counted = counted;
+        let grace = limits.max_connection_age_grace.into();
+        let life = Life { age, grace, stop, peer: Arc::clone(&peer), metrics };
+        let ended = match transport {
+            TransportKind::Fast => {
+                let (close, closing) = watch::channel(());
+                let connection = Http2Connection::new(stream, &peer, services, &shared, closing);
+                let floods = Arc::clone(&life.metrics);
+                life.serve(connection, close).await.map_err(|error| {
+                    name_flooding_peer(&error, &peer, &floods);
+                    error.to_string()
+                })
             }
+            // Boxed, so that the future of a `fast` connection is not as large as this one.
+            TransportKind::Tonic => {
+                let live = tonic_server::live(stream, &peer, services, &limits, &shared, life.over());
+                tokio::select! {
+                    ended = Box::pin(live) => ended.map_err(|error| error.to_string()),
+                    () = cut_off(&peer) => Ok(()),
+                }
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(error, "a connection ended with an error");
         }
     }
 }

@@ -3,10 +3,10 @@
 //! Each connection has a server of its own, so that each has its own maximum age, and its streams are told when it
 //! ends. The limitations of this server are in the table of differences of `crates/grpc/README.md`.
 
+mod counted;
 mod front;
+mod inflated;
 mod open_calls;
-mod plain_body;
-mod request_body;
 mod socket;
 
 use std::future::ready;
@@ -27,7 +27,7 @@ use self::open_calls::CallBounds;
 use self::socket::Socket;
 use super::connections::SHUTDOWN_TIMEOUT;
 use super::routes::Services;
-use crate::service::Closing;
+use crate::service::{BatchTurns, Closing};
 
 /// Initial receive windows per stream and per connection: those of `fast`.
 const STREAM_WINDOW: u32 = 128 << 10;
@@ -47,13 +47,14 @@ where
     S: Store,
 {
     let (close, closing) = watch::channel(());
-    let (socket, mut events) = Socket::new(stream, limits.handshake_timeout.into());
+    let (socket, mut events, _served) = Socket::new(stream, limits.handshake_timeout.into());
     let front = FrontLayer {
         methods: services.methods.clone(),
         check: services.methods.connected(peer),
         closing: Closing(closing),
         bounds: CallBounds::new(shared),
         deadlines: services.decisions.deadlines().clone(),
+        turns: BatchTurns::default(),
     };
     let shutdown = async {
         tokio::select! {

@@ -4,14 +4,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use bytes::Bytes;
 use http_body::Frame;
 use tokio::time::timeout_at;
-use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http::{HeaderMap, Response};
 use weir_grpc::deadline_exceeded;
 
+use super::body_layer::{BodyLayer, PolledFrame};
 use weir_time::deadlines::{Deadline, Deadlines};
 
 /// Returns the response of a service, or DEADLINE_EXCEEDED at the deadline. A body that has begun ends with the
@@ -27,24 +26,17 @@ pub(super) async fn until_deadline(
         return deadline_exceeded().into_http();
     };
     let deadline = Some(deadlines.at(deadline));
-    response.map(|body| Body::new(BodyUntilDeadline { body, deadline }))
+    response.map(|body| UntilDeadline { deadline }.around(body))
 }
 
-/// A body with a deadline.
-struct BodyUntilDeadline {
-    body: Body,
+/// Ends a body at a deadline.
+struct UntilDeadline {
     /// `None` once the body has ended.
     deadline: Option<Deadline>,
 }
 
-impl http_body::Body for BodyUntilDeadline {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+impl BodyLayer for UntilDeadline {
+    fn poll_frame(&mut self, body: Pin<&mut Body>, context: &mut Context<'_>) -> PolledFrame {
         let Some(deadline) = &mut self.deadline else { return Poll::Ready(None) };
         if deadline.poll_passed(context).is_ready() {
             self.deadline = None;
@@ -53,10 +45,10 @@ impl http_body::Body for BodyUntilDeadline {
             let _ = deadline_exceeded().add_header(&mut trailers);
             return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
         }
-        Pin::new(&mut self.body).poll_frame(context)
+        http_body::Body::poll_frame(body, context)
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.deadline.is_none() || self.body.is_end_stream()
+    fn is_end_stream(&self, body: &Body) -> bool {
+        self.deadline.is_none() || http_body::Body::is_end_stream(body)
     }
 }

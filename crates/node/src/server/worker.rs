@@ -127,6 +127,7 @@ fn serve<S: Store>(
         let services = routes::services((parts.store)(), parts, index, config)?;
         let metrics = parts.metrics.transport();
         let connections = Connections::new(services, config, accepted, budget, metrics);
+        let connections = connections.with_tls(parts.tls.clone());
         let too_long = async {
             stopped(stop.clone()).await;
             tokio::time::sleep(config.drain_timeout.into()).await;

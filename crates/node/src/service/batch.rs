@@ -86,6 +86,11 @@ impl<S: Store> DecisionService<S> {
     }
 }
 
+/// Returns the number of questions of a batch; 0 if it will be refused.
+pub(super) fn decisions_of(batch: &[u8]) -> usize {
+    count(batch).unwrap_or(0)
+}
+
 /// Counts the questions of a batch, and checks the bound. A malformed question affects only itself.
 fn count(batch: &[u8]) -> Result<usize, Status> {
     let (mut count, mut fields) = (0, MessageFields::of(batch));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use prost_types::Duration;
 use tonic::{Request, Response, Status};
-use weir_core::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal};
+use weir_core::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal, MAX_LEASES};
 use weir_core::strategy::Listed;
 use weir_grpc::CallContext;
 use weir_proto::v1::concurrency_service_server::{ConcurrencyService, ConcurrencyServiceServer};
@@ -127,12 +127,18 @@ impl ConcurrencyApi {
         };
         let (reason, retry) = match refusal {
             LeaseRefusal::Limited => (Reason::Limited, Retry::Unknown),
-            LeaseRefusal::Full => (Reason::Full, Retry::Unknown),
+            LeaseRefusal::Full | LeaseRefusal::NoMemory => (Reason::Full, Retry::Unknown),
             LeaseRefusal::Never => (Reason::Never, Retry::Never),
         };
         // An adaptive limit may rise again: a weight can never pass only if it is above the highest limit.
         let limit = if refusal == LeaseRefusal::Never { most } else { limit };
-        let message = self.templates.render(Facts { retry, cost: weight, limit });
+        let message = match refusal {
+            LeaseRefusal::Full => {
+                format!("There are {MAX_LEASES} leases, as many as there may be. Try again when one ends")
+            }
+            LeaseRefusal::NoMemory => "The store has no memory for another lease. Try again later".to_owned(),
+            _ => self.templates.render(Facts { retry, cost: weight, limit }),
+        };
         AcquireResponse { reason: reason.into(), lease_expiry_bound: bound.map(duration), message, ..numbers }
     }
 }

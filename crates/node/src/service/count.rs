@@ -9,7 +9,8 @@ use weir_store::Store;
 use super::question_of::question_of;
 use super::span::duration;
 use super::{DecisionService, status};
-use crate::limiter::interval;
+use crate::access::Rights;
+use crate::limiter::{Question, Shaping, interval};
 
 impl<S: Store> DecisionService<S> {
     /// Counts what a limit has charged over an interval.
@@ -19,7 +20,9 @@ impl<S: Store> DecisionService<S> {
         context: &CallContext,
     ) -> Result<CountResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let question = question_of!(request, 0, context);
+        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let shaping = inline.map(|inline| Box::new(Shaping { inline: Some(inline), ..Shaping::default() }));
+        let question = Question { shaping, ..question_of!(request, 0, context) };
         let span = request.interval.map(|span| (span.seconds, span.nanos));
         let interval = interval(span).map_err(status::of)?;
         let counted = self.limiter.count(&question, &request.limit, interval).await.map_err(status::of)?;

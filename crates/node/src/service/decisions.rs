@@ -15,8 +15,9 @@ use weir_proto::v1::{
 };
 use weir_store::Store;
 
-use super::DecisionService;
+use super::batch::decisions_of;
 use super::incoming::{ReplyStream, context, incoming, incoming_stream, many_messages, one_message};
+use super::{BatchTurns, DecisionService};
 
 /// The trait over a [`DecisionService`]. Its hot methods call what `weir_grpc` calls.
 pub struct DecisionsApi<S>(Arc<DecisionService<S>>);
@@ -40,9 +41,13 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
 
     async fn should_allow_batch(
         &self,
-        request: Request<Encoded<ShouldAllowBatchRequest>>,
+        mut request: Request<Encoded<ShouldAllowBatchRequest>>,
     ) -> Result<Response<Encoded<ShouldAllowBatchResponse>>, Status> {
-        one_message(self.0.alone(self.0.should_allow_batch(incoming(request, MAX_BATCH_BYTES)?)).await?)
+        let turns: BatchTurns = request.extensions_mut().remove().unwrap_or_default();
+        let decisions = decisions_of(request.get_ref().as_bytes());
+        let call = incoming(request, MAX_BATCH_BYTES)?;
+        let begun = turns.take(decisions, || self.0.should_allow_batch(call)).await;
+        one_message(self.0.alone(begun).await?)
     }
 
     type ShouldAllowStreamStream = ReplyStream<ShouldAllowStreamResponse>;

@@ -11,14 +11,15 @@ use weir_config::AccessRight;
 use weir_core::algorithm::{Algorithm, Invalid, Rate};
 use weir_core::strategy::{FailurePolicy, InlineLimits, MAX_INLINE_NAME, Strategy};
 use weir_proto::v1::inline_limit::Algorithm as AskedAlgorithm;
-use weir_proto::v1::{self, InlineTokenBucket, InlineWindow, StoreFailurePolicy};
+use weir_proto::v1::{self, InlineBucketedWindow, InlineTokenBucket, InlineWindow, StoreFailurePolicy};
 use weir_store::Store;
-use weir_units::{LONGEST_SPAN, Micros};
+use weir_units::Micros;
 
 use super::DecisionService;
 use super::span::micros;
 use super::status;
 use super::wire::Malformed;
+use crate::access::Rights;
 use crate::limiter::{InlineLimit, InvalidField, LimiterError, Question, shown};
 
 /// Capacity of a worker's cache. A full cache is cleared.
@@ -30,8 +31,11 @@ const MAX_KEPT_BYTES: usize = 160;
 /// Largest limit of a log, because a log keeps an entry for each call.
 const MAX_LOG: u64 = 1000;
 
+/// How long a key of an inline limit may live. Callers choose the numbers, and a key that lives for years is never freed.
+const LONGEST_LIFE: Micros = Micros::from_secs(400 * 86_400);
+
 /// Bound of a span of time, in error texts.
-const SPAN_BOUND: &str = "it must be from 1us to 100 years";
+const SPAN_BOUND: &str = "it must be from 1us to 400 days";
 
 /// Cache of one worker's inline limits, by their encodings.
 #[derive(Default)]
@@ -51,6 +55,20 @@ impl<S: Store> DecisionService<S> {
             *limit = InlineLimit::Built(built);
         }
         Ok(())
+    }
+
+    /// The limit of a generated request, from the cache or newly built. Who has no right to inline limits learns
+    /// nothing of them; the limiter checks the right in full.
+    pub(super) fn inline_of(
+        &self,
+        asked: Option<&v1::InlineLimit>,
+        rights: Rights<'_>,
+    ) -> Result<Option<InlineLimit<'static>>, Status> {
+        let Some(asked) = asked else { return Ok(None) };
+        rights.check_any(AccessRight::Inline).map_err(|refused| status::of(LimiterError::from(refused)))?;
+        let bytes = asked.encode_to_vec();
+        let built = self.inline.find(&bytes).map_or_else(|| self.build(&bytes), Ok)?;
+        Ok(Some(InlineLimit::Built(built)))
     }
 
     fn build(&self, bytes: &[u8]) -> Result<Arc<Strategy>, Status> {
@@ -92,7 +110,8 @@ fn strategy(limits: &InlineLimits, asked: &v1::InlineLimit) -> Result<Strategy, 
         return Err(name_bound());
     }
     let algorithm = algorithm(asked.algorithm.as_ref())?;
-    limits.strategy(&asked.name, algorithm, policy(asked.on_store_failure)?).map_err(|_| name_bound())
+    let policy = policy(asked.on_store_failure)?;
+    limits.strategy(&asked.name, algorithm, policy, asked.separate).map_err(|_| name_bound())
 }
 
 fn algorithm(asked: Option<&AskedAlgorithm>) -> Result<Algorithm, InvalidField> {
@@ -100,12 +119,16 @@ fn algorithm(asked: Option<&AskedAlgorithm>) -> Result<Algorithm, InvalidField> 
         None => Err(InvalidField {
             field: "inline.algorithm",
             value: "not set".to_owned(),
-            bound: "it must be one of token_bucket, fixed_window, sliding_window, sliding_log".to_owned(),
+            bound:
+                "it must be one of token_bucket, fixed_window, sliding_window, sliding_log, bucketed_window"
+                    .to_owned(),
         }),
         Some(AskedAlgorithm::TokenBucket(InlineTokenBucket { rate, period, burst })) => {
             let period = span("inline.token_bucket.period", period.as_ref())?;
             let rate = Rate { count: *rate, period };
-            Algorithm::bucket(burst.unwrap_or(rate.count), rate).map_err(|error| {
+            let burst = burst.unwrap_or(rate.count);
+            check_filling(burst, rate)?;
+            Algorithm::bucket(burst, rate).map_err(|error| {
                 let field = match error.field {
                     "burst" => "inline.token_bucket.burst",
                     _ => "inline.token_bucket.rate",
@@ -119,6 +142,13 @@ fn algorithm(asked: Option<&AskedAlgorithm>) -> Result<Algorithm, InvalidField> 
         }
         Some(AskedAlgorithm::SlidingWindow(window)) => {
             let fields = ("inline.sliding_window.limit", "inline.sliding_window.window");
+            // The key outlives its window by another one, in which it still counts in part.
+            let span = span(fields.1, window.window.as_ref())?;
+            if span.0 > LONGEST_LIFE.0 / 2 {
+                let bound =
+                    "it must be from 1us to 200 days: a sliding window counts for two windows".to_owned();
+                return Err(InvalidField { field: fields.1, value: span.to_string(), bound });
+            }
             of_window(fields, window, Algorithm::sliding_window)
         }
         Some(AskedAlgorithm::SlidingLog(window)) => {
@@ -130,7 +160,28 @@ fn algorithm(asked: Option<&AskedAlgorithm>) -> Result<Algorithm, InvalidField> 
             }
             of_window(fields, window, Algorithm::sliding_log)
         }
+        Some(AskedAlgorithm::BucketedWindow(InlineBucketedWindow { limit, window, buckets })) => {
+            let window = span("inline.bucketed_window.window", window.as_ref())?;
+            Algorithm::bucketed_window(*limit, window, *buckets, true).map_err(|error| {
+                let field = match error.field {
+                    "limit" => "inline.bucketed_window.limit",
+                    "buckets" => "inline.bucketed_window.buckets",
+                    _ => "inline.bucketed_window.window",
+                };
+                invalid(field, error)
+            })
+        }
     }
+}
+
+/// Refuses a bucket that takes longer to fill than its key may live.
+fn check_filling(burst: u64, rate: Rate) -> Result<(), InvalidField> {
+    let filling = u128::from(burst) * u128::from(rate.period.0) / u128::from(rate.count.max(1));
+    if rate.count == 0 || filling <= u128::from(LONGEST_LIFE.0) {
+        return Ok(());
+    }
+    let bound = "the time to fill it must be at most 400 days".to_owned();
+    Err(InvalidField { field: "inline.token_bucket.burst", value: burst.to_string(), bound })
 }
 
 fn of_window(
@@ -147,7 +198,7 @@ fn span(field: &'static str, span: Option<&Duration>) -> Result<Micros, InvalidF
     let refused = |value: String| InvalidField { field, value, bound: SPAN_BOUND.to_owned() };
     let span = span.ok_or_else(|| refused("not set".to_owned()))?;
     let micros = micros(field, span, SPAN_BOUND)?;
-    if micros == Micros::ZERO || micros > LONGEST_SPAN {
+    if micros == Micros::ZERO || micros > LONGEST_LIFE {
         return Err(refused(micros.to_string()));
     }
     Ok(micros)

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use weir_config::DenialMessages;
+use weir_core::strategy::Strategy;
+use weir_units::{Micros, Retry};
 
-use weir_units::Retry;
-
-/// Templates of denial messages.
+/// Templates of denial messages, and how long clients may cache denials.
 #[derive(Debug, Clone)]
 pub struct Templates {
+    most_valid: Micros,
     limited: Template,
     unknown: Template,
     never: Template,
@@ -40,10 +41,33 @@ impl Templates {
     #[must_use]
     pub fn new(messages: &DenialMessages) -> Self {
         Self {
+            most_valid: Micros::ZERO,
             limited: Template::parse(&messages.limited),
             unknown: Template::parse(&messages.unknown),
             never: Template::parse(&messages.never),
         }
+    }
+
+    /// The same, where clients may cache a denial for so long at most.
+    #[must_use]
+    pub fn with_denials_valid_for(self, most_valid: Micros) -> Self {
+        Self { most_valid, ..self }
+    }
+
+    /// For how long a client may cache a denial of this cost, which waits for `retry`: no charge ends it earlier. `None`
+    /// if it must ask again.
+    pub(crate) fn valid_for(&self, strategy: &Strategy, retry: Retry, cost: u64) -> Option<Micros> {
+        let wait = match retry {
+            Retry::After(wait) => wait,
+            Retry::Never => self.most_valid,
+            Retry::Now | Retry::Unknown => return None,
+        };
+        // A state that is evicted is a full limit. The store evicts nothing that denies a cost of 1.
+        let may_change = cost > 1
+            || strategy.mixes_numbers()
+            || strategy.algorithms().iter().any(|limit| limit.counts_denied());
+        let valid = wait.min(self.most_valid);
+        (valid > Micros::ZERO && !may_change).then_some(valid)
     }
 
     /// The sentence for a denial: one if waiting helps, one if the wait is not known, and one if waiting

@@ -11,9 +11,9 @@ use weir_config::MAX_QUEUE_MESSAGE;
 use weir_core::queue::{DeliveredItem, ItemId, NoItemId, OutcomeRecord, QueueRefusal, RedeliveryCause};
 use weir_proto::v1::queue_service_server::{QueueService, QueueServiceServer};
 use weir_proto::v1::{
-    AckRequest, AckResponse, DeliveryCause, EnqueueRequest, EnqueueResponse, ItemOutcome, NackRequest,
-    NackResponse, Reason, StatsRequest, StatsResponse, SubscribeRequest, TakeRequest, TakeResponse,
-    TakenItem,
+    AckRequest, AckResponse, DeliveryCause, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse,
+    ItemOutcome, NackRequest, NackResponse, Reason, StatsRequest, StatsResponse, SubscribeRequest,
+    TakeRequest, TakeResponse, TakenItem,
 };
 use weir_units::Micros;
 
@@ -22,7 +22,7 @@ use super::span::{duration, micros};
 use super::status;
 use crate::access::Rights;
 use crate::limiter::{InvalidField, shown};
-use crate::queues::{Enqueued, PutItem, Queues, Settled, TakeQuestion, TakenItems};
+use crate::queues::{Enqueued, PutItem, Queues, Settled, TakeQuestion, TakenItems, WorkersItems};
 
 /// Items per call if it names no number.
 const DEFAULT_ITEMS: u32 = 1;
@@ -82,8 +82,9 @@ impl QueueService for QueueApi {
     async fn ack(&self, mut request: Request<AckRequest>) -> Result<Response<AckResponse>, Status> {
         let context = context(&mut request);
         let (deadline, rights) = (context.deadline, Rights::of(&context));
-        let AckRequest { queue, ids, outcome } = request.get_ref();
-        let settled = self.queues.ack(rights, queue, (&item_ids(ids)?, outcome), deadline).await;
+        let AckRequest { queue, ids, outcome, tokens } = request.get_ref();
+        let items = WorkersItems { ids: &item_ids(ids)?, tokens };
+        let settled = self.queues.ack(rights, queue, (items, outcome), deadline).await;
         let Settled { done, depth, .. } = settled.map_err(status::of_queue)?;
         Ok(Response::new(AckResponse { acked: done, depth }))
     }
@@ -91,11 +92,23 @@ impl QueueService for QueueApi {
     async fn nack(&self, mut request: Request<NackRequest>) -> Result<Response<NackResponse>, Status> {
         let context = context(&mut request);
         let (deadline, rights) = (context.deadline, Rights::of(&context));
-        let NackRequest { queue, ids, delay } = request.get_ref();
+        let NackRequest { queue, ids, delay, tokens } = request.get_ref();
         let delay = span_or_zero("delay", delay.as_ref())?;
-        let settled = self.queues.nack(rights, queue, (&item_ids(ids)?, delay), deadline).await;
+        let items = WorkersItems { ids: &item_ids(ids)?, tokens };
+        let settled = self.queues.nack(rights, queue, (items, delay), deadline).await;
         let Settled { done, dead_lettered, depth } = settled.map_err(status::of_queue)?;
         Ok(Response::new(NackResponse { nacked: done, dead_lettered: small(dead_lettered), depth }))
+    }
+
+    async fn extend(&self, mut request: Request<ExtendRequest>) -> Result<Response<ExtendResponse>, Status> {
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let ExtendRequest { queue, ids, tokens, visibility } = request.get_ref();
+        let visibility = span_or_zero("visibility", visibility.as_ref())?;
+        let items = WorkersItems { ids: &item_ids(ids)?, tokens };
+        let settled = self.queues.extend(rights, queue, (items, visibility), deadline).await;
+        let Settled { done, depth, .. } = settled.map_err(status::of_queue)?;
+        Ok(Response::new(ExtendResponse { extended: done, depth }))
     }
 
     async fn stats(&self, mut request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
@@ -136,15 +149,17 @@ fn enqueue_response(Enqueued { accepted, depth, capacity }: Enqueued) -> Enqueue
             ..refused(Reason::Ok)
         },
         Err(QueueRefusal::Full) => refused(Reason::Full),
-        Err(QueueRefusal::Never) => refused(Reason::Never),
+        Err(QueueRefusal::Never | QueueRefusal::OtherPayload(_)) => refused(Reason::Never),
     }
 }
 
-fn take_response(TakenItems { items, depth, .. }: TakenItems) -> TakeResponse {
-    TakeResponse { items: items.into_iter().map(taken_item).collect(), depth }
+fn take_response(taken: TakenItems) -> TakeResponse {
+    let TakenItems { items, depth, token, visible_for, .. } = taken;
+    let items = items.into_iter().map(|item| taken_item(item, token, visible_for)).collect();
+    TakeResponse { items, depth }
 }
 
-fn taken_item(item: DeliveredItem) -> TakenItem {
+fn taken_item(item: DeliveredItem, token: u64, visible_for: Option<Micros>) -> TakenItem {
     let (cause, previous_consumer) = match item.again {
         None => (DeliveryCause::First, String::new()),
         Some(again) => {
@@ -162,6 +177,8 @@ fn taken_item(item: DeliveredItem) -> TakenItem {
         cause: cause.into(),
         previous_consumer,
         origin: item.origin.map(|id| id.to_string()).unwrap_or_default(),
+        visible_for: visible_for.map(duration),
+        token,
     }
 }
 

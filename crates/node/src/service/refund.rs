@@ -11,11 +11,8 @@ use weir_store::Store;
 use super::question_of::question_of;
 use super::span::duration;
 use super::{DecisionService, status};
-use crate::limiter::{DEFAULT_COST, Question, Undone};
-
-fn question<'a>(request: &'a RefundRequest, context: &'a CallContext) -> Question<'a> {
-    question_of!(request, request.cost.unwrap_or(DEFAULT_COST), context)
-}
+use crate::access::Rights;
+use crate::limiter::{DEFAULT_COST, Question, Shaping, Undone};
 
 impl<S: Store> DecisionService<S> {
     /// Gives back a call's cost.
@@ -25,7 +22,11 @@ impl<S: Store> DecisionService<S> {
         context: &CallContext,
     ) -> Result<RefundResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let undone = self.limiter.refund(&question(request, context), &request.limits, &request.id).await;
+        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let shaping = inline.map(|inline| Box::new(Shaping { inline: Some(inline), ..Shaping::default() }));
+        let cost = request.cost.unwrap_or(DEFAULT_COST);
+        let question = Question { shaping, ..question_of!(request, cost, context) };
+        let undone = self.limiter.refund(&question, &request.limits, &request.id).await;
         Ok(response(&undone.map_err(status::of)?))
     }
 }

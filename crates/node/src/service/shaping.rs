@@ -17,8 +17,9 @@ use super::refund::state;
 use super::span::{duration, micros};
 use super::wire;
 use super::{DecisionService, status};
+use crate::access::Rights;
 use crate::limiter::{
-    Adjusted, Answer, Begun, DEFAULT_COST, InvalidField, LimitsDecision, Question, Shaping,
+    Adjusted, Answer, Begun, DEFAULT_COST, InlineLimit, InvalidField, LimitsDecision, Question, Shaping,
 };
 use crate::settle::Outcome;
 
@@ -30,7 +31,8 @@ impl<S: Store> DecisionService<S> {
         context: &CallContext,
     ) -> Result<ReserveResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let question = reservation(request, context).map_err(status::of)?;
+        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let question = reservation(request, inline, context).map_err(status::of)?;
         let (mut answered, mut waiting) = (None, None);
         self.limiter.round().decide(std::iter::once(&question), |begun| match begun {
             Begun::Answered(answer) => {
@@ -51,7 +53,9 @@ impl<S: Store> DecisionService<S> {
         let mut bytes = Vec::new();
         wire::response(&mut bytes, answer, question.asked(), &self.templates);
         let decision = ShouldAllowResponse::decode(&bytes[..]);
-        let decision = decision.map_err(|_| Status::internal("the answer cannot be written"))?;
+        let mut decision = decision.map_err(|_| Status::internal("the answer cannot be written"))?;
+        // It is about a start within `max_wait`, and says nothing of other calls.
+        decision.denial_valid_for = None;
         let (wait, applied) = match &answer.outcome {
             Outcome::Decided(LimitsDecision { verdict, .. }) => (verdict.wait, verdict.applied),
             Outcome::Listed(_) | Outcome::Policy { .. } => (Micros::ZERO, false),
@@ -66,7 +70,8 @@ impl<S: Store> DecisionService<S> {
         context: &CallContext,
     ) -> Result<CancelReservationResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let shaping = Some(Box::new(Shaping::under(&request.id)));
+        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let shaping = Some(Box::new(Shaping { inline, ..Shaping::under(&request.id) }));
         let question = Question { shaping, ..question_of!(request, 0, context) };
         let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
         let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one));
@@ -80,8 +85,9 @@ impl<S: Store> DecisionService<S> {
         context: &CallContext,
     ) -> Result<DebitResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let (shaping, cost) =
-            (Some(Box::new(Shaping::under(&request.id))), request.cost.unwrap_or(DEFAULT_COST));
+        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let shaping = Some(Box::new(Shaping { inline, ..Shaping::under(&request.id) }));
+        let cost = request.cost.unwrap_or(DEFAULT_COST);
         let question = Question { shaping, ..question_of!(request, cost, context) };
         Ok(debited(&self.limiter.debit(&question).await.map_err(status::of)?))
     }
@@ -100,11 +106,12 @@ fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {
 
 fn reservation<'a>(
     request: &'a ReserveRequest,
+    inline: Option<InlineLimit<'a>>,
     context: &'a CallContext,
 ) -> Result<Question<'a>, InvalidField> {
     let bound = "it must not be negative, and have less than 10^9 ns";
     let max_wait = request.max_wait.as_ref().map(|span| micros("max_wait", span, bound)).transpose()?;
     let max_wait = Some(max_wait.unwrap_or_default());
-    let shaping = Some(Box::new(Shaping { max_wait, ..Shaping::under(&request.id) }));
+    let shaping = Some(Box::new(Shaping { max_wait, inline, ..Shaping::under(&request.id) }));
     Ok(Question { shaping, ..question_of!(request, request.cost.unwrap_or(DEFAULT_COST), context) })
 }

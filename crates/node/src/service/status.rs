@@ -31,6 +31,7 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
             details::unknown(reason, name, unknown.to_string())
         }
         LimiterError::Unsupported(why) => Status::failed_precondition(why),
+        error @ LimiterError::IdsFull(_) => Status::resource_exhausted(error.to_string()),
         error @ LimiterError::OtherCost(_) => Status::already_exists(error.to_string()),
         LimiterError::NotDone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
         LimiterError::NotCounted(StoreError::Unsupported(why)) => Status::failed_precondition(why),
@@ -38,6 +39,7 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
             without_store(&error, |kind| format!("the store could not count ({kind}); try again later"))
         }
         LimiterError::NotDone(StoreError::OtherCost(known)) => of(LimiterError::OtherCost(known)),
+        LimiterError::NotDone(StoreError::IdsFull(bytes)) => of(LimiterError::IdsFull(bytes)),
         LimiterError::NotDone(error) => without_store(&error, |kind| {
             format!(
                 "the store could not do it ({kind}), or its answer was lost; try again later, under the same id"
@@ -93,6 +95,7 @@ pub(super) fn of_queue(error: QueueFailure) -> Status {
             details::unknown("UNKNOWN_QUEUE", ("queue", &unknown.name), unknown.to_string())
         }
         QueueFailure::Unsupported(why) => Status::failed_precondition(why),
+        QueueFailure::OtherPayload(_) => Status::already_exists(error.to_string()),
         QueueFailure::TooManyWait(_) => Status::resource_exhausted(error.to_string()),
         QueueFailure::Store(error) => without_store(&error, |kind| {
             format!(

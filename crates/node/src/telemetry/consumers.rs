@@ -75,10 +75,11 @@ impl ConsumerSampler {
         true
     }
 
-    /// Adds a sampled decision to the sketch. One that ended in an error is ignored.
+    /// Adds a sampled decision to the sketch, unless it ended in an error or passed without a charge.
     #[cold]
     pub(super) fn add(&self, strategy: u32, outcome: CountedOutcome, consumer: &str) {
-        if let Some(allowed) = outcome.is_allowed().filter(|_| !consumer.is_empty()) {
+        let is_counted = !consumer.is_empty() && !outcome.is_uncharged();
+        if let Some(allowed) = outcome.is_allowed().filter(|_| is_counted) {
             self.sketch.lock().add(strategy, allowed, consumer);
         }
     }

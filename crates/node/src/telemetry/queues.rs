@@ -29,6 +29,8 @@ pub enum QueueEvent {
     Acked,
     /// Nacked.
     Nacked,
+    /// Given more time.
+    Extended,
     /// Moved to the dead-letter queue.
     DeadLettered,
 }
@@ -49,7 +51,7 @@ pub struct QueueMetrics(Arc<[(String, QueueCounters)]>);
 
 impl QueueEvent {
     /// Every event, in the order of their counters.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Accepted,
         Self::Full,
         Self::Never,
@@ -58,6 +60,7 @@ impl QueueEvent {
         Self::RedeliveredVisibility,
         Self::Acked,
         Self::Nacked,
+        Self::Extended,
         Self::DeadLettered,
     ];
 
@@ -71,6 +74,7 @@ impl QueueEvent {
             Self::RedeliveredVisibility => "redelivered_visibility",
             Self::Acked => "acked",
             Self::Nacked => "nacked",
+            Self::Extended => "extended",
             Self::DeadLettered => "dead_lettered",
         }
     }
@@ -132,7 +136,11 @@ impl QueueMetrics {
 
 const FAMILIES: [(&str, &str, &[&str]); 3] = [
     ("weir_queue_items_total", "What happened to the items of queues.", &["queue", "event"]),
-    ("weir_queue_depth", "Items that hold a place in a queue, as this node's last answer said.", &["queue"]),
+    (
+        "weir_queue_depth",
+        "Items that hold a place in a queue, as the store's last answer to this node said.",
+        &["queue"],
+    ),
     ("weir_queue_waiting_takes", "Calls that wait for an item of a queue.", &["queue"]),
 ];
 

@@ -45,7 +45,7 @@ pub(super) struct LeaseCounts(pub(super) [[AtomicU64; CountedLease::ALL.len()]; 
 /// Outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountedOutcome {
-    /// All limits allowed the call.
+    /// All limits allowed the call, and were charged.
     Allowed,
     /// A limit was exhausted.
     Denied,
@@ -61,6 +61,10 @@ pub enum CountedOutcome {
     DegradedDenied,
     /// The store failed; the caller got an error.
     Error,
+    /// All limits allowed the call, and none was charged: a peek, or a cost of 0.
+    Peeked,
+    /// The id is known: the call was charged before.
+    Repeated,
 }
 
 /// Method whose time is counted.
@@ -244,7 +248,7 @@ impl Recorder {
 
 impl CountedOutcome {
     /// Every outcome, in the order of their counters.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Allowed,
         Self::Denied,
         Self::Never,
@@ -253,17 +257,41 @@ impl CountedOutcome {
         Self::DegradedAllowed,
         Self::DegradedDenied,
         Self::Error,
+        Self::Peeked,
+        Self::Repeated,
     ];
 
     /// Outcomes of shadows, which have no failure policy. `Error`: the store failed, or the question lacks a field.
-    pub const OF_SHADOWS: [Self; 6] =
-        [Self::Allowed, Self::Denied, Self::Never, Self::DenyList, Self::AllowList, Self::Error];
+    pub const OF_SHADOWS: [Self; 8] = [
+        Self::Allowed,
+        Self::Peeked,
+        Self::Repeated,
+        Self::Denied,
+        Self::Never,
+        Self::DenyList,
+        Self::AllowList,
+        Self::Error,
+    ];
+
+    /// The outcome of an allowed call that charged nothing; `is_first` is false if its id is known.
+    #[must_use]
+    pub const fn uncharged(is_first: bool) -> Self {
+        if is_first { Self::Peeked } else { Self::Repeated }
+    }
+
+    /// True if the call passed and nothing was charged. Such calls are no part of denial ratios.
+    #[must_use]
+    pub const fn is_uncharged(self) -> bool {
+        matches!(self, Self::Peeked | Self::Repeated)
+    }
 
     /// True if the call was allowed; `None` if its caller got an error.
     #[must_use]
     pub const fn is_allowed(self) -> Option<bool> {
         match self {
-            Self::Allowed | Self::AllowList | Self::DegradedAllowed => Some(true),
+            Self::Allowed | Self::Peeked | Self::Repeated | Self::AllowList | Self::DegradedAllowed => {
+                Some(true)
+            }
             Self::Denied | Self::Never | Self::DenyList | Self::DegradedDenied => Some(false),
             Self::Error => None,
         }
@@ -274,6 +302,8 @@ impl CountedOutcome {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
+            Self::Peeked => "peeked",
+            Self::Repeated => "repeated",
             Self::Denied => "denied",
             Self::Never => "never",
             Self::DenyList => "deny_list",

@@ -46,9 +46,9 @@ pub struct TransportMetrics {
 }
 
 /// A counter, and when its last log line was written.
-struct Counted {
+pub(super) struct Counted {
     name: &'static str,
-    count: IntCounter,
+    pub(super) count: IntCounter,
     logged: Mutex<Option<Instant>>,
     unlogged: AtomicU64,
 }
@@ -138,7 +138,7 @@ impl ConnectionObserver for TransportMetrics {
 }
 
 impl Counted {
-    fn new(name: &'static str, count: IntCounter) -> Self {
+    pub(super) fn new(name: &'static str, count: IntCounter) -> Self {
         Self { name, count, logged: Mutex::default(), unlogged: AtomicU64::new(0) }
     }
 
@@ -150,7 +150,7 @@ impl Counted {
     }
 
     /// How many events had no line since the last one, if this one has.
-    fn turn_to_log(&self, every: Duration) -> Option<u64> {
+    pub(super) fn turn_to_log(&self, every: Duration) -> Option<u64> {
         // Somebody else is logging if the lock is held.
         let Some(mut logged) = self.logged.try_lock() else {
             self.unlogged.fetch_add(1, Relaxed);

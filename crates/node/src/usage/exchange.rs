@@ -10,6 +10,7 @@
 //!   c|d:NODE:INCARNATION:N     sorted set   [error, "strategy", allowed, "consumer"] by calls, of 10 s, a minute
 //! ```
 
+mod former;
 mod text;
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use weir_store::redis::{UsageCommand, UsageLink};
 use weir_units::Micros;
 
+use self::former::FormerSums;
 use super::collect::{Collector, second};
 use super::consumers::{ConsumersAsk, ConsumersWindow, PART};
 use super::history::Resolution;
@@ -37,6 +39,12 @@ const NODE_SECONDS: u64 = 31 * 86_400;
 /// Most slots per write; more are left for the next second.
 const MAX_SLOTS: usize = 300;
 
+/// Most ended processes that one question reads. The others are read by the next ones, or meanwhile.
+const READ_AT_ONCE: usize = 32;
+
+/// Most ended processes that are merged in a second, for the next questions.
+const MERGED_AT_ONCE: usize = 4;
+
 /// Tolerated difference between nodes' clocks when the values for a question are selected.
 const SLACK: u64 = 120;
 
@@ -49,6 +57,10 @@ pub(super) struct Exchange {
     named: usize,
     /// Why the last write failed, if it did.
     failed: Option<String>,
+    /// Sums of processes that have ended.
+    former: FormerSums,
+    /// Processes that the last question left out, and its resolution.
+    left_out: Vec<(String, Resolution)>,
     /// Time in seconds and reason of the last failed read: questions do not wait for another attempt at once.
     unread: Option<(u64, String)>,
 }
@@ -65,17 +77,27 @@ struct OtherNode {
     /// `NODE:INCARNATION`.
     member: String,
     name: String,
+    /// The second of its last write.
+    last: u64,
 }
 
 impl Exchange {
     /// The exchange of a process that began at `started`.
     pub(super) fn new(link: UsageLink, node: &str, started: Micros) -> Self {
-        Self { link, own: incarnation(node, started), named: 0, failed: None, unread: None }
+        Self {
+            link,
+            own: member(node, started),
+            named: 0,
+            failed: None,
+            former: FormerSums::default(),
+            left_out: Vec::new(),
+            unread: None,
+        }
     }
 
     /// Starts over at `now`, as another process of the node would: what was written stays true.
     pub(super) fn begin_anew(&mut self, node: &str, now: Micros) {
-        (self.own, self.named) = (incarnation(node, now), 0);
+        (self.own, self.named) = (member(node, now), 0);
     }
 
     /// Writes the changes since the last successful write.
@@ -160,35 +182,102 @@ impl Exchange {
             return OfOthers { found: (), nodes: Vec::new(), incomplete: Some(incomplete) };
         }
         let (from, to, resolution) = (sums.plan.from, sums.plan.to, sums.plan.resolution);
-        let mut nodes = BTreeSet::new();
+        let (mut nodes, mut left) = (BTreeSet::new(), 0);
         let added = async {
-            let width = resolution.seconds() * per_chunk(resolution);
-            for node in self.others(from, to).await? {
+            // Those that wrote last come first: a question that leaves some out leaves out the oldest.
+            let mut others = self.others(from, to, now).await?;
+            others.sort_by_key(|node| std::cmp::Reverse(node.last));
+            let mut read = 0;
+            self.left_out.clear();
+            for node in others {
                 nodes.insert(node.name);
-                let chunks = from / width..to.div_ceil(width);
-                // Bounds the keys of a question about a long time by the retention.
-                let first = chunks
-                    .start
-                    .max(chunks.end.saturating_sub(resolution.keep() / per_chunk(resolution) + 2));
-                let mut keys = vec![format!("names:{}", node.member)];
-                keys.extend((first..chunks.end).map(|chunk| chunk_key(resolution, &node.member, chunk)));
-                let mut hashes = self.link.hashes(&keys).await?.into_iter();
-                let names: HashMap<String, SeriesName> = hashes.next().map(text::names).unwrap_or_default();
-                for (slot, entries) in hashes.flatten() {
-                    let Ok(slot) = slot.parse::<u64>() else { continue };
-                    let begins = slot.saturating_mul(resolution.seconds());
-                    text::each_entry(&entries, |id, calls, cost| {
-                        if let Some(name) = names.get(id).filter(|_| !sums.is_too_large()) {
-                            sums.add(name, begins, calls, cost);
-                        }
-                    });
+                if self.former.has(&node.member, resolution) {
+                    continue;
+                }
+                if !self.former.may_merge(&node.member, second(now)) {
+                    self.add_process(&node.member, sums).await?;
+                } else if read < READ_AT_ONCE {
+                    read += 1;
+                    self.merge(&node.member, resolution, now).await?;
+                } else {
+                    left += 1;
+                    self.left_out.push((node.member, resolution));
                 }
             }
+            self.former.add_to(sums);
             Ok(())
         };
-        let incomplete = added.await.err();
-        self.unread = incomplete.clone().map(|why| (second(now), why));
-        OfOthers { found: (), nodes: nodes.into_iter().collect(), incomplete }
+        let failed = added.await.err();
+        self.unread = failed.clone().map(|why| (second(now), why));
+        let waiting = (left > 0).then(|| {
+            format!("{left} processes that have ended are still to be read; a question reads {READ_AT_ONCE}, so ask again")
+        });
+        OfOthers { found: (), nodes: nodes.into_iter().collect(), incomplete: failed.or(waiting) }
+    }
+
+    /// Merges some of the processes that the last question left out.
+    pub(super) async fn merge_left_out(&mut self, now: Micros) {
+        for _ in 0..MERGED_AT_ONCE {
+            let Some((member, resolution)) = self.left_out.pop() else { return };
+            if self.former.has(&member, resolution) || !self.former.may_merge(&member, second(now)) {
+                continue;
+            }
+            if self.merge(&member, resolution, now).await.is_err() {
+                // The next question says so.
+                self.left_out.clear();
+            }
+        }
+    }
+
+    /// Adds the counts of a process to `sums`.
+    async fn add_process(&mut self, member: &str, sums: &mut UsageSums) -> Result<(), String> {
+        let (from, to, resolution) = (sums.plan.from, sums.plan.to, sums.plan.resolution);
+        self.each_count(member, resolution, (from, to), |_, name, slot, calls, cost| {
+            if !sums.is_too_large() {
+                sums.add(name, slot.saturating_mul(resolution.seconds()), calls, cost);
+            }
+        })
+        .await
+    }
+
+    /// Merges all that an ended process has counted.
+    async fn merge(&mut self, member: &str, resolution: Resolution, now: Micros) -> Result<(), String> {
+        let to = second(now) + 1;
+        let from = to.saturating_sub(resolution.keep() * resolution.seconds());
+        self.each_count(member, resolution, (from, to), |former, name, slot, calls, cost| {
+            former.add(resolution, slot, name, calls, cost);
+        })
+        .await?;
+        self.former.merged(member, resolution);
+        Ok(())
+    }
+
+    /// Calls `each` with the name, slot, calls and cost of each count of a process. Nothing is counted if a key cannot be read.
+    async fn each_count(
+        &mut self,
+        member: &str,
+        resolution: Resolution,
+        (from, to): (u64, u64),
+        mut each: impl FnMut(&mut FormerSums, &SeriesName, u64, u64, u64),
+    ) -> Result<(), String> {
+        let width = resolution.seconds() * per_chunk(resolution);
+        let chunks = from / width..to.div_ceil(width);
+        // Bounds the keys of a question about a long time by the retention.
+        let first =
+            chunks.start.max(chunks.end.saturating_sub(resolution.keep() / per_chunk(resolution) + 2));
+        let mut keys = vec![format!("names:{member}")];
+        keys.extend((first..chunks.end).map(|chunk| chunk_key(resolution, member, chunk)));
+        let mut hashes = self.link.hashes(&keys).await?.into_iter();
+        let names: HashMap<String, SeriesName> = hashes.next().map(text::names).unwrap_or_default();
+        for (slot, entries) in hashes.flatten() {
+            let Ok(slot) = slot.parse::<u64>() else { continue };
+            text::each_entry(&entries, |id, calls, cost| {
+                if let Some(name) = names.get(id) {
+                    each(&mut self.former, name, slot, calls, cost);
+                }
+            });
+        }
+        Ok(())
     }
 
     /// Summaries of consumers by all other processes.
@@ -208,7 +297,7 @@ impl Exchange {
                 // Whole minutes, and the parts that followed them.
                 ConsumersWindow::Hour => (now / 60 * 60 / PART, (now / 60).saturating_sub(60)..now / 60),
             };
-            for node in self.others(now.saturating_sub(3_660), now + 1).await? {
+            for node in self.others(now.saturating_sub(3_660), now + 1, Micros::from_secs(now)).await? {
                 nodes.insert(node.name);
                 let parts = (first_part..=now / PART).map(|part| format!("c:{}:{part}", node.member));
                 let minutes = minutes.clone().map(|minute| format!("d:{}:{minute}", node.member));
@@ -232,16 +321,18 @@ impl Exchange {
     }
 
     /// All other processes that wrote in a span of time.
-    async fn others(&mut self, from: u64, to: u64) -> Result<Vec<OtherNode>, String> {
-        let members = self.link.sets(&[NODES.to_owned()]).await?.into_iter().flatten();
+    async fn others(&mut self, from: u64, to: u64, now: Micros) -> Result<Vec<OtherNode>, String> {
+        let members: Vec<(String, u64)> =
+            self.link.sets(&[NODES.to_owned()]).await?.into_iter().flatten().take(MAX_NODES + 1).collect();
+        self.former.see(members.iter().map(|(member, last)| (member.as_str(), *last)), second(now));
         let other = |(member, last): (String, u64)| {
             let (name, incarnation) = member.split_once(':')?;
             let began = u64::from_str_radix(incarnation.split('-').next()?, 16).ok()? / 1_000_000;
             let is_of_then = last.saturating_add(SLACK) >= from && began < to.saturating_add(SLACK);
             let name = name.to_owned();
-            (member != self.own && is_of_then).then_some(OtherNode { member, name })
+            (member != self.own && is_of_then).then_some(OtherNode { member, name, last })
         };
-        Ok(members.filter_map(other).take(MAX_NODES).collect())
+        Ok(members.into_iter().filter_map(other).take(MAX_NODES).collect())
     }
 }
 
@@ -267,7 +358,12 @@ const fn lasts(resolution: Resolution) -> u64 {
     (resolution.keep() + per_chunk(resolution)) * resolution.seconds()
 }
 
-/// `NODE:INCARNATION`. Two processes of one node never begin in the same microsecond and with the same number.
-fn incarnation(node: &str, started: Micros) -> String {
-    format!("{node}:{:x}-{:x}", started.0, std::process::id())
+/// `NODE:INCARNATION`.
+fn member(node: &str, started: Micros) -> String {
+    format!("{node}:{}", incarnation(started))
+}
+
+/// Name of a process among those of its node: no two begin in the same microsecond and with the same number.
+pub(super) fn incarnation(started: Micros) -> String {
+    format!("{:x}-{:x}", started.0, std::process::id())
 }

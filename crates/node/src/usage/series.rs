@@ -8,6 +8,10 @@ use crate::telemetry::{CountedOutcome, CountedPattern, CountedTotal};
 /// Series counted individually. Further ones are counted under [`OTHER`], by outcome.
 pub(super) const MAX_SERIES: usize = 5_000;
 
+/// Outcomes whose further series have the first numbers. What nodes tell one another has these numbers, so those of later
+/// outcomes are given when they are needed.
+const FIRST_OTHERS: usize = 8;
+
 /// Strategy and pattern of the further series.
 const OTHER: &str = "other";
 
@@ -28,6 +32,8 @@ pub(super) struct SeriesTable {
     patterns: Vec<Arc<str>>,
     known: HashMap<(u32, CountedPattern, u8), KnownSeries>,
     names: Vec<SeriesName>,
+    /// Numbers of the further series of later outcomes.
+    late_others: [Option<SeriesId>; CountedOutcome::ALL.len() - FIRST_OTHERS],
 }
 
 struct KnownSeries {
@@ -40,14 +46,15 @@ impl SeriesTable {
     /// The names of strategies and patterns, by their places in the configuration.
     pub(super) fn new(strategies: &[Arc<str>], patterns: &[Arc<str>]) -> Self {
         let (other, unmatched): (Arc<str>, Arc<str>) = (OTHER.into(), "".into());
-        let of_others = |outcome: CountedOutcome| SeriesName {
-            strategy: Arc::clone(&other),
-            pattern: Arc::clone(&other),
-            outcome: outcome.name().into(),
-        };
-        let names = CountedOutcome::ALL.map(of_others).to_vec();
+        let names = CountedOutcome::ALL.iter().take(FIRST_OTHERS).map(|outcome| further(*outcome)).collect();
         let patterns = patterns.iter().cloned().chain([other, unmatched]).collect();
-        Self { strategies: strategies.to_vec(), patterns, known: HashMap::new(), names }
+        Self {
+            strategies: strategies.to_vec(),
+            patterns,
+            known: HashMap::new(),
+            names,
+            late_others: Default::default(),
+        }
     }
 
     /// Counts in a series since the last call, computed from its totals so far.
@@ -87,9 +94,8 @@ impl SeriesTable {
 
     /// The number of a new series: the first numbers are those of [`OTHER`].
     fn name(&mut self, strategy: u32, pattern: CountedPattern, outcome: CountedOutcome) -> SeriesId {
-        let others = CountedOutcome::ALL.len();
-        if self.names.len() >= MAX_SERIES + others {
-            return outcome as SeriesId;
+        if self.names.len() >= MAX_SERIES + FIRST_OTHERS {
+            return self.number_of_further(outcome);
         }
         let place = match pattern {
             CountedPattern::At(place) => place as usize,
@@ -102,8 +108,24 @@ impl SeriesTable {
             pattern,
             outcome: outcome.name().into(),
         });
-        SeriesId::try_from(self.names.len() - 1).unwrap_or(outcome as SeriesId)
+        SeriesId::try_from(self.names.len() - 1).unwrap_or_default()
     }
+
+    fn number_of_further(&mut self, outcome: CountedOutcome) -> SeriesId {
+        let Some(late) = (outcome as usize).checked_sub(FIRST_OTHERS) else { return outcome as SeriesId };
+        let next = SeriesId::try_from(self.names.len()).unwrap_or_default();
+        let Some(number) = self.late_others.get_mut(late) else { return 0 };
+        if number.is_none() {
+            self.names.push(further(outcome));
+        }
+        *number.get_or_insert(next)
+    }
+}
+
+/// Name of the further series of an outcome.
+fn further(outcome: CountedOutcome) -> SeriesName {
+    let other: Arc<str> = OTHER.into();
+    SeriesName { strategy: Arc::clone(&other), pattern: other, outcome: outcome.name().into() }
 }
 
 #[cfg(test)]
@@ -129,7 +151,14 @@ mod tests {
             }
         }
         assert_eq!(of_others, 3_000);
-        assert_eq!(table.names.len(), MAX_SERIES + CountedOutcome::ALL.len());
+        assert_eq!(table.names.len(), MAX_SERIES + FIRST_OTHERS);
+        for _ in 0..2 {
+            let peeked = CountedTotal { outcome: CountedOutcome::Peeked, ..total(0, 3) };
+            let (id, ..) = table.since_last(&peeked).unwrap_or((table.len() as SeriesId - 1, 0, 0));
+            let name = table.name_of(id).unwrap();
+            assert_eq!((&*name.strategy, &*name.outcome), (OTHER, "peeked"));
+        }
+        assert_eq!(table.names.len(), MAX_SERIES + FIRST_OTHERS + 1);
         assert_eq!(table.since_last(&total(5_999, 3)), None);
         assert_eq!(table.since_last(&total(5_999, 4)).unwrap().1, 1);
         let late = CountedTotal { cost: 9, ..total(5_999, 4) };

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 use weir_config::UsageConfig;
@@ -12,6 +12,7 @@ use weir_units::Micros;
 
 use super::collect::{Collector, second};
 use super::exchange::{Exchange, OfOthers};
+use super::pace::QuestionPace;
 use super::timeseries::TimeSeries;
 use super::{ConsumersAnswer, ConsumersAsk, MAX_WAITING, UsageAnswer, UsageAsk, UsageHandle, UsageQuestion};
 use crate::limiter::InvalidField;
@@ -43,7 +44,8 @@ impl UsageThread {
         let timeseries = link.filter(|_| config.timeseries);
         let timeseries = timeseries.map(|link| TimeSeries::new(link(), &node, started));
         let collector = Collector::new(metrics, started);
-        let state = UsageState { node, collector, exchange, timeseries, clock };
+        let pace = QuestionPace::default();
+        let state = UsageState { node, collector, exchange, timeseries, clock, pace };
         let body = move || runtime.block_on(state.run(questions, stopped));
         let thread = std::thread::Builder::new().name("weir-usage".to_owned()).spawn(body)?;
         Ok(Self { stop: Some(stop), thread: Some(thread), handle: UsageHandle(handle) })
@@ -72,12 +74,15 @@ struct UsageState {
     exchange: Option<Exchange>,
     timeseries: Option<TimeSeries>,
     clock: Clock,
+    /// Bounds what questions take of a core.
+    pace: QuestionPace,
 }
 
 impl UsageState {
     async fn run(mut self, mut questions: mpsc::Receiver<UsageQuestion>, mut stopped: oneshot::Receiver<()>) {
         let mut tick = pin!(tokio::time::sleep(until_next_second(self.clock.now())));
         loop {
+            let turn = self.pace.next(clock::monotonic());
             tokio::select! {
                 biased;
                 _ = &mut stopped => return self.collect(true).await,
@@ -87,7 +92,11 @@ impl UsageState {
                     let next = clock::monotonic() + until_next_second(self.clock.now());
                     tick.as_mut().reset(next.into());
                 }
-                Some(question) = questions.recv() => self.answer(question).await,
+                Some(question) = next(&mut questions, turn) => {
+                    let before = clock::thread_cpu();
+                    self.answer(question).await;
+                    self.pace.took(clock::thread_cpu().saturating_sub(before), clock::monotonic());
+                }
             }
         }
     }
@@ -96,7 +105,12 @@ impl UsageState {
     async fn collect(&mut self, ends: bool) {
         let now = self.count();
         match &mut self.exchange {
-            Some(exchange) => exchange.write(&mut self.collector, now).await,
+            Some(exchange) => {
+                exchange.write(&mut self.collector, now).await;
+                if !ends {
+                    exchange.merge_left_out(now).await;
+                }
+            }
             None => self.collector.history.trim_changed(),
         }
         if let Some(timeseries) = &mut self.timeseries {
@@ -163,6 +177,14 @@ impl UsageState {
         nodes.dedup();
         nodes
     }
+}
+
+/// The next question, not before its turn.
+async fn next(questions: &mut mpsc::Receiver<UsageQuestion>, turn: Instant) -> Option<UsageQuestion> {
+    if turn > clock::monotonic() {
+        tokio::time::sleep_until(turn.into()).await;
+    }
+    questions.recv().await
 }
 
 /// A moment after it begins, so that it has begun by the wall clock too.

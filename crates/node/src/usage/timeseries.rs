@@ -1,18 +1,18 @@
-//! Usage by second in RedisTimeSeries: a series for each strategy, pattern and outcome of this node.
+//! Usage by second in RedisTimeSeries: two series, calls and cost, for each strategy, pattern and outcome of this process.
 //!
 //! A second is written once it is over, the last one when the process ends. It can be written again without harm, so
 //! nothing is lost while Redis is away, up to [`KEPT`] seconds.
 //!
-//! The previous process may have ended in the second in which this one begins, and a sample replaces an earlier one.
-//! So the counts of the first second are added to the sample of the next one.
+//! The incarnation is part of the key: two processes may have the same node name, and a sample replaces an earlier one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use weir_store::redis::{UsageLink, UsageTimeSeries};
+use weir_store::redis::{UsageLink, UsageSample, UsageTimeSeries};
 use weir_units::Micros;
 
 use super::collect::{Collector, second};
+use super::exchange::incarnation;
 use super::history::{History, Resolution};
 use super::series::SeriesName;
 
@@ -28,18 +28,20 @@ const MAKE_EVERY: u64 = 60;
 /// Label of resources that no pattern matches; a label cannot be empty.
 const NO_PATTERN: &str = "none";
 
-/// Writer of one node's series.
+/// What is written of each counted series: label and place of its value.
+const DATA: [&str; 2] = ["hits", "cost"];
+
+/// Writer of one process's series.
 pub(super) struct TimeSeries {
     link: UsageLink,
     node: String,
-    /// The second in which this process began.
-    first: u64,
+    incarnation: String,
     /// The next second to write.
     next: u64,
     /// Numbers of the series that exist. Redis does not tell if it is emptied, so they are created again at times.
     made: BTreeSet<usize>,
     made_since: u64,
-    /// Series by number.
+    /// Series by number: those of counted series `n` have the numbers `2n` and `2n + 1`.
     series: Vec<UsageTimeSeries>,
     /// Why the last write failed, if it did.
     failed: Option<String>,
@@ -47,26 +49,26 @@ pub(super) struct TimeSeries {
 
 impl TimeSeries {
     pub(super) fn new(link: UsageLink, node: &str, started: Micros) -> Self {
-        let (node, first) = (node.to_owned(), second(started));
-        let (next, made, series) = (first + 1, BTreeSet::new(), Vec::new());
-        Self { link, node, first, next, made, made_since: first, series, failed: None }
+        let (node, incarnation, next) = (node.to_owned(), incarnation(started), second(started));
+        let (made, series) = (BTreeSet::new(), Vec::new());
+        Self { link, node, incarnation, next, made, made_since: next, series, failed: None }
     }
 
-    /// Starts over at `now`.
+    /// Starts over at `now`, as another process of the node would.
     pub(super) fn begin_anew(&mut self, now: Micros) {
-        (self.first, self.next) = (second(now), second(now) + 1);
-        self.made_since = self.first;
+        (self.incarnation, self.next, self.made_since) = (incarnation(now), second(now), second(now));
         self.made.clear();
+        self.series.clear();
     }
 
     /// Writes the seconds that are over and not written yet; and the last one, if the process ends.
     pub(super) async fn write(&mut self, collector: &Collector, now: Micros, ends: bool) {
-        let open = if ends { (second(now) + 1).max(self.first + 2) } else { second(now) };
+        let open = second(now) + u64::from(ends);
         self.next = self.next.max(open.saturating_sub(KEPT));
         self.name_new_series(collector);
         let (mut samples, mut next) = (Vec::new(), self.next);
         while next < open && samples.len() < MAX_SAMPLES {
-            samples.extend(samples_of(&collector.history, self.first, next));
+            samples.extend(samples_of(&collector.history, next));
             next += 1;
         }
         match self.write_samples(&samples, open).await {
@@ -102,37 +104,49 @@ impl TimeSeries {
         let series: Vec<_> = new.iter().filter_map(|id| self.series.get(*id)).cloned().collect();
         self.link.make_series(&series).await?;
         self.made.extend(new);
-        let sample = |(id, at, calls): &(usize, u64, u64)| Some((self.series.get(*id)?, *at, *calls));
+        let sample = |&(id, at_ms, value): &(usize, u64, u64)| {
+            Some(UsageSample { series: self.series.get(id)?, at_ms, value })
+        };
         let samples: Vec<_> = samples.iter().filter_map(sample).collect();
         self.link.add_samples(&samples).await
     }
 
     fn name_new_series(&mut self, collector: &Collector) {
-        for number in self.series.len()..collector.series.len() {
+        for number in self.series.len() / DATA.len()..collector.series.len() {
             let Some(name) = collector.series.name_at(number) else { return };
-            self.series.push(self.of(name));
+            let of_both = DATA.map(|data| self.of(name, data));
+            self.series.extend(of_both);
         }
     }
 
-    fn of(&self, name: &SeriesName) -> UsageTimeSeries {
+    fn of(&self, name: &SeriesName, data: &'static str) -> UsageTimeSeries {
         let SeriesName { strategy, pattern, outcome } = name;
         let pattern = if pattern.is_empty() { NO_PATTERN.to_owned() } else { plain(pattern) };
         let strategy = plain(strategy);
-        let key = format!("ts:{}:{strategy}:{pattern}:{outcome}", self.node);
-        let (node, outcome) = (self.node.clone(), outcome.to_string());
-        let labels = vec![("strategy", strategy), ("pattern", pattern), ("outcome", outcome), ("node", node)];
-        UsageTimeSeries { key, labels }
+        let (node, incarnation) = (self.node.clone(), self.incarnation.clone());
+        let key = format!("ts:{node}:{incarnation}:{strategy}:{pattern}:{outcome}:{data}");
+        let labels = vec![
+            ("strategy", strategy),
+            ("pattern", pattern),
+            ("outcome", outcome.to_string()),
+            ("node", node),
+            ("incarnation", incarnation),
+        ];
+        UsageTimeSeries { key, data, labels }
     }
 }
 
-/// The samples of a second: series, milliseconds and calls. `first` is the second in which the process began.
-fn samples_of(history: &History, first: u64, second: u64) -> impl Iterator<Item = (usize, u64, u64)> {
+/// The samples of a second: series, milliseconds and value. A series has no sample where it counted nothing.
+fn samples_of(history: &History, second: u64) -> Vec<(usize, u64, u64)> {
     let mut sums = BTreeMap::<usize, u64>::new();
-    let begins = if second == first + 1 { first } else { second };
-    for (id, calls, _) in (begins..=second).flat_map(|second| history.slot(Resolution::Second, second)) {
-        *sums.entry(usize::from(id)).or_default() += calls;
+    for (id, calls, cost) in history.slot(Resolution::Second, second) {
+        for (number, value) in
+            (DATA.len() * usize::from(id)..).zip([calls, cost]).filter(|(_, value)| *value > 0)
+        {
+            *sums.entry(number).or_default() += value;
+        }
     }
-    sums.into_iter().map(move |(id, calls)| (id, second * 1_000, calls))
+    sums.into_iter().map(|(number, value)| (number, second * 1_000, value)).collect()
 }
 
 /// RedisTimeSeries takes no commas and parentheses in labels, and a colon is what separates the parts of a key.
@@ -156,14 +170,14 @@ mod tests {
     use super::{History, plain, samples_of};
 
     #[test]
-    fn a_process_writes_nothing_at_the_second_in_which_it_began() {
+    fn a_second_has_a_sample_of_calls_and_one_of_cost_where_something_was_charged() {
         let mut history = History::new(100);
-        for (second, id, calls) in [(100, 0, 2), (100, 1, 1), (101, 0, 5), (102, 0, 7)] {
-            history.add(second, (id, calls, calls));
+        for (second, id, calls, cost) in [(100, 0, 2, 5), (100, 1, 1, 0), (101, 0, 7, 7)] {
+            history.add(second, (id, calls, cost));
         }
-        let samples = |second| samples_of(&history, 100, second).collect::<Vec<_>>();
-        assert_eq!(samples(101), [(0, 101_000, 7), (1, 101_000, 1)]);
-        assert_eq!(samples(102), [(0, 102_000, 7)]);
+        assert_eq!(samples_of(&history, 100), [(0, 100_000, 2), (1, 100_000, 5), (2, 100_000, 1)]);
+        assert_eq!(samples_of(&history, 101), [(0, 101_000, 7), (1, 101_000, 7)]);
+        assert_eq!(samples_of(&history, 102), []);
     }
 
     #[test]

@@ -20,6 +20,15 @@ pub(super) struct Budget {
     owners: Owners,
 }
 
+/// Why there is no room for a state.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum NoRoom {
+    /// The budget is exhausted, and nothing may be evicted.
+    Budget,
+    /// The share of ids is used up.
+    Ids,
+}
+
 impl Budget {
     pub(super) fn new(config: &MemoryConfig) -> Self {
         let limit = config.budget;
@@ -29,7 +38,7 @@ impl Budget {
             used: AtomicUsize::new(0),
             evictions: AtomicU64::new(0),
             refusals: AtomicU64::new(0),
-            owners: Owners::new(limit, config.share),
+            owners: Owners::new(limit, config.id_share.unwrap_or(limit / 4), config.share),
         }
     }
 
@@ -87,9 +96,12 @@ impl Budget {
     }
 
     /// Counts a refused key.
-    pub(super) fn refuse(&self) -> StoreError {
+    pub(super) fn refuse(&self, why: NoRoom) -> StoreError {
         self.refusals.fetch_add(1, Relaxed);
-        StoreError::Full(self.limit)
+        match why {
+            NoRoom::Budget => StoreError::Full(self.limit),
+            NoRoom::Ids => StoreError::IdsFull(self.owners.ids_limit()),
+        }
     }
 
     pub(super) fn stats(&self, keys: usize) -> MemoryStats {

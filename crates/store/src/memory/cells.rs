@@ -9,8 +9,9 @@ use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
 use super::SharedMemory;
+use super::budget::NoRoom;
 use super::index::Slot;
-use super::owners::OwnerId;
+use super::owners::{KEY_BYTES, OwnerId};
 use super::place::StatePlace;
 use super::table::{Claim, ShardTable};
 use super::time::WallReading;
@@ -26,9 +27,6 @@ pub(super) struct ShardCells<'a, T> {
     pub(super) slots: &'a mut [Option<Slot>; MAX_LIMITS],
     pub(super) stamp: WallReading,
 }
-
-/// The budget is exhausted, and nothing may be evicted.
-pub(super) struct NoRoom;
 
 impl<T: DerefMut<Target = ShardTable>> Cells for ShardCells<'_, T> {
     type Full = NoRoom;
@@ -92,21 +90,21 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
         let claim = self.claim(&keep);
         if has_boxed && budget.is_over() && !self.table.relieve(claim, budget) {
-            return Err(NoRoom);
+            return Err(NoRoom::Budget);
         }
         if has_boxed && budget.is_scarce() && budget.owners().is_above_share(claim.owner, 0) {
             let growth = self.growth();
             if growth > 0 && !self.table.make_up_for(growth, claim, budget) {
-                return Err(NoRoom);
+                return Err(NoRoom::Budget);
             }
         }
         if count > 0 && !self.table.reserve(count, claim, budget) {
-            return Err(NoRoom);
+            return Err(NoRoom::Budget);
         }
         Ok(())
     }
 
-    /// Stores `state`, which is not a limit's, for at least `lasts`. It counts as exhausted, so it is not evicted
+    /// Stores `state`, which is that of an id, for at least `lasts`. It counts as exhausted, so it is not evicted
     /// before.
     pub(super) fn put_beside(&mut self, digest: u128, state: State, lasts: Micros) -> Result<(), NoRoom> {
         let expires = self.shared.time.second_after(self.stamp, lasts);
@@ -120,10 +118,15 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
             budget.moved(owner, before, after);
             return Ok(());
         }
+        let bytes = KEY_BYTES + state.heap_bytes();
         let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
-        let claim = self.claim(&keep);
+        let owner = budget.owners().number_of_ids(self.strategy.owner());
+        let claim = Claim { owner, ..self.claim(&keep) };
+        if !self.table.has_room_for_id(bytes, claim, budget) {
+            return Err(NoRoom::Ids);
+        }
         if budget.is_over() && !self.table.relieve(claim, budget) || !self.table.reserve(1, claim, budget) {
-            return Err(NoRoom);
+            return Err(NoRoom::Budget);
         }
         budget.moved(claim.owner, 0, state.heap_bytes());
         self.table.insert(digest, state, (expires, true), claim.owner, budget);

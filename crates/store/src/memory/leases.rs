@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-use super::budget::Budget;
+use super::budget::{Budget, NoRoom};
 use super::owners::OwnerId;
 use super::{MemoryStore, SHARDS, SharedMemory};
 use crate::StoreError;
@@ -104,9 +104,9 @@ impl SharedMemory {
         if is_new && !held.pay(&self.budget) {
             let op = LeaseOp::Release { outcome: WorkOutcome::Ignored, rtt: None };
             answer = held.set.call(rule, &LeaseCall { op, ..call });
-            answer.outcome = LeaseOutcome::Refused { refusal: LeaseRefusal::Full, bound: None };
+            answer.outcome = LeaseOutcome::Refused { refusal: LeaseRefusal::NoMemory, bound: None };
             // It counts the refusal; the answer says the rest.
-            let _ = self.budget.refuse();
+            let _ = self.budget.refuse(NoRoom::Budget);
         }
         if !held.settle(&self.budget) {
             table.remove(&digest);

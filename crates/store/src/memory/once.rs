@@ -6,8 +6,9 @@ use weir_core::strategy::Owner;
 use weir_units::Micros;
 
 use super::SharedMemory;
-use super::budget::Budget;
-use super::cells::{NoRoom, ShardCells};
+use super::budget::{Budget, NoRoom};
+use super::cells::ShardCells;
+use super::owners::KEY_BYTES;
 use super::table::{Claim, ShardTable};
 use super::time::WallReading;
 use crate::{REFUND_ID_LASTS, StoreError};
@@ -46,13 +47,16 @@ impl Marker {
         }
         let budget = &shared.budget;
         let claim = Claim {
-            owner: budget.owners().number(owner),
+            owner: budget.owners().number_of_ids(owner),
             second: shared.time.second_begun(stamp),
             evict: shared.when_full == WhenFull::Evict,
             keep: &[],
         };
+        if !table.has_room_for_id(KEY_BYTES, claim, budget) {
+            return Err(budget.refuse(NoRoom::Ids));
+        }
         if !table.reserve(1, claim, budget) {
-            return Err(budget.refuse());
+            return Err(budget.refuse(NoRoom::Budget));
         }
         table.insert(self.digest, state, (expires, true), claim.owner, budget);
         Ok(())

@@ -4,7 +4,11 @@
 //! kept with each of its keys, and counts what the keys of that number hold. The number is looked up by name once and
 //! then noted in the owner itself. Only making and dropping keys touches the counts.
 //!
-//! There are at most 65,535 numbers. Owners beyond that share number 0, and with it one share. After a changed
+//! What the ids of an owner's calls take (the markers and records of `once.rs`) counts under a number of its own, the owner's
+//! with [`IDS`] set, and together with the ids of all others. They are never evicted, so they have a bound of their own:
+//! callers who make up ids must not take the room of new consumers.
+//!
+//! There are at most 32,767 numbers. Owners beyond that share number 0, and with it one share. After a changed
 //! configuration an owner of the same name has the same number. An owner that is gone keeps its number until its keys
 //! are gone too: they count, expire and are evicted like all others.
 
@@ -18,6 +22,9 @@ use weir_core::strategy::Owner;
 
 /// The number of an owner.
 pub(super) type OwnerId = u16;
+
+/// Set in the number under which the ids of an owner's calls count.
+const IDS: OwnerId = 1 << (OwnerId::BITS - 1);
 
 /// Shared by all owners without a number of their own.
 const OTHERS: OwnerId = 0;
@@ -33,7 +40,12 @@ type Page = [AtomicUsize; PAGE];
 /// The owners of one store's keys.
 #[derive(Debug)]
 pub(super) struct Owners {
+    /// Bytes that owners share: the budget without what ids may take.
     budget: usize,
+    /// Upper bound of the bytes of all ids.
+    ids_limit: usize,
+    /// Bytes of all ids.
+    ids: AtomicUsize,
     /// The configured share; `None` is an equal part for each.
     configured: Option<usize>,
     /// Most bytes per owner when the budget is scarce.
@@ -58,10 +70,13 @@ struct Names {
 }
 
 impl Owners {
-    pub(super) fn new(budget: usize, configured: Option<usize>) -> Self {
+    /// Owners that share `budget` bytes, of which their ids may take `ids_limit`.
+    pub(super) fn new(budget: usize, ids_limit: usize, configured: Option<usize>) -> Self {
         let pages = (usize::from(OwnerId::MAX) + 1) / PAGE;
         let owners = Self {
-            budget,
+            budget: budget.saturating_sub(ids_limit),
+            ids_limit,
+            ids: AtomicUsize::new(0),
             configured,
             share: AtomicUsize::new(usize::MAX),
             largest: AtomicUsize::new(0),
@@ -88,7 +103,7 @@ impl Owners {
         }
         names.configured = Some(kept.len());
         for (name, number) in std::mem::take(&mut names.numbers) {
-            if self.held(number) > 0 {
+            if self.held(number) > 0 || self.held(number | IDS) > 0 {
                 kept.insert(name, number);
             } else {
                 names.free.push(number);
@@ -105,6 +120,21 @@ impl Owners {
         let (mark, stamp) = (owner.mark(), self.stamp.load(Relaxed));
         // The number is in the lower bits.
         if mark >> OwnerId::BITS == stamp { mark as OwnerId } else { self.look_up(owner) }
+    }
+
+    /// The number under which the ids of an owner's calls count.
+    pub(super) fn number_of_ids(&self, owner: &Owner) -> OwnerId {
+        self.number(owner) | IDS
+    }
+
+    /// Upper bound of the bytes of all ids.
+    pub(super) const fn ids_limit(&self) -> usize {
+        self.ids_limit
+    }
+
+    /// True if ids may take `more` bytes.
+    pub(super) fn ids_have_room(&self, more: usize) -> bool {
+        self.ids.load(Relaxed).saturating_add(more) <= self.ids_limit
     }
 
     #[cold]
@@ -126,7 +156,9 @@ impl Owners {
     /// Adds bytes to an owner's count.
     pub(super) fn took(&self, owner: OwnerId, bytes: usize) {
         let held = self.count(owner).fetch_add(bytes, Relaxed) + bytes;
-        if held > self.held_by_largest() {
+        if owner & IDS != 0 {
+            self.ids.fetch_add(bytes, Relaxed);
+        } else if held > self.held_by_largest() {
             self.largest.store(owner.into(), Relaxed);
         }
     }
@@ -134,6 +166,9 @@ impl Owners {
     /// Subtracts bytes from an owner's count.
     pub(super) fn gave(&self, owner: OwnerId, bytes: usize) {
         self.count(owner).fetch_sub(bytes, Relaxed);
+        if owner & IDS != 0 {
+            self.ids.fetch_sub(bytes, Relaxed);
+        }
     }
 
     /// Bytes that an owner holds.
@@ -180,7 +215,7 @@ impl Names {
     /// An unused number.
     fn next(&mut self) -> Option<OwnerId> {
         self.free.pop().or_else(|| {
-            self.given = self.given.checked_add(1)?;
+            self.given = Some(self.given + 1).filter(|&next| next < IDS)?;
             Some(self.given)
         })
     }
@@ -205,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_number_belongs_to_a_name_and_a_store() {
-        let (one, other) = (Owners::new(MIB, None), Owners::new(MIB, None));
+        let (one, other) = (Owners::new(MIB, 0, None), Owners::new(MIB, 0, None));
         let (login, again) = (Owner::of_domain("login"), Owner::of_domain("login"));
         let search = Owner::of_domain("search");
         assert_eq!((one.number(&search), one.number(&login)), (1, 2));
@@ -216,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_share_is_an_equal_part_and_at_least_a_tenth() {
-        let owners = Owners::new(MIB, None);
+        let owners = Owners::new(MIB, 0, None);
         let share = |count: usize| {
             let names: Vec<String> = (0..count).map(|number| number.to_string()).collect();
             owners.share_among(names.iter().map(String::as_str));
@@ -225,7 +260,7 @@ mod tests {
         assert_eq!((share(0), share(1)), (usize::MAX, usize::MAX), "who is alone may have all");
         assert_eq!((share(2), share(4)), (MIB / 2, MIB / 4));
         assert_eq!((share(10), share(11), share(500)), (MIB / 10, MIB / 10, MIB / 10));
-        let configured = Owners::new(MIB, Some(MIB / 3));
+        let configured = Owners::new(MIB, 0, Some(MIB / 3));
         configured.share_among(["a", "b"].into_iter());
         assert_eq!(configured.share.load(Relaxed), MIB / 3);
     }
@@ -233,7 +268,7 @@ mod tests {
     /// An owner that was not announced counts as soon as it has a key.
     #[test]
     fn owners_that_were_not_announced_share_too() {
-        let owners = Owners::new(MIB, None);
+        let owners = Owners::new(MIB, 0, None);
         let number = owners.number(&Owner::of_domain("a"));
         owners.took(number, MIB);
         assert!(!owners.is_above_share(number, 0) && !owners.some_is_above_share());
@@ -246,7 +281,7 @@ mod tests {
     /// One that is gone keeps its number while it has keys, and a new one gets the number of one without keys.
     #[test]
     fn numbers_are_given_again_when_their_keys_are_gone() {
-        let owners = Owners::new(MIB, None);
+        let owners = Owners::new(MIB, 0, None);
         let [stays, holds, empty] = ["stays", "holds", "empty"].map(Owner::of_domain);
         let numbers = [&stays, &holds, &empty].map(|owner| owners.number(owner));
         owners.took(numbers[1], KEY_BYTES);
@@ -262,10 +297,10 @@ mod tests {
 
     #[test]
     fn owners_beyond_all_numbers_share_one() {
-        let owners = Owners::new(MIB, None);
+        let owners = Owners::new(MIB, 0, None);
         let names: Vec<String> = (0..70_000).map(|number| number.to_string()).collect();
         owners.share_among(names.iter().map(String::as_str));
-        assert_eq!(owners.names.lock().numbers.len(), usize::from(OwnerId::MAX));
+        assert_eq!(owners.names.lock().numbers.len(), usize::from(IDS - 1));
         assert_eq!(owners.number(&Owner::of_domain("one more")), OTHERS);
         assert_eq!(owners.number(&Owner::of_domain("and another")), OTHERS);
     }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::place::StatePlace;
 use super::table::ShardTable;
-use super::{NoRoom, SHARDS, SharedMemory, WallReading};
+use super::{SHARDS, SharedMemory, WallReading};
 use crate::{Answers, Decision, TOGETHER};
 
 // A set of shards is a bit mask.
@@ -66,8 +66,8 @@ impl SharedMemory {
             let cost = decision.costs.first().copied().unwrap_or_default();
             let asked = (decision.op, cost, *stamp);
             let table = &mut *locked.tables[usize::from(of)].1;
-            if let Err(NoRoom) = self.decide_at(place, table, rules, asked, answers) {
-                answers.fail(1, &self.budget.refuse());
+            if let Err(why) = self.decide_at(place, table, rules, asked, answers) {
+                answers.fail(1, &self.budget.refuse(why));
             }
         }
         locked.decisions

@@ -103,6 +103,7 @@ codes! {
         ADDED = 1,
         FULL = 2,
         NEVER = 3,
+        OTHER = 4,
     }
 }
 
@@ -111,6 +112,7 @@ codes! {
     settle_op {
         ACK = 1,
         NACK = 2,
+        EXTEND = 3,
     }
 }
 

@@ -21,7 +21,7 @@ use super::callers::Replies;
 use super::context::LinkContext;
 use super::evaluate::ScriptName;
 use super::plain::{self, Form};
-use super::script_call::{CallTerms, ScriptCall, ScriptRequest};
+use super::script_call::{CallTerms, ScriptCall, ScriptRequest, ScriptTarget};
 use super::source::{Script, script_for};
 use crate::{Decision, LimitSet, Once, Phases, StoreError, Verdicts};
 
@@ -30,16 +30,14 @@ pub(super) struct DecisionRequest {
     strategy: Arc<Strategy>,
     /// The limits to decide on.
     limits: LimitSet,
-    /// The script form that fits its limits.
-    form: Form,
+    /// The form is the one that fits its limits.
+    target: ScriptTarget<Form>,
     op: Op,
     /// The kind of the idempotency key, which follows the keys of limits.
     once: OnceKey,
     costs: SmallVec<[u64; 1]>,
     /// The phase of each limit's key, if any window is spread.
     phases: Phases,
-    /// The cluster slot of all its keys; 0 without a cluster.
-    slot: u16,
     /// All keys, concatenated, and the end offset of each.
     keys: Vec<u8>,
     ends: SmallVec<[usize; MAX_LIMITS]>,
@@ -92,14 +90,14 @@ impl DecisionRequest {
         if once != OnceKey::None {
             ends.push(keys.len());
         }
-        let slot = if cluster { key::slot(tag) } else { 0 };
         let limits = decision.limit_set();
         let (strategy, phases) = (Arc::clone(strategy), decision.phases());
         let form = match once {
             OnceKey::Record => Form::Any,
             _ => plain::form_of(decision.limits().map(|limit| &limit.algorithm)),
         };
-        Self { strategy, limits, form, op: *op, once, costs: (*costs).into(), phases, slot, keys, ends }
+        let target = ScriptTarget::new(form, tag, cluster);
+        Self { strategy, limits, target, op: *op, once, costs: (*costs).into(), phases, keys, ends }
     }
 
     /// Builds a charge of 1 on the probe's key under `tag`. The strategy has one limit.
@@ -109,14 +107,13 @@ impl DecisionRequest {
             key::write_probe_key(&mut keys, namespace.prefix(tag), limit.engine());
         }
         Self {
-            form: plain::form_of(strategy.algorithms().iter()),
+            target: ScriptTarget::new(plain::form_of(strategy.algorithms().iter()), tag, true),
             strategy: Arc::clone(strategy),
             limits: LimitSet::ALL,
             op: Op::Charge,
             once: OnceKey::None,
             costs: SmallVec::from_slice(&[1]),
             phases: Phases::new(),
-            slot: key::slot(tag),
             ends: SmallVec::from_slice(&[keys.len()]),
             keys,
         }
@@ -147,12 +144,8 @@ impl ScriptRequest for DecisionRequest {
     type Answer = Verdicts;
     type Form = Form;
 
-    fn form(&self) -> Form {
-        self.form
-    }
-
-    fn slot(&self) -> u16 {
-        self.slot
+    fn target(&self) -> &ScriptTarget<Form> {
+        &self.target
     }
 
     /// Its number of keys times its number of costs.

@@ -17,19 +17,18 @@ use super::callers::Replies;
 use super::context::LinkContext;
 use super::doubles::put;
 use super::evaluate::ScriptName;
-use super::script_call::{CallTerms, ScriptRequest};
+use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
 use super::source::{Script, lease_script};
 use crate::{LeaseAsk, StoreError};
 
 /// The request of one lease operation, with its keys already built. Its retries share it.
 pub(super) struct LeaseRequest {
-    slot: u16,
+    target: ScriptTarget<&'static Script>,
     /// Both keys, concatenated. The first one ends at `first_ends`.
     keys: Vec<u8>,
     first_ends: usize,
     id: Box<str>,
     partition: Box<str>,
-    script: &'static Script,
     numbers: LeaseNumbers,
 }
 
@@ -52,12 +51,11 @@ impl LeaseRequest {
             None => (Box::default(), None),
         };
         Ok(Self {
-            slot: if cluster { key::slot(tag) } else { 0 },
+            target: ScriptTarget::new(lease_script(rule), tag, cluster),
             keys,
             first_ends,
             id: ask.id.into(),
             partition,
-            script: lease_script(rule),
             numbers: LeaseNumbers::of(rule, &ask.op, ask.jitter(), share),
         })
     }
@@ -72,12 +70,11 @@ impl LeaseRequest {
         let mut keys = Vec::with_capacity(96);
         let first_ends = key::write_lease_probe_keys(&mut keys, namespace.prefix(tag));
         Self {
-            slot: key::slot(tag),
+            target: ScriptTarget::new(lease_script(rule), tag, true),
             keys,
             first_ends,
             id: id.into(),
             partition: partition.into(),
-            script: lease_script(rule),
             numbers: LeaseNumbers::of(rule, &op, 1.0, Some(0)),
         }
     }
@@ -87,12 +84,8 @@ impl ScriptRequest for LeaseRequest {
     type Answer = LeaseAnswer;
     type Form = &'static Script;
 
-    fn form(&self) -> &'static Script {
-        self.script
-    }
-
-    fn slot(&self) -> u16 {
-        self.slot
+    fn target(&self) -> &ScriptTarget<&'static Script> {
+        &self.target
     }
 
     /// Its number of keys.

@@ -20,7 +20,7 @@ use super::callers::Replies;
 use super::context::LinkContext;
 use super::doubles::put;
 use super::evaluate::ScriptName;
-use super::script_call::{CallTerms, ScriptRequest};
+use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
 use super::source::{QueueScript, Script, queue_script};
 use crate::StoreError;
 use crate::queue::{QUEUE_DEADLINE, QueueAsk};
@@ -38,12 +38,11 @@ const MAX_SHARED_BYTES: usize = 1 << 20;
 
 /// The request of one queue operation, with its keys already built. Its retries share it.
 pub(super) struct QueueRequest {
-    slot: u16,
+    target: ScriptTarget<&'static Script>,
     keys: QueueKeys,
-    /// Deduplication keys: one for the id of each new item that has one.
+    /// Deduplication keys: of each new item that has an id, one for the id, and one for the digest of its payload.
     id_keys: QueueKeys,
     call: QueueScript,
-    script: &'static Script,
     rule: QueueRuleNumbers,
     numbers: QueueCallNumbers,
     /// Payloads of an Enqueue, or item ids of an Ack or Nack.
@@ -64,27 +63,28 @@ impl QueueRequest {
         if let QueueOp::Enqueue { items } = ask.op {
             for item in items.iter().filter(|item| !item.id.is_empty()) {
                 id_keys.push(|text| key::write_put_id_key(text, prefix, name, item.id));
+                if item.digest != 0 {
+                    id_keys.push(|text| key::write_put_digest_key(text, prefix, name, item.id));
+                }
             }
         }
         let call = match ask.op {
             QueueOp::Enqueue { .. } => QueueScript::Enqueue,
             QueueOp::Take { .. } => QueueScript::Take,
-            QueueOp::Ack { .. } | QueueOp::Nack { .. } => QueueScript::Settle,
+            QueueOp::Ack { .. } | QueueOp::Nack { .. } | QueueOp::Extend { .. } => QueueScript::Settle,
             QueueOp::Stats { .. } => QueueScript::Stats,
         };
-        let slot = if cluster { key::slot(tag) } else { 0 };
-        let script = queue_script(call, is_list);
+        let target = ScriptTarget::new(queue_script(call, is_list), tag, cluster);
         let said = match ask.op {
             QueueOp::Take { taker, .. } => taker,
             QueueOp::Ack { outcome, .. } => outcome,
             _ => "",
         };
         Self {
-            slot,
+            target,
             keys,
             id_keys,
             call,
-            script,
             rule: QueueRuleNumbers::of(numbers, ask.part),
             numbers: QueueCallNumbers::of(&ask.op),
             texts: texts_of(&ask.op),
@@ -102,12 +102,8 @@ impl ScriptRequest for QueueRequest {
     type Answer = QueueAnswer;
     type Form = &'static Script;
 
-    fn form(&self) -> &'static Script {
-        self.script
-    }
-
-    fn slot(&self) -> u16 {
-        self.slot
+    fn target(&self) -> &ScriptTarget<&'static Script> {
+        &self.target
     }
 
     /// Its number of keys, plus one per KiB of texts.
@@ -175,7 +171,9 @@ impl ScriptRequest for QueueRequest {
 fn texts_of(op: &QueueOp<'_>) -> SmallVec<[Box<[u8]>; 1]> {
     match *op {
         QueueOp::Enqueue { items } => items.iter().map(|item| item.payload.into()).collect(),
-        QueueOp::Ack { ids, .. } | QueueOp::Nack { ids, .. } => ids.iter().map(|id| member(*id)).collect(),
+        QueueOp::Ack { ids, .. } | QueueOp::Nack { ids, .. } | QueueOp::Extend { ids, .. } => {
+            ids.iter().map(|id| member(*id)).collect()
+        }
         QueueOp::Take { .. } | QueueOp::Stats { .. } => SmallVec::new(),
     }
 }

@@ -18,6 +18,7 @@ use super::evaluate::{ScriptName, evaluate};
 use super::fault::Fault;
 use super::source::Script;
 use crate::StoreError;
+use weir_core::key;
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 use weir_units::Micros;
@@ -30,11 +31,8 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
     /// Identifies the scripts that can answer it. Only calls of one form are joined.
     type Form: Copy + PartialEq + Send + Sync + 'static;
 
-    /// Returns its form in a call of its own.
-    fn form(&self) -> Self::Form;
-
-    /// Returns the cluster slot of all its keys.
-    fn slot(&self) -> u16;
+    /// Returns its target in a call of its own.
+    fn target(&self) -> &ScriptTarget<Self::Form>;
 
     /// Returns its cost for the node, in keys.
     fn weight(&self) -> usize;
@@ -63,6 +61,21 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
 
     /// Decodes the answer to each of them. An error means that the whole reply is unusable.
     fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<Self::Answer>, StoreError>;
+}
+
+/// Where a request goes, and which scripts can answer it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ScriptTarget<F> {
+    /// The cluster slot of all its keys; 0 without a cluster.
+    pub(super) slot: u16,
+    pub(super) form: F,
+}
+
+impl<F> ScriptTarget<F> {
+    /// Creates the target of a request whose keys have this tag, on a cluster or a standalone server.
+    pub(super) fn new(form: F, tag: u128, cluster: bool) -> Self {
+        Self { slot: if cluster { key::slot(tag) } else { 0 }, form }
+    }
 }
 
 /// Parameters of a call besides its requests.
@@ -112,7 +125,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
     /// Creates a call of one request.
     pub(super) fn new(request: &Arc<R>, how: Redirection, caller: WaitingCaller<R::Answer>) -> Self {
         let Redirection { asking, alone } = how;
-        let (form, requests) = (request.form(), SmallVec::from_buf([Arc::clone(request)]));
+        let (form, requests) = (request.target().form, SmallVec::from_buf([Arc::clone(request)]));
         Self { requests, callers: Callers::of(caller), form, asking, alone: alone || asking, spans: false }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! No decision depends on it. Writes are idempotent, so they can be retried after a lost reply.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,16 +61,26 @@ pub enum UsageCommand {
 pub struct UsageTimeSeries {
     /// The key, without the hash tag.
     pub key: String,
+    /// The label `data`; that of the sums by the minute has `_per_minute` after it.
+    pub data: &'static str,
     /// Label names and values; no value is empty.
     pub labels: Vec<(&'static str, String)>,
+}
+
+/// A value of a time series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageSample<'a> {
+    /// The series.
+    pub series: &'a UsageTimeSeries,
+    /// Its time in milliseconds. An existing value at that time is replaced.
+    pub at_ms: u64,
+    /// The value.
+    pub value: u64,
 }
 
 /// Retention of values per second and per minute, in milliseconds.
 const SECONDS_KEPT: u64 = 24 * 3_600_000;
 const MINUTES_KEPT: u64 = 30 * SECONDS_KEPT;
-
-/// Labels that identify series per second and per minute.
-const DATA: [(&str, &str); 2] = [("data", "hits"), ("data", "hits_per_minute")];
 
 /// A connection to the node that owns the slot of usage data.
 pub struct UsageLink {
@@ -123,11 +134,13 @@ impl UsageLink {
     /// Creates time series and their sums by the minute, unless they exist.
     pub async fn make_series(&mut self, series: &[UsageTimeSeries]) -> Result<(), String> {
         let mut pipeline = Pipeline::new();
-        for UsageTimeSeries { key, labels } in series {
-            let (seconds, minutes) = (self.key(key), self.key(&format!("{key}:minute")));
-            for (key, kept, data) in [(&seconds, SECONDS_KEPT, DATA[0]), (&minutes, MINUTES_KEPT, DATA[1])] {
+        for UsageTimeSeries { key, data, labels } in series {
+            let [seconds, minutes] = self.both_keys(key);
+            let per_minute = format!("{data}_per_minute");
+            for (key, kept, data) in [(&seconds, SECONDS_KEPT, *data), (&minutes, MINUTES_KEPT, &per_minute)]
+            {
                 let make = pipeline.cmd("TS.CREATE").arg(key).arg("RETENTION").arg(kept);
-                make.arg("DUPLICATE_POLICY").arg("LAST").arg("LABELS").arg(data.0).arg(data.1);
+                make.arg("DUPLICATE_POLICY").arg("LAST").arg("LABELS").arg("data").arg(data);
                 labels.iter().for_each(|(name, value)| {
                     make.arg(name).arg(value);
                 });
@@ -140,18 +153,30 @@ impl UsageLink {
         self.exchange_but(&pipeline, is_there).await.map(|_| ())
     }
 
-    /// Adds values to time series, each with a timestamp in milliseconds. An existing value at that time is replaced.
-    pub async fn add_samples(&mut self, samples: &[(&UsageTimeSeries, u64, u64)]) -> Result<(), String> {
+    /// Adds values to time series. A series expires when its last value has: nodes and their names come and go.
+    pub async fn add_samples(&mut self, samples: &[UsageSample<'_>]) -> Result<(), String> {
         let mut pipeline = Pipeline::new();
-        for (UsageTimeSeries { key, labels }, at, value) in samples {
-            let add = pipeline.cmd("TS.ADD").arg(self.key(key)).arg(at).arg(value);
+        let mut written = BTreeSet::new();
+        for UsageSample { series: UsageTimeSeries { key, data, labels }, at_ms, value } in samples {
+            let add = pipeline.cmd("TS.ADD").arg(self.key(key)).arg(at_ms).arg(value);
             add.arg("RETENTION").arg(SECONDS_KEPT).arg("ON_DUPLICATE").arg("LAST");
-            add.arg("LABELS").arg(DATA[0].0).arg(DATA[0].1);
+            add.arg("LABELS").arg("data").arg(data);
             labels.iter().for_each(|(name, value)| {
                 add.arg(name).arg(value);
             });
+            written.insert(key);
+        }
+        for key in written {
+            let [seconds, minutes] = self.both_keys(key);
+            pipeline.cmd("EXPIRE").arg(seconds).arg(SECONDS_KEPT / 1_000);
+            pipeline.cmd("EXPIRE").arg(minutes).arg(MINUTES_KEPT / 1_000);
         }
         self.exchange(&pipeline).await.map(|_| ())
+    }
+
+    /// Keys of a time series and of its sums by the minute.
+    fn both_keys(&self, key: &str) -> [String; 2] {
+        [self.key(key), self.key(&format!("{key}:minute"))]
     }
 
     fn key(&self, name: &str) -> String {

@@ -59,7 +59,8 @@ fn the_defaults_of_limits_are_those_of_the_parser() {
         ("fixed_window", json!({ "limit": 5, "calendar": "day" }), &["anchored", "spread"]),
         ("interval_refill", json!({ "capacity": 5, "refill": 1, "period": "1h" }), &[]),
         ("bucketed_window", json!({ "limit": 5, "window": "1h", "buckets": 6 }), &[]),
-        ("sliding_log", json!({ "limit": 5, "window": "1h" }), &[]),
+        ("sliding_log", json!({ "limit": 5, "window": "1h" }), &["max_held"]),
+        ("sliding_log", json!({ "limit": 5, "window": "1h", "hold": true }), &[]),
     ] {
         let numbers = written(&format!("/$defs/{name}"), given.clone(), without);
         assert_ne!(numbers, given, "{name} has no default");

@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 35] = [
+const HEADINGS: [(&str, &str); 37] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.identity", "/$defs/identity"),
@@ -17,6 +17,8 @@ const HEADINGS: [(&str, &str); 35] = [
     ("server.identity.forwarded_client_cert", "/$defs/forwarded"),
     ("authorize", "/$defs/authorize/items"),
     ("server.limits", "/properties/server/properties/limits"),
+    ("server.tls", "/$defs/server_tls"),
+    ("server.tls.client_crl", "/$defs/server_tls/properties/client_crl"),
     ("store", "/$defs/store"),
     ("store.memory", "/$defs/store/properties/memory"),
     ("store.redis", "/$defs/redis"),

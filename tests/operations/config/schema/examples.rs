@@ -56,6 +56,7 @@ fn with_real_files(text: &str, authority: &Authority) -> String {
         ("cert_file: ", issued.cert.clone()),
         ("key_file: ", issued.key),
         ("password_file: ", issued.cert),
+        ("crl_file: ", authority.revoke(&[])),
     ] {
         let parts: Vec<&str> = text.split(key).collect();
         let after = |part: &&str| {

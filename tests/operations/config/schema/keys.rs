@@ -9,7 +9,7 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 43] = [
+const MAPPINGS: [(&str, &str); 46] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -17,6 +17,9 @@ const MAPPINGS: [(&str, &str); 43] = [
     ("/$defs/jwt/items", "server: { identity: { jwt: [{ zzzz: 1 }] } }"),
     ("/$defs/forwarded", "server: { identity: { forwarded_client_cert: { zzzz: 1 } } }"),
     ("/$defs/authorize/items", "authorize: [{ zzzz: 1 }]"),
+    ("/$defs/server_tls", "server: { tls: { zzzz: 1 } }"),
+    ("/$defs/server_tls", "server: { admin_tls: { zzzz: 1 } }"),
+    ("/$defs/server_tls/properties/client_crl", "server: { tls: { client_crl: { zzzz: 1 } } }"),
     ("/properties/messages", "messages: { zzzz: 1 }"),
     ("/properties/envoy", "envoy: { zzzz: 1 }"),
     ("/properties/usage", "usage: { zzzz: 1 }"),

@@ -94,6 +94,11 @@ fn mistaken() -> Vec<(String, &'static str)> {
             limit("sliding_log: { limit: 10000, window: 1s, count_denied: true }"),
             "/strategies/a/limits/0/sliding_log/limit",
         ),
+        (
+            limit("sliding_log: { limit: 5, window: 1s, hold: true, max_held: 0 }"),
+            "/strategies/a/limits/0/sliding_log/max_held",
+        ),
+        (limit("sliding_log: { limit: 5, window: 1s, max_held: 5 }"), "/strategies/a/limits/0/sliding_log"),
         (section("resources: [{ match: 'a*b', strategy: a }]"), "/resources/0/match"),
         (section("resources: [{ match: a }]"), "/resources/0"),
         (section("overrides: [{ consumer: bob, strategy: a, limits: {} }]"), "/overrides/0/limits"),

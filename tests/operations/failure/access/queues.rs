@@ -16,9 +16,10 @@ pub(super) async fn everything(store: &RedisStore, redis: &RedisServer, name: &s
     let stream = QueueRule::new(&format!("stream-{name}"), stream).unwrap();
     let list = QueueRule::new(&format!("list-{name}"), numbers(QueueKind::List)).unwrap();
     let mut failures = Vec::new();
-    let items = [NewItem { id: "mine", payload: b"x" }, NewItem { id: "", payload: b"y" }];
+    let items =
+        [NewItem { digest: 0, id: "mine", payload: b"x" }, NewItem { digest: 0, id: "", payload: b"y" }];
     let enqueue = QueueOp::Enqueue { items: &items };
-    let take = QueueOp::Take { taker: "w", max_items: 1 };
+    let take = QueueOp::Take { token: 0, taker: "w", max_items: 1 };
     for (rule, part, op) in [
         (&list, QueuePart::Main, enqueue),
         (&list, QueuePart::Main, QueueOp::Stats { outcomes: 1 }),
@@ -31,7 +32,9 @@ pub(super) async fn everything(store: &RedisStore, redis: &RedisServer, name: &s
     // One is acked, with an outcome, and one is taken until its time is over, and again until it is dead.
     let first = taken(ask(store, &stream, QueuePart::Main, take).await, &mut failures);
     failures.extend(
-        ask(store, &stream, QueuePart::Main, QueueOp::Ack { ids: &first, outcome: "done" }).await.err(),
+        ask(store, &stream, QueuePart::Main, QueueOp::Ack { tokens: &[], ids: &first, outcome: "done" })
+            .await
+            .err(),
     );
     for _ in 0..3 {
         taken(ask(store, &stream, QueuePart::Main, take).await, &mut failures);
@@ -40,7 +43,7 @@ pub(super) async fn everything(store: &RedisStore, redis: &RedisServer, name: &s
         eventually(SOON, "the end of the visibility", || now() > taken + 1_000);
     }
     let dead = taken(ask(store, &stream, QueuePart::Dead, take).await, &mut failures);
-    let nack = QueueOp::Nack { ids: &dead, delay: Micros::from_secs(60) };
+    let nack = QueueOp::Nack { tokens: &[], ids: &dead, delay: Micros::from_secs(60) };
     failures.extend(ask(store, &stream, QueuePart::Dead, nack).await.err());
     // Nothing is there for now, and it says when.
     failures.extend(ask(store, &stream, QueuePart::Dead, take).await.err());

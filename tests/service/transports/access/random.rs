@@ -33,7 +33,7 @@ fn proxy() -> (Arc<dyn CheckCalls>, Vec<HeaderName>) {
         std::fs::write(&file, format!("{text}{}", weir_config::EXAMPLE.replace("server:", "#"))).unwrap();
         let config =
             Config::load(&file, &ConfigOverrides::default()).unwrap_or_else(|errors| panic!("{errors}"));
-        CallerAccess::of(&config, true, Clock::System, Arc::default()).unwrap().unwrap()
+        CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap()
     });
     let intercept = access.intercept();
     let peer = Peer::new(PeerAddress::Tcp(([127, 0, 0, 1], 1).into()));

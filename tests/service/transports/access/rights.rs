@@ -76,6 +76,9 @@ fn call_of(path: &str) -> Call {
         "Nack" => {
             v1::NackRequest { queue: "work".to_owned(), ids: vec![], ..Default::default() }.encode_to_vec()
         }
+        "Extend" => {
+            v1::ExtendRequest { queue: "work".to_owned(), ids: vec![], ..Default::default() }.encode_to_vec()
+        }
         "Stats" => v1::StatsRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
         "ShouldRateLimit" => envoys("basic", 0).encode_to_vec(),
         "GetUsage" => v1::GetUsageRequest::default().encode_to_vec(),

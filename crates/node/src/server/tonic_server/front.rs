@@ -14,12 +14,13 @@ use weir_grpc::{ConnectionCheck, GZIP, Methods, deadline_exceeded, unknown_encod
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
-use super::open_calls::{CallBounds, HeldBody};
-use super::plain_body::PlainBody;
-use super::request_body::CountedBody;
+use super::counted::CountedMessages;
+use super::inflated::InflatedMessages;
+use super::open_calls::CallBounds;
+use crate::server::body_layer::BodyLayer as _;
 use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
-use crate::service::Closing;
+use crate::service::{BatchTurns, Closing};
 
 /// Bytes of an unsupported encoding's name that are sent back.
 const MAX_ENCODING: usize = 64;
@@ -32,6 +33,7 @@ pub(super) struct FrontLayer {
     pub(super) closing: Closing,
     pub(super) bounds: CallBounds,
     pub(super) deadlines: Deadlines,
+    pub(super) turns: BatchTurns,
 }
 
 /// The services of one connection behind the checks of every call.
@@ -43,14 +45,15 @@ pub(super) struct Front {
     closing: Closing,
     bounds: CallBounds,
     deadlines: Deadlines,
+    turns: BatchTurns,
 }
 
 impl Layer<Routes> for FrontLayer {
     type Service = Front;
 
     fn layer(&self, routes: Routes) -> Front {
-        let Self { methods, check, closing, bounds, deadlines } = self.clone();
-        Front { router: Router::new(routes), methods, check, closing, bounds, deadlines }
+        let Self { methods, check, closing, bounds, deadlines, turns } = self.clone();
+        Front { router: Router::new(routes), methods, check, closing, bounds, deadlines, turns }
     }
 }
 
@@ -78,20 +81,23 @@ impl Service<http::Request<Body>> for Front {
         }
         request.extensions_mut().insert(context);
         request.extensions_mut().insert(self.closing.clone());
+        request.extensions_mut().insert(self.turns.clone());
         let path = request.uri().path();
         let call = match self.bounds.admit(&self.methods, path) {
             Ok(call) => call,
             Err(status) => return Box::pin(ready(Ok(status.into_http()))),
         };
         let largest = self.methods.largest_message_of(path);
-        let inflater = inflated.then(|| self.bounds.inflater(largest));
-        let counted = |body| CountedBody::new(body, largest, inflated, &self.bounds);
-        let request = request.map(|body| PlainBody::of(counted(body), inflater));
+        let counted = CountedMessages::new(largest, inflated, &self.bounds);
+        let mut request = request.map(|body| counted.around(body));
+        if inflated {
+            request = request.map(|body| InflatedMessages(self.bounds.inflater(largest)).around(body));
+        }
         let response = self.router.call(request);
         let deadlines = self.deadlines.clone();
         Box::pin(async move {
             let response = until_deadline(response, &deadlines, deadline).await;
-            Ok(response.map(|body| Body::new(HeldBody::new(body, call))))
+            Ok(response.map(|body| call.around(body)))
         })
     }
 }

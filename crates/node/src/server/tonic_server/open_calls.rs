@@ -1,19 +1,16 @@
 //! Bounds of the open calls of one connection: the same as on `fast`.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body::Frame;
 use tonic::Status;
-use tonic::body::Body;
 use weir_grpc::{
     BufferBudget, CallKind, ConnectionContext, ConnectionEvent, ConnectionObserver, FEW_CALLS, HeldBytes,
     Inflater, Methods, OpenStream, StreamBound, no_space,
 };
+
+use crate::server::body_layer::BodyLayer;
 
 /// Memory of an open call in bytes beside that of its service: its stream in h2, its task in hyper, its headers.
 const CALL_BYTES: usize = 4 << 10;
@@ -29,13 +26,15 @@ pub(super) struct CallBounds {
     pub(super) observer: Arc<dyn ConnectionObserver>,
 }
 
-/// One open call. It counts until it is dropped.
+/// One open call. It counts until it is dropped: with the body of its response.
 pub(super) struct OpenCall {
     _stream: Option<OpenStream>,
     _place: CallPlace,
     _side: Option<CallPlace>,
     _held: HeldBytes,
 }
+
+impl BodyLayer for OpenCall {}
 
 /// One count in the calls, or in the side streams, of a connection. It ends when this is dropped.
 struct CallPlace(Arc<AtomicUsize>);
@@ -68,7 +67,7 @@ impl CallBounds {
         let stream = if kind.is_stream() { Some(self.open_stream()?) } else { None };
         let bytes = CALL_BYTES + bytes;
         let held = match kind {
-            // Refused later, and only if its message does not arrive with the headers: see `CountedBody`.
+            // Refused later, and only if its message does not arrive with the headers: see `CountedMessages`.
             CallKind::Hot => self.budget.hold_anyway(bytes),
             _ => self.hold(bytes, "the buffer budget is full: a call")?,
         };
@@ -115,33 +114,5 @@ impl CallBounds {
     fn refusal(&self, bound: StreamBound, limit: usize) -> Status {
         self.observer.observe(ConnectionEvent::StreamRefusal(bound), "as many streams are open as may be");
         bound.refusal(limit)
-    }
-}
-
-/// The body of a response. Its call stays open until the body is dropped.
-pub(super) struct HeldBody {
-    body: Body,
-    _call: OpenCall,
-}
-
-impl HeldBody {
-    pub(super) fn new(body: Body, call: OpenCall) -> Self {
-        Self { body, _call: call }
-    }
-}
-
-impl http_body::Body for HeldBody {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
     }
 }

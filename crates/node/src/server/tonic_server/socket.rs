@@ -19,6 +19,8 @@ const FRAME_HEADER: usize = 9;
 pub(super) struct Socket<I> {
     stream: I,
     handshake: Option<FirstBytes>,
+    /// Ends with the server of the connection; `None` from then on.
+    served: Option<oneshot::Receiver<()>>,
     /// Dropped with the connection, which ends [`SocketEvents::ended`].
     _open: oneshot::Sender<()>,
 }
@@ -32,6 +34,12 @@ struct FirstBytes {
     _pending: oneshot::Sender<()>,
 }
 
+/// Held by the server of the connection. The socket fails once it is dropped: tonic has a task for each connection, which
+/// would wait for its client.
+pub(super) struct ServedGuard {
+    _served: oneshot::Sender<()>,
+}
+
 /// The events of a socket that a server has taken over.
 pub(super) struct SocketEvents {
     ended: oneshot::Receiver<()>,
@@ -40,14 +48,25 @@ pub(super) struct SocketEvents {
 
 impl<I> Socket<I> {
     /// Wraps a byte stream. Must be called within a runtime.
-    pub(super) fn new(stream: I, handshake_timeout: Duration) -> (Self, SocketEvents) {
+    pub(super) fn new(stream: I, handshake_timeout: Duration) -> (Self, SocketEvents, ServedGuard) {
         let (open, ended) = oneshot::channel();
+        let (guard, served) = oneshot::channel();
         let (pending, handshake_done) = oneshot::channel();
         let timeout = Box::pin(tokio::time::sleep(handshake_timeout));
         let head = Vec::with_capacity(PREFACE + FRAME_HEADER);
         let handshake = FirstBytes { head, received: 0, timeout, _pending: pending };
-        let socket = Self { stream, handshake: Some(handshake), _open: open };
-        (socket, SocketEvents { ended, handshake_done })
+        let socket = Self { stream, handshake: Some(handshake), served: Some(served), _open: open };
+        (socket, SocketEvents { ended, handshake_done }, ServedGuard { _served: guard })
+    }
+}
+
+impl<I> Socket<I> {
+    /// True once the server of the connection has gone.
+    fn is_abandoned(&mut self, context: &mut Context<'_>) -> bool {
+        if self.served.as_mut().is_some_and(|served| Pin::new(served).poll(context).is_ready()) {
+            self.served = None;
+        }
+        self.served.is_none()
     }
 }
 
@@ -87,6 +106,9 @@ impl<I: AsyncRead + Unpin> AsyncRead for Socket<I> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if polled.is_pending() && self.is_abandoned(context) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         let Some(handshake) = &mut self.handshake else { return polled };
         if handshake.is_done_with(buffer.filled().get(before..).unwrap_or_default()) {
             self.handshake = None;

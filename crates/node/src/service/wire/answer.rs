@@ -33,6 +33,10 @@ pub(crate) fn response(
             if let Some(advice) = answer.advice {
                 http_headers::write(out, answer.strategy, verdict, limits, advice);
             }
+            if !verdict.allowed {
+                let retry = longest_wait(limits);
+                denial_valid_for(out, templates.valid_for(answer.strategy, retry, asked.cost));
+            }
         }
         Outcome::Listed(Listed::Deny) => plain(out, false, Reason::DenyList, DENY_LIST),
         Outcome::Listed(Listed::Allow) => plain(out, true, Reason::AllowList, ""),
@@ -42,6 +46,22 @@ pub(crate) fn response(
             truth(out, 10, true);
         }
     }
+}
+
+/// Field 16, whose tag has two bytes.
+fn denial_valid_for(out: &mut Vec<u8>, valid: Option<Micros>) {
+    const TAG: [u8; 2] = [0x82, 0x01]; // 16 << 3 | 2, as a varint
+    let Some(valid) = valid else { return };
+    out.push(TAG[0]);
+    let place = out.len();
+    duration(out, 1, Some(valid));
+    if let Some(tag) = out.get_mut(place) {
+        *tag = TAG[1];
+    }
+}
+
+fn longest_wait(limits: &[LimitVerdict]) -> Retry {
+    limits.iter().fold(Retry::Now, |longest, one| longest.max(one.retry))
 }
 
 /// Without limits, because none was asked.
@@ -71,7 +91,7 @@ fn decided(
         all.filter(|(limit, _)| !limit.algorithm.is_shadow())
     };
     let limit = enforced().map(|(limit, _)| limit.algorithm.limit()).min();
-    let retry = verdicts.iter().fold(Retry::Now, |longest, one| longest.max(one.retry));
+    let retry = longest_wait(verdicts);
     let retry_after = if allowed { None } else { wait(retry) };
     let named = || strategy.limits().iter().zip(verdicts);
     truth(out, 1, allowed);

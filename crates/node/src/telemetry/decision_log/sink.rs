@@ -2,9 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use weir_config::LogTarget;
+
+const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
 
 /// Writer of a log. It gets many whole lines per call.
 pub(super) enum DecisionSink {
@@ -50,8 +55,14 @@ impl Write for DecisionSink {
 
 impl RotatingFile {
     fn open(path: &Path, max_bytes: u64, max_files: usize) -> io::Result<Self> {
-        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-        let mut size = file.metadata()?.len();
+        // Without O_NONBLOCK, the open of a FIFO that nobody reads would wait for a reader for ever.
+        let opened = OpenOptions::new().create(true).append(true).custom_flags(NONBLOCK).open(path);
+        let mut file = opened.map_err(without_reader)?;
+        let kind = file.metadata()?;
+        let is_file = kind.is_file();
+        let mut size = if is_file { kind.len() } else { 0 };
+        // What is no file cannot be rotated.
+        let max_bytes = if is_file { max_bytes } else { u64::MAX };
         if size > 0 && !ends_with_a_line(path)? {
             // A process that was killed has cut its last line. The next line begins a new one.
             file.write_all(b"\n")?;
@@ -115,6 +126,14 @@ impl RotatingFile {
     }
 }
 
+/// An open of a FIFO that nobody reads fails with ENXIO, which says nothing of readers.
+fn without_reader(error: io::Error) -> io::Error {
+    if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) {
+        return error;
+    }
+    io::Error::new(error.kind(), "it is a FIFO that nobody reads; start its reader first")
+}
+
 /// True if a file that is not empty ends with a newline.
 fn ends_with_a_line(path: &Path) -> io::Result<bool> {
     let (mut file, mut last) = (File::open(path)?, [0]);
@@ -126,6 +145,28 @@ fn ends_with_a_line(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The open of a FIFO waits for a reader, and the start of the server waited with it.
+    #[test]
+    fn a_fifo_without_a_reader_is_an_error_and_with_one_is_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
+        let error = RotatingFile::open(&path, 100, 3).err().unwrap();
+        assert_eq!(error.to_string(), "it is a FIFO that nobody reads; start its reader first");
+        let mut reader = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(&path).unwrap();
+        let mut file = RotatingFile::open(&path, 8, 3).unwrap();
+        // It is never rotated.
+        for line in ["first\n", "second\n"] {
+            assert_eq!(file.write(line.as_bytes()).unwrap(), line.len());
+        }
+        let mut read = [0; 13];
+        reader.read_exact(&mut read).unwrap();
+        assert_eq!(&read, b"first\nsecond\n");
+        assert!(!folder.path().join("fifo.1").exists());
+    }
 
     #[test]
     fn a_line_that_was_cut_is_ended() {

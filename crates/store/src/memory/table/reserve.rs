@@ -100,6 +100,18 @@ impl ShardTable {
         true
     }
 
+    /// True if the ids of calls may take `bytes` more. Expired ones go first.
+    pub(in super::super) fn has_room_for_id(
+        &mut self,
+        bytes: usize,
+        claim: Claim<'_>,
+        budget: &Budget,
+    ) -> bool {
+        budget.owners().ids_have_room(bytes)
+            || self.sweep_but(LOOK_AT, claim.second, budget, claim.keep) > 0
+                && budget.owners().ids_have_room(bytes)
+    }
+
     /// True if an owner above its share may have `count` more keys: the last tenth of the budget, and some slots of
     /// this shard, stay free all the same.
     fn has_spare(&mut self, count: usize, budget: &Budget) -> bool {

@@ -107,8 +107,8 @@ fn repeats(requests: &[Arc<DecisionRequest>]) -> bool {
     // Equal keys are in the same slot, so a bitmap of slots rules out most cases without comparing keys.
     let mut slots = [0_u64; 256];
     let met = |request: &Arc<DecisionRequest>| {
-        let bits = &mut slots[usize::from(request.slot >> 6) % 256];
-        let bit = 1 << (request.slot & 63);
+        let bits = &mut slots[usize::from(request.target.slot >> 6) % 256];
+        let bit = 1 << (request.target.slot & 63);
         let met = *bits & bit != 0;
         *bits |= bit;
         met
@@ -156,7 +156,8 @@ impl LimitNumbers {
                 Grid::Month { ahead } => (own.span, window::MONTH, ahead),
             },
             Engine::Interval(own) => (own.refill, own.period, flag(own.aligned)),
-            Engine::Log(own) => (own.span, own.min_gap, flag(own.hold)),
+            Engine::Log(own) if own.holds() => (own.span, own.max_held, flag(true)),
+            Engine::Log(own) => (own.span, own.min_gap, 0),
             Engine::Sliding(own) => (own.span, 0, 0),
             Engine::Slots(own) => (own.width, own.count, 0),
             // The first number of this engine is not whole; it is set below.

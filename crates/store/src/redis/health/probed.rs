@@ -31,7 +31,7 @@ pub(super) async fn probe<R: ScriptRequest>(
 ) -> Probed {
     let Some(first) = requests.first() else { return Probed::Elsewhere };
     let terms = CallTerms { now: context.clock.explicit(), ..CallTerms::default() };
-    let reply = match exchange(connection, first.form(), requests, terms).await {
+    let reply = match exchange(connection, first.target().form, requests, terms).await {
         Ok(reply) => reply,
         Err(error) => return refused(&error, context.topology.is_cluster()),
     };

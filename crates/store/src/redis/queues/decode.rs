@@ -49,6 +49,7 @@ fn enqueued(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
             }
             status::FULL => QueueReply::Refused(QueueRefusal::Full),
             status::NEVER => QueueReply::Refused(QueueRefusal::Never),
+            status::OTHER => QueueReply::Refused(QueueRefusal::OtherPayload(added)),
             _ => return Err(garbled()),
         };
         answers.push(Ok(QueueAnswer { depth, reply }));

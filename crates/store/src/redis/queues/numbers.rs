@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use smallvec::SmallVec;
-use weir_core::queue::{QueueNumbers, QueueOp, QueuePart};
+use weir_core::queue::{ItemId, NewItem, QueueNumbers, QueueOp, QueuePart};
+use weir_units::Micros;
 
 use crate::redis::codes::settle_op;
 use crate::redis::doubles::{doubles, put};
@@ -29,17 +30,19 @@ doubles! {
         op,
         delay,
         n,
+        /// 1 if tokens follow, two numbers for each item.
+        checked,
     }
 }
 
 /// The parameters of one operation.
 pub(super) enum QueueCallNumbers {
-    /// For each item, true if it has an id.
-    Enqueue(SmallVec<[bool; 8]>),
-    /// Maximum number of items.
-    Take(usize),
-    /// The parameters of an Ack or a Nack.
-    Settle(SettleNumbers),
+    /// For each item, the digest of its payload if it has an id.
+    Enqueue(SmallVec<[Option<u128>; 4]>),
+    /// Maximum number of items, and the token of their delivery.
+    Take(usize, u64),
+    /// The parameters of an Ack, a Nack or an Extend, and the tokens.
+    Settle(SettleNumbers, SmallVec<[u64; 4]>),
     /// Maximum number of outcomes to return.
     Stats(usize),
 }
@@ -66,41 +69,74 @@ impl QueueCallNumbers {
     pub(super) fn of(op: &QueueOp<'_>) -> Self {
         match *op {
             QueueOp::Enqueue { items } => {
-                Self::Enqueue(items.iter().map(|item| !item.id.is_empty()).collect())
+                let digest = |item: &NewItem<'_>| (!item.id.is_empty()).then_some(item.digest);
+                Self::Enqueue(items.iter().map(digest).collect())
             }
-            QueueOp::Take { max_items, .. } => Self::Take(max_items),
-            QueueOp::Ack { ids, .. } => Self::settle(settle_op::ACK, 0, ids.len()),
-            QueueOp::Nack { ids, delay } => Self::settle(settle_op::NACK, delay.0, ids.len()),
+            QueueOp::Take { max_items, token, .. } => Self::Take(max_items, token),
+            QueueOp::Ack { ids, tokens, .. } => Self::settle(settle_op::ACK, Micros::ZERO, (ids, tokens)),
+            QueueOp::Nack { ids, tokens, delay } => Self::settle(settle_op::NACK, delay, (ids, tokens)),
+            QueueOp::Extend { ids, tokens, visibility } => {
+                Self::settle(settle_op::EXTEND, visibility, (ids, tokens))
+            }
             QueueOp::Stats { outcomes } => Self::Stats(outcomes),
         }
     }
 
-    fn settle(op: u64, delay: u64, items: usize) -> Self {
-        Self::Settle(SettleNumbers { op: op as f64, delay: delay as f64, n: items as f64 })
+    fn settle(op: u64, delay: Micros, (ids, tokens): (&[ItemId], &[u64])) -> Self {
+        let (op, delay, n) = (op as f64, delay.0 as f64, ids.len() as f64);
+        let tokens: SmallVec<[u64; 4]> = match tokens {
+            [] => SmallVec::new(),
+            _ => tokens.iter().copied().chain(std::iter::repeat(0)).take(ids.len()).collect(),
+        };
+        Self::Settle(SettleNumbers { op, delay, n, checked: f64::from(u8::from(!tokens.is_empty())) }, tokens)
     }
 
     /// Returns the maximum number of items that the call enqueues, takes or settles.
     pub(super) fn items(&self) -> usize {
         match self {
-            Self::Enqueue(has_id) => has_id.len(),
-            Self::Take(most) => *most,
-            Self::Settle(numbers) => numbers.n as usize,
+            Self::Enqueue(digests) => digests.len(),
+            Self::Take(most, _) => *most,
+            Self::Settle(numbers, _) => numbers.n as usize,
             Self::Stats(_) => 0,
         }
     }
 
     pub(super) fn put(&self, out: &mut impl Write) {
         match self {
-            Self::Enqueue(has_id) => {
-                put(out, has_id.len() as f64);
-                for &has_id in has_id {
-                    put(out, f64::from(u8::from(has_id)));
-                }
+            Self::Enqueue(digests) => {
+                put(out, digests.len() as f64);
+                digests.iter().for_each(|digest| put_digest(out, *digest));
             }
-            Self::Take(number) | Self::Stats(number) => put(out, *number as f64),
-            Self::Settle(numbers) => numbers.put(out),
+            Self::Take(number, token) => {
+                put(out, *number as f64);
+                put_token(out, *token);
+            }
+            Self::Stats(number) => put(out, *number as f64),
+            Self::Settle(numbers, tokens) => {
+                numbers.put(out);
+                tokens.iter().for_each(|token| put_token(out, *token));
+            }
         }
     }
+}
+
+/// 0 without an id, 1 with one, and 2 before a digest in four parts.
+fn put_digest(out: &mut impl Write, digest: Option<u128>) {
+    match digest {
+        None => put(out, 0.0),
+        Some(0) => put(out, 1.0),
+        Some(digest) => {
+            put(out, 2.0);
+            put_token(out, (digest >> 64) as u64);
+            put_token(out, digest as u64);
+        }
+    }
+}
+
+/// Its upper and its lower half: a double is exact only up to 2^53.
+fn put_token(out: &mut impl Write, token: u64) {
+    put(out, (token >> 32) as f64);
+    put(out, f64::from(token as u32));
 }
 
 /// The field names in the order they are sent. A test compares them with the scripts.

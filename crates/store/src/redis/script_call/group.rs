@@ -49,7 +49,11 @@ impl<R: ScriptRequest> ScriptCall<R> {
     /// joined.
     fn lane(&self, slots: CallSlots) -> (Option<u16>, bool) {
         let is_apart = slots == CallSlots::Apart || (slots == CallSlots::Together && self.alone);
-        (self.first().filter(|_| is_apart).map(R::slot), self.asking)
+        (self.slot().filter(|_| is_apart), self.asking)
+    }
+
+    fn slot(&self) -> Option<u16> {
+        self.first().map(|first| first.target().slot)
     }
 
     fn is_like(&self, other: &Self) -> bool {
@@ -62,7 +66,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
     }
 
     fn join(&mut self, other: &mut Self) {
-        self.spans |= self.first().map(R::slot) != other.first().map(R::slot);
+        self.spans |= self.slot() != other.slot();
         append(&mut self.requests, &mut other.requests);
         self.callers.append(&mut other.callers);
     }

@@ -8,20 +8,15 @@ use super::*;
 struct Numbered {
     number: usize,
     kind: char,
-    form: u8,
-    slot: u16,
+    target: ScriptTarget<u8>,
 }
 
 impl ScriptRequest for Numbered {
     type Answer = usize;
     type Form = u8;
 
-    fn form(&self) -> u8 {
-        self.form
-    }
-
-    fn slot(&self) -> u16 {
-        self.slot
+    fn target(&self) -> &ScriptTarget<u8> {
+        &self.target
     }
 
     fn weight(&self) -> usize {
@@ -61,7 +56,7 @@ fn grouped(
 ) -> Vec<(Vec<usize>, bool)> {
     let mut calls = Vec::new();
     for (number, &(kind, form, slot)) in requests.iter().enumerate() {
-        let request = Arc::new(Numbered { number, kind, form, slot });
+        let request = Arc::new(Numbered { number, kind, target: ScriptTarget { slot, form } });
         calls.push(ScriptCall::new(&request, how(number), oneshot::channel().0));
     }
     ScriptCall::group(&mut calls, slots);
@@ -114,7 +109,7 @@ async fn each_caller_gets_its_own_answer() {
     for number in 0..3 {
         let (caller, answer) = oneshot::channel();
         receivers.push(answer);
-        let request = Arc::new(Numbered { number, kind: 'a', form: 0, slot: 0 });
+        let request = Arc::new(Numbered { number, kind: 'a', target: ScriptTarget { slot: 0, form: 0 } });
         calls.push(ScriptCall::new(&request, Redirection::default(), caller));
     }
     ScriptCall::group(&mut calls, CallSlots::Any);

@@ -4,18 +4,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body::Frame;
 use tokio::time::Sleep;
 use tonic::Status;
 use tonic::body::Body;
 use weir_grpc::{ConnectionEvent, HeldBytes, MESSAGE_TIMEOUT, MessageFraming};
 
 use super::open_calls::CallBounds;
+use crate::server::body_layer::{BodyLayer, PolledFrame};
 
-/// A request body. An incomplete message reserves its length in the buffer budget.
-pub(super) struct CountedBody {
-    body: Body,
+/// Counts the messages of a request. An incomplete one reserves its length in the buffer budget.
+pub(super) struct CountedMessages {
     framing: MessageFraming,
     largest_message: usize,
     bounds: CallBounds,
@@ -31,11 +29,11 @@ enum AwaitedPart {
     Rest(u64),
 }
 
-impl CountedBody {
-    /// Creates the body of a call whose messages have at most `largest_message` bytes each, and may be compressed.
-    pub(super) fn new(body: Body, largest_message: usize, compressed: bool, bounds: &CallBounds) -> Self {
+impl CountedMessages {
+    /// Creates the layer of a call whose messages have at most `largest_message` bytes each, and may be compressed.
+    pub(super) fn new(largest_message: usize, compressed: bool, bounds: &CallBounds) -> Self {
         let (framing, bounds) = (MessageFraming::new(compressed), bounds.clone());
-        Self { body, framing, largest_message, bounds, reserved: None, timer: None }
+        Self { framing, largest_message, bounds, reserved: None, timer: None }
     }
 
     fn count(&mut self, piece: &[u8]) -> Result<(), Status> {
@@ -90,15 +88,9 @@ impl CountedBody {
     }
 }
 
-impl http_body::Body for CountedBody {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let Poll::Ready(polled) = Pin::new(&mut self.body).poll_frame(context) else {
+impl BodyLayer for CountedMessages {
+    fn poll_frame(&mut self, body: Pin<&mut Body>, context: &mut Context<'_>) -> PolledFrame {
+        let Poll::Ready(polled) = http_body::Body::poll_frame(body, context) else {
             let late = ready!(self.poll_late(context));
             return Poll::Ready(Some(Err(late)));
         };
@@ -109,9 +101,5 @@ impl http_body::Body for CountedBody {
             return Poll::Ready(Some(Err(full)));
         }
         Poll::Ready(polled)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
     }
 }

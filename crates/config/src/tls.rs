@@ -1,0 +1,169 @@
+//! The sections `server.tls` and `server.admin_tls`: one form.
+
+use std::path::PathBuf;
+
+use super::errors::MistakeReport;
+use super::fields::Mapping;
+use super::overrides::ConfigOverrides;
+use super::secret::missing;
+use super::stores::TlsError;
+use super::table::{Applies, CrlConfig, Entry, Outside, TLS_FILE, TlsConfig};
+
+/// Whether clients of a port must present a certificate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ClientAuth {
+    /// They are not asked for one.
+    #[default]
+    None,
+    /// They may have none, but not an invalid one.
+    Optional,
+    /// They must have a valid one.
+    Required,
+}
+
+/// Which certificates of a chain are looked up in revocation lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrlDepth {
+    /// The client's own.
+    Leaf,
+    /// All of them.
+    Chain,
+}
+
+/// The policy for certificates whose authority has no revocation list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrlUnknown {
+    /// They are refused.
+    Refuse,
+    /// They are valid.
+    Allow,
+}
+
+/// The policy for revocation lists that are older than their `nextUpdate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrlExpired {
+    /// They know of no certificate.
+    Refuse,
+    /// They still decide.
+    Warn,
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// TLS 1.2.
+    V12,
+    /// TLS 1.3.
+    V13,
+}
+
+/// Reads the files of a port as the server would, and returns every mistake in them.
+pub type PortTlsCheck = fn(&TlsConfig) -> Vec<TlsError>;
+
+/// Reads the section `name` of `server`, if it is there.
+pub(super) fn port_tls(
+    name: &'static str,
+    fields: &mut Mapping<'_>,
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> Option<TlsConfig> {
+    let mut section = fields.section(name, report);
+    if !section.is_present() {
+        return None;
+    }
+    let before = report.len();
+    let has_client_auth = section.take("client_auth").is_some();
+    let tls = TlsConfig::read(&mut section, overrides, report);
+    let mut crl = section.section("client_crl", report);
+    let client_crl = CrlConfig::read(&mut crl, overrides, report);
+    let has_crl = crl.is_present();
+    crl.finish(report);
+    let cert_file = required("cert_file", &mut section, overrides, report);
+    let key_file = required("key_file", &mut section, overrides, report);
+    client_settings(&tls, has_client_auth, has_crl, &section, report);
+    let tls = cert_file.zip(key_file).map(|(cert_file, key_file)| TlsConfig {
+        cert_file,
+        key_file,
+        client_crl,
+        ..tls
+    });
+    if let Some(tls) = tls.as_ref().filter(|_| report.len() == before) {
+        check_files(tls, &section, overrides, report);
+    }
+    section.finish(report);
+    tls
+}
+
+/// Reports settings of client certificates that do not go together.
+fn client_settings(
+    tls: &TlsConfig,
+    has_client_auth: bool,
+    has_crl: bool,
+    section: &Mapping<'_>,
+    report: &mut MistakeReport,
+) {
+    if tls.client_auth != ClientAuth::None && tls.client_ca_file.is_none() {
+        let reason = "needs `client_ca_file`: without authorities no certificate of a client is valid";
+        section.report("client_auth", report, reason);
+    }
+    if tls.client_ca_file.is_some() && !has_client_auth {
+        let reason = "needs `client_auth`: write `required` or `optional`; by default no client is asked";
+        section.report("client_ca_file", report, reason);
+    }
+    if tls.client_crl_file.is_some() && tls.client_ca_file.is_none() {
+        section.report("client_crl_file", report, "needs `client_ca_file`");
+    }
+    if has_crl && tls.client_crl_file.is_none() {
+        section.report("client_crl", report, "needs `client_crl_file`");
+    }
+}
+
+fn required(
+    key: &'static str,
+    section: &mut Mapping<'_>,
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> Option<PathBuf> {
+    let is_given = section.take(key).is_some();
+    let entry = Entry {
+        key,
+        about: "",
+        default: None,
+        kind: TLS_FILE,
+        outside: Outside::No,
+        applies: Applies::AtReload,
+        more: "",
+    };
+    let path = section.value(entry, overrides, report);
+    if !is_given && section.is_whole() {
+        section.report(key, report, "is missing; a port with TLS needs a certificate and its key");
+    }
+    path
+}
+
+/// Reports files that are missing, or what is wrong in them.
+fn check_files(
+    tls: &TlsConfig,
+    section: &Mapping<'_>,
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) {
+    let files = [
+        ("cert_file", Some(&tls.cert_file)),
+        ("key_file", Some(&tls.key_file)),
+        ("client_ca_file", tls.client_ca_file.as_ref()),
+        ("client_crl_file", tls.client_crl_file.as_ref()),
+    ];
+    let absent: Vec<(&str, String)> =
+        files.into_iter().filter_map(|(name, path)| Some((name, missing(path?)?))).collect();
+    for (name, reason) in &absent {
+        report.missing(|report| section.report(name, report, reason));
+    }
+    if absent.is_empty()
+        && let Some(check) = overrides.port_tls_check()
+    {
+        for error in check(tls) {
+            section.report(error.file, report, error.reason);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Snapshots of files, which detect changes; and when a change is complete.
+//!
+//! Files are polled instead of using file system events: a ConfigMap changes by a swap of symbolic links, editors replace
+//! files, and network file systems send no events.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+/// A file with its metadata, which changes with its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    pub(super) path: PathBuf,
+    device: u64,
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// A snapshot of single files, of which some may be missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesSnapshot(Vec<Option<FileStamp>>);
+
+/// Detects that files have changed and are at rest: a change counts after two equal snapshots in a row, so that no
+/// half-written change is read.
+#[derive(Debug)]
+pub struct Settling<S> {
+    /// The snapshot that was read last, whether it was loaded or refused.
+    read: S,
+    /// The last snapshot.
+    seen: S,
+}
+
+impl FileStamp {
+    pub(super) fn new(path: PathBuf, data: &Metadata) -> Self {
+        Self {
+            path,
+            device: data.dev(),
+            inode: data.ino(),
+            length: data.len(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        }
+    }
+}
+
+impl FilesSnapshot {
+    /// Looks at the files. Symbolic links are followed.
+    #[must_use]
+    pub fn of(paths: &[PathBuf]) -> Self {
+        let stamp = |path: &PathBuf| Some(FileStamp::new(path.clone(), &fs::metadata(path).ok()?));
+        Self(paths.iter().map(stamp).collect())
+    }
+}
+
+impl<S: PartialEq + Clone> Settling<S> {
+    /// Begins with the snapshot of files that are about to be read: a change meanwhile is detected later.
+    #[must_use]
+    pub fn new(read: S) -> Self {
+        Self { seen: read.clone(), read }
+    }
+
+    /// Takes the next snapshot; true if the files have to be read.
+    pub fn is_settled(&mut self, now: S) -> bool {
+        let is_at_rest = now == self.seen;
+        self.seen = now;
+        is_at_rest && self.seen != self.read
+    }
+
+    /// Returns the last snapshot.
+    pub fn seen(&self) -> &S {
+        &self.seen
+    }
+
+    /// Records that the last snapshot was read.
+    pub fn was_read(&mut self) {
+        self.read = self.seen.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Settling;
+
+    #[test]
+    fn a_change_counts_once_it_is_at_rest() {
+        let mut files = Settling::new(1);
+        let looks = [1, 2, 3, 3, 3, 1, 1].map(|now| {
+            let is_settled = files.is_settled(now);
+            if is_settled {
+                files.was_read();
+            }
+            is_settled
+        });
+        assert_eq!(looks, [false, false, false, true, false, false, true]);
+    }
+}

@@ -1,0 +1,76 @@
+//! Wiring of TLS: the ports that have it, and what watches their files.
+
+use std::fmt;
+use std::sync::Arc;
+
+use weir_config::{ServerConfig, TlsConfig, TlsError};
+use weir_time::clock::Clock;
+
+use super::AppError;
+use crate::generation::Generation;
+use crate::telemetry::Metrics;
+use crate::tls::{Handshakes, TlsPort, TlsShared, TlsSource};
+use crate::watch::WatchedFiles;
+
+/// gRPC is HTTP/2. The admin port speaks HTTP/1.1.
+const GRPC: &[&[u8]] = &[b"h2"];
+const ADMIN: &[&[u8]] = &[b"http/1.1"];
+
+/// TLS of each port; `None` is plain text.
+pub(super) struct Ports {
+    pub(super) grpc: Option<Arc<TlsPort>>,
+    pub(super) admin: Option<Arc<TlsPort>>,
+    /// Their files.
+    pub(super) sources: Vec<Box<dyn WatchedFiles>>,
+}
+
+/// The mistakes in the files of a port.
+#[derive(Debug, thiserror::Error)]
+pub struct PortTlsError(Vec<(&'static str, TlsError)>);
+
+impl fmt::Display for PortTlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (section, error)) in self.0.iter().enumerate() {
+            write!(f, "{}{section}.{error}", if index > 0 { "\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl Ports {
+    /// Reads the files of all ports.
+    pub(super) fn open(
+        server: &ServerConfig,
+        metrics: &Metrics,
+        generation: &Generation,
+    ) -> Result<Self, AppError> {
+        let mut ports = Self { grpc: None, admin: None, sources: Vec::new() };
+        if server.tls.is_none() && server.admin_tls.is_none() {
+            return Ok(ports);
+        }
+        let shared = TlsShared {
+            handshakes: Handshakes::new(server.limits.max_handshakes),
+            timeout: server.limits.tls_handshake_timeout.into(),
+            metrics: metrics.show_tls()?,
+            generation: generation.clone(),
+        };
+        let mut errors = Vec::new();
+        let mut open = |section, name, config: &Option<TlsConfig>, protocols| {
+            let config = config.as_ref()?;
+            // Certificates are valid by the real time, whatever clock decides.
+            match TlsSource::open(name, config, protocols, shared.clone(), Clock::System) {
+                Ok((port, source)) => {
+                    ports.sources.push(Box::new(source));
+                    Some(port)
+                }
+                Err(mistakes) => {
+                    errors.extend(mistakes.into_iter().map(|mistake| (section, mistake)));
+                    None
+                }
+            }
+        };
+        let grpc = open("server.tls", "grpc", &server.tls, GRPC);
+        let admin = open("server.admin_tls", "admin", &server.admin_tls, ADMIN);
+        if errors.is_empty() { Ok(Self { grpc, admin, ..ports }) } else { Err(PortTlsError(errors).into()) }
+    }
+}

@@ -1,0 +1,148 @@
+//! TLS of the ports: handshakes, loads of files, and when certificates expire.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
+
+use super::transport::Counted;
+
+/// Between two log lines about clients without TLS.
+const LOG_PLAIN_TEXT_EVERY: Duration = Duration::from_secs(60);
+
+const HANDSHAKES: &str = "weir_tls_handshakes_total";
+
+/// How a handshake ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandshakeResult {
+    /// With a new session.
+    Done,
+    /// With an earlier session.
+    Resumed,
+    /// The client's certificate is missing or not valid.
+    Refused,
+    /// Client and server do not agree, or one of them broke the protocol.
+    Failed,
+    /// The client sent something else than TLS.
+    PlainText,
+    /// The client has gone.
+    Closed,
+    /// It took too long.
+    TimedOut,
+    /// It made room for another one.
+    Evicted,
+}
+
+/// How a load of files ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsLoad {
+    /// They are in use.
+    Done,
+    /// They are mistaken: the old ones stay.
+    Refused,
+}
+
+/// The metrics of all ports with TLS.
+pub struct TlsMetrics {
+    handshakes: Vec<IntCounter>,
+    plain_text: Counted,
+    loads: [IntCounter; 2],
+    expiry: IntGaugeVec,
+    next_update: IntGaugeVec,
+}
+
+impl HandshakeResult {
+    const ALL: [Self; 8] = [
+        Self::Done,
+        Self::Resumed,
+        Self::Refused,
+        Self::Failed,
+        Self::PlainText,
+        Self::Closed,
+        Self::TimedOut,
+        Self::Evicted,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Resumed => "resumed",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::PlainText => "plain_text",
+            Self::Closed => "closed",
+            Self::TimedOut => "timed_out",
+            Self::Evicted => "evicted",
+        }
+    }
+}
+
+impl TlsMetrics {
+    /// Registers the counters, each at 0.
+    pub(super) fn register(registry: &Registry) -> Result<Arc<Self>, prometheus::Error> {
+        let counters = |name: &str, help: &str| {
+            let counters = IntCounterVec::new(Opts::new(name, help), &["result"])?;
+            registry.register(Box::new(counters.clone()))?;
+            Ok::<_, prometheus::Error>(counters)
+        };
+        let gauges = |name: &str, help: &str| {
+            let gauges = IntGaugeVec::new(Opts::new(name, help), &["port"])?;
+            registry.register(Box::new(gauges.clone()))?;
+            Ok::<_, prometheus::Error>(gauges)
+        };
+        let handshakes = counters(HANDSHAKES, "TLS handshakes of clients, by how they ended.")?;
+        let loads = counters("weir_tls_loads_total", "Loads of TLS files after they had changed.")?;
+        let of = |result: HandshakeResult| handshakes.with_label_values(&[result.name()]);
+        Ok(Arc::new(Self {
+            handshakes: HandshakeResult::ALL.map(of).into(),
+            plain_text: Counted::new(HANDSHAKES, of(HandshakeResult::PlainText)),
+            loads: ["done", "refused"].map(|result| loads.with_label_values(&[result])),
+            expiry: gauges(
+                "weir_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate of a port expires, or an intermediate one of it.",
+            )?,
+            next_update: gauges(
+                "weir_tls_crl_next_update_timestamp_seconds",
+                "When the first revocation list of a port is due to be replaced.",
+            )?,
+        }))
+    }
+
+    /// A handshake ended.
+    pub(crate) fn handshake(&self, result: HandshakeResult) {
+        if let Some(count) = self.handshakes.get(result as usize) {
+            count.inc();
+        }
+    }
+
+    /// A handshake of this peer failed. Clients without TLS get a log line, one a minute for all of them.
+    pub(crate) fn failed(&self, result: HandshakeResult, peer: &str) {
+        self.handshake(result);
+        if result == HandshakeResult::PlainText
+            && let Some(more) = self.plain_text.turn_to_log(LOG_PLAIN_TEXT_EVERY)
+        {
+            tracing::warn!(
+                peer,
+                more_since_last_line = more,
+                "a connection was closed: its client speaks plain text, and this port expects TLS (https://)"
+            );
+        }
+    }
+
+    /// Files were read again.
+    pub(crate) fn loaded(&self, result: TlsLoad) {
+        if let Some(count) = self.loads.get(result as usize) {
+            count.inc();
+        }
+    }
+
+    /// The certificate of a port expires at this time, in seconds since the Unix epoch.
+    pub(crate) fn certificate_expires(&self, port: &str, at: i64) {
+        self.expiry.with_label_values(&[port]).set(at);
+    }
+
+    /// A revocation list of a port is due at this time.
+    pub(crate) fn next_update(&self, port: &str, at: i64) {
+        self.next_update.with_label_values(&[port]).set(at);
+    }
+}

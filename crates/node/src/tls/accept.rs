@@ -1,0 +1,141 @@
+//! One handshake, from the first byte to the verified certificate.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::handshakes::HandshakeSlot;
+use super::peers::ClientCertificate;
+use super::port::{PortFiles, TlsPort};
+use super::share::HandshakeShare;
+use crate::telemetry::HandshakeResult;
+
+/// The first byte of a TLS handshake: the record type.
+const HANDSHAKE: u8 = 0x16;
+
+/// A connection after its handshake.
+pub struct TlsConnection {
+    /// The bytes inside.
+    pub stream: TlsStream<TcpStream>,
+    /// The client's certificate, if it has one.
+    pub certificate: Option<Arc<ClientCertificate>>,
+}
+
+/// Why a handshake did not succeed.
+struct HandshakeFailure(HandshakeResult, String);
+
+impl TlsPort {
+    /// Performs the handshake. The connection ends if it fails, takes too long, or must make room for another one.
+    pub(crate) async fn accept(
+        &self,
+        socket: TcpStream,
+        peer: Option<SocketAddr>,
+        share: &HandshakeShare,
+    ) -> Option<TlsConnection> {
+        let slot = self.shared.handshakes.begin(peer.map(|peer| peer.ip()));
+        let handshake = timeout(self.shared.timeout, self.handshake(socket, &slot, share));
+        let ended = tokio::select! {
+            biased;
+            () = slot.evicted() => Err(HandshakeFailure(HandshakeResult::Evicted, "max_handshakes is reached".to_owned())),
+            ended = handshake => ended.unwrap_or_else(|_| {
+                Err(HandshakeFailure(HandshakeResult::TimedOut, "it took longer than tls_handshake_timeout".to_owned()))
+            }),
+        };
+        let (result, connection) = match ended {
+            Ok((connection, result)) => (result, Some(connection)),
+            Err(HandshakeFailure(result, reason)) => {
+                let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
+                tracing::debug!(peer, reason, "a TLS handshake failed");
+                self.shared.metrics.failed(result, &peer);
+                return None;
+            }
+        };
+        self.shared.metrics.handshake(result);
+        connection
+    }
+
+    async fn handshake(
+        &self,
+        socket: TcpStream,
+        slot: &HandshakeSlot,
+        share: &HandshakeShare,
+    ) -> Result<(TlsConnection, HandshakeResult), HandshakeFailure> {
+        // Until the client has sent something, the connection holds nothing of TLS.
+        match socket.peek(&mut [0]).await {
+            Ok(0) => return Err(HandshakeFailure(HandshakeResult::Closed, "the client has gone".to_owned())),
+            Ok(_) => slot.has_sent(),
+            Err(error) => return Err(HandshakeFailure(HandshakeResult::Closed, error.to_string())),
+        }
+        let mut first = [0];
+        if socket.peek(&mut first).await.is_ok() && first != [HANDSHAKE] {
+            return Err(HandshakeFailure(
+                HandshakeResult::PlainText,
+                "the client does not speak TLS".to_owned(),
+            ));
+        }
+        let files = self.current();
+        let handshake = begin(socket, TlsAcceptor::from(Arc::clone(&files.server)));
+        let stream = share.drive(slot.of_source, handshake).await.map_err(|error| failure(&error))?;
+        self.admit(stream, &files)
+    }
+
+    /// Judges the client's certificate by the current files, unless the handshake has done that: the library does not
+    /// verify the certificate of a resumed session again, and files may have changed meanwhile.
+    fn admit(
+        &self,
+        stream: TlsStream<TcpStream>,
+        files: &PortFiles,
+    ) -> Result<(TlsConnection, HandshakeResult), HandshakeFailure> {
+        let (_, session) = stream.get_ref();
+        let is_resumed = session.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+        let result = if is_resumed { HandshakeResult::Resumed } else { HandshakeResult::Done };
+        let chain = session.peer_certificates().unwrap_or_default();
+        // It is known from here on, so a reload that begins now judges it.
+        let Some(certificate) = self.certificates.share(chain, &self.clock) else {
+            return Ok((TlsConnection { stream, certificate: None }, result));
+        };
+        let refused = |reason: String| HandshakeFailure(HandshakeResult::Refused, reason);
+        let now = self.current();
+        if let Some(clients) = &now.clients {
+            let used = files.clients.as_ref().map(|clients| clients.revision);
+            if !is_resumed && used == Some(clients.revision) {
+                certificate.set_verified(clients.revision);
+            }
+            if certificate.verified() != clients.revision {
+                let verified = clients.verify(chain, &self.clock);
+                verified.map_err(|error| refused(error.to_string()))?;
+                certificate.set_verified(clients.revision);
+            }
+        }
+        if certificate.has_expired() {
+            return Err(refused("the client's certificate has expired".to_owned()));
+        }
+        Ok((TlsConnection { stream, certificate: Some(certificate) }, result))
+    }
+}
+
+/// Performs the handshake, unless the client has gone meanwhile: who throws away handshakes gets no cryptography.
+async fn begin(socket: TcpStream, acceptor: TlsAcceptor) -> io::Result<TlsStream<TcpStream>> {
+    if socket.ready(Interest::READABLE).await?.is_read_closed() {
+        return Err(io::ErrorKind::ConnectionAborted.into());
+    }
+    acceptor.accept(socket).await
+}
+
+fn failure(error: &io::Error) -> HandshakeFailure {
+    let library = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let result = match library {
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
+            HandshakeResult::Refused
+        }
+        Some(_) => HandshakeResult::Failed,
+        None => HandshakeResult::Closed,
+    };
+    HandshakeFailure(result, error.to_string())
+}

@@ -1,0 +1,205 @@
+//! The bound of unfinished handshakes, of all ports of the process.
+//!
+//! At the bound a new handshake closes another one, so silent and slow clients keep nobody out: they fill the places
+//! of their own address first.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// The unfinished handshakes.
+pub struct Handshakes {
+    most: usize,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// By age.
+    handshakes: BTreeMap<u64, Arc<Unfinished>>,
+    of_source: HashMap<ClientNetwork, usize, foldhash::fast::RandomState>,
+    next: u64,
+}
+
+struct Unfinished {
+    source: ClientNetwork,
+    has_sent: AtomicBool,
+    closed: Notify,
+}
+
+/// Whose handshakes are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum ClientNetwork {
+    V4([u8; 4]),
+    /// A network of IPv6, /64: one client may have all addresses of it.
+    V6([u8; 8]),
+    /// A client without an address.
+    Unknown,
+}
+
+/// One unfinished handshake. It counts until it is dropped.
+pub(super) struct HandshakeSlot {
+    handshakes: Arc<Handshakes>,
+    id: u64,
+    /// How many its source had when it began, itself included.
+    pub(super) of_source: usize,
+    entry: Arc<Unfinished>,
+}
+
+impl Handshakes {
+    /// Allows `most` at a time.
+    #[must_use]
+    pub fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, open: Mutex::default() })
+    }
+
+    /// Begins a handshake. At the bound, another one is closed.
+    pub(super) fn begin(self: &Arc<Self>, peer: Option<IpAddr>) -> HandshakeSlot {
+        let source = ClientNetwork::of(peer);
+        let entry = Arc::new(Unfinished { source, has_sent: AtomicBool::new(false), closed: Notify::new() });
+        let mut open = self.open.lock();
+        if open.handshakes.len() >= self.most {
+            open.evict();
+        }
+        open.next += 1;
+        let id = open.next;
+        open.handshakes.insert(id, Arc::clone(&entry));
+        let of_source = open.of_source.entry(source).or_default();
+        *of_source += 1;
+        HandshakeSlot { handshakes: Arc::clone(self), id, of_source: *of_source, entry }
+    }
+}
+
+impl Open {
+    /// Closes a handshake of the source that has most of them: one that has sent nothing, otherwise the oldest.
+    fn evict(&mut self) {
+        let rank = |(id, entry): &(&u64, &Arc<Unfinished>)| {
+            let of_source = self.of_source.get(&entry.source).copied().unwrap_or_default();
+            (Reverse(of_source), entry.has_sent.load(Relaxed), **id)
+        };
+        if let Some(id) = self.handshakes.iter().min_by_key(rank).map(|(id, _)| *id)
+            && let Some(entry) = self.remove(id)
+        {
+            entry.closed.notify_one();
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Arc<Unfinished>> {
+        let entry = self.handshakes.remove(&id)?;
+        if let Some(count) = self.of_source.get_mut(&entry.source) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_source.remove(&entry.source);
+            }
+        }
+        Some(entry)
+    }
+}
+
+impl ClientNetwork {
+    fn of(peer: Option<IpAddr>) -> Self {
+        match peer.map(|peer| peer.to_canonical()) {
+            Some(IpAddr::V4(address)) => Self::V4(address.octets()),
+            Some(IpAddr::V6(address)) => {
+                let [a, b, c, d, e, f, g, h, ..] = address.octets();
+                Self::V6([a, b, c, d, e, f, g, h])
+            }
+            None => Self::Unknown,
+        }
+    }
+}
+
+impl HandshakeSlot {
+    /// Records that the client has sent something.
+    pub(super) fn has_sent(&self) {
+        self.entry.has_sent.store(true, Relaxed);
+    }
+
+    /// Waits until the handshake has to end for another one.
+    pub(super) async fn evicted(&self) {
+        self.entry.closed.notified().await;
+    }
+}
+
+impl Drop for HandshakeSlot {
+    fn drop(&mut self) {
+        self.handshakes.open.lock().remove(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future as _;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn is_evicted(slot: &HandshakeSlot) -> bool {
+        pin!(slot.evicted()).as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    fn begin(handshakes: &Arc<Handshakes>, peer: &str) -> HandshakeSlot {
+        handshakes.begin(Some(peer.parse().unwrap()))
+    }
+
+    /// Not the oldest of all, but the silent one of the address that has most.
+    #[test]
+    fn at_the_bound_the_crowded_address_loses_a_silent_handshake() {
+        let handshakes = Handshakes::new(4);
+        let lonely = begin(&handshakes, "10.0.0.9");
+        let spoken = begin(&handshakes, "10.0.0.1");
+        spoken.has_sent();
+        let silent = begin(&handshakes, "10.0.0.1");
+        let second = begin(&handshakes, "10.0.0.1");
+        let _new = begin(&handshakes, "10.0.0.2");
+        assert!(is_evicted(&silent));
+        assert!(!is_evicted(&lonely) && !is_evicted(&spoken) && !is_evicted(&second));
+    }
+
+    #[test]
+    fn where_all_have_sent_something_the_oldest_of_the_crowded_address_goes() {
+        let handshakes = Handshakes::new(3);
+        let lonely = begin(&handshakes, "10.0.0.9");
+        let (first, second) = (begin(&handshakes, "10.0.0.1"), begin(&handshakes, "10.0.0.1"));
+        for slot in [&lonely, &first, &second] {
+            slot.has_sent();
+        }
+        let _new = begin(&handshakes, "10.0.0.2");
+        assert!(is_evicted(&first) && !is_evicted(&second) && !is_evicted(&lonely));
+    }
+
+    /// A client with a network of its own cannot pass for many.
+    #[test]
+    fn addresses_of_one_network_of_ipv6_count_together() {
+        let handshakes = Handshakes::new(3);
+        let other = begin(&handshakes, "2001:db8:0:2::1");
+        let first = begin(&handshakes, "2001:db8:0:1::1");
+        let second = begin(&handshakes, "2001:db8:0:1:ffff::2");
+        assert_eq!((other.of_source, first.of_source, second.of_source), (1, 1, 2));
+        let _new = begin(&handshakes, "10.0.0.1");
+        assert!(is_evicted(&first) && !is_evicted(&other) && !is_evicted(&second));
+        // An IPv4 client of a socket for both is no network of IPv6.
+        assert_eq!(
+            ClientNetwork::of("::ffff:10.0.0.1".parse().ok()),
+            ClientNetwork::of("10.0.0.1".parse().ok())
+        );
+    }
+
+    #[test]
+    fn a_handshake_that_ends_frees_its_place() {
+        let handshakes = Handshakes::new(2);
+        let first = begin(&handshakes, "10.0.0.1");
+        drop(begin(&handshakes, "10.0.0.1"));
+        let second = begin(&handshakes, "10.0.0.1");
+        assert!(!is_evicted(&first) && !is_evicted(&second));
+        drop((first, second));
+        let open = handshakes.open.lock();
+        assert!(open.handshakes.is_empty() && open.of_source.is_empty());
+    }
+}

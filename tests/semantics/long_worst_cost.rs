@@ -1,0 +1,110 @@
+//! The worst cost of one decision in Redis, by engine: the table of docs/algorithms.md. Each state is made as bad as the
+//! bounds of the configuration allow, and each call starts from the same state.
+//!
+//! `cargo test --profile tests --workspace --test semantics -- --nocapture long_worst_cost::` prints the table. The time is
+//! that of the script inside Redis (`usec` of `INFO commandstats`): the least of several calls, which is what a call costs
+//! when nothing else runs, and the median.
+
+mod rows;
+
+use std::sync::Arc;
+
+use weir_config::Topology;
+use weir_core::algorithm::{Algorithm, Op};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::redis::RedisStore;
+use weir_store::{Decision, Verdicts};
+use weir_testing::{DecideOne as _, RedisServer};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
+
+use self::rows::{Row, rows};
+use crate::support::redis_store;
+
+const START: u64 = 1_700_000_000_000_000;
+const CALLS: usize = 31;
+/// Upper bound of a call about a held log, in µs.
+const HELD_MOST: u64 = 200;
+
+#[tokio::test]
+async fn of_each_engine() {
+    let redis = RedisServer::start();
+    let clock = ManualClock::at(Micros(START));
+    let store = redis_store(vec![redis.url()], Topology::Single, Clock::Manual(clock.clone())).await;
+    let world = World { redis, clock, store };
+    println!("| limit and state | call | least | median |\n|---|---|---|---|");
+    let mut slow = Vec::new();
+    for (number, row) in rows().iter().enumerate() {
+        let (cost, median) = world.worst(row, number).await;
+        println!("| {} | {} | {cost} | {median} |", row.state, row.call);
+        if row.is_bounded && cost >= HELD_MOST {
+            slow.push(format!("{}, {}: {cost} µs", row.state, row.call));
+        }
+    }
+    assert!(slow.is_empty(), "{HELD_MOST} µs or more: {slow:?}");
+}
+
+struct World {
+    redis: RedisServer,
+    clock: ManualClock,
+    store: RedisStore,
+}
+
+impl World {
+    /// Least and median of a row's call, in µs.
+    async fn worst(&self, row: &Row, number: usize) -> (u64, u64) {
+        self.redis.flush_all();
+        self.clock.set(Micros(START));
+        let rules = strategy(&row.limits);
+        let consumer = format!("row {number}");
+        let subject = Subject { resource: "worst", consumer: &consumer, ..Subject::default() };
+        for &(pause, op, cost) in &row.before {
+            self.decide(&rules, subject, pause, op, cost).await;
+        }
+        let keys = self.redis.state_keys();
+        keys.iter().for_each(|key| self.copy(key, &kept(key)));
+        self.clock.set(Micros((self.clock.now().0 + row.pause).saturating_sub(row.back)));
+        let mut times = Vec::new();
+        for _ in 0..CALLS {
+            keys.iter().for_each(|key| self.copy(&kept(key), key));
+            self.redis.cli(&["CONFIG", "RESETSTAT"]);
+            self.decide(&rules, subject, 0, row.op, row.cost).await;
+            times.push(self.script_time());
+        }
+        times.sort_unstable();
+        (times[0], times[CALLS / 2])
+    }
+
+    async fn decide(&self, rules: &Arc<Strategy>, subject: Subject<'_>, pause: u64, op: Op, cost: u64) {
+        self.clock.set(Micros(self.clock.now().0 + pause));
+        let decision = Decision::new(rules, subject, Op::Peek, &[]);
+        self.store.decide_one(&decision, op, &[cost], &mut Verdicts::default()).await.unwrap();
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        self.redis.cli(&["COPY", from, to, "REPLACE"]);
+    }
+
+    /// Time of the scripts since the last reset, in µs.
+    fn script_time(&self) -> u64 {
+        let stats: String = self.redis.query(&["INFO", "commandstats"]);
+        let line = stats.lines().find(|line| line.starts_with("cmdstat_evalsha")).unwrap();
+        let usec = line.split("usec=").nth(1).unwrap();
+        usec.split(',').next().unwrap().parse().unwrap()
+    }
+}
+
+fn kept(key: &str) -> String {
+    format!("kept:{key}")
+}
+
+fn strategy(limits: &[Algorithm]) -> Arc<Strategy> {
+    let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
+        name: format!("l{index}").into(),
+        scope: Scope::of(&[Field::Resource, Field::Consumer]),
+        algorithm: *algorithm,
+    };
+    let limits = limits.iter().enumerate().map(limit).collect();
+    Arc::new(Strategy::new("worst", limits, false, FailurePolicy::Error).unwrap())
+}

@@ -1,0 +1,120 @@
+//! TLS on the ports: who is served, what a change of files does, what attackers cannot do.
+
+mod bounds;
+mod clients;
+mod long_attacks;
+mod reload;
+mod tickets;
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, HandshakeKind, Stream};
+use weir_config::{
+    ClientAuth, ClientFiles, Config, Identity, ServerConfig, TlsConfig, TlsVersion, TransportKind,
+};
+use weir_load::client::{Client, ClientError};
+use weir_load::{ClientTls, ServerAccess};
+use weir_testing::SOON;
+use weir_testing::certificates::{Authority, Issued};
+
+use crate::support::server::{Server, ask, config};
+
+const TRANSPORTS: [TransportKind; 2] = [TransportKind::Fast, TransportKind::Tonic];
+
+/// The name in the server's certificate.
+const NAME: &str = "weir.test";
+
+/// A port with a certificate of `authority`, without client certificates.
+fn tls(authority: &Authority) -> TlsConfig {
+    let issued = authority.issue("server", &[NAME]);
+    TlsConfig { cert_file: issued.cert, key_file: issued.key, ..TlsConfig::default() }
+}
+
+/// The same with client certificates of `authority`.
+fn mutual(authority: &Authority, client_auth: ClientAuth) -> TlsConfig {
+    TlsConfig { client_auth, client_ca_file: Some(authority.ca_file()), ..tls(authority) }
+}
+
+/// The same with a revocation list.
+fn revoking(authority: &Authority, crl: PathBuf) -> TlsConfig {
+    TlsConfig { client_crl_file: Some(crl), ..mutual(authority, ClientAuth::Required) }
+}
+
+fn serve(transport: TransportKind, tls: TlsConfig) -> Server {
+    let server = ServerConfig { transport, tls: Some(tls), ..config().server };
+    Server::ready(Config { server, ..config() })
+}
+
+/// A client that trusts `authority`, with a certificate or without.
+fn client_files(authority: &Authority, issued: Option<&Issued>) -> Arc<rustls::ClientConfig> {
+    let identity =
+        issued.map(|Issued { cert, key, .. }| Identity { cert_file: cert.clone(), key_file: key.clone() });
+    weir_store::tls::load(&ClientFiles { ca_file: Some(authority.ca_file()), identity }).unwrap()
+}
+
+async fn connect(
+    server: &Server,
+    authority: &Authority,
+    issued: Option<&Issued>,
+) -> Result<Client, ClientError> {
+    let tls = ClientTls::new(&client_files(authority, issued), NAME).unwrap();
+    let access = ServerAccess { tls: Some(tls), token: None };
+    Client::connect_with(&format!("https://{}", server.grpc), &access, SOON).await
+}
+
+/// True if a call of a new connection is answered.
+async fn is_served(server: &Server, authority: &Authority, issued: Option<&Issued>) -> bool {
+    match connect(server, authority, issued).await {
+        Ok(mut client) => client.should_allow(ask("burst/x", "a")).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// A TLS connection without HTTP.
+struct Raw {
+    tls: ClientConnection,
+    socket: TcpStream,
+}
+
+impl Raw {
+    /// Performs the handshake, up to the server's first bytes behind it.
+    fn connect(address: SocketAddr, config: Arc<rustls::ClientConfig>) -> std::io::Result<Self> {
+        let tls = ClientConnection::new(config, ServerName::try_from(NAME).unwrap()).unwrap();
+        let socket = TcpStream::connect(address)?;
+        socket.set_read_timeout(Some(SOON))?;
+        let mut raw = Self { tls, socket };
+        while raw.tls.is_handshaking() {
+            raw.tls.complete_io(&mut raw.socket)?;
+        }
+        Ok(raw)
+    }
+
+    fn kind(&self) -> Option<HandshakeKind> {
+        self.tls.handshake_kind()
+    }
+
+    /// Sends bytes, and reads the first that come back: nothing if the connection ends.
+    fn ask(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut stream = Stream::new(&mut self.tls, &mut self.socket);
+        stream.write_all(bytes)?;
+        stream.flush()?;
+        stream.read(&mut [0; 64])
+    }
+}
+
+/// The begin of an HTTP/2 connection: the preface and empty SETTINGS.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+fn metric(server: &Server, series: &str) -> f64 {
+    let (_, page) = server.get("/metrics");
+    let line = page.lines().find_map(|line| line.strip_prefix(series));
+    line.unwrap_or_else(|| panic!("no {series}")).trim().parse().unwrap()
+}
+
+fn handshakes(server: &Server, result: &str) -> f64 {
+    metric(server, &format!("weir_tls_handshakes_total{{result=\"{result}\"}}"))
+}

@@ -1,0 +1,162 @@
+//! Clients that waste handshakes, and files that change all the time, beside callers who must not notice. Times are
+//! printed; what is asserted is that nobody fails.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::*;
+use weir_testing::eventually;
+
+/// How long each attack lasts.
+const LENGTH: Duration = Duration::from_secs(5);
+
+/// An attack in a thread of its own, until it is dropped.
+struct Attack {
+    stop: Arc<AtomicBool>,
+    count: Arc<AtomicU64>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Attack {
+    fn start(mut step: impl FnMut() + Send + 'static) -> Self {
+        let (stop, count) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&count));
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Relaxed) {
+                step();
+                counted.fetch_add(1, Relaxed);
+            }
+        });
+        Self { stop, count, thread: Some(thread) }
+    }
+}
+
+impl Drop for Attack {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// A connection from another address than the callers'. It may be reset at any time.
+fn connect_from(address: &str, to: SocketAddr) -> Option<TcpStream> {
+    use socket2::{Domain, Socket, Type};
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).ok()?;
+    let own: SocketAddr = format!("{address}:0").parse().unwrap();
+    socket.bind(&own.into()).ok()?;
+    socket.connect_timeout(&to.into(), SOON).ok()?;
+    Some(socket.into())
+}
+
+/// Calls of an open connection and of new ones go on for a while. Returns the slowest of both.
+async fn call_beside(server: &Server, authority: &Authority, issued: &Issued) -> (Duration, Duration) {
+    let mut open = connect(server, authority, Some(issued)).await.unwrap();
+    let (mut slowest_call, mut slowest_connect) = (Duration::ZERO, Duration::ZERO);
+    let begin = Instant::now();
+    while begin.elapsed() < LENGTH {
+        let called = Instant::now();
+        open.should_allow(ask("burst/x", "a")).await.unwrap();
+        slowest_call = slowest_call.max(called.elapsed());
+        let connected = Instant::now();
+        assert!(is_served(server, authority, Some(issued)).await, "a new caller is not served");
+        slowest_connect = slowest_connect.max(connected.elapsed());
+    }
+    (slowest_call, slowest_connect)
+}
+
+async fn besides(name: &str, attack: impl Fn(SocketAddr) -> Attack) {
+    let authority = Authority::create();
+    let issued = authority.issue("client", &["client"]);
+    for transport in TRANSPORTS {
+        let server = serve(transport, mutual(&authority, ClientAuth::Required));
+        let quiet = call_beside(&server, &authority, &issued).await;
+        let attack = attack(server.grpc);
+        eventually(SOON, "the attack has begun", || attack.count.load(Relaxed) > 300);
+        let attacked = call_beside(&server, &authority, &issued).await;
+        let count = attack.count.load(Relaxed);
+        println!(
+            "{name} on {transport:?}, {count} times: slowest call, connect {attacked:?}, without {quiet:?}"
+        );
+    }
+}
+
+/// Connections that send nothing, and keep coming.
+#[tokio::test]
+async fn silent_connections() {
+    besides("silent connections", |to| {
+        let mut open = std::collections::VecDeque::new();
+        Attack::start(move || {
+            open.extend(connect_from("127.0.0.2", to));
+            if open.len() > 800 {
+                open.pop_front();
+            }
+        })
+    })
+    .await;
+}
+
+/// Complete ClientHellos, thrown away.
+#[tokio::test]
+async fn abandoned_handshakes() {
+    let authority = Authority::create();
+    let config = client_files(&authority, None);
+    besides("abandoned handshakes", move |to| {
+        let config = Arc::clone(&config);
+        let mut tls = ClientConnection::new(config, ServerName::try_from(NAME).unwrap()).unwrap();
+        let mut hello = Vec::new();
+        tls.write_tls(&mut hello).unwrap();
+        let mut open = std::collections::VecDeque::new();
+        Attack::start(move || {
+            if let Some(mut socket) = connect_from("127.0.0.2", to) {
+                let _ = socket.write_all(&hello);
+                open.push_back(socket);
+            }
+            if open.len() > 100 {
+                open.pop_front();
+            }
+        })
+    })
+    .await;
+}
+
+/// Complete handshakes without a call.
+#[tokio::test]
+async fn handshakes_without_calls() {
+    let authority = Authority::create();
+    let config = client_files(&authority, None);
+    besides("handshakes without calls", move |to| {
+        let config = Arc::clone(&config);
+        Attack::start(move || {
+            // Refused for its certificate, at the very end.
+            let _ = Raw::connect(to, Arc::clone(&config));
+        })
+    })
+    .await;
+}
+
+/// Certificates, authorities and revocation lists change all the time, and no call fails.
+#[tokio::test]
+async fn files_that_change_under_load() {
+    let authority = Authority::create();
+    let issued = authority.issue("client", &["client"]);
+    for transport in TRANSPORTS {
+        let crl = authority.revoke(&[]);
+        let server = serve(transport, revoking(&authority, crl));
+        let loads = || metric(&server, "weir_tls_loads_total{result=\"done\"}");
+        let begin = Instant::now();
+        let (mut turn, mut calls) = (0, 0);
+        let mut open = connect(&server, &authority, Some(&issued)).await.unwrap();
+        while begin.elapsed() < 2 * LENGTH {
+            if begin.elapsed() > Duration::from_millis(300 * turn) {
+                turn += 1;
+                authority.revoke(&[1_000_000 + turn]);
+                authority.issue("server", &[NAME]);
+            }
+            open.should_allow(ask("burst/x", "a")).await.unwrap();
+            assert!(is_served(&server, &authority, Some(&issued)).await);
+            calls += 2;
+        }
+        assert!(loads() > 3.0, "{} loads", loads());
+        println!("{transport:?}: {calls} calls, {turn} changes, {} loads", loads());
+    }
+}
