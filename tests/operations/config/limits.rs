@@ -258,7 +258,7 @@ fn options_of_shaping() {
             ),
             (
                 "token_bucket: { rate: 1/s }, max_debt: much",
-                "4:76: strategies.a.limits[0].max_debt: \"much\" is not a whole number of at least 0",
+                "4:76: strategies.a.limits[0].max_debt: \"much\" is not a whole number of at least 0, or `unlimited`",
             ),
             (
                 "token_bucket: { rate: 1/s }, max_debt: 4503599627370496",

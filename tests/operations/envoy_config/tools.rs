@@ -280,8 +280,8 @@ fn nothing_to_import_and_mistakes_exit_1() {
     let empty = format!("warning: {path}: there are no files in it, so nothing is limited\n");
     let none = format!("{empty}error: there is no limit in {path}\n");
     assert_eq!(run(&["import-envoy", path]), (Some(1), String::new(), none));
-    let ok = format!("{path}: ok, 0 files, 0 domains, 0 limits\n");
-    assert_eq!(run(&["check", path]), (Some(0), ok, empty));
+    let none = format!("{path}: there is no configuration in this directory\n");
+    assert_eq!(run(&["check", path]), (Some(1), String::new(), none));
     // A long key makes a long resource pattern, and no file may have more than 4 MiB.
     let long = "k".repeat(400);
     for file in 0..5 {

@@ -44,11 +44,16 @@ fn block<'a>(recipe: &'a str, kind: &str) -> &'a str {
 /// How long something takes depends on when it is asked; all else does not.
 fn without_times(text: &str) -> String {
     let is_time = |word: &str| {
-        word.starts_with(|first: char| first.is_ascii_digit()) && word.trim_end_matches(',').ends_with('s')
+        let word = word.trim_end_matches(',');
+        word.starts_with(|first: char| first.is_ascii_digit()) && word.ends_with(['s', 'm', 'h', 'd'])
     };
     let lines = text.lines().map(|line| {
         let line = line.split_once("Try again in").map_or(line, |(before, _)| before);
-        line.split(' ').map(|word| if is_time(word) { "…" } else { word }).collect::<Vec<_>>().join(" ")
+        let mut words: Vec<&str> =
+            line.split(' ').map(|word| if is_time(word) { "…" } else { word }).collect();
+        // Some times have two units.
+        words.dedup_by(|next, last| *next == "…" && *last == "…");
+        words.join(" ")
     });
     lines.collect::<Vec<_>>().join("\n")
 }
