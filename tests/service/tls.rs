@@ -3,6 +3,7 @@
 mod bounds;
 mod clients;
 mod long_attacks;
+mod names;
 mod reload;
 mod tickets;
 
@@ -14,7 +15,8 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, HandshakeKind, Stream};
 use weir_config::{
-    ClientAuth, ClientFiles, Config, Identity, ServerConfig, TlsConfig, TlsVersion, TransportKind,
+    AdminPath, ClientAuth, ClientFiles, Config, ConfigOverrides, Identity, ServerConfig, TlsConfig,
+    TlsVersion, TransportKind,
 };
 use weir_load::client::{Client, ClientError};
 use weir_load::{ClientTls, ServerAccess};
@@ -45,8 +47,14 @@ fn revoking(authority: &Authority, crl: PathBuf) -> TlsConfig {
 }
 
 fn serve(transport: TransportKind, tls: TlsConfig) -> Server {
-    let server = ServerConfig { transport, tls: Some(tls), ..config().server };
-    Server::ready(Config { server, ..config() })
+    Server::ready(with_tls(transport, tls))
+}
+
+/// The metrics are open: clients with certificates give the server identity.
+fn with_tls(transport: TransportKind, tls: TlsConfig) -> Config {
+    let admin_open = vec![AdminPath::Metrics];
+    let server = ServerConfig { transport, tls: Some(tls), admin_open, ..config().server };
+    Config { server, ..config() }
 }
 
 /// A client that trusts `authority`, with a certificate or without.

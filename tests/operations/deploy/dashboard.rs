@@ -59,7 +59,8 @@ fn with_tls() -> String {
         client_crl_file: Some(authority.revoke(&[])),
         ..TlsConfig::default()
     };
-    let server = ServerConfig { tls: Some(tls), ..config().server };
+    let admin_open = vec![AdminPath::Metrics];
+    let server = ServerConfig { tls: Some(tls), admin_open, ..config().server };
     Server::start(Config { server, ..config() }).get("/metrics").1
 }
 

@@ -37,7 +37,12 @@ async fn an_optional_certificate_must_be_valid_too() {
     let (authority, foreign) = (Authority::create(), Authority::named("somebody else"));
     for transport in TRANSPORTS {
         let server = serve(transport, mutual(&authority, ClientAuth::Optional));
-        assert!(is_served(&server, &authority, None).await, "{transport:?}");
+        let mut anonymous = connect(&server, &authority, None).await.unwrap();
+        let refused = anonymous.should_allow(ask("burst/x", "a")).await.unwrap_err();
+        assert!(
+            matches!(refused, ClientError::Refused { code: "UNAUTHENTICATED", .. }),
+            "{transport:?}: {refused}"
+        );
         assert!(is_served(&server, &authority, Some(&authority.issue("client", &["client"]))).await);
         assert!(!is_served(&server, &authority, Some(&foreign.issue("client", &["client"]))).await);
     }

@@ -68,8 +68,9 @@ section! {
             ]),
             outside: Outside::No,
             applies: Applies::AtRestart,
-            more: "`none` does not ask for one. `optional` serves clients without a certificate, but none whose certificate \
-                   is not valid. A connection ends when its client's certificate expires.",
+            more: "`none` does not ask for one. `optional` lets clients connect without one, but none whose certificate is not \
+                   valid; calls without a certificate need a token, or a rule for `anonymous`. A connection ends when its \
+                   client's certificate expires.",
         }
         /// Certificate revocation lists, in PEM or DER.
         pub client_crl_file: Option<PathBuf> = None => {
