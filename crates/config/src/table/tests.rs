@@ -48,8 +48,11 @@ impl Tried {
     /// Returns every setting that is a scalar in the file.
     fn all() -> Vec<Self> {
         let is_value = |setting: &Setting| {
-            !matches!(setting.values, ValueKind::Section(_) | ValueKind::Set(..))
-                && !matches!(setting.values, ValueKind::Defined("store" | "redis" | "server_tls"))
+            !matches!(setting.values, ValueKind::Section(_) | ValueKind::Set(..) | ValueKind::List(_))
+                && !matches!(
+                    setting.values,
+                    ValueKind::Defined("store" | "redis" | "server_tls" | "identity")
+                )
         };
         let values = settings().into_iter().filter(|(_, setting)| is_value(setting));
         values.map(|(path, setting)| Self { path, setting, there: there() }).collect()

@@ -66,26 +66,25 @@ impl JwtVerifier for RingKey {
 /// The time that one worker may give to signatures.
 #[derive(Debug)]
 pub(super) struct SignatureTime {
-    left: Duration,
-    since: Instant,
+    /// When all signatures so far have been paid for with other time. It may lie ahead by [`BURST`], and by one signature.
+    paid: Instant,
 }
 
 impl SignatureTime {
     pub(super) fn new(now: Instant) -> Self {
-        Self { left: BURST, since: now }
+        Self { paid: now }
     }
 
     /// True if there is time for a signature now.
     pub(super) fn has_some(&mut self, now: Instant) -> bool {
-        let passed = now.saturating_duration_since(self.since);
-        self.since = now;
-        self.left = (self.left + passed / SHARE).min(BURST);
-        !self.left.is_zero()
+        self.paid = self.paid.max(now);
+        self.paid - now < BURST * SHARE
     }
 
     /// Takes the time that a signature took.
     pub(super) fn spend(&mut self, took: Duration) {
-        self.left = self.left.saturating_sub(took);
+        // A thread that the system stopped meanwhile does not stop those who come next for ten times as long.
+        self.paid += took.min(BURST) * SHARE;
     }
 }
 
