@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn long_durations_have_two_units() {
+    fn durations_above_a_minute_have_two_units() {
         assert_eq!(shown(60, 0), "1m");
         assert_eq!(shown(599, 991_030_000), "10m");
         assert_eq!(shown(119, 400_000_000), "1m 59s");

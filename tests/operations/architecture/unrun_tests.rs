@@ -8,7 +8,7 @@ use super::{none, read_many};
 const SCRIPT: &str = include_str!("../../../scripts/test-long.sh");
 
 #[test]
-fn the_script_of_long_tests_runs_each_of_them() {
+fn the_script_runs_each_of_them() {
     let sources = read_many(&[("src", "rs"), ("crates", "rs"), ("tests", "rs")]);
     assert!(long_modules(&sources).len() > 5);
     none(forgotten(&sources, SCRIPT));
