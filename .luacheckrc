@@ -20,7 +20,7 @@ files["**/short-*.lua"] = {
     "431", "612", "581", "311/key_count",
     "113/[a-z]+_[a-z]+", "113/SPREAD",
     -- Of operations under an id, of logs that hold reservations, and of counts.
-    "113/held_start_of", "113/RECORD_LASTS", "113/DEBIT_LASTS", "113/OTHER_COST", "211/log_forget", "113/ring_make_list",
+    "113/held_start_of", "113/held_full_for", "113/RECORD_LASTS", "113/DEBIT_LASTS", "113/OTHER_COST", "211/log_forget", "211/log_push_all", "113/ring_make_list",
     "211/mul_div", "211/whole", "211/now_text", "211/raw_[0-9]", "231/[a-zA-Z_]+[0-9]*", "311/gathers", "311/written",
   },
 }
