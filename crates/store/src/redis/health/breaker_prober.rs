@@ -70,14 +70,14 @@ impl BreakerProber {
     async fn run(mut self) {
         self.breaker.set_probed(true);
         loop {
+            // A probe over an open connection finds a frozen node sooner than a new connection would.
+            let _ = self.connect().await;
             self.breaker.trouble().await;
             while self.is_needed() {
                 self.probe().await;
                 let more = if self.breaker.phase() == BreakerPhase::Open { jitter() } else { Duration::ZERO };
                 tokio::time::sleep(PROBE_EVERY + more).await;
             }
-            // An idle connection would be one more for the node.
-            self.connection = None;
         }
     }
 
@@ -94,34 +94,51 @@ impl BreakerProber {
     }
 
     async fn probe(&mut self) {
-        let sent = monotonic();
-        let timeout = PROBE_TIMEOUT.min(self.context.config.deadline.into());
-        let outcome = tokio::time::timeout(timeout, self.write()).await;
-        let failure = match outcome {
-            Ok(Ok(())) => return self.breaker.probe_succeeded(sent, monotonic()),
-            Ok(Err(reason)) => reason,
-            Err(_) => format!("no answer to a probe within {timeout:?}"),
+        let begun = monotonic();
+        let (sent, outcome) = match self.connect().await {
+            Ok(()) => (monotonic(), self.write().await),
+            Err(reason) => (begun, Err(reason)),
         };
-        self.connection = None;
-        self.context.topology.suspect();
-        self.breaker.failed(sent, &failure);
+        match outcome {
+            Ok(()) => self.breaker.probe_succeeded(sent, monotonic()),
+            Err(failure) => {
+                self.context.topology.suspect();
+                self.breaker.failed(sent, &failure);
+            }
+        }
+    }
+
+    /// Connects if there is no connection. The timeout is that of connections: TLS takes longer than a call.
+    async fn connect(&mut self) -> Result<(), String> {
+        if self.connection.is_none() {
+            let config = &self.context.config;
+            let dialled = connect(&self.address, config, config.login.as_ref()).await;
+            self.connection = Some(dialled.map_err(String::from)?);
+        }
+        Ok(())
     }
 
     /// Writes a key. An error speaks of the node; a refusal of this script or key is as good as an answer.
     async fn write(&mut self) -> Result<(), String> {
-        let Some(command) = self.command() else { return Ok(()) };
-        let connection = match &mut self.connection {
-            Some(open) => open,
-            None => {
-                let config = &self.context.config;
-                let dialled = connect(&self.address, config, config.login.as_ref()).await;
-                self.connection.insert(dialled.map_err(String::from)?)
-            }
+        let (Some(command), Some(mut connection)) = (self.command(), self.connection.take()) else {
+            return Ok(());
         };
-        connection
-            .send(&command)
-            .await
-            .map_or_else(|error| node_failure(&error).map_or(Ok(()), Err), |_| Ok(()))
+        let timeout = PROBE_TIMEOUT.min(self.context.config.deadline.into());
+        let Ok(reply) = tokio::time::timeout(timeout, connection.send(&command)).await else {
+            // The path of an open connection may be dead while the node is well, so each later probe has a new one.
+            if self.breaker.phase() != BreakerPhase::Open {
+                self.connection = Some(connection);
+            }
+            return Err(format!("no answer to a probe within {timeout:?}"));
+        };
+        let Err(error) = reply else {
+            self.connection = Some(connection);
+            return Ok(());
+        };
+        if error.code().is_some() {
+            self.connection = Some(connection);
+        }
+        node_failure(&error).map_or(Ok(()), Err)
     }
 
     /// `None` if the node has no slot.
