@@ -8,6 +8,7 @@ mod engines;
 mod evictions;
 mod leases;
 mod logged;
+mod lost;
 mod refusals;
 mod rights;
 mod secrets;

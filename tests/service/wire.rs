@@ -126,6 +126,23 @@ fn asks() -> impl Strategy<Value = ShouldAllowRequest> {
     )
 }
 
+/// True if an entry of the map `attributes` is a number or a group: the generated type reads it as if it were a message.
+fn has_attribute_of_another_wire_type(mut bytes: &[u8]) -> bool {
+    const ATTRIBUTES: u32 = 6;
+    while !bytes.is_empty() {
+        let Ok((field, kind)) = prost::encoding::decode_key(&mut bytes) else { return false };
+        if field == ATTRIBUTES && kind != prost::encoding::WireType::LengthDelimited {
+            return true;
+        }
+        if prost::encoding::skip_field(kind, field, &mut bytes, prost::encoding::DecodeContext::default())
+            .is_err()
+        {
+            return false;
+        }
+    }
+    false
+}
+
 fn inline_limits() -> impl Strategy<Value = InlineLimit> {
     let window =
         Just(InlineWindow { limit: 3, window: Some(prost_types::Duration { seconds: 1, nanos: 0 }) });
@@ -148,6 +165,9 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let observed = runtime.block_on(should_allow(&service(), &bytes));
         match ShouldAllowRequest::decode(&bytes[..]) {
+            Ok(_) if has_attribute_of_another_wire_type(&bytes) => {
+                prop_assert_eq!(observed, Err(Code::Internal));
+            }
             Ok(read) => {
                 let expected = runtime.block_on(should_allow(&service(), &read.encode_to_vec()));
                 prop_assert_eq!(observed, expected);

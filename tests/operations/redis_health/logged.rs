@@ -8,18 +8,18 @@ use crate::support::sentinels::Sentinels;
 use crate::support::{Cluster, RedisServer, SOON, eventually, scratch};
 
 /// The lines of a log at this level whose message has `part`.
-fn lines(log: &str, level: &str, part: &str) -> Vec<Value> {
+pub(super) fn lines(log: &str, level: &str, part: &str) -> Vec<Value> {
     let all = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let fits = |line: &Value| line["level"] == level && line["message"].as_str().unwrap().contains(part);
     all.filter(fits).collect()
 }
 
-fn waits(serve: &Serve, part: &str) {
+pub(super) fn waits(serve: &Serve, part: &str) {
     eventually(SOON, part, || serve.get("/readyz").contains(part));
 }
 
 /// The example with this `store.redis`.
-fn serve(redis: &str) -> (tempfile::TempDir, Serve) {
+pub(super) fn serve(redis: &str) -> (tempfile::TempDir, Serve) {
     let folder = scratch::dir("logged-");
     let file = folder.path().join("weir.yaml");
     let text = format!(

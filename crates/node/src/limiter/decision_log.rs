@@ -150,7 +150,8 @@ impl<S: Store> Limiter<S> {
             inline: inline_name(strategy.name()).and_then(|_| strategy.algorithms().first()),
             subject,
             cost: costs.first().copied().unwrap_or_default(),
-            granted: verdict.map_or(0, |(verdict, _)| verdict.granted),
+            // A cancellation grants nothing: it tells there whether it was made before.
+            granted: verdict.filter(|_| op != Op::Cancel).map_or(0, |(verdict, _)| verdict.granted),
             max_wait: match op {
                 Op::Reserve { max_wait } => Some(max_wait),
                 _ => None,

@@ -7,6 +7,7 @@
 mod ask;
 mod board;
 mod breaker_prober;
+mod data_marker;
 mod engines;
 mod evictions;
 mod fingerprint;

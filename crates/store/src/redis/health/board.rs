@@ -183,6 +183,15 @@ impl StoreHealth {
         }
     }
 
+    /// Records that the node has lost its data.
+    pub(super) fn lost(&self, node: &Address) {
+        tracing::warn!(
+            %node, what_to_do = "find out whether it was flushed, restarted without persistence, or evicts keys",
+            "the data of a Redis node was lost or evicted: its limits are full again, and queues and leases that it held \
+             are gone"
+        );
+    }
+
     /// Records the missing rights for usage, if any.
     pub(super) fn usage_looked(&self, missing: Option<&str>) {
         self.change(|board| match (missing, &board.usage_refused) {

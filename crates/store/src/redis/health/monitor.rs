@@ -10,6 +10,7 @@ use weir_time::deadlines::Deadlines;
 use super::ask::AskError;
 use super::board::StoreHealth;
 use super::breaker_prober::keep_probing_breakers;
+use super::data_marker::DataMarker;
 use super::engines::EnginesInUse;
 use super::evictions;
 use super::fingerprint;
@@ -53,6 +54,7 @@ async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines:
             tags: Vec::new(),
             compared: None,
             informed: None,
+            marker: DataMarker::default(),
         };
         prober.run()
     };
@@ -73,6 +75,7 @@ struct Prober {
     compared: Option<Instant>,
     /// The last query of `INFO`.
     informed: Option<Instant>,
+    marker: DataMarker,
 }
 
 impl Prober {
@@ -165,13 +168,25 @@ impl Prober {
                 Ok(Err(_)) | Err(_) => return Err(()),
             }
         }
-        if self.health.may_ask_info() && is_due(self.informed, evictions::EVERY) {
-            self.informed = Some(now);
+        if !is_due(self.informed, evictions::EVERY) {
+            return Ok(());
+        }
+        self.informed = Some(now);
+        if self.health.may_ask_info() {
             let looked = tokio::time::timeout(timeout, evictions::look(connection));
             match looked.await.unwrap_or(Err(AskError::Failed)) {
                 Ok(info) => self.health.informed(&self.address, info),
                 Err(AskError::Refused(reason)) => self.health.info_refused(&self.address, &reason),
                 Err(AskError::Failed) => return Err(()),
+            }
+        }
+        if let Some(&tag) = self.tags.first() {
+            let terms = (now, self.health.may_ask_info());
+            let looked = self.marker.look(connection, &self.context.config.namespace, tag, terms);
+            match tokio::time::timeout(timeout, looked).await {
+                Ok(Ok(true)) => self.health.lost(&self.address),
+                Ok(Ok(false)) => {}
+                Ok(Err(_)) | Err(_) => return Err(()),
             }
         }
         Ok(())
