@@ -127,7 +127,7 @@ fn a_mistake_says_where_it_is() {
     );
     let (code, _, err) = simulate(&["--config", COMPARE, "--strategy", "gates", "--pattern", "constant:1/s"]);
     assert_eq!(code, Some(2));
-    assert!(err.contains("there is no strategy `gates` (configured: gate"), "{err}");
+    assert!(err.contains("there is no strategy `gates` (similar: gate"), "{err}");
     let (code, _, err) = simulate(&["--config", COMPARE, "--pattern", "constant:1/h", "--for", "0s"]);
     assert_eq!((code, err.contains("there are no calls")), (Some(2), true), "{err}");
 }
