@@ -11,7 +11,8 @@ mod trace;
 
 pub use call_pattern::{CallPattern, PatternError};
 pub use logged::{
-    LoggedDecision, LoggedDecisions, LoggedOperation, ReplayRefused, TornLine, read_decision_log,
+    EarlierLines, LoggedDecision, LoggedDecisions, LoggedOperation, ReplayRefused, TornLine,
+    read_decision_log,
 };
 pub use replay::{ReplayError, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy, replay};
 pub use run::{SimulatedStrategy, SimulationError, simulate};

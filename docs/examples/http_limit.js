@@ -13,7 +13,9 @@ const STATUS = { REASON_LIMITED: 429, REASON_NEVER: 403, REASON_DENY_LIST: 403, 
 
 http.createServer((request, response) => {
   const reply = (status, headers, text) => response.writeHead(status, headers).end(`${text}\n`);
-  const question = { resource: request.url, consumer: request.headers['x-user'] || 'nobody', headers: true };
+  // Without the query: a caller that varies it must not find a new limit each time.
+  const path = request.url.split('?')[0];
+  const question = { resource: path, consumer: request.headers['x-user'] || 'nobody', headers: true };
   client.ShouldAllow(question, { deadline: Date.now() + 1000 }, (error, answer) => {
     if (error) {
       const temporary = [grpc.status.UNAVAILABLE, grpc.status.DEADLINE_EXCEEDED].includes(error.code);

@@ -20,8 +20,10 @@ STATUS = {
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
+        # Without the query: a caller that varies it must not find a new limit each time.
+        path = self.path.partition("?")[0]
         request = pb.ShouldAllowRequest(
-            resource=self.path, consumer=self.headers.get("X-User", "nobody"), headers=True
+            resource=path, consumer=self.headers.get("X-User", "nobody"), headers=True
         )
         try:
             answer = weir.ShouldAllow(request, timeout=1)

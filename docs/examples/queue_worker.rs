@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 use tonic::transport::Channel;
+use tonic::{Code, Status};
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{AckRequest, NackRequest, SubscribeRequest, TakenItem};
 
@@ -23,11 +23,33 @@ pub enum Worked {
     NotNow(Duration),
 }
 
-/// Works on items of `queue`, at most `at_once` at a time, until the server ends the subscription.
+/// Works on items of `queue`, at most `at_once` at a time, until the server refuses it for good.
 ///
 /// What a worker has that dies is delivered again after the queue's `visibility`. So the work must bear being done
 /// twice, and must be done within that time.
 pub async fn work<W>(
+    client: QueueServiceClient<Channel>,
+    (queue, consumer): (&str, &str),
+    at_once: u32,
+    handle: impl Fn(TakenItem) -> W,
+) -> Status
+where
+    W: Future<Output = Worked> + Send + 'static,
+{
+    loop {
+        // A node that shuts down ends the subscription with UNAVAILABLE: another one takes it.
+        let ended = subscribe(client.clone(), (queue, consumer), at_once, &handle).await;
+        match ended {
+            Err(status) if status.code() != Code::Unavailable => return status,
+            Err(status) => eprintln!("subscribing again: {}", status.message()),
+            Ok(()) => {}
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// Works on the items of one subscription, until it ends.
+async fn subscribe<W>(
     mut client: QueueServiceClient<Channel>,
     (queue, consumer): (&str, &str),
     at_once: u32,
@@ -43,7 +65,12 @@ where
     let _ = credits.send(first).await;
     let mut items = client.subscribe(ReceiverStream::new(requests)).await?.into_inner();
     let mut working = JoinSet::new();
-    while let Some(message) = items.message().await? {
+    let ended = loop {
+        let message = match items.message().await {
+            Ok(Some(message)) => message,
+            Ok(None) => break Ok(()),
+            Err(status) => break Err(status),
+        };
         for item in message.items {
             let (client, queue, credits) = (client.clone(), queue.clone(), credits.clone());
             let (id, token, work) = (item.id.clone(), item.token, handle(item));
@@ -53,9 +80,10 @@ where
             });
         }
         while working.try_join_next().is_some() {}
-    }
+    };
+    // What has begun is finished, so that it is not delivered again.
     while working.join_next().await.is_some() {}
-    Ok(())
+    ended
 }
 
 /// Acks an item or gives it back. It tries a few times; if all fail, the item is delivered again.

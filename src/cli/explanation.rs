@@ -169,7 +169,9 @@ fn numbers(algorithm: &Algorithm) -> String {
     let text = algorithm::text(algorithm);
     match algorithm.limit() {
         0 => format!("{text}; nothing ever passes"),
-        _ => format!("{text}; full again {} after being emptied", state::renewal(algorithm)),
+        _ => {
+            format!("{text}; full again {} after being emptied", algorithm::span(state::renewal(algorithm).0))
+        }
     }
 }
 

@@ -19,16 +19,16 @@ fn queue(config: &Config) -> Option<String> {
     Some(format!("queue put {} hello", config.queues.all().first()?.name()))
 }
 
-/// Returns a command for a resource that has a strategy, or for any with the first strategy.
+/// Returns a command for a resource that has rate limits, or for any with the first strategy that has.
 fn native(config: &Config) -> Option<String> {
-    let (strategy, named) = match config.rules.resolve(RESOURCE, "") {
-        Ok(resolved) => (&**resolved.strategy, None),
-        Err(_) => {
-            let first = config.rules.strategies().first()?;
-            (&**first, Some(first.name()))
+    let (resource, strategy, named) = match configured_resource(config) {
+        Some((resource, strategy)) => (resource, strategy, None),
+        None => {
+            let first = config.rules.strategies().iter().find(|strategy| strategy.permits().is_none())?;
+            (RESOURCE.to_owned(), &**first, Some(first.name()))
         }
     };
-    let mut question = format!("{RESOURCE} {CONSUMER}");
+    let mut question = format!("{} {CONSUMER}", quoted(&resource));
     if let Some(name) = named {
         question.push_str(&format!(" --strategy {name}"));
     }
@@ -36,6 +36,17 @@ fn native(config: &Config) -> Option<String> {
         question.push_str(&format!(" --attribute {name}=example"));
     }
     Some(question)
+}
+
+/// A resource that the configuration gives rate limits: that of the documentation, or one of the first pattern.
+fn configured_resource(config: &Config) -> Option<(String, &Strategy)> {
+    let mut patterns: Vec<_> = config.rules.resources().iter().map(|(pattern, _)| pattern).collect();
+    patterns.sort_by_key(|pattern| pattern.place());
+    let names = patterns.iter().map(|pattern| pattern.to_string().replace('*', "example"));
+    std::iter::once(RESOURCE.to_owned()).chain(names).find_map(|name| {
+        let strategy = &**config.rules.resolve(&name, "").ok()?.strategy;
+        strategy.permits().is_none().then_some((name, strategy))
+    })
 }
 
 /// Returns the attributes in the scopes of the limits, without duplicates.

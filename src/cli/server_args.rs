@@ -52,6 +52,9 @@ impl ServerArgs {
         match answer {
             Err(error @ ClientError::Unreachable { .. }) => Err(error)
                 .context("no server answers; start one with `weir serve`, or name one with --server"),
+            Err(error) if is_no_grpc(&error) => {
+                Err(error).context("this server does not speak gRPC; is that the admin port?")
+            }
             answer => Ok(answer?),
         }
     }
@@ -66,4 +69,9 @@ impl ServerArgs {
         unix_path(&self.server).transpose()?;
         self.access.access(&self.server)
     }
+}
+
+/// True if the answer came from a server for HTTP, such as the admin port: it has no status of gRPC.
+fn is_no_grpc(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused { message, .. } if message.starts_with("grpc-status header missing"))
 }

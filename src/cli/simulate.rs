@@ -13,12 +13,12 @@ use crate::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStra
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
 use weir_config::{Config, span};
-use weir_core::strategy::{Rules, Strategy};
+use weir_core::strategy::{Field, Rules, Strategy};
 use weir_units::Micros;
 
 use super::explanation::renewal;
 use super::settings::no_overrides;
-use super::{attribute, fail, print};
+use super::{attribute, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -170,7 +170,7 @@ fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulat
     let column = Micros(end.0.div_ceil(COLUMNS as u64).max(1));
     let rules = Arc::new(rules);
     let mut strategies = Vec::new();
-    for name in names(&rules, &args.strategies)? {
+    for name in names(&rules, args)? {
         let result = simulate(&rules, &name, &args.attributes, &calls)
             .with_context(|| format!("strategy `{name}` cannot be simulated"))?;
         let window = args.window.unwrap_or_else(|| own_window(&rules, &name));
@@ -224,22 +224,39 @@ fn is_file(pattern: &str) -> bool {
     Path::new(pattern).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-/// Returns the names of the strategies to simulate.
-fn names(rules: &Rules, wanted: &[String]) -> Result<Vec<String>> {
-    if wanted.is_empty() {
-        // Permits are held for the duration of work, which a pattern of calls does not have.
-        let decides = |strategy: &&Arc<Strategy>| strategy.permits().is_none();
-        return Ok(rules
-            .strategies()
-            .iter()
-            .filter(decides)
-            .map(|strategy| strategy.name().to_owned())
-            .collect());
-    }
-    for name in wanted {
+/// Returns the names of the strategies to simulate: those that are named, or all that can be. The others are said.
+fn names(rules: &Rules, args: &SimulateArgs) -> Result<Vec<String>> {
+    for name in &args.strategies {
         rules.resolve("", name)?;
     }
-    Ok(wanted.to_vec())
+    if !args.strategies.is_empty() {
+        return Ok(args.strategies.clone());
+    }
+    let mut names = Vec::new();
+    for strategy in rules.strategies() {
+        match obstacle(strategy, &args.attributes) {
+            None => names.push(strategy.name().to_owned()),
+            Some(why) => say(&format!("note: strategy `{}` is left out: {why}", strategy.name())),
+        }
+    }
+    if names.is_empty() {
+        bail!("the configuration has no strategy that can be simulated");
+    }
+    Ok(names)
+}
+
+/// What a strategy needs that a simulation, or this one, does not have.
+fn obstacle(strategy: &Strategy, attributes: &[(String, String)]) -> Option<String> {
+    if strategy.permits().is_some() {
+        return Some("permits are held while work is done, and a pattern of calls has no work".to_owned());
+    }
+    let mut fields = strategy.limits().iter().flat_map(|limit| limit.scope.fields());
+    fields.find_map(|field| match field {
+        Field::Attribute(name) if attributes.iter().all(|(given, _)| *given != **name) => {
+            Some(format!("it counts by the attribute `{name}`; give it with --attribute {name}=VALUE"))
+        }
+        _ => None,
+    })
 }
 
 /// Returns the time until the strategy's first limit is full again.

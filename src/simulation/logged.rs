@@ -28,6 +28,17 @@ pub struct LoggedDecisions {
     pub decisions: Vec<LoggedDecision>,
     /// Lines that were cut off.
     pub torn: Vec<TornLine>,
+    /// Where the log begins, if it is not with the first line of its process.
+    pub earlier: Option<EarlierLines>,
+}
+
+/// Lines before the first one of the log. The limits may have been in use where it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EarlierLines {
+    /// Position of the first line: the index of the file, from 0, and the line, from 1.
+    pub place: (usize, u64),
+    /// How many lines its process wrote before it.
+    pub count: u64,
 }
 
 /// A line that was cut off while it was written: the disk was full, or the process was killed.
@@ -98,15 +109,20 @@ pub enum LoggedOperation {
 }
 
 impl LoggedDecision {
-    /// True if the call was allowed; `None` if the operation was not a question, or neither the store nor a policy
-    /// answered.
+    /// True if the call was allowed; `None` if the operation was not a question, or the store did not answer.
     #[must_use]
     pub fn admitted(&self) -> Option<bool> {
         match self.outcome.as_str() {
-            "allowed" | "peeked" | "repeated" | "allow_list" | "degraded_allowed" => Some(true),
-            "denied" | "never" | "deny_list" | "degraded_denied" => Some(false),
+            "allowed" | "peeked" | "repeated" | "allow_list" => Some(true),
+            "denied" | "never" | "deny_list" => Some(false),
             _ => None,
         }
+    }
+
+    /// True if the store did not answer: a failure policy did, or the call got an error. Nobody knows what was charged.
+    #[must_use]
+    pub fn is_without_store(&self) -> bool {
+        matches!(self.outcome.as_str(), "degraded_allowed" | "degraded_denied" | "error")
     }
 }
 
@@ -156,7 +172,7 @@ pub fn read_decision_log(
             return Err(refused(place, (1, reason)));
         }
     }
-    Ok(LoggedDecisions { keys, decisions, torn: reader.torn })
+    Ok(LoggedDecisions { keys, decisions, torn: reader.torn, earlier: reader.earlier })
 }
 
 /// Two lines with the same time whose order is unknown, because two processes wrote them.
@@ -202,6 +218,7 @@ struct LogReader {
     by_name: HashMap<String, usize>,
     decisions: Vec<LoggedDecision>,
     torn: Vec<TornLine>,
+    earlier: Option<EarlierLines>,
     /// True if a torn line is refused.
     strict: bool,
     /// True if the line before was torn, so that numbers may be missing.
@@ -296,6 +313,10 @@ impl LogReader {
                 return Err(line.at("sequence", reason));
             }
             let number = self.incarnations.len();
+            if number == 0 && sequence > 1 && !self.after_torn {
+                let count = sequence - 1;
+                self.earlier = Some(EarlierLines { place: decision.place, count });
+            }
             self.by_name.insert(name.to_owned(), number);
             let latest = if is_timed { decision.time } else { Micros::ZERO };
             self.incarnations.push(ReadIncarnation { name: name.to_owned(), sequence, latest });

@@ -44,8 +44,10 @@ pub struct ReplayedStrategy {
     pub granted_otherwise: u64,
     /// Operations that the other configuration rejects: the strategy is missing, or lacks the operation.
     pub refused: u64,
-    /// Cancellations, debits, refunds and resets, which change limits, and calls that got an error.
+    /// Cancellations, debits, refunds and resets, which change limits.
     pub not_compared: u64,
+    /// Calls that the store did not answer. They are not replayed, because nobody knows what was charged.
+    pub not_judged: u64,
 }
 
 /// A call with another answer under the other configuration.
@@ -108,6 +110,10 @@ pub fn replay(
         }
         if decision.strategy == envoy::STRATEGY && rules.resolve("", &decision.strategy).is_err() {
             result.of_requests += 1;
+            continue;
+        }
+        if decision.is_without_store() {
+            result.strategies.entry(decision.strategy.clone()).or_default().not_judged += 1;
             continue;
         }
         clock.set(decision.time);

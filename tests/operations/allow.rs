@@ -50,6 +50,17 @@ fn fails(server: &Server, args: &[&str]) -> (i32, String) {
     (out.status.code().unwrap(), text(&out.stderr))
 }
 
+/// It said `grpc-status header missing`.
+#[test]
+fn the_admin_port_is_recognised() {
+    let server = serve();
+    let admin = format!("http://{}", server.admin);
+    let out = weir_command(&["allow", "five", "bob"]).env("WEIR_SERVER", admin).output().unwrap();
+    let error = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{error}");
+    assert!(error.contains("this server does not speak gRPC; is that the admin port?"), "{error}");
+}
+
 #[test]
 fn a_reservation_says_when_the_call_starts() {
     let server = serve();

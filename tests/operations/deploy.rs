@@ -119,11 +119,21 @@ fn the_pods_are_probed_and_have_no_more_rights_than_they_need() {
 
     let service = &of_kind(&manifests, "Service")["spec"];
     assert_eq!(service["clusterIP"], "None", "a gRPC connection would stay with one pod");
+    let served: Vec<&Value> = service["ports"].as_array().unwrap().iter().map(|port| &port["name"]).collect();
+    assert_eq!(served, ["grpc"], "the admin port has no login");
+    let policy = &of_kind(&manifests, "NetworkPolicy")["spec"];
+    assert_eq!(policy["policyTypes"], serde_json::json!(["Ingress"]));
+    let rules: Vec<(&Value, &Value)> = (policy["ingress"].as_array().unwrap().iter())
+        .map(|rule| (&rule["ports"][0]["port"], &rule["from"][0]["namespaceSelector"]["matchLabels"]))
+        .collect();
+    let monitoring = serde_json::json!({ "kubernetes.io/metadata.name": "monitoring" });
+    assert_eq!(rules, [(port("grpc"), &Value::Null), (port("admin"), &monitoring)]);
     let labels = &deployment["spec"]["template"]["metadata"]["labels"];
     for selector in [
         &service["selector"],
         &deployment["spec"]["selector"]["matchLabels"],
         &of_kind(&manifests, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        &policy["podSelector"]["matchLabels"],
     ] {
         let selector = selector.as_object().unwrap();
         assert!(!selector.is_empty());
@@ -207,6 +217,7 @@ fn the_composition_fits_together() {
         for port in service["ports"].as_array().into_iter().flatten() {
             let port = port.as_str().unwrap();
             assert!(port.starts_with("127.0.0.1:"), "{name}: {port} is open to the world");
+            assert!(!port.ends_with(":8080"), "{name}: the admin port has no login");
             assert!(published.insert(port.rsplit_once(':').unwrap().0.to_owned()), "{name}: {port} twice");
         }
         for volume in service["volumes"].as_array().into_iter().flatten() {

@@ -94,7 +94,7 @@ limits    all are charged, or none is
   everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
     key    weir:{*}:feeding:everyone:log:r4:shop
     state  log, 172 bytes in the memory store after one call, at most 2156
-  each per [resource, consumer]: token_bucket: { rate: 30/m, burst: 30 }; full again 60s after being emptied, by the override
+  each per [resource, consumer]: token_bucket: { rate: 30/m, burst: 30 }; full again 1m after being emptied, by the override
     key    weir:{*}:feeding:each:bucket:r4:shop:c8:gold-bob
     state  bucket, 60 bytes in the memory store
 ",
@@ -119,7 +119,7 @@ override  none
 failure   on_store_failure: error
 tag       [region], slot …
 limits    all are charged, or none is
-  region per [region]: fixed_window: { limit: 3, window: 1m }; full again 60s after being emptied
+  region per [region]: fixed_window: { limit: 3, window: 1m }; full again 1m after being emptied
     key    weir:{*}:regional:region:window:region=3:e=u
     state  window, 60 bytes in the memory store
 ",
@@ -180,7 +180,7 @@ fn what_cannot_be_decided_exits_1_and_says_why() {
     for (args, reason) in [
         (
             &["zoo/lion", "bob", "--strategy", "feding"][..],
-            "there is no strategy `feding` (configured: feeding)",
+            "there is no strategy `feding` (similar: feeding)",
         ),
         (&["shop", "bob"], "no pattern of the configuration matches `shop`"),
         (&["zoo/lion"], "a limit of strategy `feeding` counts by consumer"),
@@ -350,7 +350,7 @@ queue     `orders`, a stream: delivered at least once; an item holds its place u
 holds     at most 100 items and 67108864 bytes of payload; when it is full, all items of a call are refused
 leaves    10 items in 1s, evenly, whoever takes them
 again     an item that is not acked within 30s; after 3 deliveries it goes to `orders:dead`
-outcomes  kept for 86400s, the newest 1000
+outcomes  kept for 1d, the newest 1000
 tag       queue `orders`, slot {slot} of a Redis Cluster
   key     {prefix}queue:orders:stream
   key     {prefix}queue:orders:due

@@ -15,6 +15,16 @@ strategies:
       - { name: each, per: [resource, region, tier, consumer], fixed_window: { limit: 3, window: 1m } }
 "#;
 
+const BY_RESOURCE: &str = r#"
+strategies:
+  pool: { concurrency: { limit: 2, per: [resource], ttl: 30s } }
+  orders: { limits: [{ name: each, per: [consumer], fixed_window: { limit: 3, window: 1m } }] }
+resources:
+  - { match: database, strategy: pool }
+  - { match: "api/orders/*", strategy: orders }
+  - { match: "api/*", strategy: orders }
+"#;
+
 const ENVOY: &str = r#"
 domain: the edge
 descriptors:
@@ -47,6 +57,7 @@ fn what_serve_prints_can_be_pasted_with_every_configuration() {
     let file = written(directory.path(), "envoy/edge.yaml", ENVOY);
     let folder = Path::new(&file).parent().unwrap().to_str().unwrap();
     let only_envoy = written(directory.path(), "only.yaml", &format!("envoy: {{ config: '{folder}' }}\n"));
+    let pools = written(directory.path(), "pools.yaml", BY_RESOURCE);
     let no_rule = written(directory.path(), "none/edge.yaml", "domain: bare\ndescriptors: []\n");
     let no_rule = Path::new(&no_rule).parent().unwrap().to_str().unwrap();
     for (args, shown) in [
@@ -56,6 +67,8 @@ fn what_serve_prints_can_be_pasted_with_every_configuration() {
             &["--config", native.as_str(), "--envoy-config", folder],
             &["--attribute tier=", "--envoy 'the edge'"],
         ),
+        // It named a resource of the documentation, which this configuration gives no strategy.
+        (&["--config", pools.as_str()], &["weir allow api/orders/example bob --server"]),
         (&["--envoy-config", no_rule], &["zewtopia.com/tigerfeeding bob", "--envoy bare"]),
     ] {
         let serve = Serve::start(args);

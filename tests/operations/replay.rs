@@ -70,10 +70,18 @@ impl Live {
 
 /// The result of a replay, as JSON.
 fn replay(config: &Path, args: &[&str]) -> Value {
+    let (result, notes) = replay_noted(config, args);
+    assert_eq!(notes, "", "{args:?}");
+    result
+}
+
+/// The same with what is said on stderr.
+fn replay_noted(config: &Path, args: &[&str]) -> (Value, String) {
     let args = [&["simulate", "--config", config.to_str().unwrap(), "--output", "json"], args].concat();
     let out = weir(&args);
-    assert_eq!((out.status.code(), text(&out.stderr).as_str()), (Some(0), ""), "{args:?}");
-    serde_json::from_slice(&out.stdout).unwrap()
+    let notes = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{args:?}: {notes}");
+    (serde_json::from_slice(&out.stdout).unwrap(), notes)
 }
 
 fn sum(result: &Value, name: &str) -> u64 {
@@ -272,12 +280,13 @@ async fn a_strategy_that_is_gone_and_rotated_files() {
     };
     // Of rotated files the oldest may be gone.
     let (older, newer) = (part("older", &lines[500..900]), part("newer", &lines[900..]));
-    let result = replay(&live.config(5), &["--replay", &older, "--replay", &newer]);
-    assert_eq!(result["decisions"], 1_000);
+    let (result, notes) = replay_noted(&live.config(5), &["--replay", &older, "--replay", &newer]);
+    assert_eq!((&result["decisions"], &result["earlier_lines"]), (&1_000.into(), &500.into()));
+    assert!(notes.contains("line 1 is not the first of its process: 500 earlier lines"), "{notes}");
     let only = live.folder.path().join("only.yaml");
     std::fs::write(&only, "strategies: { log: { limits: [{ name: each, per: [consumer, resource], uniform: { interval: 1s } }] } }")
         .unwrap();
-    let result = replay(&only, &["--replay", &older, "--replay", &newer]);
+    let (result, _) = replay_noted(&only, &["--replay", &older, "--replay", &newer]);
     for row in result["strategies"].as_array().unwrap() {
         let is_there = row["strategy"] == "log";
         assert_eq!(row["compared"].as_u64().unwrap() > 0, is_there, "{row}");

@@ -127,7 +127,7 @@ fn a_mistake_says_where_it_is() {
     );
     let (code, _, err) = simulate(&["--config", COMPARE, "--strategy", "gates", "--pattern", "constant:1/s"]);
     assert_eq!(code, Some(2));
-    assert!(err.contains("there is no strategy `gates` (configured: gate"), "{err}");
+    assert!(err.contains("there is no strategy `gates` (similar: gate"), "{err}");
     let (code, _, err) = simulate(&["--config", COMPARE, "--pattern", "constant:1/h", "--for", "0s"]);
     assert_eq!((code, err.contains("there are no calls")), (Some(2), true), "{err}");
 }
@@ -153,4 +153,29 @@ fn calls_that_are_held_show_for_how_long() {
     );
     let (_, text, _) = simulate(&["--config", COMPARE, "--pattern", "burst:5x1m"]);
     assert!(!text.contains("hold"), "{text}");
+}
+
+/// One strategy that counted by an attribute ended the simulation of all.
+#[test]
+fn what_cannot_be_simulated_is_left_out_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.yaml");
+    let rules = "
+strategies:
+  pool: { concurrency: { limit: 2, per: [resource], ttl: 30s } }
+  regional: { limits: [{ name: region, per: [region], fixed_window: { limit: 3, window: 1m } }] }
+  plain: { limits: [{ name: each, per: [consumer], fixed_window: { limit: 3, window: 1m } }] }
+";
+    fs::write(&file, rules).unwrap();
+    let all = ["--config", file.to_str().unwrap(), "--pattern", "constant:1/s", "--output", "csv"];
+    let (code, out, err) = simulate(&all);
+    assert_eq!(code, Some(0), "{err}");
+    let notes = "note: strategy `pool` is left out: permits are held while work is done, and a pattern of calls has no work\n\
+                 note: strategy `regional` is left out: it counts by the attribute `region`; give it with --attribute region=VALUE\n";
+    assert_eq!(err, notes);
+    assert!(out.contains("plain") && !out.contains("regional"), "{out}");
+    let (code, out, err) = simulate(&[&all[..], &["--attribute", "region=eu"]].concat());
+    assert!(code == Some(0) && out.contains("regional") && !err.contains("regional"), "{err}");
+    let (code, _, err) = simulate(&[&all[..], &["--strategy", "regional"]].concat());
+    assert!(code == Some(2) && err.contains("strategy `regional` cannot be simulated"), "{err}");
 }

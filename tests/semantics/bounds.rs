@@ -65,7 +65,7 @@ async fn unknown_names_are_not_found_and_near_ones_are_offered() {
     let mut client = server.client().await;
     let (code, message) = refused(&mut client, ask_under("tiger-fedding", "x", "bob")).await;
     assert_eq!(code, Code::NotFound);
-    assert_eq!(message, "strategy: there is no strategy `tiger-fedding` (configured: tiger-feeding)");
+    assert_eq!(message, "strategy: there is no strategy `tiger-fedding` (similar: tiger-feeding)");
     let (code, message) = refused(&mut client, ask("nobody/knows", "bob")).await;
     assert_eq!(code, Code::NotFound);
     assert!(message.starts_with("resource: no pattern of the configuration matches `nobody/knows`"));

@@ -206,15 +206,18 @@ async fn a_debit_is_bounded_and_made_once(client: &mut Client) {
     is_refused(nothing, Code::InvalidArgument, why);
 }
 
+/// The refusal names what is needed, and the strategy with the limits that it has instead.
+fn cannot(status: Status, strategy: &str, needs: &str) {
+    let wanted = format!("{needs}; strategy `{strategy}` has the limits `");
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert!(status.message().starts_with(&wanted), "{}", status.message());
+}
+
 async fn mistakes_are_named_and_charge_nothing(client: &mut Client) {
     let needs = "a reservation needs a strategy of exactly one limit, which is a token_bucket, a warm_up, a sliding_log \
                  with `hold: true`, or an interval_refill whose refill is at most its capacity";
     for strategy in ["both", "queue", "log", "window"] {
-        is_refused(
-            reserve(client, strategy, "wrong", "x", 1).await.unwrap_err(),
-            Code::FailedPrecondition,
-            needs,
-        );
+        cannot(reserve(client, strategy, "wrong", "x", 1).await.unwrap_err(), strategy, needs);
     }
     let cancels = "a reservation can be cancelled where the strategy has exactly one limit, which is a token_bucket \
                    without `charge_after`, a sliding_log with `hold: true`, or an interval_refill whose refill is at \

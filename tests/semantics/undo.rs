@@ -160,7 +160,8 @@ async fn what_cannot_be_taken_back_is_an_error_that_says_why() {
 async fn the_admin_service_is_off_until_it_is_wanted() {
     let server = ready(stores::memory(), false);
     let status = admin(&server).await.reset(reset(&ask_under("dual", "r", "bob"), &[])).await.unwrap_err();
-    assert_eq!(status.code(), Code::Unimplemented);
+    let wanted = "there is no method `/weir.v1.AdminService/Reset`; AdminService is there with `server.admin_service: true`";
+    is_refused(status, Code::Unimplemented, wanted);
 }
 
 #[tokio::test]

@@ -6,17 +6,13 @@ use std::process::Command;
 use crate::support::clients::{environment, go_program, node, python, root};
 use crate::support::command::Serve;
 use crate::support::http::Http;
-use crate::support::{Process, SOON, eventually, ports, scratch};
+use crate::support::{Process, SOON, eventually, ports};
 
-const CONFIG: &str = r#"
-strategies:
-  page: { limits: [{ name: each, per: [consumer], token_bucket: { rate: 2/2h, burst: 2 } }] }
-  never: { limits: [{ name: none, per: [], fixed_window: { limit: 0, window: 1h } }] }
-resources:
-  - { match: /never, strategy: never }
-  - { match: "/*", strategy: page }
-access: { deny: [mallory] }
-"#;
+const CONFIG: &str = "docs/examples/http_limit.yaml";
+const PYTHON: &str = "docs/examples/http_limit.py";
+const NODE: &str = "docs/examples/http_limit.js";
+/// As it is built there.
+const GO: &str = ".cache/http_limit/http_limit";
 
 #[test]
 fn the_page_shows_what_runs() {
@@ -30,6 +26,14 @@ fn the_page_shows_what_runs() {
             "docs/http.md shows another {file}"
         );
     }
+    let config = std::fs::read_to_string(root().join(CONFIG)).unwrap();
+    assert!(page.contains(&format!("```yaml\n{config}```\n\n```sh\nweir serve --config {CONFIG}\n```\n")));
+    for program in [PYTHON, NODE, GO] {
+        assert!(
+            page.contains(&format!("{program} 127.0.0.1:8081 8000\n")),
+            "nobody is told to run {program}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -37,7 +41,7 @@ async fn in_python() {
     let Some(environment) = environment() else { return };
     answers(|| {
         let mut program = python(&environment);
-        program.arg("docs/examples/http_limit.py");
+        program.arg(PYTHON);
         program
     })
     .await;
@@ -48,7 +52,7 @@ async fn in_node() {
     let Some(environment) = environment() else { return };
     answers(|| {
         let mut program = node(&environment);
-        program.arg("docs/examples/http_limit.js");
+        program.arg(NODE);
         program
     })
     .await;
@@ -64,10 +68,7 @@ async fn in_go() {
 
 /// What a browser gets from the server that `program` starts.
 async fn answers(program: impl Fn() -> Command) {
-    let folder = scratch::dir("http-");
-    let config = folder.path().join("weir.yaml");
-    std::fs::write(&config, CONFIG).unwrap();
-    let weir = Serve::start(&["--config", config.to_str().unwrap()]);
+    let weir = Serve::start(&["--config", root().join(CONFIG).to_str().unwrap()]);
     let weir_address = weir.server.strip_prefix("http://").unwrap();
     let (_server, address) = started(program(), weir_address);
 
@@ -76,7 +77,10 @@ async fn answers(program: impl Fn() -> Command) {
         ("bob", "/b", 200, "hello\n", "0"),
         ("bob", "/a", 429, "Rate limit exceeded. Try again in ", "0"),
         ("carol", "/a", 200, "hello\n", "1"),
-        ("carol", "/never", 403, "Rate limit exceeded. A cost of 1 is above the limit of 0", "0"),
+        ("carol", "/search?q=tigers", 200, "hello\n", "0"),
+        // The query was part of the resource, and callers that varied it were never limited.
+        ("carol", "/search?q=lions", 429, "Rate limit exceeded. Try again in ", "0"),
+        ("carol", "/closed", 403, "Rate limit exceeded. A cost of 1 is above the limit of 0", "0"),
         ("mallory", "/a", 403, "Access denied", ""),
     ] {
         let response = Http::connect(address).await.get(path, &[("X-User", user)]).await;

@@ -22,6 +22,10 @@ use weir_time::clock::monotonic;
 /// Size of the read buffer.
 const BUFFER: usize = 256 << 10;
 
+/// Without a connection for less than this at its end, a run was not ended by it: a server may be closing one connection
+/// and opening the next.
+const RECONNECT_NS: u64 = 100_000_000;
+
 /// Interval of checks for timeouts, lost connections and a stop.
 const LOOK_NS: u64 = 10_000_000;
 
@@ -45,6 +49,8 @@ pub(super) struct LoadWorker<'a> {
     next_link: usize,
     /// When a link was last connected.
     connected_ns: u64,
+    /// True if any link is connected.
+    was_connected: bool,
     /// True once any call was decided: later failures are counted, while earlier ones may mean that all calls would
     /// fail.
     has_decided: bool,
@@ -95,6 +101,7 @@ impl<'a> LoadWorker<'a> {
             calls_left,
             next_link: 0,
             connected_ns: 0,
+            was_connected: true,
             has_decided: false,
             refusal: None,
             published: Counts::default(),
@@ -120,6 +127,7 @@ impl<'a> LoadWorker<'a> {
             if let Some(refusal) = self.refusal.take() {
                 return Err(refusal);
             }
+            self.was_connected = self.links.iter().any(LoadLink::is_connected);
             if self.tally.gave_up.is_some() || (!is_sending && self.unanswered() == 0) {
                 break;
             }
@@ -129,6 +137,7 @@ impl<'a> LoadWorker<'a> {
         self.flush(self.now_ns());
         self.publish();
         self.tally.missed = self.schedule.missed(self.end_ns.min(self.now_ns()));
+        self.tally.gave_up = self.tally.gave_up.take().or_else(|| self.left_alone(self.now_ns()));
         if let Some(trace) = self.trace.take() {
             trace
                 .finish()
@@ -139,6 +148,13 @@ impl<'a> LoadWorker<'a> {
 
     fn now_ns(&self) -> u64 {
         ns(monotonic() - self.begin)
+    }
+
+    /// Why the run did less than it should, if the server was gone at its end.
+    fn left_alone(&self, now_ns: u64) -> Option<String> {
+        let away_ns = now_ns.saturating_sub(self.connected_ns);
+        let is_away = !self.was_connected && (self.tally.missed > 0 || away_ns > RECONNECT_NS);
+        is_away.then(|| format!("no connection for the last {:.1?}", Duration::from_nanos(away_ns)))
     }
 
     fn unanswered(&self) -> usize {

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use weir_core::lease::{AdaptiveRule, ConcurrencyRule, ControllerRule, LimitSource, MAX_LEASES, Partitions};
 
+use super::algorithm::span;
+
 /// Returns one sentence each for the limit, the leases and the partitions.
 pub(super) fn lines(rule: &ConcurrencyRule) -> Vec<String> {
     let numbers = rule.numbers();
@@ -14,7 +16,8 @@ pub(super) fn lines(rule: &ConcurrencyRule) -> Vec<String> {
     lines.push(format!(
         "a lease lasts {} unless its holder says otherwise, at most {} without being renewed; {weight}; at most \
          {MAX_LEASES} leases",
-        numbers.ttl, numbers.max_ttl
+        span(numbers.ttl.0),
+        span(numbers.max_ttl.0)
     ));
     if let Some(partitions) = &numbers.partitions {
         lines.push(format!(
@@ -32,14 +35,17 @@ fn limit(rule: &ConcurrencyRule) -> String {
         LimitSource::Fixed(limit) => format!("{limit} permits at a time"),
         LimitSource::Adaptive(AdaptiveRule { initial, min, max, controller, sampling, idle }) => {
             let samples = match sampling {
-                Some(rule) => format!("samples of at least {} and {} releases", rule.window, rule.samples),
+                Some(rule) => {
+                    format!("samples of at least {} and {} releases", span(rule.window.0), rule.samples)
+                }
                 None => "each release is a sample".to_owned(),
             };
             format!(
-                "{min} to {max} permits at a time, {initial} at first, by {}: {}; {samples}; forgotten {idle} after \
-                 the last lease",
+                "{min} to {max} permits at a time, {initial} at first, by {}: {}; {samples}; forgotten {} after the last \
+                 lease",
                 controller.name(),
-                controller_text(controller)
+                controller_text(controller),
+                span(idle.0)
             )
         }
     }
@@ -48,7 +54,11 @@ fn limit(rule: &ConcurrencyRule) -> String {
 fn controller_text(controller: &ControllerRule) -> String {
     match controller {
         ControllerRule::Aimd(rule) => {
-            format!("times {} after a drop or more than {}, else one more", rule.backoff, rule.timeout)
+            format!(
+                "times {} after a drop or more than {}, else one more",
+                rule.backoff,
+                span(rule.timeout.0)
+            )
         }
         ControllerRule::Vegas(rule) => format!("by the shortest round trip, smoothing {}", rule.smoothing),
         ControllerRule::Gradient2(rule) => format!(

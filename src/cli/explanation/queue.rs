@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use weir_core::key::{self, KeySecret, Namespace, Placements, QueueKeys};
 use weir_core::queue::{NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueuePart};
 
+use super::algorithm::span;
 use super::place;
 
 /// A queue of the configuration.
@@ -114,7 +115,9 @@ impl ExplainedQueue<'_> {
 
     fn pace(&self) -> String {
         match self.named.rule.numbers().pace.filter(|_| !self.is_dead()) {
-            Some(pace) => format!("{} items in {}, evenly, whoever takes them", pace.count, pace.period),
+            Some(pace) => {
+                format!("{} items in {}, evenly, whoever takes them", pace.count, span(pace.period.0))
+            }
             None => "as fast as workers take it".to_owned(),
         }
     }
@@ -127,14 +130,15 @@ impl ExplainedQueue<'_> {
             }
             None => "as often as it takes".to_owned(),
         };
-        (!self.is_list()).then(|| format!("an item that is not acked within {}; {then}", numbers.visibility))
+        (!self.is_list())
+            .then(|| format!("an item that is not acked within {}; {then}", span(numbers.visibility.0)))
     }
 
     fn outcomes(&self) -> String {
         let numbers = self.named.rule.numbers();
         format!(
             "kept for {}, the newest {}",
-            numbers.outcomes,
+            span(numbers.outcomes.0),
             numbers.capacity.saturating_mul(OUTCOMES_PER_PLACE)
         )
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::simulation::{
-    LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy,
-    read_decision_log, replay,
+    EarlierLines, LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer, ReplayedDifference,
+    ReplayedStrategy, read_decision_log, replay,
 };
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -19,8 +19,16 @@ use super::{SimulateArgs, SimulationOutput, text_of};
 /// Maximum number of differing decisions shown.
 const EXAMPLES: usize = 10;
 
-const HEADER: [&str; 7] =
-    ["strategy", "compared", "now denied", "now allowed", "granted otherwise", "refused", "not compared"];
+const HEADER: [&str; 8] = [
+    "strategy",
+    "compared",
+    "now denied",
+    "now allowed",
+    "granted otherwise",
+    "refused",
+    "not compared",
+    "not judged",
+];
 
 /// Replays the log, and formats the result.
 pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
@@ -29,13 +37,8 @@ pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
         files.push((file.clone(), text_of(file)?));
     }
     let log = read_decision_log(&files, args.strict)?;
-    for torn in &log.torn {
-        let file = files.get(torn.place.0).map_or_else(String::new, |(path, _)| path.display().to_string());
-        let (line, lost) = (torn.place.1, torn.lost);
-        say(&format!(
-            "note: {file}, line {line} is cut off, and {lost} decisions are lost there: the disk was full, or the process was \
-             killed. They are not replayed, so later ones may differ from what was decided; --strict refuses such a log"
-        ));
+    for note in damage(&files, &log) {
+        say(&note);
     }
     for name in &args.strategies {
         if !log.decisions.iter().any(|one| one.strategy == *name) {
@@ -44,11 +47,38 @@ pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
     }
     let wanted = |name: &str| args.strategies.is_empty() || args.strategies.iter().any(|one| one == name);
     let replayed = replay(&Arc::new(rules), &log, wanted, EXAMPLES)?;
+    let not_judged: u64 = replayed.strategies.values().map(|counts| counts.not_judged).sum();
+    if not_judged > 0 {
+        say(&format!(
+            "note: {not_judged} lines cannot be judged: the store did not answer those calls, so the log does not know what they \
+             charged. They are not replayed, and later decisions about the same limits may differ for that reason alone"
+        ));
+    }
     match args.output {
         SimulationOutput::Text => Ok(text(&files, &log, &replayed)),
         SimulationOutput::Json => json(&files, &log, &replayed),
         SimulationOutput::Csv => Ok(csv(&replayed)),
     }
+}
+
+/// Says what the log lacks.
+fn damage(files: &[(PathBuf, String)], log: &LoggedDecisions) -> Vec<String> {
+    let name = |file: usize| files.get(file).map_or_else(String::new, |(path, _)| path.display().to_string());
+    let earlier = log.earlier.map(|EarlierLines { place: (file, line), count }| {
+        format!(
+            "note: {}, line {line} is not the first of its process: {count} earlier lines are in files that were not given, or \
+             deleted. The replay begins with full limits, so decisions may differ until each limit would have been full again",
+            name(file)
+        )
+    });
+    let torn = log.torn.iter().map(|torn| {
+        let (file, line, lost) = (name(torn.place.0), torn.place.1, torn.lost);
+        format!(
+            "note: {file}, line {line} is cut off, and {lost} decisions are lost there: the disk was full, or the process was \
+             killed. They are not replayed, so later ones may differ from what was decided; --strict refuses such a log"
+        )
+    });
+    earlier.into_iter().chain(torn).collect()
 }
 
 fn text(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayResult) -> String {
@@ -83,7 +113,7 @@ fn text(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayRes
 }
 
 /// Returns the counts of a strategy with their JSON names, in the order of [`HEADER`].
-fn numbers(counts: &ReplayedStrategy) -> [(&'static str, u64); 6] {
+fn numbers(counts: &ReplayedStrategy) -> [(&'static str, u64); 7] {
     [
         ("compared", counts.compared),
         ("now_denied", counts.now_denied),
@@ -91,6 +121,7 @@ fn numbers(counts: &ReplayedStrategy) -> [(&'static str, u64); 6] {
         ("granted_otherwise", counts.granted_otherwise),
         ("refused", counts.refused),
         ("not_compared", counts.not_compared),
+        ("not_judged", counts.not_judged),
     ]
 }
 
@@ -130,6 +161,7 @@ fn json(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayRes
     let all = json!({
         "decisions": log.decisions.len(),
         "of_requests": replayed.of_requests,
+        "earlier_lines": log.earlier.map_or(0, |earlier| earlier.count),
         "strategies": rows.collect::<Vec<_>>(),
         "examples": replayed.examples.iter().filter_map(example).collect::<Vec<_>>(),
     });

@@ -129,6 +129,22 @@ fn a_server_that_dies_is_counted_and_reported() {
     assert_eq!(number("asked"), number("allowed") + number("denied") + number("failed"));
 }
 
+/// It answered all that it had got, so nothing failed: 1,996 calls were due and never made, and the exit code was 0.
+#[test]
+fn a_server_that_leaves_in_good_order_is_no_success() {
+    let port = ports::free();
+    let mut server = serve(port);
+    let pace = ["--rate", "20000", "--duration", "60s", "--timeout", "50s"];
+    let mut running = Running::start(port, &pace);
+    server.signal("INT");
+    eventually_some(SOON, "the server is gone", || server.exited());
+    running.process.signal("INT");
+    let (report, code) = running.report();
+    assert_eq!((code, &report["decisions"]["failed"]), (Some(1), &Value::from(0)), "{report}");
+    assert!(report["ended_early"].as_str().unwrap().starts_with("no connection for the last "), "{report}");
+    assert!(report["open_loop"]["missed"].as_u64().unwrap() > 0, "{report}");
+}
+
 #[test]
 fn a_server_that_comes_back_is_loaded_again() {
     let port = ports::free();

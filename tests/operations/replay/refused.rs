@@ -66,17 +66,36 @@ fn a_whole_log_is_not_refused() {
     let mut lines = lines.to_vec();
     lines[2]["resource"] = "s".into();
     let (code, out, err) = replay(folder.path(), &log_of(&lines), &[]);
-    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(code, Some(0), "{err}");
+    let earlier =
+        "log, line 1 is not the first of its process: 6 earlier lines are in files that were not given";
+    assert!(err.contains(earlier), "{err}");
     let expected = "\
-strategy  compared  now denied  now allowed  granted otherwise  refused  not compared
-api              4           1            0                  0        0             0
+strategy  compared  now denied  now allowed  granted otherwise  refused  not compared  not judged
+api              4           1            0                  0        0             0           0
 
 first decisions that differ
 line 4: api r bob cost 1: allowed 1, now denied
 ";
     assert_eq!(out, expected);
     let (_, csv, _) = replay(folder.path(), &log_of(&lines), &["--output", "csv"]);
-    assert!(csv.ends_with("\napi,4,1,0,0,0,0\n"), "{csv}");
+    assert!(csv.ends_with("\napi,4,1,0,0,0,0,0\n"), "{csv}");
+}
+
+/// A failure policy let a call pass, and another one got an error: under the same configuration they were counted as
+/// changes, and what they may have charged made others look changed.
+#[test]
+fn what_the_store_did_not_answer_is_counted_and_not_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcomes = ["degraded_denied", "error", "degraded_allowed", "allowed"];
+    let lines = (1..).zip(outcomes).map(|(number, outcome)| {
+        let granted = u64::from(outcome == "allowed");
+        with(with(line("a", number, 1_000_000 + number, "bob"), "outcome", outcome), "granted", granted)
+    });
+    let (code, csv, err) = replay(folder.path(), &log_of(&lines.collect::<Vec<_>>()), &["--output", "csv"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(csv.ends_with("\napi,1,0,0,0,0,0,3\n"), "{csv}");
+    assert!(err.contains("note: 3 lines cannot be judged: the store did not answer those calls"), "{err}");
 }
 
 /// Nodes on one Redis write a log each, which may be given in any order.
@@ -87,7 +106,7 @@ fn lines_of_several_nodes_are_decided_in_the_order_of_their_times() {
     let lines = [later, line("b", 1, 3_100_000, "bob")];
     let (code, csv, err) = replay(folder.path(), &log_of(&lines), &["--output", "csv"]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
-    assert!(csv.ends_with("\napi,2,0,0,0,0,0\n"), "{csv}");
+    assert!(csv.ends_with("\napi,2,0,0,0,0,0,0\n"), "{csv}");
 }
 
 #[test]
@@ -134,7 +153,7 @@ fn a_torn_line_is_named_and_the_rest_is_replayed() {
     let log = format!("{first}\n{}\n{next}\n{}", &torn[..40], &torn[..50]);
     let (code, out, err) = replay(folder.path(), &log, &["--output", "csv"]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.ends_with("\napi,2,0,0,0,0,0\n"), "{out}");
+    assert!(out.ends_with("\napi,2,0,0,0,0,0,0\n"), "{out}");
     assert!(
         err.contains("line 2 is cut off, and 1 decisions are lost") && err.contains("line 4 is cut off"),
         "{err}"

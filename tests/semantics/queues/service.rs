@@ -210,7 +210,6 @@ async fn the_largest_call(client: &mut Client) {
 /// The server sends what there is credit for, and no more.
 async fn subscribes(server: &Server, client: &mut Client) {
     let (credits, sent) = tokio::sync::mpsc::channel(4);
-    let credit = |credit| SubscribeRequest { queue: "forever".to_owned(), consumer: "s".to_owned(), credit };
     credits.send(credit(2)).await.unwrap();
     let requests = tokio_stream::wrappers::ReceiverStream::new(sent);
     let mut items = client.subscribe(requests).await.unwrap().into_inner();
@@ -232,6 +231,46 @@ async fn subscribes(server: &Server, client: &mut Client) {
     let again = items.message().await.unwrap().unwrap();
     assert_eq!((again.items.len(), again.items[0].deliveries), (3, 2));
     drop(credits);
+}
+
+fn credit(credit: u32) -> SubscribeRequest {
+    SubscribeRequest { queue: "forever".to_owned(), consumer: "s".to_owned(), credit }
+}
+
+/// Its worker cannot tell the end of a node from the end of the work, if both are OK.
+#[tokio::test]
+async fn a_node_that_goes_ends_subscriptions_with_unavailable() {
+    let mut server = server(stores::memory());
+    let mut client = client(&server).await;
+    let mut open = Vec::new();
+    for number in [0, 3] {
+        let (credits, sent) = tokio::sync::mpsc::channel(1);
+        credits.send(credit(number)).await.unwrap();
+        let requests = tokio_stream::wrappers::ReceiverStream::new(sent);
+        open.push((credits, client.subscribe(requests).await.unwrap().into_inner()));
+    }
+    server.stop();
+    for (credits, mut items) in open {
+        let status = items.message().await.unwrap_err();
+        let wanted = "this node is shutting down: subscribe on another one";
+        assert_eq!((status.code(), status.message()), (Code::Unavailable, wanted));
+        drop(credits);
+    }
+}
+
+/// A worker that only wants so many items sends one message and closes its side.
+#[tokio::test]
+async fn a_half_closed_subscription_gets_what_it_has_credit_for() {
+    let server = server(stores::memory());
+    let mut client = client(&server).await;
+    let mut items = client.subscribe(tokio_stream::once(credit(2))).await.unwrap().into_inner();
+    let mut got = 0;
+    for item in ["1", "2"] {
+        assert!(enqueued(&mut client, put("forever", &[item])).await.accepted);
+        got += items.message().await.unwrap().unwrap().items.len();
+    }
+    assert_eq!(got, 2);
+    assert_eq!(items.message().await.unwrap(), None, "the credit is used, and none can come");
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ struct Exceptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     /// No strategy of that name.
-    #[error("strategy: there is no strategy `{name}`{}", or_near(near))]
+    #[error("strategy: there is no strategy `{name}`{}", or_near("similar", near))]
     Strategy {
         /// The requested name.
         name: String,
@@ -62,7 +62,7 @@ pub enum Unknown {
     /// No pattern matches the resource, and the request names no strategy.
     #[error(
         "resource: no pattern of the configuration matches `{name}`; name a strategy in the request{}",
-        or_near(near)
+        or_near("configured", near)
     )]
     Resource {
         /// The requested name.
@@ -356,8 +356,8 @@ pub struct ResolvedShadow<'a> {
     pub listed: Option<Listed>,
 }
 
-fn or_near(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!(" (configured: {})", near.join(", ")) }
+fn or_near(which: &str, near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!(" ({which}: {})", near.join(", ")) }
 }
 
 fn engines_of(strategy: &Strategy) -> impl Iterator<Item = EngineKind> {

@@ -112,7 +112,11 @@ impl LimiterError {
     #[cold]
     pub(crate) fn of_store(strategy: &Strategy, error: StoreError) -> Self {
         match error {
-            StoreError::Unsupported(why) => Self::Unsupported(why.to_owned()),
+            StoreError::Unsupported(why) => {
+                let limits = strategy.limits().iter().map(|limit| format!("`{}`", limit.name));
+                let limits = limits.collect::<Vec<_>>().join(", ");
+                Self::Unsupported(format!("{why}; strategy `{}` has the limits {limits}", strategy.name()))
+            }
             StoreError::OtherCost(known) => Self::OtherCost(known),
             StoreError::IdsFull(bytes) => Self::IdsFull(bytes),
             error => Self::Store { whose: format!("strategy `{}`", strategy.name()).into(), error },

@@ -50,8 +50,6 @@ impl Queues {
             counters.waits(true);
         }
         let _waiting = CountedWait { queues: self, named };
-        let mut node = self.node.clone();
-        let closing = node.wait_for(|state| *state == State::Closing);
         tokio::select! {
             taken = async {
                 // Earlier callers take items until then.
@@ -60,8 +58,14 @@ impl Queues {
                 };
                 self.poll(named, question, until).await
             } => taken,
-            _ = closing => Ok(self.none(named, true)),
+            () = self.closing() => Ok(self.none(named, true)),
         }
+    }
+
+    /// Waits until this node shuts down.
+    pub async fn closing(&self) {
+        // Without a sender nothing changes the state any more: the process ends.
+        let _ = self.node.clone().wait_for(|state| *state == State::Closing).await;
     }
 
     /// Validates a question, and finds its queue.

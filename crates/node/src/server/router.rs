@@ -59,7 +59,17 @@ fn with_our_code(mut response: http::Response<Body>) -> http::Response<Body> {
     response
 }
 
+/// Services that a configuration may lack, and what it takes to have them.
+const OPTIONAL: [(&str, &str); 4] = [
+    ("/weir.v1.AdminService/", "AdminService is there with `server.admin_service: true`"),
+    ("/weir.v1.ConcurrencyService/", "ConcurrencyService is there if a strategy has `concurrency`"),
+    ("/weir.v1.QueueService/", "QueueService is there if the configuration has `queues`"),
+    ("/weir.v1.UsageService/", "UsageService is there with `usage.service: true`"),
+];
+
 fn unknown(path: &str) -> Status {
+    let needs = OPTIONAL.iter().find(|(service, _)| path.starts_with(service));
+    let needs = needs.map_or_else(String::new, |(_, needs)| format!("; {needs}"));
     let path = path.escape_debug().take(MAX_PATH).collect::<String>();
-    Status::unimplemented(format!("there is no method `{path}`"))
+    Status::unimplemented(format!("there is no method `{path}`{needs}"))
 }

@@ -18,6 +18,7 @@ use weir_units::{Micros, Retry};
 use super::incoming::context;
 use super::message::{Facts, Templates};
 use super::span::{duration, micros};
+use super::wire::STORE_FAILURE;
 use super::{MAX_MESSAGE_BYTES, status};
 use crate::access::Rights;
 use crate::leases::{Acquired, LeaseQuestion, Leases, PermitsDecision};
@@ -101,7 +102,8 @@ impl ConcurrencyApi {
                 ..plain(false, Reason::DenyList)
             },
             Outcome::Policy { allowed } => {
-                AcquireResponse { degraded: true, ..plain(*allowed, Reason::StoreFailure) }
+                let message = if *allowed { "" } else { STORE_FAILURE }.to_owned();
+                AcquireResponse { degraded: true, message, ..plain(*allowed, Reason::StoreFailure) }
             }
             Outcome::Decided(PermitsDecision { answer, most }) => self.answered(answer, id, weight, *most),
         }
@@ -137,7 +139,7 @@ impl ConcurrencyApi {
                 format!("There are {MAX_LEASES} leases, as many as there may be. Try again when one ends")
             }
             LeaseRefusal::NoMemory => "The store has no memory for another lease. Try again later".to_owned(),
-            _ => self.templates.render(Facts { retry, cost: weight, limit }),
+            _ => self.templates.render_permits(Facts { retry, cost: weight, limit }),
         };
         AcquireResponse { reason: reason.into(), lease_expiry_bound: bound.map(duration), message, ..numbers }
     }

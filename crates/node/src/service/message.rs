@@ -13,7 +13,13 @@ pub struct Templates {
     limited: Template,
     unknown: Template,
     never: Template,
+    /// The same for a weight of permits: the built-in text speaks of a cost.
+    never_permits: Template,
 }
+
+/// The text for a weight above the highest limit, unless the configuration has one for all denials of this kind.
+const NEVER_PERMITS: &str =
+    "A weight of {cost} is above the limit of {limit} permits and can never be granted";
 
 /// The numbers of one denial.
 #[derive(Debug, Clone, Copy)]
@@ -40,11 +46,13 @@ impl Templates {
     /// Parses the templates of a configuration. Unknown placeholders stay as text.
     #[must_use]
     pub fn new(messages: &DenialMessages) -> Self {
+        let own = messages.never != DenialMessages::default().never;
         Self {
             most_valid: Micros::ZERO,
             limited: Template::parse(&messages.limited),
             unknown: Template::parse(&messages.unknown),
             never: Template::parse(&messages.never),
+            never_permits: Template::parse(if own { &messages.never } else { NEVER_PERMITS }),
         }
     }
 
@@ -79,6 +87,16 @@ impl Templates {
             Retry::Never => &self.never,
         };
         template.render(facts)
+    }
+}
+
+impl Templates {
+    /// The sentence for permits that are refused.
+    pub(crate) fn render_permits(&self, facts: Facts) -> String {
+        match facts.retry {
+            Retry::Never => self.never_permits.render(facts),
+            _ => self.render(facts),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ mod put;
 mod question;
 mod rate_limit;
 
-pub(super) use answer::{response, result};
+pub(super) use answer::{STORE_FAILURE, response, result};
 pub(super) use fields::{FieldValue, Malformed, MessageFields};
 pub(super) use put::{nested, number, text};
 pub(super) use question::{TextsBefore, attributes, read};

@@ -1,4 +1,9 @@
 //! Subscriptions: items are pushed as they arrive, up to the worker's credit.
+//!
+//! A node that shuts down ends them with UNAVAILABLE, so that workers subscribe on another one. OK is the end of
+//! workers that have closed their side.
+
+mod half_close;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, stream};
@@ -7,11 +12,14 @@ use tonic::{Status, Streaming};
 use weir_core::queue::MAX_ITEMS;
 use weir_grpc::CallContext;
 use weir_proto::v1::{SubscribeRequest, TakeResponse};
+use weir_time::clock;
+use weir_units::Micros;
 
+use self::half_close::HalfClose;
 use super::take_response;
 use crate::access::Rights;
 use crate::limiter::InvalidField;
-use crate::queues::{MAX_CREDIT, MAX_WAIT, QueueFailure, Queues, TakeQuestion, TakenItems};
+use crate::queues::{MAX_CREDIT, QueueFailure, Queues, TakeQuestion, TakenItems};
 use crate::service::judge::Judge;
 use crate::service::status;
 
@@ -25,6 +33,7 @@ struct Subscription {
     credit: u32,
     /// `None` once the worker has closed its side.
     messages: Option<Streaming<SubscribeRequest>>,
+    half_close: HalfClose,
     /// A pending take. It is never cancelled for a message, because it may have taken items.
     taking: Option<BoxFuture<'static, Result<TakenItems, QueueFailure>>>,
 }
@@ -35,6 +44,8 @@ enum SubscriptionEvent {
     Message(Option<Result<SubscribeRequest, Status>>),
     /// The credential has ended.
     Ended(Status),
+    /// The node shuts down, and no take is pending.
+    Closing,
 }
 
 /// The items of a subscription, whose first message names the queue.
@@ -53,9 +64,10 @@ pub(super) async fn open(
         consumer,
         credit: 0,
         messages: Some(messages),
+        half_close: HalfClose::default(),
         taking: None,
     };
-    subscription.queues.check(&subscription.question(1)).map_err(status::of_queue)?;
+    subscription.queues.check(&subscription.question(1, Micros::ZERO)).map_err(status::of_queue)?;
     subscription.add(credit)?;
     Ok(stream::unfold(Some(subscription), |subscription| async {
         let mut subscription = subscription?;
@@ -72,18 +84,23 @@ impl Subscription {
     async fn next(&mut self) -> Result<Option<TakeResponse>, Status> {
         loop {
             if self.taking.is_none() && self.credit > 0 {
-                self.taking = Some(self.begin_take());
+                let Some(wait) = self.half_close.wait(clock::monotonic()) else { return Ok(None) };
+                self.taking = Some(self.begin_take(wait));
             }
             match self.event().await {
                 None => return Ok(None),
                 Some(SubscriptionEvent::Ended(status)) => return Err(status),
-                Some(SubscriptionEvent::Message(None)) => self.messages = None,
+                Some(SubscriptionEvent::Closing) => return Err(going()),
+                Some(SubscriptionEvent::Message(None)) => {
+                    self.messages = None;
+                    self.half_close.closed(clock::monotonic());
+                }
                 Some(SubscriptionEvent::Message(Some(message))) => self.add(message?.credit)?,
                 Some(SubscriptionEvent::Taken(taken)) => {
                     self.taking = None;
                     let taken = taken.map_err(status::of_queue)?;
                     if taken.is_closing {
-                        return Ok(None);
+                        return Err(going());
                     }
                     if !taken.items.is_empty() {
                         self.credit = self.credit.saturating_sub(taken.items.len() as u32);
@@ -96,7 +113,7 @@ impl Subscription {
 
     /// Waits for items or for a message; `None` if neither can come.
     async fn event(&mut self) -> Option<SubscriptionEvent> {
-        let Self { messages, taking, judge, .. } = self;
+        let Self { queues, messages, taking, judge, .. } = self;
         let ended = async {
             match judge {
                 Some(judge) => judge.wait().await,
@@ -110,7 +127,10 @@ impl Subscription {
                     taken = taking => SubscriptionEvent::Taken(taken),
                 }),
                 (Some(taking), None) => Some(SubscriptionEvent::Taken(taking.await)),
-                (None, Some(messages)) => Some(SubscriptionEvent::Message(messages.next().await)),
+                (None, Some(messages)) => Some(tokio::select! {
+                    message = messages.next() => SubscriptionEvent::Message(message),
+                    () = queues.closing() => SubscriptionEvent::Closing,
+                }),
                 (None, None) => None,
             }
         };
@@ -121,7 +141,7 @@ impl Subscription {
         }
     }
 
-    fn begin_take(&self) -> BoxFuture<'static, Result<TakenItems, QueueFailure>> {
+    fn begin_take(&self, max_wait: Micros) -> BoxFuture<'static, Result<TakenItems, QueueFailure>> {
         let (queues, queue, consumer) = (self.queues.clone(), self.queue.clone(), self.consumer.clone());
         let context = self.context.clone();
         let max_items = (self.credit as usize).min(MAX_ITEMS);
@@ -131,7 +151,7 @@ impl Subscription {
                 queue: &queue,
                 consumer: &consumer,
                 max_items,
-                max_wait: MAX_WAIT,
+                max_wait,
                 deadline: None,
             };
             queues.take(&question).await
@@ -139,10 +159,10 @@ impl Subscription {
         .boxed()
     }
 
-    fn question(&self, max_items: usize) -> TakeQuestion<'_> {
+    fn question(&self, max_items: usize, max_wait: Micros) -> TakeQuestion<'_> {
         let (queue, consumer) = (self.queue.as_str(), self.consumer.as_str());
         let rights = Rights::of(&self.context);
-        TakeQuestion { rights, queue, consumer, max_items, max_wait: MAX_WAIT, deadline: None }
+        TakeQuestion { rights, queue, consumer, max_items, max_wait, deadline: None }
     }
 
     fn add(&mut self, credit: u32) -> Result<(), Status> {
@@ -159,4 +179,9 @@ impl Subscription {
             }
         }
     }
+}
+
+/// The end of a subscription whose node shuts down.
+fn going() -> Status {
+    Status::unavailable("this node is shutting down: subscribe on another one")
 }

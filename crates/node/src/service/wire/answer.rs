@@ -16,7 +16,8 @@ use crate::service::message::{Facts, Templates};
 use crate::settle::Outcome;
 
 /// Message if a policy denies: the wait is not known.
-const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
+pub(in crate::service) const STORE_FAILURE: &str =
+    "The rate limit cannot be checked at the moment. Try again later";
 /// Message if a list denies: no wait and no smaller cost will help.
 const DENY_LIST: &str = "Access denied. This consumer is on the deny list";
 
