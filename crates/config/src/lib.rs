@@ -25,6 +25,7 @@ mod authorize;
 mod callers;
 mod concurrency;
 mod envoy;
+mod envoy_layout;
 mod errors;
 mod exposure;
 mod fields;
@@ -70,9 +71,10 @@ use weir_core::strategy::Rules;
 pub use authorize::{AuthorizeRule, ListEntry};
 pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
 pub use envoy::{
-    CurrentDomains, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoySource, Look, MAX_DESCRIPTORS, MAX_ENVOY_FILE,
-    MAX_ENVOY_FILES,
+    CurrentDomains, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoyFolder, EnvoySource, Look, MAX_DESCRIPTORS,
+    MAX_ENVOY_FILE, MAX_ENVOY_FILES, RefusedDomain,
 };
+pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
