@@ -76,10 +76,18 @@ async fn connect(
 
 /// True if a call of a new connection is answered.
 async fn is_served(server: &Server, authority: &Authority, issued: Option<&Issued>) -> bool {
-    match connect(server, authority, issued).await {
-        Ok(mut client) => client.should_allow(ask("burst/x", "a")).await.is_ok(),
-        Err(_) => false,
-    }
+    call_anew(server, authority, issued).await.is_ok()
+}
+
+/// Connects and makes a call.
+async fn call_anew(
+    server: &Server,
+    authority: &Authority,
+    issued: Option<&Issued>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let mut client = connect(server, authority, issued).await?;
+    client.should_allow(ask("burst/x", "a")).await?;
+    Ok(())
 }
 
 /// A TLS connection without HTTP.

@@ -175,9 +175,10 @@ pub fn run<S: Store>(
     let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
     let budget = BufferBudget::with_streams(max_buffered_bytes, worker_count(config), max_open_streams);
     parts.metrics.show_budget(budget.clone());
+    let tls = parts.tls.clone();
     let mut workers = Workers::start(worker_count(config), &budget, config, parts, &stopped)?;
     runtime.block_on(async {
-        let acceptor = Acceptor::new(listener, workers.hands(), max_connections, files, refused)?;
+        let acceptor = Acceptor::new(listener, workers.hands(), max_connections, files, refused, tls)?;
         let delayed = async {
             let shutdown = shutdown.await;
             readiness.drain();

@@ -32,7 +32,7 @@ use weir_config::{TlsConfig, TlsError};
 use weir_time::clock::Clock;
 
 pub use self::accept::TlsConnection;
-pub use self::handshakes::Handshakes;
+pub use self::handshakes::{HandshakeSlot, Handshakes};
 pub use self::peers::ClientCertificate;
 pub use self::port::{PortProtocols, TlsPort, TlsShared};
 pub use self::share::HandshakeShare;

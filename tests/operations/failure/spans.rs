@@ -176,8 +176,12 @@ async fn calls_for_one_slot_are_counted_as_long_as_there_are_any() {
         client.should_allow_batch(ShouldAllowBatchRequest { requests }).await.unwrap();
         (script_calls(&cluster) - before.0, counted() - before.1)
     };
-    let (asked, counted) = batch().await;
-    assert!(asked > 40 && counted == asked, "{counted} of {asked} are counted");
+    // The probe of each second is a script call too, and not one of a decision: a batch that meets one is repeated.
+    let is_counted = async || {
+        let (asked, counted) = batch().await;
+        asked > 40 && counted == asked
+    };
+    eventually_async(SOON, "each call of a batch is counted", is_counted).await;
     allow_trials(&cluster, true);
     eventually_async(SOON, "one call for each node, not counted", async || batch().await == (3, 0)).await;
 }

@@ -116,7 +116,9 @@ impl AdminConnections {
         let Some((port, share)) = &self.tls else {
             return self.http(connection, socket, Peer::new(address), router).await;
         };
-        let Some(TlsConnection { stream, certificate }) = port.accept(socket, Some(peer), share).await else {
+        let Some(TlsConnection { stream, certificate }) =
+            port.accept(socket, Some(peer), port.begin(Some(peer)), share).await
+        else {
             return;
         };
         match certificate {

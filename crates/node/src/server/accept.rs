@@ -13,6 +13,7 @@ use super::ServerError;
 use super::listener::{Accepted, ConnectedPeer, Listener, SocketFile};
 use super::open_files::OpenFiles;
 use super::worker::Hand;
+use crate::tls::TlsPort;
 
 /// Exponential backoff while accepting fails: doubled from the first delay up to the longest.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
@@ -36,6 +37,8 @@ struct Dealer {
     max_connections: usize,
     files: OpenFiles,
     refused: Arc<AtomicU64>,
+    /// TLS of TCP connections.
+    tls: Option<Arc<TlsPort>>,
     /// True if the last connection was refused.
     full: AtomicBool,
 }
@@ -48,10 +51,11 @@ impl Acceptor {
         max_connections: usize,
         files: OpenFiles,
         refused: Arc<AtomicU64>,
+        tls: Option<Arc<TlsPort>>,
     ) -> Result<Self, ServerError> {
         let failed = |error| ServerError::Io { what: "listening", error };
         let listener = AcceptingListener::on_runtime(listener).map_err(failed)?;
-        let dealer = Dealer { hands, max_connections, files, refused, full: AtomicBool::new(false) };
+        let dealer = Dealer { hands, max_connections, files, refused, tls, full: AtomicBool::new(false) };
         Ok(Self { listener, dealer })
     }
 
@@ -78,7 +82,7 @@ impl Acceptor {
         let (stream, peer) = match &self.listener {
             AcceptingListener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                (Accepted::Tcp(stream.into_std()?), ConnectedPeer(Some(peer)))
+                (Accepted::Tcp(stream.into_std()?, None), ConnectedPeer(Some(peer)))
             }
             AcceptingListener::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
@@ -99,7 +103,7 @@ impl Acceptor {
                     let (stream, peer) = listener.accept()?;
                     // Unlike sockets that the runtime accepts, it is not non-blocking by itself.
                     stream.set_nonblocking(true)?;
-                    Ok((Accepted::Tcp(stream), ConnectedPeer(Some(peer))))
+                    Ok((Accepted::Tcp(stream, None), ConnectedPeer(Some(peer))))
                 })
             }),
             AcceptingListener::Unix(listener, file) => listener.into_std().and_then(|listener| {
@@ -149,7 +153,7 @@ impl AcceptingListener {
 
 impl Dealer {
     /// Gives a connection to the worker with the fewest, unless the bound of connections or of files is reached.
-    fn deal(&self, stream: Accepted, peer: &ConnectedPeer) -> io::Result<()> {
+    fn deal(&self, mut stream: Accepted, peer: &ConnectedPeer) -> io::Result<()> {
         if self.hands.iter().map(Hand::open).sum::<usize>() >= self.max_connections {
             let most = self.max_connections;
             let why = "as many connections as there may be: closing further ones";
@@ -164,8 +168,9 @@ impl Dealer {
         }
         self.full.store(false, Relaxed);
         // Nagle's algorithm would hold each small response until the one before is acknowledged: 40 ms.
-        if let Accepted::Tcp(stream) = &stream {
+        if let Accepted::Tcp(stream, slot) = &mut stream {
             stream.set_nodelay(true)?;
+            *slot = self.tls.as_ref().map(|tls| tls.begin(peer.0));
         }
         tracing::debug!(%peer, "connection accepted");
         if let Some(hand) = self.hands.iter().min_by_key(|hand| hand.open()) {

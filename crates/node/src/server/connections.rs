@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
 
 use weir_config::{ServerConfig, ServerLimits, TransportKind};
@@ -24,7 +24,7 @@ use super::tls_connection::TlsWorker;
 use super::tonic_server;
 use super::worker::stopped;
 use crate::telemetry::TransportMetrics;
-use crate::tls::TlsPort;
+use crate::tls::{HandshakeSlot, TlsPort};
 
 /// Time in which a client must acknowledge the PING behind our GOAWAY, or complete its handshake during a shutdown.
 /// Healthy clients need one round trip; others must not delay the shutdown.
@@ -32,6 +32,9 @@ pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time in which a connection ends after [`Peer::disconnect`], whatever its calls do.
 const DISCONNECT_GRACE: Duration = Duration::from_millis(1500);
+
+/// Accepted connections that a worker takes over at a time, before it goes on with those that it has.
+const BEGUN_AT_ONCE: usize = 16;
 
 /// The services of one worker, and the queue of its accepted connections.
 pub(super) struct Connections<S> {
@@ -84,13 +87,18 @@ impl<S: Store> Connections<S> {
     /// Serves until `stop`'s sender is dropped and the calls in flight have finished.
     pub(super) async fn serve(mut self, stop: watch::Receiver<()>) {
         let mut open = JoinSet::new();
+        let mut begun = 0;
         let mut stopping = pin!(stopped(stop.clone()));
         loop {
             tokio::select! {
                 () = &mut stopping => break,
                 accepted = self.accepted.recv() => {
                     let Some((stream, counted)) = accepted else { break };
-                    self.begin(&mut open, stream, counted, &stop);
+                    begun += usize::from(self.begin(&mut open, stream, counted, &stop));
+                    if begun >= BEGUN_AT_ONCE {
+                        begun = 0;
+                        yield_now().await;
+                    }
                 }
                 Some(_) = open.join_next() => {}
             }
@@ -102,22 +110,24 @@ impl<S: Store> Connections<S> {
         while open.join_next().await.is_some() {}
     }
 
+    /// Begins to serve a connection. Returns false if it was over already.
     fn begin(
         &mut self,
         open: &mut JoinSet<()>,
         stream: Accepted,
         counted: OpenConnection,
         stop: &watch::Receiver<()>,
-    ) {
+    ) -> bool {
         let stop = stop.clone();
         let peer = Peer::new(stream.peer_address());
         let begun = match (stream, self.tls.clone()) {
-            (Accepted::Tcp(stream), None) => TcpStream::from_std(stream)
+            (Accepted::Tcp(stream, _), None) => TcpStream::from_std(stream)
                 .map(|stream| drop(open.spawn(self.one(stream, Arc::new(peer), counted, stop)))),
-            (Accepted::Tcp(stream), Some(tls)) => {
+            (Accepted::Tcp(stream, slot), Some(tls)) => {
+                let Some(slot) = tls.begin(&stream, &peer, slot) else { return false };
                 let opened = self.opened(counted, stop);
                 TcpStream::from_std(stream)
-                    .map(|stream| drop(open.spawn(opened.serve_tls(tls, stream, peer))))
+                    .map(|stream| drop(open.spawn(opened.serve_tls(tls, stream, peer, slot))))
             }
             (Accepted::Unix(stream), _) => UnixStream::from_std(stream)
                 .map(|stream| drop(open.spawn(self.one(stream, Arc::new(peer), counted, stop)))),
@@ -125,6 +135,7 @@ impl<S: Store> Connections<S> {
         if let Err(error) = begun {
             tracing::debug!(%error, "a connection could not be taken over");
         }
+        true
     }
 
     /// Serves one connection until the other side closes it; or, from its maximum age or `stop` on, until its calls
@@ -168,7 +179,7 @@ struct Opened<S> {
 
 impl<S: Store> Opened<S> {
     /// Performs the handshake, and serves the connection until it ends.
-    async fn serve_tls(self, tls: TlsWorker, socket: TcpStream, peer: Peer) {
+    async fn serve_tls(self, tls: TlsWorker, socket: TcpStream, peer: Peer, slot: HandshakeSlot) {
         let stop = self.stop.clone();
         // A connection that was accepted before a shutdown may carry calls.
         let too_late = async {
@@ -177,7 +188,7 @@ impl<S: Store> Opened<S> {
         };
         let secured = tokio::select! {
             // Boxed, so that the memory of a handshake does not stay with the connection.
-            secured = Box::pin(tls.handshake(socket, peer)) => secured,
+            secured = Box::pin(tls.handshake(socket, peer, slot)) => secured,
             () = too_late => None,
         };
         let Some(secured) = secured else { return };

@@ -13,6 +13,8 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use weir_config::ListenAddress;
 use weir_grpc::PeerAddress;
 
+use crate::tls::HandshakeSlot;
+
 /// Backlog: connections that may wait to be accepted. The kernel may allow fewer.
 const BACKLOG: i32 = 4096;
 
@@ -33,7 +35,8 @@ pub struct SocketFile {
 
 /// An accepted connection.
 pub(super) enum Accepted {
-    Tcp(TcpStream),
+    /// Over TLS it has the place of its handshake.
+    Tcp(TcpStream, Option<HandshakeSlot>),
     Unix(UnixStream),
 }
 
@@ -126,7 +129,7 @@ impl Accepted {
     /// Returns the client's address, or its user id.
     pub(super) fn peer_address(&self) -> PeerAddress {
         match self {
-            Self::Tcp(stream) => stream.peer_addr().map_or(PeerAddress::Unknown, PeerAddress::Tcp),
+            Self::Tcp(stream, _) => stream.peer_addr().map_or(PeerAddress::Unknown, PeerAddress::Tcp),
             Self::Unix(stream) => {
                 let credentials = rustix::net::sockopt::socket_peercred(stream);
                 PeerAddress::Unix { uid: credentials.ok().map(|peer| peer.uid.as_raw()) }
@@ -138,7 +141,7 @@ impl Accepted {
 impl AsRawFd for Accepted {
     fn as_raw_fd(&self) -> RawFd {
         match self {
-            Self::Tcp(stream) => stream.as_fd().as_raw_fd(),
+            Self::Tcp(stream, _) => stream.as_fd().as_raw_fd(),
             Self::Unix(stream) => stream.as_fd().as_raw_fd(),
         }
     }

@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use weir_grpc::{Peer, PeerAddress};
 
-use crate::tls::{ClientCertificate, HandshakeShare, TlsConnection, TlsPort};
+use crate::tls::{ClientCertificate, HandshakeShare, HandshakeSlot, TlsConnection, TlsPort};
 
 /// TLS on one worker.
 #[derive(Clone)]
@@ -30,18 +31,38 @@ impl TlsWorker {
         Self { port, share: HandshakeShare::new() }
     }
 
+    /// Returns the place of a connection's handshake, unless the handshake is over before it begins.
+    pub(super) fn begin(
+        &self,
+        socket: &std::net::TcpStream,
+        peer: &Peer,
+        slot: Option<HandshakeSlot>,
+    ) -> Option<HandshakeSlot> {
+        let slot = slot.unwrap_or_else(|| self.port.begin(address(peer)));
+        (!self.port.is_over(socket, &slot)).then_some(slot)
+    }
+
     /// Performs the handshake.
-    pub(super) async fn handshake(&self, socket: TcpStream, peer: Peer) -> Option<SecuredConnection> {
-        let address = match peer.address() {
-            PeerAddress::Tcp(address) => Some(address),
-            PeerAddress::Unix { .. } | PeerAddress::Unknown => None,
-        };
-        let TlsConnection { stream, certificate } = self.port.accept(socket, address, &self.share).await?;
+    pub(super) async fn handshake(
+        &self,
+        socket: TcpStream,
+        peer: Peer,
+        slot: HandshakeSlot,
+    ) -> Option<SecuredConnection> {
+        let handshake = self.port.accept(socket, address(&peer), slot, &self.share);
+        let TlsConnection { stream, certificate } = handshake.await?;
         let peer = match &certificate {
             Some(certificate) => peer.with_certificate(Arc::clone(certificate.shared())),
             None => peer,
         };
         Some(SecuredConnection { stream, peer: Arc::new(peer), certificate })
+    }
+}
+
+fn address(peer: &Peer) -> Option<SocketAddr> {
+    match peer.address() {
+        PeerAddress::Tcp(address) => Some(address),
+        PeerAddress::Unix { .. } | PeerAddress::Unknown => None,
     }
 }
 

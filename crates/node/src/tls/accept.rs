@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -31,14 +33,31 @@ pub struct TlsConnection {
 struct HandshakeFailure(HandshakeResult, String);
 
 impl TlsPort {
+    /// Gives the handshake of an accepted connection its place. At the bound, another one loses its own.
+    pub(crate) fn begin(&self, peer: Option<SocketAddr>) -> HandshakeSlot {
+        self.shared.handshakes.begin(peer.map(|peer| peer.ip()))
+    }
+
+    /// Returns true if no handshake needs to be tried: its place was taken while it waited for its worker, or its
+    /// client has gone. It costs a fraction of what registering the socket does.
+    pub(crate) fn is_over(&self, socket: &impl AsFd, slot: &HandshakeSlot) -> bool {
+        let result = match slot.is_evicted() {
+            true => HandshakeResult::Evicted,
+            false if is_closed_by_client(socket) => HandshakeResult::Closed,
+            false => return false,
+        };
+        self.shared.metrics.handshake(result);
+        true
+    }
+
     /// Performs the handshake. The connection ends if it fails, takes too long, or must make room for another one.
     pub(crate) async fn accept(
         &self,
         socket: TcpStream,
         peer: Option<SocketAddr>,
+        slot: HandshakeSlot,
         share: &HandshakeShare,
     ) -> Option<TlsConnection> {
-        let slot = self.shared.handshakes.begin(peer.map(|peer| peer.ip()));
         let handshake = timeout(self.shared.timeout, self.handshake(socket, &slot, share));
         let ended = tokio::select! {
             biased;
@@ -118,6 +137,14 @@ impl TlsPort {
         }
         Ok((TlsConnection { stream, certificate: Some(certificate) }, result))
     }
+}
+
+/// Returns true if the client has closed its connection, or reset it.
+fn is_closed_by_client(socket: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(socket, PollFlags::RDHUP)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    poll(&mut polled, Some(&at_once)).is_ok() && polled.iter().any(|one| one.revents().intersects(gone))
 }
 
 /// Performs the handshake, unless the client has gone meanwhile: who throws away handshakes gets no cryptography.

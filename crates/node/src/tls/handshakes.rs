@@ -1,7 +1,8 @@
 //! The bound of unfinished handshakes, of all ports of the process.
 //!
 //! At the bound a new handshake closes another one, so silent and slow clients keep nobody out: they fill the places
-//! of their own address first.
+//! of their own address first. A handshake has its place from the moment its connection is accepted, so connections
+//! that a busy worker has not taken over yet count as well.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -29,6 +30,7 @@ struct Open {
 struct Unfinished {
     source: ClientNetwork,
     has_sent: AtomicBool,
+    is_evicted: AtomicBool,
     closed: Notify,
 }
 
@@ -43,7 +45,7 @@ enum ClientNetwork {
 }
 
 /// One unfinished handshake. It counts until it is dropped.
-pub(super) struct HandshakeSlot {
+pub struct HandshakeSlot {
     handshakes: Arc<Handshakes>,
     id: u64,
     /// How many its source had when it began, itself included.
@@ -61,7 +63,12 @@ impl Handshakes {
     /// Begins a handshake. At the bound, another one is closed.
     pub(super) fn begin(self: &Arc<Self>, peer: Option<IpAddr>) -> HandshakeSlot {
         let source = ClientNetwork::of(peer);
-        let entry = Arc::new(Unfinished { source, has_sent: AtomicBool::new(false), closed: Notify::new() });
+        let entry = Arc::new(Unfinished {
+            source,
+            has_sent: AtomicBool::new(false),
+            is_evicted: AtomicBool::new(false),
+            closed: Notify::new(),
+        });
         let mut open = self.open.lock();
         if open.handshakes.len() >= self.most {
             open.evict();
@@ -85,6 +92,7 @@ impl Open {
         if let Some(id) = self.handshakes.iter().min_by_key(rank).map(|(id, _)| *id)
             && let Some(entry) = self.remove(id)
         {
+            entry.is_evicted.store(true, Relaxed);
             entry.closed.notify_one();
         }
     }
@@ -118,6 +126,11 @@ impl HandshakeSlot {
     /// Records that the client has sent something.
     pub(super) fn has_sent(&self) {
         self.entry.has_sent.store(true, Relaxed);
+    }
+
+    /// Returns true if the handshake has to end for another one.
+    pub(super) fn is_evicted(&self) -> bool {
+        self.entry.is_evicted.load(Relaxed)
     }
 
     /// Waits until the handshake has to end for another one.
@@ -158,8 +171,8 @@ mod tests {
         let silent = begin(&handshakes, "10.0.0.1");
         let second = begin(&handshakes, "10.0.0.1");
         let _new = begin(&handshakes, "10.0.0.2");
-        assert!(is_evicted(&silent));
-        assert!(!is_evicted(&lonely) && !is_evicted(&spoken) && !is_evicted(&second));
+        assert!(silent.is_evicted() && is_evicted(&silent));
+        assert!(!lonely.is_evicted() && !is_evicted(&lonely) && !is_evicted(&spoken) && !is_evicted(&second));
     }
 
     #[test]
