@@ -364,10 +364,7 @@ fn rules() -> Rules {
         one("window", window),
         one("counted", Algorithm::fixed_window(5, hour, false, true).unwrap()),
         one("denials", Algorithm::fixed_window(2, hour, false, true).unwrap().with_max_debt(Some(2))),
-        one(
-            "denials_log",
-            Algorithm::strict_log(2, hour, true, Micros(0)).unwrap().with_max_debt(Some(2)),
-        ),
+        one("denials_log", Algorithm::strict_log(2, hour, true, Micros(0)).unwrap().with_max_debt(Some(2))),
         ("both".to_owned(), vec![("bucket", bucket.with_max_debt(Some(3))), ("window", window)]),
     ];
     let strategies = all.into_iter().map(|(name, limits)| {
