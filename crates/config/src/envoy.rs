@@ -44,5 +44,5 @@ pub(super) fn envoy(
 ) -> EnvoyConfig {
     let envoy = EnvoyConfig::read(&mut fields, overrides, report);
     fields.finish(report);
-    envoy
+    EnvoyConfig { layout: overrides.envoy_layout().clone(), ..envoy }
 }

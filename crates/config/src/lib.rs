@@ -12,6 +12,8 @@
 //!
 //!   table: the settings, each once ── their types and reader, the schema, the flags, the reference
 //!
+//!   ratelimit: the variables of envoyproxy/ratelimit ── overrides of settings, and ports
+//!
 //!   envoy: the same tree, read as the rate limit files of envoyproxy/ratelimit ── envoy::Domains
 //! ```
 //!
@@ -42,6 +44,8 @@ mod overrides_section;
 mod patterns;
 mod quantities;
 mod queues;
+mod ratelimit;
+mod ratelimit_ports;
 mod read;
 mod redis;
 mod resources;
@@ -84,6 +88,11 @@ pub use log::{DecisionLogConfig, LogTarget};
 pub use overrides::ConfigOverrides;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
+pub use ratelimit::{
+    RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog, RatelimitPlan, RatelimitSurroundings,
+    RatelimitVariable, VariableEffect, ratelimit_variables,
+};
+pub use ratelimit_ports::RatelimitPorts;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;

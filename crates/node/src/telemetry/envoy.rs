@@ -23,6 +23,7 @@ use weir_units::Micros;
 use self::domains::UNKNOWN;
 pub use self::domains::{AnswerCode, DomainCounts};
 use self::labels::label;
+pub use self::labels::short_digest;
 use self::lines::Lines;
 use self::rules::{ByRule, GIVEN, OTHER, RULE_FAMILIES};
 pub use self::rules::{Hits, RuleCounts};

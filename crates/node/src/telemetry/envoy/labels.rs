@@ -21,11 +21,18 @@ pub(super) fn label(text: &str) -> Cow<'_, str> {
     let kept = ends.take_while(|end| *end <= most).last().unwrap_or_default();
     let mut cut = text.get(..kept).unwrap_or_default().to_owned();
     cut.push('~');
+    Cow::Owned(cut + &short_digest(text))
+}
+
+/// The first 16 digits of the SHA-256 of a text, in hex.
+#[must_use]
+pub fn short_digest(text: &str) -> String {
+    let mut digits = String::new();
     for byte in digest(&SHA256, text.as_bytes()).as_ref().iter().take(DIGEST) {
         // Writing to a String cannot fail.
-        let _ = write!(cut, "{byte:02x}");
+        let _ = write!(digits, "{byte:02x}");
     }
-    Cow::Owned(cut)
+    digits
 }
 
 #[cfg(test)]
