@@ -81,7 +81,8 @@ local function debited(limit, one, cost)
   local most = limit.ceiling
   if limit.debt_level >= 0 then most = min(limit.debt_level, most) end
   local units = floor_div(max(most - one.level, 0), limit.weight)
-  if limit.count_denied == 1 then cost = min(cost, limit.limit + 1) end
+  -- A log that counts denied attempts would drop more again.
+  if limit.engine == LOG and limit.count_denied == 1 then cost = min(cost, limit.limit + 1) end
   return min(cost, units)
 end
 

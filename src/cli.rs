@@ -11,6 +11,7 @@ mod import_envoy;
 mod lease;
 mod load;
 mod queue;
+mod ratelimit;
 mod render;
 mod sample;
 mod schema;
@@ -27,7 +28,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use weir_node::telemetry::{Format, check_filter, init_logs, log_panics};
+use weir_node::telemetry::{Format, LineWriter, check_filter, init_logs, log_panics};
 
 use self::environment::Unread;
 use self::terminal::{print, say};
@@ -76,6 +77,9 @@ struct Cli {
 enum Command {
     /// Answer decisions until a signal ends it (what `weir` alone does)
     Serve(Box<serve::ServeArgs>),
+    /// Serve in the place of envoyproxy/ratelimit, as its variables say; all arguments but --explain are ignored
+    #[command(before_help = ratelimit::EXAMPLES)]
+    Ratelimit(ratelimit::RatelimitArgs),
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
     Allow(allow::AllowArgs),
     /// Take permits of a strategy with `concurrency`, renew a lease, or release it
@@ -117,16 +121,22 @@ struct Bare {
 
 /// Reads the command line and does what it says.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let called = ratelimit::called_as(std::env::args_os());
+    // Other programs' arguments are not ours to judge.
+    let cli = if called.is_some() { Cli::parse_from(["weir"]) } else { Cli::parse() };
     let unread = environment::unread();
     for variable in &unread {
         if let Unread::Misspelled { name, meant } = variable {
             return fail(&format!("nothing reads the variable {name}; did you mean {meant}?"), 2);
         }
     }
+    if let Some(args) = called {
+        return ratelimit::run(args, &unread);
+    }
     let command = cli.command.unwrap_or_else(|| Command::Serve(Box::new(Bare::parse_from(["weir"]).serve)));
     match command {
         Command::Serve(args) => serve(*args, &cli.log, &unread),
+        Command::Ratelimit(args) => ratelimit::run(args, &unread),
         Command::Allow(args) => allow::run(args),
         Command::Lease(args) => lease::run(args),
         Command::Queue(args) => queue::run(args),
@@ -147,12 +157,12 @@ fn serve(args: serve::ServeArgs, log: &str, unread: &[Unread]) -> ExitCode {
         Err(reason) => return fail(&reason, 2),
     };
     log_panics();
-    for variable in unread {
-        if let Unread::Unknown(name) = variable {
-            tracing::warn!(variable = name, "nothing reads this variable, which begins with WEIR_");
-        }
-    }
-    let served = serve::run(args);
+    environment::warn(unread);
+    ended(serve::run(args), &log)
+}
+
+/// The end of a server: its last lines, and its exit code.
+fn ended(served: anyhow::Result<()>, log: &LineWriter) -> ExitCode {
     let code = match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

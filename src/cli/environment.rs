@@ -43,6 +43,15 @@ fn known() -> BTreeSet<String> {
     names
 }
 
+/// Logs the variables that nothing reads.
+pub(super) fn warn(unread: &[Unread]) {
+    for variable in unread {
+        if let Unread::Unknown(name) = variable {
+            tracing::warn!(variable = name, "nothing reads this variable, which begins with WEIR_");
+        }
+    }
+}
+
 fn among(set: impl Iterator<Item = String>, known: &BTreeSet<String>) -> Vec<Unread> {
     let set: BTreeSet<String> =
         set.filter(|name| name.starts_with(PREFIX) && !known.contains(name)).collect();

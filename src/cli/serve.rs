@@ -1,11 +1,11 @@
 //! `weir serve`: loads the configuration, binds the sockets, prints the addresses, and runs.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{Config, ListenAddress, ServerConfig, StoreConfig, TlsConfig, Topology};
+use weir_config::{Config, ListenAddress, RatelimitPorts, ServerConfig, StoreConfig, TlsConfig, Topology};
 use weir_node::app::{self, Listeners};
 use weir_node::server;
 use weir_node::telemetry::LineWriter;
@@ -17,18 +17,23 @@ use super::{sample, signals};
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    settings: Settings,
+    pub(super) settings: Settings,
 }
 
 /// Serves until shutdown. It never blocks on a reader of stdout or stderr.
 pub(crate) fn run(args: ServeArgs) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
+    serve(config)
+}
+
+/// Serves a configuration until shutdown.
+pub(super) fn serve(config: Config) -> Result<()> {
     server::raise_open_files();
     let listeners = Listeners::bind(&config.server)?;
     let shutdown = signals::shutdown().context("signals cannot be received")?;
     let grpc = listeners.grpc.local_address()?;
-    let admin = listeners.admin.local_addr()?;
+    let admin = listeners.admin.as_ref().map(TcpListener::local_addr).transpose()?;
     if is_cluster(&config.store) && config.key_secret.is_none() {
         tracing::warn!(
             "store.key_secret is the built-in default, which is public: callers can choose names that overload \
@@ -38,9 +43,15 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
     if let Some(exposure) = config.exposure() {
         tracing::warn!("{exposure}");
     }
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), %grpc, %admin, store = store(&config), "serving");
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, %grpc, admin = admin.map(tracing::field::display), store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
-    stdout.push(announcement(&config, &grpc, admin).as_bytes());
+    let text = match (&config.server.ratelimit, admin) {
+        (Some(ports), _) => announced_ports(&config, ports, &grpc),
+        (None, Some(admin)) => announcement(&config, &grpc, admin),
+        (None, None) => String::new(),
+    };
+    stdout.push(text.as_bytes());
     app::run(config, listeners, Clock::System, Box::pin(shutdown))?;
     tracing::info!("stopped");
     Ok(())
@@ -68,6 +79,27 @@ fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> Str
         admin_scheme = scheme(&config.server.admin_tls),
         store = store(config),
         next = next_commands(config, grpc),
+    )
+}
+
+/// Formats the addresses of a server in the place of envoyproxy/ratelimit.
+fn announced_ports(config: &Config, ports: &RatelimitPorts, grpc: &ListenAddress) -> String {
+    let metrics = ports.metrics.as_ref();
+    let metrics = metrics.map_or_else(String::new, |(address, path)| format!("  metrics {address}{path}\n"));
+    let files = config.envoy.config.as_ref();
+    let files = files.map_or_else(String::new, |folder| format!("  files   {}\n", folder.display()));
+    format!(
+        "weir {version}, in the place of ratelimit\n\
+         \x20 gRPC    {grpc}\n\
+         \x20 HTTP    {http} (healthcheck, json)\n\
+         \x20 debug   {debug} (rlconfig, stats, metrics)\n\
+         {metrics}\
+         \x20 store   {store}\n\
+         {files}\n",
+        version = env!("CARGO_PKG_VERSION"),
+        http = ports.http,
+        debug = ports.debug,
+        store = store(config),
     )
 }
 

@@ -24,6 +24,13 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// The file, if one is named, and the overrides.
+    pub(crate) fn into_parts(self) -> (Option<PathBuf>, ConfigOverrides) {
+        (self.config, self.overrides)
+    }
+}
+
 impl Args for Settings {
     /// Adds the option for the file, and one for each setting of the table that has a flag.
     fn augment_args(command: Command) -> Command {

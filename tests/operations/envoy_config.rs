@@ -4,6 +4,7 @@ mod bounds;
 mod cost;
 mod files;
 mod globs;
+mod isolation;
 mod matching;
 mod mistakes;
 mod parser;

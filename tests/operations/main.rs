@@ -29,6 +29,7 @@ mod open_files;
 mod outage;
 mod placement;
 mod queue_cli;
+mod ratelimit;
 mod redis_health;
 mod replay;
 mod short_deadlines;

@@ -35,6 +35,7 @@ async fn holds_on(store: StoreConfig) {
     as_much_as_fits_is_granted(&mut client).await;
     a_charge_with_an_id_is_made_once(&mut client).await;
     a_debit_is_bounded_and_made_once(&mut client).await;
+    denied_calls_that_count_leave_less_room_for_debits(&mut client).await;
     mistakes_are_named_and_charge_nothing(&mut client).await;
 }
 
@@ -213,6 +214,28 @@ fn cannot(status: Status, strategy: &str, needs: &str) {
     assert!(status.message().starts_with(&wanted), "{}", status.message());
 }
 
+/// A debit charges up to `max_debt` above the limit, whatever denied calls were charged before. It once charged a window at
+/// most one above its limit; only a log keeps no more than that.
+async fn denied_calls_that_count_leave_less_room_for_debits(client: &mut Client) {
+    for (strategy, fresh, used) in [("denials", 4, 1), ("denials_log", 3, 1)] {
+        let debit = async |client: &mut Client, consumer: &str| {
+            let request = DebitRequest {
+                resource: "debits".to_owned(),
+                consumer: consumer.to_owned(),
+                strategy: strategy.to_owned(),
+                cost: Some(7),
+                ..DebitRequest::default()
+            };
+            client.debit(request).await.unwrap().into_inner().limits[0].charged
+        };
+        assert_eq!(debit(client, "fresh").await, fresh, "{strategy}");
+        for _ in 0..3 {
+            allow(client, ask_under(strategy, "debits", "used")).await;
+        }
+        assert_eq!(debit(client, "used").await, used, "{strategy}");
+    }
+}
+
 async fn mistakes_are_named_and_charge_nothing(client: &mut Client) {
     let needs = "a reservation needs a strategy of exactly one limit, which is a token_bucket, a warm_up, a sliding_log \
                  with `hold: true`, or an interval_refill whose refill is at most its capacity";
@@ -343,6 +366,8 @@ fn rules() -> Rules {
         one("log", Algorithm::sliding_log(2, hour).unwrap()),
         one("window", window),
         one("counted", Algorithm::fixed_window(5, hour, false, true).unwrap()),
+        one("denials", Algorithm::fixed_window(2, hour, false, true).unwrap().with_max_debt(Some(2))),
+        one("denials_log", Algorithm::strict_log(2, hour, true, Micros(0)).unwrap().with_max_debt(Some(2))),
         ("both".to_owned(), vec![("bucket", bucket.with_max_debt(Some(3))), ("window", window)]),
     ];
     let strategies = all.into_iter().map(|(name, limits)| {

@@ -83,7 +83,7 @@ impl Server {
         Self::spawn(ManualClock::at(BASE), readiness, move |listeners, stopped, readiness| {
             let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
             let admin = Admin::start(
-                listeners.admin,
+                listeners.admin.unwrap(),
                 None,
                 64,
                 metrics.clone(),
@@ -119,7 +119,7 @@ impl Server {
         let addresses = ServerConfig { listen: any.into(), admin: any, ..ServerConfig::default() };
         let listeners = Listeners::bind(&addresses).unwrap();
         let ListenAddress::Tcp(grpc) = listeners.grpc.local_address().unwrap() else { panic!("a port") };
-        let admin = listeners.admin.local_addr().unwrap();
+        let admin = listeners.admin.as_ref().unwrap().local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let shared = readiness.clone();
         let thread = std::thread::spawn(move || run(listeners, Stopped(stopped), shared));

@@ -4,13 +4,16 @@
 //!   directory ── files ── keys        rejects unknown keys and keys in wrong places
 //!   (names,      (a tree  descriptor  texts, numbers and matchers, in the reference's words
 //!    sizes)       each)   rate_limit  └── weir_core::envoy::Descriptor ── compile ── Domains
-//!        └── watch: reads again what has changed, and swaps all domains at once, or none
+//!        └── watch: reads again what has changed, and swaps all domains at once, or none; with isolate,
+//!                   each domain that is good
 //! ```
 
 mod descriptor;
 mod directory;
 mod errors;
 mod files;
+mod folder;
+mod isolate;
 mod keys;
 mod metadata;
 mod node;
@@ -21,6 +24,8 @@ mod watch;
 pub use directory::{MAX_ENVOY_FILE, MAX_ENVOY_FILES};
 pub use errors::{EnvoyError, EnvoyErrors};
 pub use files::EnvoyFiles;
+pub use folder::EnvoyFolder;
+pub use isolate::RefusedDomain;
 pub use watch::{CurrentDomains, EnvoySource, Look};
 
 use super::errors::MistakeReport;
@@ -39,5 +44,5 @@ pub(super) fn envoy(
 ) -> EnvoyConfig {
     let envoy = EnvoyConfig::read(&mut fields, overrides, report);
     fields.finish(report);
-    envoy
+    EnvoyConfig { layout: overrides.envoy_layout().clone(), ..envoy }
 }

@@ -240,8 +240,9 @@ impl<'t> Mapping<'t> {
     ) -> Option<K::Value> {
         let from_file = self.read(entry.key, report, |scalar| entry.kind.read(scalar));
         let from_file = from_file.map(|value| entry.kind.in_file(value, report));
-        let outside = overrides.of(&entry.outside);
-        outside.read(&self.path_of(entry.key), report, |scalar| entry.kind.read(scalar)).or(from_file)
+        let path = self.path_of(entry.key);
+        let outside = overrides.at(&entry.outside, &path);
+        outside.read(&path, report, |scalar| entry.kind.read(scalar)).or(from_file)
     }
 
     /// Reads a setting; the default applies if it is absent or mistaken.

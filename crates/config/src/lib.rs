@@ -12,6 +12,8 @@
 //!
 //!   table: the settings, each once ── their types and reader, the schema, the flags, the reference
 //!
+//!   ratelimit: the variables of envoyproxy/ratelimit ── overrides of settings, and ports
+//!
 //!   envoy: the same tree, read as the rate limit files of envoyproxy/ratelimit ── envoy::Domains
 //! ```
 //!
@@ -25,6 +27,7 @@ mod authorize;
 mod callers;
 mod concurrency;
 mod envoy;
+mod envoy_layout;
 mod errors;
 mod exposure;
 mod fields;
@@ -41,6 +44,8 @@ mod overrides_section;
 mod patterns;
 mod quantities;
 mod queues;
+mod ratelimit;
+mod ratelimit_ports;
 mod read;
 mod redis;
 mod resources;
@@ -70,9 +75,10 @@ use weir_core::strategy::Rules;
 pub use authorize::{AuthorizeRule, ListEntry};
 pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
 pub use envoy::{
-    CurrentDomains, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoySource, Look, MAX_DESCRIPTORS, MAX_ENVOY_FILE,
-    MAX_ENVOY_FILES,
+    CurrentDomains, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoyFolder, EnvoySource, Look, MAX_DESCRIPTORS,
+    MAX_ENVOY_FILE, MAX_ENVOY_FILES, RefusedDomain,
 };
+pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
@@ -82,6 +88,11 @@ pub use log::{DecisionLogConfig, LogTarget};
 pub use overrides::ConfigOverrides;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
+pub use ratelimit::{
+    RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog, RatelimitPlan, RatelimitSurroundings,
+    RatelimitVariable, VariableEffect, ratelimit_variables,
+};
+pub use ratelimit_ports::RatelimitPorts;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;

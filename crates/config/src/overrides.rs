@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::envoy_layout::EnvoyLayout;
 use super::errors::MistakeReport;
 use super::stores::TlsCheck;
 use super::table::{Outside, settings};
@@ -16,17 +17,30 @@ use super::values::Scalar;
 /// reported under these names.
 #[derive(Clone, Default)]
 pub struct ConfigOverrides {
-    given: BTreeMap<String, String>,
+    /// By [`Outside::name`].
+    given: BTreeMap<String, GivenText>,
+    /// By path, for settings of the file only.
+    at: BTreeMap<String, GivenText>,
+    /// Which of Envoy's files count.
+    envoy_layout: EnvoyLayout,
     /// Validates the certificates of `store.redis.tls`. Without it, only the existence of the files is checked.
     tls_check: Option<TlsCheck>,
     /// The same for the certificates of our own ports.
     port_tls_check: Option<PortTlsCheck>,
 }
 
+/// The value of an override.
+#[derive(Clone)]
+struct GivenText {
+    text: String,
+    /// What mistakes are reported under, if not under the flag and the variable.
+    label: Option<String>,
+}
+
 impl std::fmt::Debug for ConfigOverrides {
     /// Shows the names without the values: one of them is a secret, and addresses may contain others.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.given.keys()).finish()
+        f.debug_set().entries(self.given.keys()).entries(self.at.keys()).finish()
     }
 }
 
@@ -34,8 +48,33 @@ impl ConfigOverrides {
     /// Adds an override by its [`Outside::name`]. An unknown name is a mistake of the configuration.
     #[must_use]
     pub fn with(mut self, name: &str, text: impl Into<String>) -> Self {
-        self.given.insert(name.to_owned(), text.into());
+        self.given.insert(name.to_owned(), GivenText { text: text.into(), label: None });
         self
+    }
+
+    /// Adds an override by its [`Outside::name`], or by its path where it has none. Mistakes are reported under `label`.
+    #[must_use]
+    pub fn with_label(mut self, name: &str, label: &str, text: impl Into<String>) -> Self {
+        let to = if name.contains('.') { &mut self.at } else { &mut self.given };
+        to.insert(name.to_owned(), GivenText { text: text.into(), label: Some(label.to_owned()) });
+        self
+    }
+
+    /// True if there is an override of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.given.contains_key(name) || self.at.contains_key(name)
+    }
+
+    /// Sets which files of `envoy.config` count.
+    #[must_use]
+    pub fn with_envoy_layout(self, envoy_layout: EnvoyLayout) -> Self {
+        Self { envoy_layout, ..self }
+    }
+
+    /// Returns which files of `envoy.config` count.
+    pub(super) fn envoy_layout(&self) -> &EnvoyLayout {
+        &self.envoy_layout
     }
 
     /// Sets the TLS check.
@@ -52,7 +91,7 @@ impl ConfigOverrides {
 
     /// Returns the TLS checks alone, without overrides.
     pub(super) fn without_values(&self) -> Self {
-        Self { given: BTreeMap::new(), ..self.clone() }
+        Self { given: BTreeMap::new(), at: BTreeMap::new(), ..self.clone() }
     }
 
     /// Returns the TLS check.
@@ -67,13 +106,26 @@ impl ConfigOverrides {
 
     /// Returns the override of a setting.
     pub(super) fn of(&self, outside: &Outside) -> GivenSetting<'_> {
-        let text = outside.name().and_then(|name| self.given.get(name));
-        GivenSetting { outside: *outside, text: text.map(String::as_str) }
+        GivenSetting::new(*outside, outside.name().and_then(|name| self.given.get(name)))
+    }
+
+    /// Returns the override of the setting at `path`, which may be one of the file only.
+    pub(super) fn at(&self, outside: &Outside, path: &str) -> GivenSetting<'_> {
+        match outside {
+            Outside::No => GivenSetting::new(Outside::No, self.at.get(path)),
+            outside => self.of(outside),
+        }
+    }
+
+    /// True if a setting of this section is given by its path.
+    pub(super) fn has_section(&self, path: &str) -> bool {
+        self.at.keys().any(|key| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
     }
 
     /// Reports unknown names, which would have no effect.
     pub(super) fn report_unknown(&self, report: &mut MistakeReport) {
-        let known: Vec<&str> = settings().iter().filter_map(|(_, setting)| setting.outside.name()).collect();
+        let settings = settings();
+        let known: Vec<&str> = settings.iter().filter_map(|(_, setting)| setting.outside.name()).collect();
         for name in self.given.keys().filter(|name| !known.contains(&name.as_str())) {
             report.setting(name.clone(), "", "no setting has this name");
         }
@@ -84,11 +136,16 @@ impl ConfigOverrides {
 #[derive(Clone, Copy)]
 pub(super) struct GivenSetting<'a> {
     outside: Outside,
+    label: Option<&'a str>,
     /// The value as text.
     pub(super) text: Option<&'a str>,
 }
 
-impl GivenSetting<'_> {
+impl<'a> GivenSetting<'a> {
+    fn new(outside: Outside, given: Option<&'a GivenText>) -> Self {
+        let text = given.map(|given| given.text.as_str());
+        Self { outside, label: given.and_then(|given| given.label.as_deref()), text }
+    }
     /// Parses the value, if it is given, and reports an error.
     pub(super) fn read<T>(
         &self,
@@ -102,6 +159,7 @@ impl GivenSetting<'_> {
 
     /// Reports a mistake of this setting.
     pub(super) fn report(&self, path: &str, report: &mut MistakeReport, reason: String) {
-        report.setting(self.outside.label(), path, reason);
+        let label = self.label.map_or_else(|| self.outside.label(), str::to_owned);
+        report.setting(label, path, reason);
     }
 }

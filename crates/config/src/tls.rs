@@ -68,11 +68,12 @@ pub(super) fn port_tls(
     report: &mut MistakeReport,
 ) -> Option<TlsConfig> {
     let mut section = fields.section(name, report);
-    if !section.is_present() {
+    if !section.is_present() && !overrides.has_section(&fields.path_of(name)) {
         return None;
     }
     let before = report.len();
-    let has_client_auth = section.take("client_auth").is_some();
+    let client_auth = overrides.at(&Outside::No, &section.path_of("client_auth"));
+    let has_client_auth = section.take("client_auth").is_some() || client_auth.text.is_some();
     let tls = TlsConfig::read(&mut section, overrides, report);
     let mut crl = section.section("client_crl", report);
     let client_crl = CrlConfig::read(&mut crl, overrides, report);
@@ -124,7 +125,8 @@ fn required(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<PathBuf> {
-    let is_given = section.take(key).is_some();
+    let given = overrides.at(&Outside::No, &section.path_of(key));
+    let is_given = section.take(key).is_some() || given.text.is_some();
     let entry = Entry {
         key,
         about: "",
@@ -157,13 +159,29 @@ fn check_files(
     let absent: Vec<(&str, String)> =
         files.into_iter().filter_map(|(name, path)| Some((name, missing(path?)?))).collect();
     for (name, reason) in &absent {
-        report.missing(|report| section.report(name, report, reason));
+        report.missing(|report| wrong_file(name, reason, section, overrides, report));
     }
     if absent.is_empty()
         && let Some(check) = overrides.port_tls_check()
     {
         for error in check(tls) {
-            section.report(error.file, report, error.reason);
+            wrong_file(error.file, &error.reason, section, overrides, report);
         }
+    }
+}
+
+/// Reports a mistake in a file where its path is given.
+fn wrong_file(
+    name: &str,
+    reason: &str,
+    section: &Mapping<'_>,
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) {
+    let path = section.path_of(name);
+    let given = overrides.at(&Outside::No, &path);
+    match given.text {
+        Some(_) => given.report(&path, report, reason.to_owned()),
+        None => section.report(name, report, reason),
     }
 }

@@ -13,7 +13,10 @@ use super::aliases::{Aliases, merged};
 use super::errors::{MistakeReport, Position};
 
 /// Maximum nesting depth of lists and mappings.
-pub(super) const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
+
+/// Maximum nesting depth in a file that was written for another service.
+const MAX_FOREIGN_DEPTH: usize = 128;
 
 /// Maximum number of nodes in a file: a hundred for each of ten thousand strategies.
 pub(super) const MAX_NODES: usize = 1_000_000;
@@ -184,8 +187,9 @@ impl Composer {
 
     /// Rejects a node of depth `levels` if the total nesting would be too deep.
     fn descend(&self, levels: usize, at: Position, report: &mut MistakeReport) -> Result<(), Stop> {
-        if self.open.len() + levels > MAX_DEPTH {
-            report.at(at, "", format!("lists and mappings nest at most {MAX_DEPTH} deep"));
+        let most = if self.aliases.is_some() { MAX_FOREIGN_DEPTH } else { MAX_DEPTH };
+        if self.open.len() + levels > most {
+            report.at(at, "", format!("lists and mappings nest at most {most} deep"));
             return Err(Stop);
         }
         Ok(())

@@ -5,8 +5,8 @@
 //! nothing, with 10 rules or 10,000.
 //!
 //! The rules of matching are those of the reference service: entries are walked in order, one level of
-//! the tree each. At each level the exact value goes before the first pattern of the file, and that before
-//! the key alone. The choice is final, and a rule counts only where the last entry ends on it. Unlike there,
+//! the tree each. At each level the exact text goes before the first pattern of the file, and that before
+//! the key alone. A request may say exactly what a pattern says; then this pattern is the exact text. The choice is final, and a rule counts only where the last entry ends on it. Unlike there,
 //! a key and its value are never joined into one text, so `a_b` and `a` with `b` are different.
 
 mod affixes;

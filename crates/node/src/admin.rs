@@ -21,7 +21,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tokio::sync::oneshot;
 
-use self::connections::AdminConnections;
+pub(crate) use self::connections::AdminConnections;
+pub(crate) use self::gate::AdminCaller;
 pub use self::gate::AdminGate;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
@@ -113,7 +114,8 @@ async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {
     (if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, text)
 }
 
-async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::response::Response {
+/// The metrics page.
+pub(crate) async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::response::Response {
     let kind = (header::CONTENT_TYPE, METRICS_TYPE);
     let varies = (header::VARY, "accept-encoding");
     // Encoding takes a millisecond or more. Clients that scrape without a pause wait for all others.

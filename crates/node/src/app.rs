@@ -3,15 +3,15 @@
 mod background;
 mod credentials;
 mod envoy;
+mod listeners;
 mod tls;
 
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::Registry;
-use weir_config::{Config, DecisionLogConfig, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
+use weir_config::{Config, DecisionLogConfig, EnvoyErrors, ListenAddress, StoreConfig};
 use weir_core::envoy::Domains;
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
@@ -26,6 +26,7 @@ use weir_units::Micros;
 use self::background::BackgroundThread;
 use self::credentials::WatchedCredentials;
 use self::envoy::WatchedRules;
+pub use self::listeners::Listeners;
 pub use self::tls::PortTlsError;
 use self::tls::Ports;
 use crate::access::{AccessMetrics, CallerAccess, CredentialFault};
@@ -33,10 +34,9 @@ use crate::admin::{Admin, AdminGate};
 use crate::generation::Generation;
 use crate::memory::give_back;
 use crate::queues::{SharedQueues, kinds};
+use crate::ratelimit::{JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp};
 use crate::readiness::Readiness;
-use crate::server::{
-    self, Listener, MakeIntercept, MakeStores, Parts, ServerError, ShutdownSignal, WorkerStores,
-};
+use crate::server::{self, MakeIntercept, MakeStores, Parts, ServerError, ShutdownSignal, WorkerStores};
 use crate::service::Templates;
 use crate::telemetry::{DecisionLog, DecisionLogError, Metrics};
 use crate::usage::UsageThread;
@@ -47,14 +47,6 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// How long a shutdown waits for the decision log to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
-
-/// The sockets that a service listens on.
-pub struct Listeners {
-    /// gRPC.
-    pub grpc: Listener,
-    /// Metrics and probes.
-    pub admin: TcpListener,
-}
 
 /// Why a service could not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -98,19 +90,6 @@ pub enum AppError {
     Server(#[from] ServerError),
 }
 
-impl Listeners {
-    /// Binds what the configuration names.
-    pub fn bind(config: &ServerConfig) -> Result<Self, AppError> {
-        let failed = |what, address: ListenAddress, error| AppError::Bind { what, address, error };
-        let grpc = Listener::bind(&config.listen, config.listen_mode);
-        let admin = TcpListener::bind(config.admin);
-        Ok(Self {
-            grpc: grpc.map_err(|error| failed("gRPC", config.listen.clone(), error))?,
-            admin: admin.map_err(|error| failed("admin", config.admin.into(), error))?,
-        })
-    }
-}
-
 /// What a service knows of time. Tests have others.
 #[derive(Debug, Clone)]
 pub struct Timing {
@@ -135,6 +114,10 @@ pub fn run(
 ) -> Result<(), AppError> {
     let timing = timing.into();
     let readiness = Readiness::starting(config.server.ready_needs_store);
+    if config.server.ratelimit.is_some() && !config.server.ready_needs_store {
+        // A liveness probe asks for /healthcheck: it does not wait for Redis.
+        readiness.set(Ok(()));
+    }
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let served = serve(config, listeners, timing, readiness, metrics, shutdown);
@@ -315,7 +298,8 @@ impl App {
         if access.is_some() {
             metrics.show_refusals(move || refusals.counts())?;
         }
-        let counted = metrics.envoy(server::worker_count(&config.server))?;
+        let workers = server::worker_count(&config.server);
+        let counted = metrics.envoy(workers + usize::from(listeners.ratelimit.is_some()))?;
         let denials_valid = match &config.store {
             StoreConfig::Memory(_) => Micros::from_secs(1),
             StoreConfig::Redis(redis) => redis.denials_max_age,
@@ -334,22 +318,47 @@ impl App {
         let background = async { tokio::join!(background, watched, give_back()).0 };
         let background = BackgroundThread::start(background);
         let _background = background.map_err(AppError::Background)?;
-        let shown = Some(usage.handle());
-        let admin = Admin::start(
-            listeners.admin,
-            ports.admin,
-            config.server.limits.admin_max_connections,
-            metrics.clone(),
-            readiness.clone(),
-            shown,
-            AdminGate::new(access.clone(), &config.server),
-        );
-        let _admin = admin.map_err(AppError::Admin)?;
+        let gate = AdminGate::new(access.clone(), &config.server);
+        let start = |listener| {
+            Admin::start(
+                listener,
+                ports.admin,
+                config.server.limits.admin_max_connections,
+                metrics.clone(),
+                readiness.clone(),
+                Some(usage.handle()),
+                Arc::clone(&gate),
+            )
+        };
+        let _admin = listeners.admin.map(start).transpose().map_err(AppError::Admin)?;
+        let (rules, store) = (Arc::new(config.rules), Arc::new(store));
+        let templates = Arc::new(Templates::new(&config.messages).with_denials_valid_for(denials_valid));
+        let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit);
+        let page_files = if pages.is_some() { MAX_CONNECTIONS } else { 0 };
+        let start = |(ports, listeners)| {
+            let parts = PageParts {
+                ports,
+                server: &config.server,
+                readiness: readiness.clone(),
+                gate: Arc::clone(&gate),
+            };
+            let store = Arc::clone(&store);
+            let json = JsonParts {
+                rules: Arc::clone(&rules),
+                templates: Arc::clone(&templates),
+                store: Box::new(move || store()),
+                metrics: metrics.clone(),
+                envoy: envoy.clone(),
+                worker: workers,
+            };
+            RatelimitHttp::start(listeners, parts, json)
+        };
+        let _pages = pages.map(start).transpose().map_err(AppError::Admin)?;
         let parts = Parts {
-            rules: Arc::new(config.rules),
-            templates: Arc::new(Templates::new(&config.messages).with_denials_valid_for(denials_valid)),
-            store,
-            store_files,
+            rules,
+            templates,
+            store: Box::new(move || store()),
+            store_files: store_files + page_files,
             readiness,
             queues,
             metrics,

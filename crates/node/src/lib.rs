@@ -4,6 +4,7 @@
 //!
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`server`], [`admin`]: sockets, threads, shutdown. [`watch`]: files that change while they serve.
+//! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
 //! * [`access`]: who may do what: names of callers, rights, refusals.
 //! * [`tls`]: TLS of the ports. [`generation`]: the number of the current certificates, tokens and rules.
 //! * [`service`]: wire ⇄ domain.
@@ -25,6 +26,7 @@ pub mod leases;
 pub mod limiter;
 mod memory;
 pub mod queues;
+pub mod ratelimit;
 pub mod readiness;
 pub mod server;
 pub mod service;

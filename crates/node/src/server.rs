@@ -38,7 +38,7 @@ use weir_store::{LeaseHandle, QueueHandle, Store};
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
-pub use self::listener::{Listener, SocketFile};
+pub use self::listener::{Listener, SocketFile, listen_tcp};
 pub use self::open_files::raise_open_files;
 use self::open_files::{OpenFiles, TooFewFiles};
 use self::worker::Workers;

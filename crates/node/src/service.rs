@@ -37,7 +37,10 @@ pub use admin::AdminApi;
 pub use batch_turns::BatchTurns;
 pub use concurrency::ConcurrencyApi;
 pub use decisions::DecisionsApi;
-pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
+pub use envoy::{
+    EnvoyAnswers, EnvoyJson, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer, JsonError,
+    MAX_RATE_LIMIT_BYTES,
+};
 pub use incoming::Closing;
 pub use message::Templates;
 pub use queue::QueueApi;

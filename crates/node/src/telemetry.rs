@@ -34,6 +34,7 @@ pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
 pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, is_denial};
 pub use envoy::{
     AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
+    short_digest,
 };
 pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
@@ -235,7 +236,13 @@ impl Metrics {
 
     /// Everything registered, in the Prometheus text format.
     pub fn encode(&self) -> Result<String, prometheus::Error> {
-        TextEncoder::new().encode_to_string(&self.registry.gather())
+        TextEncoder::new().encode_to_string(&self.gather())
+    }
+
+    /// Everything registered.
+    #[must_use]
+    pub fn gather(&self) -> Vec<prometheus::proto::MetricFamily> {
+        self.registry.gather()
     }
 }
 

@@ -11,9 +11,13 @@ fn the_image_holds_one_program_and_no_rights() {
     let dockerfile = read("deploy/Dockerfile");
     let last = dockerfile.rsplit_once("\nFROM ").unwrap().1;
     assert!(last.starts_with("scratch\n"));
-    for line in ["USER 65532:65532", "ENTRYPOINT [\"/weir\"]", "CMD [\"serve\"]"] {
+    let command = r#"CMD ["serve", "--listen", "0.0.0.0:8081", "--admin", "0.0.0.0:8080"]"#;
+    for line in ["USER 65532:65532", "ENTRYPOINT [\"/weir\"]", command] {
         assert!(last.lines().any(|found| found == line), "{line}");
     }
+    // A variable of the image would stay where the command is replaced, and go before the configuration file.
+    let instructions = last.lines().filter(|line| !line.starts_with('#') && !line.starts_with("CMD"));
+    assert!(!instructions.into_iter().any(|line| line.starts_with("ENV") || line.contains("WEIR_")));
     assert!(last.contains(&format!("ARG VERSION={}\n", env!("CARGO_PKG_VERSION"))));
     assert!(last.contains(" /etc/ssl/certs/ca-certificates.crt\n"), "rediss:// would trust nobody");
     let rust = format!("FROM rust:{}-", env!("CARGO_PKG_RUST_VERSION"));

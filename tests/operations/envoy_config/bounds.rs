@@ -9,8 +9,8 @@ use crate::support::scratch;
 
 #[test]
 fn texts_are_bounded() {
-    let long = "k".repeat(513);
-    let shown = format!("\"{}…\" is 513 bytes long: at most 512", "k".repeat(64));
+    let long = "k".repeat(4097);
+    let shown = format!("\"{}…\" is 4097 bytes long: at most 4096", "k".repeat(64));
     for (text, at) in [
         (format!("domain: {long}"), "(line 1, column 9)"),
         (format!("domain: d\ndescriptors:\n  - key: {long}"), "(line 3, column 10)"),
@@ -18,6 +18,23 @@ fn texts_are_bounded() {
     ] {
         assert_eq!(parse(&text).unwrap_err(), format!("f.yaml: {shown} {at}"));
     }
+    // Names that control planes make of routes have 1,300 bytes and more.
+    let longest = "k".repeat(4096);
+    let text = format!(
+        "domain: {longest}\ndescriptors:\n  - {{ key: {longest}, value: {longest}, rate_limit: {{ unit: day }} }}"
+    );
+    let domains = parse(&text).unwrap().compile();
+    let domain = domains.find(&longest).unwrap();
+    assert!(domain.find([(longest.as_str(), longest.as_str())]).is_some());
+}
+
+/// A file whose descriptors nest so deep; the deepest has a limit.
+fn nested(levels: usize) -> String {
+    let mut text = "domain: d\ndescriptors: ".to_owned();
+    text.push_str(&"[{ key: k, descriptors: ".repeat(levels - 1));
+    text.push_str("[{ key: k, rate_limit: { unit: day, replaces: [{ name: n }] } }]");
+    text.push_str(&"}]".repeat(levels - 1));
+    text
 }
 
 #[test]
@@ -70,11 +87,12 @@ fn descriptors_are_bounded_over_all_files() {
 
 #[test]
 fn depth_and_aliases_are_bounded() {
-    let mut nested = "domain: d\ndescriptors: ".to_owned();
-    nested.push_str(&"[{ key: k, descriptors: ".repeat(40));
-    nested.push_str(&"}]".repeat(40));
-    let errors = parse(&nested).unwrap_err();
-    assert!(errors.contains("lists and mappings nest at most 64 deep"), "{errors}");
+    let domains = parse(&nested(32)).unwrap().compile();
+    assert!(domains.find("d").unwrap().find([("k", "v"); 32]).is_some());
+    let errors = parse(&nested(33)).unwrap_err();
+    assert!(errors.contains("descriptors nest at most 32 levels deep (line 2, column "), "{errors}");
+    let errors = parse(&nested(70)).unwrap_err();
+    assert!(errors.contains("lists and mappings nest at most 128 deep"), "{errors}");
 
     // A billion laughs: every line is ten of the line before.
     let mut laughs = "domain: d\nmetadata:\n  a0: &a0 [x, x]\n".to_owned();
@@ -87,11 +105,11 @@ fn depth_and_aliases_are_bounded() {
 
     // Each within the one before: deep only when they are put together.
     let mut deep = "domain: d\nmetadata:\n  a0: &a0 [x]\n".to_owned();
-    for level in 1..=80 {
+    for level in 1..=160 {
         let _ = writeln!(deep, "  a{level}: &a{level} [*a{}]", level - 1);
     }
     let errors = parse(&deep).unwrap_err();
-    assert!(errors.contains("lists and mappings nest at most 64 deep"), "{errors}");
+    assert!(errors.contains("lists and mappings nest at most 128 deep"), "{errors}");
 
     let errors = parse("domain: d\nmetadata: &a { b: *a }").unwrap_err();
     assert!(errors.contains("an alias cannot stand inside of what it stands for"), "{errors}");

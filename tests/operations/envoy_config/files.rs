@@ -47,7 +47,7 @@ descriptors:
     assert_eq!((limit.requests_per_unit(), limit.unit(), limit.unit_multiplier()), (1000, Unit::Minute, 5));
     assert_eq!(limit.strategy().on_store_failure(), FailurePolicy::Deny);
     let window = Algorithm::fixed_window(1000, Micros::from_secs(300), false, true).unwrap();
-    assert_eq!(limit.strategy().algorithms(), [window.with_max_debt(Some(1000))]);
+    assert_eq!(limit.strategy().algorithms(), [window.with_max_debt(None)]);
     assert!(limit.bills());
     assert_eq!((limit.strategy().name(), &*limit.strategy().limits()[0].name), ("envoy", "minute.5"));
 
@@ -90,8 +90,9 @@ fn every_algorithm_is_the_one_it_names() {
         let domains = accepted(&text).compile();
         let limit = domains.rules()[0].limit.as_ref().unwrap();
         let expected = expected.unwrap();
-        // The debt of bills is at most the limit.
-        let expected = expected.with_max_debt(Some(expected.limit()));
+        // The debt of bills is at most the limit, but where denied hits count.
+        let max_debt = (!expected.counts_denied()).then_some(expected.limit());
+        let expected = expected.with_max_debt(max_debt);
         assert_eq!(limit.strategy().algorithms(), [expected], "{text}");
         let is_window = !text.contains("algorithm") || text.contains("fixed_window");
         assert_eq!(limit.bills(), is_window, "{text}");

@@ -67,6 +67,31 @@ fn of_patterns_the_first_in_the_file_counts_whatever_it_begins_with() {
     );
 }
 
+/// Envoy Gateway makes keys with `*` of routes without a host name, and values that are the same text.
+#[test]
+fn the_text_of_a_pattern_goes_before_patterns_that_match_it() {
+    let domains = domain(vec![limited("k", "A*", 1), limited("k", "AB*", 2), limited("k", "", 3)]);
+    matches(&domains, &[("k=AB*", Some(2)), ("k=A*", Some(1)), ("k=ABC", Some(1)), ("k=*", Some(3))]);
+    let domains = domain(vec![
+        limited("R/*", "R/*", 3),
+        limited("R/*_example_com", "R/*_example_com", 4),
+        limited("R/*_example_com", "x", 5),
+    ]);
+    matches(
+        &domains,
+        &[
+            ("R/*_example_com=R/*_example_com", Some(4)),
+            ("R/*=R/*", Some(3)),
+            ("R/*_example_com=x", Some(5)),
+            ("R/a_example_com=R/a_example_com", Some(3)),
+            ("R/*_example_com=y", None),
+        ],
+    );
+    // A network and an expression are no texts that a request could say.
+    let regex = Descriptor { matcher: Matcher::Regex("a+".to_owned()), ..limited("k", "", 1) };
+    matches(&super::domain(vec![regex, limited("k", "a*", 2)]), &[("k=a+", Some(2)), ("k=aa", Some(1))]);
+}
+
 #[test]
 fn a_choice_is_final() {
     let domains = domain(vec![

@@ -33,12 +33,12 @@ fn file(requests: u32) -> String {
     )
 }
 
-fn write(folder: &Path, name: &str, text: &str) {
+pub(super) fn write(folder: &Path, name: &str, text: &str) {
     fs::write(folder.join(name), text).unwrap();
 }
 
 fn open(folder: &Path) -> EnvoySource {
-    EnvoySource::open(folder.to_owned(), false).unwrap_or_else(|errors| panic!("{errors}")).0
+    EnvoySource::open(folder, false, false).unwrap_or_else(|errors| panic!("{errors}")).0
 }
 
 /// What serves.
@@ -47,7 +47,7 @@ fn serving(source: &EnvoySource) -> Option<u32> {
 }
 
 /// The first look sees a change, the second that it is over.
-fn settled(source: &mut EnvoySource) -> Look {
+pub(super) fn settled(source: &mut EnvoySource) -> Look {
     assert!(matches!(source.look(), Look::Same), "a change may not be over yet");
     source.look()
 }
@@ -83,11 +83,11 @@ fn which_files_count() {
 fn a_directory_that_is_not_there_or_is_mistaken_does_not_open() {
     let folder = scratch::dir("envoy-");
     let missing = folder.path().join("missing");
-    let errors = EnvoySource::open(missing.clone(), false).unwrap_err().to_string();
+    let errors = EnvoySource::open(missing.as_path(), false, false).unwrap_err().to_string();
     assert!(errors.starts_with(&format!("{}: cannot be read: ", missing.display())), "{errors}");
     write(folder.path(), "a.yaml", "domain: a\ndescriptors: [{}]");
     write(folder.path(), "b.yaml", "");
-    let errors = EnvoySource::open(folder.path().to_owned(), false).unwrap_err();
+    let errors = EnvoySource::open(folder.path(), false, false).unwrap_err();
     assert_eq!(errors.errors().len(), 2, "{errors}");
 }
 
@@ -95,7 +95,8 @@ fn a_directory_that_is_not_there_or_is_mistaken_does_not_open() {
 #[test]
 fn a_file_that_is_added_replaced_or_removed_is_noticed() {
     let folder = scratch::dir("envoy-");
-    let (mut source, warnings) = EnvoySource::open(folder.path().to_owned(), false).unwrap();
+    let (mut source, look) = EnvoySource::open(folder.path(), false, false).unwrap();
+    let Look::Loaded { warnings } = look else { panic!("{look:?}") };
     let path = folder.path().display();
     assert_eq!(warnings, [format!("{path}: there are no files in it, so nothing is limited")]);
     assert_eq!(serving(&source), None);

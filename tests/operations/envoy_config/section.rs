@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_config::{Config, ConfigOverrides, EnvoyConfig};
+use weir_config::{Config, ConfigOverrides, EnvoyConfig, EnvoyLayout};
 
 fn parse(text: &str) -> Result<EnvoyConfig, String> {
     let config = Config::parse(text, "weir.yaml", &ConfigOverrides::default());
@@ -13,17 +13,22 @@ fn parse(text: &str) -> Result<EnvoyConfig, String> {
 fn it_says_everything_or_nothing() {
     let built_in = Config::built_in();
     assert_eq!(built_in.envoy, EnvoyConfig::default());
-    let all = "envoy: { config: /etc/limits, merge_domains: true, overrides_in_request: false, headers: true, \
+    let all = "envoy: { config: /etc/limits, merge_domains: true, isolate_domains: true, overrides_in_request: false, headers: true, limit_header: X-Limit, \
                dynamic_metadata: true, near_limit_ratio: 0.25, shadow_mode: true, quota_mode: true }";
     let expected = EnvoyConfig {
         config: Some("/etc/limits".into()),
         merge_domains: true,
+        isolate_domains: true,
         overrides_in_request: false,
         headers: true,
+        limit_header: "X-Limit".to_owned(),
+        remaining_header: "RateLimit-Remaining".to_owned(),
+        reset_header: "RateLimit-Reset".to_owned(),
         dynamic_metadata: true,
         near_limit_ratio: 0.25,
         shadow_mode: true,
         quota_mode: true,
+        layout: EnvoyLayout::Paths,
     };
     // Where Envoy's files say what is limited, strategies need not.
     assert_eq!(parse(all), Ok(expected));
@@ -37,6 +42,10 @@ fn mistakes_are_reported() {
                     weir.yaml:1:44: envoy.header: unknown key; did you mean `headers`?\n\
                     weir.yaml:1:70: envoy.quota_mode: \"yes\" is neither true nor false";
     assert_eq!(parse(text).unwrap_err(), expected);
+    for wrong in ["", "a b", "a:b", "é", "x\\ny", &"x".repeat(65)] {
+        let text = format!("envoy: {{ config: x, reset_header: \"{wrong}\" }}");
+        assert!(parse(&text).unwrap_err().contains("envoy.reset_header: "), "{wrong}");
+    }
     for wrong in ["-0.1", "nan", "1e0", "", ".5", "inf"] {
         let text = format!("envoy: {{ config: x, near_limit_ratio: '{wrong}' }}");
         assert!(parse(&text).is_err(), "{wrong}");

@@ -132,6 +132,87 @@ async fn what_is_given_up_is_counted_too() {
     redis.thaw();
 }
 
+/// After its own restart a control plane may publish a part of the domains first.
+#[tokio::test]
+async fn a_domain_that_comes_back_keeps_what_was_used_on_memory() {
+    a_domain_that_comes_back_keeps_what_was_used(memory()).await;
+}
+
+#[tokio::test]
+async fn a_domain_that_comes_back_keeps_what_was_used_on_redis() {
+    a_domain_that_comes_back_keeps_what_was_used(super::redis()).await;
+}
+
+async fn a_domain_that_comes_back_keeps_what_was_used(store: StoreConfig) {
+    let day = "descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 5 } }]";
+    let (folder, envoy) = files(&format!("domain: d\n{day}\n"));
+    let other = folder.path().join("e.yaml");
+    let text = format!("domain: e\n{day}\n");
+    fs::write(&other, &text).unwrap();
+    let server = serve(store, envoy);
+    let mut client = client(&server).await;
+    let mut left = async |domain: &str| {
+        let asked = request(&format!("{domain} [k=v]"));
+        let answered = client.should_rate_limit(asked).await.unwrap().into_inner();
+        answered.statuses[0].limit_remaining
+    };
+    assert_eq!([left("d").await, left("e").await, left("e").await], [4, 4, 3]);
+    let rules = |count: &str| page(&server)["weir_envoy_rules"] == count;
+    fs::remove_file(&other).unwrap();
+    eventually(SOON, "the domain is gone", || rules("1"));
+    assert_eq!([left("d").await, left("e").await], [3, 0]);
+    fs::write(&other, &text).unwrap();
+    eventually(SOON, "the domain is back", || rules("2"));
+    assert_eq!([left("d").await, left("e").await], [2, 2]);
+}
+
+#[tokio::test]
+async fn a_domain_without_a_good_version_is_refused_and_named() {
+    let (folder, envoy) =
+        files("domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 5 } }]");
+    let bad = "descriptors: [{ key: '' }]";
+    fs::write(folder.path().join("e.yaml"), format!("domain: e\n{bad}")).unwrap();
+    let server = serve(memory(), EnvoyConfig { isolate_domains: true, ..envoy });
+    let mut client = client(&server).await;
+    let mut answered = async |domain: &str| {
+        let answered = client.should_rate_limit(request(&format!("{domain} [k=v]"))).await;
+        super::notation::answer(&answered.map(tonic::Response::into_inner))
+    };
+    assert!(answered("d").await.starts_with("OK | OK 4 of 5/DAY "));
+    assert_eq!(answered("e").await, "FailedPrecondition: no rate limit configuration loaded");
+    assert_eq!(answered("unknown").await, "OK | OK");
+    let before = page(&server);
+    assert_eq!(labels(&before, "weir_envoy_domain_refused"), ["domain=\"e\""]);
+    assert_eq!(before["weir_envoy_domain_refused{domain=\"e\"}"], "2");
+    assert_eq!(before["weir_envoy_config_loads_total{result=\"error\"}"], "1");
+
+    fs::write(folder.path().join("d.yaml"), format!("domain: d\n{bad}")).unwrap();
+    fs::write(folder.path().join("e.yaml"), FILE.replace("domain: d", "domain: e")).unwrap();
+    eventually(SOON, "the good domain serves", || page(&server)["weir_envoy_rules"] == "5");
+    assert!(answered("d").await.starts_with("OK | OK 3 of 5/DAY "));
+    assert_eq!(page(&server)["weir_envoy_domain_refused{domain=\"d\"}"], "1");
+    fs::remove_file(folder.path().join("d.yaml")).unwrap();
+    eventually(SOON, "no domain is refused", || {
+        labels(&page(&server), "weir_envoy_domain_refused").is_empty()
+    });
+}
+
+/// Names that control planes make may have 4 KiB.
+#[tokio::test]
+async fn labels_are_bounded() {
+    let (domain, key) = ("x".repeat(4096), "k".repeat(4096));
+    let (_folder, envoy) =
+        files(&format!("domain: {domain}\ndescriptors: [{{ key: {key}, rate_limit: {{ unit: day }} }}]"));
+    let server = serve(memory(), envoy);
+    ask(&mut client(&server).await, &format!("{domain} [{key}=v]")).await;
+    let page = page(&server);
+    let longest = page.keys().filter(|name| name.starts_with("weir_envoy_")).map(String::len).max().unwrap();
+    assert!((512..640).contains(&longest), "{longest}");
+    let hits =
+        page.keys().find(|name| name.starts_with("weir_envoy_hits_total") && name.contains("rule=\"kk"));
+    assert_eq!(page[hits.unwrap()], "1");
+}
+
 #[tokio::test]
 async fn the_page_is_compressed_for_clients_that_accept_it() {
     let server = serve(memory(), EnvoyConfig::default());

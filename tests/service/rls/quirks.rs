@@ -109,3 +109,21 @@ async fn many_descriptors_of_one_counter_are_decided_in_order() {
 async fn ask(client: &mut Client, asked: RateLimitRequest) -> String {
     answer(&client.should_rate_limit(asked).await.map(tonic::Response::into_inner))
 }
+
+#[tokio::test]
+async fn headers_have_the_names_that_are_configured() {
+    let named = EnvoyConfig {
+        headers: true,
+        limit_header: "X-Limit".to_owned(),
+        reset_header: "x-reset".to_owned(),
+        ..EnvoyConfig::default()
+    };
+    let server = serve(memory(), named);
+    let asked = request("another [key2=v] [key3=v]");
+    let answered = client(&server).await.should_rate_limit(asked).await.unwrap().into_inner();
+    let headers = answered.response_headers_to_add.iter().map(|header| (&*header.key, &*header.value));
+    // Of the descriptor that has the least left.
+    let reset = answered.statuses[1].duration_until_reset.as_ref().unwrap().seconds.to_string();
+    let expected = [("X-Limit", "10"), ("RateLimit-Remaining", "9"), ("x-reset", &*reset)];
+    assert_eq!(headers.collect::<Vec<_>>(), expected);
+}

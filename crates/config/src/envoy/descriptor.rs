@@ -17,13 +17,26 @@ pub(super) type SiblingKeys = HashSet<(String, String)>;
 /// Maximum number of networks in one descriptor.
 const MAX_NETWORKS: usize = 1000;
 
+/// Maximum nesting depth of descriptors. A control plane makes a level of each condition of a route.
+const MAX_LEVELS: usize = 32;
+
 /// A reader of descriptors, which counts them.
 pub(super) struct DescriptorReader<'r> {
-    pub(super) report: &'r mut MistakeReport,
-    pub(super) count: &'r mut usize,
+    report: &'r mut MistakeReport,
+    /// How many there are in all files.
+    count: &'r mut usize,
+    /// How many descriptors are open.
+    levels: usize,
+    /// True if the file was told that there are too many.
+    is_told: bool,
 }
 
-impl DescriptorReader<'_> {
+impl<'r> DescriptorReader<'r> {
+    /// A reader for one file, after `count` descriptors of others.
+    pub(super) fn new(report: &'r mut MistakeReport, count: &'r mut usize) -> Self {
+        Self { report, count, levels: 0, is_told: false }
+    }
+
     /// Reads the descriptors of `map` at `path`. `seen` are the siblings in other files.
     pub(super) fn all(&mut self, map: Map<'_>, path: &str, seen: &mut SiblingKeys) -> Vec<Descriptor> {
         let items = map.list("descriptors", "[]config.YamlDescriptor", self.report);
@@ -35,14 +48,16 @@ impl DescriptorReader<'_> {
         let Content::Map(entries) = &node.content else { return None };
         let map = Map::new(entries);
         *self.count += 1;
-        if *self.count == MAX_DESCRIPTORS + 1 {
-            self.report.at(
-                node.at,
-                "",
-                format!("all files together have at most {MAX_DESCRIPTORS} descriptors"),
-            );
-        }
         if *self.count > MAX_DESCRIPTORS {
+            if !self.is_told {
+                let reason = format!("all files together have at most {MAX_DESCRIPTORS} descriptors");
+                self.report.at(node.at, "", reason);
+            }
+            self.is_told = true;
+            return None;
+        }
+        if self.levels == MAX_LEVELS {
+            self.report.at(node.at, "", format!("descriptors nest at most {MAX_LEVELS} levels deep"));
             return None;
         }
         let key = self.key(&map, node.at);
@@ -60,7 +75,9 @@ impl DescriptorReader<'_> {
             self.check(&map, &descriptor, &path, seen, node.at);
         }
         descriptor.rule = self.rule(&map);
+        self.levels += 1;
         descriptor.descriptors = self.all(map, &path, &mut SiblingKeys::new());
+        self.levels -= 1;
         Some(descriptor)
     }
 

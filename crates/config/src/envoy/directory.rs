@@ -8,6 +8,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::super::watched_files::FileStamp;
+use super::folder::EnvoyFolder;
 
 /// Maximum number of files in a directory.
 pub const MAX_ENVOY_FILES: usize = 1000;
@@ -27,21 +28,26 @@ pub(super) struct DirectoryListing {
 }
 
 impl DirectoryListing {
-    /// Lists the files of `folder`, recursively; or `folder` itself, if it is a file.
-    pub(super) fn of(folder: &Path) -> Self {
-        let mut listing = Self::default();
-        match fs::metadata(folder) {
-            Ok(data) if data.is_file() => listing.files.push(FileStamp::new(folder.to_owned(), &data)),
-            _ => listing.add_all(folder, 0),
+    /// Lists the files of `folder` that count, recursively; or `folder` itself, if it is a file.
+    pub(super) fn of(folder: &EnvoyFolder) -> Self {
+        let (mut listing, path) = (Self::default(), folder.path());
+        match fs::metadata(path) {
+            Ok(data) if data.is_file() => listing.files.push(FileStamp::new(path.to_owned(), &data)),
+            _ => listing.add_all(folder, path, 0),
         }
         if listing.files.len() > MAX_ENVOY_FILES {
             let reason = format!("has more than {MAX_ENVOY_FILES} files");
-            listing.refused.push((folder.to_owned(), reason));
+            listing.refused.push((path.to_owned(), reason));
         }
         listing
     }
 
-    fn add_all(&mut self, folder: &Path, depth: usize) {
+    /// Why the directory itself cannot be listed, if it cannot.
+    pub(super) fn failure(&self, folder: &EnvoyFolder) -> Option<&str> {
+        self.refused.iter().find(|(path, _)| path == folder.path()).map(|(_, reason)| reason.as_str())
+    }
+
+    fn add_all(&mut self, root: &EnvoyFolder, folder: &Path, depth: usize) {
         let names = fs::read_dir(folder).and_then(|entries| {
             let names = entries.map(|entry| Ok(entry?.file_name()));
             names.take(MAX_ENVOY_FILES * 4).collect::<io::Result<Vec<_>>>()
@@ -57,9 +63,13 @@ impl DirectoryListing {
                 return;
             }
             let path = folder.join(name);
+            if !root.has_file(&path) && !root.has_below(&path) {
+                continue;
+            }
             match fs::metadata(&path) {
+                Ok(data) if data.is_file() && !root.has_file(&path) => {}
                 Ok(data) if data.is_file() => self.files.push(FileStamp::new(path, &data)),
-                Ok(data) if data.is_dir() && depth < MAX_DEPTH => self.add_all(&path, depth + 1),
+                Ok(data) if data.is_dir() && depth < MAX_DEPTH => self.add_all(root, &path, depth + 1),
                 Ok(data) if data.is_dir() => {
                     let reason = format!("directories nest at most {MAX_DEPTH} deep");
                     self.refused.push((path, reason));

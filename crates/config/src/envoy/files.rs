@@ -1,13 +1,14 @@
 //! Reads a set of files into domains, or reports all mistakes in them.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
 use weir_core::envoy::{Descriptor, Domains};
 
 use super::descriptor::{DescriptorReader, SiblingKeys};
 use super::directory::{self, DirectoryListing, MAX_ENVOY_FILE};
 use super::errors::{EnvoyError, EnvoyErrors};
+use super::folder::EnvoyFolder;
 use super::keys;
 use super::node::Map;
 use crate::errors::{MistakeReport, Position};
@@ -29,7 +30,9 @@ impl EnvoyFiles {
     /// Reads every file of `folder`, sorted by name; or `folder` itself, if it is a file. With `merge_domains`, files
     /// may share a domain; otherwise that is a mistake.
     pub fn load(folder: &Path, merge_domains: bool) -> Result<Self, EnvoyErrors> {
-        Self::read(folder, &DirectoryListing::of(folder), merge_domains)
+        let folder = EnvoyFolder::from(folder);
+        let (read, errors) = FileSet::read(&folder, &DirectoryListing::of(&folder), merge_domains);
+        read.whole(errors)
     }
 
     /// Parses texts, each with its name for errors.
@@ -37,11 +40,12 @@ impl EnvoyFiles {
         texts: impl IntoIterator<Item = (&'t str, &'t str)>,
         merge_domains: bool,
     ) -> Result<Self, EnvoyErrors> {
-        let mut set = Set::new(merge_domains);
+        let mut set = FileSet::new(merge_domains);
+        let mut errors = EnvoyErrors::default();
         for (file, text) in texts {
-            set.add(file, text);
+            set.add(Path::new(file), file, text, &mut errors);
         }
-        set.finish()
+        set.whole(errors)
     }
 
     /// Compiles the domains for matching.
@@ -49,88 +53,105 @@ impl EnvoyFiles {
     pub fn compile(self) -> Domains {
         Domains::new(self.domains)
     }
-
-    pub(super) fn read(
-        folder: &Path,
-        listing: &DirectoryListing,
-        merge_domains: bool,
-    ) -> Result<Self, EnvoyErrors> {
-        let mut set = Set::new(merge_domains);
-        if listing.files.is_empty() {
-            let reason = "there are no files in it, so nothing is limited";
-            set.read.warnings.push(format!("{}: {reason}", folder.display()));
-        }
-        for (path, reason) in &listing.refused {
-            set.errors.add(error(&path.display().to_string(), reason));
-        }
-        for found in &listing.files {
-            let file = found.path.display().to_string();
-            match directory::read(&found.path) {
-                Ok(text) => set.add(&file, &text),
-                Err(reason) => set.errors.add(error(&file, &reason)),
-            }
-        }
-        set.finish()
-    }
 }
 
-/// The state of reading a set of files.
-struct Set {
+/// A set of files as it was read, with its mistakes apart from what is good.
+pub(super) struct FileSet {
     merge: bool,
-    read: EnvoyFiles,
-    errors: EnvoyErrors,
+    pub(super) read: EnvoyFiles,
     /// For each domain its index, and the siblings on its first level.
     known: HashMap<String, (usize, SiblingKeys)>,
     descriptors: usize,
+    /// The domain of each file that names one.
+    pub(super) homes: HashMap<PathBuf, String>,
+    /// Domains with a mistake.
+    pub(super) bad: BTreeSet<String>,
+    /// Files and directories that name no domain, because they cannot be read.
+    pub(super) unread: Vec<PathBuf>,
 }
 
-impl Set {
+impl FileSet {
     fn new(merge: bool) -> Self {
         Self {
             merge,
             read: EnvoyFiles::default(),
-            errors: EnvoyErrors::default(),
             known: HashMap::new(),
             descriptors: 0,
+            homes: HashMap::new(),
+            bad: BTreeSet::new(),
+            unread: Vec::new(),
         }
     }
 
-    fn finish(self) -> Result<EnvoyFiles, EnvoyErrors> {
-        if self.errors.is_empty() { Ok(self.read) } else { Err(self.errors) }
-    }
-
-    fn add(&mut self, file: &str, text: &str) {
-        self.read.count += 1;
-        if text.len() > MAX_ENVOY_FILE {
-            let reason =
-                format!("error loading config file: it is larger than {MAX_ENVOY_FILE} bytes (4 MiB)");
-            return self.errors.add(error(file, &reason));
+    /// Reads the files of `listing`, which is of `folder`.
+    pub(super) fn read(
+        folder: &EnvoyFolder,
+        listing: &DirectoryListing,
+        merge_domains: bool,
+    ) -> (Self, EnvoyErrors) {
+        let (mut set, mut errors) = (Self::new(merge_domains), EnvoyErrors::default());
+        if listing.files.is_empty() {
+            let reason = "there are no files in it, so nothing is limited";
+            set.read.warnings.push(format!("{}: {reason}", folder.path().display()));
         }
-        let mut syntax = MistakeReport::default();
-        let tree = compose_foreign(text, &mut syntax);
-        // Content after a syntax error is unknown, so nothing else is reported.
-        if let Err(errors) = syntax.finish(file, ()) {
-            for EnvoyError { reason, at, .. } in EnvoyErrors::from(&errors).errors() {
-                let reason = format!("error loading config file: yaml: {reason}");
-                self.errors.add(EnvoyError { file: file.to_owned(), reason, at: *at });
+        for (path, reason) in &listing.refused {
+            errors.add(error(&folder.name(path), reason));
+            set.unread.push(path.clone());
+        }
+        for found in &listing.files {
+            let name = folder.name(&found.path);
+            match directory::read(&found.path) {
+                Ok(text) => set.add(&found.path, &name, &text, &mut errors),
+                Err(reason) => {
+                    errors.add(error(&name, &reason));
+                    set.unread.push(found.path.clone());
+                }
             }
-            return;
         }
-        let mut report = MistakeReport::default();
-        match &tree {
-            Some(tree) => self.domain(file, tree, &mut report),
-            None => report.file("config file cannot have empty domain"),
-        }
-        if let Err(errors) = report.finish(file, ()) {
-            self.errors.extend(&errors);
+        (set, errors)
+    }
+
+    /// The files as a whole: all of them are good, or none counts.
+    pub(super) fn whole(self, errors: EnvoyErrors) -> Result<EnvoyFiles, EnvoyErrors> {
+        if errors.is_empty() { Ok(self.read) } else { Err(errors) }
+    }
+
+    /// Adds a file. `name` is for errors.
+    fn add(&mut self, path: &Path, name: &str, text: &str, errors: &mut EnvoyErrors) {
+        self.read.count += 1;
+        let domain = match parsed(name, text) {
+            Ok(tree) => {
+                let mut report = MistakeReport::default();
+                let domain = match &tree {
+                    Some(tree) => self.domain(name, tree, &mut report),
+                    None => {
+                        report.file("config file cannot have empty domain");
+                        None
+                    }
+                };
+                if let Err(mistakes) = report.finish(name, ()) {
+                    errors.extend(&mistakes);
+                    self.bad.extend(domain.clone());
+                }
+                domain
+            }
+            Err(mistakes) => {
+                mistakes.into_iter().for_each(|mistake| errors.add(mistake));
+                None
+            }
+        };
+        match domain {
+            Some(domain) => drop(self.homes.insert(path.to_owned(), domain)),
+            None => self.unread.push(path.to_owned()),
         }
     }
 
-    fn domain(&mut self, file: &str, tree: &YamlNode, report: &mut MistakeReport) {
+    /// Reads the domain of a file, and returns its name.
+    fn domain(&mut self, file: &str, tree: &YamlNode, report: &mut MistakeReport) -> Option<String> {
         for (Position { line, column }, reason) in keys::check(tree, report) {
             self.read.warnings.push(format!("{file}: {reason} (line {line}, column {column})"));
         }
-        let Some(root) = Map::of(tree, "map[interface {}]interface {}", report) else { return };
+        let root = Map::of(tree, "map[interface {}]interface {}", report)?;
         let reported = report.len();
         let name = root.text("domain", report).unwrap_or_default();
         let at = root.get("domain").map_or(tree.at, |domain| domain.at);
@@ -150,14 +171,32 @@ impl Set {
         // Without merging, descriptors of different files are not siblings.
         let mut apart = SiblingKeys::new();
         let seen = if self.merge { seen } else { &mut apart };
-        let mut reader = DescriptorReader { report, count: &mut self.descriptors };
-        let descriptors = reader.all(root, name, seen);
+        let descriptors = DescriptorReader::new(report, &mut self.descriptors).all(root, name, seen);
         if is_new {
             self.read.domains.push((name.to_owned(), descriptors));
         } else if let Some((_, all)) = self.read.domains.get_mut(*place) {
             all.extend(descriptors);
         }
+        (!name.is_empty()).then(|| name.to_owned())
     }
+}
+
+/// The tree of a file. Content after a syntax error is unknown, so nothing else is reported.
+fn parsed(name: &str, text: &str) -> Result<Option<YamlNode>, Vec<EnvoyError>> {
+    if text.len() > MAX_ENVOY_FILE {
+        let reason = format!("error loading config file: it is larger than {MAX_ENVOY_FILE} bytes (4 MiB)");
+        return Err(vec![error(name, &reason)]);
+    }
+    let mut syntax = MistakeReport::default();
+    let tree = compose_foreign(text, &mut syntax);
+    syntax.finish(name, tree).map_err(|errors| {
+        let errors = EnvoyErrors::from(&errors);
+        let told = errors.errors().iter().map(|EnvoyError { reason, at, .. }| {
+            let reason = format!("error loading config file: yaml: {reason}");
+            EnvoyError { file: name.to_owned(), reason, at: *at }
+        });
+        told.collect()
+    })
 }
 
 fn error(file: &str, reason: &str) -> EnvoyError {

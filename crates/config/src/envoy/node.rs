@@ -6,7 +6,7 @@ use crate::tree::{Content, YamlNode};
 use crate::values::{quote, shortened};
 
 /// Maximum length of a key, value, name or domain, in bytes.
-pub(super) const MAX_TEXT: usize = 512;
+pub(super) const MAX_TEXT: usize = 4096;
 
 /// A mapping whose keys have been checked.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,6 @@
 //! Polls a directory, and reloads it after a change. Two polls of 1,000 files cost some milliseconds of a background
 //! thread.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -10,7 +9,9 @@ use weir_core::envoy::Domains;
 use super::super::watched_files::Settling;
 use super::directory::DirectoryListing;
 use super::errors::EnvoyErrors;
-use super::files::EnvoyFiles;
+use super::files::FileSet;
+use super::folder::EnvoyFolder;
+use super::isolate::{GoodDomains, RefusedDomain};
 
 /// The current domains. Reads are lock-free; a reload replaces all of them atomically.
 pub type CurrentDomains = Arc<ArcSwap<Domains>>;
@@ -18,8 +19,10 @@ pub type CurrentDomains = Arc<ArcSwap<Domains>>;
 /// A watched directory and its current domains.
 #[derive(Debug)]
 pub struct EnvoySource {
-    folder: PathBuf,
+    folder: EnvoyFolder,
     merge_domains: bool,
+    /// The good domains, if mistakes of one domain leave others alone.
+    good: Option<GoodDomains>,
     current: CurrentDomains,
     files: Settling<DirectoryListing>,
 }
@@ -34,18 +37,40 @@ pub enum Look {
         /// Warnings about keys without effect.
         warnings: Vec<String>,
     },
+    /// Changed files, of which the good domains are now current.
+    Partly {
+        /// Warnings about keys without effect.
+        warnings: Vec<String>,
+        /// All mistakes.
+        errors: EnvoyErrors,
+        /// The domains that they concern, as far as they have a name.
+        refused: Vec<RefusedDomain>,
+    },
     /// Changed files with mistakes; the previous domains stay current.
     Refused(EnvoyErrors),
 }
 
 impl EnvoySource {
-    /// Loads the files of `folder`, and returns their warnings.
-    pub fn open(folder: PathBuf, merge_domains: bool) -> Result<(Self, Vec<String>), EnvoyErrors> {
-        let read = DirectoryListing::of(&folder);
-        let files = EnvoyFiles::read(&folder, &read, merge_domains)?;
-        let warnings = files.warnings.clone();
-        let current = Arc::new(ArcSwap::from_pointee(files.compile()));
-        Ok((Self { folder, merge_domains, current, files: Settling::new(read) }, warnings))
+    /// Loads the files of `folder`. With `isolate_domains`, a mistake concerns only its own domain; otherwise it is an
+    /// error.
+    pub fn open(
+        folder: impl Into<EnvoyFolder>,
+        merge_domains: bool,
+        isolate_domains: bool,
+    ) -> Result<(Self, Look), EnvoyErrors> {
+        let folder = folder.into();
+        let mut source = Self {
+            merge_domains,
+            good: isolate_domains.then(GoodDomains::default),
+            current: CurrentDomains::default(),
+            files: Settling::new(DirectoryListing::of(&folder)),
+            folder,
+        };
+        let (set, errors) = source.read();
+        match source.load(set, errors) {
+            Look::Refused(errors) => Err(errors),
+            look => Ok((source, look)),
+        }
     }
 
     /// Returns the current domains, which follow each reload.
@@ -59,19 +84,30 @@ impl EnvoySource {
         if !self.files.is_settled(DirectoryListing::of(&self.folder)) {
             return Look::Same;
         }
-        let files = EnvoyFiles::read(&self.folder, self.files.seen(), self.merge_domains);
+        let (set, errors) = self.read();
         // A change during the read: the result may be inconsistent.
         if DirectoryListing::of(&self.folder) != *self.files.seen() {
             return Look::Same;
         }
         self.files.was_read();
-        match files {
-            Ok(files) => {
-                let warnings = files.warnings.clone();
-                self.current.store(Arc::new(files.compile()));
-                Look::Loaded { warnings }
-            }
-            Err(errors) => Look::Refused(errors),
-        }
+        self.load(set, errors)
+    }
+
+    /// Reads what was seen last.
+    fn read(&self) -> (FileSet, EnvoyErrors) {
+        FileSet::read(&self.folder, self.files.seen(), self.merge_domains)
+    }
+
+    /// Makes what is good of `set` current.
+    fn load(&mut self, set: FileSet, errors: EnvoyErrors) -> Look {
+        let warnings = set.read.warnings.clone();
+        let is_listed = self.files.seen().failure(&self.folder).is_none();
+        let (domains, refused) = match self.good.as_mut().filter(|_| is_listed) {
+            Some(good) => good.take(set),
+            None if errors.is_empty() => (set.read.compile(), Vec::new()),
+            None => return Look::Refused(errors),
+        };
+        self.current.store(Arc::new(domains));
+        if errors.is_empty() { Look::Loaded { warnings } } else { Look::Partly { warnings, errors, refused } }
     }
 }

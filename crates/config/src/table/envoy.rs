@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::super::envoy_layout::EnvoyLayout;
 use super::kinds::{Boolean, FilePath, Optional, Ratio};
+use super::texts::HeaderName;
 use super::{Applies, Outside, section};
 
 section! {
@@ -26,6 +28,13 @@ section! {
             applies: Applies::AtReload,
             more: "",
         }
+        /// Whether a mistake in the files concerns only its own domain, which goes on with its last good version.
+        pub isolate_domains: bool = false => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "Otherwise it refuses all files. A domain that never had a good version gets `FAILED_PRECONDITION`.",
+        }
         /// Whether a request may contain its own limit.
         pub overrides_in_request: bool = true => {
             kind: Boolean,
@@ -33,9 +42,30 @@ section! {
             applies: Applies::AtReload,
             more: "",
         }
-        /// Whether answers have `RateLimit-Limit`, `-Remaining` and `-Reset` for the client.
+        /// Whether answers have headers with its limit for the client, of the descriptor that limits most.
         pub headers: bool = false => {
             kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// The name of the header with the requests per unit.
+        pub limit_header: String = "RateLimit-Limit".to_owned() => {
+            kind: HeaderName,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// The name of the header with the requests that still pass.
+        pub remaining_header: String = "RateLimit-Remaining".to_owned() => {
+            kind: HeaderName,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// The name of the header with the seconds until the limit is full again.
+        pub reset_header: String = "RateLimit-Reset".to_owned() => {
+            kind: HeaderName,
             outside: Outside::No,
             applies: Applies::AtReload,
             more: "",
@@ -70,6 +100,9 @@ section! {
         }
 
         after: [],
-        others: {}
+        others: {
+            /// Which files of the directory count.
+            pub layout: EnvoyLayout = EnvoyLayout::Paths,
+        }
     }
 }

@@ -7,6 +7,7 @@ use weir_units::Micros;
 use super::super::TransportKind;
 use super::super::identity::IdentityConfig;
 use super::super::listen::ListenAddress;
+use super::super::ratelimit_ports::RatelimitPorts;
 use super::super::schema::ValueKind;
 use super::kinds::{Boolean, Words};
 use super::limits::ServerLimits;
@@ -182,6 +183,8 @@ section! {
             pub identity: Option<IdentityConfig> = None,
             /// Paths of the admin port that need no credential.
             pub admin_open: Vec<AdminPath> = Vec::new(),
+            /// What is served in the place of envoyproxy/ratelimit; then only Envoy's service and health are on `listen`.
+            pub ratelimit: Option<RatelimitPorts> = None,
             /// Names by which browsers may reach the data of the admin port, in lower case.
             pub admin_hosts: Vec<String> = Vec::new(),
         }

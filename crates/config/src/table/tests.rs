@@ -140,6 +140,9 @@ impl Tried {
             (_, "server.listen" | "server.admin") => vec!["127.0.0.1:0".to_owned(), "[::1]:9".to_owned()],
             (_, "server.listen_mode") => vec!["600".to_owned(), "0666".to_owned()],
             (_, "store.namespace") => vec!["n".to_owned(), "n".repeat(32)],
+            (_, "envoy.limit_header" | "envoy.remaining_header" | "envoy.reset_header") => {
+                vec!["X-Left_1.0".to_owned(), "n".repeat(64)]
+            }
             (_, "usage.node") => vec!["n".to_owned(), "n".repeat(64)],
             (values, path) => panic!("{path} needs values to try: {values:?}"),
         }
@@ -196,6 +199,9 @@ impl Tried {
                 let long = "n".repeat(33);
                 let reason = format!("\"{long}\" is no namespace: a namespace has 1 to 32 of the characters");
                 vec![(long, reason)]
+            }
+            (_, "envoy.limit_header" | "envoy.remaining_header" | "envoy.reset_header") => {
+                vec![("a b".to_owned(), "\"a b\" is not the name of a header".to_owned())]
             }
             (_, "usage.node") => vec![("n".repeat(65), "is no name of a node: 1 to 64 letters".to_owned())],
             (values, path) => panic!("{path} needs values to try: {values:?}"),

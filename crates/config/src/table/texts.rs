@@ -18,6 +18,9 @@ const MAX_MESSAGE: usize = 512;
 /// Maximum length of a node's name.
 pub(crate) const MAX_NODE: usize = 64;
 
+/// Maximum length of the name of an HTTP header, in bytes.
+const MAX_HEADER: usize = 64;
+
 /// The listen address of gRPC.
 pub(crate) struct Listen;
 /// An IP address with a port.
@@ -36,6 +39,8 @@ pub(crate) struct KeySecretText;
 pub(crate) struct Username;
 /// A password of Redis.
 pub(crate) struct Password;
+/// The name of an HTTP header.
+pub(crate) struct HeaderName;
 /// A message with these placeholders.
 pub(crate) struct Sentence(pub(crate) &'static [&'static str]);
 
@@ -99,6 +104,35 @@ impl SettingKind for Mode {
 
     fn bounds(&self) -> String {
         "three octal digits".to_owned()
+    }
+}
+
+impl SettingKind for HeaderName {
+    type Value = String;
+    const NAME: &'static str = "NAME";
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<String, String> {
+        let name = text_within(scalar, MAX_HEADER)?;
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        match name.bytes().all(fits) {
+            true => Ok(name),
+            false => Err(format!(
+                "{} is not the name of a header: letters, digits, `-`, `_` and `.`",
+                quote(&name)
+            )),
+        }
+    }
+
+    fn write(&self, value: &String) -> Option<String> {
+        Some(value.clone())
+    }
+
+    fn values(&self) -> ValueKind {
+        ValueKind::Pattern("^[A-Za-z0-9._-]{1,64}$")
+    }
+
+    fn bounds(&self) -> String {
+        format!("1 to {MAX_HEADER} letters, digits, `-`, `_`, `.`")
     }
 }
 

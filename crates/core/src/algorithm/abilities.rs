@@ -91,7 +91,8 @@ impl Algorithm {
         let most = if self.debt_level < self.ceiling { self.debt_level } else { self.ceiling };
         let units = most.saturating_sub(level_before) / self.weight;
         // A log that counts denied attempts would drop more again.
-        let cost = if self.count_denied && cost > self.limit { self.limit + 1 } else { cost };
+        let drops = self.count_denied && matches!(self.engine, Engine::Log(_));
+        let cost = if drops && cost > self.limit { self.limit + 1 } else { cost };
         if cost < units { cost } else { units }
     }
 }

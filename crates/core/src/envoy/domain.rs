@@ -1,6 +1,6 @@
 //! All domains, and finding the rule for a descriptor of one of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::level::{Level, Node};
@@ -12,6 +12,10 @@ use crate::strategy::Owner;
 pub struct Domains {
     by_name: HashMap<Box<str>, Domain>,
     rules: Vec<Arc<Rule>>,
+    /// Domains that have no good version.
+    missing: HashSet<Box<str>>,
+    /// True if there may be more of those.
+    is_blind: bool,
 }
 
 /// One domain.
@@ -40,6 +44,20 @@ impl Domains {
             compiled.by_name.insert(name.into(), domain);
         }
         compiled
+    }
+
+    /// Sets the domains that have no good version; `is_blind` if there may be more, whose names are not known.
+    #[must_use]
+    pub fn missing<'n>(mut self, names: impl IntoIterator<Item = &'n str>, is_blind: bool) -> Self {
+        self.missing = names.into_iter().map(Into::into).collect();
+        self.is_blind = is_blind;
+        self
+    }
+
+    /// True if the domain of this name may be configured but has no good version.
+    #[must_use]
+    pub fn is_missing(&self, domain: &str) -> bool {
+        (self.is_blind || self.missing.contains(domain)) && !self.by_name.contains_key(domain)
     }
 
     /// The domain of this name.

@@ -12,6 +12,8 @@ use super::{Descriptor, Matcher, Rule};
 pub(super) struct Level {
     /// In the order of the file.
     nodes: Vec<Node>,
+    /// Keys without `*` with all their values; keys with `*` with the texts of their values, for requests that say
+    /// exactly what the file says.
     keys: HashMap<Box<str>, Values>,
     /// Keys with `*`.
     key_patterns: Globs<Values>,
@@ -29,7 +31,7 @@ pub(super) struct Node {
 /// Why a descriptor was chosen among its siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It is for this very value.
+    /// It has the entry's own key and value as text, even where that text is also a pattern.
     Exact,
     /// It is the first pattern of the file that matches.
     Pattern,
@@ -58,10 +60,12 @@ impl Level {
         let mut level = Self { nodes, ..Self::default() };
         let mut patterns = Vec::new();
         for (key, matchers) in keys {
-            let values = Values::new(matchers);
             match Glob::new(key) {
-                Some(glob) => patterns.push((glob, values)),
-                None => drop(level.keys.insert(key.into(), values)),
+                Some(glob) => {
+                    level.keys.insert(key.into(), Values::texts(matchers.iter().copied()));
+                    patterns.push((glob, Values::new(matchers)));
+                }
+                None => drop(level.keys.insert(key.into(), Values::new(matchers))),
             }
         }
         level.key_patterns = Globs::new(patterns);

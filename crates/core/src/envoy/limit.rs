@@ -139,7 +139,9 @@ impl RateLimit {
     ) -> Result<Self, Invalid> {
         let period = Micros::from_secs(unit.seconds().saturating_mul(u64::from(unit_multiplier)));
         let algorithm = algorithm(u64::from(requests_per_unit), period, kind).map_err(in_our_words)?;
-        let algorithm = algorithm.with_max_debt(Some(algorithm.limit()));
+        // Where denied hits count, a bill counts in full; elsewhere its debt is bounded.
+        let max_debt = (!algorithm.counts_denied()).then(|| algorithm.limit());
+        let algorithm = algorithm.with_max_debt(max_debt);
         let name = match unit_multiplier {
             1 => unit.name().to_owned(),
             _ => format!("{}.{unit_multiplier}", unit.name()),
@@ -160,7 +162,7 @@ impl RateLimit {
     }
 
     /// Bounds the debt by bills to `max_debt` above the limit; `None` is unbounded. By default it is at most the
-    /// limit.
+    /// limit, and unbounded where denied hits count.
     #[must_use]
     pub fn with_max_debt(mut self, max_debt: Option<u64>) -> Self {
         let owned = Arc::unwrap_or_clone(self.strategy);
@@ -243,4 +245,44 @@ fn in_our_words(invalid: Invalid) -> Invalid {
 /// All names are ours and there is one limit, so this does not happen.
 fn unlikely(error: StrategyError) -> Invalid {
     Invalid { field: "unit", value: String::new(), bound: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{LimitVerdict, Op, State, Verdict, VerdictSink, decide};
+
+    #[derive(Default)]
+    struct Levels(Vec<u64>);
+
+    impl VerdictSink for Levels {
+        fn limit(&mut self, verdict: LimitVerdict) {
+            self.0.push(verdict.level_before);
+        }
+
+        fn all(&mut self, _: Verdict) {}
+    }
+
+    /// What a bill of `hits` leaves on a key on which `before` hits were charged.
+    fn billed(limit: &RateLimit, before: u64, hits: u64) -> u64 {
+        let (mut state, mut levels) = (None::<State>, Levels::default());
+        for (op, cost) in [(Op::Charge, before), (Op::Force, hits), (Op::Peek, 1)] {
+            decide(limit.strategy().algorithms(), &mut state, op, cost, Micros::from_secs(60), &mut levels)
+                .unwrap();
+        }
+        levels.0.pop().unwrap()
+    }
+
+    /// A bill of 7 once left 3 on a fresh key of a limit of 2, and 4 on one that was used up.
+    #[test]
+    fn a_bill_counts_in_full_where_denied_hits_count() {
+        let limit = |count_rejected| {
+            let kind = Kind::FixedWindow { count_rejected };
+            RateLimit::new(2, Unit::Minute, 1, kind, FailurePolicy::Error).unwrap()
+        };
+        assert_eq!([billed(&limit(true), 0, 7), billed(&limit(true), 2, 7)], [7, 9]);
+        let bounded = limit(true).with_max_debt(Some(10));
+        assert_eq!([billed(&bounded, 0, 7), billed(&bounded, 2, 20)], [7, 12]);
+        assert_eq!([billed(&limit(false), 0, 7), billed(&limit(false), 2, 7)], [4, 4]);
+    }
 }

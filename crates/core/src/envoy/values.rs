@@ -13,6 +13,7 @@ pub(super) type SiblingIndex = usize;
 /// The descriptors of one key, by the values they are for.
 #[derive(Debug, Default)]
 pub(super) struct Values {
+    /// By text, also that of patterns: a request that says exactly what the file says means that descriptor.
     pub(super) exact: HashMap<Box<str>, SiblingIndex>,
     globs: Option<Globs<SiblingIndex>>,
     cidrs: Option<Cidrs>,
@@ -35,7 +36,10 @@ impl Values {
                 Matcher::Exact(text) => {
                     values.exact.entry(text.as_str().into()).or_insert(place);
                 }
-                Matcher::Glob(glob) => globs.push((glob.clone(), place)),
+                Matcher::Glob(glob) => {
+                    values.exact.entry(glob.to_string().into()).or_insert(place);
+                    globs.push((glob.clone(), place));
+                }
                 Matcher::Cidr(networks) => cidrs.extend(networks.iter().map(|cidr| (*cidr, place))),
                 Matcher::Regex(text) => regexes.push((text.clone(), place)),
             }
@@ -43,6 +47,17 @@ impl Values {
         values.globs = (!globs.is_empty()).then(|| Globs::new(globs));
         values.cidrs = (!cidrs.is_empty()).then(|| Cidrs::new(cidrs));
         values.regexes = (!regexes.is_empty()).then(|| Regexes::new(&regexes));
+        values
+    }
+
+    /// A table of the texts of `matchers`, and of nothing that they match besides.
+    pub(super) fn texts<'a>(matchers: impl IntoIterator<Item = (&'a Matcher, SiblingIndex)>) -> Self {
+        let mut values = Self::default();
+        for (matcher, place) in matchers {
+            if matches!(matcher, Matcher::Exact(_) | Matcher::Glob(_)) {
+                values.exact.entry(matcher.text().into()).or_insert(place);
+            }
+        }
         values
     }
 

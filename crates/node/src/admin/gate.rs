@@ -21,6 +21,9 @@ const OPEN: [&str; 6] = ["/livez", "/readyz", "/healthcheck", "/ui", "/ui/page.j
 /// The path that has data of consumers.
 const UI_DATA: &str = "/ui/data";
 
+/// The path that answers Envoy's requests.
+const JSON: &str = "/json";
+
 /// The gate in front of the admin port's paths.
 #[derive(Debug)]
 pub struct AdminGate {
@@ -39,7 +42,7 @@ pub(super) struct ConnectionGate {
 
 /// The caller of a request, where the server has identity.
 #[derive(Clone)]
-pub(super) struct AdminCaller(pub(super) Option<Arc<Authenticated>>);
+pub(crate) struct AdminCaller(pub(crate) Option<Arc<Authenticated>>);
 
 impl AdminGate {
     /// Creates the gate of a server.
@@ -95,7 +98,11 @@ impl ConnectionGate {
         if self.gate.is_open(path) {
             return Ok(AdminCaller(None));
         }
-        let right = if path == UI_DATA { AccessRight::Usage } else { AccessRight::Inspect };
+        let right = match path {
+            UI_DATA => AccessRight::Usage,
+            JSON => AccessRight::Envoy,
+            _ => AccessRight::Inspect,
+        };
         check
             .caller(path, headers, right)
             .map(|caller| AdminCaller(Some(caller)))

@@ -134,6 +134,9 @@ pub enum RateLimitError {
     /// There are no descriptors.
     #[error("rate limit descriptor list must not be empty")]
     NoDescriptors,
+    /// The domain is configured, but never had a good version.
+    #[error("no rate limit configuration loaded")]
+    NotLoaded,
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
@@ -157,7 +160,7 @@ impl RateLimitError {
             Self::Refused(_) | Self::NoDomain | Self::NoDescriptors | Self::Invalid(_) => {
                 AnswerCode::InvalidArgument
             }
-            Self::NoRefund(_) => AnswerCode::FailedPrecondition,
+            Self::NotLoaded | Self::NoRefund(_) => AnswerCode::FailedPrecondition,
             Self::Store { .. } => AnswerCode::Unavailable,
         }
     }
@@ -169,7 +172,7 @@ impl From<RateLimitError> for LimiterError {
             RateLimitError::NoDomain | RateLimitError::NoDescriptors => Self::Incomplete(error.to_string()),
             RateLimitError::Refused(refused) => Self::Refused(refused),
             RateLimitError::Invalid(invalid) => Self::Invalid(invalid),
-            RateLimitError::NoRefund(_) => Self::Unsupported(error.to_string()),
+            RateLimitError::NotLoaded | RateLimitError::NoRefund(_) => Self::Unsupported(error.to_string()),
             RateLimitError::Store { rule, error } => {
                 Self::Store { whose: format!("rule `{rule}`").into(), error }
             }
@@ -279,6 +282,9 @@ impl<S: Store> Limiter<S> {
         domain: Option<&'a Domain>,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        if domain.is_none() && loaded.domains.is_missing(ask.domain) {
+            return Err(RateLimitError::NotLoaded);
+        }
         let questions = questions(envoy, domain, ask);
         let questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
         let started = clock::monotonic();

@@ -33,8 +33,8 @@ const SIDE_STREAMS: [(&str, usize); 4] = [
 ];
 
 /// Returns the hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes,
-/// those of other services `largest_other`.
-pub(super) fn methods(largest: usize, largest_other: usize) -> Methods {
+/// those of other services `largest_other`. With `only_envoy` no call finds the others: no path is empty.
+pub(super) fn methods(largest: usize, largest_other: usize, only_envoy: bool) -> Methods {
     let hot = [
         ("/weir.v1.RateLimitService/ShouldAllow", largest),
         ("/weir.v1.RateLimitService/ShouldAllowBatch", MAX_BATCH_BYTES),
@@ -42,7 +42,7 @@ pub(super) fn methods(largest: usize, largest_other: usize) -> Methods {
         ("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", MAX_RATE_LIMIT_BYTES),
     ];
     let hot = hot.map(|(path, largest_message)| HotMethod {
-        path,
+        path: if only_envoy && path.starts_with("/weir") { "" } else { path },
         largest_message,
         together: path.ends_with("/ShouldAllow"),
         streaming: path.ends_with("Stream"),

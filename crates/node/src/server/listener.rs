@@ -2,13 +2,13 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use socket2::{Domain, SockAddr, SockRef, Socket, Type};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use weir_config::ListenAddress;
 use weir_grpc::PeerAddress;
@@ -17,6 +17,11 @@ use crate::tls::HandshakeSlot;
 
 /// Backlog: connections that may wait to be accepted. The kernel may allow fewer.
 const BACKLOG: i32 = 4096;
+
+/// The kernel has no IPv6.
+const EAFNOSUPPORT: i32 = 97;
+/// No interface has an address of IPv6.
+const EADDRNOTAVAIL: i32 = 99;
 
 /// A listening socket.
 pub enum Listener {
@@ -45,12 +50,7 @@ impl Listener {
     /// on, is replaced.
     pub fn bind(address: &ListenAddress, mode: u32) -> io::Result<Self> {
         match address {
-            ListenAddress::Tcp(address) => {
-                let listener = TcpListener::bind(address)?;
-                // The standard library's backlog is 128, and after a restart all clients reconnect at once.
-                SockRef::from(&listener).listen(BACKLOG)?;
-                Ok(Self::Tcp(listener))
-            }
+            ListenAddress::Tcp(address) => listen_tcp(*address).map(Self::Tcp),
             ListenAddress::Unix(path) => {
                 remove_if_stale(path)?;
                 let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -71,6 +71,33 @@ impl Listener {
             Self::Unix(_, file) => Ok(ListenAddress::Unix(file.path.clone())),
         }
     }
+}
+
+/// Listens on a TCP port. `[::]` is all addresses of both families, whatever the system's default; where the kernel has no
+/// IPv6, it is all of IPv4.
+pub fn listen_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    if address.ip() != IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
+        return listen_on(address);
+    }
+    match listen_on(address) {
+        Err(error) if matches!(error.raw_os_error(), Some(EAFNOSUPPORT | EADDRNOTAVAIL)) => {
+            tracing::info!(%address, "there is no IPv6 here: listening on all addresses of IPv4");
+            listen_on(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()))
+        }
+        listener => listener,
+    }
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    // After a restart all clients reconnect at once.
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Removes a socket file that no process listens on. Any other file of this name is an error.

@@ -60,25 +60,28 @@ pub(super) fn services<S: Store>(
     let envoy = EnvoyLimiter::new(rules, metrics.recorder(worker));
     let envoy = EnvoyRateLimit::new(&decisions, envoy, answers, live);
     let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
-        .add_service(DecisionsApi::server(&decisions))
         .add_service(EnvoyService::server(&envoy));
-    if let Some(leases) = leases {
+    let only_envoy = config.ratelimit.is_some();
+    if !only_envoy {
+        routes = routes.add_service(DecisionsApi::server(&decisions));
+    }
+    if let Some(leases) = leases.filter(|_| !only_envoy) {
         routes = routes.add_service(ConcurrencyApi::server(leases, Arc::clone(&parts.templates)));
     }
-    if let Some(queues) = queues {
+    if let Some(queues) = queues.filter(|_| !only_envoy) {
         routes = routes.add_service(QueueApi::server(queues));
     }
-    if let Some(usage) = &parts.usage {
+    if let Some(usage) = parts.usage.as_ref().filter(|_| !only_envoy) {
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
-    if config.admin_service {
+    if config.admin_service && !only_envoy {
         routes = routes.add_service(AdminApi::server(&decisions));
     }
     if config.reflection {
         routes = with_reflection(routes, on.into_iter())?;
     }
     let largest_other = if parts.queues.is_empty() { largest } else { largest.max(MAX_QUEUE_MESSAGE) };
-    let methods = methods(largest, largest_other);
+    let methods = methods(largest, largest_other, only_envoy);
     let methods = match &parts.intercept {
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,
@@ -93,14 +96,15 @@ fn services_that_are_on<S>(
     has_leases: bool,
     has_queues: bool,
 ) -> Vec<&'static str> {
+    let native = config.ratelimit.is_none();
     let all = [
-        (true, rate_limit_service_server::SERVICE_NAME),
+        (native, rate_limit_service_server::SERVICE_NAME),
         (true, envoy_service::SERVICE_NAME),
         (true, health_server::SERVICE_NAME),
-        (has_leases, concurrency_service_server::SERVICE_NAME),
-        (has_queues, queue_service_server::SERVICE_NAME),
-        (parts.usage.is_some(), usage_service_server::SERVICE_NAME),
-        (config.admin_service, admin_service_server::SERVICE_NAME),
+        (native && has_leases, concurrency_service_server::SERVICE_NAME),
+        (native && has_queues, queue_service_server::SERVICE_NAME),
+        (native && parts.usage.is_some(), usage_service_server::SERVICE_NAME),
+        (native && config.admin_service, admin_service_server::SERVICE_NAME),
     ];
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()
 }

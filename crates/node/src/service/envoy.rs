@@ -1,6 +1,8 @@
 //! `envoy.service.ratelimit.v3.RateLimitService`: wire ⇄ domain for Envoy's rate limit filters.
 
 mod headers;
+mod json;
+mod json_message;
 mod metadata;
 mod response;
 mod service;
@@ -13,6 +15,7 @@ use weir_config::AccessRight;
 use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
 
 pub use headers::HeaderNames;
+pub use json::{EnvoyJson, JsonAnswer, JsonError};
 pub use service::EnvoyService;
 use weir_store::{Store, at_once};
 

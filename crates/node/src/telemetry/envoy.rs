@@ -4,25 +4,30 @@
 //! counters; a removed one is no longer exported.
 
 mod domains;
+mod labels;
 mod lines;
 mod rules;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Metric, MetricFamily, MetricType};
+use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
+use weir_config::RefusedDomain;
 use weir_core::envoy::Domains;
 use weir_units::Micros;
 
 use self::domains::UNKNOWN;
 pub use self::domains::{AnswerCode, DomainCounts};
+use self::labels::label;
+pub use self::labels::short_digest;
 use self::lines::Lines;
 use self::rules::{ByRule, GIVEN, OTHER, RULE_FAMILIES};
 pub use self::rules::{Hits, RuleCounts};
-use super::decisions::{counter, family};
+use super::decisions::{counter, family, labelled};
 use super::sampled::gauge;
 
 /// Counters of all rules, domains and events.
@@ -39,6 +44,8 @@ struct SharedEnvoyCounters {
     events: Lines,
     /// Time of the last load of the files, in seconds; 0 if never.
     loaded_at: AtomicU64,
+    /// Domains whose newest version has a mistake, at most [`MAX_REFUSED`].
+    refused: Mutex<Vec<RefusedDomain>>,
     descriptions: Vec<Desc>,
 }
 
@@ -99,6 +106,14 @@ const LOADED_AT: (&str, &str) = (
     "When the files were read last and not refused, in seconds since 1970; 0 is never.",
 );
 
+const REFUSED: (&str, &str) = (
+    "weir_envoy_domain_refused",
+    "Domains whose newest configuration has a mistake: 1 if an older one serves, 2 if none does.",
+);
+
+/// Most refused domains with a series of their own.
+const MAX_REFUSED: usize = 1000;
+
 impl EnvoyMetrics {
     pub(super) fn new(workers: usize) -> Result<Self, prometheus::Error> {
         let describe = |(name, help): &(&str, &str), labels: &[&str]| {
@@ -110,6 +125,7 @@ impl EnvoyMetrics {
         for one in &RULE_FAMILIES {
             descriptions.push(describe(one, &["domain", "rule"])?);
         }
+        descriptions.push(describe(&REFUSED, &["domain"])?);
         for one in EVENT_FAMILIES.iter().chain([&RULES, &LOADED_AT]) {
             descriptions.push(describe(one, &[])?);
         }
@@ -125,6 +141,7 @@ impl EnvoyMetrics {
             unknown,
             events,
             loaded_at,
+            refused: Mutex::default(),
             descriptions,
         })))
     }
@@ -152,6 +169,11 @@ impl EnvoyMetrics {
     /// Counts an event outside of the workers.
     pub fn happened(&self, event: EnvoyEvent) {
         self.0.events.add(0, event as usize, 1);
+    }
+
+    /// Sets the domains whose newest version has a mistake.
+    pub fn refused(&self, domains: &[RefusedDomain]) {
+        *self.0.refused.lock() = domains.iter().take(MAX_REFUSED).cloned().collect();
     }
 
     /// Records that files were loaded at this time.
@@ -191,19 +213,22 @@ impl Collector for EnvoyMetrics {
 
     fn collect(&self) -> Vec<MetricFamily> {
         let live = self.0.live.lock();
-        let named = live.rules.iter().map(|((domain, rule), counts)| (&**domain, &**rule, &**counts));
+        let named = live.rules.iter().map(|((domain, rule), counts)| (label(domain), &**rule, &**counts));
         let given = live.domains.iter().filter(|(name, _)| &***name != UNKNOWN);
-        let given = given.map(|(name, counts)| (&**name, GIVEN, &*counts.given));
-        let rules: Vec<_> = named.chain(given).chain([(OTHER, OTHER, &*self.0.other)]).collect();
+        let given = given.map(|(name, counts)| (label(name), GIVEN, &*counts.given));
+        let rules: Vec<_> = named.chain(given).chain([(OTHER.into(), OTHER, &*self.0.other)]).collect();
         let rules = RULE_FAMILIES.iter().enumerate().map(|(index, (name, help))| {
-            let metric = |&(domain, rule, counts): &(&str, &str, &RuleCounts)| {
+            let metric = |(domain, rule, counts): &(Cow<'_, str>, &str, &RuleCounts)| {
                 counter(&[("domain", domain), ("rule", rule)], counts.0.sum(index))
             };
             family(name, help, MetricType::COUNTER, rules.iter().map(metric).collect())
         });
         let requests = live.domains.iter().flat_map(|(name, counts)| {
             let of = |code: AnswerCode| {
-                counter(&[("domain", &**name), ("code", code.name())], counts.answers.sum(code as usize))
+                counter(
+                    &[("domain", &*label(name)), ("code", code.name())],
+                    counts.answers.sum(code as usize),
+                )
             };
             AnswerCode::ALL.map(of)
         });
@@ -221,6 +246,20 @@ impl Collector for EnvoyMetrics {
         let gauges =
             gauges.map(|((name, help), value)| family(name, help, MetricType::GAUGE, vec![gauge(value)]));
         let loads = family(LOADS.0, LOADS.1, MetricType::COUNTER, loads);
-        std::iter::once(requests).chain(rules).chain(events).chain([loads]).chain(gauges).collect()
+        let refused = self.0.refused.lock().clone();
+        let refused = refused.iter().map(|RefusedDomain { name, goes_on }| {
+            let (mut metric, mut gauge) = (labelled(&[("domain", &*label(name))]), Gauge::default());
+            gauge.set_value(if *goes_on { 1.0 } else { 2.0 });
+            metric.set_gauge(gauge);
+            metric
+        });
+        let refused = family(REFUSED.0, REFUSED.1, MetricType::GAUGE, refused.collect());
+        std::iter::once(requests)
+            .chain(rules)
+            .chain(events)
+            .chain([loads])
+            .chain(gauges)
+            .chain([refused])
+            .collect()
     }
 }

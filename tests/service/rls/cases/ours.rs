@@ -22,6 +22,14 @@ pub(crate) const OURS: &[Case] = &[
          another [strict=v] +5 => OVER | OVER 0 of 10/MINUTE 60s
          another [strict=v] +2 => OVER | OVER 0 of 10/MINUTE 60s",
     ),
+    // The counter is what a later bill starts from: 7 above a limit of 2 leave 5 hits that were over it.
+    case(
+        "bills count in full where denied hits count, on a fresh and on a used key",
+        "another [small=fresh]!7 => OVER | OVER 0 of 2/MINUTE 60s
+         another [small=used] +2 => OK | OK 0 of 2/MINUTE 60s
+         another [small=used]!7 => OVER | OVER 0 of 2/MINUTE 60s
+         another [small=used] => OVER | OVER 0 of 2/MINUTE 60s",
+    ),
     case(
         "finished work is charged above the limit: streams of 6 at 10 a minute",
         "another [stream=v]!0 => OK | OK 10 of 10/MINUTE 60s

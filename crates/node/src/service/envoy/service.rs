@@ -19,7 +19,12 @@ pub struct EnvoyService<S>(Arc<EnvoyRateLimit<S>>);
 impl<S: Store> EnvoyService<S> {
     /// The service, bounded and ready to be served.
     pub fn server(envoy: &Arc<EnvoyRateLimit<S>>) -> RateLimitServiceServer<Self> {
-        RateLimitServiceServer::new(Self(Arc::clone(envoy))).max_decoding_message_size(MAX_RATE_LIMIT_BYTES)
+        RateLimitServiceServer::new(Self::new(envoy)).max_decoding_message_size(MAX_RATE_LIMIT_BYTES)
+    }
+
+    /// The trait.
+    pub(super) fn new(envoy: &Arc<EnvoyRateLimit<S>>) -> Self {
+        Self(Arc::clone(envoy))
     }
 }
 

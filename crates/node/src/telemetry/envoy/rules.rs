@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use weir_core::envoy::Domains;
 
+use super::labels::label;
 use super::lines::Lines;
 
 /// Most rules with counters of their own.
@@ -74,7 +75,7 @@ pub(super) fn renewed(
 ) -> (ByRule, Box<[Arc<RuleCounts>]>) {
     let mut by_rule = ByRule::new();
     let counts = domains.rules().iter().map(|rule| {
-        let name = (rule.domain.clone(), rule.label(&[GIVEN, OTHER]).into_boxed_str());
+        let name = (rule.domain.clone(), label(&rule.label(&[GIVEN, OTHER])).into_owned().into_boxed_str());
         if by_rule.len() == MAX_RULES && !by_rule.contains_key(&name) {
             return Arc::clone(other);
         }

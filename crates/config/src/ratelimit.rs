@@ -1,0 +1,21 @@
+//! Settings of envoyproxy/ratelimit, which is configured by variables: what they mean for Weir.
+//!
+//! ```text
+//!   environment ── given ── typed values ── plan ──┬─ ConfigOverrides   settings that Weir has too
+//!     variables: the table      │      store       ├─ RatelimitPorts    what is served beside gRPC
+//!     values: Go's notation     └─ every mistake   └─ lines for --explain and the log
+//! ```
+//!
+//! This module does not read the environment: the command line does.
+
+mod given;
+mod mapped;
+mod plan;
+mod ports;
+mod store;
+mod values;
+mod variables;
+
+pub use self::given::{RatelimitErrors, RatelimitGiven, RatelimitLine};
+pub use self::plan::{RatelimitLog, RatelimitPlan, RatelimitSurroundings};
+pub use self::variables::{RatelimitVariable, VariableEffect, ratelimit_variables};

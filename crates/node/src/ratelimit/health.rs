@@ -1,0 +1,31 @@
+//! `/healthcheck`, as probes of the reference ask for it.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+
+use crate::limiter::envoy::Loaded;
+use crate::readiness::{Readiness, State};
+
+/// What the page depends on.
+#[derive(Clone)]
+pub(super) struct HealthPage {
+    pub(super) readiness: Readiness,
+    pub(super) live: Arc<ArcSwapOption<Loaded>>,
+    pub(super) needs_domain: bool,
+}
+
+/// 200 while calls are answered, whatever the state of Redis, unless the node needs it; 500 from SIGTERM on.
+pub(super) async fn healthcheck(Shared(page): Shared<HealthPage>) -> (StatusCode, &'static str) {
+    let is_healthy = match page.readiness.state() {
+        State::Ready | State::Degraded(_) => true,
+        State::NotReady(_) | State::WithoutStore(_) | State::Draining | State::Closing => false,
+    };
+    let has_domain = || page.live.load().as_ref().is_some_and(|loaded| !loaded.domains().is_empty());
+    match is_healthy && (!page.needs_domain || has_domain()) {
+        true => (StatusCode::OK, "OK"),
+        false => (StatusCode::INTERNAL_SERVER_ERROR, ""),
+    }
+}

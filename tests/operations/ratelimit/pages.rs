@@ -1,0 +1,63 @@
+//! What the HTTP ports answer.
+
+use serde_json::Value;
+
+use super::Ratelimit;
+use crate::support::{SOON, eventually};
+
+#[test]
+fn json_is_answered_as_grpc_is() {
+    let started = Ratelimit::start(&[]);
+    let body = r#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}"#;
+    for left in [1, 0] {
+        let (status, text) = started.post("/json", body);
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((status, &answer["overallCode"]), (200, &Value::from("OK")), "{text}");
+        let limit = &answer["statuses"][0]["currentLimit"];
+        assert_eq!((&limit["requestsPerUnit"], &limit["unit"]), (&Value::from(2), &Value::from("DAY")));
+        // Defaults are left out.
+        let remaining = answer["statuses"][0].get("limitRemaining").map_or(0, |left| left.as_u64().unwrap());
+        assert_eq!(remaining, left);
+    }
+    let (status, text) = started.post("/json", body);
+    assert_eq!((status, text.contains(r#""overallCode":"OVER_LIMIT""#)), (429, true), "{text}");
+    let snake = r#"{"domain":"d","hits_addend":1,"descriptors":[{"entries":[{"key":"k","value":"x"}]}]}"#;
+    assert_eq!(started.post("/json", snake).0, 200);
+    for wrong in ["", "{", r#"{"domain":"d","nobody":1}"#, r#"{"domain":""}"#] {
+        let (status, text) = started.post("/json", wrong);
+        assert!(status == 400 && text.starts_with("Bad Request"), "{wrong}: {status} {text}");
+    }
+    let large = format!("{{\"domain\":\"{}\"}}", "x".repeat(1 << 20));
+    assert_eq!(started.post("/json", &large).0, 413);
+}
+
+#[test]
+fn rlconfig_has_a_line_for_each_limit() {
+    let started = Ratelimit::start(&[]);
+    let expected = "d.k_v: unit=DAY requests_per_unit=2, shadow_mode: false, quota_mode: false\n\
+                    d.k: unit=HOUR requests_per_unit=20, shadow_mode: false, quota_mode: false\n";
+    assert_eq!(started.get(6070, "/rlconfig").unwrap(), (200, expected.to_owned()));
+    let (status, stats) = started.get(6070, "/stats").unwrap();
+    let stats: Value = serde_json::from_str(&stats).unwrap();
+    assert_eq!((status, &stats["weir_envoy_rules"]), (200, &Value::from(2.0)));
+}
+
+/// An orchestrator must not restart all nodes because their Redis is away.
+#[test]
+fn it_is_healthy_without_redis_unless_it_is_asked_not_to_be() {
+    let away = [("WEIR_STORE", "redis://127.0.0.1:1"), ("WEIR_CONNECT_TIMEOUT", "10ms")];
+    let started = Ratelimit::start(&away);
+    let body = r#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}"#;
+    let (status, reason) = started.post("/json", body);
+    assert!(status == 503 && !reason.trim().is_empty(), "{status} {reason}");
+    assert_eq!(started.get(8080, "/healthcheck").unwrap(), (200, "OK".to_owned()));
+}
+
+#[test]
+fn it_is_unhealthy_as_soon_as_it_stops() {
+    let mut started = Ratelimit::start(&[("WEIR_DRAIN_DELAY", "600s")]);
+    started.process.signal("TERM");
+    eventually(SOON, "it says so", || started.get(8080, "/healthcheck") == Some((500, String::new())));
+    let body = r#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}"#;
+    assert_eq!(started.post("/json", body).0, 200, "calls are still answered");
+}

@@ -1,0 +1,163 @@
+//! What the variables mean, and what is said of them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use weir_config::{VariableEffect, ratelimit_variables};
+
+use super::{Ratelimit, command, files, host, variables};
+use crate::support::clients::root;
+use crate::support::command::{WEIR, text};
+
+/// Starts with one more variable, which is a mistake: what it says.
+fn refused(more: &[(&str, &str)]) -> String {
+    let files = files(super::FILE);
+    let mut all = variables(files.path(), host());
+    all.retain(|(name, _)| more.iter().all(|(other, _)| name != other));
+    all.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    let ended = command(Path::new(WEIR), &["ratelimit"], &all).output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{more:?}: {}", text(&ended.stderr));
+    text(&ended.stderr)
+}
+
+#[test]
+fn a_mistake_names_its_variable() {
+    let missing = refused(&[("RUNTIME_ROOT", "/nowhere")]);
+    assert!(
+        missing.contains("RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, RUNTIME_APPDIRECTORY: \"/nowhere/ratelimit\""),
+        "{missing}"
+    );
+    for (name, value, reason) in [
+        ("SHADOW_MODE", "yes", "\"yes\" is neither true nor false"),
+        ("PORT", "0", "0 is out of bounds: it must be from 1 to 65535"),
+        ("GRPC_PORT", "65536", "65536 is out of bounds"),
+        ("DEBUG_PORT", "x", "\"x\" is not a whole number"),
+        ("HOST", "nobody.example", "\"nobody.example\" is not an IP address"),
+        ("GRPC_MAX_CONNECTION_AGE", "1", "\"1\" is not a duration"),
+        ("NEAR_LIMIT_RATIO", "2", "envoy.near_limit_ratio: \"2\" is not a part of one"),
+        ("LIMIT_RESET_HEADER", "a b", "envoy.reset_header: "),
+        ("CONFIG_TYPE", "HTTP", "\"HTTP\" is not one of FILE, GRPC_XDS_SOTW"),
+        ("CONFIG_TYPE", "GRPC_XDS_SOTW", "GRPC_XDS_SOTW is not supported yet"),
+        ("BACKEND_TYPE", "memcache", "memcache is not supported"),
+        ("RUNTIME_SUBDIRECTORY", "", "is empty"),
+        ("GRPC_SERVER_USE_TLS", "true", "is missing"),
+        ("LOG_LEVEL", "loud", "\"loud\" is not one of"),
+        ("PROMETHEUS_PATH", "metrics", ""),
+    ] {
+        if name == "PROMETHEUS_PATH" {
+            let log = refused(&[(name, value), ("USE_PROMETHEUS", "true")]);
+            assert!(log.contains("PROMETHEUS_PATH: \"metrics\" is not a path"), "{log}");
+            continue;
+        }
+        let log = refused(&[(name, value)]);
+        let label = if name == "GRPC_SERVER_USE_TLS" { "GRPC_SERVER_TLS_CERT" } else { name };
+        assert!(log.contains(&format!("{label}: ")) && log.contains(reason), "{name}={value}: {log}");
+    }
+}
+
+/// What the reference would refuse or do otherwise is said at the start.
+#[test]
+fn what_is_not_supported_is_said() {
+    let started = Ratelimit::start(&[
+        ("TRACING_ENABLED", "true"),
+        ("REDIS_PERSECOND", "false"),
+        ("USE_STATSD", "true"),
+        ("REDIS_URL", "redis:6379"),
+        ("CACHE_KEY_PREFIX", "Mine_"),
+    ]);
+    let (code, log) = started.stop();
+    assert_eq!(code, Some(0), "{log}");
+    for said in ["TRACING_ENABLED=\\\"true\\\": not supported", "USE_STATSD"] {
+        assert!(log.replace('"', "\\\"").contains(said), "{said}: {log}");
+    }
+    assert!(!log.contains("REDIS_PERSECOND"), "{log}");
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    const CANARY: &str = "canary7f3a";
+    let secret = |name: &str| format!("{CANARY}{name}");
+    let pairs = [
+        ("REDIS_AUTH", secret("auth")),
+        ("REDIS_SENTINEL_AUTH", format!("user:{}", secret("sentinel"))),
+        ("REDIS_PERSECOND_AUTH", secret("persecond")),
+        ("REDIS_URL", format!("redis://{CANARY}user:{CANARY}pass@redis:6379/x?password={CANARY}query")),
+        ("CONFIG_GRPC_XDS_SERVER_URL", format!("https://{CANARY}:{CANARY}@xds:18000?{CANARY}")),
+        ("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", format!("authorization:{CANARY}")),
+        ("LOG_LEVEL", "trace".to_owned()),
+        ("REDIS_SOCKET_TYPE", "tcp".to_owned()),
+    ];
+    let files = files(super::FILE);
+    for (store, args) in
+        [(true, &["ratelimit"][..]), (false, &["ratelimit"]), (false, &["ratelimit", "--explain"])]
+    {
+        let mut all = variables(files.path(), host());
+        // With their own store the address is a mistake, which is reported.
+        all.retain(|(name, _)| name != "WEIR_STORE" || store);
+        all.push(("PORT".to_owned(), if store { "0" } else { "8080" }.to_owned()));
+        all.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        let ended = command(Path::new(WEIR), args, &all).output().unwrap();
+        let said = text(&ended.stdout) + &text(&ended.stderr);
+        assert!(!said.is_empty());
+        assert!(!said.contains(CANARY), "{said}");
+    }
+}
+
+#[test]
+fn explain_says_what_each_variable_does() {
+    let files = files(super::FILE);
+    let mut all = variables(files.path(), host());
+    let more = [("SHADOW_MODE", "true"), ("REDIS_POOL_SIZE", "20"), ("TRACING_ENABLED", "1"), ("HOST", "")];
+    all.retain(|(name, _)| name != "HOST");
+    all.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let ended = command(Path::new(WEIR), &["ratelimit", "--explain"], &all).output().unwrap();
+    let said = text(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+    for line in [
+        "SHADOW_MODE=\"true\": sets `envoy.shadow_mode`",
+        "REDIS_POOL_SIZE=\"20\": ignored: each worker has one connection",
+        "TRACING_ENABLED=\"1\": not supported: traces are not sent",
+        "HOST=\"\": ignored: it is empty, which is as not set",
+    ] {
+        assert!(said.lines().any(|found| found.starts_with(line)), "{line}\n{said}");
+    }
+}
+
+/// Weir's own variables go before those of the reference.
+#[test]
+fn native_variables_take_precedence() {
+    let at = host().to_string();
+    let started = Ratelimit::start(&[("WEIR_LISTEN", &format!("{at}:9999")), ("WEIR_LOG", "info")]);
+    assert!(std::net::TcpStream::connect((at.as_str(), 9999)).is_ok());
+    let (_, log) = started.stop();
+    assert_eq!(log.matches("WEIR_LISTEN takes precedence over GRPC_HOST").count(), 1, "{log}");
+}
+
+/// Every variable of the table stands in docs/envoy.md with what it does.
+#[test]
+fn the_table_of_the_documents_is_that_of_the_program() {
+    const START: &str = "<!-- ratelimit variables -->\n";
+    const END: &str = "<!-- end of ratelimit variables -->";
+    let mut table = "| variable | its default there | here |\n|---|---|---|\n".to_owned();
+    let mut names = BTreeSet::new();
+    for variable in ratelimit_variables() {
+        assert!(names.insert(variable.name), "{} is in the table twice", variable.name);
+        let here = match variable.effect {
+            VariableEffect::Mapped(what) => what.to_owned(),
+            VariableEffect::Ignored(why) => format!("ignored: {why}"),
+            VariableEffect::Unsupported(instead) => format!("not supported: {instead}"),
+        };
+        let default =
+            if variable.default.is_empty() { String::new() } else { format!("`{}`", variable.default) };
+        table += &format!("| `{}` | {default} | {here} |\n", variable.name);
+    }
+    let path = root().join("docs/envoy.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(START).expect("the table has a start");
+    let (found, after) = rest.split_once(END).expect("the table has an end");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, format!("{before}{START}{table}{END}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(found, table, "UPDATE_DOCS=1 writes the table");
+}
