@@ -25,6 +25,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
     server::raise_open_files();
+    if let Some(exposure) = config.exposure() {
+        tracing::warn!("{exposure}");
+    }
     let listeners = Listeners::bind(&config.server)?;
     let shutdown = signals::shutdown().context("signals cannot be received")?;
     let grpc = listeners.grpc.local_address()?;
@@ -34,9 +37,6 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
             "store.key_secret is the built-in default, which is public: callers can choose names that overload \
              one cluster slot. Set store.key_secret to the same secret on all nodes"
         );
-    }
-    if let Some(exposure) = config.exposure() {
-        tracing::warn!("{exposure}");
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %grpc, %admin, store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
