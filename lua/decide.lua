@@ -125,8 +125,9 @@ local function answer_of(limits, count, ones, allowed, fitted, granted, place, o
   return answer
 end
 
--- Gives back what no later reservation depends on, if the start of the reserved call has not come.
-local function cancel(limits, count, ones, record, record_key)
+-- Gives back what no later reservation depends on, if the start of the reserved call has not come. `before`: whether it
+-- was cancelled before.
+local function cancel(limits, count, ones, record, record_key, before)
   local why = read_all(limits, count, ones)
   if why then return nil, why end
   local cancelled = record and record_wait(record, now) > 0
@@ -141,11 +142,11 @@ local function cancel(limits, count, ones, record, record_key)
     local reply = level and write(limits[1], keys[key_at + 1], one, level)
     if not refused(reply) then
       one.writes = level
-      reply = call('DEL', record_key)
+      reply = record_cancel(record_key, record)
     end
     if refused(reply) then return nil, reply.err end
   end
-  return answer_of(limits, count, ones, cancelled and 1 or 2, true, 0, 0, PEEK, 0)
+  return answer_of(limits, count, ones, cancelled and 1 or 2, true, before and 1 or 0, 0, PEEK, 0)
 end
 
 -- Remembers what is admitted, before it is charged: a charge without a record could be made twice.
@@ -160,7 +161,7 @@ local function remember(limits, ones, levels, record_key, op, cost, granted, fit
     if limit.hold then record.level = one.start and granted > 0 and held_number(one) or 0 end
     record.limit, record.weight, record.p1, record.p2 = record_numbers(limit, limit.engine)
   end
-  return record_write(record_key, record)
+  return record_write(record_key, record, record.ends)
 end
 
 -- Decides one cost. Returns the packed answer, or nil and why it could not be decided.
@@ -177,7 +178,7 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
     op, record_key = OF_ONCE[op], keys[key_at + last_key]
     known, why = record_read(record_key, now)
     if known == false then return nil, why end
-    if op == CANCEL then return cancel(limits, count, ones, known, record_key) end
+    if op == CANCEL then return cancel(limits, count, ones, known, record_key, why) end
     if known then
       if known.cost ~= cost then return nil, OTHER_COST .. whole(known.cost) end
       why = read_all(limits, count, ones)

@@ -2,14 +2,16 @@
 --
 -- Stored, in doubles: cost, granted, fitted, start, wait, until; then level, at, and the limit's numbers: limit, weight,
 -- p1, p2. These six are 0 but of a reservation. Of a forced debit they are what it charged to each limit, and eight where
--- it has more than six limits.
+-- it has more than six limits. Of a cancelled reservation `until` is 0, so that its id is free, and `start` is when the
+-- record ends.
 
 -- What the reason of a refusal begins with; the known cost follows.
 local OTHER_COST = 'other cost: '
 
 local RECORD_LASTS, DEBIT_LASTS = 60000000, 86400000000
 
--- The record of an id that counts now: nil if there is none, false and why if something else is there.
+-- The record of an id that counts now: nil if there is none, false and why if something else is there. Of a reservation
+-- that was cancelled: nil and true.
 local function record_read(key, now)
   local raw = call('GET', key)
   if not raw then return nil end
@@ -23,17 +25,26 @@ local function record_read(key, now)
       if not exact(number) then return false, NOT_A_STATE end
     end
   end
+  if record.ends == 0 then return nil, now < record.start end
   if now >= record.ends then return nil end
   record.level, record.at, record.limit, record.weight, record.p1, record.p2 = unpack(rest)
   record.charged = rest
   return record
 end
 
-local function record_write(key, record)
+-- `lasts` is until when it is kept.
+local function record_write(key, record, lasts)
   local raw = pack_struct('<dddddd', record.cost, record.granted, record.fitted, record.start, record.wait, record.ends)
   local rest = record.charged or { record.level, record.at, record.limit, record.weight, record.p1, record.p2 }
   raw = raw .. pack_struct(#rest == 6 and '<dddddd' or '<dddddddd', unpack(rest))
-  return call('SET', key, raw, SET_EXPIRY, span_of(ceil_div(record.ends, 1000) + 1))
+  return call('SET', key, raw, SET_EXPIRY, span_of(ceil_div(lasts, 1000) + 1))
+end
+
+-- Frees the id of a reservation, and remembers until the record's end that it was cancelled.
+local function record_cancel(key, record)
+  local lasts = record.ends
+  record.ends, record.start, record.charged = 0, lasts, nil
+  return record_write(key, record, lasts)
 end
 
 -- How long the call still has to wait: no longer than at first, also after a step back of the clock.

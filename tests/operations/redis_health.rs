@@ -2,6 +2,7 @@
 //! evictions and a wrong topology are seen. Nothing of that changes where calls go.
 
 mod background;
+mod breaker;
 mod cluster;
 mod engines;
 mod evictions;

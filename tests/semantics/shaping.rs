@@ -28,6 +28,7 @@ async fn holds_on(store: StoreConfig) {
     let mut client = server.client().await;
     reservations_wait_for_their_turn(&mut client).await;
     a_cancelled_reservation_gives_back_what_no_later_one_needs(&mut client).await;
+    a_repeated_cancellation_is_told_so(&mut client).await;
     no_call_overtakes_in_a_held_log(&mut client).await;
     a_held_log_holds_a_bounded_number(&mut client).await;
     a_queue_says_how_long_to_wait(&mut client).await;
@@ -69,6 +70,26 @@ async fn a_cancelled_reservation_gives_back_what_no_later_one_needs(client: &mut
     let next = reserve(client, "slow", "cancel", "e", 1).await.unwrap();
     let seconds = next.wait.unwrap().seconds;
     assert!((25..=30).contains(&seconds), "{seconds}");
+}
+
+/// A caller whose answer was lost repeats the call, and must tell "it was me" from "there was nothing".
+async fn a_repeated_cancellation_is_told_so(client: &mut Client) {
+    for strategy in ["slow", "held"] {
+        for id in ["a", "b", "c"] {
+            assert!(reserve(client, strategy, "repeated", id, 1).await.unwrap().applied, "{strategy}");
+        }
+        assert_eq!(cancellation(client, strategy, "repeated", "c").await, (true, false), "{strategy}");
+        for _ in 0..2 {
+            assert_eq!(cancellation(client, strategy, "repeated", "c").await, (false, true), "{strategy}");
+        }
+        assert_eq!(cancellation(client, strategy, "repeated", "nobody").await, (false, false), "{strategy}");
+        // Its start has come: nothing is cancelled, now or before.
+        assert_eq!(cancellation(client, strategy, "repeated", "a").await, (false, false), "{strategy}");
+        // The id is free. What it reserves now was not cancelled.
+        let again = reserve(client, strategy, "repeated", "c", 1).await.unwrap();
+        assert!(again.applied && again.decision.unwrap().allowed, "{strategy}");
+        assert_eq!(cancellation(client, strategy, "repeated", "c").await, (true, false), "{strategy}");
+    }
 }
 
 async fn no_call_overtakes_in_a_held_log(client: &mut Client) {
@@ -277,14 +298,25 @@ async fn reserve(
 }
 
 async fn cancel(client: &mut Client, strategy: &str, resource: &str, id: &str) -> Result<bool, Status> {
-    let request = CancelReservationRequest {
+    let request = cancelling(strategy, resource, id);
+    Ok(client.cancel_reservation(request).await?.into_inner().cancelled)
+}
+
+/// Whether this call has cancelled the reservation, and whether an earlier one had.
+async fn cancellation(client: &mut Client, strategy: &str, resource: &str, id: &str) -> (bool, bool) {
+    let request = cancelling(strategy, resource, id);
+    let answer = client.cancel_reservation(request).await.unwrap().into_inner();
+    (answer.cancelled, answer.cancelled_before)
+}
+
+fn cancelling(strategy: &str, resource: &str, id: &str) -> CancelReservationRequest {
+    CancelReservationRequest {
         resource: resource.to_owned(),
         consumer: "bob".to_owned(),
         strategy: strategy.to_owned(),
         id: id.to_owned(),
         ..CancelReservationRequest::default()
-    };
-    Ok(client.cancel_reservation(request).await?.into_inner().cancelled)
+    }
 }
 
 /// Their policy would let every call pass.

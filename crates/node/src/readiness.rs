@@ -182,6 +182,8 @@ mod tests {
         let node = |(index, &up): (usize, &bool)| NodeStatus {
             node: format!("10.0.0.{index}:6379"),
             up,
+            breaker_open: false,
+            breaker_opened: 0,
             evicted_keys: 0,
             may_evict: false,
         };

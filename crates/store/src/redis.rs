@@ -4,6 +4,7 @@
 //! worker's own connection, in one script call that decides atomically on the server's own clock.
 //! Redirects of a moving cluster are followed. A call that may have been executed is never sent twice.
 
+mod breaker;
 mod callers;
 mod codes;
 mod connect;
@@ -12,6 +13,7 @@ mod decisions;
 mod doubles;
 mod evaluate;
 mod fault;
+mod for_each_node;
 mod health;
 mod leases;
 mod link;
@@ -40,6 +42,7 @@ use weir_core::queue::QueueAnswer;
 use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
+use self::breaker::Breakers;
 use self::context::LinkContext;
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
@@ -88,8 +91,11 @@ impl RedisShared {
     pub fn new(config: &RedisConfig, secret: KeySecret, clock: Clock) -> Self {
         let topology = Arc::new(ClusterView::new(config));
         let single_slot_nodes = SingleSlotNodes::default();
-        let context = Arc::new(LinkContext { config: config.clone(), clock, topology, single_slot_nodes });
-        Self { context, secret, health: StoreHealth::new(config, &secret) }
+        let breakers = Arc::<Breakers>::default();
+        let health = StoreHealth::new(config, &secret, Arc::clone(&breakers));
+        let config = config.clone();
+        let context = LinkContext { config, clock, topology, single_slot_nodes, breakers };
+        Self { context: Arc::new(context), secret, health }
     }
 
     /// A store for the current thread's runtime, on which its connections are opened now.
@@ -128,7 +134,7 @@ impl RedisShared {
     /// Refreshes the slot map without probes, and reports after each refresh whether Redis can be reached. Runs
     /// until it is dropped, on a runtime apart from the workers. Without it or the monitor no cluster is discovered.
     pub async fn watch(&self, report: impl FnMut(Result<(), String>)) {
-        watch::watch(&self.context, report).await;
+        tokio::join!(watch::watch(&self.context, report), health::keep_probing_breakers(&self.context, None));
     }
 }
 

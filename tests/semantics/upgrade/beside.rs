@@ -106,10 +106,11 @@ async fn the_states_of_a_release_are_written_and_read_as_before() {
 
 /// The states without what this version adds, which 0.1.0 passes over: it reads the first 13 numbers of a queue and writes
 /// those, and it does not know the field `p` of how far lost items were looked for, the fields `k` of tokens, and the keys of
-/// digests.
+/// digests. The record of a cancelled reservation is over for it, since the epoch.
 fn as_before(mut keys: Vec<Json>) -> Vec<Json> {
     const NUMBERS: usize = 13;
     keys.retain(|key| !key["key"].as_str().unwrap_or_default().contains(":digest:"));
+    keys.retain(|key| !is_cancelled(key));
     let of_queues = keys.iter_mut().filter(|key| {
         let name = key["key"].as_str().unwrap_or_default();
         name.contains(":queue:") && name.ends_with("meta") && key["kind"] == "hash"
@@ -122,6 +123,12 @@ fn as_before(mut keys: Vec<Json>) -> Vec<Json> {
         }
     }
     keys
+}
+
+/// True for the record of an id that ended at 0.
+fn is_cancelled(key: &Json) -> bool {
+    const UNTIL: usize = 5;
+    key["key"].as_str().unwrap_or_default().contains(":once:") && key["value"][UNTIL] == 0
 }
 
 /// A version before 0.1.0 wrote no time before which no lease ends: 40 bytes instead of 48.

@@ -62,6 +62,8 @@ pub enum OnceDetail {
     },
     /// A forced debit's: the units charged to each limit.
     Debited([u64; MAX_LIMITS]),
+    /// The reservation was cancelled: its id is free, and a repeated cancellation is told so.
+    Cancelled,
 }
 
 /// Access to the states of one decision, and to the record of its id.
@@ -110,12 +112,15 @@ pub fn decide_once<C: RecordCells>(
     sink: &mut impl VerdictSink,
 ) -> Result<(), NotOnce<C::Full>> {
     let (cost, now) = (cost.min(CEILING), now.min(LATEST));
-    let known = cells.record().filter(|record| now.0 < record.until);
+    let found = cells.record().filter(|record| now.0 < record.until);
+    let known = found.filter(|record| record.detail != OnceDetail::Cancelled);
     match (op, known) {
-        (Op::Cancel, known) => {
-            cancel(limits, cells, known, now, sink);
+        (Op::Cancel, None) => {
+            let mut nothing = Uncancelled { sink, cancelled_before: found.is_some() };
+            let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut nothing);
             Ok(())
         }
+        (Op::Cancel, Some(known)) => cancel(limits, cells, known, now, sink).map_err(NotOnce::Full),
         (_, Some(known)) if known.cost != cost => Err(NotOnce::OtherCost(known.cost)),
         (_, Some(known)) => {
             let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut Again { sink, known, now, place: 0 });
@@ -167,22 +172,24 @@ fn first<C: RecordCells>(
     Ok(())
 }
 
-/// Gives back what no later reservation depends on.
+/// Gives back what no later reservation depends on, if the start has not come.
 fn cancel<C: RecordCells>(
     limits: &[Algorithm],
     mut cells: C,
-    known: Option<OnceRecord>,
+    record: OnceRecord,
     now: Micros,
     sink: &mut impl VerdictSink,
-) {
-    let known = known.filter(|record| record.wait_left(now) > Micros::ZERO);
-    let details = known.map(|record| (record, record.detail));
-    let ([limit], Some((record, OnceDetail::Reserved { level: held, at, numbers }))) = (limits, details)
+) -> Result<(), C::Full> {
+    let has_started = record.wait_left(now) == Micros::ZERO;
+    let ([limit], OnceDetail::Reserved { level: held, at, numbers }, false) =
+        (limits, record.detail, has_started)
     else {
-        let Ok(()) =
-            look(limits, &cells, Op::Peek, 0, now, &mut Cancelled { sink, applied: known.is_some() });
-        return;
+        let mut nothing = Uncancelled { sink, cancelled_before: false };
+        let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut nothing);
+        return Ok(());
     };
+    // Stored first, as every record. It replaces the reservation's, so there is room.
+    cells.put_record(OnceRecord { detail: OnceDetail::Cancelled, ..record })?;
     let mut reading = limit.read(cells.get(0), now.0, 0);
     let level_before = reading.level;
     let level = if limit.is_held() {
@@ -202,7 +209,6 @@ fn cancel<C: RecordCells>(
             limit.kept(reset_after, &covered, now)
         });
     }
-    cells.clear_record();
     let reset_after = limit.reset_after(cells.get(0), &reading);
     limit.cover(cells.get(0), &mut reading);
     let remaining = limit.remaining(&reading);
@@ -210,6 +216,7 @@ fn cancel<C: RecordCells>(
     drop(cells);
     sink.limit(verdict);
     sink.all(Verdict { now, allowed: true, fitted: true, granted: 0, wait: Micros::ZERO, applied: true });
+    Ok(())
 }
 
 impl OnceRecord {
@@ -363,13 +370,13 @@ impl<S: VerdictSink> VerdictSink for Again<'_, S> {
     }
 }
 
-/// The answer to a cancellation that changes no limit.
-struct Cancelled<'s, S> {
+/// The answer to a cancellation that changes nothing.
+struct Uncancelled<'s, S> {
     sink: &'s mut S,
-    applied: bool,
+    cancelled_before: bool,
 }
 
-impl<S: VerdictSink> VerdictSink for Cancelled<'_, S> {
+impl<S: VerdictSink> VerdictSink for Uncancelled<'_, S> {
     fn limit(&mut self, verdict: LimitVerdict) {
         self.sink.limit(LimitVerdict { cause: None, retry: Retry::Now, ..verdict });
     }
@@ -378,8 +385,9 @@ impl<S: VerdictSink> VerdictSink for Cancelled<'_, S> {
         self.sink.all(Verdict {
             allowed: true,
             fitted: true,
+            granted: u64::from(self.cancelled_before),
             wait: Micros::ZERO,
-            applied: self.applied,
+            applied: false,
             ..verdict
         });
     }

@@ -49,7 +49,8 @@ pub struct Verdict {
     /// True if the cost fitted into every limit before the charge; differs from `allowed` only for [`Op::Force`].
     pub fitted: bool,
     /// Cost charged or given back: the requested one, or less for [`Op::AtMost`]; for [`Op::Force`] the most that a
-    /// limit was charged; 0 when denied, and for a repeated refund.
+    /// limit was charged; 0 when denied, and for a repeated refund. Of [`Op::Cancel`]: 1 if the reservation was
+    /// cancelled before, otherwise 0.
     pub granted: u64,
     /// How long the caller must wait before it goes ahead: after [`Op::Reserve`], and where a limit paces its calls.
     pub wait: Micros,

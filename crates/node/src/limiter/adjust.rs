@@ -19,6 +19,8 @@ pub struct Adjusted<'a> {
     pub applied: bool,
     /// Debits only: true if the cost fitted.
     pub fitted: bool,
+    /// Cancellations only: true if the reservation was cancelled before.
+    pub cancelled_before: bool,
     /// The limits, in the order of the strategy, each with what the debit charged to it, now or when it was made.
     pub limits: Vec<(&'a Limit, LimitVerdict, u64)>,
 }
@@ -55,7 +57,9 @@ impl<S: Store> Limiter<S> {
             };
             (limit, one, charged)
         });
-        Ok(Adjusted { applied: verdict.applied, fitted: verdict.fitted, limits: limits.collect() })
+        let Verdict { applied, fitted, granted, .. } = verdict;
+        let cancelled_before = matches!(op, Op::Cancel) && granted > 0;
+        Ok(Adjusted { applied, fitted, cancelled_before, limits: limits.collect() })
     }
 
     /// Asks the store for a change that is no decision: a debit, a cancellation, a refund or a reset.

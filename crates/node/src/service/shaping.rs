@@ -74,8 +74,9 @@ impl<S: Store> DecisionService<S> {
         let shaping = Some(Box::new(Shaping { inline, ..Shaping::under(&request.id) }));
         let question = Question { shaping, ..question_of!(request, 0, context) };
         let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
-        let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one));
-        Ok(CancelReservationResponse { cancelled: adjusted.applied, limits: limits.collect() })
+        let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one)).collect();
+        let Adjusted { applied: cancelled, cancelled_before, .. } = adjusted;
+        Ok(CancelReservationResponse { cancelled, limits, cancelled_before })
     }
 
     /// Charges a call's actual use.

@@ -19,6 +19,12 @@ const NODE_UP: (&str, &str) = (
     "weir_store_node_up",
     "Whether a Redis node decides: 1 if it does, 0 if its probes fail or none has succeeded yet.",
 );
+const BREAKER_OPEN: (&str, &str) = (
+    "weir_store_breaker_open",
+    "Whether a Redis node is not asked, or in part, because its calls failed: on_store_failure answers at once.",
+);
+const BREAKER_OPENED: (&str, &str) =
+    ("weir_store_breaker_opened_total", "How often that has begun, by Redis node.");
 const MAY_EVICT: (&str, &str) = (
     "weir_store_node_may_evict",
     "Whether the maxmemory-policy of a Redis node lets it evict keys of limits.",
@@ -37,7 +43,7 @@ impl StoreMetrics {
             Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
         };
         let mut descriptions = vec![describe(SECRET, &[])?];
-        for one in [NODE_UP, MAY_EVICT, EVICTED] {
+        for one in [NODE_UP, BREAKER_OPEN, BREAKER_OPENED, MAY_EVICT, EVICTED] {
             descriptions.push(describe(one, &["node"])?);
         }
         Ok(Self { health, descriptions })
@@ -59,12 +65,16 @@ impl Collector for StoreMetrics {
             };
             family(name, help, MetricType::GAUGE, nodes.iter().map(metric).collect())
         };
-        let evicted =
-            nodes.iter().map(|node| counter(&[("node", node.node.as_str())], node.evicted_keys)).collect();
+        let counters = |(name, help): (&str, &str), value: fn(&NodeStatus) -> u64| {
+            let metric = |node: &NodeStatus| counter(&[("node", node.node.as_str())], value(node));
+            family(name, help, MetricType::COUNTER, nodes.iter().map(metric).collect())
+        };
         vec![
             gauges(NODE_UP, |node| node.up),
+            gauges(BREAKER_OPEN, |node| node.breaker_open),
+            counters(BREAKER_OPENED, |node| node.breaker_opened),
             gauges(MAY_EVICT, |node| node.may_evict),
-            family(EVICTED.0, EVICTED.1, MetricType::COUNTER, evicted),
+            counters(EVICTED, |node| node.evicted_keys),
             family(SECRET.0, SECRET.1, MetricType::GAUGE, vec![gauge(f64::from(u8::from(other_key_secret)))]),
         ]
     }

@@ -1,9 +1,11 @@
 //! The callers that wait for one script call, and the effect of its result on the connection.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use super::fault::Fault;
+use super::fault::{Fault, READ_ONLY, speaks_of_node};
 use crate::StoreError;
 
 /// The channel for the answer to one request, or for its fault.
@@ -15,15 +17,13 @@ pub(super) type Replies<T> = SmallVec<[Result<T, StoreError>; 1]>;
 /// The callers of one script call, in the order of its requests. A single one needs no allocation.
 pub(super) struct Callers<T>(SmallVec<[WaitingCaller<T>; 1]>);
 
-/// The result of a call, for the health of its connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// The node answered.
-    Answered,
-    /// The call timed out.
-    Silent,
-    /// The connection must be closed.
-    Broken,
+/// What a call has shown about its node and its connection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Fate {
+    /// The failure, if it speaks of the node.
+    pub(super) failure: Option<Arc<str>>,
+    /// True if the connection must be closed.
+    pub(super) closes: bool,
 }
 
 impl<T> Callers<T> {
@@ -47,13 +47,15 @@ impl<T> Callers<T> {
             Ok(replies) => replies,
             Err(error) => {
                 self.fail(&Fault::Failed(error));
-                return Fate::Broken;
+                return Fate { failure: None, closes: true };
             }
         };
-        let mut fate = Fate::Answered;
+        let mut fate = Fate::default();
         for (caller, reply) in self.0.into_iter().zip(replies) {
-            if reply.as_ref().is_err_and(is_read_only) {
-                fate = Fate::Broken;
+            if let Err(StoreError::Refused(why)) = &reply
+                && speaks_of_node(why)
+            {
+                fate = Fate { closes: why.starts_with(READ_ONLY), failure: Some(why.as_ref().into()) };
             }
             let fault = if spans { Fault::within } else { Fault::Failed };
             let _ = caller.send(reply.map_err(fault));
@@ -62,11 +64,10 @@ impl<T> Callers<T> {
     }
 
     /// Sends every caller the same fault.
-    pub(super) fn fail(self, fault: &Fault) -> Fate {
+    pub(super) fn fail(self, fault: &Fault) {
         for caller in self.0 {
             let _ = caller.send(Err(fault.clone()));
         }
-        if matches!(fault, Fault::Broken(_)) { Fate::Broken } else { Fate::Answered }
     }
 }
 
@@ -77,9 +78,4 @@ pub(super) fn append<T>(all: &mut SmallVec<[T; 1]>, others: &mut SmallVec<[T; 1]
     } else if let Some(one) = others.pop() {
         all.push(one);
     }
-}
-
-/// True if the node is no longer a master.
-fn is_read_only(error: &StoreError) -> bool {
-    matches!(error, StoreError::Refused(why) if why.starts_with("READONLY"))
 }

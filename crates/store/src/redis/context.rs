@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_config::RedisConfig;
 use weir_time::clock::Clock;
 
+use super::breaker::Breakers;
 use super::single_slot::SingleSlotNodes;
 use super::topology::ClusterView;
 
@@ -14,4 +15,5 @@ pub(super) struct LinkContext {
     pub(super) clock: Clock,
     pub(super) topology: Arc<ClusterView>,
     pub(super) single_slot_nodes: SingleSlotNodes,
+    pub(super) breakers: Arc<Breakers>,
 }

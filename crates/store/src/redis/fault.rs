@@ -67,6 +67,26 @@ impl Fault {
     }
 }
 
+/// Code of a node that is no longer a master.
+pub(super) const READ_ONLY: &str = "READONLY";
+
+/// Codes of errors that speak of the node, not of a key, a script or a right.
+const OF_THE_NODE: [&str; 5] = ["LOADING", "OOM", READ_ONLY, "CLUSTERDOWN", "MASTERDOWN"];
+
+/// True if the text of an error begins with such a code.
+pub(super) fn speaks_of_node(why: &str) -> bool {
+    let code = why.split_whitespace().next().unwrap_or_default();
+    OF_THE_NODE.contains(&code.trim_start_matches('-').trim_end_matches(':'))
+}
+
+/// Returns the failure of the node or of its connection that the error shows, if any.
+pub(super) fn node_failure(error: &RedisError) -> Option<String> {
+    match error.code() {
+        Some(code) => OF_THE_NODE.contains(&code).then(|| as_written(error)),
+        None => Some(error.to_string()),
+    }
+}
+
 /// Returns the error in Redis's own words, which can be searched for in its manual.
 pub(super) fn as_written(error: &RedisError) -> String {
     match (error.code(), error.detail()) {

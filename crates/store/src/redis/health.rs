@@ -6,6 +6,7 @@
 
 mod ask;
 mod board;
+mod breaker_prober;
 mod engines;
 mod evictions;
 mod fingerprint;
@@ -21,6 +22,7 @@ mod tags;
 use std::fmt;
 
 pub use self::board::StoreHealth;
+pub(super) use self::breaker_prober::keep_probing_breakers;
 pub use self::engines::{EngineSet, EnginesInUse};
 pub(super) use self::monitor::monitor;
 pub use self::streak::Since;
@@ -45,6 +47,10 @@ pub struct NodeStatus {
     pub node: String,
     /// True if it is known to decide.
     pub up: bool,
+    /// True while its calls fail, and rate limits are answered by their policy at once.
+    pub breaker_open: bool,
+    /// How often that has begun.
+    pub breaker_opened: u64,
     /// Number of keys it evicted since this process first checked.
     pub evicted_keys: u64,
     /// True if its `maxmemory-policy` evicts keys.

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
-use self::sender::{ConnectionHealth, Sender};
+use self::sender::Sender;
+use super::breaker::Breaker;
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
@@ -30,6 +31,7 @@ const BRIEF: Duration = Duration::from_secs(1);
 /// A handle to the task that talks to one node.
 pub(super) struct Link {
     outbox: Arc<Outbox>,
+    breaker: Arc<Breaker>,
     waiting: AtomicUsize,
     max_waiting: usize,
 }
@@ -39,9 +41,11 @@ impl Link {
     pub(super) fn open(address: Address, context: Arc<LinkContext>, deadlines: Deadlines) -> Self {
         let outbox = Arc::new(Outbox::default());
         let max_waiting = context.config.max_waiting;
+        let breaker = context.breakers.of(&address);
         let trials = Trials::new(Arc::clone(&context), address.clone());
-        tokio::spawn(Task { address, context, deadlines, outbox: Arc::clone(&outbox), trials }.run());
-        Self { outbox, waiting: AtomicUsize::new(0), max_waiting }
+        let (queued, judged) = (Arc::clone(&outbox), Arc::clone(&breaker));
+        tokio::spawn(Task { address, context, deadlines, outbox: queued, breaker: judged, trials }.run());
+        Self { outbox, breaker, waiting: AtomicUsize::new(0), max_waiting }
     }
 
     /// Sends a request and waits for its answer. Dropping the future cancels the request if it has not been sent yet.
@@ -50,6 +54,7 @@ impl Link {
         request: &Arc<R>,
         how: Redirection,
     ) -> Result<R::Answer, Fault> {
+        self.breaker.admit(monotonic).map_err(Fault::Failed)?;
         let _place = LinkPlace::take(&self.waiting, self.max_waiting)
             .ok_or(Fault::Failed(StoreError::Overloaded(self.max_waiting)))?;
         let (caller, answer) = oneshot::channel();
@@ -86,6 +91,7 @@ struct Task {
     context: Arc<LinkContext>,
     deadlines: Deadlines,
     outbox: Arc<Outbox>,
+    breaker: Arc<Breaker>,
     trials: Trials,
 }
 
@@ -108,6 +114,7 @@ impl Task {
         let mut failures = 0_u32;
         let (address, context) = (self.address.clone(), Arc::clone(&self.context));
         loop {
+            let begun = monotonic();
             let dialled = connect(&address, &context.config, context.config.login.as_ref());
             let outcome = if failures == 0 {
                 // No failure yet, so requests wait for the connection.
@@ -136,6 +143,7 @@ impl Task {
                 Err(error) => {
                     let error = String::from(error);
                     self.context.topology.suspect();
+                    self.breaker.failed(begun, &error);
                     self.log(&error, failures);
                     error
                 }
@@ -159,7 +167,8 @@ impl Task {
 
     /// Sends requests until the connection has ended or is given up.
     async fn serve(&mut self, connection: &Connection) -> Result<Parted, LinkClosed> {
-        let health = Arc::new(ConnectionHealth::default());
+        let given_up = Arc::new(Notify::new());
+        self.breaker.register(&given_up);
         let mut slots = if self.context.topology.is_cluster() { CallSlots::Apart } else { CallSlots::Any };
         let passed = self.trials.pass(connection.clone());
         let ended = connection.closed();
@@ -168,8 +177,8 @@ impl Task {
         loop {
             tokio::select! {
                 biased;
-                () = health.given_up.notified() => {
-                    tracing::info!(node = %self.address, "gave up a connection to Redis");
+                () = given_up.notified() => {
+                    tracing::info!(node = %self.address, "gave up a connection to Redis, because its calls failed");
                     return Ok(Parted::GivenUp);
                 }
                 () = &mut ended => {
@@ -188,7 +197,8 @@ impl Task {
             self.outbox.take(&mut ready);
             let sender = Sender {
                 connection,
-                health: &health,
+                given_up: &given_up,
+                breaker: &self.breaker,
                 context: &self.context,
                 deadlines: &self.deadlines,
                 host: &self.address.host,

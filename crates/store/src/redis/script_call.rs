@@ -15,7 +15,7 @@ use super::callers::{Callers, Fate, Replies, WaitingCaller};
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::evaluate::{ScriptName, evaluate};
-use super::fault::Fault;
+use super::fault::{Fault, node_failure};
 use super::source::Script;
 use crate::StoreError;
 use weir_core::key;
@@ -162,14 +162,22 @@ impl<R: ScriptRequest> ScriptCall<R> {
         let deadline = monotonic() + R::deadline(context);
         let Ok(reply) = deadlines.until(deadline, exchange).await else {
             self.callers.fail(&Fault::Failed(StoreError::Timeout));
-            return Fate::Silent;
+            let failure = format!("no answer within {:?}", R::deadline(context));
+            return Fate { failure: Some(failure.into()), closes: false };
         };
         // Yield, so that answers of other nodes and requests that have arrived are read first: a connection
         // writes all that it has to send at once.
         tokio::task::yield_now().await;
         match reply {
             Ok(reply) => self.callers.answer(R::decode(&self.requests, &reply), self.spans),
-            Err(error) => self.callers.fail(&Fault::of(&error, host)),
+            Err(error) => {
+                let fault = Fault::of(&error, host);
+                self.callers.fail(&fault);
+                Fate {
+                    failure: node_failure(&error).map(Into::into),
+                    closes: matches!(fault, Fault::Broken(_)),
+                }
+            }
         }
     }
 }

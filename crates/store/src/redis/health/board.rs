@@ -13,6 +13,7 @@ use super::fingerprint::{Change, Fingerprint};
 use super::remedy::remedy;
 use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
+use crate::redis::breaker::{BreakerStatus, Breakers};
 use crate::redis::topology::Address;
 
 /// The remedy for differing secrets.
@@ -28,6 +29,7 @@ pub struct StoreHealth(Arc<SharedBoard>);
 
 struct SharedBoard {
     config: RedisConfig,
+    breakers: Arc<Breakers>,
     board: Mutex<Board>,
     changes: watch::Sender<()>,
 }
@@ -50,7 +52,7 @@ struct NodeBoard {
 }
 
 impl StoreHealth {
-    pub(in crate::redis) fn new(config: &RedisConfig, secret: &KeySecret) -> Self {
+    pub(in crate::redis) fn new(config: &RedisConfig, secret: &KeySecret, breakers: Arc<Breakers>) -> Self {
         let board = Board {
             nodes: BTreeMap::new(),
             topology: Streak::default(),
@@ -59,13 +61,18 @@ impl StoreHealth {
             usage_refused: None,
         };
         let (board, changes) = (Mutex::new(board), watch::Sender::new(()));
-        Self(Arc::new(SharedBoard { config: config.clone(), board, changes }))
+        Self(Arc::new(SharedBoard { config: config.clone(), breakers, board, changes }))
     }
 
     /// Returns a snapshot of the current status.
     #[must_use]
     pub fn status(&self) -> StoreStatus {
-        self.0.board.lock().status(&self.0.config)
+        self.0.board.lock().status(&self.0.config, &self.0.breakers)
+    }
+
+    /// Records that a node's breaker has opened, or has closed.
+    pub(in crate::redis) fn breaker_changed(&self) {
+        self.0.changes.send_replace(());
     }
 
     /// Subscribes to changes of [`StoreHealth::status`].
@@ -228,7 +235,7 @@ impl StoreHealth {
 }
 
 impl Board {
-    fn status(&self, config: &RedisConfig) -> StoreStatus {
+    fn status(&self, config: &RedisConfig, breakers: &Breakers) -> StoreStatus {
         let trouble = |what: String, (since, reason): (Since, &Arc<str>)| Trouble {
             what,
             since,
@@ -241,9 +248,17 @@ impl Board {
         let failed = self.nodes.iter().filter_map(|(node, known)| {
             Some(trouble(format!("Redis node {node} cannot decide"), known.streak.failure()?))
         });
+        // The probes' own finding says more.
+        let decide = self.nodes.iter().filter(|(_, known)| known.streak.failure().is_none());
+        let refused = decide.filter_map(|(node, _)| {
+            let (at, reason) = breakers.status(node).open?;
+            let what = format!("Redis node {node} fails, and is not asked until probes succeed");
+            Some(trouble(what, (Since::of(at), &reason)))
+        });
+        let nodes = self.nodes.iter().map(|(node, known)| known.status(node, &breakers.status(node)));
         StoreStatus {
-            nodes: self.nodes.iter().map(|(node, known)| known.status(node)).collect(),
-            failures: topology.into_iter().chain(failed).collect(),
+            nodes: nodes.collect(),
+            failures: topology.into_iter().chain(failed).chain(refused).collect(),
             notes: self.notes(config),
             other_key_secret: self.fingerprint.other().is_some(),
         }
@@ -269,10 +284,12 @@ impl Board {
 }
 
 impl NodeBoard {
-    fn status(&self, node: &Address) -> NodeStatus {
+    fn status(&self, node: &Address, breaker: &BreakerStatus) -> NodeStatus {
         NodeStatus {
             node: node.to_string(),
             up: self.streak.is_working(),
+            breaker_open: breaker.open.is_some(),
+            breaker_opened: breaker.opened,
             evicted_keys: self.evictions.total(),
             may_evict: self.evictions.policy().is_some(),
         }

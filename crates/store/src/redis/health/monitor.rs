@@ -1,16 +1,15 @@
 //! The monitor's tasks: one prober per master.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::task::{AbortHandle, JoinSet};
 use weir_core::key;
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
 use super::ask::AskError;
 use super::board::StoreHealth;
+use super::breaker_prober::keep_probing_breakers;
 use super::engines::EnginesInUse;
 use super::evictions;
 use super::fingerprint;
@@ -19,6 +18,7 @@ use super::probed::Probed;
 use super::rights::{self, Capability};
 use crate::redis::connect::{Connection, connect};
 use crate::redis::context::LinkContext;
+use crate::redis::for_each_node::for_each_node;
 use crate::redis::topology::Address;
 use crate::redis::watch::watch;
 
@@ -35,45 +35,28 @@ pub(in crate::redis) async fn monitor(
     engines: &EnginesInUse,
 ) {
     let looks = watch(context, |outcome| health.looked(&outcome));
-    tokio::join!(looks, keep_probing(context, health, engines));
+    let breakers = keep_probing_breakers(context, Some(health));
+    tokio::join!(looks, breakers, keep_probing(context, health, engines));
 }
 
 /// Keeps one prober running per known master, and stops those of masters that are gone.
 async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines: &EnginesInUse) {
-    let mut changes = context.topology.changes();
     let probes = Arc::new(Probes::new());
-    let (mut tasks, mut running) = (JoinSet::new(), HashMap::<Address, AbortHandle>::new());
-    loop {
-        let nodes = context.topology.nodes();
-        running.retain(|node, task| {
-            let stays = nodes.contains(node);
-            if !stays {
-                task.abort();
-            }
-            stays
-        });
-        while tasks.try_join_next().is_some() {}
-        health.keep(&nodes);
-        for node in nodes {
-            running.entry(node.clone()).or_insert_with(|| {
-                let prober = Prober {
-                    address: node,
-                    context: Arc::clone(context),
-                    health: health.clone(),
-                    engines: engines.clone(),
-                    probes: Arc::clone(&probes),
-                    deadlines: Deadlines::default(),
-                    tags: Vec::new(),
-                    compared: None,
-                    informed: None,
-                };
-                tasks.spawn(prober.run())
-            });
-        }
-        if changes.changed().await.is_err() {
-            return;
-        }
-    }
+    let start = |address: Address| {
+        let prober = Prober {
+            address,
+            context: Arc::clone(context),
+            health: health.clone(),
+            engines: engines.clone(),
+            probes: Arc::clone(&probes),
+            deadlines: Deadlines::default(),
+            tags: Vec::new(),
+            compared: None,
+            informed: None,
+        };
+        prober.run()
+    };
+    for_each_node(&context.topology, |nodes| health.keep(nodes), start).await;
 }
 
 /// The prober of one node.

@@ -115,7 +115,7 @@ async fn each_caller_gets_its_own_answer() {
     ScriptCall::group(&mut calls, CallSlots::Any);
     let [call] = <[_; 1]>::try_from(calls).ok().unwrap();
     let replies = Numbered::decode(&call.requests, &Value::Nil);
-    assert_eq!(call.callers.answer(replies, false), Fate::Answered);
+    assert_eq!(call.callers.answer(replies, false), Fate::default());
     for (number, answer) in receivers.into_iter().enumerate() {
         assert_eq!(answer.await.unwrap().unwrap(), number);
     }
