@@ -8,6 +8,8 @@
 
 #[path = "instructions/frames.rs"]
 mod frames;
+#[path = "instructions/identity.rs"]
+mod identity;
 
 use std::pin::pin;
 use std::process::Command;
@@ -32,12 +34,14 @@ use weir_store::{Store, TOGETHER};
 use weir_time::clock::{Clock, ManualClock, Monotonic};
 use weir_units::Micros;
 
+use self::identity::Credential;
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The calls that are measured, how many decisions each has, and the most instructions that a decision may take: 2 % above
 /// what it took when the bounds were set. All features that are off have this for themselves.
-const WORKS: [(&str, u64, u64); 13] = [
+const WORKS: [(&str, u64, u64); 15] = [
     ("unary", 1, 5_601),
     ("unary denied", 1, 6_614),
     ("unary together", TOGETHER as u64, 3_944),
@@ -49,6 +53,9 @@ const WORKS: [(&str, u64, u64); 13] = [
     ("frames unary", 1, 15_150),
     ("frames together", TOGETHER as u64, 9_088),
     ("frames batch", 100, 3_325),
+    // With identity and rights: 3 % and 10 % above `frames together`.
+    ("frames certificate together", TOGETHER as u64, 9_360),
+    ("frames token together", TOGETHER as u64, 9_996),
     // The same on the other transport: what `fast` saves. No goal.
     ("tonic unary", 1, u64::MAX),
     ("tonic together", TOGETHER as u64, u64::MAX),
@@ -66,12 +73,12 @@ fn main() {
         println!("valgrind is not installed: instructions are not counted");
         return;
     }
-    println!("{:<14} {:>24}", "work", "instructions a decision");
+    println!("{:<27} {:>24}", "work", "instructions a decision");
     let mut above = Vec::new();
     for (work, decisions, most) in WORKS {
         // What a process does besides goes away in the difference.
         let each = (count(work, 2_000) - count(work, 1_000)) / 1_000 / decisions;
-        println!("{work:<14} {each:>24}");
+        println!("{work:<27} {each:>24}");
         if each > most {
             above.push(format!("{work} takes {each} instructions, at most {most} are expected"));
         }
@@ -88,6 +95,7 @@ fn count(work: &str, calls: u64) -> u64 {
         .output()
         .unwrap();
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{work}: {log}");
     let counted = log.lines().find_map(|line| line.split("Collected : ").nth(1));
     counted.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().parse().unwrap()
 }
@@ -116,12 +124,21 @@ fn perform(work: &str, calls: u64) {
 }
 
 fn perform_in_frames(transport: TransportKind, store: MemoryStore, work: &str, calls: u64) {
+    let (credential, work) = Credential::of(work);
     let (method, together) = match work {
         "batch" => ("ShouldAllowBatch", 1),
         "together" => ("ShouldAllow", TOGETHER as u32),
         _ => ("ShouldAllow", 1),
     };
-    frames::perform(transport, store, rules(), method, &framed(&message(work)), together, calls);
+    frames::perform(
+        (transport, credential),
+        store,
+        rules(),
+        method,
+        &framed(&message(work)),
+        together,
+        calls,
+    );
 }
 
 /// What a call of this work asks.

@@ -14,6 +14,8 @@ use weir_node::service::Templates;
 use weir_node::telemetry::Metrics;
 use weir_store::memory::MemoryStore;
 
+use crate::identity::Credential;
+
 /// A frame's bytes before its payload.
 const HEAD: usize = 9;
 const DATA: u8 = 0;
@@ -28,7 +30,7 @@ const LARGEST_PAYLOAD: usize = 16_384;
 
 /// Makes `calls` rounds of `together` calls to `method`, each with this message, and waits for each round.
 pub(crate) fn perform(
-    transport: TransportKind,
+    (transport, credential): (TransportKind, Credential),
     store: MemoryStore,
     rules: Rules,
     method: &str,
@@ -44,6 +46,7 @@ pub(crate) fn perform(
         readiness.set(Ok(()));
         let templates = Arc::new(Templates::new(&DenialMessages::default()));
         let store = Box::new(move || store.clone().into());
+        let identified = credential.identified();
         let parts = Parts {
             rules: Arc::new(rules),
             templates,
@@ -54,15 +57,15 @@ pub(crate) fn perform(
             metrics,
             envoy,
             usage: None,
-            intercept: None,
+            intercept: identified.intercept,
             tls: None,
         };
         let mut server =
             ConnectionServer::new(&ServerConfig { transport, ..ServerConfig::default() }, &parts).unwrap();
         let (ours, theirs) = duplex(256 << 10);
         let (_stop, stopped) = watch::channel(());
-        tokio::spawn(server.serve(theirs, stopped));
-        let mut client = Client::connect(ours, method).await;
+        tokio::spawn(server.serve_peer(theirs, identified.peer, stopped));
+        let mut client = Client::connect(ours, method, identified.authorization.as_deref()).await;
         for _ in 0..calls {
             client.round(message, together).await;
         }
@@ -79,13 +82,13 @@ struct Client {
 }
 
 impl Client {
-    async fn connect(mut stream: DuplexStream, method: &str) -> Self {
+    async fn connect(mut stream: DuplexStream, method: &str, authorization: Option<&str>) -> Self {
         let most = ((1_u32 << 31) - 1).to_be_bytes();
         let mut out = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         push(&mut out, SETTINGS, 0, 0, &[&[0, 4][..], &most].concat());
         push(&mut out, WINDOW_UPDATE, 0, 0, &((1_u32 << 31) - 1 - 65_535).to_be_bytes());
         let path = format!("/weir.v1.RateLimitService/{method}");
-        let fields = [
+        let mut fields = vec![
             (":method", "POST"),
             (":scheme", "http"),
             (":path", path.as_str()),
@@ -95,6 +98,7 @@ impl Client {
             ("user-agent", "bench"),
             ("grpc-timeout", "1S"),
         ];
+        fields.extend(authorization.map(|value| ("authorization", value)));
         let mut encoder = fluke_hpack::Encoder::new();
         let mut encode =
             || encoder.encode(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())));

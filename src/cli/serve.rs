@@ -30,6 +30,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
 /// Serves a configuration until shutdown.
 pub(super) fn serve(config: Config) -> Result<()> {
     server::raise_open_files();
+    if let Some(exposure) = config.exposure() {
+        tracing::warn!("{exposure}");
+    }
     let listeners = Listeners::bind(&config.server)?;
     let shutdown = signals::shutdown().context("signals cannot be received")?;
     let grpc = listeners.grpc.local_address()?;
@@ -39,9 +42,6 @@ pub(super) fn serve(config: Config) -> Result<()> {
             "store.key_secret is the built-in default, which is public: callers can choose names that overload \
              one cluster slot. Set store.key_secret to the same secret on all nodes"
         );
-    }
-    if let Some(exposure) = config.exposure() {
-        tracing::warn!("{exposure}");
     }
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, %grpc, admin = admin.map(tracing::field::display), store = store(&config), "serving");

@@ -1,5 +1,7 @@
 //! Identity and rights as operators meet them: recipes, commands, mistakes, warnings, and secrets that nothing shows.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Stdio;
 
 use weir_config::{Config, ConfigOverrides, RIGHTS, RuleList};
@@ -137,6 +139,22 @@ fn ports_that_others_reach_are_told_of() {
         "{}",
         text(&checked.stderr)
     );
+    // So does `weir serve`, before it listens. This address is of no machine (RFC 5737).
+    let served = weir(&[
+        "serve",
+        "--config",
+        file.to_str().unwrap(),
+        "--listen",
+        "192.0.2.1:0",
+        "--admin",
+        "127.0.0.1:0",
+    ]);
+    let log = text(&served.stderr);
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("WARN")).collect();
+    assert!(
+        matches!(warnings[..], [one] if one.contains("server.listen 192.0.2.1:0 can be reached")),
+        "{log}"
+    );
     // Tokens on such a port are a mistake.
     std::fs::write(dir.path().join("tokens"), "").unwrap();
     let identity = "identity: { tokens_file: tokens }";
@@ -222,5 +240,47 @@ fn no_secret_is_shown_anywhere() {
     shown += &log;
     for secret in [&token, &digest] {
         assert!(!shown.contains(secret.as_str()), "a secret is shown");
+    }
+}
+
+/// Sends a request as it is, and returns the status.
+fn status(address: &str, request: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    std::str::from_utf8(&answer[9..]).unwrap().parse().unwrap()
+}
+
+/// A web page that has rebound its name to this machine reads no data, and nothing large is read from anybody.
+#[test]
+fn data_is_served_under_known_names_only_and_bodies_are_bounded() {
+    let dir = scratch::dir("hosts");
+    let file = dir.path().join("weir.yaml");
+    std::fs::write(&file, format!("server: {{ admin_hosts: [weir.internal] }}{STRATEGIES}")).unwrap();
+    let serve = Serve::start(&["--config", file.to_str().unwrap()]);
+    let get = |path: &str, headers: &str| {
+        status(&serve.admin(), &format!("GET {path} HTTP/1.1\r\nconnection: close\r\n{headers}\r\n"))
+    };
+    for (host, expected) in [
+        ("localhost", 200),
+        ("LOCALHOST:80", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8080", 200),
+        ("weir.internal:8080", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example:8080", 421),
+        ("weir.internal.", 421),
+        ("", 421),
+    ] {
+        assert_eq!(get("/ui/data", &format!("host: {host}\r\n")), expected, "{host:?}");
+        assert_eq!(get("/livez", &format!("host: {host}\r\n")), 200, "{host:?}");
+    }
+    // A page cannot send a token that it does not know.
+    assert_eq!(get("/ui/data", "host: evil.example\r\nauthorization: Bearer x\r\n"), 200);
+    for path in ["/livez", "/metrics", "/ui/data"] {
+        assert_eq!(get(path, "host: localhost\r\ncontent-length: 1048577\r\n"), 413, "{path}");
     }
 }

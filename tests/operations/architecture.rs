@@ -25,8 +25,6 @@ const DOORS: [(&str, &[&str]); 14] = [
         &[
             "crates/node/src/service",
             "crates/node/src/server",
-            // The one place that says with which status a caller is refused.
-            "crates/node/src/access",
             "crates/load/src",
             "crates/proto/src",
             "crates/grpc/src",

@@ -64,6 +64,7 @@ fn variables(files: &Path, host: Ipv4Addr) -> Vec<(String, String)> {
         ("HOST", host.to_string()),
         ("DEBUG_HOST", host.to_string()),
         ("GRPC_HOST", host.to_string()),
+        ("PROMETHEUS_ADDR", format!("{host}:9090")),
         ("WEIR_STORE", "memory".to_owned()),
         ("WEIR_DRAIN_DELAY", "0s".to_owned()),
     ];

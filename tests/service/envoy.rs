@@ -10,6 +10,7 @@ mod odd_calls;
 mod recorder;
 mod reload;
 mod service;
+mod tls;
 mod usage;
 mod wire;
 

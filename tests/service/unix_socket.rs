@@ -63,6 +63,30 @@ fn it_is_served_asked_and_loaded() {
     assert!(!path.exists(), "the file goes with the server");
 }
 
+/// The kernel names the caller, and nothing else does.
+#[test]
+fn a_caller_has_the_name_of_its_user() {
+    let dir = scratch::dir("unix");
+    let (path, file) = (dir.path().join("weir.sock"), dir.path().join("weir.yaml"));
+    let own = std::fs::metadata(dir.path()).unwrap().uid();
+    let example = weir_config::EXAMPLE;
+    for (uid, refusal) in [(own, None), (own + 1, Some("the caller has no right to this"))] {
+        std::fs::write(&file, format!("authorize: [{{ callers: ['uid:{uid}'], may: [decide] }}]\n{example}"))
+            .unwrap();
+        let serve = Serve::start_at(&address(&path), &["--config", file.to_str().unwrap()]);
+        let asked = serve.allow(&["zewtopia.com/tigerfeeding", "bob"]);
+        let told = text(&asked.stderr);
+        match refusal {
+            None => assert_eq!(asked.status.code(), Some(0), "{told}"),
+            Some(refusal) => {
+                assert!(!matches!(asked.status.code(), Some(0 | 1)), "{told}");
+                assert!(told.contains(refusal), "{told}");
+            }
+        }
+        assert_eq!(serve.stop("TERM").0, Some(0));
+    }
+}
+
 #[test]
 fn its_mode_is_what_is_configured() {
     let dir = scratch::dir("unix");

@@ -49,7 +49,7 @@ pub fn is_spiffe_id(text: &str) -> bool {
 }
 
 /// True for the name of a SPIFFE trust domain.
-fn is_trust_domain(text: &str) -> bool {
+pub(super) fn is_trust_domain(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
     (1..=255).contains(&text.len()) && text.bytes().all(is_plain)
 }

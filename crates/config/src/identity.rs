@@ -1,11 +1,12 @@
 //! The `server.identity` section: where the names of callers come from.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::callers::{MAX_CALLER, is_claim};
+use super::callers::{MAX_CALLER, is_claim, is_trust_domain};
 use super::errors::MistakeReport;
-use super::fields::{MAX_PATH, Mapping, NamedNode};
+use super::fields::{KeyedValue, MAX_PATH, Mapping, NamedNode};
 use super::jwks::{JwtAlgorithm, read_jwks};
 use super::tokens::read_tokens;
 use super::values::{Scalar, choice, quote, text_within};
@@ -19,6 +20,9 @@ pub(super) const MAX_JWT_TEXT: usize = 1024;
 /// The most networks whose `x-forwarded-client-cert` is read.
 pub(super) const MAX_NETWORKS: usize = 1000;
 
+/// The most SPIFFE trust domains.
+pub(super) const MAX_TRUST_DOMAINS: usize = 1000;
+
 /// The sources of names beside client certificates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IdentityConfig {
@@ -28,6 +32,8 @@ pub struct IdentityConfig {
     pub jwt: Vec<JwtIssuer>,
     /// The peers whose `x-forwarded-client-cert` is read.
     pub forwarded_from: Vec<Network>,
+    /// The files of the authorities of SPIFFE trust domains. If there are any, IDs of other domains are refused.
+    pub trust_domains: BTreeMap<String, PathBuf>,
 }
 
 /// An issuer of JWTs.
@@ -95,8 +101,38 @@ pub(super) fn identity(mut fields: Mapping<'_>, report: &mut MistakeReport) -> O
         false => Vec::new(),
     };
     forwarded.finish(report);
+    let trust_domains =
+        fields.take("trust_domains").map_or_else(BTreeMap::new, |value| domains(&value, report));
     fields.finish(report);
-    Some(IdentityConfig { tokens_file, jwt, forwarded_from })
+    Some(IdentityConfig { tokens_file, jwt, forwarded_from, trust_domains })
+}
+
+fn domains(value: &NamedNode<'_>, report: &mut MistakeReport) -> BTreeMap<String, PathBuf> {
+    let entries = value.entries(report).unwrap_or_default();
+    if entries.len() > MAX_TRUST_DOMAINS {
+        value.report(report, format!("has {} trust domains: at most {MAX_TRUST_DOMAINS}", entries.len()));
+        return BTreeMap::new();
+    }
+    entries.iter().filter_map(|entry| domain(entry, report)).collect()
+}
+
+fn domain(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<(String, PathBuf)> {
+    let (name, value) = (entry.name, &entry.value);
+    if !is_trust_domain(name) {
+        let reason = format!(
+            "{} is no trust domain: 1 to 255 lower-case letters, digits, dots, hyphens and underscores",
+            quote(name)
+        );
+        value.report(report, reason);
+        return None;
+    }
+    let path = value.read(report, path)?;
+    let path = report.resolve(&path);
+    if !path.is_file() {
+        let reason = format!("{} is no file", quote(&path.display().to_string()));
+        report.missing(|report| value.report(report, reason.clone()));
+    }
+    Some((name.to_owned(), path))
 }
 
 fn path(scalar: Scalar<'_>) -> Result<PathBuf, String> {

@@ -104,7 +104,7 @@ pub use table::{
     AdminPath, Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside,
     Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, TlsConfig, UsageConfig, reference, settings,
 };
-pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TlsVersion};
+pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TRUST_DOMAINS, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
 pub use watched_files::{FilesSnapshot, Settling};

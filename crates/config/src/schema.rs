@@ -27,7 +27,8 @@ use self::rules::{
 use self::service::{AUTHORIZE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
 use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
-use super::identity::{MAX_ISSUERS, MAX_NETWORKS};
+use super::fields::MAX_PATH;
+use super::identity::{MAX_ISSUERS, MAX_NETWORKS, MAX_TRUST_DOMAINS};
 use super::queues::MAX_QUEUES;
 use super::table::{RedisConfig, TlsConfig, store as store_keys};
 
@@ -131,6 +132,11 @@ fn access_definitions() -> Value {
         "identity": mapping(IDENTITY),
         "jwt": { "type": ["array", "null"], "maxItems": MAX_ISSUERS, "items": mapping(JWT) },
         "forwarded": mapping(FORWARDED),
+        "trust_domains": {
+            "type": ["object", "null"], "maxProperties": MAX_TRUST_DOMAINS,
+            "propertyNames": { "pattern": "^[a-z0-9._-]{1,255}$" },
+            "additionalProperties": { "type": text, "minLength": 1, "maxLength": MAX_PATH },
+        },
         "networks": { "type": ["array", "null"], "maxItems": MAX_NETWORKS, "items": { "type": "string" } },
     })
 }

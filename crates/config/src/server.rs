@@ -6,8 +6,8 @@ use super::exposure::exposed;
 use super::fields::Mapping;
 use super::identity::{IdentityConfig, identity};
 use super::overrides::ConfigOverrides;
-use super::table::{AdminPath, MAX_BATCH_BYTES, Outside, Plaintext, ServerConfig, ServerLimits};
-use super::tls::port_tls;
+use super::table::{AdminPath, MAX_BATCH_BYTES, Outside, Plaintext, ServerConfig, ServerLimits, TlsConfig};
+use super::tls::{ClientAuth, port_tls};
 use super::values::{Scalar, choice, quote, text_within};
 
 /// Reads the section, with the settings that override it.
@@ -21,8 +21,15 @@ pub(super) fn server(
     server.admin_open = admin_open(&mut fields, report);
     server.admin_hosts = admin_hosts(&mut fields, report);
     server.limits = limits(fields.section("limits", report), overrides, report);
-    server.tls = port_tls("tls", &mut fields, overrides, report);
-    server.admin_tls = port_tls("admin_tls", &mut fields, overrides, report);
+    let domains = server.identity.as_ref().map(|identity| &identity.trust_domains);
+    let domains = domains.filter(|domains| !domains.is_empty());
+    server.tls = port_tls("tls", domains, &mut fields, overrides, report);
+    server.admin_tls = port_tls("admin_tls", domains, &mut fields, overrides, report);
+    let asks = |tls: &Option<TlsConfig>| tls.as_ref().is_some_and(|tls| tls.client_auth != ClientAuth::None);
+    if domains.is_some() && !asks(&server.tls) && !asks(&server.admin_tls) {
+        let reason = "trust_domains needs `client_auth` of a port: they say which authorities may issue certificates of clients";
+        fields.report("identity", report, reason);
+    }
     if server.tls.is_some() && matches!(server.listen, ListenAddress::Unix(_)) {
         let reason = "is for ports: a Unix socket has no TLS, and file modes say who may connect";
         fields.report("tls", report, reason);

@@ -1,5 +1,6 @@
 //! The sections `server.tls` and `server.admin_tls`: one form.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::errors::MistakeReport;
@@ -57,12 +58,16 @@ pub enum TlsVersion {
     V13,
 }
 
+/// What [`TlsError::file`] says of files of `server.identity.trust_domains`.
+pub const TRUST_DOMAINS: &str = "trust_domains";
+
 /// Reads the files of a port as the server would, and returns every mistake in them.
 pub type PortTlsCheck = fn(&TlsConfig) -> Vec<TlsError>;
 
 /// Reads the section `name` of `server`, if it is there.
 pub(super) fn port_tls(
     name: &'static str,
+    trust_domains: Option<&BTreeMap<String, PathBuf>>,
     fields: &mut Mapping<'_>,
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
@@ -86,10 +91,13 @@ pub(super) fn port_tls(
         cert_file,
         key_file,
         client_crl,
+        trust_domains: trust_domains.cloned().unwrap_or_default(),
         ..tls
     });
     if let Some(tls) = tls.as_ref().filter(|_| report.len() == before) {
-        check_files(tls, &section, overrides, report);
+        for reason in check_files(tls, &section, overrides, report) {
+            fields.report("identity", report, format!("trust_domains: {reason}"));
+        }
     }
     section.finish(report);
     tls
@@ -143,13 +151,14 @@ fn required(
     path
 }
 
-/// Reports files that are missing, or what is wrong in them.
+/// Reports files that are missing, or what is wrong in them. Returns the mistakes in files of `trust_domains`, which are
+/// named elsewhere.
 fn check_files(
     tls: &TlsConfig,
     section: &Mapping<'_>,
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
-) {
+) -> Vec<String> {
     let files = [
         ("cert_file", Some(&tls.cert_file)),
         ("key_file", Some(&tls.key_file)),
@@ -161,13 +170,15 @@ fn check_files(
     for (name, reason) in &absent {
         report.missing(|report| wrong_file(name, reason, section, overrides, report));
     }
-    if absent.is_empty()
-        && let Some(check) = overrides.port_tls_check()
-    {
-        for error in check(tls) {
-            wrong_file(error.file, &error.reason, section, overrides, report);
-        }
+    let has_domains = tls.trust_domains.values().all(|path| path.is_file());
+    let check = overrides.port_tls_check().filter(|_| absent.is_empty() && has_domains);
+    let errors = check.map(|check| check(tls)).unwrap_or_default();
+    let (of_domains, own): (Vec<_>, Vec<_>) =
+        errors.into_iter().partition(|error| error.file == TRUST_DOMAINS);
+    for error in own {
+        wrong_file(error.file, &error.reason, section, overrides, report);
     }
+    of_domains.into_iter().map(|error| error.reason).collect()
 }
 
 /// Reports a mistake in a file where its path is given.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 use tonic::Status;
+use zeroize::{ZeroizeOnDrop, optimization_barrier};
 
 use crate::peer::Peer;
 
@@ -21,17 +22,61 @@ pub trait Intercept: Send + Sync + 'static {
 
 /// Checks the calls of one connection, and keeps what it has learned of it.
 pub trait CheckCalls: Send + Sync + 'static {
-    /// Returns the caller of `method` (`/package.Service/Method`), or the status that ends the call. A check that
+    /// Returns the caller of `method` (`/package.Service/Method`), or the refusal that ends the call. A check that
     /// wants to end the connection too asks for it with [`Peer::disconnect`].
-    fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, Status>;
+    fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, CallRefusal>;
+}
+
+/// Why a call does not begin, as its caller is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallRefusal {
+    /// The code of the status.
+    pub code: RefusalCode,
+    /// Its message.
+    pub message: &'static str,
+}
+
+/// The codes with which a check refuses a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalCode {
+    /// UNAUTHENTICATED.
+    Unauthenticated,
+    /// PERMISSION_DENIED.
+    PermissionDenied,
+    /// UNAVAILABLE.
+    Unavailable,
+}
+
+impl From<CallRefusal> for Status {
+    fn from(CallRefusal { code, message }: CallRefusal) -> Self {
+        match code {
+            RefusalCode::Unauthenticated => Self::unauthenticated(message),
+            RefusalCode::PermissionDenied => Self::permission_denied(message),
+            RefusalCode::Unavailable => Self::unavailable(message),
+        }
+    }
 }
 
 /// The values of those headers of a call that an interceptor names.
 #[derive(Default, Clone)]
 pub struct KeptHeaders {
     /// The index of each header in [`Intercept::names`], and a value. A header that was sent twice is here twice.
-    values: Vec<(usize, Box<[u8]>)>,
+    values: Vec<(usize, ErasedBytes)>,
 }
+
+/// Bytes that are erased when they are dropped, because they may be a secret. `Zeroizing` would do it byte by byte.
+#[derive(Clone)]
+struct ErasedBytes(Box<[u8]>);
+
+impl Drop for ErasedBytes {
+    fn drop(&mut self) {
+        self.0.fill(0);
+        // The compiler must not leave out stores to memory that is freed next.
+        optimization_barrier(&*self.0);
+    }
+}
+
+impl ZeroizeOnDrop for ErasedBytes {}
 
 /// The caller of a call, as established by an interceptor. What it is made of, only the services know.
 #[derive(Clone)]
@@ -43,17 +88,17 @@ impl KeptHeaders {
 
     /// Returns all values of the header with this index in [`Intercept::names`], in the order of the request.
     pub fn all(&self, index: usize) -> impl Iterator<Item = &[u8]> {
-        self.values.iter().filter(move |(of, _)| *of == index).map(|(_, value)| &**value)
+        self.values.iter().filter(move |(of, _)| *of == index).map(|(_, value)| &*value.0)
     }
 
     pub(crate) fn push(&mut self, index: usize, value: &[u8]) {
-        self.values.push((index, value.into()));
+        self.values.push((index, ErasedBytes(value.into())));
     }
 
     /// Returns the bytes of the values, with an allowance for each.
     pub(crate) fn bytes(&self) -> usize {
         const ENTRY: usize = 64;
-        self.values.iter().map(|(_, value)| value.len() + ENTRY).sum()
+        self.values.iter().map(|(_, value)| value.0.len() + ENTRY).sum()
     }
 
     /// Keeps the headers that `names` has. For servers that parse headers themselves.
@@ -103,5 +148,22 @@ pub(crate) struct SharedIntercept(pub(crate) Arc<dyn Intercept>);
 impl fmt::Debug for SharedIntercept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Intercept").field(&self.0.names()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It does not compile for values that would be left in memory.
+    #[test]
+    fn values_are_erased() {
+        fn erased<T: ZeroizeOnDrop>(values: &[(usize, T)]) -> usize {
+            values.len()
+        }
+        let mut kept = KeptHeaders::default();
+        kept.push(0, b"Bearer secret");
+        assert_eq!(erased(&kept.values), 1);
+        assert_eq!(kept.all(0).collect::<Vec<_>>(), [b"Bearer secret"]);
     }
 }

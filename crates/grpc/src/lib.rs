@@ -52,7 +52,7 @@ pub use error_code::{ConnectionError, ErrorCode};
 pub use events::{ConnectionEvent, ConnectionObserver, Unobserved};
 pub use framing::MessageFraming;
 pub use inflate::{GZIP, Inflater, unknown_encoding};
-pub use intercept::{Caller, CheckCalls, Intercept, KeptHeaders};
+pub use intercept::{CallRefusal, Caller, CheckCalls, Intercept, KeptHeaders, RefusalCode};
 pub use limits::ConnectionLimits;
 pub use messages::{Messages, PREFIX, check_size};
 pub use open_streams::{OpenStream, OpenStreams, StreamBound};

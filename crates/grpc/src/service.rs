@@ -163,7 +163,7 @@ impl Methods {
         let Some(check) = check else { return Ok(None) };
         let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
         let path = hot.map(|method| method.path).or(path).unwrap_or_default();
-        check.check(path, headers).map(Some)
+        Ok(Some(check.check(path, headers)?))
     }
 
     /// Returns the hot method with this path.

@@ -11,12 +11,17 @@
 
 mod authenticated;
 mod bearer;
+mod caller_rights;
 mod check;
+mod compiled_rule;
+mod constant_time;
 mod credentials;
 mod failures;
 mod http;
 mod jwt;
+mod jwt_key;
 mod names;
+mod proof;
 mod refusals;
 mod rights;
 mod rules;
@@ -35,14 +40,15 @@ use weir_grpc::Intercept;
 use weir_time::clock::Clock;
 
 pub(crate) use self::authenticated::Authenticated;
+pub(crate) use self::caller_rights::NamedFields;
+pub use self::caller_rights::{CallerRights, Explained};
 pub use self::check::AccessCheck;
 pub use self::credentials::CredentialFault;
 use self::credentials::CredentialFiles;
 pub(crate) use self::http::{HttpConnectionCheck, PortCheck};
 pub use self::names::CallerName;
 pub use self::refusals::{AccessMetrics, RefusalReason, Refused};
-pub(crate) use self::rights::NamedFields;
-pub use self::rights::{CallerRights, Explained, Rights};
+pub use self::rights::Rights;
 use self::rules::AccessRules;
 
 /// Bytes of a new token.

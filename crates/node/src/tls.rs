@@ -22,8 +22,10 @@ mod key_kinds;
 mod loaded;
 mod peers;
 mod port;
+mod roots;
 mod share;
 mod source;
+mod trust_domains;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 //
 //	client HOST:PORT                decisions, streams, bounds, many calls at once
 //	client HOST:PORT until-it-ends  calls that go on while connections reach their age and the server stops
+//	client identity CASES           calls as different callers, over TLS
 package main
 
 import (
@@ -28,6 +29,11 @@ const (
 var connections int64
 
 func main() {
+	if os.Args[1] == "identity" {
+		callers(os.Args[2])
+		fmt.Println("all ok")
+		return
+	}
 	connection := dial(os.Args[1])
 	if len(os.Args) > 2 {
 		untilItEnds(connection)

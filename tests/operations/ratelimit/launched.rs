@@ -62,7 +62,6 @@ async fn its_ports_are_those_of_the_variables() {
     let mut client = RateLimitServiceClient::new(started.channel(9000).await);
     let answer = client.should_rate_limit(request("v")).await;
     assert_eq!(answer.unwrap().into_inner().overall_code(), Code::Ok);
-    // Its default is all addresses.
     let page = started.get(9090, "/scrape").unwrap();
     assert!(page.0 == 200 && page.1.contains("weir_envoy_hits_total"), "{page:?}");
     assert_eq!(started.get(9090, "/metrics").unwrap().0, 404);

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderName, HeaderValue};
 use tokio::io::duplex;
-use tonic::Status;
 use weir_config::{Config, ConfigOverrides, RIGHTS, ServerLimits, TransportKind};
-use weir_grpc::{Caller, CheckCalls, Intercept, KeptHeaders, Peer, PeerAddress, PeerCertificate};
+use weir_grpc::{
+    CallRefusal, Caller, CheckCalls, Intercept, KeptHeaders, Peer, PeerAddress, PeerCertificate, RefusalCode,
+};
 use weir_node::access::CallerAccess;
 use weir_proto::v1::{RefundRequest, ShouldAllowBatchRequest};
 
@@ -45,7 +46,7 @@ impl Intercept for Tokens {
 }
 
 impl CheckCalls for TokenCheck {
-    fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, Status> {
+    fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, CallRefusal> {
         let Self(tokens, peer, caller) = self;
         let values = [0, 1].map(|index| headers.all(index).map(<[u8]>::to_vec).collect::<Vec<_>>());
         let is_right = values[0].first().is_some_and(|value| value == tokens.token.as_bytes());
@@ -56,7 +57,8 @@ impl CheckCalls for TokenCheck {
         if is_right {
             return Ok(caller.clone());
         }
-        Err(Status::unauthenticated("authorization: there is no such token"))
+        let message = "authorization: there is no such token";
+        Err(CallRefusal { code: RefusalCode::Unauthenticated, message })
     }
 }
 

@@ -61,6 +61,7 @@ pub(super) const IDENTITY: &[Key] = &[
         Defined("forwarded"),
         "Proxies that name the certificates of their callers.",
     ),
+    may("trust_domains", Defined("trust_domains"), "The authorities of each SPIFFE trust domain."),
 ];
 
 pub(super) const JWT: &[Key] = &[

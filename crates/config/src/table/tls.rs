@@ -1,5 +1,6 @@
 //! The form of TLS settings of a port: `server.tls`, `server.admin_tls`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::super::schema::ValueKind;
@@ -95,6 +96,8 @@ section! {
             pub key_file: PathBuf = PathBuf::new(),
             /// What certificate revocation lists decide.
             pub client_crl: CrlConfig = CrlConfig::default(),
+            /// The authorities of SPIFFE trust domains: those of `server.identity`, for all ports.
+            pub trust_domains: BTreeMap<String, PathBuf> = BTreeMap::new(),
         }
     }
 }

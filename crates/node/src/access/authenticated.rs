@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use tonic::Status;
 use weir_units::Micros;
 
 use super::CallerAccess;
-use super::credentials::{Proof, ProofSource};
-use super::refusals::RefusalReason;
-use super::rights::CallerRights;
+use super::caller_rights::CallerRights;
+use super::proof::{Proof, ProofSource};
+use super::refusals::{RefusalReason, Refused};
 
 /// A caller, as a call's context has it.
 #[derive(Debug)]
@@ -59,10 +58,9 @@ impl Authenticated {
         !matches!(self.source, ProofSource::Connection)
     }
 
-    /// The status that ends an open stream, once its credential has ended.
-    pub(crate) fn ended(&self) -> Option<Status> {
+    /// Returns what ends an open stream, once its credential has ended.
+    pub(crate) fn ended(&self) -> Option<Refused> {
         let reason = self.check().err()?;
-        self.access.metrics.refuse(reason, self.rights.name().shown(), "an open stream");
-        Some(reason.status())
+        Some(self.access.metrics.refuse(reason, self.rights.name().shown(), "an open stream"))
     }
 }

@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use http::HeaderName;
 use parking_lot::Mutex;
-use subtle::ConstantTimeEq as _;
-use tonic::Status;
 use weir_config::RightSet;
-use weir_grpc::{Caller, CheckCalls, Intercept, KeptHeaders, Peer, PeerAddress};
+use weir_grpc::{CallRefusal, Caller, CheckCalls, Intercept, KeptHeaders, Peer, PeerAddress};
 use weir_time::clock::monotonic;
 use zeroize::Zeroizing;
 
 use super::CallerAccess;
 use super::authenticated::Authenticated;
 use super::bearer::bearer;
-use super::credentials::Proof;
+use super::constant_time::same;
 use super::failures::Failures;
 use super::names::CallerName;
+use super::proof::Proof;
 use super::refusals::RefusalReason;
 use super::worker::{MethodRights, WorkerState};
 
@@ -99,7 +98,7 @@ impl AccessCheck {
 }
 
 impl CheckCalls for PeerCheck {
-    fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, Status> {
+    fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, CallRefusal> {
         let mut state = self.state.lock();
         let needed = self.worker.rights_of(method, &mut state.method);
         if needed == MethodRights::Open {
@@ -108,13 +107,13 @@ impl CheckCalls for PeerCheck {
         }
         let caller = self.caller(headers, &mut state).map_err(|reason| {
             self.failed(reason, method, &mut state);
-            reason.status()
+            reason.refusal()
         })?;
         let may = match needed {
             MethodRights::OneOf(rights) => caller.rights().any().meets(rights),
             MethodRights::AnyCaller | MethodRights::Open => !caller.rights().name().is_anonymous(),
         };
-        if may { Ok(Caller::new(caller)) } else { Err(caller.rights().refuse(method).0.status()) }
+        if may { Ok(Caller::new(caller)) } else { Err(caller.rights().refuse(method).0.refusal()) }
     }
 }
 
@@ -175,7 +174,7 @@ impl PeerCheck {
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         if let Some((of, last, caller)) = &state.last
             && *of == header
-            && bool::from(last.as_slice().ct_eq(value))
+            && same(last, value)
             && caller.check().is_ok()
         {
             return Ok(Arc::clone(caller));

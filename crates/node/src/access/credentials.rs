@@ -5,8 +5,10 @@ use std::sync::Arc;
 use weir_config::{IdentityConfig, JwtIssuer, read_jwks, read_tokens};
 use weir_units::Micros;
 
-use super::jwt::{IssuerKeys, JwtKey, ParsedJwt};
+use super::jwt::{IssuerKeys, ParsedJwt};
+use super::jwt_key::JwtKey;
 use super::names::CallerName;
+use super::proof::{Proof, ProofSource};
 use super::refusals::RefusalReason;
 use super::tokens::{Digest, TokenTable};
 
@@ -24,33 +26,6 @@ pub(super) struct CredentialFiles {
     generation: u64,
     tokens: Option<TokenTable>,
     issuers: Vec<IssuerKeys>,
-}
-
-/// A credential that was found good.
-#[derive(Debug)]
-pub(super) struct Proof {
-    pub(super) name: CallerName,
-    pub(super) source: ProofSource,
-    /// When it ends, in microseconds since 1970.
-    pub(super) until: Option<Micros>,
-}
-
-/// What has to be there still for a credential to stay good.
-#[derive(Debug)]
-pub(super) enum ProofSource {
-    /// Nothing: the connection itself.
-    Connection,
-    /// A line of the tokens file.
-    Token(Digest),
-    /// A key of an issuer.
-    Jwt(Arc<JwtKey>),
-}
-
-impl Proof {
-    /// The proof of the connection itself, or of the proxy at its other end.
-    pub(super) const fn of_connection(name: CallerName) -> Self {
-        Self { name, source: ProofSource::Connection, until: None }
-    }
 }
 
 impl CredentialFiles {

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde_json::Value;
 use weir_config::{Jwk, JwtAlgorithm, JwtIssuer, MAX_CALLER, is_claim};
 use weir_units::Micros;
 
-use super::credentials::{Proof, ProofSource};
+use super::jwt_key::JwtKey;
 use super::names::CallerName;
+use super::proof::{Proof, ProofSource};
 use super::refusals::RefusalReason;
 use super::signatures;
 
@@ -26,13 +26,6 @@ const LEEWAY: Micros = Micros::from_secs(30);
 pub(super) struct IssuerKeys {
     config: JwtIssuer,
     keys: Vec<Arc<JwtKey>>,
-}
-
-/// A public key.
-pub(super) struct JwtKey {
-    issuer: String,
-    jwk: Jwk,
-    key: DecodingKey,
 }
 
 /// A JWT whose claims fit, and whose signature is not checked yet.
@@ -48,42 +41,29 @@ pub(super) struct ParsedJwt<'t> {
 /// The members of a JSON object, each name once.
 struct Members(Vec<(String, Value)>);
 
-impl fmt::Debug for JwtKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JwtKey")
-            .field("issuer", &self.issuer)
-            .field("kid", &self.jwk.kid)
-            .finish_non_exhaustive()
-    }
-}
-
 impl IssuerKeys {
     pub(super) fn new(config: JwtIssuer, keys: Vec<Jwk>) -> Result<Self, String> {
         signatures::install();
         let mut ours = Vec::new();
         for jwk in keys.into_iter().filter(|key| config.algorithms.contains(&key.algorithm)) {
-            let key = match (jwk.algorithm, &jwk.numbers[..]) {
-                (JwtAlgorithm::Rs256, [n, e]) => DecodingKey::from_rsa_components(n, e),
-                (JwtAlgorithm::Es256, [x, y]) => DecodingKey::from_ec_components(x, y),
-                (JwtAlgorithm::EdDsa, [x]) => DecodingKey::from_ed_components(x),
-                _ => return Err(format!("{}: a key lacks numbers", config.jwks_file.display())),
-            };
-            let key = key.map_err(|error| format!("{}: {error}", config.jwks_file.display()))?;
-            ours.push(Arc::new(JwtKey { issuer: config.issuer.clone(), jwk, key }));
+            let key = JwtKey::new(&config.issuer, jwk);
+            let key = key.map_err(|mistake| format!("{}: {mistake}", config.jwks_file.display()))?;
+            ours.push(Arc::new(key));
         }
         Ok(Self { config, keys: ours })
     }
 
     /// True if this key is still one of the issuer's.
     pub(super) fn has(&self, key: &JwtKey) -> bool {
-        self.config.issuer == key.issuer && self.keys.iter().any(|own| own.jwk == key.jwk)
+        self.keys.iter().any(|own| own.is_same_as(key))
     }
 
     /// Finds the key of a header. Without a `kid`, exactly one must fit.
     fn key(&self, algorithm: JwtAlgorithm, kid: Option<&str>) -> Option<&Arc<JwtKey>> {
-        let mut fits = self.keys.iter().filter(|key| {
-            key.jwk.algorithm == algorithm && kid.is_none_or(|kid| key.jwk.kid.as_deref() == Some(kid))
-        });
+        let mut fits = self
+            .keys
+            .iter()
+            .filter(|key| key.algorithm() == algorithm && kid.is_none_or(|kid| key.kid() == Some(kid)));
         let first = fits.next()?;
         fits.next().is_none().then_some(first)
     }
@@ -145,19 +125,11 @@ impl<'t> ParsedJwt<'t> {
 
     /// Checks the signature.
     pub(super) fn verify(self, key: Arc<JwtKey>) -> Result<Proof, RefusalReason> {
-        let algorithm = match key.jwk.algorithm {
-            JwtAlgorithm::Rs256 => Algorithm::RS256,
-            JwtAlgorithm::Es256 => Algorithm::ES256,
-            JwtAlgorithm::EdDsa => Algorithm::EdDSA,
-        };
-        match jsonwebtoken::crypto::verify(self.signature, self.signed.as_bytes(), &key.key, algorithm) {
-            Ok(true) => Ok(Proof {
-                name: CallerName::one(&self.name),
-                source: ProofSource::Jwt(key),
-                until: Some(self.until),
-            }),
-            Ok(false) | Err(_) => Err(RefusalReason::Signature),
+        if !key.verifies(self.signature, self.signed) {
+            return Err(RefusalReason::Signature);
         }
+        let name = CallerName::one(&self.name);
+        Ok(Proof { name, source: ProofSource::Jwt(key), until: Some(self.until) })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tonic::Status;
+use weir_grpc::{CallRefusal, RefusalCode};
 use weir_time::clock::monotonic;
 
 /// Shortest time between two log lines of one reason.
@@ -68,13 +68,16 @@ impl RefusalReason {
         }
     }
 
-    /// The status for the caller.
-    pub(crate) fn status(self) -> Status {
-        match self {
-            Self::Rights => Status::permission_denied("the caller has no right to this"),
-            Self::Busy => Status::unavailable("too many new credentials have to be checked; try again later"),
-            _ => Status::unauthenticated("the call needs a valid credential"),
-        }
+    /// Returns what the caller is told.
+    pub(crate) const fn refusal(self) -> CallRefusal {
+        let (code, message) = match self {
+            Self::Rights => (RefusalCode::PermissionDenied, "the caller has no right to this"),
+            Self::Busy => {
+                (RefusalCode::Unavailable, "too many new credentials have to be checked; try again later")
+            }
+            _ => (RefusalCode::Unauthenticated, "the call needs a valid credential"),
+        };
+        CallRefusal { code, message }
     }
 }
 

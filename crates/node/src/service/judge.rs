@@ -8,6 +8,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use tonic::Status;
 use weir_grpc::{CallContext, Caller};
 
+use super::status::refused;
 use crate::access::Authenticated;
 
 /// Interval between two judgements while no message arrives.
@@ -31,7 +32,7 @@ impl Judge {
 
     /// Returns the status that ends the call, if its credential has ended by now.
     pub(super) fn now(&self) -> Option<Status> {
-        self.caller.get().and_then(Authenticated::ended)
+        self.caller.get().and_then(Authenticated::ended).map(refused)
     }
 
     /// Judges once a second, and wakes the task for it.

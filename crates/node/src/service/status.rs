@@ -56,7 +56,7 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
 
 /// Returns the status for a refused question: the same whether or not what it names exists.
 pub(super) fn refused(Refused(reason): Refused) -> Status {
-    reason.status()
+    reason.refusal().into()
 }
 
 /// Returns the status for a field that breaks its bound.

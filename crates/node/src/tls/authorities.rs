@@ -12,8 +12,10 @@ use weir_time::clock::Clock;
 
 use super::crl::{RevocationList, RevocationLists};
 use super::files::TlsFile;
-use super::key_kinds::{self, KeyUse, parsed};
+use super::key_kinds::parsed;
 use super::provider;
+use super::roots::roots;
+use super::trust_domains::TrustDomains;
 
 /// The verifier of client certificates, and what it was made of.
 pub(super) struct Authorities {
@@ -55,6 +57,7 @@ impl Authorities {
             false => Vec::new(),
         };
         let mut digest = Context::new(&SHA256);
+        let verifier = TrustDomains::read(config, verifier, &mut digest)?;
         digest.update(&(file.bytes.len() as u64).to_le_bytes());
         digest.update(&file.bytes);
         digest.update(lists_file.as_ref().map_or(&[], |file| &file.bytes));
@@ -67,25 +70,6 @@ impl Authorities {
 fn both(error: TlsError, lists: &Option<Result<RevocationLists, TlsError>>) -> Vec<TlsError> {
     let of_lists = lists.as_ref().and_then(|lists| lists.as_ref().err().cloned());
     [error].into_iter().chain(of_lists).collect()
-}
-
-fn roots(
-    file: &TlsFile<'_>,
-    certificates: &[CertificateDer<'static>],
-) -> Result<Arc<RootCertStore>, TlsError> {
-    let mut roots = RootCertStore::empty();
-    for der in certificates {
-        let certificate = parsed(der).map_err(|reason| file.wrong(&reason))?;
-        key_kinds::check(&certificate, KeyUse::Check).map_err(|reason| file.wrong(&reason))?;
-        if !certificate.is_ca() {
-            let reason = format!("has a certificate that is not of an authority: {}", certificate.subject());
-            return Err(file.wrong(&reason));
-        }
-        roots
-            .add(der.clone())
-            .map_err(|error| file.wrong(&format!("has a certificate that cannot be used: {error}")))?;
-    }
-    Ok(Arc::new(roots))
 }
 
 /// Tries each list on its own, because the library does not tell which one it refuses.

@@ -27,7 +27,8 @@ impl TlsSource {
     ) -> Result<(Arc<TlsPort>, Self), Vec<TlsError>> {
         let required = [&config.cert_file, &config.key_file].into_iter();
         let clients = config.client_ca_file.iter().chain(&config.client_crl_file);
-        let paths: Vec<PathBuf> = required.chain(clients).cloned().collect();
+        let domains = config.trust_domains.values();
+        let paths: Vec<PathBuf> = required.chain(clients).chain(domains).cloned().collect();
         // Before the files are read: a change meanwhile is found by a later look.
         let files = Settling::new(FilesSnapshot::of(&paths));
         let port = TlsPort::open(name, config, protocols, shared, clock)?;

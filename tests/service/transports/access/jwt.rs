@@ -120,3 +120,53 @@ async fn a_jwt_names_its_caller_and_everything_in_it_is_checked() {
         }
     }
 }
+
+/// Tokens that a worker does not know wait for its time; one that it knows goes on.
+#[tokio::test]
+async fn too_many_new_signatures_are_refused_and_known_tokens_go_on() {
+    const TOKENS: usize = 4000;
+    let rules = "authorize:
+  - { callers: [token:admin], may: [inspect] }
+  - { callers: ['jwt:https://idp.example:*'], may: [decide] }
+";
+    let key = JwtKeyPair::p256("ec");
+    let dir = crate::support::scratch::dir("jwks");
+    let file = dir.path().join("jwks.json");
+    std::fs::write(&file, json!({ "keys": [key.jwk()] }).to_string()).unwrap();
+    let identity = format!(
+        "jwt: [{{ jwks_file: {}, issuer: '{ISSUER}', audience: weir, algorithms: [ES256] }}]",
+        file.display()
+    );
+    let of = |caller: &str| {
+        let token = key.sign(key.header(), with(claims(), "sub", json!(caller)));
+        unary(SHOULD_ALLOW, &ask("burst/x", caller)).with("authorization", &format!("Bearer {token}"))
+    };
+    for transport in TRANSPORTS {
+        let guarded = Guarded::start(transport, &["admin"], &identity, rules);
+        let mut client = guarded.client().await;
+        let known = of("known");
+        assert_eq!(client.call(&known).await.code, Some(0));
+        let others: Vec<Call> = (0..TOKENS).map(|index| of(&format!("caller {index}"))).collect();
+        let mut refused = 0;
+        for some in others.chunks(50) {
+            let mut open = Vec::new();
+            for call in some {
+                open.push(client.begin(call).await.expect("the connection stays"));
+            }
+            for call in open {
+                let outcome = call.outcome().await;
+                match outcome.code {
+                    Some(0) => {}
+                    Some(14) => refused += 1,
+                    _ => panic!("{transport:?}: {outcome:?}"),
+                }
+            }
+            assert_eq!(client.call(&known).await.code, Some(0), "{transport:?}");
+            if refused > 0 {
+                break;
+            }
+        }
+        assert!(refused > 0, "{transport:?}: {TOKENS} signatures in a row leave no time for calls");
+        assert_eq!(guarded.refused("busy"), refused, "{transport:?}");
+    }
+}

@@ -19,6 +19,12 @@ const DENIED: u16 = 7;
 fn call_of(path: &str) -> Call {
     let (resource, consumer) = ("burst/x".to_owned(), "bob".to_owned());
     let item = v1::NewItem { payload: b"x".to_vec(), ..Default::default() };
+    macro_rules! of_lease {
+        ($request:ident) => {{
+            let (strategy, id) = ("permits".to_owned(), "l".to_owned());
+            v1::$request { resource, consumer, strategy, id, ..Default::default() }.encode_to_vec()
+        }};
+    }
     let message = match path.rsplit('/').next().unwrap() {
         "ShouldAllow" => ask("burst/x", "bob").encode_to_vec(),
         "ShouldAllowBatch" => {
@@ -41,30 +47,9 @@ fn call_of(path: &str) -> Call {
         }
         "Refund" => v1::RefundRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
         "Debit" => v1::DebitRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
-        "Acquire" => v1::AcquireRequest {
-            resource,
-            consumer,
-            strategy: "permits".to_owned(),
-            id: "l".to_owned(),
-            ..Default::default()
-        }
-        .encode_to_vec(),
-        "Renew" => v1::RenewRequest {
-            resource,
-            consumer,
-            strategy: "permits".to_owned(),
-            id: "l".to_owned(),
-            ..Default::default()
-        }
-        .encode_to_vec(),
-        "Release" => v1::ReleaseRequest {
-            resource,
-            consumer,
-            strategy: "permits".to_owned(),
-            id: "l".to_owned(),
-            ..Default::default()
-        }
-        .encode_to_vec(),
+        "Acquire" => of_lease!(AcquireRequest),
+        "Renew" => of_lease!(RenewRequest),
+        "Release" => of_lease!(ReleaseRequest),
         "Enqueue" => v1::EnqueueRequest { queue: "work".to_owned(), items: vec![item] }.encode_to_vec(),
         "Take" => {
             v1::TakeRequest { queue: "work".to_owned(), consumer, ..Default::default() }.encode_to_vec()

@@ -1,0 +1,175 @@
+//! The compiled rules of one caller: what they allow, and which of them does.
+
+use std::sync::Arc;
+
+use weir_config::{AccessRight, RightSet, RuleList};
+
+use super::compiled_rule::{CompiledRule, RuleTarget};
+use super::names::CallerName;
+use super::refusals::{AccessMetrics, RefusalReason, Refused};
+
+/// The strategy of an inline limit, for the lists of rules.
+const INLINE: &str = "inline";
+
+/// The compiled rules of one caller.
+#[derive(Debug)]
+pub struct CallerRights {
+    name: CallerName,
+    /// Rights of rules without lists.
+    unbounded: RightSet,
+    /// Rights of any rule.
+    any: RightSet,
+    rules: Box<[CompiledRule]>,
+    metrics: Arc<AccessMetrics>,
+}
+
+/// Which rule allows something, or why none does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Explained {
+    /// The rule in this line of the file. Line 0 is no rule: there is no section `authorize`.
+    AllowedBy(usize),
+    /// No rule names the caller.
+    NoRule,
+    /// Rules name the caller, but none has the right.
+    NoRight,
+    /// The lists of the rules in these lines leave it out.
+    NotListed(Vec<usize>),
+}
+
+/// What a question about decisions names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NamedFields<'a> {
+    pub(crate) resource: &'a str,
+    pub(crate) consumer: &'a str,
+    /// As the question names it: empty for the resource's own.
+    pub(crate) strategy: &'a str,
+    pub(crate) inline: bool,
+}
+
+impl CallerRights {
+    pub(super) fn new(name: CallerName, rules: Vec<CompiledRule>, metrics: Arc<AccessMetrics>) -> Self {
+        let union = |all: RightSet, rule: &CompiledRule| all.and(rule.may);
+        let unbounded = rules.iter().filter(|rule| rule.is_unbounded()).fold(RightSet::default(), union);
+        let any = rules.iter().fold(RightSet::default(), union);
+        Self { name, unbounded, any, rules: rules.into(), metrics }
+    }
+
+    /// The caller's name.
+    #[must_use]
+    pub fn name(&self) -> &CallerName {
+        &self.name
+    }
+
+    /// The rights that any rule gives.
+    pub(crate) fn any(&self) -> RightSet {
+        self.any
+    }
+
+    /// Counts and logs a refusal. Callers without a credential learn that they need one.
+    #[cold]
+    pub(crate) fn refuse(&self, what: &str) -> Refused {
+        let reason = if self.name.is_anonymous() { RefusalReason::Anonymous } else { RefusalReason::Rights };
+        self.metrics.refuse(reason, self.name.shown(), what)
+    }
+
+    pub(super) fn may<'s>(
+        &self,
+        right: AccessRight,
+        named: NamedFields<'_>,
+        strategy_of: impl FnOnce(&str) -> Option<&'s str>,
+    ) -> bool {
+        let is_needed = |needed: AccessRight| self.unbounded.has(needed);
+        if is_needed(right) && (!named.inline || is_needed(AccessRight::Inline)) {
+            return true;
+        }
+        let strategy = match (named.inline, named.strategy) {
+            (true, _) => INLINE,
+            (false, "")
+                if self.rules.iter().any(|rule| rule.may.has(right) && rule.has(RuleList::Strategies)) =>
+            {
+                match strategy_of(named.resource) {
+                    Some(strategy) => strategy,
+                    None => return false,
+                }
+            }
+            (false, strategy) => strategy,
+        };
+        self.allows(right, named, strategy) && (!named.inline || self.allows_inline(named))
+    }
+
+    fn allows(&self, right: AccessRight, named: NamedFields<'_>, strategy: &str) -> bool {
+        self.rule_that_allows(right, named, strategy).is_some()
+    }
+
+    fn rule_that_allows(
+        &self,
+        right: AccessRight,
+        named: NamedFields<'_>,
+        strategy: &str,
+    ) -> Option<&CompiledRule> {
+        self.rules.iter().find(|rule| {
+            rule.may.has(right)
+                && rule.is_about(RuleTarget::Decisions)
+                && rule.lists(RuleList::Resources, named.resource)
+                && rule.lists(RuleList::Consumers, named.consumer)
+                && rule.lists(RuleList::Strategies, strategy)
+        })
+    }
+
+    fn allows_inline(&self, named: NamedFields<'_>) -> bool {
+        self.rules.iter().any(|rule| {
+            rule.may.has(AccessRight::Inline)
+                && (rule.is_unbounded() || rule.has(RuleList::Resources) || rule.has(RuleList::Consumers))
+                && rule.lists(RuleList::Resources, named.resource)
+                && rule.lists(RuleList::Consumers, named.consumer)
+        })
+    }
+
+    pub(super) fn may_queue(&self, right: AccessRight, queue: &str) -> bool {
+        let fits = |rule: &CompiledRule| {
+            rule.may.has(right) && rule.is_about(RuleTarget::Queues) && rule.lists(RuleList::Queues, queue)
+        };
+        self.unbounded.has(right) || self.rules.iter().any(fits)
+    }
+
+    pub(super) fn may_envoy(&self, domain: &str, gives_back: bool) -> bool {
+        self.rules.iter().any(|rule| {
+            rule.may.has(AccessRight::Envoy)
+                && (!gives_back || rule.may.has(AccessRight::Refund))
+                && rule.is_about(RuleTarget::EnvoyDomains)
+                && rule.lists(RuleList::EnvoyDomains, domain)
+        })
+    }
+
+    /// True if an answer of statistics may have this name. A row that does not name a field may count what the field's list leaves out, so the list must be absent.
+    pub(super) fn may_show(&self, strategy: &str, resource: Option<&str>, consumer: Option<&str>) -> bool {
+        let fits = |rule: &CompiledRule, list, name: Option<&str>| match name {
+            Some(name) => rule.lists(list, name),
+            None => !rule.has(list),
+        };
+        self.rules.iter().any(|rule| {
+            rule.may.has(AccessRight::Usage)
+                && rule.is_about(RuleTarget::Decisions)
+                && rule.lists(RuleList::Strategies, strategy)
+                && fits(rule, RuleList::Resources, resource)
+                && fits(rule, RuleList::Consumers, consumer)
+        })
+    }
+
+    /// Explains whether the caller may ask for a decision. `strategy` is the one that would apply.
+    #[must_use]
+    pub fn explain(&self, right: AccessRight, resource: &str, consumer: &str, strategy: &str) -> Explained {
+        if self.rules.is_empty() {
+            return Explained::NoRule;
+        }
+        let named = NamedFields { resource, consumer, strategy, inline: false };
+        match self.rule_that_allows(right, named, strategy) {
+            Some(rule) => Explained::AllowedBy(rule.line),
+            None if !self.any.has(right) => Explained::NoRight,
+            None => {
+                let with_right = self.rules.iter().filter(|rule| rule.may.has(right));
+                Explained::NotListed(with_right.map(|rule| rule.line).collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a credential has proved, and what has to be there still for it to stay good.
+
+use std::sync::Arc;
+
+use weir_units::Micros;
+
+use super::jwt_key::JwtKey;
+use super::names::CallerName;
+use super::tokens::Digest;
+
+/// A credential that was found good.
+#[derive(Debug)]
+pub(super) struct Proof {
+    pub(super) name: CallerName,
+    pub(super) source: ProofSource,
+    /// When it ends, in microseconds since 1970.
+    pub(super) until: Option<Micros>,
+}
+
+/// What has to be there still for a credential to stay good.
+#[derive(Debug)]
+pub(super) enum ProofSource {
+    /// Nothing: the connection itself.
+    Connection,
+    /// A line of the tokens file.
+    Token(Digest),
+    /// A key of an issuer.
+    Jwt(Arc<JwtKey>),
+}
+
+impl Proof {
+    /// The proof of the connection itself, or of the proxy at its other end.
+    pub(super) const fn of_connection(name: CallerName) -> Self {
+        Self { name, source: ProofSource::Connection, until: None }
+    }
+}
