@@ -8,11 +8,22 @@ use weir_core::strategy::{Field, Strategy};
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";
 const CONSUMER: &str = "bob";
 
-/// Returns the arguments of `weir`, one command each: for strategies, for Envoy's files, and for the first queue.
+/// Returns the arguments of `weir`, one command each: for strategies, for Envoy's files, and for the first queue; if there
+/// is none of them, for the first strategy of permits.
 pub(super) fn commands(config: &Config) -> Vec<String> {
     let questions = [native(config), envoy(config)].into_iter().flatten();
     let questions = questions.map(|question| format!("allow {question}"));
-    questions.chain(queue(config)).collect()
+    let all: Vec<String> = questions.chain(queue(config)).collect();
+    if all.is_empty() { lease(config).into_iter().collect() } else { all }
+}
+
+fn lease(config: &Config) -> Option<String> {
+    let first = config.rules.strategies().iter().find(|strategy| strategy.permits().is_some())?;
+    Some(format!(
+        "lease acquire {} {CONSUMER} --id example --strategy {}",
+        quoted("exports/example"),
+        first.name()
+    ))
 }
 
 fn queue(config: &Config) -> Option<String> {

@@ -54,7 +54,9 @@ impl Serve {
         let mut lines = BufReader::new(process.child().stdout.take().unwrap()).lines();
         let mut announced = String::new();
         // An empty line follows the lines to paste.
-        let can_paste = |text: &str| text.contains("weir allow") || text.contains("weir queue put");
+        let can_paste = |text: &str| {
+            ["weir allow", "weir queue put", "weir lease acquire"].iter().any(|it| text.contains(it))
+        };
         while !announced.ends_with("\n\n") || !can_paste(&announced) {
             announced += &lines.next().expect("it announces itself").unwrap();
             announced += "\n";

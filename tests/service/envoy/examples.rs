@@ -34,7 +34,8 @@ fn what_the_documentation_names_is_there() {
     let names: Vec<_> =
         docs.split(|letter| !is_name(letter)).filter(|name| name.starts_with("weir_")).collect();
     assert!(names.len() > 8, "{names:?}");
-    for name in names {
+    // It has rows only where a domain is bad; the tests of such domains see it.
+    for name in names.into_iter().filter(|name| *name != "weir_envoy_domain_refused") {
         assert!(metrics.contains(&format!("# TYPE {name} ")), "{name}");
     }
     let linked = docs.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
