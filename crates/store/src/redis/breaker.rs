@@ -58,7 +58,7 @@ const CLOSED: u8 = 0;
 const OPEN: u8 = 1;
 const RAMP: u8 = 2;
 
-/// A refused call after the open state would be one in so many.
+/// One call in so many is admitted after the open state.
 const TENTH: u32 = 10;
 const HALF: u32 = 2;
 
@@ -130,10 +130,10 @@ impl Breaker {
     /// Records a call that failed because of the node.
     pub(super) fn failed(&self, sent: Instant, reason: &str) {
         self.recent.count(sent, true);
+        let mut judge = self.judge.lock();
         if !self.is_probed.load(Relaxed) {
             return;
         }
-        let mut judge = self.judge.lock();
         let change = judge.failed(sent, self.recent.of_last_second(sent), reason);
         self.apply(&judge, change);
         drop(judge);
@@ -147,9 +147,15 @@ impl Breaker {
         }
     }
 
-    /// Sets whether a prober runs. Without one the breaker stays closed, because nothing would end the open state.
+    /// Sets whether a prober runs. Without one the breaker is closed, because nothing would end the open state: a node
+    /// that leaves the topology while it is open would be refused for good when it comes back.
     pub(super) fn set_probed(&self, is_probed: bool) {
+        let mut judge = self.judge.lock();
         self.is_probed.store(is_probed, Relaxed);
+        if !is_probed {
+            *judge = BreakerJudge::default();
+            self.apply(&judge, None);
+        }
     }
 
     /// Resolves after a failure.
@@ -224,5 +230,29 @@ impl Breaker {
     fn status(&self) -> BreakerStatus {
         let open = self.judge.lock().open();
         BreakerStatus { open, opened: self.opened.load(Relaxed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use weir_time::clock::monotonic;
+
+    /// A node that came back to the topology while its breaker was open was refused for good.
+    #[test]
+    fn without_a_prober_it_is_closed() {
+        let breaker = Breaker::new(Address::new("127.0.0.1", 6379));
+        let start = monotonic();
+        let fail = || (0..5).for_each(|i| breaker.failed(start + Duration::from_millis(30 * i), "it failed"));
+        fail();
+        assert!(breaker.admit(monotonic).is_ok(), "nothing would close it");
+        breaker.set_probed(true);
+        fail();
+        assert!(breaker.admit(monotonic).is_err());
+        breaker.set_probed(false);
+        assert!(breaker.admit(monotonic).is_ok());
+        assert!(breaker.status().open.is_none() && !breaker.needs_probes(monotonic()));
     }
 }
