@@ -18,6 +18,8 @@ pub struct Decoder {
     /// Buffers for Huffman-decoded strings.
     name: Vec<u8>,
     value: Vec<u8>,
+    /// The value of [`Decoder::changes`].
+    changes: u64,
 }
 
 /// One header field.
@@ -54,6 +56,13 @@ impl Decoder {
         Ok(())
     }
 
+    /// Returns the number of changes of the dynamic table. While it stays, equal blocks have equal fields.
+    #[inline]
+    #[must_use]
+    pub const fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// Decodes the next field. Its first bits tell its representation.
     fn next(&mut self, first: u8, rest: &mut &[u8], each: &mut impl FnMut(HeaderField<'_>)) -> Option<()> {
         match first {
@@ -63,10 +72,12 @@ impl Decoder {
                 each(field);
                 let entry = TableEntry::of(field, is_name);
                 self.table.add(entry);
+                self.changes += 1;
             }
             0x20.. => {
                 let largest = number(rest, 5)?;
                 (largest <= TABLE).then(|| self.table.resize(largest))?;
+                self.changes += 1;
             }
             _ => each(self.literal(rest, 4)?.0),
         }
@@ -76,7 +87,7 @@ impl Decoder {
     /// Decodes a literal field (6.2), and returns whether its name is allowed. Names of the table are not checked
     /// again: two bytes can refer to thousands.
     fn literal<'a, 'b: 'a>(&'a mut self, rest: &mut &'b [u8], bits: u32) -> Option<(HeaderField<'a>, bool)> {
-        let Self { table, name: name_buffer, value: value_buffer } = self;
+        let Self { table, name: name_buffer, value: value_buffer, .. } = self;
         let (name, is_name) = match number(rest, bits)? {
             0 => {
                 let name = text(rest, name_buffer)?;

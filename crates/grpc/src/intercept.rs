@@ -59,6 +59,7 @@ impl From<CallRefusal> for Status {
 
 /// The values of those headers of a call that an interceptor names.
 #[derive(Default, Clone)]
+#[cfg_attr(test, derive(PartialEq))]
 pub struct KeptHeaders {
     /// The index of each header in [`Intercept::names`], and a value. A header that was sent twice is here twice.
     values: Vec<(usize, ErasedBytes)>,
@@ -66,6 +67,7 @@ pub struct KeptHeaders {
 
 /// Bytes that are erased when they are dropped, because they may be a secret. `Zeroizing` would do it byte by byte.
 #[derive(Clone)]
+#[cfg_attr(test, derive(PartialEq))]
 struct ErasedBytes(Box<[u8]>);
 
 impl Drop for ErasedBytes {

@@ -33,6 +33,7 @@ mod open_streams;
 mod peer;
 mod pending;
 mod reading_time;
+mod repeated_headers;
 pub mod reply;
 mod request_headers;
 mod response_headers;

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::uri::PathAndQuery;
@@ -15,7 +16,8 @@ use crate::intercept::KeptHeaders;
 use crate::service::{MethodId, Methods};
 
 /// The parsed headers of a request.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) struct RequestHead {
     /// The hot method; `None` for any other, whose path is in `uri`.
     pub(crate) method: Option<MethodId>,
@@ -25,7 +27,7 @@ pub(crate) struct RequestHead {
     deadline: Option<Instant>,
     /// The value of grpc-encoding, unless it is `identity`.
     pub(crate) encoding: Option<Box<str>>,
-    kept: Option<Box<KeptHeaders>>,
+    kept: Option<Arc<KeptHeaders>>,
     /// The value of content-length.
     pub(crate) length: Option<u64>,
 }
@@ -238,7 +240,7 @@ impl<'a> HeaderReader<'a> {
     fn keep_if_asked(&mut self, name: &[u8], value: &[u8]) {
         let index = self.methods.kept_headers().iter().position(|kept| kept.as_str().as_bytes() == name);
         if let Some(index) = index {
-            self.head.kept.get_or_insert_default().push(index, value);
+            Arc::make_mut(self.head.kept.get_or_insert_default()).push(index, value);
         }
     }
 }
@@ -253,6 +255,11 @@ impl RequestHead {
     /// Returns the path of a call that is not of a hot method.
     pub(crate) fn path(&self) -> Option<&str> {
         self.uri.as_deref().map(Uri::path)
+    }
+
+    /// True for a call of a hot method without compression, whose head is cheap to clone.
+    pub(crate) const fn is_hot_and_plain(&self) -> bool {
+        self.method.is_some() && self.uri.is_none() && self.encoding.is_none()
     }
 
     /// True if the messages may be compressed with gzip.

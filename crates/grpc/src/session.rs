@@ -27,10 +27,10 @@ use crate::decaying_count::DecayingCount;
 use crate::error_code::{ConnectionError, ErrorCode};
 use crate::events::{ConnectionEvent, ConnectionObserver};
 use crate::frames::{self, DEFAULT_WINDOW, flag, kind};
-use crate::hpack::Decoder;
 use crate::in_flight::StreamingResponse;
 use crate::limits::ConnectionLimits;
 use crate::open_streams::OpenStreams;
+use crate::repeated_headers::RequestDecoder;
 use crate::request_headers::RequestHead;
 use crate::response_headers::ResponseHeaders;
 use crate::service::Methods;
@@ -77,7 +77,7 @@ pub(crate) struct Session {
     methods: Methods,
     observer: Arc<dyn ConnectionObserver>,
     handshake: ClientPreface,
-    decoder: Decoder,
+    decoder: RequestDecoder,
     response_headers: ResponseHeaders,
     streams: Streams,
     /// The highest stream id that the client has opened.
@@ -167,7 +167,7 @@ impl Session {
             methods,
             observer,
             handshake: ClientPreface::Preface,
-            decoder: Decoder::default(),
+            decoder: RequestDecoder::default(),
             response_headers: ResponseHeaders::default(),
             streams: Streams::default(),
             last_stream_id: 0,
@@ -283,6 +283,7 @@ impl Session {
             (self.new_calls, self.cancelled, self.resumable, self.blocked) = Default::default();
             (self.unreserved, self.partial_messages) = Default::default();
             self.open_calls.shrink();
+            self.decoder.shrink();
         }
         frames::write(&mut self.output, kind::PING, 0, 0, &KEEPALIVE_PING);
     }

@@ -83,7 +83,8 @@ pub(crate) enum AfterData {
     More(StreamingResponse),
     /// Trailers with grpc-status 0.
     Ok,
-    Trailers(HeaderMap),
+    /// Boxed: they are rare, and each open call has room for the largest variant.
+    Trailers(Box<HeaderMap>),
     EndStream,
 }
 

@@ -20,6 +20,7 @@ mod failures;
 mod http;
 mod jwt;
 mod jwt_key;
+mod name_set;
 mod names;
 mod proof;
 mod refusals;
@@ -31,6 +32,7 @@ mod worker;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -60,6 +62,8 @@ pub struct CallerAccess {
     identity: IdentityConfig,
     rules: AccessRules,
     files: ArcSwap<CredentialFiles>,
+    /// The generation of `files`, stored after them: each call reads it, and a number is cheaper to read.
+    generation: AtomicU64,
     /// What the files looked like when they were read.
     seen: Mutex<Vec<FileState>>,
     clock: Clock,
@@ -82,7 +86,8 @@ impl CallerAccess {
         let files = CredentialFiles::read(&identity, 0)?;
         let rules = AccessRules::new(config.authorize.as_deref(), Arc::clone(&metrics));
         let files = ArcSwap::from_pointee(files);
-        Ok(Some(Arc::new(Self { identity, rules, files, seen, clock, metrics })))
+        let generation = AtomicU64::new(0);
+        Ok(Some(Arc::new(Self { identity, rules, files, generation, seen, clock, metrics })))
     }
 
     /// Returns the interceptor of one worker, or of the admin port: it has a cache of its own.
@@ -106,7 +111,10 @@ impl CallerAccess {
         *seen = now;
         let generation = self.files.load().generation() + 1;
         let read = CredentialFiles::read(&self.identity, generation);
-        Some(read.map(|files| self.files.store(Arc::new(files))))
+        Some(read.map(|files| {
+            self.files.store(Arc::new(files));
+            self.generation.store(generation, Release);
+        }))
     }
 }
 

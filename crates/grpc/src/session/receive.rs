@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::error_code::{ConnectionError, ErrorCode};
 use crate::events::ConnectionEvent;
 use crate::frames::{self, Frame, LARGEST_PAYLOAD, flag, kind, setting, settings};
-use crate::request_headers::{HeaderFault, HeaderReader, RequestHead};
+use crate::request_headers::{HeaderFault, RequestHead};
 use crate::session::{
     ACK, ClientPreface, GracefulShutdown, HeaderBlock, KEEPALIVE_PING, SHUTDOWN_PING, STREAM_WINDOW, Session,
 };
@@ -80,22 +80,15 @@ impl Session {
     }
 
     fn complete_block(&mut self, id: u32, end_stream: bool, block: &[u8]) -> FrameResult {
-        let is_new = id > self.last_stream_id;
         let Self { decoder, methods, limits, .. } = self;
         let most = limits.max_header_bytes as usize;
-        let mut reader = if is_new {
-            HeaderReader::of_request(most, methods)
-        } else {
-            HeaderReader::of_trailers(most, methods)
-        };
         let undecodable =
             |_| ConnectionError::new(ErrorCode::Compression, "it sent headers that cannot be decoded");
-        decoder.read(block, |field| reader.field(field)).map_err(undecodable)?;
-        if is_new {
-            let head = reader.request();
+        if id > self.last_stream_id {
+            let head = decoder.request(block, most, methods).map_err(undecodable)?;
             self.request(id, end_stream, head)
         } else {
-            let valid = reader.were_trailers();
+            let valid = decoder.trailers(block, most, methods).map_err(undecodable)?;
             self.trailers(id, end_stream, valid)
         }
     }

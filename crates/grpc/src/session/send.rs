@@ -67,7 +67,7 @@ impl Session {
         let mut trailers = HeaderMap::new();
         if stream.queued.is_none() && status.add_header(&mut trailers).is_ok() {
             self.resumable.retain(|response| response.stream != id);
-            self.queue(id, Bytes::new(), AfterData::Trailers(trailers));
+            self.queue(id, Bytes::new(), AfterData::Trailers(Box::new(trailers)));
         } else {
             self.send_reset(id, ErrorCode::EnhanceYourCalm);
             self.cancel_stream(id);
@@ -91,7 +91,7 @@ impl Session {
             Ok(data) if response.body.is_end_stream() => self.queue(id, data, AfterData::EndStream),
             Ok(data) => self.queue(id, data, AfterData::More(response)),
             Err(piece) => match piece.into_trailers() {
-                Ok(trailers) => self.queue(id, Bytes::new(), AfterData::Trailers(trailers)),
+                Ok(trailers) => self.queue(id, Bytes::new(), AfterData::Trailers(Box::new(trailers))),
                 Err(_) => self.resumable.push(response),
             },
         }

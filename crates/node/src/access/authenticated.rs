@@ -1,7 +1,10 @@
 //! A caller whose credential was found good, and whether it still is.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 
 use weir_units::Micros;
 
@@ -41,16 +44,25 @@ impl Authenticated {
         if matches!(self.source, ProofSource::Connection) {
             return Ok(());
         }
-        let now = self.access.clock.now();
-        let files = self.access.files.load();
-        let until = self.until.load(Relaxed);
-        if self.generation.load(Relaxed) != files.generation() {
-            let until = (until != u64::MAX).then_some(Micros(until));
-            let until = files.still_proves(&self.source, until, now)?;
-            self.until.store(until.map_or(u64::MAX, |until| until.0), Relaxed);
-            self.generation.store(files.generation(), Relaxed);
+        if self.generation.load(Relaxed) != self.access.generation.load(Acquire) {
+            self.check_in_files()?;
         }
-        if now.0 >= self.until.load(Relaxed) { Err(RefusalReason::Expired) } else { Ok(()) }
+        let until = self.until.load(Relaxed);
+        if until != u64::MAX && self.access.clock.now().0 >= until {
+            return Err(RefusalReason::Expired);
+        }
+        Ok(())
+    }
+
+    /// Checks the credential in files that have changed.
+    #[cold]
+    fn check_in_files(&self) -> Result<(), RefusalReason> {
+        let (files, until) = (self.access.files.load(), self.until.load(Relaxed));
+        let until = (until != u64::MAX).then_some(Micros(until));
+        let until = files.still_proves(&self.source, until, self.access.clock.now())?;
+        self.until.store(until.map_or(u64::MAX, |until| until.0), Relaxed);
+        self.generation.store(files.generation(), Relaxed);
+        Ok(())
     }
 
     /// True if the credential can end before its connection does.
