@@ -1,16 +1,14 @@
 //! From the frames of requests to the frames of their answers: the session and the services of one
 //! connection over a pipe in memory. The client here does next to nothing: what it sends was made beforehand.
 
-use std::sync::Arc;
-
 use prometheus::Registry;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
-use weir_config::{DenialMessages, ServerConfig, TransportKind};
+use weir_config::{ServerConfig, TransportKind};
 use weir_core::strategy::Rules;
 use weir_node::readiness::Readiness;
-use weir_node::server::{ConnectionServer, EnvoyParts, Parts};
-use weir_node::service::Templates;
+use weir_node::server::{ConnectionServer, EnvoyParts, LiveSnapshot, Parts, StoreFiles};
+use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
 use weir_store::memory::MemoryStore;
 
@@ -44,15 +42,12 @@ pub(crate) fn perform(
         let envoy = EnvoyParts::without_files(metrics.envoy(1).unwrap());
         let readiness = Readiness::starting(true);
         readiness.set(Ok(()));
-        let templates = Arc::new(Templates::new(&DenialMessages::default()));
         let store = Box::new(move || store.clone().into());
         let identified = credential.identified();
         let parts = Parts {
-            rules: Arc::new(rules),
-            templates,
+            live: LiveSnapshot::new(Snapshot::of(rules, &metrics)),
             store,
-            store_files: 0,
-            queues: Arc::default(),
+            store_files: StoreFiles::default(),
             readiness,
             metrics,
             envoy,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use weir_config::{Config, ListenAddress, RatelimitPorts, ServerConfig, StoreConfig, TlsConfig, Topology};
-use weir_node::app::{self, Listeners};
+use weir_node::app::{self, Listeners, Timing};
 use weir_node::server;
 use weir_node::telemetry::LineWriter;
 use weir_time::clock::Clock;
@@ -34,7 +34,8 @@ pub(super) fn serve(config: Config) -> Result<()> {
         tracing::warn!("{exposure}");
     }
     let listeners = Listeners::bind(&config.server)?;
-    let shutdown = signals::shutdown().context("signals cannot be received")?;
+    let timing = Timing::from(Clock::System);
+    let shutdown = signals::shutdown(Some(timing.reloads.clone())).context("signals cannot be received")?;
     let grpc = listeners.grpc.local_address()?;
     let admin = listeners.admin.as_ref().map(TcpListener::local_addr).transpose()?;
     if is_cluster(&config.store) && config.key_secret.is_none() {
@@ -52,7 +53,7 @@ pub(super) fn serve(config: Config) -> Result<()> {
         (None, None) => String::new(),
     };
     stdout.push(text.as_bytes());
-    app::run(config, listeners, Clock::System, Box::pin(shutdown))?;
+    app::run(config, listeners, timing, Box::pin(shutdown))?;
     tracing::info!("stopped");
     Ok(())
 }

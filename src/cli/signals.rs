@@ -1,6 +1,7 @@
 //! SIGTERM, SIGQUIT and SIGINT: the first signal starts a graceful shutdown, the second ends the process at once. SIGINT skips
 //! the drain delay, because a person waits for it. SIGUSR1 and SIGUSR2 are logged and ignored: other servers reopen their
-//! logs or start a new binary at them, and a script that sends one to all must not end this process.
+//! logs or start a new binary at them, and a script that sends one to all must not end this process. A server reads its
+//! files again at SIGHUP.
 
 use std::io;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use weir_node::server::Shutdown;
 use weir_node::telemetry::flush_logs;
+use weir_node::watch::ReloadRequests;
 
 const SIGTERM: &str = "SIGTERM";
 const SIGINT: &str = "SIGINT";
@@ -20,10 +22,11 @@ const INTERRUPTED: i32 = 130;
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Installs the signal handlers. The future resolves at the first signal; the second one ends the process at once.
-/// They run on a thread of their own, so that no blocked thread delays them.
-pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
+/// They run on a thread of their own, so that no blocked thread delays them. SIGHUP asks `reloads` to read the files;
+/// without them it ends the process, as it does by default.
+pub(crate) fn shutdown(reloads: Option<ReloadRequests>) -> io::Result<impl Future<Output = Shutdown>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let mut signals = runtime.block_on(async { Signals::install() })?;
+    let mut signals = runtime.block_on(async { Signals::install(reloads) })?;
     let (sender, receiver) = oneshot::channel();
     let listen = move || {
         runtime.block_on(async {
@@ -47,16 +50,19 @@ struct Signals {
     quit: Signal,
     user_1: Signal,
     user_2: Signal,
+    hang_up: Option<(Signal, ReloadRequests)>,
 }
 
 impl Signals {
-    fn install() -> io::Result<Self> {
+    fn install(reloads: Option<ReloadRequests>) -> io::Result<Self> {
+        let hang_up = reloads.map(|reloads| io::Result::Ok((signal(SignalKind::hangup())?, reloads)));
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             quit: signal(SignalKind::quit())?,
             user_1: signal(SignalKind::user_defined1())?,
             user_2: signal(SignalKind::user_defined2())?,
+            hang_up: hang_up.transpose()?,
         })
     }
 
@@ -69,8 +75,21 @@ impl Signals {
                 _ = self.quit.recv() => return SIGQUIT,
                 _ = self.user_1.recv() => "SIGUSR1",
                 _ = self.user_2.recv() => "SIGUSR2",
+                () = hung_up(&mut self.hang_up) => continue,
             };
             tracing::info!(signal = ignored, "this signal has no meaning here, and is ignored");
         }
+    }
+}
+
+/// Asks for a reload at the next SIGHUP.
+async fn hung_up(hang_up: &mut Option<(Signal, ReloadRequests)>) {
+    match hang_up {
+        Some((signal, reloads)) => {
+            signal.recv().await;
+            tracing::info!("SIGHUP: all files are read again");
+            reloads.request();
+        }
+        None => std::future::pending().await,
     }
 }

@@ -31,6 +31,7 @@ mod placement;
 mod queue_cli;
 mod ratelimit;
 mod redis_health;
+mod reload;
 mod replay;
 mod short_deadlines;
 mod simulate;

@@ -2,6 +2,7 @@
 
 mod launched;
 mod pages;
+mod reload;
 mod variables;
 
 use std::fs;

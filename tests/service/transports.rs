@@ -13,17 +13,16 @@ mod random;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use prometheus::Registry;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use weir_config::{Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
+use weir_config::{EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::Peer;
 use weir_node::limiter::envoy::Loaded;
 use weir_node::readiness::Readiness;
-use weir_node::server::{ConnectionServer, EnvoyParts, MakeIntercept, Parts};
-use weir_node::service::{EnvoyAnswers, Templates};
+use weir_node::server::{ConnectionServer, EnvoyParts, LiveSnapshot, MakeIntercept, Parts, StoreFiles};
+use weir_node::service::{EnvoyAnswers, Snapshot};
 use weir_node::telemetry::Metrics;
 use weir_proto::v1::ShouldAllowRequest;
 use weir_store::memory::MemoryStore;
@@ -61,21 +60,20 @@ impl Served {
     }
 
     fn with(transport: TransportKind, limits: ServerLimits, intercept: Option<MakeIntercept>) -> Self {
-        let Config { rules, messages, .. } = config();
+        let rules = config().rules;
         let server =
             ServerConfig { transport, limits, admin_service: true, reflection: true, ..config().server };
         let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
         let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
         let readiness = Readiness::starting(false);
         readiness.set(Ok(()));
+        let (envoy, loaded) = envoy(&metrics);
         let parts = Parts {
-            rules: Arc::new(rules),
-            templates: Arc::new(Templates::new(&messages)),
+            live: LiveSnapshot::new(Snapshot { envoy: Some(loaded), ..Snapshot::of(rules, &metrics) }),
             store: Box::new(move || store.clone().into()),
-            store_files: 0,
-            queues: Arc::default(),
+            store_files: StoreFiles::default(),
             readiness: readiness.clone(),
-            envoy: envoy(&metrics),
+            envoy,
             metrics,
             usage: None,
             intercept,
@@ -115,16 +113,16 @@ impl Served {
 }
 
 /// Envoy's service under the rules of its own tests.
-fn envoy(metrics: &Metrics) -> EnvoyParts {
+fn envoy(metrics: &Metrics) -> (EnvoyParts, Arc<Loaded>) {
     let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
     let counted = metrics.envoy(1).unwrap();
     let loaded = Loaded::new(Arc::new(EnvoyFiles::load(&files, false).unwrap().compile()), &counted);
-    EnvoyParts {
-        live: Arc::new(ArcSwapOption::from_pointee(loaded)),
+    let parts = EnvoyParts {
         rules: (&EnvoyConfig::default()).into(),
         answers: EnvoyAnswers { dynamic_metadata: true, ..EnvoyAnswers::default() },
         metrics: counted,
-    }
+    };
+    (parts, Arc::new(loaded))
 }
 
 /// The outcomes of the same calls, one after the other on one connection, on both transports.

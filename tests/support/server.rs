@@ -3,7 +3,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -19,8 +18,8 @@ use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir_node::admin::{Admin, AdminGate};
 use weir_node::app::{self, Listeners, Timing};
 use weir_node::readiness::Readiness;
-use weir_node::server::{self, EnvoyParts, Parts, ServerError, Shutdown};
-use weir_node::service::Templates;
+use weir_node::server::{self, EnvoyParts, LiveSnapshot, Parts, ServerError, Shutdown, StoreFiles};
+use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
 use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
@@ -64,7 +63,7 @@ impl Server {
     fn start_by(manual: ManualClock, clock: Clock, config: Config) -> Self {
         Self::spawn(manual, Readiness::starting(true), move |listeners, stopped, _| {
             // Tests that change files wait for a look at them.
-            let timing = Timing { clock, look_every: Duration::from_millis(50) };
+            let timing = Timing { look_every: Duration::from_millis(50), ..clock.into() };
             app::run(config, listeners, timing, Box::pin(stopped)).map_err(|error| error.to_string())
         })
     }
@@ -93,11 +92,9 @@ impl Server {
             );
             let _admin = admin.unwrap();
             let parts = Parts {
-                rules: Arc::new(config.rules),
-                templates: Arc::new(Templates::new(&config.messages)),
+                live: LiveSnapshot::new(Snapshot::of(config.rules, &metrics)),
                 store: Box::new(move || make().into()),
-                store_files: 0,
-                queues: Arc::default(),
+                store_files: StoreFiles::default(),
                 readiness,
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
@@ -240,6 +237,8 @@ pub(crate) fn config() -> Config {
         decision_log: weir_config::DecisionLogConfig::default(),
         usage: weir_config::UsageConfig::default(),
         source: None,
+        origin: None,
+        fingerprint: weir_config::ConfigFingerprint::default(),
     }
 }
 

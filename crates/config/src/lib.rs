@@ -25,12 +25,14 @@ mod algorithms;
 mod aliases;
 mod authorize;
 mod callers;
+mod changes;
 mod concurrency;
 mod envoy;
 mod envoy_layout;
 mod errors;
 mod exposure;
 mod fields;
+mod fingerprint;
 mod groups;
 mod identity;
 mod jwks;
@@ -39,6 +41,7 @@ mod listen;
 mod log;
 mod login;
 mod nodes;
+mod origin;
 mod overrides;
 mod overrides_section;
 mod patterns;
@@ -80,11 +83,13 @@ pub use envoy::{
 };
 pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
+pub use fingerprint::ConfigFingerprint;
 pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
 pub use key_share::KeyShare;
 pub use listen::ListenAddress;
 pub use log::{DecisionLogConfig, LogTarget};
+pub use origin::ConfigOrigin;
 pub use overrides::ConfigOverrides;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
@@ -102,7 +107,8 @@ pub use stores::{
 };
 pub use table::{
     AdminPath, Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside,
-    Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, TlsConfig, UsageConfig, reference, settings,
+    Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig, UsageConfig,
+    reference, settings,
 };
 pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TRUST_DOMAINS, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
@@ -136,6 +142,10 @@ pub struct Config {
     pub decision_log: DecisionLogConfig,
     /// The file of the configuration; `None` is the built-in example.
     pub source: Option<PathBuf>,
+    /// The hash of all that was said, without secrets.
+    pub fingerprint: ConfigFingerprint,
+    /// The files to read again, with the overrides of the start; `None` if the configuration came from no file.
+    pub origin: Option<ConfigOrigin>,
 }
 
 /// The HTTP/2 transport.

@@ -60,6 +60,11 @@ impl ConfigOverrides {
         self
     }
 
+    /// All overrides with their texts.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.given.iter().chain(&self.at).map(|(name, given)| (name.as_str(), given.text.as_str()))
+    }
+
     /// True if there is an override of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {

@@ -16,8 +16,8 @@ use super::strategies::OtherSections;
 use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{
-    Config, StoreConfig, access, authorize, envoy, log, overrides_section, queues, resources, server, store,
-    strategies, usage,
+    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, access, authorize, envoy, log, overrides_section,
+    queues, resources, server, store, strategies, usage,
 };
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
@@ -55,7 +55,9 @@ impl Config {
     pub fn load(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
         let mut report = MistakeReport::of(path);
-        let config = Self { source: Some(path.to_owned()), ..from_file(path, settings, &mut report) };
+        let origin = ConfigOrigin { file: path.to_owned(), overrides: settings.clone() };
+        let config = from_file(path, settings, &mut report);
+        let config = Self { source: Some(path.to_owned()), origin: Some(origin), ..config };
         report.finish(&path.display().to_string(), config)
     }
 
@@ -92,6 +94,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         YamlNode { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
     });
     settings.report_unknown(report);
+    let fingerprint = ConfigFingerprint::of(&tree, settings);
     let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
     let StoreSection { mut store, key_secret, namespace, shards } =
@@ -143,6 +146,8 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         messages,
         decision_log,
         source: None,
+        origin: None,
+        fingerprint,
     }
 }
 

@@ -11,6 +11,7 @@
 //! `section!` generates the type of a section, its default and its reader from the entries. A setting that is read
 //! together with other keys (a login, the files of TLS) is a separate [`Entry`], which the section's reader takes.
 
+mod change;
 mod entry;
 mod envoy;
 mod kinds;
@@ -30,6 +31,7 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
+pub use self::change::SettingChange;
 pub use self::entry::{Applies, Outside, Setting};
 pub use self::envoy::EnvoyConfig;
 pub use self::limits::{MAX_BATCH_BYTES, ServerLimits};
@@ -120,6 +122,30 @@ macro_rules! section {
                 }.row()); )*
                 rows.extend($after);
                 rows
+            }
+
+            /// Reports the settings of `section` whose values differ in `next`.
+            pub(crate) fn changes(
+                &self,
+                next: &Self,
+                section: &str,
+                changes: &mut Vec<$crate::table::SettingChange>,
+            ) {
+                $( if self.$field != next.$field {
+                    let entry = $crate::table::Entry {
+                        key: stringify!($field),
+                        about: "",
+                        default: $default,
+                        $($columns)*
+                    };
+                    changes.push($crate::table::SettingChange::of(
+                        &entry,
+                        section,
+                        &self.$field,
+                        &next.$field,
+                    ));
+                } )*
+                let _ = (next, section, changes);
             }
 
             /// Reads the section; absent settings and the other fields have their defaults.

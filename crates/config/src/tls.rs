@@ -141,7 +141,7 @@ fn required(
         default: None,
         kind: TLS_FILE,
         outside: Outside::No,
-        applies: Applies::AtReload,
+        applies: Applies::AtRestart,
         more: "",
     };
     let path = section.value(entry, overrides, report);

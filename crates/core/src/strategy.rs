@@ -9,6 +9,7 @@ mod owner;
 mod patterns;
 mod prefix;
 mod rates;
+mod reload;
 mod rules;
 mod scope;
 mod shadows;

@@ -109,12 +109,23 @@ impl CallerAccess {
             return None;
         }
         *seen = now;
+        Some(self.read_again())
+    }
+
+    /// Reads the files of credentials again at once. After a fault the old ones stay.
+    pub fn reload(&self) -> Result<(), CredentialFault> {
+        let mut seen = self.seen.lock();
+        *seen = file_states(&self.identity);
+        self.read_again()
+    }
+
+    fn read_again(&self) -> Result<(), CredentialFault> {
         let generation = self.files.load().generation() + 1;
         let read = CredentialFiles::read(&self.identity, generation);
-        Some(read.map(|files| {
+        read.map(|files| {
             self.files.store(Arc::new(files));
             self.generation.store(generation, Release);
-        }))
+        })
     }
 }
 

@@ -23,6 +23,8 @@ use crate::telemetry::{CountedLease, CountedMethod, CountedOutcome, Recorder, Re
 /// Answers calls about leases from one store under one set of rules. Each worker has its own.
 pub struct Leases {
     rules: Arc<Rules>,
+    /// Removed strategies, whose leases may still be renewed and released.
+    removed: Arc<Rules>,
     store: LeaseHandle,
     recorder: Arc<Recorder>,
 }
@@ -73,7 +75,13 @@ impl Leases {
     /// Leases that are counted in `recorder`, which was made for the same rules.
     #[must_use]
     pub fn new(rules: Arc<Rules>, store: LeaseHandle, recorder: Arc<Recorder>) -> Self {
-        Self { rules, store, recorder }
+        Self { rules, removed: Arc::default(), store, recorder }
+    }
+
+    /// The same under other rules.
+    #[must_use]
+    pub fn under(&self, rules: Arc<Rules>, removed: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
+        Self { rules, removed, store: self.store.clone(), recorder }
     }
 
     /// Acquires `weight` permits for `ttl`, or for the strategy's default. A refusal is an answer, not an error.
@@ -104,7 +112,7 @@ impl Leases {
         question: &LeaseQuestion<'_>,
         ttl: Option<Micros>,
     ) -> Result<LeaseAnswer, LeaseError> {
-        let (resolved, rule) = self.resolve(question)?;
+        let (resolved, rule) = self.resolve_held(question)?;
         let ttl = ttl.unwrap_or(rule.numbers().ttl);
         self.checked(bounds::check_ttl(ttl, rule))?;
         self.change(question, &resolved, LeaseOp::Renew { ttl }, CountedMethod::Renew).await
@@ -117,7 +125,7 @@ impl Leases {
         outcome: WorkOutcome,
         rtt: Option<Micros>,
     ) -> Result<LeaseAnswer, LeaseError> {
-        let (resolved, _) = self.resolve(question)?;
+        let (resolved, _) = self.resolve_held(question)?;
         self.checked(rtt.map_or(Ok(()), bounds::check_rtt))?;
         let op = LeaseOp::Release { outcome, rtt };
         self.change(question, &resolved, op, CountedMethod::Release).await
@@ -139,7 +147,11 @@ impl Leases {
             Err(_) => CountedLease::Error,
         };
         let took = clock::monotonic().saturating_duration_since(started);
-        self.recorder.lease(resolved.index, method, counted, took);
+        // A removed strategy has no row in the current configuration.
+        let is_configured = self.rules.strategies().get(resolved.index);
+        if is_configured.is_some_and(|strategy| Arc::ptr_eq(strategy, resolved.strategy)) {
+            self.recorder.lease(resolved.index, method, counted, took);
+        }
         answer.map_err(LeaseError::NotDone)
     }
 
@@ -166,10 +178,18 @@ impl Leases {
 
     /// Resolves the strategy and its rule of permits. Fails if the question is invalid.
     fn resolve(&self, question: &LeaseQuestion<'_>) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
+        self.resolve_under(&self.rules, question)
+    }
+
+    fn resolve_under<'a>(
+        &self,
+        rules: &'a Rules,
+        question: &LeaseQuestion<'_>,
+    ) -> Result<(Resolved<'a>, &'a ConcurrencyRule), LeaseError> {
         if !question.asked.rights.is_all() {
-            self.checked(limiter::authorize(&self.rules, AccessRight::Lease, &question.asked))?;
+            self.checked(limiter::authorize(rules, AccessRight::Lease, &question.asked))?;
         }
-        let resolved = self.checked(limiter::resolve_any(&self.rules, &question.asked))?;
+        let resolved = self.checked(limiter::resolve_any(rules, &question.asked))?;
         self.checked(bounds::check_id(question.id))?;
         let strategy: &Strategy = resolved.strategy;
         match strategy.rule() {
@@ -179,6 +199,23 @@ impl Leases {
                 strategy.name()
             )))),
         }
+    }
+
+    /// Resolves the strategy of a lease that somebody holds: also one that the configuration does not have any more.
+    fn resolve_held(
+        &self,
+        question: &LeaseQuestion<'_>,
+    ) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
+        if !self.removed.strategies().is_empty() {
+            let has_permits = |rules: &Rules| {
+                let found = rules.resolve(question.asked.resource, question.asked.strategy);
+                found.is_ok_and(|found| found.strategy.permits().is_some())
+            };
+            if !has_permits(&self.rules) && has_permits(&self.removed) {
+                return self.resolve_under(&self.removed, question);
+            }
+        }
+        self.resolve(question)
     }
 
     /// Counts a question that was rejected.

@@ -3,7 +3,8 @@
 //! From the top down; each uses only those below it, and the crates below this one.
 //!
 //! * [`app`]: a configuration and sockets in, a running service out.
-//! * [`server`], [`admin`]: sockets, threads, shutdown. [`watch`]: files that change while they serve.
+//! * [`watch`]: files that change while they serve. [`reload`]: the configuration in force, and the snapshots of it.
+//! * [`server`], [`admin`]: sockets, threads, shutdown.
 //! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
 //! * [`access`]: who may do what: names of callers, rights, refusals.
 //! * [`tls`]: TLS of the ports. [`generation`]: the number of the current certificates, tokens and rules.
@@ -28,6 +29,7 @@ mod memory;
 pub mod queues;
 pub mod ratelimit;
 pub mod readiness;
+pub mod reload;
 pub mod server;
 pub mod service;
 pub mod settle;

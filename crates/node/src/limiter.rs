@@ -42,7 +42,7 @@ use crate::telemetry::{Recorder, Rejection};
 /// Answers questions from one store under one set of rules. Each worker has its own.
 pub struct Limiter<S> {
     rules: Arc<Rules>,
-    store: S,
+    store: Arc<S>,
     recorder: Arc<Recorder>,
 }
 
@@ -50,7 +50,13 @@ impl<S: Store> Limiter<S> {
     /// A limiter that counts what it does in `recorder`, which was made for the same rules.
     #[must_use]
     pub fn new(rules: Arc<Rules>, store: S, recorder: Arc<Recorder>) -> Self {
-        Self { rules, store, recorder }
+        Self { rules, store: Arc::new(store), recorder }
+    }
+
+    /// The limiter of the same store under other rules.
+    #[must_use]
+    pub fn under(&self, rules: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
+        Self { rules, store: Arc::clone(&self.store), recorder }
     }
 
     /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that
@@ -91,7 +97,7 @@ impl<S: Store> Limiter<S> {
     /// Asks the store for one decision about `question` that is timed and counted for itself.
     async fn ask(&self, decision: &Decision<'_>, question: &Question<'_>) -> Result<Verdicts, StoreError> {
         let started = clock::monotonic();
-        let answer = decide_one(&self.store, decision);
+        let answer = decide_one(&*self.store, decision);
         if self.rules.has_shadows() && !matches!(answer, StoreAnswer::Ready(Err(_))) {
             self.change_shadows(decision);
         }

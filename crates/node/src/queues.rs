@@ -3,7 +3,7 @@
 //! There is no failure policy: work that no store has is not accepted.
 
 mod bounds;
-mod depths;
+pub(crate) mod depths;
 pub(crate) mod kinds;
 mod line;
 mod question;
@@ -12,6 +12,7 @@ mod take;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 pub use bounds::{MAX_CREDIT, MAX_WAIT};
@@ -19,7 +20,7 @@ pub use question::{PutItem, QueueFailure, TakeQuestion, TakenItems, WorkersItems
 use weir_config::AccessRight;
 use weir_core::queue::{
     ItemId, NamedQueue, NewItem, QueueAnswer, QueueKind, QueueOp, QueuePart, QueueRefusal, QueueReply,
-    QueueRules, QueueStats, UnknownQueue,
+    QueueRule, QueueRules, QueueStats, UnknownQueue,
 };
 use weir_store::{QueueAsk, QueueHandle, QueueStore as _, StoreError};
 use weir_time::clock;
@@ -29,23 +30,31 @@ use self::line::TakeLine;
 use crate::access::Rights;
 use crate::limiter::{self, InvalidField};
 use crate::readiness::State;
-use crate::telemetry::{QueueCounters, QueueEvent, QueueMetrics, Recorder, Rejection};
+use crate::telemetry::{QueueCounters, QueueEvent, QueueMetrics, Rejection, WorkerCounters};
+
+/// The parts of each queue, in the order of the lines and counters.
+const PARTS: [QueuePart; 2] = [QueuePart::Main, QueuePart::Dead];
 
 /// State that all workers share: the queues, the lines of waiting takers, and the counters.
 #[derive(Default)]
 pub struct SharedQueues {
     rules: QueueRules,
     /// Two lines of waiting takers per queue: one for its items, one for its dead letters.
-    lines: Vec<TakeLine>,
+    lines: Vec<Arc<TakeLine>>,
+    /// The counters, in the same order.
+    counters: Vec<Arc<QueueCounters>>,
     metrics: QueueMetrics,
 }
+
+/// The queues of the current configuration.
+pub(crate) type CurrentQueues = Arc<ArcSwap<SharedQueues>>;
 
 /// Answers calls about queues from one store. Each worker has its own.
 #[derive(Clone)]
 pub struct Queues {
     shared: Arc<SharedQueues>,
     store: QueueHandle,
-    recorder: Arc<Recorder>,
+    recorder: Arc<WorkerCounters>,
     /// Signals that this node is shutting down.
     node: watch::Receiver<State>,
 }
@@ -76,11 +85,35 @@ impl SharedQueues {
     /// The queues of a configuration.
     #[must_use]
     pub fn new(rules: QueueRules) -> Self {
-        let parts = [QueuePart::Main, QueuePart::Dead];
-        let names = rules.all().iter().flat_map(|rule| parts.map(|part| rule.name_of(part)));
-        let metrics = QueueMetrics::new(names);
-        let lines = (0..rules.all().len() * 2).map(|_| TakeLine::default()).collect();
-        Self { rules, lines, metrics }
+        Self::default().reconfigured(rules)
+    }
+
+    /// The queues of the next configuration. Those that remain keep their lines and counters. Those that are removed
+    /// stay until a later reload finds them empty.
+    #[must_use]
+    pub fn reconfigured(&self, rules: QueueRules) -> Self {
+        let was_configured = |rule: &QueueRule| {
+            let configured = self.rules.all().iter().take(self.rules.configured());
+            configured.into_iter().any(|own| own.name() == rule.name())
+        };
+        let holds_items = |rule: &QueueRule| PARTS.iter().any(|&part| self.depth(&rule.name_of(part)) > 0);
+        let rules = rules.after(&self.rules, |rule| was_configured(rule) || holds_items(rule));
+        let names = || rules.all().iter().flat_map(|rule| PARTS.map(|part| rule.name_of(part)));
+        let counters = self.metrics.configure(names());
+        let known = |name: &String| self.place(name).and_then(|place| self.lines.get(place)).cloned();
+        let lines = names().map(|name| known(&name).unwrap_or_default()).collect();
+        Self { rules, lines, counters, metrics: self.metrics.clone() }
+    }
+
+    /// The place of a queue, or of its dead letters, among the lines and counters.
+    fn place(&self, name: &str) -> Option<usize> {
+        let mut names = self.rules.all().iter().flat_map(|rule| PARTS.map(|part| rule.name_of(part)));
+        names.position(|known| known == name)
+    }
+
+    /// The depth that was seen last.
+    fn depth(&self, name: &str) -> u64 {
+        self.place(name).and_then(|place| self.counters.get(place)).map_or(0, |counters| counters.depth())
     }
 
     /// True if there are none.
@@ -102,10 +135,16 @@ impl Queues {
     pub fn new(
         shared: Arc<SharedQueues>,
         store: QueueHandle,
-        recorder: Arc<Recorder>,
+        recorder: Arc<WorkerCounters>,
         node: watch::Receiver<State>,
     ) -> Self {
         Self { shared, store, recorder, node }
+    }
+
+    /// The same of another configuration.
+    #[must_use]
+    pub fn under(&self, shared: Arc<SharedQueues>) -> Self {
+        Self { shared, ..self.clone() }
     }
 
     /// Puts all items into a queue, or none. A refusal is an answer, not an error.
@@ -117,6 +156,9 @@ impl Queues {
         deadline: Option<Instant>,
     ) -> Result<Enqueued, QueueFailure> {
         let named = self.find((rights, &[AccessRight::Enqueue]), queue)?;
+        if named.is_removed {
+            return Err(self.unknown(self.shared.rules.unknown(queue)));
+        }
         if named.part == QueuePart::Dead {
             return Err(
                 self.unsupported(format!("nobody can put items into `{queue}`; put them into its queue"))
@@ -271,10 +313,12 @@ impl Queues {
         queue: &str,
     ) -> Result<NamedQueue<'_>, QueueFailure> {
         caller.check_queue(rights, queue)?;
-        self.shared.rules.find(queue).map_err(|UnknownQueue { name, near }| {
-            self.recorder.rejected(Rejection::Unknown);
-            QueueFailure::Unknown(UnknownQueue { name: limiter::shown(&name), near })
-        })
+        self.shared.rules.find(queue).map_err(|unknown| self.unknown(unknown))
+    }
+
+    fn unknown(&self, UnknownQueue { name, near }: UnknownQueue) -> QueueFailure {
+        self.recorder.rejected(Rejection::Unknown);
+        QueueFailure::Unknown(UnknownQueue { name: limiter::shown(&name), near })
     }
 
     /// Finds a queue whose items are acked.
@@ -309,7 +353,7 @@ impl Queues {
     }
 
     fn counters(&self, named: NamedQueue<'_>) -> Option<&QueueCounters> {
-        self.shared.metrics.of(number(named))
+        self.shared.counters.get(number(named)).map(|counters| &**counters)
     }
 
     fn count(&self, named: NamedQueue<'_>, event: QueueEvent, items: u64) {

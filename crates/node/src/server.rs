@@ -16,6 +16,7 @@ mod connections;
 mod dispatch;
 mod health;
 mod listener;
+mod live;
 mod open;
 mod open_files;
 mod router;
@@ -24,28 +25,28 @@ mod tls_connection;
 mod tonic_server;
 mod until_deadline;
 mod worker;
+mod worker_parts;
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use tokio::sync::watch;
 use weir_config::{EnvoyConfig, ServerConfig, ServerLimits};
-use weir_core::strategy::Rules;
 use weir_grpc::{BufferBudget, Intercept};
 use weir_store::{LeaseHandle, QueueHandle, Store};
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
 pub use self::listener::{Listener, SocketFile, listen_tcp};
+pub use self::live::LiveSnapshot;
 pub use self::open_files::raise_open_files;
 use self::open_files::{OpenFiles, TooFewFiles};
 use self::worker::Workers;
-use crate::limiter::envoy::{EnvoyRules, Loaded};
-use crate::queues::SharedQueues;
+pub(crate) use self::worker_parts::WorkerParts;
+use crate::limiter::envoy::EnvoyRules;
 use crate::readiness::Readiness;
-use crate::service::{EnvoyAnswers, Templates};
+use crate::service::EnvoyAnswers;
 use crate::telemetry::{EnvoyMetrics, Metrics};
 use crate::tls::TlsPort;
 use crate::usage::UsageHandle;
@@ -73,20 +74,25 @@ pub type MakeStores<S> = Box<dyn Fn() -> WorkerStores<S> + Send + Sync>;
 /// A constructor of one worker's interceptor. Workers share none, so that they share no locks.
 pub type MakeIntercept = Box<dyn Fn() -> Arc<dyn Intercept> + Send + Sync>;
 
+/// Bounds of the files that the stores of all workers have open.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StoreFiles {
+    /// With any configuration.
+    pub always: usize,
+    /// On top of them once there is a queue.
+    pub queues: usize,
+}
+
 /// The dependencies of the workers.
 pub struct Parts<S> {
-    /// The configured strategies.
-    pub rules: Arc<Rules>,
-    /// The templates of denial messages.
-    pub templates: Arc<Templates>,
+    /// The current snapshot of the configuration.
+    pub live: Arc<LiveSnapshot>,
     /// The constructor of the stores.
     pub store: MakeStores<S>,
     /// Files that the stores of all workers may have open.
-    pub store_files: usize,
+    pub store_files: StoreFiles,
     /// The state that the health service reports.
     pub readiness: Readiness,
-    /// The queues, and the subscribers that wait for their items.
-    pub queues: Arc<SharedQueues>,
     /// The metrics of the workers.
     pub metrics: Metrics,
     /// The dependencies of Envoy's rate limit service.
@@ -102,8 +108,6 @@ pub struct Parts<S> {
 /// The dependencies of Envoy's rate limit service.
 #[derive(Clone)]
 pub struct EnvoyParts {
-    /// The current rules, if any were read.
-    pub live: Arc<ArcSwapOption<Loaded>>,
     /// The settings that apply to every request.
     pub rules: EnvoyRules,
     /// The contents of answers.
@@ -117,7 +121,7 @@ impl EnvoyParts {
     #[must_use]
     pub fn without_files(metrics: EnvoyMetrics) -> Self {
         let rules = (&EnvoyConfig::default()).into();
-        Self { live: Arc::default(), rules, answers: EnvoyAnswers::default(), metrics }
+        Self { rules, answers: EnvoyAnswers::default(), metrics }
     }
 }
 
@@ -169,9 +173,9 @@ pub fn run<S: Store>(
     let (stop, stopped) = watch::channel(());
     let refused = parts.metrics.connections_refused();
     let max_connections = config.limits.max_connections;
-    let files = OpenFiles::of_process(parts.store_files + config.limits.admin_max_connections);
-    files.compare(max_connections, worker_count(config))?;
-    readiness.accepts_if(move || files.has_place());
+    let files = open_files(config, &parts)?;
+    let shared = files.clone();
+    readiness.accepts_if(move || shared.has_place());
     let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
     let budget = BufferBudget::with_streams(max_buffered_bytes, worker_count(config), max_open_streams);
     parts.metrics.show_budget(budget.clone());
@@ -199,6 +203,28 @@ pub fn run<S: Store>(
         drop(stop);
         workers.all_ended().await
     })
+}
+
+/// Reserves files for the stores and the admin port; those for queues as soon as there is one.
+fn open_files<S>(config: &ServerConfig, parts: &Parts<S>) -> Result<OpenFiles, ServerError> {
+    let StoreFiles { always, queues } = parts.store_files;
+    let (limits, workers) = (&config.limits, worker_count(config));
+    let (fewer, max_connections) = (always + limits.admin_max_connections, limits.max_connections);
+    let has_queues = !parts.live.current().queues.is_empty();
+    let files = OpenFiles::of_process(if has_queues { fewer + queues } else { fewer });
+    files.compare(max_connections, workers)?;
+    let shared = files.clone();
+    parts.live.follow(move |snapshot| {
+        let first = !has_queues && !snapshot.queues.is_empty();
+        if first {
+            shared.reserve(fewer + queues);
+            if let Err(too_few) = shared.compare(max_connections, workers) {
+                tracing::warn!("{too_few}");
+            }
+        }
+        !has_queues && !first
+    });
+    Ok(files)
 }
 
 /// Creates a runtime on the current thread.

@@ -25,6 +25,7 @@ mod refund;
 mod several;
 mod shaping;
 mod should_allow;
+mod snapshot;
 mod span;
 mod status;
 mod stream;
@@ -33,9 +34,11 @@ mod wire;
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
+
 pub use admin::AdminApi;
 pub use batch_turns::BatchTurns;
-pub use concurrency::ConcurrencyApi;
+pub use concurrency::{ConcurrencyApi, CurrentLeases};
 pub use decisions::DecisionsApi;
 pub use envoy::{
     EnvoyAnswers, EnvoyJson, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer, JsonError,
@@ -43,33 +46,72 @@ pub use envoy::{
 };
 pub use incoming::Closing;
 pub use message::Templates;
-pub use queue::QueueApi;
+pub use queue::{QueueApi, WorkerQueues};
 pub use usage::UsageApi;
 use weir_store::Store;
 use weir_time::deadlines::Deadlines;
 
 use self::inline::InlineStrategies;
+pub use self::snapshot::Snapshot;
 use crate::limiter::Limiter;
+use crate::limiter::envoy::Loaded;
+use crate::telemetry::Recorder;
 
 /// The largest message of the admin service either way.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
 /// `weir.v1.RateLimitService`, from the bytes of a request to the bytes of the answer, because the generated server
 /// costs more than the decision.
+///
+/// It outlasts reloads. Each round loads the current [`Decisions`] once.
 pub struct DecisionService<S> {
+    current: ArcSwap<Decisions<S>>,
+    deadlines: Deadlines,
+}
+
+/// The decisions of one worker under one snapshot of the configuration. A call keeps it until it is answered, so that no
+/// question is decided with parts of two.
+pub struct Decisions<S> {
     limiter: Limiter<S>,
     templates: Arc<Templates>,
+    /// The rules of Envoy's files; `None` if none were read.
+    envoy: Option<Arc<Loaded>>,
     /// Bound of a message in bytes, except for batches.
     largest: usize,
     deadlines: Deadlines,
-    inline: InlineStrategies,
+    /// Outlasts reloads.
+    inline: Arc<InlineStrategies>,
 }
 
 impl<S: Store> DecisionService<S> {
     /// The service over a limiter, for messages of at most `largest` bytes.
     pub fn new(limiter: Limiter<S>, templates: Arc<Templates>, largest: usize) -> Arc<Self> {
-        let (deadlines, inline) = (Deadlines::default(), InlineStrategies::default());
-        Arc::new(Self { limiter, templates, largest, deadlines, inline })
+        let (deadlines, inline) = (Deadlines::default(), Arc::default());
+        let first = Decisions { limiter, templates, envoy: None, largest, deadlines, inline };
+        Arc::new(Self { deadlines: first.deadlines.clone(), current: ArcSwap::from_pointee(first) })
+    }
+
+    /// The decisions under the current snapshot.
+    pub fn current(&self) -> Arc<Decisions<S>> {
+        self.current.load_full()
+    }
+
+    /// Serves another snapshot from now on. Calls that have begun keep theirs.
+    pub fn follow(&self, snapshot: &Snapshot, recorder: Arc<Recorder>) {
+        let before = self.current.load();
+        self.current.store(Arc::new(Decisions {
+            limiter: before.limiter.under(Arc::clone(&snapshot.rules), recorder),
+            templates: Arc::clone(&snapshot.templates),
+            envoy: snapshot.envoy.clone(),
+            largest: before.largest,
+            deadlines: before.deadlines.clone(),
+            inline: Arc::clone(&before.inline),
+        }));
+    }
+
+    /// Bound of a message in bytes, except for batches.
+    fn largest(&self) -> usize {
+        self.current.load().largest
     }
 
     /// The deadlines of all services of its worker.

@@ -3,13 +3,17 @@
 //! No label takes a value from a request: only strategies, outcomes and kinds of errors vary. Every series exists
 //! from the start, at 0.
 
+mod config;
 mod consumers;
 mod decision_log;
 mod decisions;
 mod envoy;
+mod families;
 mod histogram;
 mod lines;
 mod log;
+mod names;
+mod past;
 #[cfg(target_os = "linux")]
 mod process;
 mod queues;
@@ -30,8 +34,10 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
+pub use config::ConfigLoads;
 pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
 pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, is_denial};
+pub use decisions::CountedRows;
 pub use envoy::{
     AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
     short_digest,
@@ -39,8 +45,9 @@ pub use envoy::{
 pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
+pub use names::CounterNames;
 pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
-pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, WorkerCounters};
 pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
@@ -53,13 +60,13 @@ use self::decisions::DecisionCounters;
 use self::refusals::RefusalCollector;
 use self::sampled::{Sampled, Series};
 use self::store::StoreMetrics;
-use self::totals::TotalsLayout;
 
 /// The metrics of one process.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Registry,
     decisions: Arc<DecisionCounters>,
+    config: ConfigLoads,
     /// Open connections of each worker.
     connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
     connections_refused: Arc<AtomicU64>,
@@ -71,11 +78,10 @@ pub struct Metrics {
 impl Metrics {
     /// Registers everything that every node has. The strategies of `rules` become label values.
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
-        let strategies_with = rules.strategies().iter().enumerate();
-        let leases = strategies_with.filter(|(_, it)| it.permits().is_some()).map(|(index, _)| index);
-        let shadows = rules.shadow_names().map(|names| names.map(str::to_owned)).collect();
-        let decisions = Arc::new(DecisionCounters::new(TotalsLayout::of(rules), leases.collect(), shadows)?);
+        let decisions = Arc::new(DecisionCounters::new(rules)?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
+        let config = ConfigLoads::default();
+        registry.register(Box::new(config.collector()?))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
         let counted = Arc::clone(&connections);
         let connections_refused = Arc::<AtomicU64>::default();
@@ -102,6 +108,7 @@ impl Metrics {
         Ok(Self {
             registry: registry.clone(),
             decisions,
+            config,
             connections,
             connections_refused,
             transport,
@@ -116,10 +123,42 @@ impl Metrics {
         Ok(())
     }
 
-    /// Counters of its own for one more worker, so that workers share no cache line.
+    /// Counters of its own for one more worker, so that workers share no cache line; in the rows of the current
+    /// configuration.
     #[must_use]
     pub fn recorder(&self) -> Arc<Recorder> {
-        self.decisions.recorder()
+        self.recorder_in(&self.decisions.rows(), &self.decisions.worker())
+    }
+
+    /// The counters of one more worker.
+    #[must_use]
+    pub fn worker(&self) -> Arc<WorkerCounters> {
+        self.decisions.worker()
+    }
+
+    /// A worker's counters in the rows of a configuration.
+    #[must_use]
+    pub fn recorder_in(&self, rows: &CountedRows, worker: &Arc<WorkerCounters>) -> Arc<Recorder> {
+        self.decisions.recorder(rows, worker)
+    }
+
+    /// The rows of the current configuration.
+    #[must_use]
+    pub fn rows(&self) -> CountedRows {
+        self.decisions.rows()
+    }
+
+    /// The readings of the configuration.
+    #[must_use]
+    pub fn config(&self) -> &ConfigLoads {
+        &self.config
+    }
+
+    /// Lays out the rows of a configuration that is about to be served. What remains keeps counting; what is removed is
+    /// still shown, up to a bound.
+    #[must_use]
+    pub fn reconfigure(&self, rules: &Rules) -> CountedRows {
+        self.decisions.reconfigure(rules)
     }
 
     /// Decisions counted by all workers so far. One row may be reported in several parts.
@@ -144,16 +183,10 @@ impl Metrics {
         self.decisions.take_consumers()
     }
 
-    /// The names of the strategies, in the order of the configuration.
+    /// The names of the strategies and patterns in [`CountedTotal`].
     #[must_use]
-    pub fn strategy_names(&self) -> &[Arc<str>] {
-        &self.decisions.layout.strategies
-    }
-
-    /// The resource patterns by their places, as they were configured.
-    #[must_use]
-    pub fn pattern_names(&self) -> &[Arc<str>] {
-        &self.decisions.layout.patterns
+    pub fn names(&self) -> Arc<CounterNames> {
+        self.decisions.names()
     }
 
     /// A count of open connections of its own for one more worker.
@@ -228,10 +261,7 @@ impl Metrics {
 
     /// Registers the counters of queues.
     pub fn show_queues(&self, queues: &QueueMetrics) -> Result<(), prometheus::Error> {
-        match queues.collector()? {
-            Some(collector) => self.registry.register(Box::new(collector)),
-            None => Ok(()),
-        }
+        self.registry.register(Box::new(queues.collector()?))
     }
 
     /// Everything registered, in the Prometheus text format.

@@ -1,33 +1,142 @@
 //! The watcher of files: it looks for changes in all that this server reads again while it serves.
+//!
+//! There is one for the configuration, Envoy's files, certificates and credentials. It looks at intervals, and reads at
+//! once when it is asked to (SIGHUP, ControlService.Reload).
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
 
 /// Files that are read again when they change.
 pub trait WatchedFiles: Send + 'static {
     /// Looks for a change, and applies it. It may block.
     fn look(&mut self);
+
+    /// Reads the files at once, changed or not, and applies them. Returns every mistake; then nothing was applied. It may
+    /// block.
+    fn reload(&mut self) -> Result<(), Vec<String>>;
 }
 
 /// The interval of looks, where no test needs another one.
 pub const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Looks at all files for ever, on a thread that may block.
-pub async fn watch(mut sources: Vec<Box<dyn WatchedFiles>>, every: Duration) {
-    if sources.is_empty() {
-        return;
+/// Requests for a reload that may wait at a time.
+const MAX_WAITING: usize = 64;
+
+/// Requests to read all files at once. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct ReloadRequests(Arc<Requests>);
+
+#[derive(Debug, Default)]
+struct Requests {
+    came: Notify,
+    waiting: Mutex<Vec<oneshot::Sender<ReloadReport>>>,
+}
+
+/// The result of a reload: every mistake, a line each. Files with mistakes changed nothing.
+pub type ReloadReport = Result<(), Vec<String>>;
+
+impl ReloadRequests {
+    /// Asks for a reload, and does not wait for it.
+    pub fn request(&self) {
+        self.0.came.notify_one();
     }
+
+    /// Asks for a reload, and waits for its result; `None` if too many wait, or the server is about to end.
+    pub async fn reload(&self) -> Option<ReloadReport> {
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut waiting = self.0.waiting.lock();
+            waiting.retain(|sender| !sender.is_closed());
+            if waiting.len() >= MAX_WAITING {
+                return None;
+            }
+            waiting.push(sender);
+        }
+        self.request();
+        receiver.await.ok()
+    }
+
+    async fn came(&self) {
+        self.0.came.notified().await;
+    }
+
+    fn take(&self) -> Vec<oneshot::Sender<ReloadReport>> {
+        std::mem::take(&mut *self.0.waiting.lock())
+    }
+}
+
+/// Looks at all files for ever, on a thread that may block.
+pub async fn watch(mut sources: Vec<Box<dyn WatchedFiles>>, every: Duration, requests: ReloadRequests) {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
+        let asked = tokio::select! {
+            biased;
+            _ = ticks.tick() => None,
+            () = requests.came() => Some(requests.take()),
+        };
         let looking = tokio::task::spawn_blocking(move || {
-            for source in &mut sources {
-                source.look();
+            match asked {
+                None => sources.iter_mut().for_each(|source| source.look()),
+                Some(waiting) => {
+                    let report = reload_all(&mut sources);
+                    for sender in waiting {
+                        // Who has given up gets no report.
+                        let _ = sender.send(report.clone());
+                    }
+                }
             }
             sources
         });
         // It ends early only when the runtime does.
         let Ok(back) = looking.await else { return };
         sources = back;
+    }
+}
+
+/// Reads all files. Those with mistakes keep no other from being read.
+fn reload_all(sources: &mut [Box<dyn WatchedFiles>]) -> ReloadReport {
+    let errors: Vec<String> =
+        sources.iter_mut().filter_map(|source| source.reload().err()).flatten().collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts its looks and reloads; every second reload has a mistake.
+    struct Counted(Arc<Mutex<(usize, usize)>>);
+
+    impl WatchedFiles for Counted {
+        fn look(&mut self) {
+            self.0.lock().0 += 1;
+        }
+
+        fn reload(&mut self) -> Result<(), Vec<String>> {
+            let mut counts = self.0.lock();
+            counts.1 += 1;
+            if counts.1.is_multiple_of(2) { Err(vec!["a mistake".to_owned()]) } else { Ok(()) }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_is_answered_with_every_mistake() {
+        let (one, other) = (Arc::<Mutex<(usize, usize)>>::default(), Arc::default());
+        let sources: Vec<Box<dyn WatchedFiles>> =
+            vec![Box::new(Counted(Arc::clone(&one))), Box::new(Counted(Arc::clone(&other)))];
+        let requests = ReloadRequests::default();
+        let watching = tokio::spawn(watch(sources, Duration::from_secs(3600), requests.clone()));
+        assert_eq!(requests.reload().await, Some(Ok(())));
+        assert_eq!(requests.reload().await, Some(Err(vec!["a mistake".to_owned(); 2])));
+        assert_eq!(
+            (*one.lock(), *other.lock()),
+            ((1, 2), (1, 2)),
+            "it looks at the start, and then each hour"
+        );
+        watching.abort();
     }
 }

@@ -32,7 +32,7 @@ mod trials;
 mod usage;
 mod watch;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use weir_config::RedisConfig;
@@ -78,6 +78,12 @@ pub struct RedisShared {
 #[derive(Clone)]
 pub struct RedisStore(Arc<WorkerConnections>);
 
+/// A store without connections until it is used.
+struct LateStore {
+    shared: RedisShared,
+    store: OnceLock<RedisStore>,
+}
+
 struct WorkerConnections {
     shared: RedisShared,
     links: Arc<Links>,
@@ -104,6 +110,13 @@ impl RedisShared {
         let deadlines = Deadlines::exact();
         let links = Links::open(Arc::clone(&self.context), deadlines.clone());
         RedisStore(Arc::new(WorkerConnections { shared: self.clone(), links, deadlines }))
+    }
+
+    /// A store that is as [`RedisShared::store`] from its first use on, and opens no connection before. It is used on
+    /// one runtime only.
+    #[must_use]
+    pub fn store_on_use(&self) -> impl QueueStore + use<> {
+        LateStore { shared: self.clone(), store: OnceLock::new() }
     }
 
     /// Returns the number of script calls to cluster nodes that get one call per slot.
@@ -171,6 +184,12 @@ impl QueueStore for RedisStore {
         let request =
             QueueRequest::new(&context.config, &self.0.shared.secret, context.topology.is_cluster(), ask);
         self.0.ask(&Arc::new(request), ask.deadline).await
+    }
+}
+
+impl QueueStore for LateStore {
+    async fn queue(&self, ask: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
+        self.store.get_or_init(|| self.shared.store()).queue(ask).await
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn show(plan: &Plan, watch: &Arc<RunWatch>, is_quiet: bool) -> Shown 
     let (end, ended) = oneshot::channel();
     let (warm_up, whole, watch) = (plan.warm_up, whole(plan), Arc::clone(watch));
     // Without a signal handler, Ctrl-C ends the program as usual.
-    let interrupted = signals::shutdown().ok().map(|shutdown| async {
+    let interrupted = signals::shutdown(None).ok().map(|shutdown| async {
         shutdown.await;
     });
     // The run does not depend on this thread.

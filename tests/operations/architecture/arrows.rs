@@ -41,7 +41,7 @@ const CIRCLES: [(&str, &str); 18] = [
     ("node/server", "connections, tonic_server, worker"),
     ("node/server", "dispatch, routes"),
     ("node/service", "http_headers, wire"),
-    ("node/telemetry", "consumers, decision_log, decisions, recorder, totals"),
+    ("node/telemetry", "consumers, recorder, totals"),
 ];
 
 const CRATES: [&str; 11] =

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use weir_config::{EnvoyFiles, EnvoySource, Look};
-use weir_node::watch::{WatchedFiles, watch};
+use weir_node::watch::{ReloadRequests, WatchedFiles, watch};
 
 use super::limit_of;
 use crate::support::{eventually_some, scratch};
@@ -24,6 +24,12 @@ impl WatchedFiles for Reported {
         if !matches!(found, Look::Same) {
             let _ = self.report.send(matches!(found, Look::Loaded { .. })); // nobody listens at the end
         }
+    }
+
+    fn reload(&mut self) -> Result<(), Vec<String>> {
+        let found = self.source.reload();
+        let _ = self.report.send(matches!(found, Look::Loaded { .. }));
+        Ok(())
     }
 }
 
@@ -187,7 +193,7 @@ fn a_watch_reports_and_swaps_by_itself() {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let watched: Box<dyn WatchedFiles> = Box::new(Reported { source, report });
-        runtime.block_on(watch(vec![watched], Duration::from_millis(20)));
+        runtime.block_on(watch(vec![watched], Duration::from_millis(20), ReloadRequests::default()));
     });
     write(folder.path(), "a.yaml", &file(2));
     let limit = Duration::from_secs(30);

@@ -79,7 +79,12 @@ fn keys_of_probes_go_by_themselves() {
     ];
     let server = Server::start_by_the_system(with(single(&redis), &all));
     ready(&server);
-    let keys = probe_keys(&redis);
+    // The marker of its data, and the key of a breaker that looks at a busy server, are of no engine.
+    let of_engines = || {
+        let keys = probe_keys(&redis).into_iter();
+        keys.filter(|key| !key.ends_with(":marker") && !key.ends_with(":breaker")).collect::<Vec<_>>()
+    };
+    let keys = of_engines();
     for engine in ["bucket", "window", "interval", "log", "sliding", "slots", "ring"] {
         let count = keys.iter().filter(|key| key.ends_with(&format!("}}:probe:{engine}"))).count();
         assert_eq!(count, 2, "of two slots, which a node of a cluster would refuse: {keys:?}");
@@ -92,6 +97,6 @@ fn keys_of_probes_go_by_themselves() {
     }
     let other = Server::start_by_the_system(with(single(&redis), &all));
     ready(&other);
-    assert_eq!(probe_keys(&redis).len(), 2 * keys.len(), "each process has its own");
+    assert_eq!(of_engines().len(), 2 * keys.len(), "each process has its own: {:?}", of_engines());
     assert_eq!(of_node(&server, "weir_store_node_up", &redis.addr()).as_deref(), Some("1"));
 }

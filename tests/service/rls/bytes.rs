@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use prometheus::Registry;
 use proptest::prelude::*;
 use prost::Message as _;
@@ -11,7 +10,7 @@ use weir_config::{EnvoyFiles, MemoryConfig};
 use weir_node::limiter::Limiter;
 use weir_node::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
 use weir_node::service::{
-    DecisionService, EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, Templates,
+    DecisionService, EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, Snapshot,
 };
 use weir_node::telemetry::Metrics;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
@@ -32,8 +31,9 @@ pub(super) fn service() -> Service {
     let config = config();
     let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
-    let limiter = Limiter::new(Arc::new(config.rules), store, metrics.recorder());
-    let decisions = DecisionService::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10);
+    let snapshot = Snapshot::of(config.rules, &metrics);
+    let limiter = Limiter::new(Arc::clone(&snapshot.rules), store, metrics.recorder());
+    let decisions = DecisionService::new(limiter, Arc::clone(&snapshot.templates), 64 << 10);
     let counted = metrics.envoy(1).unwrap();
     let domains = EnvoyFiles::load(&files(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
@@ -44,8 +44,8 @@ pub(super) fn service() -> Service {
         quota_mode: false,
     };
     let answers = EnvoyAnswers { headers: Some(HeaderNames::default()), dynamic_metadata: true };
-    let live = Arc::new(ArcSwapOption::from_pointee(loaded));
-    EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), answers, live)
+    decisions.follow(&Snapshot { envoy: Some(Arc::new(loaded)), ..snapshot }, metrics.recorder());
+    EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), answers)
 }
 
 async fn answer(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {

@@ -84,6 +84,16 @@ impl EnvoySource {
         if !self.files.is_settled(DirectoryListing::of(&self.folder)) {
             return Look::Same;
         }
+        self.load_seen()
+    }
+
+    /// Reads the files at once, changed or not.
+    pub fn reload(&mut self) -> Look {
+        self.files.is_settled(DirectoryListing::of(&self.folder));
+        self.load_seen()
+    }
+
+    fn load_seen(&mut self) -> Look {
         let (set, errors) = self.read();
         // A change during the read: the result may be inconsistent.
         if DirectoryListing::of(&self.folder) != *self.files.seen() {

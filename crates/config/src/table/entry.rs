@@ -62,13 +62,12 @@ pub enum Outside {
     Variable(&'static str),
 }
 
-/// When a change takes effect. Today every change needs a restart, because the file is read at startup only. A reload
-/// may apply `AtReload`, and must report `AtRestart`.
+/// When a change takes effect. A reload applies `AtReload`, and names the changes that are `AtRestart`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applies {
     /// Something created at startup depends on it: a listener, a worker, a route, the store.
     AtRestart,
-    /// It is read repeatedly at run time.
+    /// A reload applies it.
     AtReload,
 }
 

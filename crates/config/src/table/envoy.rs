@@ -25,77 +25,77 @@ section! {
         pub merge_domains: bool = false => {
             kind: Boolean,
             outside: Outside::Flag("envoy_merge_domains"),
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// Whether a mistake in the files concerns only its own domain, which goes on with its last good version.
         pub isolate_domains: bool = false => {
             kind: Boolean,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "Otherwise it refuses all files. A domain that never had a good version gets `FAILED_PRECONDITION`.",
         }
         /// Whether a request may contain its own limit.
         pub overrides_in_request: bool = true => {
             kind: Boolean,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// Whether answers have headers with its limit for the client, of the descriptor that limits most.
         pub headers: bool = false => {
             kind: Boolean,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// The name of the header with the requests per unit.
         pub limit_header: String = "RateLimit-Limit".to_owned() => {
             kind: HeaderName,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// The name of the header with the requests that still pass.
         pub remaining_header: String = "RateLimit-Remaining".to_owned() => {
             kind: HeaderName,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// The name of the header with the seconds until the limit is full again.
         pub reset_header: String = "RateLimit-Reset".to_owned() => {
             kind: HeaderName,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// Whether answers have dynamic metadata for Envoy's other filters: the request and its limits.
         pub dynamic_metadata: bool = false => {
             kind: Boolean,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "It contains the `metadata` of the matched rules.",
         }
         /// The part of a limit above which hits count as near it in the metrics.
         pub near_limit_ratio: f32 = 0.8 => {
             kind: Ratio,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// Whether nothing is denied; the statuses in the answer still show what the limits say.
         pub shadow_mode: bool = false => {
             kind: Boolean,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// Whether a request is over its limit only if all its descriptors are.
         pub quota_mode: bool = false => {
             kind: Boolean,
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
 

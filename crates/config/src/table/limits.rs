@@ -32,7 +32,7 @@ section! {
         pub max_connections: usize = 10_000 => {
             kind: Count(1, MAX_CONNECTIONS),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "Each takes an open file and some memory. Callers notice a closed connection sooner than a full \
                    queue. `weir_connections_refused_total` counts them. If the limit does not fit into the limit of \
                    [open files](#open-files), Weir logs a warning at the start.",
@@ -58,7 +58,7 @@ section! {
         pub max_side_streams: usize = 64 => {
             kind: Count(1, MAX_STREAMS),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "They are Subscribe, Health/Watch and reflection. Further ones get RESOURCE_EXHAUSTED. A client needs \
                    a few of them. Unary calls, also a Take that waits, are bounded by `max_streams`.",
         }
@@ -66,7 +66,7 @@ section! {
         pub max_open_streams: usize = 32_768 => {
             kind: Count(1, MAX_OPEN_STREAMS),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "Further ones get RESOURCE_EXHAUSTED. As many streams of decisions take `max_buffered_bytes`. \
                    `weir_stream_refusals_total` counts what this bound and the one before refuse, `weir_open_streams` \
                    the open ones.",
@@ -135,21 +135,21 @@ section! {
         pub tls_handshake_timeout: Micros = Micros::from_secs(5) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "`handshake_timeout` begins after it.",
         }
         /// How long a new connection may take to begin to speak HTTP/2.
         pub handshake_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "A connection that sends nothing is closed.",
         }
         /// How long the first message of a call may take to begin, after its headers.
         pub first_message_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "Otherwise the call ends with DEADLINE_EXCEEDED (`weir_message_timeouts_total`). Streams that have \
                    sent a message may be silent for as long as they like.",
         }
@@ -172,7 +172,7 @@ section! {
         pub max_connection_age: Option<Micros> = None => {
             kind: Optional(Span(Micros::from_secs(1), LONGEST_AGE), "none"),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "After this time the server sends GOAWAY, and the client opens another connection. Calls in flight \
                    finish. The time of each connection differs by up to 10 % in either direction, so that they do not \
                    all move at once. Set it if a load balancer distributes connections, so that new servers get their \
@@ -182,7 +182,7 @@ section! {
         pub max_connection_age_grace: Micros = Micros::from_secs(10) => {
             kind: Span(Micros::ZERO, LONGEST_WAIT),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "Then the connection ends, with all streams and watches that are still open.",
         }
 

@@ -12,7 +12,7 @@ pub(crate) const KEYS: Entry<PartOfKeys> = Entry {
     default: KeyShare::NONE,
     kind: PartOfKeys,
     outside: Outside::No,
-    applies: Applies::AtReload,
+    applies: Applies::AtRestart,
     more: "A key is a resource and a consumer. It is logged completely or not at all.",
 };
 
@@ -53,7 +53,7 @@ pub(crate) const MAX_BYTES: Entry<ByteSize<u64>> = Entry {
     default: 100 << 20,
     kind: ByteSize(1 << 20, 1 << 40),
     outside: Outside::No,
-    applies: Applies::AtReload,
+    applies: Applies::AtRestart,
     more: "Then it is renamed to `decisions.jsonl.1`, that one to `.2` and so on, and a new file begins.",
 };
 
@@ -63,7 +63,7 @@ pub(crate) const MAX_FILES: Entry<Count<usize>> = Entry {
     default: 5,
     kind: Count(1, 1000),
     outside: Outside::No,
-    applies: Applies::AtReload,
+    applies: Applies::AtRestart,
     more: "The oldest is deleted.",
 };
 

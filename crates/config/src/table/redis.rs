@@ -31,21 +31,21 @@ section! {
         pub deadline: Micros = Micros::from_millis(50) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::Flag("deadline"),
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "Then `on_store_failure` answers. A healthy Redis answers in a hundredth of the default.",
         }
         /// How long connecting to Redis may take.
         pub connect_timeout: Micros = Micros::from_millis(200) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::Flag("connect_timeout"),
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
         /// Decisions that may wait for one node of Redis, per worker.
         pub max_waiting: usize = 4096 => {
             kind: Count(1, MAX_WAITING),
             outside: Outside::Flag("max_waiting"),
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "For decisions above this number, `on_store_failure` answers at once.",
         }
         /// Denial cache: how long a denial is answered without asking Redis again, at most.

@@ -145,7 +145,7 @@ section! {
         pub ready_needs_store: bool = false => {
             kind: Boolean,
             outside: Outside::Flag("ready_needs_store"),
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "If false, the node stays ready, `on_store_failure` answers, and `/readyz` says `degraded:`, \
                    [the reason and what to do](redis.md#what-weir-says-of-redis).",
         }
@@ -153,14 +153,14 @@ section! {
         pub drain_delay: Micros = Micros::from_secs(5) => {
             kind: Span(Micros::ZERO, MAX_DRAIN),
             outside: Outside::Flag("drain_delay"),
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "Set it longer than your load balancer takes to notice.",
         }
         /// How long calls in flight may take to finish after that.
         pub drain_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(Micros::ZERO, MAX_DRAIN),
             outside: Outside::Flag("drain_timeout"),
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "",
         }
 

@@ -21,7 +21,7 @@ fn required(key: &'static str, about: &'static str, more: &'static str) -> Setti
         default: None,
         kind: FILE,
         outside: Outside::No,
-        applies: Applies::AtReload,
+        applies: Applies::AtRestart,
         more,
     };
     Setting { required: true, ..entry.row() }
@@ -57,7 +57,7 @@ section! {
         pub client_ca_file: Option<PathBuf> = None => {
             kind: Optional(FilePath, "none"),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "Only these are trusted, never those of the system. It needs `client_auth`.",
         }
         /// Whether clients must present a certificate.
@@ -77,7 +77,7 @@ section! {
         pub client_crl_file: Option<PathBuf> = None => {
             kind: Optional(FilePath, "none"),
             outside: Outside::No,
-            applies: Applies::AtReload,
+            applies: Applies::AtRestart,
             more: "One or more. Delta and indirect lists are refused.",
         }
         /// The oldest version of TLS.

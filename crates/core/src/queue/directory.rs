@@ -5,9 +5,16 @@ use super::{QueuePart, QueueRule};
 /// Suffix of the names of dead-letter queues.
 const DEAD: &str = ":dead";
 
-/// The queues of a configuration. There may be none.
+/// Removed queues that are still served. The oldest are dropped.
+const MAX_REMOVED: usize = 100;
+
+/// The queues of a configuration, and removed ones that may still hold items. There may be none.
 #[derive(Debug, Clone, Default)]
-pub struct QueueRules(Vec<QueueRule>);
+pub struct QueueRules {
+    /// The configured ones, then the removed ones.
+    queues: Vec<QueueRule>,
+    configured: usize,
+}
 
 /// A queue that a caller names.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +25,8 @@ pub struct NamedQueue<'a> {
     pub rule: &'a QueueRule,
     /// The queue itself, or its dead letters.
     pub part: QueuePart,
+    /// True if the configuration does not have it any more: it takes no new items.
+    pub is_removed: bool,
 }
 
 /// A name that no queue has.
@@ -34,13 +43,30 @@ impl QueueRules {
     /// Queues with different names.
     #[must_use]
     pub fn new(queues: Vec<QueueRule>) -> Self {
-        Self(queues)
+        Self { configured: queues.len(), queues }
     }
 
-    /// All queues, in order.
+    /// Adds the queues of `before` that are not configured any more, as far as they are `kept`.
+    #[must_use]
+    pub fn after(mut self, before: &Self, kept: impl Fn(&QueueRule) -> bool) -> Self {
+        let is_gone = |rule: &&QueueRule| self.queues.iter().all(|own| own.name() != rule.name());
+        // What was removed last comes first.
+        let removed = before.queues.iter().filter(is_gone).filter(|&rule| kept(rule)).take(MAX_REMOVED);
+        let removed: Vec<QueueRule> = removed.cloned().collect();
+        self.queues.extend(removed);
+        self
+    }
+
+    /// All queues, in order: the configured ones, then those that were removed.
     #[must_use]
     pub fn all(&self) -> &[QueueRule] {
-        &self.0
+        &self.queues
+    }
+
+    /// Number of configured queues, which come first.
+    #[must_use]
+    pub fn configured(&self) -> usize {
+        self.configured
     }
 
     /// The queue `NAME`, or the dead letters `NAME:dead`.
@@ -49,12 +75,18 @@ impl QueueRules {
             Some(own) => (own, QueuePart::Dead),
             None => (name, QueuePart::Main),
         };
-        let found = self.0.iter().enumerate().find(|(_, rule)| rule.name() == own);
+        let found = self.queues.iter().enumerate().find(|(_, rule)| rule.name() == own);
         let has_part = |rule: &QueueRule| part == QueuePart::Main || rule.numbers().max_deliveries.is_some();
         match found.filter(|(_, rule)| has_part(rule)) {
-            Some((index, rule)) => Ok(NamedQueue { index, rule, part }),
-            None => Err(UnknownQueue { name: name.to_owned(), near: self.near(own) }),
+            Some((index, rule)) => Ok(NamedQueue { index, rule, part, is_removed: index >= self.configured }),
+            None => Err(self.unknown(name)),
         }
+    }
+
+    /// The error of a name that no queue has.
+    #[must_use]
+    pub fn unknown(&self, name: &str) -> UnknownQueue {
+        UnknownQueue { name: name.to_owned(), near: self.near(name.strip_suffix(DEAD).unwrap_or(name)) }
     }
 
     /// At most three names that look like `name`, the likeliest first.
@@ -64,7 +96,8 @@ impl QueueRules {
             let likeness = strsim::jaro_winkler(rule.name(), name);
             (likeness >= ALIKE).then(|| (likeness, rule.name().to_owned()))
         };
-        let mut near: Vec<(f64, String)> = self.0.iter().filter_map(likeness).collect();
+        let mut near: Vec<(f64, String)> =
+            self.queues.iter().take(self.configured).filter_map(likeness).collect();
         near.sort_by(|a, b| b.0.total_cmp(&a.0));
         near.into_iter().take(3).map(|(_, name)| name).collect()
     }

@@ -85,6 +85,16 @@ impl Overrides {
         self.0.is_empty()
     }
 
+    /// All overrides: consumer, resource, and the strategy that decides. In no order.
+    pub fn iter(&self) -> impl Iterator<Item = (String, String, &Arc<Strategy>)> {
+        self.0.iter().flat_map(|(consumer, resources)| {
+            let entry = move |(resource, strategy): (Pattern<'_>, _)| {
+                (consumer.to_string(), resource.to_string(), strategy)
+            };
+            resources.iter().map(entry)
+        })
+    }
+
     /// The override for `consumer` on `resource`: of those whose patterns match both, the most specific one, first by
     /// consumer and then by resource.
     #[must_use]

@@ -26,12 +26,12 @@ pub type Resources = Patterns<Resource>;
 /// The configured strategies, and the default ones of resources.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    strategies: Vec<Arc<Strategy>>,
-    by_name: NameTable<usize>,
-    resources: Resources,
+    pub(super) strategies: Vec<Arc<Strategy>>,
+    pub(super) by_name: NameTable<usize>,
+    pub(super) resources: Resources,
     access: Access,
     /// One per strategy, in the same order.
-    exceptions: Vec<Exceptions>,
+    pub(super) exceptions: Vec<Exceptions>,
     /// The shadows of each strategy, in the same order.
     shadows: Vec<Vec<Shadow>>,
     shadow_limits: Vec<Vec<ShadowLimit>>,
@@ -43,9 +43,9 @@ pub struct Rules {
 
 /// The exceptions of one strategy: its lists and overrides.
 #[derive(Debug, Clone, Default)]
-struct Exceptions {
+pub(super) struct Exceptions {
     access: Access,
-    overrides: Overrides,
+    pub(super) overrides: Overrides,
 }
 
 /// A name that the configuration does not have.

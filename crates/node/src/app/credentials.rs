@@ -18,4 +18,17 @@ impl WatchedFiles for WatchedCredentials {
             None => {}
         }
     }
+
+    fn reload(&mut self) -> Result<(), Vec<String>> {
+        match self.0.reload() {
+            Ok(()) => {
+                tracing::info!("tokens and keys were read again");
+                Ok(())
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the files of credentials have mistakes; the old ones stay");
+                Err(vec![error.to_string()])
+            }
+        }
+    }
 }

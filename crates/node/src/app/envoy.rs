@@ -1,8 +1,7 @@
-//! Wiring of Envoy's rate limit service: loads its files, and publishes the loaded rules.
+//! Wiring of Envoy's rate limit service: loads its files, and gives the loaded rules to the next snapshot.
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use weir_config::{EnvoyConfig, EnvoyFolder, EnvoySource, Look, RefusedDomain};
 use weir_core::algorithm::EngineKind;
 use weir_core::envoy::Domains;
@@ -11,36 +10,46 @@ use weir_time::clock::Clock;
 
 use super::AppError;
 use crate::limiter::envoy::Loaded;
+use crate::reload::RunningConfig;
 use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
 use crate::watch::WatchedFiles;
 
-/// Receives the domains before they are served; `None` if there are no files.
-type Share = dyn Fn(Option<&Domains>) + Send + Sync;
+/// Envoy's files at the start.
+pub(super) struct OpenedRules {
+    /// The workers' parts.
+    pub(super) parts: EnvoyParts,
+    /// The rules; `None` if there are no files.
+    pub(super) loaded: Option<Arc<Loaded>>,
+    /// The files to watch, with what their reader needs.
+    source: Option<RulesReader>,
+}
 
-/// The workers' parts, and the source of files to watch, if there are any.
+/// Reads Envoy's files, and says what it refuses.
+struct RulesReader {
+    source: EnvoySource,
+    metrics: EnvoyMetrics,
+    engines: EnginesInUse,
+    overrides_in_request: bool,
+}
+
+/// Reads the files, if the configuration names any.
 pub(super) fn open(
     config: &EnvoyConfig,
     metrics: EnvoyMetrics,
     engines: &EnginesInUse,
-    share: &Share,
-) -> Result<(EnvoyParts, Option<EnvoySource>), AppError> {
-    let live = Arc::new(ArcSwapOption::empty());
-    let source = match &config.config {
-        None => {
-            share(None);
-            None
-        }
-        Some(folder) => {
-            let folder = EnvoyFolder::new(folder, config.layout.clone());
-            let (source, look) = EnvoySource::open(folder, config.merge_domains, config.isolate_domains)?;
-            let overrides_in_request = config.overrides_in_request;
-            Publish { source: &source, live: &live, metrics: &metrics, engines, share, overrides_in_request }
-                .show(look);
-            Some(source)
-        }
-    };
+) -> Result<OpenedRules, AppError> {
+    let (mut source, mut loaded) = (None, None);
+    if let Some(folder) = &config.config {
+        let folder = EnvoyFolder::new(folder, config.layout.clone());
+        let (files, look) = EnvoySource::open(folder, config.merge_domains, config.isolate_domains)?;
+        let (metrics, engines) = (metrics.clone(), engines.clone());
+        let overrides_in_request = config.overrides_in_request;
+        let reader = RulesReader { source: files, metrics, engines, overrides_in_request };
+        loaded = reader.take(look).0;
+        source = Some(reader);
+    }
     let answers = EnvoyAnswers {
         headers: config.headers.then(|| HeaderNames {
             limit: config.limit_header.as_str().into(),
@@ -49,45 +58,58 @@ pub(super) fn open(
         }),
         dynamic_metadata: config.dynamic_metadata,
     };
-    Ok((EnvoyParts { live, rules: config.into(), answers, metrics }, source))
+    let parts = EnvoyParts { rules: config.into(), answers, metrics };
+    Ok(OpenedRules { parts, loaded, source })
+}
+
+impl OpenedRules {
+    /// The files to watch, if there are any.
+    pub(super) fn watched(&mut self, running: &RunningConfig) -> Option<WatchedRules> {
+        let reader = self.source.take()?;
+        Some(WatchedRules { reader, running: running.clone() })
+    }
 }
 
 /// Envoy's files, watched.
 pub(super) struct WatchedRules {
-    pub(super) source: EnvoySource,
-    pub(super) parts: EnvoyParts,
-    pub(super) engines: EnginesInUse,
-    pub(super) share: Box<Share>,
+    reader: RulesReader,
+    running: RunningConfig,
+}
+
+impl WatchedRules {
+    /// Serves what a look has found. Returns every mistake.
+    fn apply(&self, look: Look) -> Result<(), Vec<String>> {
+        let (loaded, mistakes) = self.reader.take(look);
+        if let Some(loaded) = loaded {
+            self.running.set_envoy(loaded);
+        }
+        if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+    }
 }
 
 impl WatchedFiles for WatchedRules {
     fn look(&mut self) {
-        let Self { source, parts: EnvoyParts { live, metrics, rules, .. }, engines, share } = self;
-        let overrides_in_request = rules.overrides_in_request;
-        let look = source.look();
-        Publish { source, live, metrics, engines, share, overrides_in_request }.show(look);
+        let look = self.reader.source.look();
+        // Mistakes are logged.
+        let _ = self.apply(look);
+    }
+
+    fn reload(&mut self) -> Result<(), Vec<String>> {
+        let look = self.reader.source.reload();
+        self.apply(look)
     }
 }
 
-/// Where loaded domains go.
-struct Publish<'p> {
-    source: &'p EnvoySource,
-    live: &'p ArcSwapOption<Loaded>,
-    metrics: &'p EnvoyMetrics,
-    engines: &'p EnginesInUse,
-    share: &'p Share,
-    overrides_in_request: bool,
-}
-
-impl Publish<'_> {
-    /// Serves what a look has found, and says what it refuses.
-    fn show(&self, look: Look) {
+impl RulesReader {
+    /// The rules that a look has found, if there are new ones, and every mistake.
+    fn take(&self, look: Look) -> (Option<Arc<Loaded>>, Vec<String>) {
         match look {
-            Look::Same => {}
+            Look::Same => (None, Vec::new()),
             Look::Loaded { warnings } => {
-                self.load(&warnings);
+                let loaded = self.load(&warnings);
                 self.metrics.refused(&[]);
                 self.metrics.loaded(Clock::System.now());
+                (Some(loaded), Vec::new())
             }
             Look::Partly { warnings, errors, refused } => {
                 self.metrics.happened(EnvoyEvent::ConfigRefused);
@@ -102,25 +124,29 @@ impl Publish<'_> {
                         ),
                     }
                 }
-                self.load(&warnings);
+                (Some(self.load(&warnings)), lines(&errors))
             }
             Look::Refused(errors) => {
                 self.metrics.happened(EnvoyEvent::ConfigRefused);
                 tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
+                (None, lines(&errors))
             }
         }
     }
 
-    fn load(&self, warnings: &[String]) {
+    fn load(&self, warnings: &[String]) -> Arc<Loaded> {
         let domains = self.source.current().load_full();
         self.engines.set_rules(engines_of(&domains, self.overrides_in_request));
-        (self.share)(Some(&domains));
         for warning in warnings {
             tracing::warn!("Envoy's files: {warning}");
         }
         tracing::info!(domains = domains.len(), rules = domains.rules().len(), "Envoy's files are read");
-        self.live.store(Some(Arc::new(Loaded::new(domains, self.metrics))));
+        Arc::new(Loaded::new(domains, &self.metrics))
     }
+}
+
+fn lines(errors: &impl ToString) -> Vec<String> {
+    errors.to_string().lines().map(str::to_owned).collect()
 }
 
 /// Engines of the rules. Overrides in requests are windows.

@@ -1,12 +1,11 @@
 //! Wiring of TLS: the ports that have it, and what watches their files.
 
-use std::fmt;
 use std::sync::Arc;
 
-use weir_config::{ServerConfig, TlsConfig, TlsError};
+use weir_config::{ServerConfig, TlsConfig};
 use weir_time::clock::Clock;
 
-use super::AppError;
+use super::error::{AppError, PortTlsError};
 use crate::generation::Generation;
 use crate::telemetry::Metrics;
 use crate::tls::{Handshakes, TlsPort, TlsShared, TlsSource};
@@ -22,19 +21,6 @@ pub(super) struct Ports {
     pub(super) admin: Option<Arc<TlsPort>>,
     /// Their files.
     pub(super) sources: Vec<Box<dyn WatchedFiles>>,
-}
-
-/// The mistakes in the files of a port.
-#[derive(Debug, thiserror::Error)]
-pub struct PortTlsError(Vec<(&'static str, TlsError)>);
-
-impl fmt::Display for PortTlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (section, error)) in self.0.iter().enumerate() {
-            write!(f, "{}{section}.{error}", if index > 0 { "\n" } else { "" })?;
-        }
-        Ok(())
-    }
 }
 
 impl Ports {

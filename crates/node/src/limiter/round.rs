@@ -275,7 +275,7 @@ impl<'a, S: Store> Round<'a, S> {
             Err(error) => return Begun::Answered(Err(error)),
         };
         let wanted = AdviceWanted::of(decision);
-        let later = match wanted.begin(&self.limiter.store, decision.strategy, &answer.outcome) {
+        let later = match wanted.begin(&*self.limiter.store, decision.strategy, &answer.outcome) {
             AdviceBegun::Known(advice) => {
                 answer.advice = advice;
                 return Begun::Answered(Ok(answer));

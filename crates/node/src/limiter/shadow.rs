@@ -201,7 +201,7 @@ impl<S: Store> Limiter<S> {
                 std::slice::from_ref(&question.cost),
             )
         };
-        Ok(decide_one(&self.store, &decision))
+        Ok(decide_one(&*self.store, &decision))
     }
 
     /// Makes the change of a debit, a cancellation, a refund or a reset also to the shadows of its strategy.
@@ -221,7 +221,7 @@ impl<S: Store> Limiter<S> {
             }
             let part = Part { limits, id: part.map_or("", |part| part.id) };
             let shadowed = Decision { strategy, part: Some(&part), ..*decision };
-            if let StoreAnswer::Later(later) = decide_one(&self.store, &shadowed) {
+            if let StoreAnswer::Later(later) = decide_one(&*self.store, &shadowed) {
                 spawn(async move {
                     let error = later.await.err();
                     tracing::debug!(error = error.as_ref().map(tracing::field::display), "shadow changed");

@@ -86,7 +86,7 @@ impl<S: Store> Limiter<S> {
         }
         let outcome = outcome?;
         let advice = match wanted {
-            Some(wanted) => wanted.wait(&self.store, strategy, &outcome).await,
+            Some(wanted) => wanted.wait(&*self.store, strategy, &outcome).await,
             None => None,
         };
         Ok(Answer { strategy, outcome, advice })

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_core::queue::{QueueKind, QueueOp, QueuePart, QueueRule};
 use weir_store::{QueueAsk, QueueHandle, QueueStore as _};
 
-use super::SharedQueues;
+use super::CurrentQueues;
 
 /// Interval of the looks.
 const EVERY: Duration = Duration::from_secs(20);
@@ -23,12 +23,24 @@ struct OtherKind {
 }
 
 /// Looks for split queues until the process ends. `store` opens connections on the runtime that runs this.
-pub(crate) async fn watch(store: QueueHandle, queues: Arc<SharedQueues>) {
+pub(crate) async fn watch(store: QueueHandle, current: CurrentQueues) {
+    let mut queues = current.load_full();
     let mut others: Vec<OtherKind> = queues.rules.all().iter().filter_map(OtherKind::of).collect();
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        let now = current.load_full();
+        if !Arc::ptr_eq(&queues, &now) {
+            queues = now;
+            let known =
+                |rule: &QueueRule| others.iter().any(|it| it.is_split && it.rule.name() == rule.name());
+            let with_state = |mut other: OtherKind| {
+                other.is_split = known(&other.rule);
+                other
+            };
+            others = queues.rules.all().iter().filter_map(OtherKind::of).map(with_state).collect();
+        }
         for other in &mut others {
             other.look(&store).await;
         }

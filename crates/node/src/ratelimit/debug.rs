@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use axum::extract::State as Shared;
 use axum::http::header;
 use prometheus::proto::MetricType;
 use serde_json::{Map, Value};
 
-use crate::limiter::envoy::Loaded;
+use crate::server::LiveSnapshot;
 use crate::telemetry::Metrics;
 
 pub(super) const INDEX: &str = "\
@@ -19,9 +18,9 @@ pub(super) const INDEX: &str = "\
 ";
 
 /// One line per limit, in the order of the files.
-pub(super) async fn rlconfig(Shared(live): Shared<Arc<ArcSwapOption<Loaded>>>) -> String {
+pub(super) async fn rlconfig(Shared(live): Shared<Arc<LiveSnapshot>>) -> String {
     let mut page = String::new();
-    let Some(loaded) = live.load_full() else { return page };
+    let Some(loaded) = live.current().envoy else { return page };
     for rule in loaded.domains().rules() {
         let Some(limit) = &rule.limit else { continue };
         let _ = writeln!(

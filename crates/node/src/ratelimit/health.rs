@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 
-use crate::limiter::envoy::Loaded;
 use crate::readiness::{Readiness, State};
+use crate::server::LiveSnapshot;
 
 /// What the page depends on.
 #[derive(Clone)]
 pub(super) struct HealthPage {
     pub(super) readiness: Readiness,
-    pub(super) live: Arc<ArcSwapOption<Loaded>>,
+    pub(super) live: Arc<LiveSnapshot>,
     pub(super) needs_domain: bool,
 }
 
@@ -23,7 +22,7 @@ pub(super) async fn healthcheck(Shared(page): Shared<HealthPage>) -> (StatusCode
         State::Ready | State::Degraded(_) => true,
         State::NotReady(_) | State::WithoutStore(_) | State::Draining | State::Closing => false,
     };
-    let has_domain = || page.live.load().as_ref().is_some_and(|loaded| !loaded.domains().is_empty());
+    let has_domain = || page.live.current().envoy.is_some_and(|loaded| !loaded.domains().is_empty());
     match is_healthy && (!page.needs_domain || has_domain()) {
         true => (StatusCode::OK, "OK"),
         false => (StatusCode::INTERNAL_SERVER_ERROR, ""),

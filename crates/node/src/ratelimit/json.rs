@@ -6,24 +6,21 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use weir_core::strategy::Rules;
+use tokio::sync::watch;
 use weir_grpc::Caller;
 use weir_store::Store;
 
 use crate::admin::AdminCaller;
-use crate::limiter::Limiter;
 use crate::limiter::envoy::EnvoyLimiter;
-use crate::server::{EnvoyParts, WorkerStores};
-use crate::service::{
-    DecisionService, EnvoyJson, EnvoyRateLimit, JsonAnswer, JsonError, MAX_RATE_LIMIT_BYTES, Templates,
-};
+use crate::readiness::State;
+use crate::server::{EnvoyParts, LiveSnapshot, MakeStores, WorkerParts, WorkerStores};
+use crate::service::{EnvoyJson, EnvoyRateLimit, JsonAnswer, JsonError, MAX_RATE_LIMIT_BYTES};
 use crate::telemetry::Metrics;
 
 /// The dependencies of the service behind the page, which is one more worker.
 pub(crate) struct JsonParts<S> {
-    pub(crate) rules: Arc<Rules>,
-    pub(crate) templates: Arc<Templates>,
-    pub(crate) store: Box<dyn Fn() -> WorkerStores<S> + Send + Sync>,
+    pub(crate) live: Arc<LiveSnapshot>,
+    pub(crate) store: Arc<MakeStores<S>>,
     pub(crate) metrics: Metrics,
     pub(crate) envoy: EnvoyParts,
     /// Its number among the workers.
@@ -32,12 +29,12 @@ pub(crate) struct JsonParts<S> {
 
 impl<S: Store> JsonParts<S> {
     /// The service. Connections of its store belong to the runtime that this is called in.
-    pub(super) fn service(self) -> Arc<EnvoyJson<S>> {
-        let limiter = Limiter::new(self.rules, (self.store)().decisions, self.metrics.recorder());
-        let decisions = DecisionService::new(limiter, self.templates, MAX_RATE_LIMIT_BYTES);
-        let EnvoyParts { live, rules, answers, metrics } = self.envoy;
+    pub(super) fn service(self, node: watch::Receiver<State>) -> Arc<EnvoyJson<S>> {
+        let stores = WorkerStores::from((self.store)().decisions);
+        let parts = WorkerParts::new(stores, &self.live, &self.metrics, node, MAX_RATE_LIMIT_BYTES);
+        let EnvoyParts { rules, answers, metrics } = self.envoy;
         let envoy = EnvoyLimiter::new(rules, metrics.recorder(self.worker));
-        Arc::new(EnvoyJson::new(&EnvoyRateLimit::new(&decisions, envoy, answers, live)))
+        Arc::new(EnvoyJson::new(&EnvoyRateLimit::new(&parts.decisions, envoy, answers)))
     }
 }
 

@@ -16,6 +16,8 @@
 use std::fmt;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -29,12 +31,12 @@ const FEWEST_CONNECTIONS: u64 = 16;
 const FILES_PER_WORKER: u64 = 4;
 
 /// The limit of open files, and the reserve that clients never get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct OpenFiles {
     /// The process's limit of open files; `None` if there is none.
     limit: Option<u64>,
-    /// Number of descriptors below the limit that clients never get.
-    reserve: u64,
+    /// Number of descriptors below the limit that clients never get. Clones share it.
+    reserve: Arc<AtomicU64>,
 }
 
 /// The limit of open files leaves too few connections.
@@ -70,8 +72,19 @@ impl OpenFiles {
 
     /// Creates limits. Under a very low limit, the reserve and the clients get half each.
     fn with_limit(limit: Option<u64>, reserved: usize) -> Self {
+        let files = Self { limit, reserve: Arc::default() };
+        files.reserve(reserved);
+        files
+    }
+
+    /// Reserves files for the store and the admin port.
+    pub(super) fn reserve(&self, reserved: usize) {
         let wanted = STANDING_RESERVE + reserved as u64;
-        Self { limit, reserve: limit.map_or(wanted, |limit| wanted.min(limit / 2)) }
+        self.reserve.store(self.limit.map_or(wanted, |limit| wanted.min(limit / 2)), Relaxed);
+    }
+
+    fn reserved(&self) -> u64 {
+        self.reserve.load(Relaxed)
     }
 
     /// True if a client may keep this file: its descriptor is below the reserve.
@@ -81,7 +94,7 @@ impl OpenFiles {
 
     fn allows(&self, number: RawFd) -> bool {
         let number = u64::try_from(number).unwrap_or(0);
-        self.limit.is_none_or(|limit| number < limit - self.reserve)
+        self.limit.is_none_or(|limit| number < limit - self.reserved())
     }
 
     /// True if a client that connects now would get a file below the reserve.
@@ -93,7 +106,7 @@ impl OpenFiles {
     pub(super) fn compare(&self, max_connections: usize, workers: usize) -> Result<(), TooFewFiles> {
         let Some(limit) = self.limit else { return Ok(()) };
         let standing = open_now() + FILES_PER_WORKER * workers as u64;
-        let fitting = (limit - self.reserve).saturating_sub(standing);
+        let fitting = (limit - self.reserved()).saturating_sub(standing);
         if fitting < FEWEST_CONNECTIONS {
             // At limits this low the reserve is half of the limit.
             return Err(TooFewFiles { limit, needed: 2 * (standing + FEWEST_CONNECTIONS), standing });
@@ -103,7 +116,7 @@ impl OpenFiles {
                 max_connections,
                 fitting,
                 limit,
-                reserve = self.reserve,
+                reserve = self.reserved(),
                 "server.limits.max_connections does not fit into the limit of open files: raise the limit \
                  (`ulimit -n`, LimitNOFILE=), or lower max_connections"
             );
@@ -115,7 +128,7 @@ impl OpenFiles {
 impl fmt::Display for OpenFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.limit {
-            Some(limit) => write!(f, "{limit}, {} of them reserved", self.reserve),
+            Some(limit) => write!(f, "{limit}, {} of them reserved", self.reserved()),
             None => f.write_str("any number"),
         }
     }
@@ -134,8 +147,11 @@ mod tests {
     #[test]
     fn the_reserve_is_the_end_of_the_numbers() {
         let files = OpenFiles::with_limit(Some(1024), 36);
-        assert_eq!(files.reserve, 52);
+        assert_eq!(files.reserved(), 52);
         assert!(files.allows(971) && !files.allows(972));
+        // With the first queue the store has more connections.
+        files.clone().reserve(56);
+        assert!(files.allows(951) && !files.allows(952));
         // A low limit is split in halves.
         let files = OpenFiles::with_limit(Some(100), 36);
         assert!(files.allows(49) && !files.allows(50));

@@ -18,11 +18,9 @@ use weir_store::Store;
 use super::dispatch::methods;
 use super::health::HealthApi;
 use super::router::Router;
+use super::worker_parts::WorkerParts;
 use super::{EnvoyParts, Parts, ServerError, WorkerStores};
-use crate::leases::Leases;
-use crate::limiter::Limiter;
 use crate::limiter::envoy::EnvoyLimiter;
-use crate::queues::Queues;
 use crate::service::{
     AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService, QueueApi, UsageApi,
 };
@@ -47,18 +45,15 @@ pub(super) fn services<S: Store>(
     worker: usize,
     config: &ServerConfig,
 ) -> Result<Services<S>, ServerError> {
-    let (rules, recorder) = (&parts.rules, parts.metrics.recorder());
-    let limiter = Limiter::new(Arc::clone(rules), stores.decisions, Arc::clone(&recorder));
-    let leases = stores.leases.map(|store| Leases::new(Arc::clone(rules), store, Arc::clone(&recorder)));
+    let largest = config.limits.max_message_bytes;
     let node = parts.readiness.subscribe();
-    let queues = stores.queues.map(|store| Queues::new(Arc::clone(&parts.queues), store, recorder, node));
+    let WorkerParts { decisions, leases, queues } =
+        WorkerParts::new(stores, &parts.live, &parts.metrics, node, largest);
     let on = services_that_are_on(parts, config, leases.is_some(), queues.is_some());
     let health = HealthServer::new(HealthApi::new(parts.readiness.clone(), on.clone()));
-    let largest = config.limits.max_message_bytes;
-    let decisions = DecisionService::new(limiter, Arc::clone(&parts.templates), largest);
-    let EnvoyParts { live, rules, answers, metrics } = parts.envoy.clone();
+    let EnvoyParts { rules, answers, metrics } = parts.envoy.clone();
     let envoy = EnvoyLimiter::new(rules, metrics.recorder(worker));
-    let envoy = EnvoyRateLimit::new(&decisions, envoy, answers, live);
+    let envoy = EnvoyRateLimit::new(&decisions, envoy, answers);
     let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
         .add_service(EnvoyService::server(&envoy));
     let only_envoy = config.ratelimit.is_some();
@@ -66,7 +61,7 @@ pub(super) fn services<S: Store>(
         routes = routes.add_service(DecisionsApi::server(&decisions));
     }
     if let Some(leases) = leases.filter(|_| !only_envoy) {
-        routes = routes.add_service(ConcurrencyApi::server(leases, Arc::clone(&parts.templates)));
+        routes = routes.add_service(ConcurrencyApi::server(&leases));
     }
     if let Some(queues) = queues.filter(|_| !only_envoy) {
         routes = routes.add_service(QueueApi::server(queues));
@@ -80,8 +75,8 @@ pub(super) fn services<S: Store>(
     if config.reflection {
         routes = with_reflection(routes, on.into_iter())?;
     }
-    let largest_other = if parts.queues.is_empty() { largest } else { largest.max(MAX_QUEUE_MESSAGE) };
-    let methods = methods(largest, largest_other, only_envoy);
+    // A reload may add the first queue.
+    let methods = methods(largest, largest.max(MAX_QUEUE_MESSAGE), only_envoy);
     let methods = match &parts.intercept {
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,

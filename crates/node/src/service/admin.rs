@@ -31,7 +31,8 @@ impl<S: Store> AdminService for AdminApi<S> {
         let context = context(&mut request);
         let request = request.get_ref();
         let question = question(request, &context);
-        let undone = self.0.limiter.reset(&question, &request.limits).await;
+        let decisions = self.0.current();
+        let undone = decisions.limiter.reset(&question, &request.limits).await;
         tracing::info!(
             caller = question.rights.name(),
             method = "Reset",

@@ -10,7 +10,7 @@ use weir_store::{Store, TOGETHER, at_once};
 
 use super::several::LaterResult;
 use super::wire::MessageFields;
-use super::{DecisionService, status};
+use super::{DecisionService, Decisions, status};
 use crate::limiter::{LimiterError, check_batch};
 
 /// Bytes of a typical result.
@@ -26,7 +26,7 @@ impl<S: Store> DecisionService<S> {
         match at_once(messages.only()).transpose() {
             Ok(Some(message)) => match count(&message) {
                 Ok(count) if turn::exceeds(count) => BegunCall::Postponed(message),
-                Ok(count) => BegunCall::Call(self.decide_batch(&message, count, &context)),
+                Ok(count) => BegunCall::Call(self.current().decide_batch(&message, count, &context)),
                 Err(status) => BegunCall::Call(status.into()),
             },
             Ok(None) => {
@@ -35,13 +35,15 @@ impl<S: Store> DecisionService<S> {
                     let message = messages.only().await?;
                     let count = count(&message)?;
                     turn::wait_for(count).await;
-                    service.decide_batch(&message, count, &context).await
+                    service.current().decide_batch(&message, count, &context).await
                 }))
             }
             Err(status) => BegunCall::Call(status.into()),
         }
     }
+}
 
+impl<S: Store> Decisions<S> {
     /// Sends all questions to the store before any answer is awaited, in order and from one task, so that the Redis
     /// client sends those for one node together.
     fn decide_batch(self: &Arc<Self>, batch: &[u8], count: usize, context: &CallContext) -> Call {

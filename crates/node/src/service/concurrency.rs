@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use prost_types::Duration;
 use tonic::{Request, Response, Status};
 use weir_core::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal, MAX_LEASES};
@@ -19,25 +20,49 @@ use super::incoming::context;
 use super::message::{Facts, Templates};
 use super::span::{duration, micros};
 use super::wire::STORE_FAILURE;
-use super::{MAX_MESSAGE_BYTES, status};
+use super::{MAX_MESSAGE_BYTES, Snapshot, status};
 use crate::access::Rights;
 use crate::leases::{Acquired, LeaseQuestion, Leases, PermitsDecision};
 use crate::limiter::{InvalidField, Question};
 use crate::settle::Outcome;
+use crate::telemetry::Recorder;
 
 /// Weight of a lease whose caller names none.
 const DEFAULT_WEIGHT: u64 = 1;
 
 /// The service over one worker's leases.
 pub struct ConcurrencyApi {
+    current: Arc<CurrentLeases>,
+}
+
+/// One worker's leases under the current snapshot.
+pub struct CurrentLeases(ArcSwap<LeaseService>);
+
+/// One worker's leases under one snapshot.
+struct LeaseService {
     leases: Leases,
     templates: Arc<Templates>,
 }
 
+impl CurrentLeases {
+    /// Leases under the first snapshot.
+    #[must_use]
+    pub fn new(leases: Leases, templates: Arc<Templates>) -> Arc<Self> {
+        Arc::new(Self(ArcSwap::from_pointee(LeaseService { leases, templates })))
+    }
+
+    /// Serves another snapshot from now on. Calls that have begun keep theirs.
+    pub fn follow(&self, snapshot: &Snapshot, recorder: Arc<Recorder>) {
+        let (rules, removed) = (Arc::clone(&snapshot.rules), Arc::clone(&snapshot.removed));
+        let leases = self.0.load().leases.under(rules, removed, recorder);
+        self.0.store(Arc::new(LeaseService { leases, templates: Arc::clone(&snapshot.templates) }));
+    }
+}
+
 impl ConcurrencyApi {
     /// The service, bounded and ready to be served.
-    pub fn server(leases: Leases, templates: Arc<Templates>) -> ConcurrencyServiceServer<Self> {
-        ConcurrencyServiceServer::new(Self { leases, templates })
+    pub fn server(current: &Arc<CurrentLeases>) -> ConcurrencyServiceServer<Self> {
+        ConcurrencyServiceServer::new(Self { current: Arc::clone(current) })
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
@@ -55,8 +80,9 @@ impl ConcurrencyService for ConcurrencyApi {
         let question = question(resource, consumer, strategy, id, attributes, &context);
         let weight = weight.unwrap_or(DEFAULT_WEIGHT);
         let ttl = ttl.as_ref().map(|ttl| span("ttl", ttl)).transpose()?;
-        let acquired = self.leases.acquire(&question, weight, ttl).await.map_err(status::of_lease)?;
-        Ok(Response::new(self.acquired(&acquired, id, weight)))
+        let service = self.current.0.load_full();
+        let acquired = service.leases.acquire(&question, weight, ttl).await.map_err(status::of_lease)?;
+        Ok(Response::new(service.acquired(&acquired, id, weight)))
     }
 
     async fn renew(&self, mut request: Request<RenewRequest>) -> Result<Response<RenewResponse>, Status> {
@@ -64,7 +90,8 @@ impl ConcurrencyService for ConcurrencyApi {
         let RenewRequest { resource, consumer, strategy, id, ttl, attributes } = request.get_ref();
         let question = question(resource, consumer, strategy, id, attributes, &context);
         let ttl = ttl.as_ref().map(|ttl| span("ttl", ttl)).transpose()?;
-        let answer = self.leases.renew(&question, ttl).await.map_err(status::of_lease)?;
+        let service = self.current.0.load_full();
+        let answer = service.leases.renew(&question, ttl).await.map_err(status::of_lease)?;
         let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = answer;
         let expires_after = expires_after(&outcome);
         let held = expires_after.is_some();
@@ -81,14 +108,15 @@ impl ConcurrencyService for ConcurrencyApi {
         let question = question(resource, consumer, strategy, id, attributes, &context);
         let outcome = work_outcome(*outcome)?;
         let rtt = rtt.as_ref().map(|rtt| span("rtt", rtt)).transpose()?;
-        let answer = self.leases.release(&question, outcome, rtt).await.map_err(status::of_lease)?;
+        let service = self.current.0.load_full();
+        let answer = service.leases.release(&question, outcome, rtt).await.map_err(status::of_lease)?;
         let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = answer;
         let held = outcome == LeaseOutcome::Released;
         Ok(Response::new(ReleaseResponse { held, limit, in_flight, remaining }))
     }
 }
 
-impl ConcurrencyApi {
+impl LeaseService {
     fn acquired(&self, acquired: &Acquired, id: &str, weight: u64) -> AcquireResponse {
         let plain = |allowed, reason: Reason| AcquireResponse {
             allowed,

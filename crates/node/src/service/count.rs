@@ -8,11 +8,11 @@ use weir_store::Store;
 
 use super::question_of::question_of;
 use super::span::duration;
-use super::{DecisionService, status};
+use super::{Decisions, status};
 use crate::access::Rights;
 use crate::limiter::{Question, Shaping, interval};
 
-impl<S: Store> DecisionService<S> {
+impl<S: Store> Decisions<S> {
     /// Counts what a limit has charged over an interval.
     pub async fn count(
         &self,

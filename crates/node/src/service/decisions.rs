@@ -25,7 +25,7 @@ pub struct DecisionsApi<S>(Arc<DecisionService<S>>);
 impl<S: Store> DecisionsApi<S> {
     /// The service, bounded and ready to be served.
     pub fn server(decisions: &Arc<DecisionService<S>>) -> RateLimitServiceServer<Self> {
-        let largest = decisions.largest.max(MAX_BATCH_BYTES);
+        let largest = decisions.largest().max(MAX_BATCH_BYTES);
         RateLimitServiceServer::new(Self(Arc::clone(decisions))).max_decoding_message_size(largest)
     }
 }
@@ -36,7 +36,7 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
         &self,
         request: Request<Encoded<ShouldAllowRequest>>,
     ) -> Result<Response<Encoded<ShouldAllowResponse>>, Status> {
-        one_message(self.0.alone(self.0.should_allow(incoming(request, self.0.largest)?)).await?)
+        one_message(self.0.alone(self.0.should_allow(incoming(request, self.0.largest())?)).await?)
     }
 
     async fn should_allow_batch(
@@ -56,18 +56,18 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
         &self,
         request: Request<Streaming<Encoded<ShouldAllowStreamRequest>>>,
     ) -> Result<Response<Self::ShouldAllowStreamStream>, Status> {
-        let (call, closing) = incoming_stream(request, self.0.largest)?;
+        let (call, closing) = incoming_stream(request, self.0.largest())?;
         many_messages(self.0.should_allow_stream(call, closing).await?)
     }
 
     async fn count(&self, mut request: Request<CountRequest>) -> Result<Response<CountResponse>, Status> {
         let context = context(&mut request);
-        Ok(Response::new(self.0.count(request.get_ref(), &context).await?))
+        Ok(Response::new(self.0.current().count(request.get_ref(), &context).await?))
     }
 
     async fn refund(&self, mut request: Request<RefundRequest>) -> Result<Response<RefundResponse>, Status> {
         let context = context(&mut request);
-        Ok(Response::new(self.0.refund(request.get_ref(), &context).await?))
+        Ok(Response::new(self.0.current().refund(request.get_ref(), &context).await?))
     }
 
     async fn reserve(
@@ -75,7 +75,7 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
         mut request: Request<ReserveRequest>,
     ) -> Result<Response<ReserveResponse>, Status> {
         let context = context(&mut request);
-        Ok(Response::new(self.0.reserve(request.get_ref(), &context).await?))
+        Ok(Response::new(self.0.current().reserve(request.get_ref(), &context).await?))
     }
 
     async fn cancel_reservation(
@@ -83,12 +83,12 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
         mut request: Request<CancelReservationRequest>,
     ) -> Result<Response<CancelReservationResponse>, Status> {
         let context = context(&mut request);
-        Ok(Response::new(self.0.cancel_reservation(request.get_ref(), &context).await?))
+        Ok(Response::new(self.0.current().cancel_reservation(request.get_ref(), &context).await?))
     }
 
     async fn debit(&self, mut request: Request<DebitRequest>) -> Result<Response<DebitResponse>, Status> {
         let context = context(&mut request);
-        Ok(Response::new(self.0.debit(request.get_ref(), &context).await?))
+        Ok(Response::new(self.0.current().debit(request.get_ref(), &context).await?))
     }
 }
 
@@ -97,7 +97,7 @@ impl<S: Store> DecisionService<S> {
     async fn alone(self: &Arc<Self>, begun: BegunCall) -> Result<Reply, Status> {
         match begun {
             BegunCall::Call(call) => call.await,
-            BegunCall::Pending(pending) => self.answer(pending).await,
+            BegunCall::Pending(pending) => self.current().answer(pending).await,
             // There are no turns.
             BegunCall::Postponed(_) => Err(Status::internal("the call is larger than a turn")),
         }

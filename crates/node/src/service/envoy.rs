@@ -9,7 +9,6 @@ mod service;
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use tonic::Status;
 use weir_config::AccessRight;
 use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
@@ -21,7 +20,7 @@ use weir_store::{Store, at_once};
 
 use super::{DecisionService, status, wire};
 use crate::access::Rights;
-use crate::limiter::envoy::{EnvoyLimiter, Loaded};
+use crate::limiter::envoy::EnvoyLimiter;
 use crate::telemetry::AnswerCode;
 
 /// The largest request: values of 64 KiB are legal, and a request has several.
@@ -45,19 +44,13 @@ pub struct EnvoyRateLimit<S> {
     decisions: Arc<DecisionService<S>>,
     envoy: EnvoyLimiter,
     answers: EnvoyAnswers,
-    live: Arc<ArcSwapOption<Loaded>>,
 }
 
 impl<S: Store> EnvoyRateLimit<S> {
-    /// The service under the rules that are in `live` at each request.
-    pub fn new(
-        decisions: &Arc<DecisionService<S>>,
-        envoy: EnvoyLimiter,
-        answers: EnvoyAnswers,
-        live: Arc<ArcSwapOption<Loaded>>,
-    ) -> Arc<Self> {
+    /// The service under the rules that `decisions` has at each request.
+    pub fn new(decisions: &Arc<DecisionService<S>>, envoy: EnvoyLimiter, answers: EnvoyAnswers) -> Arc<Self> {
         let decisions = Arc::clone(decisions);
-        Arc::new(Self { decisions, envoy, answers, live })
+        Arc::new(Self { decisions, envoy, answers })
     }
 
     /// Answers one request; at once, if it has arrived and the store answers at once.
@@ -83,8 +76,8 @@ impl<S: Store> EnvoyRateLimit<S> {
     async fn answer(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
         let rights = Rights::of(context);
         rights.check_any(AccessRight::Envoy).map_err(status::refused)?;
-        let live = self.live.load();
-        let Some(loaded) = &*live else {
+        let current = self.decisions.current.load();
+        let Some(loaded) = &current.envoy else {
             self.envoy.unread(AnswerCode::FailedPrecondition);
             return Err(Status::failed_precondition("no rate limit configuration loaded"));
         };
@@ -93,7 +86,7 @@ impl<S: Store> EnvoyRateLimit<S> {
             status::malformed(error)
         })?;
         turn::spend(ask.descriptors.len());
-        let answer = self.decisions.limiter.rate_limit(&self.envoy, loaded, &ask).await;
+        let answer = current.limiter.rate_limit(&self.envoy, loaded, &ask).await;
         let answer = answer.map_err(status::of)?;
         let bytes = STATUS_BYTES * (1 + answer.statuses.len());
         Ok(Reply::message(bytes, |out| response::write(out, &answer, &ask, &self.answers)))

@@ -15,7 +15,7 @@ use weir_proto::v1::{self, InlineBucketedWindow, InlineTokenBucket, InlineWindow
 use weir_store::Store;
 use weir_units::Micros;
 
-use super::DecisionService;
+use super::Decisions;
 use super::span::micros;
 use super::status;
 use super::wire::Malformed;
@@ -41,7 +41,7 @@ const SPAN_BOUND: &str = "it must be from 1us to 400 days";
 #[derive(Default)]
 pub(super) struct InlineStrategies(Mutex<HashMap<Box<[u8]>, Arc<Strategy>>>);
 
-impl<S: Store> DecisionService<S> {
+impl<S: Store> Decisions<S> {
     /// Replaces the encoded limit of a question by its strategy, from the cache or newly built.
     #[cold]
     pub(super) fn build_inline(&self, question: &mut Question<'_>) -> Result<(), Status> {

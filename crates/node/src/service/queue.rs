@@ -3,7 +3,9 @@
 mod subscription;
 
 use std::pin::Pin;
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use prost_types::Duration;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -29,12 +31,15 @@ const DEFAULT_ITEMS: u32 = 1;
 
 /// The service over one worker's queues.
 pub struct QueueApi {
-    queues: Queues,
+    queues: WorkerQueues,
 }
+
+/// One worker's queues under the current snapshot.
+pub type WorkerQueues = Arc<ArcSwap<Queues>>;
 
 impl QueueApi {
     /// The service, bounded and ready to be served.
-    pub fn server(queues: Queues) -> QueueServiceServer<Self> {
+    pub fn server(queues: WorkerQueues) -> QueueServiceServer<Self> {
         QueueServiceServer::new(Self { queues })
             .max_decoding_message_size(MAX_QUEUE_MESSAGE)
             .max_encoding_message_size(MAX_QUEUE_MESSAGE)
@@ -52,8 +57,12 @@ impl QueueService for QueueApi {
         let EnqueueRequest { queue, items } = request.get_ref();
         let items: Vec<PutItem<'_>> =
             items.iter().map(|item| PutItem { id: &item.id, payload: &item.payload }).collect();
-        let enqueued =
-            self.queues.enqueue(rights, queue, &items, deadline).await.map_err(status::of_queue)?;
+        let enqueued = self
+            .queues
+            .load_full()
+            .enqueue(rights, queue, &items, deadline)
+            .await
+            .map_err(status::of_queue)?;
         Ok(Response::new(enqueue_response(enqueued)))
     }
 
@@ -64,7 +73,7 @@ impl QueueService for QueueApi {
         let max_items = max_items.unwrap_or(DEFAULT_ITEMS) as usize;
         let max_wait = span_or_zero("max_wait", max_wait.as_ref())?;
         let question = TakeQuestion { rights, queue, consumer, max_items, max_wait, deadline };
-        let taken = self.queues.take(&question).await.map_err(status::of_queue)?;
+        let taken = self.queues.load_full().take(&question).await.map_err(status::of_queue)?;
         Ok(Response::new(take_response(taken)))
     }
 
@@ -75,7 +84,7 @@ impl QueueService for QueueApi {
         mut request: Request<Streaming<SubscribeRequest>>,
     ) -> Result<Response<Self::SubscribeStream>, Status> {
         let context = context(&mut request);
-        let stream = subscription::open(self.queues.clone(), context, request.into_inner()).await?;
+        let stream = subscription::open(Arc::clone(&self.queues), context, request.into_inner()).await?;
         Ok(Response::new(Box::pin(stream)))
     }
 
@@ -84,7 +93,7 @@ impl QueueService for QueueApi {
         let (deadline, rights) = (context.deadline, Rights::of(&context));
         let AckRequest { queue, ids, outcome, tokens } = request.get_ref();
         let items = WorkersItems { ids: &item_ids(ids)?, tokens };
-        let settled = self.queues.ack(rights, queue, (items, outcome), deadline).await;
+        let settled = self.queues.load_full().ack(rights, queue, (items, outcome), deadline).await;
         let Settled { done, depth, .. } = settled.map_err(status::of_queue)?;
         Ok(Response::new(AckResponse { acked: done, depth }))
     }
@@ -95,7 +104,7 @@ impl QueueService for QueueApi {
         let NackRequest { queue, ids, delay, tokens } = request.get_ref();
         let delay = span_or_zero("delay", delay.as_ref())?;
         let items = WorkersItems { ids: &item_ids(ids)?, tokens };
-        let settled = self.queues.nack(rights, queue, (items, delay), deadline).await;
+        let settled = self.queues.load_full().nack(rights, queue, (items, delay), deadline).await;
         let Settled { done, dead_lettered, depth } = settled.map_err(status::of_queue)?;
         Ok(Response::new(NackResponse { nacked: done, dead_lettered: small(dead_lettered), depth }))
     }
@@ -106,7 +115,7 @@ impl QueueService for QueueApi {
         let ExtendRequest { queue, ids, tokens, visibility } = request.get_ref();
         let visibility = span_or_zero("visibility", visibility.as_ref())?;
         let items = WorkersItems { ids: &item_ids(ids)?, tokens };
-        let settled = self.queues.extend(rights, queue, (items, visibility), deadline).await;
+        let settled = self.queues.load_full().extend(rights, queue, (items, visibility), deadline).await;
         let Settled { done, depth, .. } = settled.map_err(status::of_queue)?;
         Ok(Response::new(ExtendResponse { extended: done, depth }))
     }
@@ -115,7 +124,8 @@ impl QueueService for QueueApi {
         let context = context(&mut request);
         let (deadline, rights) = (context.deadline, Rights::of(&context));
         let StatsRequest { queue, outcomes } = request.get_ref();
-        let stats = self.queues.stats(rights, queue, *outcomes as usize, deadline).await;
+        let queues = self.queues.load_full();
+        let stats = queues.stats(rights, queue, *outcomes as usize, deadline).await;
         let (depth, named, stats) = stats.map_err(status::of_queue)?;
         let (numbers, totals) = (named.rule.numbers(), stats.totals);
         Ok(Response::new(StatsResponse {

@@ -10,11 +10,11 @@ use weir_store::Store;
 
 use super::question_of::question_of;
 use super::span::duration;
-use super::{DecisionService, status};
+use super::{Decisions, status};
 use crate::access::Rights;
 use crate::limiter::{DEFAULT_COST, Question, Shaping, Undone};
 
-impl<S: Store> DecisionService<S> {
+impl<S: Store> Decisions<S> {
     /// Gives back a call's cost.
     pub async fn refund(
         &self,

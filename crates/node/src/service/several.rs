@@ -8,7 +8,7 @@ use weir_grpc::CallContext;
 use weir_store::{Store, TOGETHER, Verdicts};
 
 use super::wire::TextsBefore;
-use super::{DecisionService, status, wire};
+use super::{Decisions, status, wire};
 use crate::access::Rights;
 use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
 
@@ -23,7 +23,7 @@ pub(super) struct LaterResult {
     waiting: Waiting,
 }
 
-impl<S: Store> DecisionService<S> {
+impl<S: Store> Decisions<S> {
     /// Decides up to `most` next questions of a message, each with its id. Encoded results are appended to `out`,
     /// pending ones to `later`. Returns the number of questions. More than [`TOGETHER`] at a time save nothing more.
     /// `field` is the number of the response's field in a result.

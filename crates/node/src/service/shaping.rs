@@ -16,14 +16,14 @@ use super::question_of::question_of;
 use super::refund::state;
 use super::span::{duration, micros};
 use super::wire;
-use super::{DecisionService, status};
+use super::{Decisions, status};
 use crate::access::Rights;
 use crate::limiter::{
     Adjusted, Answer, Begun, DEFAULT_COST, InlineLimit, InvalidField, LimitsDecision, Question, Shaping,
 };
 use crate::settle::Outcome;
 
-impl<S: Store> DecisionService<S> {
+impl<S: Store> Decisions<S> {
     /// Admits a call that starts within `max_wait`.
     pub async fn reserve(
         self: &Arc<Self>,

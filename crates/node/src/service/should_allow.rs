@@ -12,7 +12,7 @@ use weir_grpc::{BegunCall, Call, IncomingCall, PREFIX, PendingCall, Reply, Unans
 use weir_store::{Store, TOGETHER, Verdicts, at_once};
 
 use super::wire::TextsBefore;
-use super::{DecisionService, status, wire};
+use super::{DecisionService, Decisions, status, wire};
 use crate::access::Rights;
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
@@ -32,10 +32,21 @@ impl<S: Store> DecisionService<S> {
         turn::spend(1);
         BegunCall::Call(Call::waiting(&self.deadlines, deadline, async move {
             let message = messages.only().await?;
-            service.answer(PendingCall { message, context }).await
+            service.current().answer(PendingCall { message, context }).await
         }))
     }
 
+    /// Answers several questions in order, under one snapshot ([`Decisions::answer_each`]).
+    pub fn answer_each(
+        &self,
+        pending: &[PendingCall],
+        each: impl FnMut(usize, Result<&[u8], Status>),
+    ) -> Unanswered {
+        self.current.load().answer_each(pending, each)
+    }
+}
+
+impl<S: Store> Decisions<S> {
     /// Answers a call by itself.
     pub(super) async fn answer(self: &Arc<Self>, pending: PendingCall) -> Result<Reply, Status> {
         let mut answered = None;

@@ -22,7 +22,7 @@ use weir_store::{Store, TOGETHER};
 use super::judge::Judge;
 use super::several::LaterResult;
 use super::wire::{FieldValue, Malformed, MessageFields};
-use super::{DecisionService, status};
+use super::{DecisionService, Decisions, status};
 
 /// A message of answers is sent at this size, or when no further answer is ready.
 const ENOUGH_BYTES: usize = 16 << 10;
@@ -179,7 +179,7 @@ impl<S: Store> DecisionStream<S> {
 
     /// Decides questions that have arrived while there is room for their answers.
     fn decide_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
-        let (service, asked) = (Arc::clone(&self.service), self.context.clone());
+        let (service, asked) = (self.service.current(), self.context.clone());
         let mut round = None;
         while self.wants_more(out) && self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
             let round = round.get_or_insert_with(|| service.limiter.round());
@@ -195,7 +195,7 @@ impl<S: Store> DecisionStream<S> {
                     service.decide_next(round, (out, &mut later), RESPONSE_FIELD, &asked, most, next);
                 turn::spend(decided);
                 if !(self.in_flight.is_empty() && later.is_empty()) {
-                    self.put_in_flight(&rest, out.split_off(start), start, later);
+                    self.put_in_flight(&service, &rest, out.split_off(start), start, later);
                 }
                 if decided == 0 || !self.wants_more(out) || self.in_flight.len() >= MAX_IN_FLIGHT {
                     break;
@@ -207,12 +207,19 @@ impl<S: Store> DecisionStream<S> {
 
     /// Puts ready and pending results in flight, in order. `start` is the offset of the ready ones. Pending questions
     /// borrow from their `message`, so it counts as buffered.
-    fn put_in_flight(&mut self, message: &Bytes, there: Vec<u8>, start: usize, later: Vec<LaterResult>) {
+    fn put_in_flight(
+        &mut self,
+        service: &Arc<Decisions<S>>,
+        message: &Bytes,
+        there: Vec<u8>,
+        start: usize,
+        later: Vec<LaterResult>,
+    ) {
         let mut from = 0;
         for later in later {
             let at = later.at - start;
             self.put_results(there.get(from..at));
-            let (service, held) = (Arc::clone(&self.service), message.clone());
+            let (service, held) = (Arc::clone(service), message.clone());
             self.in_flight.push_back(Box::pin(async move {
                 let result = service.result(later).await;
                 drop(held);

@@ -21,7 +21,7 @@ use weir_units::Micros;
 
 pub use self::line::{DecisionLine, is_denial};
 use self::sink::DecisionSink;
-use super::decisions::{counter, family};
+use super::families::{counter, family};
 use super::lines::LineWriter;
 
 /// Capacity of the queue in bytes: some ten thousand lines. The writing thread may hold as many again.

@@ -1,32 +1,53 @@
 //! Metrics of decisions: sums of the workers' counters, taken at scrape time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
+use prometheus::proto::{Metric, MetricFamily, MetricType};
+use weir_core::strategy::Rules;
 use weir_store::StoreError;
 
 use super::consumers::ConsumerSummary;
 use super::decision_log::DecisionLog;
+use super::families::{counter, family, labelled};
 use super::histogram::{Histogram, LatencyCounts};
-use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+use super::names::CounterNames;
+use super::past::{self, PastCounts, ShadowSums};
+use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, WorkerCounters};
 use super::totals::{CountedTotal, TotalsLayout};
 
 /// All workers' counters under their Prometheus names.
 pub(super) struct DecisionCounters {
-    pub(super) layout: Arc<TotalsLayout>,
-    /// Which strategies have leases.
-    leases: Vec<usize>,
-    /// The names of each live strategy and its shadow.
-    shadows: Vec<[String; 2]>,
-    recorders: Mutex<Vec<Arc<Recorder>>>,
+    state: Mutex<CountersState>,
     log: OnceLock<Arc<DecisionLog>>,
     /// Sample rate of consumers.
     sample_rate: AtomicU32,
     descriptions: Vec<Desc>,
+}
+
+/// The counters, and the names of their rows.
+struct CountersState {
+    names: Arc<CounterNames>,
+    layout: Arc<TotalsLayout>,
+    workers: Vec<Arc<WorkerCounters>>,
+    /// Those of the current configuration, and older ones that calls may still write to.
+    recorders: Vec<Arc<Recorder>>,
+    past: PastCounts,
+}
+
+/// The rows that count the decisions of one configuration.
+#[derive(Debug, Clone)]
+pub struct CountedRows(Arc<TotalsLayout>);
+
+impl CountedRows {
+    /// True if both are the rows of one configuration.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// Collector for a registry, which must own it.
@@ -55,34 +76,74 @@ const FAMILIES: [(&str, &str, &[&str]); 8] = [
     ),
 ];
 
+impl CountersState {
+    /// Adds up the rows of older configurations that no call uses any more.
+    fn retire(&mut self) {
+        let Self { names, layout, recorders, past, .. } = self;
+        recorders.retain(|recorder| {
+            let is_in_use = Arc::ptr_eq(recorder.totals.layout(), layout) || Arc::strong_count(recorder) > 1;
+            if !is_in_use {
+                past.add(recorder);
+            }
+            is_in_use
+        });
+        past.retain(names);
+    }
+}
+
 impl DecisionCounters {
-    pub(super) fn new(
-        layout: TotalsLayout,
-        leases: Vec<usize>,
-        shadows: Vec<[String; 2]>,
-    ) -> Result<Self, prometheus::Error> {
+    pub(super) fn new(rules: &Rules) -> Result<Self, prometheus::Error> {
         let describe = |(name, help, labels): &(&str, &str, &[&str])| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
         };
         let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
+        let mut names = CounterNames::default();
+        let layout = Arc::new(TotalsLayout::of(rules, &mut names));
+        let state = CountersState {
+            names: Arc::new(names),
+            layout,
+            workers: Vec::new(),
+            recorders: Vec::new(),
+            past: PastCounts::default(),
+        };
         Ok(Self {
-            layout: Arc::new(layout),
-            leases,
-            shadows,
-            recorders: Mutex::default(),
+            state: Mutex::new(state),
             log: OnceLock::new(),
             sample_rate: AtomicU32::default(),
             descriptions,
         })
     }
 
-    pub(super) fn recorder(&self) -> Arc<Recorder> {
-        let recorder =
-            Arc::new(Recorder::new(Arc::clone(&self.layout), self.shadows.len(), self.log.get().cloned()));
-        let mut recorders = self.recorders.lock();
-        recorder.consumers.set_rate(self.sample_rate.load(Relaxed));
-        recorders.push(Arc::clone(&recorder));
+    /// The rows of the current configuration.
+    pub(super) fn rows(&self) -> CountedRows {
+        CountedRows(Arc::clone(&self.state.lock().layout))
+    }
+
+    /// Lays out the rows of a configuration that is about to be served.
+    pub(super) fn reconfigure(&self, rules: &Rules) -> CountedRows {
+        let state = &mut *self.state.lock();
+        let mut names = CounterNames::clone(&state.names);
+        state.layout = Arc::new(TotalsLayout::of(rules, &mut names));
+        state.names = Arc::new(names);
+        state.retire();
+        CountedRows(Arc::clone(&state.layout))
+    }
+
+    /// The counters of a new worker.
+    pub(super) fn worker(&self) -> Arc<WorkerCounters> {
+        let worker = Arc::<WorkerCounters>::default();
+        let mut state = self.state.lock();
+        worker.consumers.set_rate(self.sample_rate.load(Relaxed));
+        state.workers.push(Arc::clone(&worker));
+        worker
+    }
+
+    /// A worker's counters in these rows.
+    pub(super) fn recorder(&self, rows: &CountedRows, worker: &Arc<WorkerCounters>) -> Arc<Recorder> {
+        let log = self.log.get().cloned();
+        let recorder = Arc::new(Recorder::new(Arc::clone(&rows.0), Arc::clone(worker), log));
+        self.state.lock().recorders.push(Arc::clone(&recorder));
         recorder
     }
 
@@ -96,19 +157,26 @@ impl DecisionCounters {
         SharedDecisionCounters(self)
     }
 
+    /// The names of all rows that are shown.
+    pub(super) fn names(&self) -> Arc<CounterNames> {
+        Arc::clone(&self.state.lock().names)
+    }
+
     /// Renewals and releases; empty if no strategy has leases.
-    fn of_leases(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
+    fn of_leases(state: &CountersState) -> Vec<Metric> {
+        let mut sums = state.past.leases.clone();
+        state.recorders.iter().for_each(|recorder| past::add_leases(&mut sums, recorder));
+        for &index in &state.layout.leases {
+            let number = state.layout.strategies.get(index);
+            number.map(|&number| sums.entry(number).or_default());
+        }
         let mut metrics = Vec::new();
-        for &index in &self.leases {
-            let strategy = self.layout.strategies.get(index).map_or("", |name| &**name);
-            for (kind, call) in ["renew", "release"].into_iter().enumerate() {
+        for (number, sums) in sums {
+            let Some(strategy) = state.names.strategy(number) else { continue };
+            for (sums, call) in sums.iter().zip(["renew", "release"]) {
                 for outcome in CountedLease::ALL {
-                    let of_one = |recorder: &Arc<Recorder>| {
-                        let counts = recorder.leases.get(index).and_then(|counts| counts.0.get(kind));
-                        counts.map_or(0, |counts| counts[outcome as usize].load(Relaxed))
-                    };
-                    let labels = [("strategy", strategy), ("call", call), ("outcome", outcome.name())];
-                    metrics.push(counter(&labels, recorders.iter().map(of_one).sum()));
+                    let labels = [("strategy", &**strategy), ("call", call), ("outcome", outcome.name())];
+                    metrics.push(counter(&labels, sums[outcome as usize]));
                 }
             }
         }
@@ -116,65 +184,66 @@ impl DecisionCounters {
     }
 
     /// Outcomes of shadows; empty if there are none.
-    fn of_shadows(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
-        let of = |(number, [strategy, shadow]): (usize, &[String; 2])| {
+    fn of_shadows(state: &CountersState) -> Vec<Metric> {
+        let mut sums = state.past.shadows.clone();
+        state.recorders.iter().for_each(|recorder| past::add_shadows(&mut sums, recorder));
+        for names in &state.layout.shadows {
+            sums.entry(names.clone()).or_default();
+        }
+        let of = |([strategy, shadow], sums): ([String; 2], ShadowSums)| {
             CountedOutcome::OF_SHADOWS.map(|outcome| {
-                let of_one = |recorder: &Arc<Recorder>| {
-                    let counts = recorder.shadows.get(number);
-                    counts.map_or(0, |counts| counts.outcomes[outcome as usize].load(Relaxed))
-                };
-                let labels = [("strategy", &**strategy), ("shadow", shadow), ("outcome", outcome.name())];
-                counter(&labels, recorders.iter().map(of_one).sum())
+                let labels = [("strategy", &*strategy), ("shadow", &*shadow), ("outcome", outcome.name())];
+                counter(&labels, sums[outcome as usize])
             })
         };
-        self.shadows.iter().enumerate().flat_map(of).collect()
+        sums.into_iter().flat_map(of).collect()
     }
 
     /// Decisions counted by all workers so far. One row may be reported in several parts.
     pub(super) fn totals(&self, mut each: impl FnMut(CountedTotal)) {
-        let recorders = self.recorders.lock().clone();
-        recorders.iter().for_each(|recorder| recorder.totals.each(&mut each));
+        let mut state = self.state.lock();
+        state.retire();
+        state.past.each(&mut each);
+        state.recorders.iter().for_each(|recorder| recorder.totals.each(&mut each));
     }
 
     pub(super) fn sample_consumers(&self, rate: u32) {
-        let recorders = self.recorders.lock();
+        let state = self.state.lock();
         self.sample_rate.store(rate, Relaxed);
-        recorders.iter().for_each(|recorder| recorder.consumers.set_rate(rate));
+        state.workers.iter().for_each(|worker| worker.consumers.set_rate(rate));
     }
 
     pub(super) fn take_consumers(&self) -> ConsumerSummary {
-        let recorders = self.recorders.lock().clone();
-        let parts: Vec<ConsumerSummary> =
-            recorders.iter().map(|recorder| recorder.consumers.take()).collect();
+        let workers = self.state.lock().workers.clone();
+        let parts: Vec<ConsumerSummary> = workers.iter().map(|worker| worker.consumers.take()).collect();
         ConsumerSummary::merged(&parts)
     }
 
     pub(super) fn latency(&self) -> LatencyCounts {
         let mut counts = LatencyCounts::default();
-        for recorder in self.recorders.lock().iter() {
+        for worker in &self.state.lock().workers {
             for method in [CountedMethod::ShouldAllow, CountedMethod::ShouldRateLimit, CountedMethod::Acquire]
             {
-                recorder.latency[method as usize].add_to(&mut counts);
+                worker.latency[method as usize].add_to(&mut counts);
             }
         }
         counts
     }
 
     fn by_outcome(&self) -> Vec<Metric> {
-        let mut sums = vec![[0; CountedOutcome::ALL.len()]; self.layout.strategies.len()];
+        let mut sums = BTreeMap::<u32, [u64; CountedOutcome::ALL.len()]>::new();
         self.totals(|one| {
-            if let Some(of_strategy) = sums.get_mut(one.strategy as usize) {
-                of_strategy[one.outcome as usize] += one.calls;
-            }
+            sums.entry(one.strategy).or_default()[one.outcome as usize] += one.calls;
         });
-        let of = |(strategy, sums): (&Arc<str>, [u64; CountedOutcome::ALL.len()])| {
-            let strategy = Arc::clone(strategy);
+        let names = self.names();
+        let of = |(number, strategy): (u32, &Arc<str>)| {
+            let sums = sums.get(&number).copied().unwrap_or_default();
             CountedOutcome::ALL.map(|outcome| {
-                let labels = [("strategy", &*strategy), ("outcome", outcome.name())];
+                let labels = [("strategy", &**strategy), ("outcome", outcome.name())];
                 counter(&labels, sums[outcome as usize])
             })
         };
-        self.layout.strategies.iter().zip(sums).flat_map(of).collect()
+        names.strategies.iter().flat_map(of).collect()
     }
 }
 
@@ -184,37 +253,36 @@ impl Collector for SharedDecisionCounters {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let recorders = self.0.recorders.lock().clone();
-        let sum = |of: &dyn Fn(&Recorder) -> &AtomicU64| -> u64 {
-            recorders.iter().map(|recorder| of(recorder).load(Relaxed)).sum()
+        let decisions = self.0.by_outcome();
+        let state = self.0.state.lock();
+        let workers = &state.workers;
+        let sum = |of: &dyn Fn(&WorkerCounters) -> &AtomicU64| -> u64 {
+            workers.iter().map(|worker| of(worker).load(Relaxed)).sum()
         };
         let rejections = Rejection::ALL.map(|reason| {
-            counter(&[("reason", reason.name())], sum(&|recorder| &recorder.rejections[reason as usize]))
+            counter(&[("reason", reason.name())], sum(&|worker| &worker.rejections[reason as usize]))
         });
         let errors: [u64; StoreError::KINDS.len()] =
-            std::array::from_fn(|kind| sum(&|recorder| &recorder.store_errors[kind]));
+            std::array::from_fn(|kind| sum(&|worker| &worker.store_errors[kind]));
         let by_kind =
             StoreError::KINDS.iter().zip(errors).map(|(kind, count)| counter(&[("kind", kind)], count));
         let calls = [
-            counter(&[("result", "ok")], sum(&|recorder| &recorder.store_answers)),
+            counter(&[("result", "ok")], sum(&|worker| &worker.store_answers)),
             counter(&[("result", "error")], errors.iter().sum()),
         ];
         let by_method = |method: CountedMethod| {
-            let parts = recorders.iter().map(|recorder| &recorder.latency[method as usize]);
+            let parts = workers.iter().map(|worker| &worker.latency[method as usize]);
             histogram(&[("method", method.name())], parts)
         };
         let metrics = [
-            (MetricType::COUNTER, self.0.by_outcome()),
+            (MetricType::COUNTER, decisions),
             (MetricType::HISTOGRAM, CountedMethod::ALL.map(by_method).to_vec()),
             (MetricType::COUNTER, rejections.to_vec()),
             (MetricType::COUNTER, calls.to_vec()),
             (MetricType::COUNTER, by_kind.collect()),
-            (
-                MetricType::HISTOGRAM,
-                vec![histogram(&[], recorders.iter().map(|recorder| &recorder.store_latency))],
-            ),
-            (MetricType::COUNTER, self.0.of_leases(&recorders)),
-            (MetricType::COUNTER, self.0.of_shadows(&recorders)),
+            (MetricType::HISTOGRAM, vec![histogram(&[], workers.iter().map(|worker| &worker.store_latency))]),
+            (MetricType::COUNTER, DecisionCounters::of_leases(&state)),
+            (MetricType::COUNTER, DecisionCounters::of_shadows(&state)),
         ];
         FAMILIES
             .iter()
@@ -223,34 +291,6 @@ impl Collector for SharedDecisionCounters {
             .map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics))
             .collect()
     }
-}
-
-/// A metric family. Registries refuse empty ones, so `metrics` has at least one.
-pub(super) fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
-    let mut family = MetricFamily::default();
-    family.set_name(name.to_owned());
-    family.set_help(help.to_owned());
-    family.set_field_type(kind);
-    family.set_metric(metrics);
-    family
-}
-
-pub(super) fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
-    let mut counter = Counter::default();
-    counter.set_value(count as f64);
-    let mut metric = labelled(labels);
-    metric.set_counter(counter);
-    metric
-}
-
-pub(super) fn labelled(labels: &[(&str, &str)]) -> Metric {
-    let pair = |(name, value): &(&str, &str)| {
-        let mut pair = LabelPair::default();
-        pair.set_name((*name).to_owned());
-        pair.set_value((*value).to_owned());
-        pair
-    };
-    Metric::from_label(labels.iter().map(pair).collect())
 }
 
 fn histogram<'a>(labels: &[(&str, &str)], parts: impl Iterator<Item = &'a Histogram>) -> Metric {

@@ -27,7 +27,7 @@ pub use self::labels::short_digest;
 use self::lines::Lines;
 use self::rules::{ByRule, GIVEN, OTHER, RULE_FAMILIES};
 pub use self::rules::{Hits, RuleCounts};
-use super::decisions::{counter, family, labelled};
+use super::families::{counter, family, labelled};
 use super::sampled::gauge;
 
 /// Counters of all rules, domains and events.

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Metric, MetricFamily, MetricType};
 
-use super::decisions::{counter, family, labelled};
+use super::families::{counter, family, labelled};
 use super::sampled::gauge;
 
 /// Event of an item.
@@ -45,9 +46,15 @@ pub struct QueueCounters {
     waiting: AtomicU64,
 }
 
-/// The counters of all queues.
+/// Removed queues whose counters are still shown.
+const MAX_REMOVED: usize = 1_000;
+
+/// The counters of all queues, which outlast reloads. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct QueueMetrics(Arc<[(String, QueueCounters)]>);
+pub struct QueueMetrics(Arc<Mutex<Vec<NamedCounters>>>);
+
+/// The counters of one queue, or of its dead letters, under its name.
+type NamedCounters = (String, Arc<QueueCounters>);
 
 impl QueueEvent {
     /// Every event, in the order of their counters.
@@ -108,29 +115,31 @@ impl QueueCounters {
 }
 
 impl QueueMetrics {
-    /// Counters for queues with these names.
+    /// Sets the queues that are shown, and returns their counters in order. A known queue keeps its own.
     #[must_use]
-    pub fn new(names: impl Iterator<Item = String>) -> Self {
-        Self(names.map(|name| (name, QueueCounters::default())).collect())
-    }
-
-    /// The counters of queue number `index`.
-    #[must_use]
-    pub fn of(&self, index: usize) -> Option<&QueueCounters> {
-        self.0.get(index).map(|(_, counters)| counters)
-    }
-
-    /// The collector; `None` without queues, because registries refuse empty families.
-    pub(super) fn collector(&self) -> Result<Option<QueueCollector>, prometheus::Error> {
-        if self.0.is_empty() {
-            return Ok(None);
+    pub fn configure(&self, names: impl Iterator<Item = String>) -> Vec<Arc<QueueCounters>> {
+        let mut all = self.0.lock();
+        let mut counters = Vec::new();
+        for name in names {
+            let known = all.iter().position(|(known, _)| *known == name).map(|place| all.remove(place));
+            // Those that are not named move to the front, where the oldest are dropped.
+            let (name, own) = known.unwrap_or_else(|| (name, Arc::default()));
+            counters.push(Arc::clone(&own));
+            all.push((name, own));
         }
+        let surplus = all.len().saturating_sub(counters.len() + MAX_REMOVED);
+        all.drain(..surplus);
+        counters
+    }
+
+    /// The collector.
+    pub(super) fn collector(&self) -> Result<QueueCollector, prometheus::Error> {
         let describe = |(name, help, labels): &(&str, &str, &[&str])| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
         };
         let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
-        Ok(Some(QueueCollector { metrics: self.clone(), descriptions }))
+        Ok(QueueCollector { metrics: self.clone(), descriptions })
     }
 }
 
@@ -156,7 +165,11 @@ impl Collector for QueueCollector {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let queues = &self.metrics.0;
+        let queues = self.metrics.0.lock();
+        // Registries refuse empty families.
+        if queues.is_empty() {
+            return Vec::new();
+        }
         let events = queues.iter().flat_map(|(name, counters)| {
             QueueEvent::ALL.map(|event| {
                 let labels = [("queue", name.as_str()), ("event", event.name())];
@@ -164,7 +177,7 @@ impl Collector for QueueCollector {
             })
         });
         let gauges = |value: fn(&QueueCounters) -> u64| -> Vec<Metric> {
-            let one = |(name, counters): &(String, QueueCounters)| {
+            let one = |(name, counters): &NamedCounters| {
                 let mut metric = gauge(value(counters) as f64);
                 metric.set_label(labelled(&[("queue", name.as_str())]).take_label());
                 metric

@@ -12,22 +12,28 @@ use super::decision_log::DecisionLog;
 use super::histogram::Histogram;
 use super::totals::{Totals, TotalsLayout, TotalsRow};
 
-/// One worker's counters; [`super::Metrics`] sums the workers at scrape time.
+/// One worker's counters under one configuration; [`super::Metrics`] sums them at scrape time.
 #[derive(Debug)]
 pub struct Recorder {
     /// Decisions.
     pub(super) totals: Totals,
-    pub(super) consumers: ConsumerSampler,
     /// Renewals and releases by strategy.
-    pub(super) leases: Box<[LeaseCounts]>,
+    leases: Box<[LeaseCounts]>,
     /// By shadow, in the order of their numbers.
-    pub(super) shadows: Box<[ShadowCounts]>,
+    shadows: Box<[ShadowCounts]>,
+    decision_log: Option<Arc<DecisionLog>>,
+    worker: Arc<WorkerCounters>,
+}
+
+/// One worker's counters that have no names of the configuration. They outlast reloads.
+#[derive(Debug, Default)]
+pub struct WorkerCounters {
+    pub(super) consumers: ConsumerSampler,
     pub(super) latency: [Histogram; CountedMethod::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
     pub(super) store_answers: AtomicU64,
     pub(super) store_errors: [AtomicU64; StoreError::KINDS.len()],
     pub(super) store_latency: Histogram,
-    decision_log: Option<Arc<DecisionLog>>,
 }
 
 /// Outcomes of one shadow.
@@ -134,21 +140,34 @@ pub enum Rejection {
 impl Recorder {
     pub(super) fn new(
         layout: Arc<TotalsLayout>,
-        shadows: usize,
+        worker: Arc<WorkerCounters>,
         decision_log: Option<Arc<DecisionLog>>,
     ) -> Self {
         Self {
-            leases: (0..layout.strategies.len()).map(|_| LeaseCounts::default()).collect(),
-            shadows: (0..shadows).map(|_| ShadowCounts::default()).collect(),
+            leases: layout.strategies.iter().map(|_| LeaseCounts::default()).collect(),
+            shadows: layout.shadows.iter().map(|_| ShadowCounts::default()).collect(),
             totals: Totals::new(layout),
-            consumers: ConsumerSampler::default(),
-            latency: Default::default(),
-            rejections: Default::default(),
-            store_answers: AtomicU64::default(),
-            store_errors: Default::default(),
-            store_latency: Histogram::default(),
             decision_log,
+            worker,
         }
+    }
+
+    /// Its worker's counters that outlast reloads.
+    #[must_use]
+    pub fn worker(&self) -> &Arc<WorkerCounters> {
+        &self.worker
+    }
+
+    /// Renewals and releases of each strategy with leases, by the number of its name.
+    pub(super) fn leases(&self) -> impl Iterator<Item = (u32, &LeaseCounts)> {
+        let layout = self.totals.layout();
+        let known = |&index: &usize| Some((*layout.strategies.get(index)?, self.leases.get(index)?));
+        layout.leases.iter().filter_map(known)
+    }
+
+    /// Outcomes of each shadow, with the names of the live strategy and the shadow.
+    pub(super) fn shadows(&self) -> impl Iterator<Item = (&[String; 2], &ShadowCounts)> {
+        self.totals.layout().shadows.iter().zip(&self.shadows)
     }
 
     /// The decision log, if there is one.
@@ -173,7 +192,7 @@ impl Recorder {
         took: Duration,
     ) {
         self.ended(row, outcome, 1, cost);
-        self.latency[method as usize].observe(took, 1);
+        self.worker.latency[method as usize].observe(took, 1);
     }
 
     /// Counts decisions and their total cost in `row`. [`Recorder::took`] counts their time.
@@ -187,13 +206,13 @@ impl Recorder {
     /// True if this decision is sampled, so that its consumer is to be given to [`Recorder::sampled`].
     #[inline]
     pub fn samples(&self) -> bool {
-        self.consumers.takes()
+        self.worker.consumers.takes()
     }
 
     /// Counts the consumer of a decision.
     pub fn sampled(&self, row: TotalsRow, outcome: CountedOutcome, consumer: &str) {
         if let Some(strategy) = self.totals.strategy_of(row) {
-            self.consumers.add(strategy, outcome, consumer);
+            self.worker.consumers.add(strategy, outcome, consumer);
         }
     }
 
@@ -208,11 +227,12 @@ impl Recorder {
 
     /// Counts the time of decisions made together in `took`, with `store_answers` successful calls of the store.
     pub fn took(&self, method: CountedMethod, took: Duration, decisions: u64, store_answers: u64) {
-        self.latency[method as usize].observe(took, decisions);
-        self.store_answers.fetch_add(store_answers, Relaxed);
+        let worker = &*self.worker;
+        worker.latency[method as usize].observe(took, decisions);
+        worker.store_answers.fetch_add(store_answers, Relaxed);
         if store_answers > 0 {
             let each = u32::try_from(store_answers).unwrap_or(u32::MAX);
-            self.store_latency.observe(took / each, store_answers);
+            worker.store_latency.observe(took / each, store_answers);
         }
     }
 
@@ -222,9 +242,21 @@ impl Recorder {
             let counts = &counts.0[usize::from(method == CountedMethod::Release)];
             counts[ended as usize].fetch_add(1, Relaxed);
         }
-        self.latency[method as usize].observe(took, 1);
+        self.worker.latency[method as usize].observe(took, 1);
     }
 
+    /// Counts a rejected question.
+    pub fn rejected(&self, reason: Rejection) {
+        self.worker.rejected(reason);
+    }
+
+    /// Counts a call of the store.
+    pub fn store_called(&self, took: Duration, error: Option<&StoreError>) {
+        self.worker.store_called(took, error);
+    }
+}
+
+impl WorkerCounters {
     /// Counts a rejected question.
     pub fn rejected(&self, reason: Rejection) {
         self.rejections[reason as usize].fetch_add(1, Relaxed);

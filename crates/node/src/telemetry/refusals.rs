@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{MetricFamily, MetricType};
 
-use super::decisions::{counter, family};
+use super::families::{counter, family};
 
 const NAME: &str = "weir_refused_calls_total";
 const HELP: &str = "Calls and questions that were refused for want of a credential or a right.";

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, Gauge, Metric, MetricFamily, MetricType};
 
-use super::decisions::family;
+use super::families::family;
 
 /// One metric without labels.
 pub(super) struct Series {

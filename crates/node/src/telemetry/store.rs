@@ -6,7 +6,7 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{MetricFamily, MetricType};
 use weir_store::redis::{NodeStatus, StoreHealth, StoreStatus};
 
-use super::decisions::{counter, family, labelled};
+use super::families::{counter, family, labelled};
 use super::sampled::gauge;
 
 /// Metrics of the monitor.

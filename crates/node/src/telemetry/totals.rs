@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_core::strategy::{Resolved, Rules};
 
+use super::names::CounterNames;
 use super::recorder::CountedOutcome;
 
 /// Most patterns with a row of their own; the rest use the table.
@@ -30,18 +31,23 @@ pub enum CountedPattern {
     Unmatched,
     /// Shared by pairs that found no slot in the table.
     Other,
-    /// The pattern with this index in the configuration.
+    /// The pattern with this number.
     At(u32),
 }
 
-/// Layout of the rows; the same for all workers.
+/// Layout of the rows of one configuration; the same for all workers.
 #[derive(Debug)]
 pub(super) struct TotalsLayout {
-    pub(super) strategies: Vec<Arc<str>>,
-    /// The patterns by index, as configured.
-    pub(super) patterns: Vec<Arc<str>>,
+    /// The numbers of the strategies' names, by index.
+    pub(super) strategies: Vec<u32>,
+    /// The numbers of the patterns' names, by index.
+    patterns: Vec<u32>,
     /// The strategy of each pattern with a row of its own.
     own: Vec<u32>,
+    /// Indexes of the strategies with leases.
+    pub(super) leases: Vec<usize>,
+    /// The names of each live strategy and its shadow.
+    pub(super) shadows: Vec<[String; 2]>,
 }
 
 /// One worker's counts.
@@ -64,7 +70,7 @@ struct TotalsCounts {
 /// Counts of one row under one outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedTotal {
-    /// Index of the strategy in the configuration.
+    /// The number of the strategy's name.
     pub strategy: u32,
     /// The pattern.
     pub pattern: CountedPattern,
@@ -82,7 +88,8 @@ impl TotalsRow {
 }
 
 impl TotalsLayout {
-    pub(super) fn of(rules: &Rules) -> Self {
+    /// The layout of a configuration, whose names get their numbers from `names`.
+    pub(super) fn of(rules: &Rules, names: &mut CounterNames) -> Self {
         let strategies: Vec<Arc<str>> = rules.counted_names().map(Into::into).collect();
         let size = rules.resources().iter().map(|(pattern, _)| pattern.place() + 1).max().unwrap_or(0);
         let mut patterns: Vec<Arc<str>> = vec!["".into(); size];
@@ -95,7 +102,29 @@ impl TotalsLayout {
                 *strategy = number(resource.strategy);
             }
         }
-        Self { strategies, patterns, own }
+        let with_leases = rules.strategies().iter().enumerate().filter(|(_, it)| it.permits().is_some());
+        Self {
+            strategies: names.strategies.configure(&strategies),
+            patterns: names.patterns.configure(&patterns),
+            own,
+            leases: with_leases.map(|(index, _)| index).collect(),
+            shadows: rules.shadow_names().map(|names| names.map(str::to_owned)).collect(),
+        }
+    }
+
+    /// The number of a strategy's name.
+    fn strategy(&self, index: u32) -> u32 {
+        self.strategies.get(index as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    /// A row's pattern, by the number of its name.
+    fn pattern(&self, pattern: CountedPattern) -> CountedPattern {
+        match pattern {
+            CountedPattern::At(place) => {
+                CountedPattern::At(self.patterns.get(place as usize).copied().unwrap_or(u32::MAX))
+            }
+            other => other,
+        }
     }
 
     /// Number of rows before the table: one per strategy without a pattern, one per strategy for other patterns, and
@@ -148,9 +177,14 @@ impl Totals {
         }
     }
 
-    /// The strategy of a row.
+    /// The layout of its rows.
+    pub(super) fn layout(&self) -> &Arc<TotalsLayout> {
+        &self.layout
+    }
+
+    /// The number of the name of a row's strategy.
     pub(super) fn strategy_of(&self, row: TotalsRow) -> Option<u32> {
-        self.key_of(row.0 as usize).map(|(strategy, _)| strategy)
+        self.key_of(row.0 as usize).map(|(strategy, _)| self.layout.strategy(strategy))
     }
 
     /// Strategy and pattern of a row; `None` if the slot is free.
@@ -175,6 +209,7 @@ impl Totals {
     pub(super) fn each(&self, mut each: impl FnMut(CountedTotal)) {
         for (row, counts) in self.rows.iter().enumerate() {
             let Some((strategy, pattern)) = self.key_of(row) else { continue };
+            let (strategy, pattern) = (self.layout.strategy(strategy), self.layout.pattern(pattern));
             for outcome in CountedOutcome::ALL {
                 let calls = counts.calls[outcome as usize].load(Relaxed);
                 if calls > 0 {
@@ -222,7 +257,7 @@ mod tests {
     #[test]
     fn each_pair_of_a_strategy_and_a_pattern_has_a_row() {
         let rules = rules(3, &[("a/*", 0), ("b", 2), ("a/b/*", 1)]);
-        let totals = Totals::new(Arc::new(TotalsLayout::of(&rules)));
+        let totals = Totals::new(Arc::new(TotalsLayout::of(&rules, &mut CounterNames::default())));
         let asked =
             [("a/x", ""), ("a/b/c", ""), ("b", ""), ("b", "s0"), ("b", "s1"), ("none", "s1"), ("b", "s0")];
         for (resource, strategy) in asked {
@@ -246,7 +281,7 @@ mod tests {
         let names: Vec<String> = (0..2_000).map(|index| format!("r{index}")).collect();
         let patterns: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 0)).collect();
         let rules = rules(2, &patterns);
-        let totals = Totals::new(Arc::new(TotalsLayout::of(&rules)));
+        let totals = Totals::new(Arc::new(TotalsLayout::of(&rules, &mut CounterNames::default())));
         for name in &names {
             totals.count(totals.row(&rules.resolve(name, "s1").unwrap()), CountedOutcome::Denied, 1, 3);
         }

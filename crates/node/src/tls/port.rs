@@ -95,8 +95,8 @@ impl TlsPort {
     }
 
     /// Reads the files again. If they are mistaken, the old ones stay. Otherwise the certificates of all connections
-    /// are judged by the new ones. It blocks.
-    pub(super) fn reload(&self) {
+    /// are judged by the new ones. Mistakes are logged and returned. It blocks.
+    pub(super) fn reload(&self) -> Result<(), Vec<String>> {
         let _one_at_a_time = self.reload.lock();
         let old = self.current();
         let files = LoadedFiles::read(&self.config, &self.clock).and_then(|loaded| {
@@ -107,9 +107,10 @@ impl TlsPort {
             Err(errors) => {
                 self.shared.metrics.loaded(TlsLoad::Refused);
                 let port = self.name;
-                for error in errors {
+                for error in &errors {
                     tracing::warn!(port, %error, "TLS files are refused: those that were read before stay in use");
                 }
+                Err(errors.iter().map(|error| format!("{port}: {error}")).collect())
             }
             Ok(files) => {
                 self.shared.metrics.loaded(TlsLoad::Done);
@@ -117,6 +118,7 @@ impl TlsPort {
                 self.shared.generation.advance();
                 self.judge();
                 tracing::info!(port = self.name, "TLS files are read");
+                Ok(())
             }
         }
     }

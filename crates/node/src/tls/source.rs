@@ -40,7 +40,14 @@ impl WatchedFiles for TlsSource {
     fn look(&mut self) {
         if self.files.is_settled(FilesSnapshot::of(&self.paths)) {
             self.files.was_read();
-            self.port.reload();
+            // The port has logged the mistakes.
+            let _ = self.port.reload();
         }
+    }
+
+    fn reload(&mut self) -> Result<(), Vec<String>> {
+        self.files.is_settled(FilesSnapshot::of(&self.paths));
+        self.files.was_read();
+        self.port.reload()
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Collector {
 
 impl Collector {
     pub(super) fn new(metrics: Metrics, now: Micros) -> Self {
-        let series = SeriesTable::new(metrics.strategy_names(), metrics.pattern_names());
+        let series = SeriesTable::new(metrics.names());
         let history = History::new(second(now));
         let last_part = second(now) / consumers::PART;
         let (consumers, latency) = (ConsumerWindows::default(), LatencyHistory::new(metrics.latency()));
@@ -54,7 +54,10 @@ impl Collector {
     /// Reads all counters. Called at the beginning of every second, and before a question is answered.
     pub(super) fn collect(&mut self, now: Micros) {
         let counted_in = second(self.last);
-        for total in sums(&self.metrics) {
+        // After the counts: names of all that was counted are known then.
+        let totals = sums(&self.metrics);
+        self.series.rename(self.metrics.names());
+        for total in totals {
             if let Some(entry) = self.series.since_last(&total) {
                 self.history.add(counted_in, entry);
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::telemetry::{CountedOutcome, CountedPattern, CountedTotal};
+use crate::telemetry::{CountedOutcome, CountedPattern, CountedTotal, CounterNames};
 
 /// Series counted individually. Further ones are counted under [`OTHER`], by outcome.
 pub(super) const MAX_SERIES: usize = 5_000;
@@ -28,8 +28,9 @@ pub(super) struct SeriesName {
 
 /// All series of a node, with their last totals.
 pub(super) struct SeriesTable {
-    strategies: Vec<Arc<str>>,
-    patterns: Vec<Arc<str>>,
+    /// The names of new series.
+    counted: Arc<CounterNames>,
+    other: Arc<str>,
     known: HashMap<(u32, CountedPattern, u8), KnownSeries>,
     names: Vec<SeriesName>,
     /// Numbers of the further series of later outcomes.
@@ -43,17 +44,18 @@ struct KnownSeries {
 }
 
 impl SeriesTable {
-    /// The names of strategies and patterns, by their places in the configuration.
-    pub(super) fn new(strategies: &[Arc<str>], patterns: &[Arc<str>]) -> Self {
-        let (other, unmatched): (Arc<str>, Arc<str>) = (OTHER.into(), "".into());
+    /// A table for counters with these names.
+    pub(super) fn new(counted: Arc<CounterNames>) -> Self {
         let names = CountedOutcome::ALL.iter().take(FIRST_OTHERS).map(|outcome| further(*outcome)).collect();
-        let patterns = patterns.iter().cloned().chain([other, unmatched]).collect();
-        Self {
-            strategies: strategies.to_vec(),
-            patterns,
-            known: HashMap::new(),
-            names,
-            late_others: Default::default(),
+        Self { counted, other: OTHER.into(), known: HashMap::new(), names, late_others: Default::default() }
+    }
+
+    /// Sets the names of series that are new from now on, after a reload. Counters that are gone are forgotten; their
+    /// series keep their numbers.
+    pub(super) fn rename(&mut self, counted: Arc<CounterNames>) {
+        if !Arc::ptr_eq(&self.counted, &counted) {
+            self.known.retain(|(strategy, ..), _| counted.strategy(*strategy).is_some());
+            self.counted = counted;
         }
     }
 
@@ -88,8 +90,8 @@ impl SeriesTable {
     }
 
     /// The name of a strategy.
-    pub(super) fn strategy(&self, place: u32) -> Arc<str> {
-        self.strategies.get(place as usize).cloned().unwrap_or_default()
+    pub(super) fn strategy(&self, number: u32) -> Arc<str> {
+        self.counted.strategy(number).cloned().unwrap_or_default()
     }
 
     /// The number of a new series: the first numbers are those of [`OTHER`].
@@ -97,12 +99,11 @@ impl SeriesTable {
         if self.names.len() >= MAX_SERIES + FIRST_OTHERS {
             return self.number_of_further(outcome);
         }
-        let place = match pattern {
-            CountedPattern::At(place) => place as usize,
-            CountedPattern::Other => self.patterns.len() - 2,
-            CountedPattern::Unmatched => self.patterns.len() - 1,
+        let pattern = match pattern {
+            CountedPattern::At(number) => self.counted.pattern(number).cloned().unwrap_or_default(),
+            CountedPattern::Other => Arc::clone(&self.other),
+            CountedPattern::Unmatched => Arc::default(),
         };
-        let pattern = self.patterns.get(place).cloned().unwrap_or_default();
         self.names.push(SeriesName {
             strategy: self.strategy(strategy),
             pattern,
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn more_series_than_the_bound_are_counted_as_others_and_none_is_lost() {
         let patterns: Vec<Arc<str>> = (0..6_000).map(|index| format!("p{index}").into()).collect();
-        let mut table = SeriesTable::new(&["s".into()], &patterns);
+        let mut table = SeriesTable::new(Arc::new(CounterNames::of(&["s".into()], &patterns)));
         let mut of_others = 0;
         for place in 0..6_000 {
             let (id, calls, cost) = table.since_last(&total(place, 3)).unwrap();

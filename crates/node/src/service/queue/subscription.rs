@@ -16,16 +16,16 @@ use weir_time::clock;
 use weir_units::Micros;
 
 use self::half_close::HalfClose;
-use super::take_response;
+use super::{WorkerQueues, take_response};
 use crate::access::Rights;
 use crate::limiter::InvalidField;
-use crate::queues::{MAX_CREDIT, QueueFailure, Queues, TakeQuestion, TakenItems};
+use crate::queues::{MAX_CREDIT, QueueFailure, TakeQuestion, TakenItems};
 use crate::service::judge::Judge;
 use crate::service::status;
 
 /// State of one subscription.
 struct Subscription {
-    queues: Queues,
+    queues: WorkerQueues,
     context: CallContext,
     judge: Option<Judge>,
     queue: String,
@@ -50,7 +50,7 @@ enum SubscriptionEvent {
 
 /// The items of a subscription, whose first message names the queue.
 pub(super) async fn open(
-    queues: Queues,
+    queues: WorkerQueues,
     context: CallContext,
     mut messages: Streaming<SubscribeRequest>,
 ) -> Result<impl Stream<Item = Result<TakeResponse, Status>> + Send + use<>, Status> {
@@ -67,7 +67,8 @@ pub(super) async fn open(
         half_close: HalfClose::default(),
         taking: None,
     };
-    subscription.queues.check(&subscription.question(1, Micros::ZERO)).map_err(status::of_queue)?;
+    let question = subscription.question(1, Micros::ZERO);
+    subscription.queues.load().check(&question).map_err(status::of_queue)?;
     subscription.add(credit)?;
     Ok(stream::unfold(Some(subscription), |subscription| async {
         let mut subscription = subscription?;
@@ -114,6 +115,7 @@ impl Subscription {
     /// Waits for items or for a message; `None` if neither can come.
     async fn event(&mut self) -> Option<SubscriptionEvent> {
         let Self { queues, messages, taking, judge, .. } = self;
+        let closing = async { queues.load_full().closing().await };
         let ended = async {
             match judge {
                 Some(judge) => judge.wait().await,
@@ -129,7 +131,7 @@ impl Subscription {
                 (Some(taking), None) => Some(SubscriptionEvent::Taken(taking.await)),
                 (None, Some(messages)) => Some(tokio::select! {
                     message = messages.next() => SubscriptionEvent::Message(message),
-                    () = queues.closing() => SubscriptionEvent::Closing,
+                    () = closing => SubscriptionEvent::Closing,
                 }),
                 (None, None) => None,
             }
@@ -142,7 +144,7 @@ impl Subscription {
     }
 
     fn begin_take(&self, max_wait: Micros) -> BoxFuture<'static, Result<TakenItems, QueueFailure>> {
-        let (queues, queue, consumer) = (self.queues.clone(), self.queue.clone(), self.consumer.clone());
+        let (queues, queue, consumer) = (self.queues.load_full(), self.queue.clone(), self.consumer.clone());
         let context = self.context.clone();
         let max_items = (self.credit as usize).min(MAX_ITEMS);
         async move {

@@ -1,0 +1,116 @@
+//! The fingerprint of a configuration, which tells nodes with different ones apart.
+
+use std::fmt;
+
+use super::overrides::ConfigOverrides;
+use super::tree::{Content, YamlNode};
+
+/// Keys whose values are secrets.
+const SECRETS: [&str; 3] = ["password", "sentinel_password", "key_secret"];
+
+/// The FNV-1a hash, of 64 bits, of everything that a configuration says: the file without comments and spaces, and the
+/// overrides. Secrets are left out, so that nobody can guess them by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfigFingerprint(u64);
+
+impl ConfigFingerprint {
+    /// The fingerprint of a file's tree and the overrides.
+    pub(super) fn of(tree: &YamlNode, overrides: &ConfigOverrides) -> Self {
+        let mut all = Self::default();
+        all.node(tree);
+        for (name, text) in overrides.all() {
+            all.text(name);
+            if !SECRETS.iter().any(|secret| name.ends_with(secret)) {
+                all.text(without_login(text));
+            }
+        }
+        all
+    }
+
+    fn node(&mut self, node: &YamlNode) {
+        match &node.content {
+            Content::Empty | Content::Refused => self.byte(0),
+            Content::Scalar { text, .. } => self.text(without_login(text)),
+            Content::List(items) => {
+                self.byte(1);
+                items.iter().for_each(|item| self.node(item));
+                self.byte(2);
+            }
+            Content::Map(entries) => {
+                self.byte(3);
+                for (key, value) in entries {
+                    self.node(key);
+                    let is_secret = matches!(&key.content, Content::Scalar { text, .. } if SECRETS.contains(&text.as_str()));
+                    if !is_secret {
+                        self.node(value);
+                    }
+                }
+                self.byte(4);
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.byte(byte));
+        // No text has this byte.
+        self.byte(0xff);
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}
+
+impl Default for ConfigFingerprint {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl fmt::Display for ConfigFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// An address without the user and the password before its host.
+fn without_login(text: &str) -> &str {
+    match text.split_once("://") {
+        Some((_, rest)) => rest.rsplit_once('@').map_or(text, |(_, host)| host),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, ConfigOverrides};
+
+    const STRATEGIES: &str =
+        "strategies: { s: { limits: [{ name: l, per: [consumer], token_bucket: { rate: 1/s } }] } }\n";
+
+    fn of(text: &str, overrides: &ConfigOverrides) -> String {
+        let text = format!("{STRATEGIES}{text}");
+        Config::parse(&text, "weir.yaml", overrides).unwrap().fingerprint.to_string()
+    }
+
+    #[test]
+    fn what_is_said_counts_and_secrets_do_not() {
+        let none = ConfigOverrides::default();
+        let redis = |login: &str, password: &str| {
+            format!("store: {{ redis: {{ nodes: ['redis://{login}127.0.0.1:6379'] {password} }} }}")
+        };
+        let plain = of(&redis("", ""), &none);
+        assert_eq!(plain.len(), 16);
+        assert_eq!(of(&format!("# a comment\n{}", redis("", "")), &none), plain);
+        assert_ne!(of("", &none), plain);
+        let [one, other] = ["one", "other"].map(|word| of(&redis(&format!("u:{word}@"), ""), &none));
+        assert_eq!(one, other);
+        let [one, other] = ["one", "other"].map(|word| of(&redis("", &format!(", password: {word}")), &none));
+        assert_eq!(one, other);
+        assert_ne!(one, plain, "it has a password");
+        let given =
+            |name: &str, value: &str| of(&redis("", ""), &ConfigOverrides::default().with(name, value));
+        assert_ne!(given("workers", "1"), given("workers", "2"));
+        assert_eq!(given("redis_password", "one"), given("redis_password", "other"));
+    }
+}

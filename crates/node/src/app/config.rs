@@ -1,0 +1,89 @@
+//! The files of the configuration, watched: a reload makes the next snapshot of them.
+
+use std::path::PathBuf;
+
+use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Settling};
+
+use crate::reload::{FileRules, RunningConfig};
+use crate::telemetry::Metrics;
+use crate::watch::WatchedFiles;
+
+/// The files of the configuration.
+pub(super) struct WatchedConfig {
+    /// The settings in force, without the rules. One that needs a restart keeps its value here.
+    settings: Config,
+    origin: ConfigOrigin,
+    paths: Vec<PathBuf>,
+    files: Settling<FilesSnapshot>,
+    running: RunningConfig,
+    metrics: Metrics,
+}
+
+impl WatchedConfig {
+    /// Watches the files of a configuration, if it came from any.
+    pub(super) fn new(settings: &Config, running: &RunningConfig, metrics: &Metrics) -> Option<Self> {
+        let origin = settings.origin.clone()?;
+        let paths = origin.files();
+        let files = Settling::new(FilesSnapshot::of(&paths));
+        let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
+        Some(Self { settings, origin, paths, files, running, metrics })
+    }
+
+    /// Applies what was read, or logs every mistake in it.
+    fn take(&mut self, read: Result<Config, ConfigErrors>) -> Result<(), ConfigErrors> {
+        match read {
+            Ok(next) => {
+                self.apply(next);
+                Ok(())
+            }
+            Err(errors) => {
+                self.metrics.config().refused();
+                for line in errors.to_string().lines() {
+                    tracing::error!("the configuration is refused, and the one before goes on: {line}");
+                }
+                Err(errors)
+            }
+        }
+    }
+
+    fn apply(&mut self, next: Config) {
+        for change in self.settings.setting_changes(&next) {
+            if change.applies == Applies::AtRestart {
+                tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
+            }
+        }
+        let Config { rules, queues, messages, usage, server, fingerprint, .. } = next;
+        if self.settings.usage.sample != usage.sample {
+            self.metrics.sample_consumers(usage.sample);
+            self.settings.usage.sample = usage.sample;
+        }
+        self.settings.messages = messages.clone();
+        self.settings.server.inline_limits = server.inline_limits;
+        self.running.set_files(FileRules { rules, queues, messages });
+        self.metrics.config().read(fingerprint);
+        let strategies = self.running.current().rules.strategies().len();
+        tracing::info!(strategies, "the configuration is read");
+    }
+}
+
+impl WatchedFiles for WatchedConfig {
+    fn look(&mut self) {
+        if !self.files.is_settled(FilesSnapshot::of(&self.paths)) {
+            return;
+        }
+        let read = self.origin.read();
+        // Files that have changed meanwhile may have been read in part: the next look reads them again.
+        if FilesSnapshot::of(&self.paths) == *self.files.seen() {
+            self.files.was_read();
+            // Mistakes are logged.
+            let _ = self.take(read);
+        }
+    }
+
+    fn reload(&mut self) -> Result<(), Vec<String>> {
+        self.files.is_settled(FilesSnapshot::of(&self.paths));
+        self.files.was_read();
+        let read = self.origin.read();
+        self.take(read).map_err(|errors| errors.to_string().lines().map(str::to_owned).collect())
+    }
+}

@@ -1,0 +1,64 @@
+//! Errors of the wiring.
+
+use std::{fmt, io};
+
+use weir_config::{EnvoyErrors, ListenAddress, TlsError};
+
+use crate::access::CredentialFault;
+use crate::server::ServerError;
+use crate::telemetry::DecisionLogError;
+
+/// Why a service could not start, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// A socket cannot be opened.
+    #[error("cannot listen on {address} ({what}): {error}")]
+    Bind {
+        /// The purpose of the socket.
+        what: &'static str,
+        /// The address that was tried.
+        address: ListenAddress,
+        /// Why it failed.
+        error: io::Error,
+    },
+    /// The metrics contradict one another.
+    #[error("metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// The files of Envoy's rate limits have mistakes.
+    #[error("the files of Envoy's rate limits have mistakes:\n{0}")]
+    Envoy(#[from] EnvoyErrors),
+    /// Files of TLS are mistaken.
+    #[error("TLS cannot be served: {0}")]
+    Tls(#[from] PortTlsError),
+    /// The decision log cannot be written.
+    #[error(transparent)]
+    DecisionLog(#[from] DecisionLogError),
+    /// The files of tokens and keys have mistakes.
+    #[error("the files of credentials have mistakes: {0}")]
+    Credentials(#[from] CredentialFault),
+    /// The admin thread cannot start.
+    #[error("the admin server cannot start: {0}")]
+    Admin(io::Error),
+    /// The thread that watches the store and the files cannot start.
+    #[error("the thread that watches the store and the files cannot start: {0}")]
+    Background(io::Error),
+    /// The thread that keeps the history of decisions cannot start.
+    #[error("the thread that keeps the history of decisions cannot start: {0}")]
+    Usage(io::Error),
+    /// The gRPC server failed.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+}
+
+/// The mistakes in the files of a port.
+#[derive(Debug, thiserror::Error)]
+pub struct PortTlsError(pub(super) Vec<(&'static str, TlsError)>);
+
+impl fmt::Display for PortTlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (section, error)) in self.0.iter().enumerate() {
+            write!(f, "{}{section}.{error}", if index > 0 { "\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! Wiring of everything that is not generic over the store.
+
+use std::sync::Arc;
+
+use weir_store::Store;
+use weir_store::redis::{EnginesInUse, UsageLink};
+
+use super::background::BackgroundThread;
+use super::config::WatchedConfig;
+use super::credentials::WatchedCredentials;
+use super::tls::Ports;
+use super::{AppError, Foundation, Listeners, envoy};
+use crate::access::{AccessMetrics, CallerAccess};
+use crate::admin::{Admin, AdminGate};
+use crate::generation::Generation;
+use crate::memory::give_back;
+use crate::ratelimit::{JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp};
+use crate::reload::{RunningConfig, ShareMemory, SnapshotFollowers};
+use crate::server::{self, MakeIntercept, MakeStores, Parts, ShutdownSignal, StoreFiles};
+use crate::service::Snapshot;
+use crate::usage::UsageThread;
+use crate::watch::{WatchedFiles, watch};
+
+/// A service without its store.
+pub(super) struct App {
+    pub(super) base: Foundation,
+    pub(super) listeners: Listeners,
+    /// Creates this node's link to the usage of other nodes.
+    pub(super) usage_link: Option<Box<dyn Fn() -> UsageLink>>,
+    /// Capabilities that the store's probes exercise.
+    pub(super) engines: EnginesInUse,
+    /// Open files of the stores of all workers.
+    pub(super) store_files: StoreFiles,
+    /// Tells the memory store who shares it, at the start and with each snapshot.
+    pub(super) share: Arc<ShareMemory>,
+}
+
+impl App {
+    /// Serves with one store from `store` per worker, and runs `background` beside them.
+    pub(super) fn serve<S: Store>(
+        self,
+        store: MakeStores<S>,
+        background: impl Future<Output = ()> + Send + 'static,
+        shutdown: ShutdownSignal,
+    ) -> Result<(), AppError> {
+        let Self { base, listeners, usage_link, engines, store_files, share } = self;
+        let Foundation { config, timing, readiness, metrics, live, denials_valid } = base;
+        let refusals = Arc::new(AccessMetrics::default());
+        let access = CallerAccess::of(&config, timing.clock.clone(), Arc::clone(&refusals))?;
+        if access.is_some() {
+            metrics.show_refusals(move || refusals.counts())?;
+        }
+        let workers = server::worker_count(&config.server);
+        let counted = metrics.envoy(workers + usize::from(listeners.ratelimit.is_some()))?;
+        let usage = UsageThread::start(&config.usage, metrics.clone(), timing.clock, usage_link.as_deref())
+            .map_err(AppError::Usage)?;
+        let mut files = envoy::open(&config.envoy, counted, &engines)?;
+        if let Some(loaded) = files.loaded.take() {
+            live.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
+        }
+        let followers = SnapshotFollowers {
+            metrics: metrics.clone(),
+            engines,
+            share,
+            shared_usage: config.usage.shared,
+            denials_valid,
+        };
+        let running = RunningConfig::new(Arc::clone(&live), followers);
+        let generation = Generation::default();
+        let ports = Ports::open(&config.server, &metrics, &generation)?;
+        let mut sources = ports.sources;
+        sources.extend(files.watched(&running).map(boxed));
+        sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
+        sources.extend(WatchedConfig::new(&config, &running, &metrics).map(boxed));
+        let watched = watch(sources, timing.look_every, timing.reloads);
+        let background = async { tokio::join!(background, watched, give_back()).0 };
+        let background = BackgroundThread::start(background);
+        let _background = background.map_err(AppError::Background)?;
+        let gate = AdminGate::new(access.clone(), &config.server);
+        let start = |listener| {
+            Admin::start(
+                listener,
+                ports.admin,
+                config.server.limits.admin_max_connections,
+                metrics.clone(),
+                readiness.clone(),
+                Some(usage.handle()),
+                Arc::clone(&gate),
+            )
+        };
+        let _admin = listeners.admin.map(start).transpose().map_err(AppError::Admin)?;
+        let store = Arc::new(store);
+        let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit);
+        let page_files = if pages.is_some() { MAX_CONNECTIONS } else { 0 };
+        let start = |(ports, listeners)| {
+            let (server, readiness) = (&config.server, readiness.clone());
+            let parts = PageParts { ports, server, readiness, gate: Arc::clone(&gate) };
+            let json = JsonParts {
+                live: Arc::clone(&live),
+                store: Arc::clone(&store),
+                metrics: metrics.clone(),
+                envoy: files.parts.clone(),
+                worker: workers,
+            };
+            RatelimitHttp::start(listeners, parts, json)
+        };
+        let _pages = pages.map(start).transpose().map_err(AppError::Admin)?;
+        let parts = Parts {
+            live,
+            store: Box::new(move || store()),
+            store_files: StoreFiles { always: store_files.always + page_files, ..store_files },
+            readiness,
+            metrics,
+            envoy: files.parts,
+            usage: config.usage.service.then(|| usage.handle()),
+            tls: ports.grpc,
+            intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
+        };
+        Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
+    }
+}
+
+fn boxed(files: impl WatchedFiles) -> Box<dyn WatchedFiles> {
+    Box::new(files)
+}

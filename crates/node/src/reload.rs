@@ -1,0 +1,149 @@
+//! The configuration in force: the files', and changes of live control on top of it. Each change of either makes the
+//! next snapshot.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use weir_config::DenialMessages;
+use weir_core::envoy::Domains;
+use weir_core::queue::QueueRules;
+use weir_core::strategy::Rules;
+use weir_store::redis::{EngineSet, EnginesInUse};
+use weir_units::Micros;
+
+use crate::limiter::envoy::Loaded;
+use crate::server::LiveSnapshot;
+use crate::service::{Snapshot, Templates};
+use crate::telemetry::Metrics;
+
+/// Receives the rules, and Envoy's domains if there are any, before they are served.
+pub type ShareMemory = dyn Fn(&Rules, Option<&Domains>) + Send + Sync;
+
+/// Makes the rules in force of those of the files.
+pub type Overlay = Arc<dyn Fn(&Rules) -> Rules + Send + Sync>;
+
+/// The configuration in force. Clones share it.
+#[derive(Clone)]
+pub struct RunningConfig(Arc<Running>);
+
+struct Running {
+    live: Arc<LiveSnapshot>,
+    followers: SnapshotFollowers,
+    sources: Mutex<Sources>,
+}
+
+/// What snapshots are made of, besides Envoy's files.
+struct Sources {
+    /// The rules of the files.
+    rules: Arc<Rules>,
+    overlay: Option<Overlay>,
+}
+
+/// What follows each snapshot, besides the workers.
+pub struct SnapshotFollowers {
+    /// The metrics, whose rows follow the names.
+    pub metrics: Metrics,
+    /// The capabilities that the store's probes exercise.
+    pub engines: EnginesInUse,
+    /// The shares of the memory store.
+    pub share: Arc<ShareMemory>,
+    /// True if the usage of nodes is shared.
+    pub shared_usage: bool,
+    /// How long denials are valid.
+    pub denials_valid: Micros,
+}
+
+/// What files say that makes a snapshot.
+pub struct FileRules {
+    /// The strategies, resources, lists and overrides.
+    pub rules: Rules,
+    /// The queues.
+    pub queues: QueueRules,
+    /// The texts of denials.
+    pub messages: DenialMessages,
+}
+
+impl RunningConfig {
+    /// Begins with the current snapshot, which is that of the files.
+    #[must_use]
+    pub fn new(live: Arc<LiveSnapshot>, followers: SnapshotFollowers) -> Self {
+        let sources = Mutex::new(Sources { rules: live.current().rules, overlay: None });
+        let running = Running { live, followers, sources };
+        running.follow(&running.live.current());
+        Self(Arc::new(running))
+    }
+
+    /// The current snapshot.
+    #[must_use]
+    pub fn current(&self) -> Snapshot {
+        self.0.live.current()
+    }
+
+    /// The rules of the files, without live control.
+    #[must_use]
+    pub fn file_rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.0.sources.lock().rules)
+    }
+
+    /// Serves what other files say. Live control stays on top of it.
+    pub fn set_files(&self, files: FileRules) {
+        let FileRules { rules, queues, messages } = files;
+        let mut sources = self.0.sources.lock();
+        sources.rules = Arc::new(rules.after(&sources.rules));
+        let templates = Templates::new(&messages).with_denials_valid_for(self.0.followers.denials_valid);
+        self.0.replace(|before| Snapshot {
+            templates: Arc::new(templates),
+            queues: Arc::new(before.queues.reconfigured(queues)),
+            ..self.0.under(sources.in_force(), before)
+        });
+    }
+
+    /// Serves other changes of live control on top of the files; `None` is the files alone.
+    pub fn set_overlay(&self, overlay: Option<Overlay>) {
+        let mut sources = self.0.sources.lock();
+        sources.overlay = overlay;
+        self.0.replace(|before| self.0.under(sources.in_force(), before));
+    }
+
+    /// Serves other rules of Envoy's files.
+    pub fn set_envoy(&self, loaded: Arc<Loaded>) {
+        self.0.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
+    }
+}
+
+impl Sources {
+    fn in_force(&self) -> Arc<Rules> {
+        match &self.overlay {
+            None => Arc::clone(&self.rules),
+            Some(overlay) => Arc::new(overlay(&self.rules)),
+        }
+    }
+}
+
+impl Running {
+    /// The snapshot of `rules` after `before`, with everything else as it was.
+    fn under(&self, rules: Arc<Rules>, before: &Snapshot) -> Snapshot {
+        let rules = Arc::new(Arc::unwrap_or_clone(rules).after(&before.rules));
+        Snapshot {
+            rows: self.followers.metrics.reconfigure(&rules),
+            removed: Arc::new(rules.removed_permits([&before.rules, &before.removed])),
+            rules,
+            ..before.clone()
+        }
+    }
+
+    fn replace(&self, next: impl FnOnce(&Snapshot) -> Snapshot) {
+        self.live.replace(|before| {
+            let next = next(before);
+            self.follow(&next);
+            next
+        });
+    }
+
+    fn follow(&self, snapshot: &Snapshot) {
+        let SnapshotFollowers { engines, share, shared_usage, .. } = &self.followers;
+        let used = snapshot.rules.engines().collect::<EngineSet>().with_leases(snapshot.rules.has_leases());
+        engines.set_strategies(used.with_queues(!snapshot.queues.is_empty()).with_usage(*shared_usage));
+        share(&snapshot.rules, snapshot.envoy.as_ref().map(|loaded| loaded.domains()));
+    }
+}

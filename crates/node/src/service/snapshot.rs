@@ -1,0 +1,43 @@
+//! The snapshot: what the workers read of the configuration, as one immutable whole.
+
+use std::sync::Arc;
+
+use weir_config::DenialMessages;
+use weir_core::strategy::Rules;
+
+use super::Templates;
+use crate::limiter::envoy::Loaded;
+use crate::queues::SharedQueues;
+use crate::telemetry::{CountedRows, Metrics};
+
+/// What the workers read of the configuration. A reload makes a new one.
+#[derive(Clone)]
+pub struct Snapshot {
+    /// Strategies, resources, access lists and overrides.
+    pub rules: Arc<Rules>,
+    /// Removed concurrency strategies, whose leases may still be renewed and released.
+    pub removed: Arc<Rules>,
+    /// The templates of denial messages.
+    pub templates: Arc<Templates>,
+    /// The queues, and the takers that wait for their items.
+    pub queues: Arc<SharedQueues>,
+    /// The rules of Envoy's files; `None` if none were read.
+    pub envoy: Option<Arc<Loaded>>,
+    /// The rows that count decisions.
+    pub rows: CountedRows,
+}
+
+impl Snapshot {
+    /// The snapshot of rules whose names `metrics` has, with nothing else.
+    #[must_use]
+    pub fn of(rules: Rules, metrics: &Metrics) -> Self {
+        Self {
+            rules: Arc::new(rules),
+            removed: Arc::default(),
+            templates: Arc::new(Templates::new(&DenialMessages::default())),
+            queues: Arc::default(),
+            envoy: None,
+            rows: metrics.rows(),
+        }
+    }
+}

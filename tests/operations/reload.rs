@@ -1,0 +1,152 @@
+//! The configuration changes while it serves.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use weir_config::{Config, ConfigOverrides};
+use weir_proto::v1::ShouldAllowResponse;
+
+use crate::support::command::Serve;
+use crate::support::server::{Server, ask};
+use crate::support::{SOON, eventually, eventually_async, scratch};
+
+/// A service whose configuration is a file.
+struct Configured {
+    folder: TempDir,
+    server: Server,
+}
+
+impl Configured {
+    fn start(text: &str) -> Self {
+        let folder = scratch::dir("reload-");
+        fs::write(folder.path().join("weir.yaml"), text).unwrap();
+        Self::on(folder)
+    }
+
+    /// On the file that the folder has.
+    fn on(folder: TempDir) -> Self {
+        let file = folder.path().join("weir.yaml");
+        let config = Config::load(&file, &ConfigOverrides::default()).unwrap();
+        Self { folder, server: Server::ready(config) }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("weir.yaml")
+    }
+
+    /// How often the files were read with this result.
+    fn loads(&self, result: &str) -> u64 {
+        loads(&self.server.get("/metrics").1, result)
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.file(), text).unwrap();
+    }
+
+    async fn asks(&self, resource: &str) -> ShouldAllowResponse {
+        self.server.client().await.should_allow(ask(resource, "me")).await.unwrap().into_inner()
+    }
+
+    /// Asks until the answer is under this limit, and returns it.
+    async fn asks_under(&self, resource: &str, limit: u64) -> ShouldAllowResponse {
+        let mut last = ShouldAllowResponse::default();
+        eventually_async(SOON, "the new limit decides", async || {
+            let request = weir_proto::v1::ShouldAllowRequest { cost: Some(0), ..ask(resource, "me") };
+            last = self.server.client().await.should_allow(request).await.unwrap().into_inner();
+            last.limit == Some(limit)
+        })
+        .await;
+        last
+    }
+}
+
+fn loads(page: &str, result: &str) -> u64 {
+    let start = format!("weir_config_loads_total{{result=\"{result}\"}} ");
+    page.lines().find_map(|line| line.strip_prefix(&start)).unwrap().parse().unwrap()
+}
+
+fn of(limit: u64) -> String {
+    format!(
+        "strategies: {{ s: {{ limits: [{{ name: l, per: [consumer], fixed_window: {{ limit: {limit}, window: 1h }} }}] }} }}\n\
+         resources: [{{ match: x, strategy: s }}]\n"
+    )
+}
+
+#[tokio::test]
+async fn a_changed_file_changes_the_limit_and_keeps_what_is_used() {
+    let service = Configured::start(&of(3));
+    for left in [2, 1] {
+        assert_eq!(service.asks("x").await.remaining, Some(left));
+    }
+    service.write(&of(10));
+    assert_eq!(service.asks_under("x", 10).await.remaining, Some(8), "two are used");
+    service.write("strategies: { s: {} }");
+    service.write(&of(20));
+    assert_eq!(service.asks_under("x", 20).await.remaining, Some(18));
+}
+
+#[test]
+fn sighup_reads_the_file_again() {
+    let folder = scratch::dir("reload-");
+    let file = folder.path().join("weir.yaml");
+    fs::write(&file, of(3)).unwrap();
+    let mut server = Serve::start(&["--config", &file.display().to_string()]);
+    assert_eq!(loads(&server.get("/metrics"), "ok"), 1);
+    server.process.signal("HUP");
+    // The file has not changed: only the signal reads it.
+    eventually(SOON, "the file is read", || loads(&server.get("/metrics"), "ok") == 2);
+    let (code, log) = server.stop("TERM");
+    assert_eq!((code, log.contains("SIGHUP: all files are read again")), (Some(0), true), "{log}");
+}
+
+/// Mounts a ConfigMap as kubelet does: `weir.yaml` -> `..data/weir.yaml`, and `..data` -> a directory of its own for each
+/// version, which a rename replaces.
+fn mount(folder: &Path, version: u32, text: &str) {
+    let name = format!("..{version}");
+    fs::create_dir(folder.join(&name)).unwrap();
+    fs::write(folder.join(&name).join("weir.yaml"), text).unwrap();
+    symlink(&name, folder.join("..data_tmp")).unwrap();
+    fs::rename(folder.join("..data_tmp"), folder.join("..data")).unwrap();
+    if let Some(old) = version.checked_sub(1) {
+        let _ = fs::remove_dir_all(folder.join(format!("..{old}")));
+    }
+}
+
+#[tokio::test]
+async fn a_config_map_that_is_swapped_a_hundred_times_is_followed() {
+    let folder = scratch::dir("reload-");
+    mount(folder.path(), 0, &of(1000));
+    symlink("..data/weir.yaml", folder.path().join("weir.yaml")).unwrap();
+    let service = Configured::on(folder);
+    for version in 1..=100 {
+        mount(service.folder.path(), version, &of(1000 + u64::from(version)));
+        if version % 10 == 0 {
+            service.asks_under("x", 1000 + u64::from(version)).await;
+        }
+    }
+    assert_eq!(service.loads("error"), 0);
+    assert_eq!(service.asks("x").await.remaining, Some(1099));
+}
+
+#[tokio::test]
+async fn a_bad_file_keeps_what_is_in_force_and_is_counted() {
+    let service = Configured::start(&of(3));
+    let hash = |service: &Configured| {
+        let page = service.server.get("/metrics").1;
+        page.lines().find(|line| line.starts_with("weir_config_info{")).unwrap().to_owned()
+    };
+    let before = hash(&service);
+    for (bad, text) in (1..).zip(["strategies: { s: {} }", "resources: [", "nobody: 1"]) {
+        service.write(text);
+        eventually(SOON, "the bad file is refused", || service.loads("error") == bad);
+        assert_eq!((service.loads("ok"), hash(&service)), (1, before.clone()));
+        assert_eq!(service.asks_under("x", 3).await.remaining, Some(3));
+    }
+    fs::remove_file(service.file()).unwrap();
+    eventually(SOON, "a missing file is refused", || service.loads("error") == 4);
+    service.write(&of(4));
+    assert_eq!(service.asks_under("x", 4).await.remaining, Some(4));
+    assert_ne!(hash(&service), before);
+}
