@@ -192,7 +192,11 @@ mod tests {
         ];
         let changes = RuleChanges { overrides: vec![first], access, ..RuleChanges::default() };
         let amended = files().amended(changes);
-        assert_eq!(limits(&amended, "gold-1"), [10, 1], "the whole override, though the file's is more particular");
+        assert_eq!(
+            limits(&amended, "gold-1"),
+            [10, 1],
+            "the whole override, though the file's is more particular"
+        );
         let listed = |consumer| amended.resolve_for("x", consumer, "").unwrap().listing.map(|it| it.listed);
         assert_eq!(listed("bad"), Some(Listed::Allow));
         assert_eq!(listed("good"), Some(Listed::Deny));
@@ -223,8 +227,10 @@ mod tests {
             assert_ne!(found(consumer).id(), old.strategy.id());
         }
         assert_eq!(limits(&amended, "gold-1"), [100, 20]);
-        let again = before
-            .amended(RuleChanges { generations: HashMap::from([("api".into(), 7)]), ..RuleChanges::default() });
+        let again = before.amended(RuleChanges {
+            generations: HashMap::from([("api".into(), 7)]),
+            ..RuleChanges::default()
+        });
         assert_eq!(again.after(&amended).strategies()[0].id(), amended.strategies()[0].id());
     }
 }

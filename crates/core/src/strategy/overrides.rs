@@ -115,10 +115,12 @@ impl Overrides {
     #[must_use]
     pub fn find(&self, consumer: &str, resource: &str) -> Option<Applied<'_>> {
         let first = self.first.as_ref().and_then(|first| first.find(consumer, resource));
-        first.or_else(|| self.table.matches(consumer).find_map(|(consumer, resources)| {
-            let (resource, strategy) = resources.find(resource)?;
-            Some(Applied { consumer, resource, strategy })
-        }))
+        first.or_else(|| {
+            self.table.matches(consumer).find_map(|(consumer, resources)| {
+                let (resource, strategy) = resources.find(resource)?;
+                Some(Applied { consumer, resource, strategy })
+            })
+        })
     }
 }
 

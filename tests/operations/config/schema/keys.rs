@@ -23,6 +23,7 @@ const MAPPINGS: [(&str, &str); 46] = [
     ("/properties/messages", "messages: { zzzz: 1 }"),
     ("/properties/envoy", "envoy: { zzzz: 1 }"),
     ("/properties/usage", "usage: { zzzz: 1 }"),
+    ("/properties/control", "control: { zzzz: 1 }"),
     ("/properties/log", "log: { zzzz: 1 }"),
     ("/properties/log/properties/decisions", "log: { decisions: { zzzz: 1 } }"),
     ("/$defs/store", "store: { zzzz: 1 }"),
