@@ -96,6 +96,7 @@ pub use live_numbers::{LimitNumbers, MAX_NUMBERS, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
 pub use origin::ConfigOrigin;
 pub use overrides::ConfigOverrides;
+pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
 pub use ratelimit::{

@@ -127,7 +127,8 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     let messages = DenialMessages::read(&mut sentences, settings, report);
     sentences.finish(report);
     let control = control::control(root.section("control", report), (&server, has_redis), settings, report);
-    let written = if server.control { WrittenStrategies::of(&tree) } else { WrittenStrategies::default() };
+    let keeps = server.control || settings.keeps_written();
+    let written = if keeps { WrittenStrategies::of(&tree) } else { WrittenStrategies::default() };
     let decision_log = log::log(root.section("log", report), settings, report);
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
