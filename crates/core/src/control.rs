@@ -22,7 +22,7 @@ mod put;
 mod record;
 mod state;
 
-pub use encoding::{ControlDecodeError, HEADER_BYTES, decode_record, encode_record};
+pub use encoding::{ControlDecodeError, HEADER_BYTES, decode_record, encode_record, fault};
 pub use mirror::{ControlLoss, ControlMirror, ControlReconciled};
 pub use put::{ControlPut, ControlRefusal};
 pub use record::{ControlPosition, ControlRecord};

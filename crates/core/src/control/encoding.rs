@@ -73,8 +73,9 @@ pub fn decode_record(key: &str, bytes: &[u8]) -> Result<ControlRecord, ControlDe
     }
 }
 
-/// What no store ever writes.
-pub(super) fn fault(record: &ControlRecord) -> Option<&'static str> {
+/// Returns why no store would ever write this record.
+#[must_use]
+pub fn fault(record: &ControlRecord) -> Option<&'static str> {
     if record.version == 0 || record.version > MAX_CONTROL_VERSION {
         return Some("its version is out of range");
     }

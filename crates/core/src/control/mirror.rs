@@ -39,6 +39,8 @@ pub struct ControlReconciled {
     pub to_send: Vec<ControlRecord>,
     /// The changes that the store has lost, if it has. It is told once for each loss.
     pub lost: Option<ControlLoss>,
+    /// Whether a record of the mirror changed.
+    pub changed: bool,
 }
 
 /// A range of versions of which the store has lost some. What a node still has of them is sent back; the rest is gone.
@@ -132,10 +134,10 @@ impl ControlMirror {
         records: impl IntoIterator<Item = ControlRecord>,
         position: ControlPosition,
     ) -> ControlReconciled {
-        let mut there = BTreeMap::new();
+        let (mut there, mut changed) = (BTreeMap::new(), false);
         for record in records {
             there.insert(record.key.clone(), record.position());
-            self.take(record);
+            changed |= self.take(record);
         }
         let is_lacking = |own: &&ControlRecord| match there.get(&own.key) {
             Some(there) => *there < own.position(),
@@ -153,7 +155,7 @@ impl ControlMirror {
         } else {
             self.unsettle();
         }
-        ControlReconciled { to_send, lost }
+        ControlReconciled { to_send, lost, changed }
     }
 
     /// Drops records that ended long ago. The time is the store's, in µs.

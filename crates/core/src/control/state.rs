@@ -77,6 +77,7 @@ impl ControlState {
         put: ControlPut,
     ) -> Result<Vec<ControlRecord>, ControlRefusal> {
         put.check()?;
+        self.drop_some(now, MAX_DROPPED);
         let generation = put.generation.as_deref();
         if let Some(entry) = self.records.get(&put.key)
             && entry.change == put.change
@@ -93,7 +94,6 @@ impl ControlState {
         if is_new && put.body.is_none() {
             return Err(ControlRefusal::Missing);
         }
-        self.drop_some(now, MAX_DROPPED);
         if is_new && self.is_full(now) {
             return Err(ControlRefusal::Full { most: MAX_CONTROL_ENTRIES });
         }

@@ -3,6 +3,9 @@ use super::*;
 
 const HOUR: u64 = 3_600_000_000;
 
+/// Nothing was lost, and something was new.
+const CHANGED: ControlReconciled = ControlReconciled { to_send: Vec::new(), lost: None, changed: true };
+
 fn put(state: &mut ControlState, now: u64, key: &str, change: u64) -> Vec<ControlRecord> {
     let body = Some(change.to_be_bytes().into());
     let put =
@@ -54,7 +57,7 @@ fn a_node_follows_the_store() {
     put(&mut state, 1, "a", 1);
     put(&mut state, 2, "b", 2);
     // A node that is new reads everything, and this is no loss.
-    assert_eq!(poll(&mut mirror, &state), Some(ControlReconciled::default()));
+    assert_eq!(poll(&mut mirror, &state), Some(CHANGED));
     agree(&mirror, &state);
     delete(&mut state, 3, "a", 3);
     assert_eq!(poll(&mut mirror, &state), None);
@@ -145,7 +148,7 @@ fn a_node_that_was_away_is_no_loss() {
     put(&mut state, 2, "a", 2);
     let state = ControlState::restore(state.records().cloned(), state.position());
     let mut restored = ControlMirror::restore(mirror.records().cloned(), mirror.last_position());
-    assert_eq!(poll(&mut restored, &state), Some(ControlReconciled::default()));
+    assert_eq!(poll(&mut restored, &state), Some(CHANGED));
     agree(&restored, &state);
 }
 
@@ -159,7 +162,7 @@ fn what_is_old_is_not_sent() {
     state.drop_old(26 * HOUR);
     put(&mut state, 26 * HOUR, "b", 3);
     let state = ControlState::restore(state.records().cloned(), state.position());
-    assert_eq!(poll(&mut mirror, &state), Some(ControlReconciled::default()));
+    assert_eq!(poll(&mut mirror, &state), Some(CHANGED));
     mirror.drop_old(26 * HOUR);
     agree(&mirror, &state);
 }
