@@ -206,9 +206,8 @@ pub(crate) fn run(args: ControlArgs) -> ExitCode {
 /// Says which setting is missing.
 fn explained(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
-        Some(ClientError::Refused { code: "UNIMPLEMENTED", .. }) => {
-            error.context("the server does not serve ControlService: set `server.control: true` and restart it")
-        }
+        Some(ClientError::Refused { code: "UNIMPLEMENTED", .. }) => error
+            .context("the server does not serve ControlService: set `server.control: true` and restart it"),
         _ => error,
     }
 }
@@ -346,10 +345,7 @@ fn lasting(text: &str) -> Result<prost_types::Duration, String> {
 /// `VERSION:CHANGE`, as a list shows it: the change in hexadecimal digits.
 fn version(text: &str) -> Result<EntryVersion, String> {
     let read = text.split_once(':').and_then(|(version, change)| {
-        Some(EntryVersion {
-            version: version.parse().ok()?,
-            change: u64::from_str_radix(change, 16).ok()?,
-        })
+        Some(EntryVersion { version: version.parse().ok()?, change: u64::from_str_radix(change, 16).ok()? })
     });
     read.ok_or_else(|| "expected VERSION:CHANGE as `weir control list` shows it, or 0:0".to_owned())
 }

@@ -1,6 +1,8 @@
 //! Live control: limits, lists and overrides change while the service runs.
 
 mod bounds;
+mod command;
+mod shared;
 mod watching;
 
 use std::collections::HashMap;
@@ -49,8 +51,11 @@ impl Node {
     }
 
     fn on(folder: TempDir) -> Self {
-        let config = Config::load(folder.path().join("weir.yaml"), &ConfigOverrides::default()).unwrap();
-        Self { folder, server: Server::ready(config) }
+        Self { server: Server::ready(Self::config(&folder)), folder }
+    }
+
+    fn config(folder: &TempDir) -> Config {
+        Config::load(folder.path().join("weir.yaml"), &ConfigOverrides::default()).unwrap()
     }
 
     /// The same files under a new process.

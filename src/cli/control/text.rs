@@ -88,7 +88,13 @@ fn provenance(entry: &ControlEntry) -> String {
 fn described(entry: &ControlEntry) -> String {
     match &entry.entry {
         Some(Entry::Override(one)) => {
-            format!("override of {} for {} on {}: {}", one.strategy, one.consumer, one.resource, limits(&one.limits))
+            format!(
+                "override of {} for {} on {}: {}",
+                one.strategy,
+                one.consumer,
+                one.resource,
+                limits(&one.limits)
+            )
         }
         Some(Entry::Access(one)) => {
             let verb = if one.list() == AccessList::Allow { "allow" } else { "deny" };

@@ -78,7 +78,9 @@ impl Client {
     }
 
     /// The next entry of a watch; `None` once the server has ended it.
-    pub async fn next_entry(watch: &mut Streaming<ControlEntry>) -> Result<Option<ControlEntry>, ClientError> {
+    pub async fn next_entry(
+        watch: &mut Streaming<ControlEntry>,
+    ) -> Result<Option<ControlEntry>, ClientError> {
         watch.message().await.map_err(|status| ClientError::Refused {
             code: name(status.code()),
             message: status.message().to_owned(),

@@ -16,16 +16,11 @@ pub enum ControlStore {
 pub(super) type PutOutcome = Result<Vec<ControlRecord>, ControlRefusal>;
 
 impl ControlStore {
-    /// Makes a change, with a greater version than `known`. An error: it is not known whether it was made.
-    pub(super) async fn put(
-        &mut self,
-        now: Micros,
-        known: u64,
-        put: &ControlPut,
-    ) -> Result<PutOutcome, String> {
+    /// Makes a change. An error: it is not known whether it was made.
+    pub(super) async fn put(&mut self, now: Micros, put: &ControlPut) -> Result<PutOutcome, String> {
         match self {
-            Self::Memory(state) => Ok(state.put_above(now.0, known, put.clone())),
-            Self::Redis(link) => link.put(known, put).await,
+            Self::Memory(state) => Ok(state.put(now.0, put.clone())),
+            Self::Redis(link) => link.put(put).await,
         }
     }
 

@@ -40,6 +40,8 @@ pub(super) struct ControlTask {
     pub(super) view: watch::Sender<Arc<ControlView>>,
     pub(super) history: ChangeHistory,
     pub(super) incomplete: Option<String>,
+    /// The sum of the records that are in force.
+    pub(super) applied: u64,
     /// The cache file is older than the entries.
     pub(super) is_dirty: bool,
     pub(super) cached_at: Option<Instant>,
@@ -188,8 +190,7 @@ impl ControlTask {
             ControlStore::Memory(state) => Some(state.clone()),
             ControlStore::Redis(_) => None,
         };
-        let records =
-            self.store.put(now, self.mirror.greatest_version(), put).await.map_err(ControlFault::Store)?;
+        let records = self.store.put(now, put).await.map_err(ControlFault::Store)?;
         let records = records.map_err(|refusal| match refusal {
             ControlRefusal::Stale { current } => ControlFault::Stale(current),
             ControlRefusal::Full { most } => ControlFault::Full(most),
@@ -230,6 +231,7 @@ impl ControlTask {
 
     /// Serves what the mirror has.
     pub(super) fn apply(&mut self) {
+        self.applied = self.mirror_sum();
         let now = self.clock.now().0;
         let known = Arc::clone(&self.view.borrow());
         let mut entries: Vec<Arc<LiveEntry>> = Vec::new();
