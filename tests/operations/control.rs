@@ -2,6 +2,7 @@
 
 mod bounds;
 mod command;
+mod port;
 mod shared;
 mod watching;
 

@@ -11,6 +11,7 @@ impl Config {
         self.server.changes(&next.server, "server", &mut changes);
         self.server.limits.changes(&next.server.limits, "server.limits", &mut changes);
         tls_changes("server.tls", (&self.server.tls, &next.server.tls), &mut changes);
+        tls_changes("server.control_tls", (&self.server.control_tls, &next.server.control_tls), &mut changes);
         tls_changes("server.admin_tls", (&self.server.admin_tls, &next.server.admin_tls), &mut changes);
         self.store_changes(next, &mut changes);
         self.messages.changes(&next.messages, "messages", &mut changes);

@@ -8,7 +8,8 @@ impl Config {
     pub fn has_identity(&self) -> bool {
         let asks =
             |tls: &Option<TlsConfig>| tls.as_ref().is_some_and(|tls| tls.client_auth != ClientAuth::None);
-        let certificates = asks(&self.server.tls) || asks(&self.server.admin_tls);
+        let certificates =
+            asks(&self.server.tls) || asks(&self.server.admin_tls) || asks(&self.server.control_tls);
         certificates || self.server.identity.is_some() || self.authorize.is_some()
     }
 
@@ -39,6 +40,12 @@ pub(super) fn exposed(server: &ServerConfig) -> Vec<String> {
         && !address.ip().to_canonical().is_loopback()
     {
         ports.push(format!("server.listen {address}"));
+    }
+    if let Some(ListenAddress::Tcp(address)) = server.control_listen
+        && server.control_tls.is_none()
+        && !address.ip().to_canonical().is_loopback()
+    {
+        ports.push(format!("server.control_listen {address}"));
     }
     if server.admin_tls.is_none() && !server.admin.ip().to_canonical().is_loopback() {
         ports.push(format!("server.admin {}", server.admin));

@@ -37,7 +37,8 @@ async fn a_change_on_one_node_is_in_force_on_all() {
     let stale = one.put_override(of_consumer("bob", "70"), expected).await.unwrap_err();
     assert_eq!(stale.code(), Code::Aborted);
     seen(&one, "bob", 60).await;
-    assert_eq!(one.list().await, other.list().await);
+    let all_agree = async || one.list().await == other.list().await;
+    eventually_async(SOON, "both have the same entries and know the same last change", all_agree).await;
     let third = node_on(&redis);
     assert_eq!(third.limit("bob").await, 60, "a node that starts has it before its first call");
 }

@@ -46,6 +46,9 @@ pub enum AppError {
     /// The thread that keeps the history of decisions cannot start.
     #[error("the thread that keeps the history of decisions cannot start: {0}")]
     Usage(io::Error),
+    /// The port of operators cannot start.
+    #[error("the port of operators cannot start: {0}")]
+    Operations(io::Error),
     /// Live control cannot start.
     #[error(transparent)]
     Control(#[from] ControlStart),

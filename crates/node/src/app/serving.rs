@@ -17,7 +17,10 @@ use crate::generation::Generation;
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp};
 use crate::reload::{RunningConfig, ShareMemory, SnapshotFollowers};
-use crate::server::{self, MakeIntercept, MakeStores, Parts, ShutdownSignal, StoreFiles};
+use crate::server::{
+    self, MAX_OPERATORS, MakeIntercept, MakeStores, OperationsPort, Parts, PortServices, ShutdownSignal,
+    StoreFiles,
+};
 use crate::service::Snapshot;
 use crate::usage::UsageThread;
 use crate::watch::{WatchedFiles, watch};
@@ -107,6 +110,7 @@ impl App {
         let store = Arc::new(store);
         let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit);
         let page_files = if pages.is_some() { MAX_CONNECTIONS } else { 0 };
+        let page_files = page_files + if listeners.operations.is_some() { MAX_OPERATORS } else { 0 };
         let start = |(ports, listeners)| {
             let (server, readiness) = (&config.server, readiness.clone());
             let parts = PageParts { ports, server, readiness, gate: Arc::clone(&gate) };
@@ -120,6 +124,29 @@ impl App {
             RatelimitHttp::start(listeners, parts, json)
         };
         let _pages = pages.map(start).transpose().map_err(AppError::Admin)?;
+        let served = match (&config.server.ratelimit, &listeners.operations) {
+            (Some(_), _) => PortServices::Envoy,
+            (None, Some(_)) => PortServices::Calls,
+            (None, None) => PortServices::All,
+        };
+        let operations = listeners.operations.map(|listener| {
+            let (store, access) = (Arc::clone(&store), access.clone());
+            let parts = Parts {
+                live: Arc::clone(&live),
+                store: Box::new(move || store()),
+                store_files: StoreFiles::default(),
+                readiness: readiness.clone(),
+                metrics: metrics.clone(),
+                envoy: files.parts.clone(),
+                usage: None,
+                tls: ports.control,
+                served: PortServices::Operations,
+                control: control.clone(),
+                intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
+            };
+            OperationsPort::start(&config.server, listener, parts)
+        });
+        let _operations = operations.transpose().map_err(AppError::Operations)?;
         let parts = Parts {
             live,
             store: Box::new(move || store()),
@@ -129,6 +156,7 @@ impl App {
             envoy: files.parts,
             usage: config.usage.service.then(|| usage.handle()),
             tls: ports.grpc,
+            served,
             control,
             intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
         };

@@ -87,6 +87,10 @@ impl ControlTask {
         let is_over = |entry: &Arc<LiveEntry>| entry.lives(view.now) != entry.lives(now);
         if view.entries.iter().any(is_over) || view.incomplete != self.incomplete {
             self.apply();
+        } else if view.position != self.mirror.last_position() {
+            let position = self.mirror.last_position();
+            self.view
+                .send_modify(|view| *view = Arc::new(ControlView { position, ..ControlView::clone(view) }));
         }
         self.save(false);
     }
