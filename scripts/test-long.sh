@@ -39,8 +39,8 @@ echo "building"
 "$cargo" test --profile tests --workspace --no-run --lib --bins --tests -q || exit 1
 begun=$SECONDS
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
-part "crowds of callers, Valkey, Redis 6.2 and RedisTimeSeries" \
-    tests long_concurrency:: long_valkey:: long_redis_6:: long_timeseries::
+part "crowds of callers, live control that fails, Valkey, Redis 6.2 and RedisTimeSeries" \
+    tests long_concurrency:: long_control_store:: long_valkey:: long_redis_6:: long_timeseries::
 part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 part "probes beside silent and slow callers" tests --nocapture long_probes::
 # One after the other: each attacker takes a core.

@@ -2,4 +2,5 @@
 
 mod bounds;
 mod differential;
+pub(crate) mod model;
 mod world;

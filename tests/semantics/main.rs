@@ -17,6 +17,7 @@ mod inline;
 mod keys;
 mod leases;
 mod long_concurrency;
+mod long_control_store;
 mod long_redis_6;
 mod long_valkey;
 mod long_worst_cost;

@@ -53,10 +53,11 @@ pub struct ControlLoss {
 }
 
 impl ControlMirror {
-    /// The mirror with these records, such as those of a cache file.
+    /// The mirror with these records, such as those of a cache file. It reads everything first: some of these records may
+    /// be from acknowledged puts that no poll had shown yet.
     #[must_use]
     pub fn restore(records: impl IntoIterator<Item = ControlRecord>, position: ControlPosition) -> Self {
-        let mut mirror = Self { position, ..Self::default() };
+        let mut mirror = Self { position, settled: MirrorSettled::No, ..Self::default() };
         records.into_iter().for_each(|record| {
             mirror.take(record);
         });
@@ -126,8 +127,10 @@ impl ControlMirror {
         changed
     }
 
-    /// Compares with all records of a store, which does not know the position of this mirror. `position` is the store's,
-    /// from before they were read, and `now` its time in µs.
+    /// Compares with all records of a store, which does not know the position of this mirror. `now` is the store's time in
+    /// µs. `position` is that of the store, the same before and after the records were read. If it was not the same, it
+    /// is [`ControlPosition::UNSETTLED`]: the mirror takes over what is newer, but cannot tell which changes it has seen,
+    /// so that a loss of some of them would go unnoticed. It has to read all of it again.
     pub fn everything(
         &mut self,
         now: u64,
@@ -147,7 +150,7 @@ impl ControlMirror {
         let to_send: Vec<ControlRecord> = self.records.values().filter(is_lacking).cloned().collect();
         let lost = self.loss(&to_send, position);
         self.learned.clear();
-        if to_send.is_empty() {
+        if to_send.is_empty() && position != ControlPosition::UNSETTLED {
             self.settled = MirrorSettled::Yes;
             self.position = position;
         } else if lost.is_some() {
@@ -167,7 +170,8 @@ impl ControlMirror {
     fn loss(&self, to_send: &[ControlRecord], store: ControlPosition) -> Option<ControlLoss> {
         let least = to_send.iter().map(|record| record.version).min();
         let to = self.greatest_version();
-        let from = if store.version < self.position.version { Some(store.version) } else { None };
+        let is_behind = store != ControlPosition::UNSETTLED && store.version < self.position.version;
+        let from = is_behind.then_some(store.version);
         let from = match (from, least) {
             (Some(behind), Some(least)) => behind.min(least - 1),
             (Some(behind), None) => behind,

@@ -86,7 +86,7 @@ impl ControlLink {
         }
     }
 
-    /// Reads all records, and the position before that.
+    /// Reads all records, and the position; [`ControlPosition::UNSETTLED`] if it changed meanwhile.
     pub async fn read_all(&mut self) -> Result<(Vec<ControlRecord>, ControlPosition), String> {
         let all = self.read_pages().await?;
         Ok((all.records.into_values().collect(), all.position))
@@ -139,7 +139,9 @@ impl ControlLink {
         Ok(reply)
     }
 
-    fn know(&mut self, version: u64) {
+    /// Tells the link a version that the node knows from elsewhere, such as the greatest of its cache file. It must be
+    /// told before the first put; [`ControlLink::sync`] does so, too.
+    pub fn know(&mut self, version: u64) {
         self.known = self.known.max(version);
     }
 }

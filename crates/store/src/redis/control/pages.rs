@@ -19,22 +19,14 @@ pub(super) struct AllRecords {
     pub(super) records: BTreeMap<Box<str>, ControlRecord>,
     /// Keys of records that this version cannot read.
     pub(super) aside: Vec<Box<str>>,
-    /// The position before the first page. What is written meanwhile may be in the pages or not.
+    /// The position before the first page and after the last one; [`ControlPosition::UNSETTLED`] if they differ.
     pub(super) position: ControlPosition,
 }
 
 impl ControlLink {
     pub(super) async fn read_pages(&mut self) -> Result<AllRecords, String> {
         let key = self.exchange.records_key().to_owned();
-        let mut first = redis::pipe();
-        first.cmd("TIME").cmd("HGET").arg(&key).arg("");
-        let replies = self.exchange.send(&first).await?;
-        let [time, position] = &replies[..] else { return Err(garbled().to_string()) };
-        self.store_time = Some(self.exchange.now().map_or_else(|| time_of(time), Ok).map_err(written)?);
-        let position = match position {
-            Value::BulkString(bytes) => position_of(bytes).unwrap_or_default(),
-            _ => ControlPosition::NONE,
-        };
+        let position = self.read_position(&key).await?;
         let mut all = AllRecords { records: BTreeMap::new(), aside: Vec::new(), position };
         let mut cursor = "0".to_owned();
         loop {
@@ -46,9 +38,24 @@ impl ControlLink {
                 break;
             }
         }
+        if self.read_position(&key).await? != all.position {
+            all.position = ControlPosition::UNSETTLED;
+        }
         self.know(all.position.version);
         all.records.values().for_each(|record| self.know(record.version));
         Ok(all)
+    }
+
+    async fn read_position(&mut self, key: &str) -> Result<ControlPosition, String> {
+        let mut commands = redis::pipe();
+        commands.cmd("TIME").cmd("HGET").arg(key).arg("");
+        let replies = self.exchange.send(&commands).await?;
+        let [time, position] = &replies[..] else { return Err(garbled().to_string()) };
+        self.store_time = Some(self.exchange.now().map_or_else(|| time_of(time), Ok).map_err(written)?);
+        Ok(match position {
+            Value::BulkString(bytes) => position_of(bytes).unwrap_or_default(),
+            _ => ControlPosition::NONE,
+        })
     }
 }
 

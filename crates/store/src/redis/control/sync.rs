@@ -10,7 +10,7 @@ use super::ControlLink;
 /// The most polls of a round: twice what it takes to see all changes. The next round goes on.
 const MAX_POLLS: usize = 2 * MAX_CONTROL_CHANGES / MAX_POLLED_CHANGES;
 
-/// How often all records are read in a round: at first, after the merge, and once more if Redis fails meanwhile.
+/// How often all records are read in a round: at first, after the merge, and once more if others write meanwhile.
 const MAX_READS: usize = 3;
 
 /// How often old records of the mirror are dropped.
