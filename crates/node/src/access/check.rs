@@ -79,7 +79,10 @@ impl AccessCheck {
             PeerAddress::Unix { .. } | PeerAddress::Unknown => false,
         };
         let own = match (peer.certificate(), peer.address()) {
-            (Some(certificate), _) => CallerName::of_certificate(certificate.end_entity()),
+            (Some(certificate), _) => {
+                let nameless = access.serves_nameless.then(|| CallerName::one(CallerName::NAMELESS));
+                CallerName::of_certificate(certificate.end_entity()).or(nameless)
+            }
             (None, PeerAddress::Unix { uid: Some(uid) }) => Some(CallerName::one(&format!("uid:{uid}"))),
             (None, _) => Some(CallerName::one(CallerName::ANONYMOUS)),
         };

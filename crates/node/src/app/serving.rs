@@ -94,7 +94,7 @@ impl App {
         let page_files = if pages.is_some() { MAX_CONNECTIONS } else { 0 };
         let start = |(ports, listeners)| {
             let (server, readiness) = (&config.server, readiness.clone());
-            let parts = PageParts { ports, server, readiness, gate: Arc::clone(&gate) };
+            let parts = PageParts { ports, server, readiness, gate: AdminGate::open(server) };
             let json = JsonParts {
                 live: Arc::clone(&live),
                 store: Arc::clone(&store),
