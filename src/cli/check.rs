@@ -101,7 +101,7 @@ fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
             return Err(errors.into_iter().flatten().collect());
         }
     };
-    if let Some(exposure) = config.exposure() {
+    for exposure in config.exposures() {
         say(&format!("note: {}: {exposure}", file.display()));
     }
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");

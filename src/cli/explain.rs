@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use weir_config::{AccessRight, Config, StoreConfig};
 use weir_core::key::{KeySecret, Namespace, Placements, Subject};
 use weir_core::strategy::{Attributes, Resolved, Rules, Strategy, StrategyRule};
-use weir_node::access::{Explained, Rights, rights_of};
+use weir_node::access::{CallerName, Explained, Rights, rights_of};
 use weir_node::limiter::{self, Question};
 
 use super::allow::AllowOutput;
@@ -142,7 +142,7 @@ fn caller_line(
     if !config.has_identity() {
         return format!("caller    {caller}: everybody may `{name}`, because the server has no identity\n");
     }
-    let rights = rights_of(config.authorize.as_deref(), caller);
+    let rights = rights_of(config.authorize.as_deref(), &CallerName::one(caller));
     let why = match rights.explain(right, resource, consumer, strategy.name()) {
         Explained::AllowedBy(0) => {
             format!("may `{name}`: there is no `authorize`, so every known caller may")

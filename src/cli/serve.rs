@@ -30,7 +30,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
 /// Serves a configuration until shutdown.
 pub(super) fn serve(config: Config) -> Result<()> {
     server::raise_open_files();
-    if let Some(exposure) = config.exposure() {
+    for exposure in config.exposures() {
         tracing::warn!("{exposure}");
     }
     let listeners = Listeners::bind(&config.server)?;

@@ -4,7 +4,7 @@
 
 mod access;
 mod any_call;
-mod client;
+pub(crate) mod client;
 mod differences;
 mod ends;
 mod intercepted;

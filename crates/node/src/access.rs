@@ -60,6 +60,8 @@ const TOKEN_BYTES: usize = 32;
 #[derive(Debug)]
 pub struct CallerAccess {
     identity: IdentityConfig,
+    /// True in the place of envoyproxy/ratelimit, which reads no names: a verified certificate is enough.
+    serves_nameless: bool,
     rules: AccessRules,
     files: ArcSwap<CredentialFiles>,
     /// The generation of `files`, stored after them: each call reads it, and a number is cheaper to read.
@@ -87,7 +89,8 @@ impl CallerAccess {
         let rules = AccessRules::new(config.authorize.as_deref(), Arc::clone(&metrics));
         let files = ArcSwap::from_pointee(files);
         let generation = AtomicU64::new(0);
-        Ok(Some(Arc::new(Self { identity, rules, files, generation, seen, clock, metrics })))
+        let serves_nameless = config.server.ratelimit.is_some();
+        Ok(Some(Arc::new(Self { identity, serves_nameless, rules, files, generation, seen, clock, metrics })))
     }
 
     /// Returns the interceptor of one worker, or of the admin port: it has a cache of its own.
@@ -144,8 +147,8 @@ fn file_states(identity: &IdentityConfig) -> Vec<FileState> {
 
 /// Explains whether rules allow a caller something, without a server.
 #[must_use]
-pub fn rights_of(rules: Option<&[AuthorizeRule]>, name: &str) -> Arc<CallerRights> {
-    AccessRules::new(rules, Arc::default()).rights_of(&CallerName::one(name))
+pub fn rights_of(rules: Option<&[AuthorizeRule]>, name: &CallerName) -> Arc<CallerRights> {
+    AccessRules::new(rules, Arc::default()).rights_of(name)
 }
 
 /// Makes a token of 32 random bytes, and the line of the tokens file for it.

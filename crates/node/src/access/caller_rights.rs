@@ -36,7 +36,7 @@ pub enum Explained {
     NotListed(Vec<usize>),
 }
 
-/// What a question about decisions names.
+/// The fields of a question that rules match.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NamedFields<'a> {
     pub(crate) resource: &'a str,
@@ -82,23 +82,26 @@ impl CallerRights {
         if is_needed(right) && (!named.inline || is_needed(AccessRight::Inline)) {
             return true;
         }
+        self.rule_for(right, named, strategy_of).is_some() && (!named.inline || self.allows_inline(named))
+    }
+
+    /// Returns a rule that allows a right, if there is one. Numbers in a request need `inline` besides.
+    pub(super) fn rule_for<'s>(
+        &self,
+        right: AccessRight,
+        named: NamedFields<'_>,
+        strategy_of: impl FnOnce(&str) -> Option<&'s str>,
+    ) -> Option<&CompiledRule> {
         let strategy = match (named.inline, named.strategy) {
             (true, _) => INLINE,
             (false, "")
                 if self.rules.iter().any(|rule| rule.may.has(right) && rule.has(RuleList::Strategies)) =>
             {
-                match strategy_of(named.resource) {
-                    Some(strategy) => strategy,
-                    None => return false,
-                }
+                strategy_of(named.resource)?
             }
             (false, strategy) => strategy,
         };
-        self.allows(right, named, strategy) && (!named.inline || self.allows_inline(named))
-    }
-
-    fn allows(&self, right: AccessRight, named: NamedFields<'_>, strategy: &str) -> bool {
-        self.rule_that_allows(right, named, strategy).is_some()
+        self.rule_that_allows(right, named, strategy)
     }
 
     fn rule_that_allows(

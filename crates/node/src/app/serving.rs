@@ -113,7 +113,7 @@ impl App {
         let page_files = page_files + if listeners.operations.is_some() { MAX_OPERATORS } else { 0 };
         let start = |(ports, listeners)| {
             let (server, readiness) = (&config.server, readiness.clone());
-            let parts = PageParts { ports, server, readiness, gate: Arc::clone(&gate) };
+            let parts = PageParts { ports, server, readiness, gate: AdminGate::open(server) };
             let json = JsonParts {
                 live: Arc::clone(&live),
                 store: Arc::clone(&store),
