@@ -60,9 +60,12 @@ pub(super) fn serve(config: Config) -> Result<()> {
 
 /// Formats the startup message: the addresses, a summary of the configuration, and example commands.
 fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> String {
-    let source = match &config.source {
-        Some(file) => file.display().to_string(),
-        None => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
+    let source = match &config.sources[..] {
+        [] => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
+        files => {
+            let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            files.join(", ")
+        }
     };
     let envoy = config.envoy.config.as_ref();
     let envoy = envoy.map_or_else(String::new, |folder| format!("  envoy   {}\n", folder.display()));

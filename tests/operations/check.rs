@@ -312,3 +312,31 @@ fn ten_thousand_strategies_with_their_resources_fit() {
     assert_eq!((code, errors.as_str()), (Some(0), ""));
     assert!(summary.ends_with(": ok, 10000 strategies, 10000 resource patterns\n"), "{summary}");
 }
+
+#[test]
+fn several_files_of_one_configuration_are_checked_together() {
+    let directory = directory(&[
+        ("conf.d/a.yaml", GOOD),
+        ("conf.d/b.yaml", "resources: [{ match: x, strategy: a }]\n"),
+        ("more.yaml", "access: { deny: [eve] }\n"),
+    ]);
+    let (folder, more) = (shown(&directory, "conf.d"), shown(&directory, "more.yaml"));
+    let out = weir(&["check", "--config", &folder, "--config", &more]);
+    let summary = format!("{folder}, {more}: ok, 1 strategy, 1 resource pattern\n");
+    assert_eq!((out.status.code(), text(&out.stdout)), (Some(0), summary), "{}", text(&out.stderr));
+    // By themselves they are incomplete.
+    let (code, _, errors) = check(&folder);
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("b.yaml:1:1: no strategy is configured"), "{errors}");
+    assert!(errors.ends_with("note: each file was checked by itself; `weir check --config DIR` checks them as one configuration\n"), "{errors}");
+    std::fs::write(directory.path().join("conf.d/c.yaml"), GOOD).unwrap();
+    let out = weir(&["check", "--config", &folder]);
+    let errors = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(errors.contains("c.yaml:1:15: strategies.a: is given twice; the first is at "), "{errors}");
+    assert_eq!(weir(&["check"]).status.code(), Some(2));
+    // Variables are those of the command's own environment.
+    std::fs::write(directory.path().join("more.yaml"), "access: { deny: ['${WEIRD_CONSUMER}'] }\n").unwrap();
+    let out = weir(&["check", &more]);
+    assert!(text(&out.stderr).contains("access.deny[0]: the variable WEIRD_CONSUMER is not set"));
+}

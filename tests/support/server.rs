@@ -236,7 +236,7 @@ pub(crate) fn config() -> Config {
         messages: DenialMessages::default(),
         decision_log: weir_config::DecisionLogConfig::default(),
         usage: weir_config::UsageConfig::default(),
-        source: None,
+        sources: Vec::new(),
         origin: None,
         fingerprint: weir_config::ConfigFingerprint::default(),
     }
