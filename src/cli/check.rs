@@ -1,5 +1,6 @@
 //! `weir check PATH`: reports all mistakes of a configuration in one run.
 
+mod diff;
 mod directory;
 
 use std::path::{Path, PathBuf};
@@ -17,16 +18,21 @@ Examples:
   weir check configs                   every configuration of a directory, each by itself
   weir check --config conf.d           the files of a directory as one configuration, as `weir serve` reads them
   weir check ratelimit/config          a directory of files in the format of envoyproxy/ratelimit
-  weir check --envoy basic.yaml        one such file";
+  weir check --envoy basic.yaml        one such file
+  weir check --diff weir.yaml new.yaml what a change does: what differs, starts full, or needs a restart";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// The configuration file; or a directory of configurations, or of Envoy's rate limit files
-    #[arg(required_unless_present = "config")]
+    #[arg(required_unless_present_any = ["config", "diff"])]
     file: Option<PathBuf>,
     /// A file or a directory of one configuration, as `weir serve --config` reads it; may be given several times
     #[arg(long, short, value_name = "PATH", conflicts_with_all = ["file", "envoy"])]
     config: Vec<PathBuf>,
+    /// Say what a change does: which strategies, limits and overrides differ, which states start full, and what needs a
+    /// restart. Both are files or directories
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["file", "config", "envoy"])]
+    diff: Vec<PathBuf>,
     /// It is in the format of envoyproxy/ratelimit
     #[arg(long)]
     envoy: bool,
@@ -40,6 +46,9 @@ type CheckedConfig = Result<String, Vec<String>>;
 
 /// Checks the file alone: overrides in this shell's environment are ignored.
 pub(crate) fn run(args: &CheckArgs) -> ExitCode {
+    if let [old, new] = &args.diff[..] {
+        return differences(old, new);
+    }
     let mut code = ExitCode::SUCCESS;
     let outcomes = outcomes(args);
     let several = outcomes.len() > 1;
@@ -63,6 +72,19 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
         say(&format!("note: {hint}"));
     }
     code
+}
+
+fn differences(old: &Path, new: &Path) -> ExitCode {
+    match diff::diff(old, new) {
+        Ok(text) => match print(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error.to_string(), 1),
+        },
+        Err(errors) => {
+            errors.iter().for_each(|error| say(error));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn outcomes(args: &CheckArgs) -> Vec<(String, CheckedConfig)> {

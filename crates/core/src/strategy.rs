@@ -2,6 +2,7 @@
 
 mod access;
 mod attributes;
+mod changes;
 mod identity;
 mod inline;
 mod overrides;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub use access::{Access, Listed, Listing};
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
+pub use changes::{BeforeAfter, LimitChange, ResourceChange, StrategyChange};
 pub use identity::StrategyId;
 pub use inline::{INLINE, InlineLimits, MAX_INLINE_NAME, inline_name};
 pub use overrides::{Applied, Override, OverrideError, Overrides};

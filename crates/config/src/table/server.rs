@@ -122,7 +122,7 @@ section! {
             kind: Boolean,
             outside: Outside::Flag("admin_service"),
             applies: Applies::AtRestart,
-            more: "If it is, everyone who reaches `listen` can reset limits.",
+            more: "If it is, everyone who reaches `listen` can reset limits and release leases.",
         }
         /// Whether ports without TLS are meant to be so: a mesh in front has it.
         pub plaintext: Plaintext = Plaintext::Warned => {

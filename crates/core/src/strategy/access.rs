@@ -43,6 +43,17 @@ impl Access {
         }
     }
 
+    /// True if `other` has the same entries.
+    #[must_use]
+    pub fn has_the_same(&self, other: &Self) -> bool {
+        let sorted = |list: &Patterns<()>| {
+            let mut entries: Vec<String> = list.iter().map(|(pattern, ())| pattern.to_string()).collect();
+            entries.sort_unstable();
+            entries
+        };
+        sorted(&self.deny) == sorted(&other.deny) && sorted(&self.allow) == sorted(&other.allow)
+    }
+
     /// True if both lists are empty.
     #[inline]
     #[must_use]

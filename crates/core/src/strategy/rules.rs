@@ -29,7 +29,7 @@ pub struct Rules {
     pub(super) strategies: Vec<Arc<Strategy>>,
     pub(super) by_name: NameTable<usize>,
     pub(super) resources: Resources,
-    access: Access,
+    pub(super) access: Access,
     /// One per strategy, in the same order.
     pub(super) exceptions: Vec<Exceptions>,
     /// The shadows of each strategy, in the same order.
@@ -44,7 +44,7 @@ pub struct Rules {
 /// The exceptions of one strategy: its lists and overrides.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Exceptions {
-    access: Access,
+    pub(super) access: Access,
     pub(super) overrides: Overrides,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn services<S: Store>(
     if !only_envoy {
         routes = routes.add_service(DecisionsApi::server(&decisions));
     }
-    if let Some(leases) = leases.filter(|_| !only_envoy) {
+    if let Some(leases) = leases.clone().filter(|_| !only_envoy) {
         routes = routes.add_service(ConcurrencyApi::server(&leases));
     }
     if let Some(queues) = queues.filter(|_| !only_envoy) {
@@ -70,7 +70,7 @@ pub(super) fn services<S: Store>(
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
     if config.admin_service && !only_envoy {
-        routes = routes.add_service(AdminApi::server(&decisions));
+        routes = routes.add_service(AdminApi::server(&decisions, leases));
     }
     if config.reflection {
         routes = with_reflection(routes, on.into_iter())?;
