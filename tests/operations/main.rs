@@ -10,6 +10,7 @@ mod by_hand;
 mod check;
 mod cli;
 mod config;
+mod control;
 mod decision_log;
 mod deploy;
 mod envoy_config;

@@ -29,6 +29,7 @@ mod authorize;
 mod callers;
 mod changes;
 mod concurrency;
+mod control;
 mod envoy;
 mod envoy_layout;
 mod errors;
@@ -43,6 +44,7 @@ mod identity;
 mod jwks;
 mod key_share;
 mod listen;
+mod live_numbers;
 mod log;
 mod login;
 mod merge;
@@ -63,6 +65,7 @@ mod schema;
 mod secret;
 mod server;
 mod shadows;
+mod short_numbers;
 mod store;
 mod stores;
 mod strategies;
@@ -76,6 +79,7 @@ mod values;
 mod watched_files;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use weir_core::key::{KeySecret, Namespace};
 use weir_core::queue::QueueRules;
@@ -97,9 +101,11 @@ pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
 pub use key_share::KeyShare;
 pub use listen::ListenAddress;
+pub use live_numbers::{LimitNumbers, MAX_NUMBERS, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
 pub use origin::ConfigOrigin;
 pub use overrides::ConfigOverrides;
+pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
 pub use ratelimit::{
@@ -115,9 +121,9 @@ pub use stores::{
     Topology, WhenFull,
 };
 pub use table::{
-    AdminPath, Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside,
-    Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig, UsageConfig,
-    reference, settings,
+    AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig,
+    Outside, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig,
+    UsageConfig, reference, settings,
 };
 pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TRUST_DOMAINS, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
@@ -151,6 +157,10 @@ pub struct Config {
     pub decision_log: DecisionLogConfig,
     /// The files and directories of the configuration; none is the built-in example.
     pub sources: Vec<PathBuf>,
+    /// The files of live control.
+    pub control: ControlConfig,
+    /// The strategies as the file writes them, for live control; empty without it.
+    pub written: Arc<WrittenStrategies>,
     /// The hash of all that was said, without secrets.
     pub fingerprint: ConfigFingerprint,
     /// The files to read again, with the overrides of the start; `None` if the configuration came from no file.

@@ -50,4 +50,10 @@ impl ConfigOrigin {
         *self = origin;
         config
     }
+
+    /// Keeps the strategies as the files write them, also if the files turn live control off.
+    #[must_use]
+    pub fn keeping_written(self) -> Self {
+        Self { overrides: self.overrides.keeping_written(), ..self }
+    }
 }

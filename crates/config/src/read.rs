@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
@@ -20,8 +21,8 @@ use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::watched_files::FilesSnapshot;
 use super::{
-    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, access, authorize, envoy, log, overrides_section,
-    queues, resources, server, store, strategies, usage,
+    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
+    envoy, log, overrides_section, queues, resources, server, store, strategies, usage,
 };
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
@@ -170,6 +171,9 @@ fn read(
     let mut sentences = root.section("messages", report);
     let messages = DenialMessages::read(&mut sentences, settings, report);
     sentences.finish(report);
+    let control = control::control(root.section("control", report), (&server, has_redis), settings, report);
+    let keeps = server.control || settings.keeps_written();
+    let written = if keeps { WrittenStrategies::of(&tree) } else { WrittenStrategies::default() };
     let decision_log = log::log(root.section("log", report), settings, report);
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
@@ -191,6 +195,8 @@ fn read(
         messages,
         decision_log,
         sources: Vec::new(),
+        control,
+        written: Arc::new(written),
         origin: None,
         fingerprint,
     };

@@ -22,6 +22,7 @@ impl WatchedConfig {
         let origin = settings.origin.clone()?;
         // As they were read at the start: what has changed since then is found by the first looks.
         let files = Settling::new(origin.as_read().clone());
+        let origin = if settings.server.control { origin.keeping_written() } else { origin };
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
         Some(Self { settings, origin, files, running, metrics })
     }
@@ -49,14 +50,14 @@ impl WatchedConfig {
                 tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
             }
         }
-        let Config { rules, queues, messages, usage, server, fingerprint, .. } = next;
+        let Config { rules, written, queues, messages, usage, server, fingerprint, .. } = next;
         if self.settings.usage.sample != usage.sample {
             self.metrics.sample_consumers(usage.sample);
             self.settings.usage.sample = usage.sample;
         }
         self.settings.messages = messages.clone();
         self.settings.server.inline_limits = server.inline_limits;
-        self.running.set_files(FileRules { rules, queues, messages });
+        self.running.set_files(FileRules { rules, written, queues, messages });
         self.metrics.config().read(fingerprint);
         let strategies = self.running.current().rules.strategies().len();
         tracing::info!(strategies, "the configuration is read");
