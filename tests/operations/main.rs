@@ -6,6 +6,7 @@ mod access;
 mod admin_port;
 mod allow;
 mod architecture;
+mod by_hand;
 mod check;
 mod cli;
 mod config;

@@ -152,15 +152,15 @@ pub const RIGHTS: [RightRow; 12] = [
     RightRow {
         right: AccessRight::Inspect,
         name: "inspect",
-        about: "what the admin port shows, apart from usage",
-        methods: &[],
+        about: "what the admin port shows, apart from usage; lists of leases",
+        methods: &["/weir.v1.AdminService/ListLeases"],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {
         right: AccessRight::Reset,
         name: "reset",
-        about: "reset limits",
-        methods: &["/weir.v1.AdminService/Reset"],
+        about: "reset limits, and release leases for their holders",
+        methods: &["/weir.v1.AdminService/Reset", "/weir.v1.AdminService/ReleaseLeases"],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {

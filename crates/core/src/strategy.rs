@@ -3,6 +3,7 @@
 mod access;
 mod amended;
 mod attributes;
+mod changes;
 mod identity;
 mod inline;
 mod overrides;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 pub use access::{Access, Listed, Listing};
 pub use amended::{AccessEntry, RuleChanges};
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
+pub use changes::{BeforeAfter, LimitChange, ResourceChange, StrategyChange};
 pub use identity::StrategyId;
 pub use inline::{INLINE, InlineLimits, MAX_INLINE_NAME, inline_name};
 pub use overrides::{Applied, Override, OverrideError, Overrides};

@@ -122,7 +122,7 @@ section! {
             kind: Boolean,
             outside: Outside::Flag("admin_service"),
             applies: Applies::AtRestart,
-            more: "If it is, everyone who reaches `listen` can reset limits.",
+            more: "If it is, everyone who reaches `listen` can reset limits and release leases.",
         }
         /// Whether `weir.v1.ControlService` is served, to all clients of `listen`.
         pub control: bool = false => {

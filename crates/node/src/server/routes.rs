@@ -64,7 +64,7 @@ pub(super) fn services<S: Store>(
     if calls {
         routes = routes.add_service(DecisionsApi::server(&decisions));
     }
-    if let Some(leases) = leases.filter(|_| calls) {
+    if let Some(leases) = leases.clone().filter(|_| calls) {
         routes = routes.add_service(ConcurrencyApi::server(&leases));
     }
     if let Some(queues) = queues.filter(|_| calls) {
@@ -74,7 +74,7 @@ pub(super) fn services<S: Store>(
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
     if config.admin_service && operations {
-        routes = routes.add_service(AdminApi::server(&decisions));
+        routes = routes.add_service(AdminApi::server(&decisions, leases));
     }
     if let Some(control) = parts.control.as_ref().filter(|_| operations) {
         routes = routes.add_service(ControlApi::server(control.clone(), Arc::clone(&parts.live)));
