@@ -22,6 +22,7 @@ mod logs;
 mod long_faults;
 mod long_queue_kills;
 mod long_redis_6;
+mod long_reload;
 mod long_soak;
 mod long_timeseries;
 mod long_valkey;

@@ -1,5 +1,7 @@
 //! The configuration changes while it serves.
 
+mod everything;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
