@@ -12,14 +12,16 @@ use self::channel::AccessChannel;
 use crate::access::ServerAccess;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
-    AckRequest, AckResponse, AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, EnqueueRequest,
-    EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest, GetUsageResponse, NackRequest,
-    NackResponse, RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest,
+    AckRequest, AckResponse, AcquireRequest, AcquireResponse, BrowseRequest, BrowseResponse, DebitRequest,
+    DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest,
+    GetUsageResponse, NackRequest, NackResponse, PurgeRequest, PurgeResponse, RedriveRequest,
+    RedriveResponse, RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest,
     RenewResponse, ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest,
     StatsResponse, TakeRequest, TakeResponse, TopConsumersRequest, TopConsumersResponse,
 };
@@ -37,6 +39,7 @@ pub struct Client {
     leases: ConcurrencyServiceClient<AccessChannel>,
     usage: UsageServiceClient<AccessChannel>,
     queues: QueueServiceClient<AccessChannel>,
+    admin: AdminServiceClient<AccessChannel>,
     timeout: Duration,
 }
 
@@ -94,9 +97,10 @@ impl Client {
         })?;
         let leases = ConcurrencyServiceClient::new(channel.clone());
         let queues = QueueServiceClient::new(channel.clone()).max_decoding_message_size(MAX_QUEUE_MESSAGE);
+        let admin = AdminServiceClient::new(channel.clone());
         let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
         let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
-        Ok(Self { inner, envoy, leases, queues, usage, timeout })
+        Ok(Self { inner, envoy, leases, queues, admin, usage, timeout })
     }
 
     /// Asks one question.
@@ -217,6 +221,27 @@ impl Client {
     pub async fn queue_stats(&mut self, request: StatsRequest) -> Result<StatsResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.queues.stats(request)).await;
+        self.answered(answer)
+    }
+
+    /// Shows items of a queue.
+    pub async fn browse(&mut self, request: BrowseRequest) -> Result<BrowseResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.browse(request)).await;
+        self.answered(answer)
+    }
+
+    /// Brings dead letters back.
+    pub async fn redrive(&mut self, request: RedriveRequest) -> Result<RedriveResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.redrive(request)).await;
+        self.answered(answer)
+    }
+
+    /// Empties a queue.
+    pub async fn purge(&mut self, request: PurgeRequest) -> Result<PurgeResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.purge(request)).await;
         self.answered(answer)
     }
 

@@ -63,14 +63,14 @@ pub(super) fn services<S: Store>(
     if let Some(leases) = leases.filter(|_| !only_envoy) {
         routes = routes.add_service(ConcurrencyApi::server(&leases));
     }
-    if let Some(queues) = queues.filter(|_| !only_envoy) {
+    if let Some(queues) = queues.clone().filter(|_| !only_envoy) {
         routes = routes.add_service(QueueApi::server(queues));
     }
     if let Some(usage) = parts.usage.as_ref().filter(|_| !only_envoy) {
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
     if config.admin_service && !only_envoy {
-        routes = routes.add_service(AdminApi::server(&decisions));
+        routes = routes.add_service(AdminApi::server(&decisions, queues));
     }
     if config.reflection {
         routes = with_reflection(routes, on.into_iter())?;
