@@ -239,6 +239,7 @@ pub(crate) fn config() -> Config {
         source: None,
         origin: None,
         fingerprint: weir_config::ConfigFingerprint::default(),
+        meanings: weir_config::StrategyMeanings::default(),
     }
 }
 

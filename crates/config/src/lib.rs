@@ -40,6 +40,7 @@ mod key_share;
 mod listen;
 mod log;
 mod login;
+mod meanings;
 mod nodes;
 mod origin;
 mod overrides;
@@ -89,6 +90,7 @@ pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
 pub use key_share::KeyShare;
 pub use listen::ListenAddress;
 pub use log::{DecisionLogConfig, LogTarget};
+pub use meanings::StrategyMeanings;
 pub use origin::ConfigOrigin;
 pub use overrides::ConfigOverrides;
 pub use quantities::{rate_of, span};
@@ -144,6 +146,8 @@ pub struct Config {
     pub source: Option<PathBuf>,
     /// The hash of all that was said, without secrets.
     pub fingerprint: ConfigFingerprint,
+    /// What the file says of each strategy, to be compared with other nodes.
+    pub meanings: StrategyMeanings,
     /// The files to read again, with the overrides of the start; `None` if the configuration came from no file.
     pub origin: Option<ConfigOrigin>,
 }

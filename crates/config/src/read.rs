@@ -10,6 +10,7 @@ use weir_core::strategy::Rules;
 use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::fields::{Mapping, NamedNode};
 use super::groups::{self, KnownGroups};
+use super::meanings::StrategyMeanings;
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
 use super::strategies::OtherSections;
@@ -94,7 +95,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         YamlNode { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
     });
     settings.report_unknown(report);
-    let fingerprint = ConfigFingerprint::of(&tree, settings);
+    let (fingerprint, meanings) = (ConfigFingerprint::of(&tree, settings), StrategyMeanings::of(&tree));
     let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
     let StoreSection { mut store, key_secret, namespace, shards } =
@@ -148,6 +149,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         source: None,
         origin: None,
         fingerprint,
+        meanings,
     }
 }
 

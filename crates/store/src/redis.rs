@@ -46,7 +46,9 @@ use self::breaker::Breakers;
 use self::context::LinkContext;
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
-pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
+pub use self::health::{
+    EngineSet, EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
+};
 use self::leases::LeaseRequest;
 use self::links::Links;
 use self::outbox::OutboxRequest;
