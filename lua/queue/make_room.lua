@@ -6,11 +6,11 @@ function q.make_room(held, fresh, new_bytes)
   local function fits(dropped, size)
     return held - dropped + fresh <= q.capacity and q.bytes - size + new_bytes <= q.max_bytes
   end
-  local aged = age_out()
+  local aged = q.age_out()
   held = held - aged
   local dropped = 0
   if q.drops > 0 and not fits(0, 0) then
-    local items, size = find_oldest(held + fresh - q.capacity, q.bytes + new_bytes - q.max_bytes)
+    local items, size = q.find_oldest(held + fresh - q.capacity, q.bytes + new_bytes - q.max_bytes)
     if items then
       dropped = type(items) == 'table' and #items or items
       q.drop = drop_function(items)

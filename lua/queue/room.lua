@@ -63,8 +63,9 @@ local function aged_functions()
   end
 end
 
--- Removes items that no worker has and that are too old. Returns how many, and whether there may be more.
-local function age_out()
+-- Removes items that no worker has and that are too old. Returns how many, whether there may be more, and the totals to write if
+-- there were any.
+function q.age_out()
   local LOOKS, DUE_LOOKS = 1000, 100
   if q.max_age == 0 then return 0, false end
   local function is_aged(ms) return q.now - tonumber(ms) * 1000 > q.max_age end
@@ -89,12 +90,13 @@ local function age_out()
       looks, bytes = looks + 1, bytes + size
     end
   end
-  return finish(), removed == DUE_LOOKS or not ended
+  local aged = finish()
+  return aged, removed == DUE_LOOKS or not ended, aged > 0 and add_totals(ask('HGET', KEYS[3], 't'), aged, 0, 0, 0)
 end
 
 -- Finds items to drop for so many new ones, and so many bytes. Returns them and their size, or nothing if that is not
 -- enough.
-local function find_oldest(places, bytes)
+function q.find_oldest(places, bytes)
   local MOST = 1000
   local members, size, last, ended = {}, 0, last_delivered(), false
   while not ended and #members < MOST and (#members < places or size < bytes) do

@@ -8,8 +8,8 @@ local function drop_function(count)
   return function() ask('LPOP', KEYS[1], count) end
 end
 
--- Removes items that are too old. Returns how many, and whether there may be more.
-local function age_out()
+-- Removes items that are too old. Returns how many, whether there may be more, and the totals to write if there were any.
+function q.age_out()
   local LOOKS = 1000
   if q.max_age == 0 then return 0, false end
   local looks, bytes, ended = 0, 0, false
@@ -29,12 +29,12 @@ local function age_out()
     drop_function(looks)()
     q.bytes, q.changed = math.max(0, q.bytes - bytes), true
   end
-  return looks, not ended
+  return looks, not ended, looks > 0 and add_totals(ask('HGET', KEYS[3], 't'), looks, 0, 0, 0)
 end
 
 -- Finds how many items to drop for so many new ones, and so many bytes. Returns their number and their size, or nothing if
 -- that is not enough.
-local function find_oldest(places, bytes)
+function q.find_oldest(places, bytes)
   local MOST = 1000
   local count, size, ended = 0, 0, false
   while not ended and count < MOST and (count < places or size < bytes) do

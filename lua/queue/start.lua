@@ -33,7 +33,8 @@ local q = {
   -- adds an item once the numbers are written, and place, ms and seq of each; `commit`, what is done then, and `committed`
   -- once it cannot be undone; `before`, fields of META as they were, and `undo`, what undoes the rest; `hands_out`: the
   -- fields are those of items that were made due.
-  -- What makes room in a full queue, and what then drops its oldest items.
+  -- What makes room in a full queue, and what then drops its oldest items. Absent where items neither age out nor are dropped:
+  -- `age_out` and `find_oldest`.
   changed = false, written = false, make_room = false, drop = false,
   by_caller = false,
 }

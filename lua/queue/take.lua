@@ -207,8 +207,9 @@ local function answer()
   end
   local aged, has_more_aged = 0, false
   if q.max_age > 0 then
-    aged, has_more_aged = age_out()
-    if aged > 0 then q.written, q.changed = add_totals(ask('HGET', KEYS[3], 't'), aged, 0, 0, 0), true end
+    local totals
+    aged, has_more_aged, totals = q.age_out()
+    if totals then q.written, q.changed = totals, true end
   end
   read_due()
   if #t.due > 0 then hand_out_due, write_dead = due_functions() end

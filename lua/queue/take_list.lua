@@ -28,8 +28,9 @@ end
 local function answer(read)
   local aged, has_more_aged = 0, false
   if q.max_age > 0 then
-    aged, has_more_aged = age_out()
-    if aged > 0 then q.written = add_totals(ask('HGET', KEYS[3], 't'), aged, 0, 0, 0) end
+    local totals
+    aged, has_more_aged, totals = q.age_out()
+    if totals then q.written = totals end
   end
   local reply, heads, held, taken = { false }, {}, ask(LENGTH, KEYS[1]), 0
   if held > 0 then
