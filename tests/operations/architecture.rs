@@ -135,19 +135,30 @@ fn every_engine_has_its_twin_and_its_rows() {
     assert_eq!(engines, in_rust);
     let leases = ["lease", "aimd", "vegas", "gradient2", "sampling", "fixed"];
     let queues = [
+        "browse",
+        "browse_list",
         "dead",
         "enqueue",
         "entries",
         "finish",
         "list",
+        "make_room",
+        "member",
+        "outcomes",
         "pace",
+        "purge",
         "put_list",
         "put_stream",
+        "redrive",
+        "room",
+        "room_list",
+        "score",
         "settle",
         "stats",
         "stream",
         "take",
         "take_list",
+        "totals",
     ];
     let general = ["any", "decide", "held", "limit", "numbers", "once", "plain", "rights", "start"];
     let besides = [&general[..], &leases[..], &queues[..]].concat();

@@ -245,6 +245,7 @@ pub(crate) fn config() -> Config {
         sources: Vec::new(),
         origin: None,
         fingerprint: weir_config::ConfigFingerprint::default(),
+        meanings: weir_config::StrategyMeanings::default(),
     }
 }
 

@@ -47,6 +47,7 @@ mod listen;
 mod live_numbers;
 mod log;
 mod login;
+mod meanings;
 mod merge;
 mod nodes;
 mod origin;
@@ -103,6 +104,7 @@ pub use key_share::KeyShare;
 pub use listen::ListenAddress;
 pub use live_numbers::{LimitNumbers, MAX_NUMBERS, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
+pub use meanings::StrategyMeanings;
 pub use origin::ConfigOrigin;
 pub use overrides::ConfigOverrides;
 pub use patterns::check_pattern;
@@ -163,6 +165,8 @@ pub struct Config {
     pub written: Arc<WrittenStrategies>,
     /// The hash of all that was said, without secrets.
     pub fingerprint: ConfigFingerprint,
+    /// What the file says of each strategy, to be compared with other nodes.
+    pub meanings: StrategyMeanings,
     /// The files to read again, with the overrides of the start; `None` if the configuration came from no file.
     pub origin: Option<ConfigOrigin>,
 }

@@ -13,6 +13,7 @@ use super::expand::{Expander, ValueFiles};
 use super::fields::{Mapping, NamedNode};
 use super::files::{ConfigFile, MAX_FILE, files_of};
 use super::groups::{self, KnownGroups};
+use super::meanings::StrategyMeanings;
 use super::merge::merged;
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
@@ -140,7 +141,7 @@ fn read(
     });
     let value_files = Expander::new(settings.variables(), report).all(&mut tree);
     settings.report_unknown(report);
-    let fingerprint = ConfigFingerprint::of(&tree, settings);
+    let (fingerprint, meanings) = (ConfigFingerprint::of(&tree, settings), StrategyMeanings::of(&tree));
     let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
     let StoreSection { mut store, key_secret, namespace, shards } =
@@ -199,6 +200,7 @@ fn read(
         written: Arc::new(written),
         origin: None,
         fingerprint,
+        meanings,
     };
     (config, value_files)
 }

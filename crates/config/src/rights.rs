@@ -23,9 +23,9 @@ pub enum AccessRight {
     Envoy,
     /// What was decided, in totals and by consumer.
     Usage,
-    /// What the admin port shows.
+    /// What the admin port shows, and the items of queues.
     Inspect,
-    /// Reset limits.
+    /// Reset limits, bring dead letters back, and empty queues.
     Reset,
     /// Change the configuration while the service runs.
     Control,
@@ -118,7 +118,11 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Enqueue,
         name: "enqueue",
         about: "put items into queues",
-        methods: &["/weir.v1.QueueService/Enqueue", "/weir.v1.QueueService/Stats"],
+        methods: &[
+            "/weir.v1.QueueService/Enqueue",
+            "/weir.v1.QueueService/Outcomes",
+            "/weir.v1.QueueService/Stats",
+        ],
         lists: &[Queues],
     },
     RightRow {
@@ -131,6 +135,7 @@ pub const RIGHTS: [RightRow; 12] = [
             "/weir.v1.QueueService/Ack",
             "/weir.v1.QueueService/Nack",
             "/weir.v1.QueueService/Extend",
+            "/weir.v1.QueueService/Outcomes",
             "/weir.v1.QueueService/Stats",
         ],
         lists: &[Queues],
@@ -152,15 +157,20 @@ pub const RIGHTS: [RightRow; 12] = [
     RightRow {
         right: AccessRight::Inspect,
         name: "inspect",
-        about: "what the admin port shows, apart from usage; lists of leases",
-        methods: &["/weir.v1.AdminService/ListLeases"],
+        about: "what the admin port shows, apart from usage; lists of leases, and the items of queues",
+        methods: &["/weir.v1.AdminService/ListLeases", "/weir.v1.QueueService/Browse"],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {
         right: AccessRight::Reset,
         name: "reset",
-        about: "reset limits, and release leases for their holders",
-        methods: &["/weir.v1.AdminService/Reset", "/weir.v1.AdminService/ReleaseLeases"],
+        about: "reset limits, release leases for their holders, bring dead letters back, and empty queues",
+        methods: &[
+            "/weir.v1.AdminService/Reset",
+            "/weir.v1.AdminService/ReleaseLeases",
+            "/weir.v1.AdminService/Redrive",
+            "/weir.v1.AdminService/Purge",
+        ],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {

@@ -194,12 +194,13 @@ fn strategy() -> Value {
     strategy
 }
 
-/// A queue. Keys about redelivery are for streams only.
+/// A queue. Keys about redelivery are for streams only, the order for lists.
 fn queue() -> Value {
     let mut queue = mapping(QUEUE);
     queue["if"] = json!({ "properties": { "kind": { "const": "list" } }, "required": ["kind"] });
     queue["then"] =
         json!({ "properties": { "max_deliveries": false, "dead_letter": false, "outcomes": false } });
+    queue["else"] = json!({ "properties": { "order": false } });
     queue["not"] = json!({
         "properties": { "dead_letter": { "const": false } }, "required": ["dead_letter", "max_deliveries"],
     });

@@ -24,10 +24,11 @@ use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
-    AckRequest, AckResponse, AcquireRequest, AcquireResponse, CancelReservationRequest,
-    CancelReservationResponse, CountRequest, CountResponse, DebitRequest, DebitResponse, EnqueueRequest,
-    EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest, GetUsageResponse, ListLeasesRequest,
-    ListLeasesResponse, NackRequest, NackResponse, RefundRequest, RefundResponse, ReleaseLeasesRequest,
+    AckRequest, AckResponse, AcquireRequest, AcquireResponse, BrowseRequest, BrowseResponse,
+    CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
+    DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest,
+    GetUsageResponse, ListLeasesRequest, ListLeasesResponse, NackRequest, NackResponse, PurgeRequest,
+    PurgeResponse, RedriveRequest, RedriveResponse, RefundRequest, RefundResponse, ReleaseLeasesRequest,
     ReleaseLeasesResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest,
     ReserveResponse, ResetRequest, ResetResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest,
     StatsResponse, TakeRequest, TakeResponse, TopConsumersRequest, TopConsumersResponse,
@@ -290,6 +291,27 @@ impl Client {
     pub async fn queue_stats(&mut self, request: StatsRequest) -> Result<StatsResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.queues.stats(request)).await;
+        self.answered(answer)
+    }
+
+    /// Shows items of a queue.
+    pub async fn browse(&mut self, request: BrowseRequest) -> Result<BrowseResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.browse(request)).await;
+        self.answered(answer)
+    }
+
+    /// Brings dead letters back.
+    pub async fn redrive(&mut self, request: RedriveRequest) -> Result<RedriveResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.redrive(request)).await;
+        self.answered(answer)
+    }
+
+    /// Empties a queue.
+    pub async fn purge(&mut self, request: PurgeRequest) -> Result<PurgeResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.purge(request)).await;
         self.answered(answer)
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_config::{DenialMessages, WrittenStrategies};
+use weir_config::{DenialMessages, StrategyMeanings, WrittenStrategies};
 use weir_core::envoy::Domains;
 use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
@@ -18,6 +18,9 @@ use crate::telemetry::Metrics;
 
 /// Receives the rules, and Envoy's domains if there are any, before they are served.
 pub type ShareMemory = dyn Fn(&Rules, Option<&Domains>) + Send + Sync;
+
+/// Receives what the files say of each strategy.
+pub type PublishMeanings = dyn Fn(&StrategyMeanings) + Send + Sync;
 
 /// Makes the rules in force of those of the files, and of what the files say of the strategies.
 pub type Overlay = Arc<dyn Fn(&Rules, &WrittenStrategies) -> Rules + Send + Sync>;
@@ -53,6 +56,8 @@ pub struct SnapshotFollowers {
     pub shared_usage: bool,
     /// How long denials are valid.
     pub denials_valid: Micros,
+    /// Shows other nodes what the files say of each strategy.
+    pub publish: Arc<PublishMeanings>,
 }
 
 /// What files say that makes a snapshot.
@@ -65,6 +70,8 @@ pub struct FileRules {
     pub queues: QueueRules,
     /// The texts of denials.
     pub messages: DenialMessages,
+    /// What they say of each strategy.
+    pub meanings: StrategyMeanings,
 }
 
 impl RunningConfig {
@@ -96,7 +103,7 @@ impl RunningConfig {
 
     /// Serves what other files say. Live control stays on top of it.
     pub fn set_files(&self, files: FileRules) {
-        let FileRules { rules, written, queues, messages } = files;
+        let FileRules { rules, written, queues, messages, meanings } = files;
         let mut sources = self.0.sources.lock();
         sources.written = written;
         sources.rules = Arc::new(rules.after(&sources.rules));
@@ -106,6 +113,7 @@ impl RunningConfig {
             queues: Arc::new(before.queues.reconfigured(queues)),
             ..self.0.under(sources.in_force(), before)
         });
+        (self.0.followers.publish)(&meanings);
     }
 
     /// Serves other changes of live control on top of the files; `None` is the files alone.

@@ -48,7 +48,9 @@ use self::context::LinkContext;
 pub use self::control::{ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
-pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
+pub use self::health::{
+    EngineSet, EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
+};
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;

@@ -50,14 +50,14 @@ impl WatchedConfig {
                 tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
             }
         }
-        let Config { rules, written, queues, messages, usage, server, fingerprint, .. } = next;
+        let Config { rules, written, queues, messages, usage, server, fingerprint, meanings, .. } = next;
         if self.settings.usage.sample != usage.sample {
             self.metrics.sample_consumers(usage.sample);
             self.settings.usage.sample = usage.sample;
         }
         self.settings.messages = messages.clone();
         self.settings.server.inline_limits = server.inline_limits;
-        self.running.set_files(FileRules { rules, written, queues, messages });
+        self.running.set_files(FileRules { rules, written, queues, messages, meanings });
         self.metrics.config().read(fingerprint);
         let strategies = self.running.current().rules.strategies().len();
         tracing::info!(strategies, "the configuration is read");

@@ -1,16 +1,18 @@
 //! Wiring of the stores: what the configuration says of them, and what watches over them.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_config::{RedisConfig, StoreConfig};
+use weir_config::{RedisConfig, StoreConfig, StrategyMeanings};
 use weir_core::envoy::Domains;
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_store::coalesce::Coalesce;
 use weir_store::denials::DenialsShared;
 use weir_store::memory::MemoryStore;
-use weir_store::redis::{EnginesInUse, RedisShared};
+use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, StoreHealth};
 use weir_store::{LeaseHandle, QueueHandle};
 use weir_time::clock::Monotonic;
 
@@ -18,7 +20,7 @@ use super::serving::App;
 use super::{AppError, Foundation, Listeners};
 use crate::queues::{depths, kinds};
 use crate::readiness::Readiness;
-use crate::reload::ShareMemory;
+use crate::reload::{PublishMeanings, ShareMemory};
 use crate::server::{self, ShutdownSignal, StoreFiles, WorkerStores};
 
 /// Interval of the sweep of expired memory keys.
@@ -65,7 +67,9 @@ fn by_memory(
     let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
     let engines = EnginesInUse::default();
     let store_files = StoreFiles::default();
-    let app = App { base, listeners, usage_link: None, control_link: None, engines, store_files, share };
+    let publish = Arc::new(|_: &StrategyMeanings| ());
+    let app =
+        App { base, listeners, usage_link: None, control_link: None, engines, store_files, share, publish };
     let stores = move || WorkerStores {
         decisions: store.clone(),
         leases: Some(LeaseHandle::new(store.clone())),
@@ -105,7 +109,8 @@ fn by_redis(
     let usage = shared.clone();
     let usage_link = Some(Box::new(move || usage.usage()) as Box<_>);
     let live = Arc::clone(&base.live);
-    let app = App { base, listeners, usage_link, control_link, engines, store_files, share };
+    let publish = published_by(shared.health().clone(), &base.config.usage.node());
+    let app = App { base, listeners, usage_link, control_link, engines, store_files, share, publish };
     let redis = redis.clone();
     let stores = move || {
         let store = shared.store();
@@ -119,6 +124,16 @@ fn by_redis(
         WorkerStores { decisions, leases, queues: Some(queues) }
     };
     app.serve(Box::new(stores), background, shutdown)
+}
+
+/// Shows other nodes what the files say of each strategy. Two processes may have the same node name, so a random number is part
+/// of this one's.
+fn published_by(health: StoreHealth, node: &str) -> Arc<PublishMeanings> {
+    let node = format!("{node}-{:016x}", RandomState::new().hash_one(node));
+    Arc::new(move |meanings: &StrategyMeanings| {
+        let strategies = meanings.iter().map(|(name, hash)| (name.to_owned(), hash)).collect();
+        health.publish_rules(RulesDigest { node: node.clone(), strategies });
+    })
 }
 
 /// Discovers and probes Redis' nodes, and reports the result to readiness.

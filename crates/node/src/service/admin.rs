@@ -5,24 +5,34 @@ mod leases;
 use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
+use weir_core::queue::MAX_ITEMS;
 use weir_grpc::CallContext;
 use weir_proto::v1::admin_service_server::{AdminService, AdminServiceServer};
 use weir_proto::v1::{
-    ListLeasesRequest, ListLeasesResponse, ReleaseLeasesRequest, ReleaseLeasesResponse, ResetRequest,
-    ResetResponse,
+    ListLeasesRequest, ListLeasesResponse, PurgeRequest, PurgeResponse, RedriveRequest, RedriveResponse,
+    ReleaseLeasesRequest, ReleaseLeasesResponse, ResetRequest, ResetResponse,
 };
 use weir_store::Store;
 
 use super::incoming::context;
 use super::question_of::question_of;
+use super::queue::WorkerQueues;
+use super::queue::page::{next_of, page_of};
 use super::{CurrentLeases, DecisionService, MAX_MESSAGE_BYTES, refund, status};
+use crate::access::Rights;
 use crate::limiter::{Question, shown};
+use crate::queues::{Queues, Redriven};
 
-/// The service over the same limiter and leases as the others.
+/// Dead letters that a call looks at if it names no number.
+const MOST_LOOKED_AT: u32 = MAX_ITEMS as u32;
+
+/// The service over the same limiter, leases and queues as the others.
 pub struct AdminApi<S> {
     decisions: Arc<DecisionService<S>>,
     /// `None` if this server has no leases.
     leases: Option<Arc<CurrentLeases>>,
+    /// The same queues as those of `QueueService`; none where it is off.
+    queues: Option<WorkerQueues>,
 }
 
 impl<S: Store> AdminApi<S> {
@@ -30,10 +40,17 @@ impl<S: Store> AdminApi<S> {
     pub fn server(
         decisions: &Arc<DecisionService<S>>,
         leases: Option<Arc<CurrentLeases>>,
+        queues: Option<WorkerQueues>,
     ) -> AdminServiceServer<Self> {
-        AdminServiceServer::new(Self { decisions: Arc::clone(decisions), leases })
+        AdminServiceServer::new(Self { decisions: Arc::clone(decisions), leases, queues })
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    /// The queues under the current configuration.
+    fn queues(&self) -> Result<Arc<Queues>, Status> {
+        let queues = self.queues.as_ref().map(|queues| queues.load_full());
+        queues.ok_or_else(|| Status::not_found("queue: the configuration has no `queues`"))
     }
 }
 
@@ -74,6 +91,44 @@ impl<S: Store> AdminService for AdminApi<S> {
         let context = context(&mut request);
         let service = self.leases()?.current();
         leases::release(service.leases(), request.get_ref(), &context).await.map(Response::new)
+    }
+
+    async fn redrive(
+        &self,
+        mut request: Request<RedriveRequest>,
+    ) -> Result<Response<RedriveResponse>, Status> {
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let RedriveRequest { queue, max_items, after } = request.get_ref();
+        let page = page_of(after, *max_items, MOST_LOOKED_AT)?;
+        let redriven = self.queues()?.redrive(rights, queue, page, deadline).await;
+        tracing::info!(
+            caller = rights.name(),
+            method = "Redrive",
+            queue = shown(queue),
+            items = redriven.as_ref().map(|redriven| redriven.items.len()).unwrap_or_default(),
+            error = redriven.as_ref().err().map(tracing::field::display),
+            "dead letters were brought back by hand"
+        );
+        let Redriven { items, next, is_full, depth, dead_depth } = redriven.map_err(status::of_queue)?;
+        let item_ids = items.iter().map(ToString::to_string).collect();
+        Ok(Response::new(RedriveResponse { item_ids, next: next_of(next), full: is_full, depth, dead_depth }))
+    }
+
+    async fn purge(&self, mut request: Request<PurgeRequest>) -> Result<Response<PurgeResponse>, Status> {
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let queue = &request.get_ref().queue;
+        let purged = self.queues()?.purge(rights, queue, deadline).await;
+        tracing::info!(
+            caller = rights.name(),
+            method = "Purge",
+            queue = shown(queue),
+            items = purged.as_ref().ok(),
+            error = purged.as_ref().err().map(tracing::field::display),
+            "a queue was emptied by hand"
+        );
+        Ok(Response::new(PurgeResponse { purged: purged.map_err(status::of_queue)? }))
     }
 }
 

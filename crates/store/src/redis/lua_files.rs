@@ -77,14 +77,34 @@ macro_rules! queue_files {
 }
 
 /// The scripts of queues: one per operation for streams, and for lists where that one differs.
-pub(super) const QUEUES: [(&str, QueueFiles); 7] = [
+pub(super) const QUEUES: [(&str, QueueFiles); 18] = [
     ("enqueue-stream", queue_files!("start" "stream" "entries" "put_stream" "enqueue" "finish")),
-    ("take-stream", queue_files!("start" "stream" "entries" "pace" "dead" "take" "finish")),
+    ("take-stream", queue_files!("start" "stream" "entries" "pace" "dead" "member" "take" "finish")),
     ("settle-stream", queue_files!("start" "stream" "entries" "dead" "settle" "finish")),
     ("stats-stream", queue_files!("start" "stream" "entries" "stats" "finish")),
     ("enqueue-list", queue_files!("start" "list" "entries" "put_list" "enqueue" "finish")),
     ("take-list", queue_files!("start" "list" "pace" "take_list" "finish")),
     ("stats-list", queue_files!("start" "list" "entries" "stats" "finish")),
+    ("browse-stream", queue_files!("start" "stream" "entries" "member" "score" "browse" "finish")),
+    ("browse-list", queue_files!("start" "list" "browse_list" "finish")),
+    ("purge-stream", queue_files!("start" "stream" "totals" "purge" "finish")),
+    ("purge-list", queue_files!("start" "list" "totals" "purge" "finish")),
+    ("redrive", queue_files!("start" "stream" "entries" "member" "score" "totals" "redrive" "finish")),
+    (
+        "enqueue-stream-room",
+        queue_files!("start" "stream" "entries" "member" "totals" "dead" "room" "make_room" "put_stream" "enqueue" "finish"),
+    ),
+    (
+        "take-stream-room",
+        queue_files!("start" "stream" "entries" "pace" "totals" "dead" "member" "room" "take" "finish"),
+    ),
+    (
+        "enqueue-list-room",
+        queue_files!("start" "list" "entries" "totals" "room_list" "make_room" "put_list" "enqueue" "finish"),
+    ),
+    ("take-list-room", queue_files!("start" "list" "pace" "totals" "room_list" "take_list" "finish")),
+    ("outcomes-stream", queue_files!("start" "stream" "entries" "outcomes" "finish")),
+    ("outcomes-list", queue_files!("start" "list" "entries" "outcomes" "finish")),
 ];
 
 /// The parts of one script of leases.

@@ -78,11 +78,24 @@ pub(super) enum QueueScript {
     Settle,
     /// Reads statistics.
     Stats,
+    /// Shows items.
+    Browse,
+    /// Removes all items.
+    Purge,
+    /// Moves dead letters back.
+    Redrive,
+    /// Looks for outcomes.
+    Outcomes,
 }
 
-/// Returns the script of a queue operation. Items of a list are not settled.
-pub(super) fn queue_script(does: QueueScript, is_list: bool) -> &'static Script {
+/// Returns the script of a queue operation. Items of a list are not settled, and have no dead letters. If it `makes_room`, items age out, or are
+/// dropped for new ones.
+pub(super) fn queue_script(does: QueueScript, is_list: bool, makes_room: bool) -> &'static Script {
     let number = match (does, is_list) {
+        (QueueScript::Enqueue, false) if makes_room => 12,
+        (QueueScript::Take, false) if makes_room => 13,
+        (QueueScript::Enqueue, true) if makes_room => 14,
+        (QueueScript::Take, true) if makes_room => 15,
         (QueueScript::Enqueue, false) => 0,
         (QueueScript::Take, false) => 1,
         (QueueScript::Settle, _) => 2,
@@ -90,6 +103,13 @@ pub(super) fn queue_script(does: QueueScript, is_list: bool) -> &'static Script 
         (QueueScript::Enqueue, true) => 4,
         (QueueScript::Take, true) => 5,
         (QueueScript::Stats, true) => 6,
+        (QueueScript::Browse, false) => 7,
+        (QueueScript::Browse, true) => 8,
+        (QueueScript::Purge, false) => 9,
+        (QueueScript::Purge, true) => 10,
+        (QueueScript::Redrive, _) => 11,
+        (QueueScript::Outcomes, false) => 16,
+        (QueueScript::Outcomes, true) => 17,
     };
     QUEUE_SCRIPTS[number].get_or_init(|| Script::of(QUEUES[number].1.join("\n")))
 }

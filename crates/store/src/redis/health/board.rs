@@ -11,6 +11,7 @@ use weir_core::key::KeySecret;
 use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
 use super::remedy::remedy;
+use super::rules::{OtherRules, RulesChange, RulesDigest, RulesWatch};
 use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
 use crate::redis::breaker::{BreakerStatus, Breakers};
@@ -18,6 +19,9 @@ use crate::redis::topology::Address;
 
 /// The remedy for differing secrets.
 const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
+
+/// The remedy for differing rules.
+const ONE_FILE: &str = "give all nodes of one namespace the same strategies";
 
 /// The remedy for evictions.
 const NO_EVICTION: &str =
@@ -39,6 +43,7 @@ struct Board {
     /// Results of topology discovery. A single server is configured, and needs none.
     topology: Streak,
     fingerprint: Fingerprint,
+    rules: RulesWatch,
     /// True once `INFO` was refused; it is not requested again.
     info_refused: bool,
     /// The missing rights for usage, and since when.
@@ -57,6 +62,7 @@ impl StoreHealth {
             nodes: BTreeMap::new(),
             topology: Streak::default(),
             fingerprint: Fingerprint::of(secret),
+            rules: RulesWatch::default(),
             info_refused: false,
             usage_refused: None,
         };
@@ -168,6 +174,48 @@ impl StoreHealth {
         }
     }
 
+    /// Sets what this node's files say of its strategies, at the start and after each reload.
+    pub fn publish_rules(&self, own: RulesDigest) {
+        self.0.board.lock().rules.publish(own);
+    }
+
+    pub(super) fn own_rules(&self) -> Arc<RulesDigest> {
+        self.0.board.lock().rules.own()
+    }
+
+    /// Records the node that has other rules, if any.
+    pub(super) fn rules_compared(&self, other: Option<OtherRules>) {
+        self.change(|board| match board.rules.found(other, Since::now()) {
+            Some(RulesChange::Differs) => {
+                if let Some((_, other)) = board.rules.other() {
+                    tracing::warn!(
+                        node = other.node,
+                        strategies = other.text(),
+                        what_to_do = ONE_FILE,
+                        "another node has other limits under the same names, and both count in the same keys"
+                    );
+                }
+            }
+            Some(RulesChange::Agrees) => tracing::info!("no other node has other limits any more"),
+            None => {}
+        });
+    }
+
+    /// True if Redis refused the comparison of rules before.
+    pub(super) fn may_not_compare_rules(&self) -> bool {
+        self.0.board.lock().rules.is_refused()
+    }
+
+    /// Records that Redis refused the comparison of rules. It is not asked again.
+    pub(super) fn rules_refused(&self, reason: &str) {
+        if self.0.board.lock().rules.refused() {
+            tracing::info!(
+                reason, what_to_do = %remedy(reason, &self.0.config),
+                "Redis does not show whether other nodes have the same limits"
+            );
+        }
+    }
+
     /// True unless `INFO` was refused before.
     pub(super) fn may_ask_info(&self) -> bool {
         !self.0.board.lock().info_refused
@@ -270,6 +318,7 @@ impl Board {
             failures: topology.into_iter().chain(failed).chain(refused).collect(),
             notes: self.notes(config),
             other_key_secret: self.fingerprint.other().is_some(),
+            other_rules: self.rules.other().is_some(),
         }
     }
 
@@ -287,8 +336,15 @@ impl Board {
             reason: format!("its fingerprint is {other}, this node's is {}", self.fingerprint.own()),
             remedy: ONE_SECRET.to_owned(),
         });
+        let rules = self.rules.other().map(|(since, other)| Trouble {
+            what: "another node has other limits under the same names, and both count in the same keys"
+                .to_owned(),
+            since,
+            reason: format!("on node {}: {}", other.node, other.text()),
+            remedy: ONE_FILE.to_owned(),
+        });
         let evictions = self.nodes.iter().flat_map(|(node, known)| known.notes(node));
-        other.into_iter().chain(usage).chain(evictions).collect()
+        other.into_iter().chain(rules).chain(usage).chain(evictions).collect()
     }
 }
 

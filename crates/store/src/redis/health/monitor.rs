@@ -17,6 +17,7 @@ use super::fingerprint;
 use super::probe::Probes;
 use super::probed::Probed;
 use super::rights::{self, Capability};
+use super::rules::{self, RulesDigest};
 use crate::redis::connect::{Connection, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::for_each_node::for_each_node;
@@ -53,6 +54,7 @@ async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines:
             deadlines: Deadlines::default(),
             tags: Vec::new(),
             compared: None,
+            rules_written: None,
             informed: None,
             marker: DataMarker::default(),
         };
@@ -73,6 +75,8 @@ struct Prober {
     tags: Vec<u128>,
     /// The last comparison of secrets.
     compared: Option<Instant>,
+    /// What this node has written of its rules.
+    rules_written: Option<RulesDigest>,
     /// The last query of `INFO`.
     informed: Option<Instant>,
     marker: DataMarker,
@@ -141,6 +145,9 @@ impl Prober {
         let timeout = Duration::from(self.context.config.connect_timeout);
         let has_fingerprint =
             self.context.topology.owner(key::fingerprint_slot()).is_ok_and(|owner| owner == self.address);
+        if has_fingerprint && !is_due(self.compared, fingerprint::EVERY) && self.has_new_rules() {
+            self.compare_rules(connection).await?;
+        }
         if has_fingerprint && is_due(self.compared, fingerprint::EVERY) {
             self.compared = Some(now);
             let own = self.health.own_fingerprint();
@@ -152,6 +159,7 @@ impl Prober {
                 Err(AskError::Refused(reason)) => self.health.comparison_refused(&reason),
                 Err(AskError::Failed) => return Err(()),
             }
+            self.compare_rules(connection).await?;
         }
         let used = self.engines.all();
         let has_usage =
@@ -188,6 +196,28 @@ impl Prober {
                 Ok(Ok(false)) => {}
                 Ok(Err(_)) | Err(_) => return Err(()),
             }
+        }
+        Ok(())
+    }
+
+    /// True if a reload has changed this node's rules since they were compared.
+    fn has_new_rules(&self) -> bool {
+        self.rules_written.as_ref().is_some_and(|written| *written != *self.health.own_rules())
+    }
+
+    /// Compares this node's rules with those of other nodes. An error means that the connection is broken.
+    async fn compare_rules(&mut self, connection: &mut Connection) -> Result<(), ()> {
+        let own = self.health.own_rules();
+        if own.strategies.is_empty() || self.health.may_not_compare_rules() {
+            return Ok(());
+        }
+        let timeout = Duration::from(self.context.config.connect_timeout);
+        let terms = (&*own, &mut self.rules_written);
+        let exchanged = rules::exchange(connection, &self.context.config.namespace, terms);
+        match tokio::time::timeout(timeout, exchanged).await.unwrap_or(Err(AskError::Failed)) {
+            Ok(other) => self.health.rules_compared(other),
+            Err(AskError::Refused(reason)) => self.health.rules_refused(&reason),
+            Err(AskError::Failed) => return Err(()),
         }
         Ok(())
     }

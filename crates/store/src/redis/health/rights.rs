@@ -77,6 +77,8 @@ const OF_QUEUES_TOO: &[Right] = &[
     ("get", "GET @"),
     ("set", "SET @ x XX PX 1000"),
     ("llen", "LLEN @"),
+    ("rpop", "RPOP @"),
+    ("lrange", "LRANGE @ 0 0"),
     ("lindex", "LINDEX @ 0"),
     ("rpush", "RPUSH @ x"),
 ];
