@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck bench bench-against figures pictures soak run redis clients envoy chromium timeseries redis-6
+.PHONY: help build dist check test test-long lint luacheck bench bench-access bench-against figures pictures soak run redis clients envoy chromium timeseries redis-6
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ ifndef QUICK
 	$(CARGO) bench --bench script | tee "$(TARGET_DIR)/bench/script.txt"
 endif
 	$(CARGO) bench --bench service $(if $(QUICK),-- --quick)
+
+bench-access: ## Measure what TLS, identity and rights cost: CPU per call, and handshakes; writes target/bench/access.md
+	$(CARGO) bench --bench access
 
 bench-against: ## Compare the CPU of a decision with that of REF=..., by turns; also ROUNDS=5 SPAN=4s STORES="memory redis"
 	@scripts/bench-against.sh $(REF)

@@ -45,6 +45,9 @@ part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 part "probes beside silent and slow callers" tests --nocapture long_probes::
 # One after the other: each attacker takes a core.
 part "attacks on TLS, and files that change under load" tests --nocapture --test-threads=1 long_attacks::
+part "2,000 connections while a revocation list changes" tests --nocapture long_crowds::
+export WEIR_ROTATION_SECONDS=$((budget / 60))
+part "all files replaced once a second, $WEIR_ROTATION_SECONDS s on each transport" tests --nocapture long_rotation::
 # Each fifth kind of call by itself when time is short, and all of them together.
 export WEIR_MEMORY_STEP=$((budget < 480 ? 5 : 1))
 part "the memory of open calls" tests --nocapture long_memory::
@@ -54,7 +57,7 @@ part "a queue, whatever is killed, for $WEIR_KILL_SECONDS s" tests --nocapture l
 part "leases and ids, whatever fails, for $WEIR_FAULT_SECONDS s" tests --nocapture long_faults::
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture
 part "soaks of $WEIR_SOAK_SECONDS s each" tests long_soak::
-unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS WEIR_KILL_SECONDS WEIR_FAULT_SECONDS
+unset WEIR_FUZZ_SECONDS WEIR_ROTATION_SECONDS WEIR_SOAK_SECONDS WEIR_KILL_SECONDS WEIR_FAULT_SECONDS
 part "the suite on the transport tonic" suite_on_tonic
 
 if [ $status -eq 0 ]; then echo "make test-long: all tests passed"; else echo "make test-long: FAILED, see above"; fi

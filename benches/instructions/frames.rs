@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use weir_config::{ServerConfig, TransportKind};
 use weir_core::strategy::Rules;
 use weir_node::readiness::Readiness;
-use weir_node::server::{ConnectionServer, EnvoyParts, LiveSnapshot, Parts, StoreFiles};
+use weir_node::server::{ConnectionServer, EnvoyParts, LiveSnapshot, Parts, PortServices, StoreFiles};
 use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
 use weir_store::memory::MemoryStore;
@@ -52,6 +52,8 @@ pub(crate) fn perform(
             metrics,
             envoy,
             usage: None,
+            served: PortServices::All,
+            control: None,
             intercept: identified.intercept,
             tls: None,
         };

@@ -1,6 +1,6 @@
 //! The explanation of a request, as text and as JSON.
 
-mod algorithm;
+pub(super) mod algorithm;
 mod permits;
 pub(super) mod queue;
 mod state;

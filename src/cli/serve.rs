@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use weir_config::{Config, ListenAddress, RatelimitPorts, ServerConfig, StoreConfig, TlsConfig, Topology};
 use weir_node::app::{self, Listeners, Timing};
-use weir_node::server;
+use weir_node::server::{self, Listener};
 use weir_node::telemetry::LineWriter;
 use weir_time::clock::Clock;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
 /// Serves a configuration until shutdown.
 pub(super) fn serve(config: Config) -> Result<()> {
     server::raise_open_files();
-    if let Some(exposure) = config.exposure() {
+    for exposure in config.exposures() {
         tracing::warn!("{exposure}");
     }
     let listeners = Listeners::bind(&config.server)?;
@@ -38,6 +38,7 @@ pub(super) fn serve(config: Config) -> Result<()> {
     let shutdown = signals::shutdown(Some(timing.reloads.clone())).context("signals cannot be received")?;
     let grpc = listeners.grpc.local_address()?;
     let admin = listeners.admin.as_ref().map(TcpListener::local_addr).transpose()?;
+    let operations = listeners.operations.as_ref().map(Listener::local_address).transpose()?;
     if is_cluster(&config.store) && config.key_secret.is_none() {
         tracing::warn!(
             "store.key_secret is the built-in default, which is public: callers can choose names that overload \
@@ -49,7 +50,7 @@ pub(super) fn serve(config: Config) -> Result<()> {
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
     let text = match (&config.server.ratelimit, admin) {
         (Some(ports), _) => announced_ports(&config, ports, &grpc),
-        (None, Some(admin)) => announcement(&config, &grpc, admin),
+        (None, Some(admin)) => announcement(&config, &grpc, (admin, operations)),
         (None, None) => String::new(),
     };
     stdout.push(text.as_bytes());
@@ -59,10 +60,23 @@ pub(super) fn serve(config: Config) -> Result<()> {
 }
 
 /// Formats the startup message: the addresses, a summary of the configuration, and example commands.
-fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> String {
-    let source = match &config.source {
-        Some(file) => file.display().to_string(),
-        None => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
+fn announcement(
+    config: &Config,
+    grpc: &ListenAddress,
+    (admin, operations): (SocketAddr, Option<ListenAddress>),
+) -> String {
+    let operations = operations.map_or_else(String::new, |address| {
+        format!(
+            "  control {address} (AdminService, ControlService)
+"
+        )
+    });
+    let source = match &config.sources[..] {
+        [] => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
+        files => {
+            let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            files.join(", ")
+        }
     };
     let envoy = config.envoy.config.as_ref();
     let envoy = envoy.map_or_else(String::new, |folder| format!("  envoy   {}\n", folder.display()));
@@ -70,6 +84,7 @@ fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> Str
         "weir {version}\n\
          \x20 gRPC    {grpc}\n\
          \x20 admin   {admin_scheme}://{admin}/ (metrics, livez, readyz, ui)\n\
+         {operations}\
          \x20 store   {store}\n\
          \x20 config  {source}\n\
          {envoy}\n\

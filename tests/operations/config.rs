@@ -3,6 +3,7 @@
 //! Here: whole files. Below: a topic each, one table per rule.
 
 mod exceptions;
+mod expanded;
 mod files;
 mod groups;
 mod limits;
@@ -13,6 +14,7 @@ mod schema;
 mod sections;
 mod server_limits;
 mod settings;
+mod several;
 mod strategies;
 mod tls;
 mod variables;
@@ -87,7 +89,7 @@ fn algorithm(text: &str) -> Algorithm {
 #[test]
 fn the_example_is_what_runs_without_a_file() {
     let config = Config::built_in();
-    assert_eq!(config.source, None);
+    assert!(config.sources.is_empty());
     assert_eq!(config.server, ServerConfig::default(), "the example shows the defaults");
     assert_eq!(config.store, StoreConfig::Memory(MemoryConfig::default()));
     assert_eq!(config.messages, DenialMessages::default());
@@ -183,7 +185,7 @@ messages:
     assert_eq!(config.namespace, Namespace::new("zoo-1").unwrap());
     assert_eq!(config.messages.limited, "Wait {wait} ({seconds}): {cost} of {limit}");
     assert_eq!(config.messages.never, "");
-    assert_eq!(config.source.as_deref(), Some(Path::new("weir.yaml")));
+    assert_eq!(config.sources, [Path::new("weir.yaml")]);
 
     let login = config.rules.resolve("zoo/login", "").unwrap();
     assert_eq!((login.index, login.group), (0, None));

@@ -3,6 +3,7 @@
 mod launched;
 mod pages;
 mod reload;
+mod tls;
 mod variables;
 
 use std::fs;

@@ -1,6 +1,8 @@
 //! h2spec, the public conformance suite for HTTP/2, against the transport `fast`. The cases that may fail stand in
 //! `crates/grpc/README.md`, each with its reason. `tonic` fails them too, and others now and then.
 
+use weir_testing::certificates::Authority;
+
 use crate::support::clients::{go_program, root};
 use crate::support::command::Serve;
 use crate::support::scratch;
@@ -42,13 +44,31 @@ fn cases(report: &str) -> Vec<ReportedCase> {
 
 #[test]
 fn fast_passes_all_but_four_cases() {
+    passes_on(&Serve::start(&["--transport", "fast"]), &[]);
+}
+
+#[test]
+fn fast_passes_the_same_cases_over_tls() {
+    let authority = Authority::create();
+    let issued = authority.issue("server", &["weir.test"]);
+    let folder = scratch::dir("h2spec-");
+    let config = folder.path().join("weir.yaml");
+    let (cert, key) = (issued.cert.display(), issued.key.display());
+    let tls = format!("server: {{ tls: {{ cert_file: {cert}, key_file: {key} }} }}");
+    let strategies = weir_config::EXAMPLE.split_once("strategies:").unwrap().1;
+    std::fs::write(&config, format!("{tls}\nstrategies:{strategies}")).unwrap();
+    let serve = Serve::start(&["--transport", "fast", "--config", config.to_str().unwrap()]);
+    passes_on(&serve, &["--tls", "--insecure"]);
+}
+
+fn passes_on(serve: &Serve, more: &[&str]) {
     let Some(mut h2spec) = go_program("h2spec") else { return };
-    let serve = Serve::start(&["--transport", "fast"]);
     let folder = scratch::dir("h2spec-");
     let report = folder.path().join("report.xml");
-    let (host, port) = serve.server.strip_prefix("http://").unwrap().split_once(':').unwrap();
+    let (_, address) = serve.server.split_once("://").unwrap();
+    let (host, port) = address.split_once(':').unwrap();
     // It exits with 1, because some cases fail.
-    h2spec.args(["--strict", "--timeout", "5", "-h", host, "-p", port, "-j"]).arg(&report);
+    h2spec.args(["--strict", "--timeout", "5", "-h", host, "-p", port, "-j"]).arg(&report).args(more);
     h2spec.current_dir(root()).output().unwrap();
     let cases = cases(&std::fs::read_to_string(&report).unwrap());
     assert_eq!(cases.len(), CASES, "all of them ran");

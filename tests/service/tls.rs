@@ -2,9 +2,13 @@
 
 mod bounds;
 mod clients;
+mod keys;
 mod long_attacks;
+mod long_crowds;
+mod long_rotation;
 mod names;
 mod reload;
+mod revocation;
 mod tickets;
 
 use std::io::{Read as _, Write as _};

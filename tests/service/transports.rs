@@ -4,7 +4,7 @@
 
 mod access;
 mod any_call;
-mod client;
+pub(crate) mod client;
 mod differences;
 mod ends;
 mod intercepted;
@@ -21,7 +21,9 @@ use weir_config::{EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLim
 use weir_grpc::Peer;
 use weir_node::limiter::envoy::Loaded;
 use weir_node::readiness::Readiness;
-use weir_node::server::{ConnectionServer, EnvoyParts, LiveSnapshot, MakeIntercept, Parts, StoreFiles};
+use weir_node::server::{
+    ConnectionServer, EnvoyParts, LiveSnapshot, MakeIntercept, Parts, PortServices, StoreFiles,
+};
 use weir_node::service::{EnvoyAnswers, Snapshot};
 use weir_node::telemetry::Metrics;
 use weir_proto::v1::ShouldAllowRequest;
@@ -76,6 +78,8 @@ impl Served {
             envoy,
             metrics,
             usage: None,
+            served: PortServices::All,
+            control: None,
             intercept,
             tls: None,
         };

@@ -18,7 +18,9 @@ use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir_node::admin::{Admin, AdminGate};
 use weir_node::app::{self, Listeners, Timing};
 use weir_node::readiness::Readiness;
-use weir_node::server::{self, EnvoyParts, LiveSnapshot, Parts, ServerError, Shutdown, StoreFiles};
+use weir_node::server::{
+    self, EnvoyParts, LiveSnapshot, Parts, PortServices, ServerError, Shutdown, StoreFiles,
+};
 use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
 use weir_proto::v1::ShouldAllowRequest;
@@ -99,6 +101,8 @@ impl Server {
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
                 usage: None,
+                served: PortServices::All,
+                control: None,
                 intercept: None,
                 tls: None,
             };
@@ -234,9 +238,11 @@ pub(crate) fn config() -> Config {
         authorize: None,
         queues: weir_core::queue::QueueRules::default(),
         messages: DenialMessages::default(),
+        control: weir_config::ControlConfig::default(),
+        written: std::sync::Arc::default(),
         decision_log: weir_config::DecisionLogConfig::default(),
         usage: weir_config::UsageConfig::default(),
-        source: None,
+        sources: Vec::new(),
         origin: None,
         fingerprint: weir_config::ConfigFingerprint::default(),
     }

@@ -11,11 +11,13 @@ impl Config {
         self.server.changes(&next.server, "server", &mut changes);
         self.server.limits.changes(&next.server.limits, "server.limits", &mut changes);
         tls_changes("server.tls", (&self.server.tls, &next.server.tls), &mut changes);
+        tls_changes("server.control_tls", (&self.server.control_tls, &next.server.control_tls), &mut changes);
         tls_changes("server.admin_tls", (&self.server.admin_tls, &next.server.admin_tls), &mut changes);
         self.store_changes(next, &mut changes);
         self.messages.changes(&next.messages, "messages", &mut changes);
         self.envoy.changes(&next.envoy, "envoy", &mut changes);
         self.usage.changes(&next.usage, "usage", &mut changes);
+        self.control.changes(&next.control, "control", &mut changes);
         let (server, other) = (&self.server, &next.server);
         let whole = [
             ("server.identity", server.identity != other.identity),

@@ -1,10 +1,12 @@
 //! The configuration, parsed once: a [`Config`] that exists is complete and need not be checked again.
 //!
-//! One YAML file; `WEIR_*` variables and flags override single values. Every mistake of a file is
-//! reported in one run, with line, column and reason.
+//! One or more YAML files; `WEIR_*` variables and flags override single values. Every mistake of the files is
+//! reported in one run, with file, line, column and reason.
 //!
 //! ```text
-//!   text ── tree ── fields ── server, store, strategies (algorithms, access), ── Config
+//!   files ── text ── tree ── merge ── expand ── one tree
+//!
+//!           tree ── fields ── server, store, strategies (algorithms, access), ── Config
 //!           nodes   typed      resources, overrides, access: a file per section;
 //!           with    values,    values, quantities, patterns and address parse
 //!           places  leftovers  scalars
@@ -27,19 +29,25 @@ mod authorize;
 mod callers;
 mod changes;
 mod concurrency;
+mod control;
 mod envoy;
 mod envoy_layout;
 mod errors;
+mod expand;
+mod expanded_from;
 mod exposure;
 mod fields;
+mod files;
 mod fingerprint;
 mod groups;
 mod identity;
 mod jwks;
 mod key_share;
 mod listen;
+mod live_numbers;
 mod log;
 mod login;
+mod merge;
 mod nodes;
 mod origin;
 mod overrides;
@@ -57,6 +65,7 @@ mod schema;
 mod secret;
 mod server;
 mod shadows;
+mod short_numbers;
 mod store;
 mod stores;
 mod strategies;
@@ -70,6 +79,7 @@ mod values;
 mod watched_files;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use weir_core::key::{KeySecret, Namespace};
 use weir_core::queue::QueueRules;
@@ -83,14 +93,19 @@ pub use envoy::{
 };
 pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
+pub use expand::{MAX_VALUE_FILE, MAX_VALUE_FILES};
+pub use expanded_from::VariableLookup;
+pub use files::{MAX_CONFIG_FILES, MAX_FILE, config_files};
 pub use fingerprint::ConfigFingerprint;
 pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
 pub use key_share::KeyShare;
 pub use listen::ListenAddress;
+pub use live_numbers::{LimitNumbers, MAX_NUMBERS, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
 pub use origin::ConfigOrigin;
 pub use overrides::ConfigOverrides;
+pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
 pub use ratelimit::{
@@ -98,7 +113,7 @@ pub use ratelimit::{
     RatelimitVariable, VariableEffect, ratelimit_variables,
 };
 pub use ratelimit_ports::RatelimitPorts;
-pub use read::{Checked, EXAMPLE, MAX_FILE};
+pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
 pub use stores::{
@@ -106,9 +121,9 @@ pub use stores::{
     Topology, WhenFull,
 };
 pub use table::{
-    AdminPath, Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside,
-    Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig, UsageConfig,
-    reference, settings,
+    AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig,
+    Outside, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig,
+    UsageConfig, reference, settings,
 };
 pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TRUST_DOMAINS, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
@@ -140,8 +155,12 @@ pub struct Config {
     pub messages: DenialMessages,
     /// The decision log.
     pub decision_log: DecisionLogConfig,
-    /// The file of the configuration; `None` is the built-in example.
-    pub source: Option<PathBuf>,
+    /// The files and directories of the configuration; none is the built-in example.
+    pub sources: Vec<PathBuf>,
+    /// The files of live control.
+    pub control: ControlConfig,
+    /// The strategies as the file writes them, for live control; empty without it.
+    pub written: Arc<WrittenStrategies>,
     /// The hash of all that was said, without secrets.
     pub fingerprint: ConfigFingerprint,
     /// The files to read again, with the overrides of the start; `None` if the configuration came from no file.

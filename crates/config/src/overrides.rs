@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::envoy_layout::EnvoyLayout;
 use super::errors::MistakeReport;
+use super::expanded_from::VariableLookup;
 use super::stores::TlsCheck;
 use super::table::{Outside, settings};
 use super::tls::PortTlsCheck;
@@ -23,10 +24,14 @@ pub struct ConfigOverrides {
     at: BTreeMap<String, GivenText>,
     /// Which of Envoy's files count.
     envoy_layout: EnvoyLayout,
+    /// Keeps the strategies as the file writes them, whatever the file says of live control.
+    keeps_written: bool,
     /// Validates the certificates of `store.redis.tls`. Without it, only the existence of the files is checked.
     tls_check: Option<TlsCheck>,
     /// The same for the certificates of our own ports.
     port_tls_check: Option<PortTlsCheck>,
+    /// Looks up the variables that values of the file name.
+    variables: Option<VariableLookup>,
 }
 
 /// The value of an override.
@@ -82,6 +87,17 @@ impl ConfigOverrides {
         &self.envoy_layout
     }
 
+    /// Keeps the strategies as the file writes them, also if the file turns live control off.
+    #[must_use]
+    pub fn keeping_written(self) -> Self {
+        Self { keeps_written: true, ..self }
+    }
+
+    /// True if the strategies are kept as the file writes them.
+    pub(super) fn keeps_written(&self) -> bool {
+        self.keeps_written
+    }
+
     /// Sets the TLS check.
     #[must_use]
     pub fn with_tls_check(self, check: TlsCheck) -> Self {
@@ -92,6 +108,17 @@ impl ConfigOverrides {
     #[must_use]
     pub fn with_port_tls_check(self, check: PortTlsCheck) -> Self {
         Self { port_tls_check: Some(check), ..self }
+    }
+
+    /// Sets what looks up the variables that values of the file name. Without it, none is set.
+    #[must_use]
+    pub fn with_variables(self, lookup: VariableLookup) -> Self {
+        Self { variables: Some(lookup), ..self }
+    }
+
+    /// Returns what looks up variables.
+    pub(super) fn variables(&self) -> Option<VariableLookup> {
+        self.variables
     }
 
     /// Returns the TLS checks alone, without overrides.

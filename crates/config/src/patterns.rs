@@ -19,6 +19,11 @@ pub(super) fn pattern(scalar: Scalar<'_>) -> Result<String, String> {
     Ok(text)
 }
 
+/// Checks a name, or a prefix and a final `*`, as the configuration does. An error is a sentence that quotes the text.
+pub fn check_pattern(text: &str) -> Result<(), String> {
+    pattern(Scalar { text, quoted: true }).map(drop)
+}
+
 /// The keys seen so far, with their positions.
 #[derive(Debug)]
 pub(super) struct WrittenPatterns<K>(HashMap<K, Position>);
@@ -37,8 +42,9 @@ impl<K: Hash + Eq> WrittenPatterns<K> {
         shown: &str,
         report: &mut MistakeReport,
     ) -> bool {
-        if let Some(Position { line, column }) = self.0.get(&key) {
-            value.report(report, format!("{shown} is given twice; the first is at {line}:{column}"));
+        if let Some(first) = self.0.get(&key) {
+            let first = report.place(*first, value.at());
+            value.report(report, format!("{shown} is given twice; the first is at {first}"));
             return false;
         }
         self.0.insert(key, value.at());

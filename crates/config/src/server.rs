@@ -25,8 +25,11 @@ pub(super) fn server(
     let domains = domains.filter(|domains| !domains.is_empty());
     server.tls = port_tls("tls", domains, &mut fields, overrides, report);
     server.admin_tls = port_tls("admin_tls", domains, &mut fields, overrides, report);
+    server.control_tls = port_tls("control_tls", domains, &mut fields, overrides, report);
+    operations(&server, &fields, report);
     let asks = |tls: &Option<TlsConfig>| tls.as_ref().is_some_and(|tls| tls.client_auth != ClientAuth::None);
-    if domains.is_some() && !asks(&server.tls) && !asks(&server.admin_tls) {
+    let none_asks = [&server.tls, &server.admin_tls, &server.control_tls].into_iter().all(|tls| !asks(tls));
+    if domains.is_some() && none_asks {
         let reason = "trust_domains needs `client_auth` of a port: they say which authorities may issue certificates of clients";
         fields.report("identity", report, reason);
     }
@@ -54,6 +57,34 @@ pub(super) fn server(
     }
     fields.finish(report);
     server
+}
+
+/// Checks the port of operators.
+fn operations(server: &ServerConfig, fields: &Mapping<'_>, report: &mut MistakeReport) {
+    let Some(address) = &server.control_listen else {
+        if server.control_tls.is_some() {
+            fields.report("control_tls", report, "needs `control_listen`: it is the TLS of that address");
+        }
+        return;
+    };
+    if !server.control && !server.admin_service {
+        let reason = "nothing is served there; add `control: true` or `admin_service: true`";
+        fields.report("control_listen", report, reason);
+    }
+    let is_taken = |port: &ListenAddress| match (address, port) {
+        (ListenAddress::Tcp(one), ListenAddress::Tcp(other)) => one == other && one.port() != 0,
+        (one, other) => one == other,
+    };
+    for (name, other) in [("listen", &server.listen), ("admin", &ListenAddress::Tcp(server.admin))] {
+        if is_taken(other) {
+            let reason = format!("{address} is the address of `{name}` too; each needs its own");
+            fields.report("control_listen", report, reason);
+        }
+    }
+    if server.control_tls.is_some() && matches!(address, ListenAddress::Unix(_)) {
+        let reason = "is for ports: a Unix socket has no TLS, and file modes say who may connect";
+        fields.report("control_tls", report, reason);
+    }
 }
 
 /// Paths of the admin port that can be open to everybody.

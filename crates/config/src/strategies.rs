@@ -156,7 +156,8 @@ pub(super) fn strategies(
     found
 }
 
-fn strategy<'t>(
+/// Reads one strategy; or what is known of a mistaken one.
+pub(super) fn strategy<'t>(
     entry: &KeyedValue<'t>,
     shadow_lists: &mut Vec<ShadowList<'t>>,
     report: &mut MistakeReport,

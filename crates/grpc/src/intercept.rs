@@ -88,6 +88,13 @@ impl KeptHeaders {
     /// A call without any of the headers.
     pub(crate) const NONE: &'static Self = &Self { values: Vec::new() };
 
+    /// True for a call without any of the headers.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// Returns all values of the header with this index in [`Intercept::names`], in the order of the request.
     pub fn all(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         self.values.iter().filter(move |(of, _)| *of == index).map(|(_, value)| &*value.0)

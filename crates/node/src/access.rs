@@ -24,6 +24,7 @@ mod name_set;
 mod names;
 mod proof;
 mod refusals;
+mod repeated;
 mod rights;
 mod rules;
 mod signatures;
@@ -50,6 +51,7 @@ use self::credentials::CredentialFiles;
 pub(crate) use self::http::{HttpConnectionCheck, PortCheck};
 pub use self::names::CallerName;
 pub use self::refusals::{AccessMetrics, RefusalReason, Refused};
+pub(crate) use self::repeated::RoundRights;
 pub use self::rights::Rights;
 use self::rules::AccessRules;
 
@@ -60,6 +62,8 @@ const TOKEN_BYTES: usize = 32;
 #[derive(Debug)]
 pub struct CallerAccess {
     identity: IdentityConfig,
+    /// True in the place of envoyproxy/ratelimit, which reads no names: a verified certificate is enough.
+    serves_nameless: bool,
     rules: AccessRules,
     files: ArcSwap<CredentialFiles>,
     /// The generation of `files`, stored after them: each call reads it, and a number is cheaper to read.
@@ -87,7 +91,8 @@ impl CallerAccess {
         let rules = AccessRules::new(config.authorize.as_deref(), Arc::clone(&metrics));
         let files = ArcSwap::from_pointee(files);
         let generation = AtomicU64::new(0);
-        Ok(Some(Arc::new(Self { identity, rules, files, generation, seen, clock, metrics })))
+        let serves_nameless = config.server.ratelimit.is_some();
+        Ok(Some(Arc::new(Self { identity, serves_nameless, rules, files, generation, seen, clock, metrics })))
     }
 
     /// Returns the interceptor of one worker, or of the admin port: it has a cache of its own.
@@ -144,8 +149,8 @@ fn file_states(identity: &IdentityConfig) -> Vec<FileState> {
 
 /// Explains whether rules allow a caller something, without a server.
 #[must_use]
-pub fn rights_of(rules: Option<&[AuthorizeRule]>, name: &str) -> Arc<CallerRights> {
-    AccessRules::new(rules, Arc::default()).rights_of(&CallerName::one(name))
+pub fn rights_of(rules: Option<&[AuthorizeRule]>, name: &CallerName) -> Arc<CallerRights> {
+    AccessRules::new(rules, Arc::default()).rights_of(name)
 }
 
 /// Makes a token of 32 random bytes, and the line of the tokens file for it.

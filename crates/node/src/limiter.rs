@@ -117,8 +117,12 @@ pub(crate) fn authorize(
     right: AccessRight,
     question: &Question<'_>,
 ) -> Result<(), LimiterError> {
-    let strategy_of = |resource: &str| rules.resolve(resource, "").ok().map(|found| found.strategy.name());
-    Ok(question.rights.check(right, question.named(), strategy_of)?)
+    Ok(question.rights.check(right, question.named(), |resource| strategy_name_of(rules, resource))?)
+}
+
+/// The strategy of a resource, if it has one.
+pub(crate) fn strategy_name_of<'a>(rules: &'a Rules, resource: &str) -> Option<&'a str> {
+    rules.resolve(resource, "").ok().map(|found| found.strategy.name())
 }
 
 /// Resolves a question under `rules` into a strategy of rate limits. Fails if the question is invalid.

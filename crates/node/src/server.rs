@@ -19,6 +19,7 @@ mod listener;
 mod live;
 mod open;
 mod open_files;
+mod operations;
 mod router;
 mod routes;
 mod tls_connection;
@@ -42,8 +43,10 @@ pub use self::listener::{Listener, SocketFile, listen_tcp};
 pub use self::live::LiveSnapshot;
 pub use self::open_files::raise_open_files;
 use self::open_files::{OpenFiles, TooFewFiles};
+pub(crate) use self::operations::{MAX_OPERATORS, OperationsPort};
 use self::worker::Workers;
 pub(crate) use self::worker_parts::WorkerParts;
+use crate::control::ControlHandle;
 use crate::limiter::envoy::EnvoyRules;
 use crate::readiness::Readiness;
 use crate::service::EnvoyAnswers;
@@ -99,10 +102,37 @@ pub struct Parts<S> {
     pub envoy: EnvoyParts,
     /// The usage statistics; without them there is no `UsageService`.
     pub usage: Option<UsageHandle>,
+    /// The services of this port.
+    pub served: PortServices,
+    /// Live control; without it there is no `ControlService`.
+    pub control: Option<ControlHandle>,
     /// The constructor of the interceptor of every call, if there is one.
     pub intercept: Option<MakeIntercept>,
     /// TLS of the port; without it, connections are plain text.
     pub tls: Option<Arc<TlsPort>>,
+}
+
+/// The services of a port, as far as the configuration turns them on. Health is always there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PortServices {
+    /// All.
+    All,
+    /// All but those of operators, which have a port of their own.
+    Calls,
+    /// AdminService and ControlService.
+    Operations,
+    /// Envoy's rate limit service.
+    Envoy,
+}
+
+impl PortServices {
+    fn calls(self) -> bool {
+        matches!(self, Self::All | Self::Calls)
+    }
+
+    fn operations(self) -> bool {
+        matches!(self, Self::All | Self::Operations)
+    }
 }
 
 /// The dependencies of Envoy's rate limit service.

@@ -30,7 +30,7 @@ pub use self::answers::{Answers, LaterVerdicts, StoreAnswer, Verdicts};
 pub use self::decision::{Decision, OwnedSubject};
 pub(crate) use self::decision::{Once, Phases, check_supported};
 pub use self::error::{StoreError, no_verdict};
-pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore};
+pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore, LeasesAsk};
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 pub use self::queue::{QUEUE_DEADLINE, QueueAsk, QueueHandle, QueueStore};
 

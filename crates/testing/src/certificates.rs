@@ -18,6 +18,8 @@ pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     dir: TempDir,
     serial: AtomicU64,
+    /// The certificates between this authority and a root, in PEM: its own first. Empty for a root.
+    chain: String,
 }
 
 /// A certificate and its key.
@@ -38,14 +40,26 @@ impl Authority {
 
     /// Creates an authority with this common name.
     pub fn named(name: &str) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // A certificate with its issuer's name would look self-signed.
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let issuer = CertifiedIssuer::self_signed(authority(name), KeyPair::generate().unwrap()).unwrap();
+        Self::of(issuer, String::new())
+    }
+
+    /// Creates an intermediate authority, whose certificate is valid for so many seconds and has this serial number.
+    /// What it issues has its certificate behind it.
+    pub fn intermediate(&self, name: &str, serial: u64, seconds: u64) -> Self {
+        let mut params = authority(name);
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(1970, 1, 1) + Duration::from_secs(unix_now() + seconds);
+        params.serial_number = Some(SerialNumber::from(serial));
+        let issuer = CertifiedIssuer::signed_by(params, KeyPair::generate().unwrap(), &self.issuer).unwrap();
+        let chain = issuer.pem() + &self.chain;
+        Self::of(issuer, chain)
+    }
+
+    fn of(issuer: CertifiedIssuer<'static, KeyPair>, chain: String) -> Self {
         let dir = scratch::dir("certificates-");
         std::fs::write(dir.path().join("ca.pem"), issuer.pem()).unwrap();
-        Self { issuer, dir, serial: AtomicU64::new(1) }
+        Self { issuer, dir, serial: AtomicU64::new(1), chain }
     }
 
     /// Returns the path of the authority's own certificate.
@@ -76,7 +90,7 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let path = |end: &str| self.dir.path().join(format!("{file}.{end}"));
         let issued = Issued { cert: path("pem"), key: path("key"), serial };
-        replace(&issued.cert, certificate.pem().as_bytes());
+        replace(&issued.cert, (certificate.pem() + &self.chain).as_bytes());
         replace(&issued.key, key.serialize_pem().as_bytes());
         issued
     }
@@ -147,6 +161,15 @@ pub fn dns(text: &str) -> SanType {
 /// An alternative name that is an e-mail address.
 pub fn email(text: &str) -> SanType {
     SanType::Rfc822Name(text.try_into().unwrap())
+}
+
+/// The parameters of an authority's certificate.
+fn authority(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    // A certificate with its issuer's name would look self-signed.
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
 }
 
 /// The parameters of a certificate for DNS names, addresses and URIs.

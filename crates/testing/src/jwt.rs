@@ -3,7 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
+    RsaKeyPair, RsaPublicKeyComponents,
+};
 use serde_json::{Value, json};
 
 /// A key pair.
@@ -17,6 +20,7 @@ pub struct JwtKeyPair {
 enum SigningKey {
     Ed25519(Ed25519KeyPair),
     P256(EcdsaKeyPair),
+    Rsa(RsaKeyPair),
 }
 
 impl JwtKeyPair {
@@ -37,6 +41,14 @@ impl JwtKeyPair {
         Self { kid: kid.to_owned(), key: SigningKey::P256(key) }
     }
 
+    /// Takes a key for RS256: PKCS#1 in PEM.
+    #[must_use]
+    pub fn rsa(kid: &str, pem: &str) -> Self {
+        let encoded: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+        let der = base64::engine::general_purpose::STANDARD.decode(encoded).unwrap();
+        Self { kid: kid.to_owned(), key: SigningKey::Rsa(RsaKeyPair::from_der(&der).unwrap()) }
+    }
+
     /// The public key, as a file of keys has it.
     #[must_use]
     pub fn jwk(&self) -> Value {
@@ -51,6 +63,11 @@ impl JwtKeyPair {
                 let (x, y) = (encode(x), encode(y));
                 json!({ "kty": "EC", "crv": "P-256", "kid": self.kid, "use": "sig", "alg": "ES256", "x": x, "y": y })
             }
+            SigningKey::Rsa(key) => {
+                let RsaPublicKeyComponents::<Vec<u8>> { n, e } = key.public().into();
+                let (n, e) = (encode(&n), encode(&e));
+                json!({ "kty": "RSA", "kid": self.kid, "use": "sig", "alg": "RS256", "n": n, "e": e })
+            }
         }
     }
 
@@ -60,6 +77,7 @@ impl JwtKeyPair {
         let alg = match self.key {
             SigningKey::Ed25519(_) => "EdDSA",
             SigningKey::P256(_) => "ES256",
+            SigningKey::Rsa(_) => "RS256",
         };
         json!({ "alg": alg, "typ": "JWT", "kid": self.kid })
     }
@@ -78,6 +96,12 @@ impl JwtKeyPair {
             SigningKey::Ed25519(key) => key.sign(message.as_bytes()).as_ref().to_vec(),
             SigningKey::P256(key) => {
                 key.sign(&SystemRandom::new(), message.as_bytes()).unwrap().as_ref().to_vec()
+            }
+            SigningKey::Rsa(key) => {
+                let mut signature = vec![0; key.public().modulus_len()];
+                let random = SystemRandom::new();
+                key.sign(&RSA_PKCS1_SHA256, &random, message.as_bytes(), &mut signature).unwrap();
+                signature
             }
         };
         format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))

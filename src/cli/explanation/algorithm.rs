@@ -20,7 +20,7 @@ const DAY: u64 = 86_400_000_000;
 
 /// Formats an algorithm, such as `token_bucket: { rate: 50/s, burst: 100 }`, with the maximum debt if it is not the
 /// default.
-pub(super) fn text(algorithm: &Algorithm) -> String {
+pub(in crate::cli) fn text(algorithm: &Algorithm) -> String {
     let usual = algorithm.with_max_debt(Some(algorithm.limit()));
     let debt = match algorithm.debt_level() {
         debt if debt == usual.debt_level() => String::new(),

@@ -61,6 +61,21 @@ async fn certificates_name_callers() {
     }
 }
 
+/// A certificate is no credential without a name, and its connection ends before a call is answered.
+#[tokio::test]
+async fn a_certificate_without_a_name_ends_its_connection() {
+    let authority = Authority::create();
+    // An address is a name of no kind.
+    let nameless = authority.issue("nameless", &["192.0.2.1"]);
+    for transport in TRANSPORTS {
+        let server = serve(transport, mutual(&authority, ClientAuth::Required));
+        assert!(call_as(&server, &authority, &nameless, "anna").await.is_err(), "{transport:?}");
+        assert!(metric(&server, "weir_refused_calls_total{reason=\"no_name\"}") >= 1.0, "{transport:?}");
+        let decided = metric(&server, "weir_decisions_total{strategy=\"burst\",outcome=\"allowed\"}");
+        assert!(decided < 1.0, "{transport:?}: {decided}");
+    }
+}
+
 /// Those of both, in one file.
 fn both(one: &Authority, other: &Authority) -> Vec<u8> {
     [one, other].map(|authority| std::fs::read(authority.ca_file()).unwrap()).concat()

@@ -1,7 +1,10 @@
 //! Identity and rights over both transports: who is whom, what a right allows, and what a refusal leaves behind.
 
 mod certificates;
+mod ends;
+mod identity;
 mod jwt;
+mod lists;
 mod names;
 mod random;
 mod rights;

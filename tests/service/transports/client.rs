@@ -11,22 +11,22 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A call as it is sent.
 #[derive(Clone)]
-pub(super) struct Call {
-    pub(super) path: String,
-    pub(super) verb: Method,
+pub(crate) struct Call {
+    pub(crate) path: String,
+    pub(crate) verb: Method,
     /// Besides the ordinary ones.
-    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    pub(super) content_type: Option<HeaderValue>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) content_type: Option<HeaderValue>,
     /// The whole body: messages with their prefixes, if they are right.
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// Bytes of one DATA frame.
-    pub(super) piece: usize,
-    pub(super) ends: Ends,
+    pub(crate) piece: usize,
+    pub(crate) ends: Ends,
 }
 
 /// How a call ends on the side of its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(crate) enum Ends {
     /// END_STREAM with the last byte.
     WithBody,
     /// END_STREAM in trailers.
@@ -39,21 +39,21 @@ pub(super) enum Ends {
 
 /// All that came back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Outcome {
-    pub(super) http_status: Option<StatusCode>,
+pub(crate) struct Outcome {
+    pub(crate) http_status: Option<StatusCode>,
     /// grpc-status.
-    pub(super) code: Option<u16>,
+    pub(crate) code: Option<u16>,
     /// grpc-message.
-    pub(super) message: Option<String>,
+    pub(crate) message: Option<String>,
     /// All other headers and trailers.
-    pub(super) metadata: BTreeMap<String, String>,
+    pub(crate) metadata: BTreeMap<String, String>,
     /// The body: messages with their prefixes.
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// The reason of a reset, ours or theirs.
-    pub(super) reset: Option<Reason>,
+    pub(crate) reset: Option<Reason>,
 }
 
-pub(super) struct Client {
+pub(crate) struct Client {
     send: SendRequest<Bytes>,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Debug for Call {
 }
 
 impl Call {
-    pub(super) fn new(path: &str, body: Vec<u8>) -> Self {
+    pub(crate) fn new(path: &str, body: Vec<u8>) -> Self {
         Self {
             path: path.to_owned(),
             verb: Method::POST,
@@ -80,14 +80,14 @@ impl Call {
     }
 
     /// With one more header.
-    pub(super) fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
         self
     }
 }
 
 impl Client {
-    pub(super) async fn connect(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Self {
+    pub(crate) async fn connect(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Self {
         let (send, connection) = h2::client::handshake(stream).await.unwrap();
         tokio::spawn(async move {
             // How it ends is seen by the calls.
@@ -96,7 +96,7 @@ impl Client {
         Self { send }
     }
 
-    pub(super) async fn call(&mut self, call: &Call) -> Outcome {
+    pub(crate) async fn call(&mut self, call: &Call) -> Outcome {
         match self.begin(call).await {
             Ok(open) => open.outcome().await,
             Err(outcome) => outcome,
@@ -104,7 +104,7 @@ impl Client {
     }
 
     /// Sends all of a call.
-    pub(super) async fn begin(&mut self, call: &Call) -> Result<Open, Outcome> {
+    pub(crate) async fn begin(&mut self, call: &Call) -> Result<Open, Outcome> {
         let mut request = Request::new(());
         *request.uri_mut() = format!("http://weir{}", call.path).parse().unwrap();
         *request.method_mut() = call.verb.clone();
@@ -149,7 +149,7 @@ fn send_body(stream: &mut SendStream<Bytes>, call: &Call) -> Result<(), h2::Erro
 }
 
 /// A call that has been sent.
-pub(super) struct Open {
+pub(crate) struct Open {
     response: h2::client::ResponseFuture,
     /// Dropped, it would cancel a call whose end was not sent.
     stream: SendStream<Bytes>,
@@ -157,7 +157,12 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) async fn outcome(self) -> Outcome {
+    /// Sends more of a body that has no end yet. A call that is over takes nothing more.
+    pub(crate) fn send(&mut self, bytes: Vec<u8>) {
+        let _ = self.stream.send_data(bytes.into(), false);
+    }
+
+    pub(crate) async fn outcome(self) -> Outcome {
         let Self { response, stream, cancelled } = self;
         if cancelled {
             return Outcome { reset: Some(Reason::CANCEL), ..Outcome::default() };

@@ -9,7 +9,7 @@ use super::super::identity::IdentityConfig;
 use super::super::listen::ListenAddress;
 use super::super::ratelimit_ports::RatelimitPorts;
 use super::super::schema::ValueKind;
-use super::kinds::{Boolean, Words};
+use super::kinds::{Boolean, Optional, Words};
 use super::limits::ServerLimits;
 use super::numbers::{Count, Span};
 use super::texts::{Listen, Mode, SocketAddress};
@@ -122,7 +122,22 @@ section! {
             kind: Boolean,
             outside: Outside::Flag("admin_service"),
             applies: Applies::AtRestart,
-            more: "If it is, everyone who reaches `listen` can reset limits.",
+            more: "If it is, everyone who reaches `listen` can reset limits and release leases.",
+        }
+        /// Whether `weir.v1.ControlService` is served, to all clients of `listen`.
+        pub control: bool = false => {
+            kind: Boolean,
+            outside: Outside::Flag("control"),
+            applies: Applies::AtRestart,
+            more: "Limits, lists and overrides then change while the service runs. If the server has no identity, everyone \
+                   who reaches `listen` can change them. See [control.md](control.md).",
+        }
+        /// The address for `weir.v1.AdminService` and `weir.v1.ControlService`, if they have one of their own.
+        pub control_listen: Option<ListenAddress> = None => {
+            kind: Optional(Listen, "none"),
+            outside: Outside::Flag("control_listen"),
+            applies: Applies::AtRestart,
+            more: "They are then nowhere else, and only Health is beside them.",
         }
         /// Whether ports without TLS are meant to be so: a mesh in front has it.
         pub plaintext: Plaintext = Plaintext::Warned => {
@@ -166,6 +181,7 @@ section! {
 
         after: [
             tls("tls", "TLS of `listen`; without it, gRPC is plain text."),
+            tls("control_tls", "TLS of `control_listen`, in the same form; without it, it is plain text."),
             tls("admin_tls", "TLS of `admin`, in the same form; without it, the admin port speaks plain HTTP."),
             identity(),
             admin_open(),
@@ -177,6 +193,8 @@ section! {
             pub limits: ServerLimits = ServerLimits::default(),
             /// TLS of gRPC.
             pub tls: Option<TlsConfig> = None,
+            /// TLS of the port of operators.
+            pub control_tls: Option<TlsConfig> = None,
             /// TLS of the admin port.
             pub admin_tls: Option<TlsConfig> = None,
             /// Where names of callers come from; `None` without the section.

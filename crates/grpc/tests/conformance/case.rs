@@ -10,6 +10,7 @@ use weir_grpc::ConnectionLimits;
 
 use self::expected::{Expected, brief, meet, quiet};
 use crate::client::{Client, Command};
+use crate::link::Link;
 use crate::wire::{PREFACE, message, settings, unary};
 
 /// A stream that no case opens by itself: the one with which [`Case::usable`] tries the connection.
@@ -252,15 +253,15 @@ impl Case {
     }
 
     /// What is wrong, if the case does not hold.
-    pub(crate) fn fault(self, document: &str) -> Option<String> {
+    pub(crate) fn fault(self, document: &str, link: Link) -> Option<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let (section, name) = (self.section, self.name.clone());
-        let fault = runtime.expect("a runtime").block_on(self.run()).err()?;
+        let fault = runtime.expect("a runtime").block_on(self.run(link)).err()?;
         Some(format!("{document}, {section}: {name}: {fault}"))
     }
 
-    async fn run(self) -> Result<(), String> {
-        let mut client = Client::new(self.limits);
+    async fn run(self, link: Link) -> Result<(), String> {
+        let mut client = Client::new(self.limits, link).await;
         for (number, step) in self.steps.into_iter().enumerate() {
             match step {
                 Step::Send(bytes) => client.send(&bytes).await,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use weir_grpc::{
@@ -11,13 +11,11 @@ use weir_grpc::{
 };
 
 use crate::echo::Echo;
+use crate::link::{End, Link};
 use crate::wire::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, Received, SETTINGS,
     WINDOW_UPDATE,
 };
-
-/// More than any case sends or is sent.
-const PIPE: usize = 16 << 20;
 
 /// Time in which everything has come that comes by itself. It passes only while both sides wait.
 const IDLE: Duration = Duration::from_millis(10);
@@ -64,7 +62,7 @@ pub(crate) enum Command {
 }
 
 pub(crate) struct Client {
-    stream: DuplexStream,
+    stream: End,
     commands: mpsc::UnboundedSender<Command>,
     server: JoinHandle<Result<(), ConnectionEnd>>,
     decoder: fluke_hpack::Decoder<'static>,
@@ -77,8 +75,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(limits: ConnectionLimits) -> Self {
-        let (stream, theirs) = tokio::io::duplex(PIPE);
+    pub(crate) async fn new(limits: ConnectionLimits, link: Link) -> Self {
+        let (stream, theirs) = link.ends().await;
         let (commands, mut asked) = mpsc::unbounded_channel();
         let server = tokio::spawn(async move {
             let (_closing, closed) = watch::channel(());
@@ -104,6 +102,7 @@ impl Client {
     /// Sends bytes; the server may have closed the connection.
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes).await;
+        let _ = self.stream.flush().await;
     }
 
     pub(crate) fn command(&self, command: Command) {

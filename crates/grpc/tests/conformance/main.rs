@@ -8,6 +8,7 @@
 mod case;
 mod client;
 mod grpc;
+mod link;
 mod odd;
 mod rfc7541;
 mod rfc9113;
@@ -20,6 +21,7 @@ mod echo;
 mod wire;
 
 use case::Case;
+use link::Link;
 
 /// All cases, by the document whose sections they name.
 fn all() -> [(&'static str, Vec<Case>); 3] {
@@ -32,24 +34,32 @@ fn rfc9113() -> Vec<Case> {
     cases
 }
 
-fn hold(document: &str, cases: Vec<Case>) {
-    let faults: Vec<String> = cases.into_iter().filter_map(|case| case.fault(document)).collect();
+fn hold(document: &str, cases: Vec<Case>, link: Link) {
+    let faults: Vec<String> = cases.into_iter().filter_map(|case| case.fault(document, link)).collect();
     assert!(faults.is_empty(), "{} cases fail:\n{}", faults.len(), faults.join("\n"));
 }
 
 #[test]
 fn rfc_9113() {
-    hold("RFC 9113", rfc9113());
+    hold("RFC 9113", rfc9113(), Link::Plain);
 }
 
 #[test]
 fn rfc_7541() {
-    hold("RFC 7541", rfc7541::cases());
+    hold("RFC 7541", rfc7541::cases(), Link::Plain);
 }
 
 #[test]
 fn grpc_over_http2() {
-    hold("gRPC", grpc::cases());
+    hold("gRPC", grpc::cases(), Link::Plain);
+}
+
+/// Records cut the bytes elsewhere, and a connection ends with an alert.
+#[test]
+fn all_of_them_over_tls() {
+    for (document, cases) in all() {
+        hold(document, cases, Link::Tls);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_config::{AccessRight, RightSet, RuleList};
+use weir_config::{AccessRight, Position, RightSet, RuleList};
 
 use super::compiled_rule::{CompiledRule, RuleTarget};
 use super::names::CallerName;
@@ -26,17 +26,17 @@ pub struct CallerRights {
 /// Which rule allows something, or why none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Explained {
-    /// The rule in this line of the file. Line 0 is no rule: there is no section `authorize`.
-    AllowedBy(usize),
+    /// The rule at this place of the files. The default place is no rule: there is no section `authorize`.
+    AllowedBy(Position),
     /// No rule names the caller.
     NoRule,
     /// Rules name the caller, but none has the right.
     NoRight,
-    /// The lists of the rules in these lines leave it out.
-    NotListed(Vec<usize>),
+    /// The lists of the rules at these places leave it out.
+    NotListed(Vec<Position>),
 }
 
-/// What a question about decisions names.
+/// The fields of a question that rules match.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NamedFields<'a> {
     pub(crate) resource: &'a str,
@@ -82,23 +82,26 @@ impl CallerRights {
         if is_needed(right) && (!named.inline || is_needed(AccessRight::Inline)) {
             return true;
         }
+        self.rule_for(right, named, strategy_of).is_some() && (!named.inline || self.allows_inline(named))
+    }
+
+    /// Returns a rule that allows a right, if there is one. Numbers in a request need `inline` besides.
+    pub(super) fn rule_for<'s>(
+        &self,
+        right: AccessRight,
+        named: NamedFields<'_>,
+        strategy_of: impl FnOnce(&str) -> Option<&'s str>,
+    ) -> Option<&CompiledRule> {
         let strategy = match (named.inline, named.strategy) {
             (true, _) => INLINE,
             (false, "")
                 if self.rules.iter().any(|rule| rule.may.has(right) && rule.has(RuleList::Strategies)) =>
             {
-                match strategy_of(named.resource) {
-                    Some(strategy) => strategy,
-                    None => return false,
-                }
+                strategy_of(named.resource)?
             }
             (false, strategy) => strategy,
         };
-        self.allows(right, named, strategy) && (!named.inline || self.allows_inline(named))
-    }
-
-    fn allows(&self, right: AccessRight, named: NamedFields<'_>, strategy: &str) -> bool {
-        self.rule_that_allows(right, named, strategy).is_some()
+        self.rule_that_allows(right, named, strategy)
     }
 
     fn rule_that_allows(
@@ -164,11 +167,11 @@ impl CallerRights {
         }
         let named = NamedFields { resource, consumer, strategy, inline: false };
         match self.rule_that_allows(right, named, strategy) {
-            Some(rule) => Explained::AllowedBy(rule.line),
+            Some(rule) => Explained::AllowedBy(rule.place),
             None if !self.any.has(right) => Explained::NoRight,
             None => {
                 let with_right = self.rules.iter().filter(|rule| rule.may.has(right));
-                Explained::NotListed(with_right.map(|rule| rule.line).collect())
+                Explained::NotListed(with_right.map(|rule| rule.place).collect())
             }
         }
     }

@@ -12,6 +12,9 @@ impl CallerName {
     /// The name of callers without a credential.
     pub const ANONYMOUS: &'static str = "anonymous";
 
+    /// The name of a verified certificate without a name that can be used, where such are served. No rule can name it.
+    pub(super) const NAMELESS: &'static str = "certificate";
+
     /// Wraps one name.
     #[must_use]
     pub fn one(name: &str) -> Self {

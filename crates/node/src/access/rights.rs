@@ -54,6 +54,12 @@ impl<'a> Rights<'a> {
         self.0.is_none()
     }
 
+    /// The rights of a caller; `None` is everybody.
+    #[inline]
+    pub(super) const fn of_caller(self) -> Option<&'a CallerRights> {
+        self.0
+    }
+
     /// Checks a right on what a question names. `strategy_of` finds the strategy of the resource.
     pub(crate) fn check<'s>(
         self,

@@ -108,3 +108,35 @@ impl WorkerState {
         Ok(caller)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_config::{Config, ConfigOverrides};
+    use weir_time::clock::Clock;
+
+    use super::super::new_token;
+    use super::*;
+
+    #[test]
+    fn so_many_good_credentials_are_kept_and_no_bad_one() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (tokens, lines): (Vec<String>, Vec<String>) =
+            (0..MAX_KEPT + 10).map(|number| new_token(&format!("shop-{number}")).unwrap()).unzip();
+        std::fs::write(file.path(), lines.join("\n")).unwrap();
+        let text = format!("server: {{ identity: {{ tokens_file: {} }} }}\n", file.path().display());
+        let text =
+            text + "strategies: { a: { limits: [{ name: b, per: [consumer], uniform: { interval: 1s } }] } }";
+        let config = Config::parse(&text, "cache", &ConfigOverrides::default()).unwrap();
+        let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
+        let worker = WorkerState::new();
+        assert_eq!(worker.proven(&access, "nobody's").unwrap_err(), RefusalReason::Unknown);
+        assert!(worker.kept.lock().is_empty());
+        for (number, token) in tokens.iter().enumerate() {
+            let caller = worker.proven(&access, token).unwrap();
+            assert_eq!(caller.rights().name().shown(), format!("token:shop-{number}"));
+            assert_eq!(worker.kept.lock().len(), (number + 1).min(MAX_KEPT));
+        }
+        // Those that made room are proven again.
+        assert!(tokens.iter().all(|token| worker.proven(&access, token).is_ok()));
+    }
+}

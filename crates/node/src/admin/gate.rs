@@ -52,6 +52,12 @@ impl AdminGate {
         Arc::new(Self { check, open: server.admin_open.clone(), hosts: server.admin_hosts.clone() })
     }
 
+    /// Creates the gate of a port that is open to everybody, as those of envoyproxy/ratelimit are.
+    #[must_use]
+    pub fn open(server: &ServerConfig) -> Arc<Self> {
+        Self::new(None, server)
+    }
+
     /// Begins a connection.
     pub(super) fn connected(self: &Arc<Self>, peer: Peer) -> ConnectionGate {
         let check = self.check.as_ref().map(|check| Arc::new(check.connected(Arc::new(peer))));

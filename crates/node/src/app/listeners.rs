@@ -14,6 +14,8 @@ pub struct Listeners {
     pub grpc: Listener,
     /// Metrics and probes.
     pub admin: Option<TcpListener>,
+    /// AdminService and ControlService, if they have an address of their own.
+    pub operations: Option<Listener>,
     /// The HTTP ports in the place of envoyproxy/ratelimit.
     pub ratelimit: Option<RatelimitListeners>,
 }
@@ -28,11 +30,17 @@ impl Listeners {
         let grpc = Listener::bind(&config.listen, config.listen_mode);
         let grpc = grpc.map_err(|error| failed("gRPC", config.listen.clone(), error))?;
         let Some(ports) = &config.ratelimit else {
-            return Ok(Self { grpc, admin: Some(open("admin", config.admin)?), ratelimit: None });
+            let operations = config.control_listen.as_ref().map(|address| {
+                let listener = Listener::bind(address, config.listen_mode);
+                listener.map_err(|error| failed("control", address.clone(), error))
+            });
+            let (operations, admin) = (operations.transpose()?, Some(open("admin", config.admin)?));
+            return Ok(Self { grpc, admin, operations, ratelimit: None });
         };
         let metrics = ports.metrics.as_ref();
         Ok(Self {
             grpc,
+            operations: None,
             admin: ports.admin.then(|| open("admin", config.admin)).transpose()?,
             ratelimit: Some(RatelimitListeners {
                 http: open("/healthcheck and /json", ports.http)?,

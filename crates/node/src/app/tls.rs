@@ -19,6 +19,7 @@ const ADMIN: &[&[u8]] = &[b"http/1.1"];
 pub(super) struct Ports {
     pub(super) grpc: Option<Arc<TlsPort>>,
     pub(super) admin: Option<Arc<TlsPort>>,
+    pub(super) control: Option<Arc<TlsPort>>,
     /// Their files.
     pub(super) sources: Vec<Box<dyn WatchedFiles>>,
 }
@@ -30,8 +31,8 @@ impl Ports {
         metrics: &Metrics,
         generation: &Generation,
     ) -> Result<Self, AppError> {
-        let mut ports = Self { grpc: None, admin: None, sources: Vec::new() };
-        if server.tls.is_none() && server.admin_tls.is_none() {
+        let mut ports = Self { grpc: None, admin: None, control: None, sources: Vec::new() };
+        if server.tls.is_none() && server.admin_tls.is_none() && server.control_tls.is_none() {
             return Ok(ports);
         }
         let shared = TlsShared {
@@ -57,6 +58,11 @@ impl Ports {
         };
         let grpc = open("server.tls", "grpc", &server.tls, GRPC);
         let admin = open("server.admin_tls", "admin", &server.admin_tls, ADMIN);
-        if errors.is_empty() { Ok(Self { grpc, admin, ..ports }) } else { Err(PortTlsError(errors).into()) }
+        let control = open("server.control_tls", "control", &server.control_tls, GRPC);
+        if errors.is_empty() {
+            Ok(Self { grpc, admin, control, ..ports })
+        } else {
+            Err(PortTlsError(errors).into())
+        }
     }
 }

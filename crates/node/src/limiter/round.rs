@@ -21,7 +21,8 @@ use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::{Answer, Begun, LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::waiting::{Waiting, WaitingNotes, WaitingStage};
-use super::{Limiter, Question, bounds, inline, record};
+use super::{Limiter, Question, bounds, inline, record, strategy_name_of};
+use crate::access::RoundRights;
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
 
@@ -112,8 +113,10 @@ impl<'a, S: Store> Round<'a, S> {
         let mut turns = SmallVec::<[RoundSlot<'q, 'm>; TOGETHER]>::new();
         let mut decisions = SmallVec::<[Decision<'q>; TOGETHER]>::new();
         let mut named = None;
+        let mut rights = RoundRights::of(AccessRight::Decide);
         for question in questions {
-            if let Err(error) = self.resolve(question, &mut named, &mut turns, &mut decisions) {
+            if let Err(error) = self.resolve(question, (&mut rights, &mut named), &mut turns, &mut decisions)
+            {
                 turns.push(RoundSlot::Refused(self.limiter.refused(error)));
             }
         }
@@ -166,7 +169,7 @@ impl<'a, S: Store> Round<'a, S> {
     fn resolve<'q, 'm: 'q>(
         &self,
         question: &'q Question<'m>,
-        named: &mut Option<Named<'a, 'q>>,
+        (rights, named): (&mut RoundRights<'q>, &mut Option<Named<'a, 'q>>),
         turns: &mut SmallVec<[RoundSlot<'q, 'm>; TOGETHER]>,
         decisions: &mut SmallVec<[Decision<'q>; TOGETHER]>,
     ) -> Result<(), LimiterError>
@@ -174,7 +177,8 @@ impl<'a, S: Store> Round<'a, S> {
         'a: 'q,
     {
         if !question.rights.is_all() {
-            self.limiter.authorize(AccessRight::Decide, question)?;
+            let strategy_of = |resource: &str| strategy_name_of(&self.limiter.rules, resource);
+            rights.check(question.rights, question.named(), strategy_of)?;
         }
         bounds::check(question)?;
         let rules = &self.limiter.rules;

@@ -14,6 +14,7 @@ use weir_grpc::{
 };
 use weir_store::Store;
 
+use super::PortServices;
 use super::routes::Services;
 use super::until_deadline::until_deadline;
 use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
@@ -25,16 +26,17 @@ const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
 
 /// Memory of an open call of each side stream in bytes, measured and rounded up. Reflection is a task with a
 /// channel and two buffers of tonic's.
-const SIDE_STREAMS: [(&str, usize); 4] = [
+const SIDE_STREAMS: [(&str, usize); 5] = [
     ("/weir.v1.QueueService/Subscribe", 8 << 10),
     ("/grpc.health.v1.Health/Watch", 4 << 10),
+    ("/weir.v1.ControlService/Watch", 8 << 10),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", 24 << 10),
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
 ];
 
 /// Returns the hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes,
-/// those of other services `largest_other`. With `only_envoy` no call finds the others: no path is empty.
-pub(super) fn methods(largest: usize, largest_other: usize, only_envoy: bool) -> Methods {
+/// those of other services `largest_other`. No call finds those that are not `served`: no path is empty.
+pub(super) fn methods(largest: usize, largest_other: usize, served: PortServices) -> Methods {
     let hot = [
         ("/weir.v1.RateLimitService/ShouldAllow", largest),
         ("/weir.v1.RateLimitService/ShouldAllowBatch", MAX_BATCH_BYTES),
@@ -42,7 +44,7 @@ pub(super) fn methods(largest: usize, largest_other: usize, only_envoy: bool) ->
         ("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", MAX_RATE_LIMIT_BYTES),
     ];
     let hot = hot.map(|(path, largest_message)| HotMethod {
-        path: if only_envoy && path.starts_with("/weir") { "" } else { path },
+        path: if is_served(path, served) { path } else { "" },
         largest_message,
         together: path.ends_with("/ShouldAllow"),
         streaming: path.ends_with("Stream"),
@@ -50,6 +52,14 @@ pub(super) fn methods(largest: usize, largest_other: usize, only_envoy: bool) ->
     // Services of other methods have smaller bounds of their own.
     let side_streams = SIDE_STREAMS.map(|(path, bytes)| SideStream { path, bytes });
     Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES)).with_side_streams(side_streams.into())
+}
+
+fn is_served(path: &str, served: PortServices) -> bool {
+    match served {
+        PortServices::All | PortServices::Calls => true,
+        PortServices::Envoy => !path.starts_with("/weir"),
+        PortServices::Operations => false,
+    }
 }
 
 impl<S: Store> HotService for Services<S> {

@@ -10,8 +10,8 @@ use weir_grpc::Methods;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
 use weir_proto::v1::{
-    admin_service_server, concurrency_service_server, queue_service_server, rate_limit_service_server,
-    usage_service_server,
+    admin_service_server, concurrency_service_server, control_service_server, queue_service_server,
+    rate_limit_service_server, usage_service_server,
 };
 use weir_store::Store;
 
@@ -19,10 +19,11 @@ use super::dispatch::methods;
 use super::health::HealthApi;
 use super::router::Router;
 use super::worker_parts::WorkerParts;
-use super::{EnvoyParts, Parts, ServerError, WorkerStores};
+use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
-    AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService, QueueApi, UsageApi,
+    AdminApi, ConcurrencyApi, ControlApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService,
+    QueueApi, UsageApi,
 };
 
 /// Bound of messages to health and reflection, which contain only names.
@@ -54,29 +55,35 @@ pub(super) fn services<S: Store>(
     let EnvoyParts { rules, answers, metrics } = parts.envoy.clone();
     let envoy = EnvoyLimiter::new(rules, metrics.recorder(worker));
     let envoy = EnvoyRateLimit::new(&decisions, envoy, answers);
-    let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
-        .add_service(EnvoyService::server(&envoy));
-    let only_envoy = config.ratelimit.is_some();
-    if !only_envoy {
+    let served = parts.served;
+    let (calls, operations) = (served.calls(), served.operations());
+    let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES));
+    if served != PortServices::Operations {
+        routes = routes.add_service(EnvoyService::server(&envoy));
+    }
+    if calls {
         routes = routes.add_service(DecisionsApi::server(&decisions));
     }
-    if let Some(leases) = leases.filter(|_| !only_envoy) {
+    if let Some(leases) = leases.clone().filter(|_| calls) {
         routes = routes.add_service(ConcurrencyApi::server(&leases));
     }
-    if let Some(queues) = queues.filter(|_| !only_envoy) {
+    if let Some(queues) = queues.filter(|_| calls) {
         routes = routes.add_service(QueueApi::server(queues));
     }
-    if let Some(usage) = parts.usage.as_ref().filter(|_| !only_envoy) {
+    if let Some(usage) = parts.usage.as_ref().filter(|_| calls) {
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
-    if config.admin_service && !only_envoy {
-        routes = routes.add_service(AdminApi::server(&decisions));
+    if config.admin_service && operations {
+        routes = routes.add_service(AdminApi::server(&decisions, leases));
+    }
+    if let Some(control) = parts.control.as_ref().filter(|_| operations) {
+        routes = routes.add_service(ControlApi::server(control.clone(), Arc::clone(&parts.live)));
     }
     if config.reflection {
         routes = with_reflection(routes, on.into_iter())?;
     }
     // A reload may add the first queue.
-    let methods = methods(largest, largest.max(MAX_QUEUE_MESSAGE), only_envoy);
+    let methods = methods(largest, largest.max(MAX_QUEUE_MESSAGE), served);
     let methods = match &parts.intercept {
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,
@@ -91,15 +98,16 @@ fn services_that_are_on<S>(
     has_leases: bool,
     has_queues: bool,
 ) -> Vec<&'static str> {
-    let native = config.ratelimit.is_none();
+    let (native, operations) = (parts.served.calls(), parts.served.operations());
     let all = [
         (native, rate_limit_service_server::SERVICE_NAME),
-        (true, envoy_service::SERVICE_NAME),
+        (parts.served != PortServices::Operations, envoy_service::SERVICE_NAME),
         (true, health_server::SERVICE_NAME),
         (native && has_leases, concurrency_service_server::SERVICE_NAME),
         (native && has_queues, queue_service_server::SERVICE_NAME),
         (native && parts.usage.is_some(), usage_service_server::SERVICE_NAME),
-        (native && config.admin_service, admin_service_server::SERVICE_NAME),
+        (operations && config.admin_service, admin_service_server::SERVICE_NAME),
+        (operations && parts.control.is_some(), control_service_server::SERVICE_NAME),
     ];
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()
 }

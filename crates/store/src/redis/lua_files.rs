@@ -101,6 +101,9 @@ const LEASE_SAMPLING: &str = lease_file!("sampling");
 const LEASE: &str = include_str!("../../../../lua/lease.lua");
 const LEASE_FINISH: &str = lease_file!("finish");
 
+/// The script that lists leases.
+pub(super) const LEASE_LIST: &str = lease_file!("list");
+
 /// The scripts of leases, by the source of the limit.
 pub(super) const LEASES: [(&str, LeaseFiles); 4] = [
     ("fixed", &[LEASE_START, lease_file!("fixed"), LEASE, LEASE_FINISH]),

@@ -114,6 +114,12 @@ pub(super) fn lease_script(rule: &ConcurrencyRule) -> &'static Script {
     LEASE_SCRIPTS[kind].get_or_init(|| Script::of(LEASES[kind].1.join("\n")))
 }
 
+/// Returns the script that lists leases.
+pub(super) fn lease_list_script() -> &'static Script {
+    static SCRIPT: OnceLock<Script> = OnceLock::new();
+    SCRIPT.get_or_init(|| Script::of(lua_files::LEASE_LIST.to_owned()))
+}
+
 /// Returns the script of `form` for all of `limits`.
 pub(super) fn script_for<'a>(
     form: Form,
@@ -144,7 +150,8 @@ pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     let queues = QUEUES.iter().map(|(name, files)| (format!("queue-{name}"), files.join("\n")));
     let control = CONTROL.iter().map(|(name, files)| (format!("control-{name}"), files.join("\n")));
     let rights = ("rights".to_owned(), lua_files::RIGHTS.to_owned());
-    [full, rights].into_iter().chain(short).chain(leases).chain(queues).chain(control)
+    let list = ("lease-list".to_owned(), lua_files::LEASE_LIST.to_owned());
+    [full, rights, list].into_iter().chain(short).chain(leases).chain(queues).chain(control)
 }
 
 const fn bit(engine: EngineKind) -> usize {

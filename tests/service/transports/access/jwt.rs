@@ -37,12 +37,13 @@ async fn a_jwt_names_its_caller_and_everything_in_it_is_checked() {
   - { callers: [token:admin], may: [inspect] }
   - { callers: ['jwt:https://idp.example:*'], may: [decide], consumers: [$caller] }
 ";
-    let keys = [JwtKeyPair::ed25519("ed"), JwtKeyPair::p256("ec")];
+    let rsa = JwtKeyPair::rsa("rsa", include_str!("../../../certificates/rsa2048.key"));
+    let keys = [JwtKeyPair::ed25519("ed"), JwtKeyPair::p256("ec"), rsa];
     let dir = crate::support::scratch::dir("jwks");
     let file = dir.path().join("jwks.json");
     std::fs::write(&file, json!({ "keys": keys.each_ref().map(JwtKeyPair::jwk) }).to_string()).unwrap();
     let identity = format!(
-        "jwt: [{{ jwks_file: {}, issuer: '{ISSUER}', audience: weir, algorithms: [EdDSA, ES256] }}]",
+        "jwt: [{{ jwks_file: {}, issuer: '{ISSUER}', audience: weir, algorithms: [EdDSA, ES256, RS256] }}]",
         file.display()
     );
     let now = BASE.0 / 1_000_000;
@@ -98,8 +99,17 @@ async fn a_jwt_names_its_caller_and_everything_in_it_is_checked() {
         }
         // A key that the token itself brings along is never used.
         let stranger = JwtKeyPair::ed25519("ed");
-        let header = with(stranger.header(), "jwk", stranger.jwk());
-        assert_eq!(code(&stranger.sign(header, claims())).await, Some(16), "{transport:?}");
+        for (name, value) in [
+            ("jwk", stranger.jwk()),
+            ("jku", json!("https://evil.example/jwks.json")),
+            ("x5u", json!("https://evil.example/cert.pem")),
+            ("x5c", json!(["AAAA"])),
+        ] {
+            let header = with(stranger.header(), name, value.clone());
+            assert_eq!(code(&stranger.sign(header, claims())).await, Some(16), "{transport:?} {name}");
+            let header = with(key.header(), name, value);
+            assert_eq!(code(&key.sign(header, claims())).await, Some(0), "{transport:?} {name}: ignored");
+        }
         let good = sign(claims());
         let twice = key.sign_text(
             &key.header().to_string(),
@@ -117,6 +127,37 @@ async fn a_jwt_names_its_caller_and_everything_in_it_is_checked() {
             "..",
         ] {
             assert_eq!(code(bad).await, Some(16), "{transport:?} {bad}");
+        }
+    }
+}
+
+/// Without a `kid` it is not clear which of several keys is meant.
+#[tokio::test]
+async fn without_a_key_id_exactly_one_key_must_fit() {
+    let rules = "authorize:
+  - { callers: [token:admin], may: [inspect] }
+  - { callers: ['jwt:https://idp.example:*'], may: [decide] }
+";
+    let (one, other, ec) = (JwtKeyPair::ed25519("one"), JwtKeyPair::ed25519("other"), JwtKeyPair::p256("ec"));
+    let dir = crate::support::scratch::dir("jwks");
+    let file = dir.path().join("jwks.json");
+    let keys = json!({ "keys": [one.jwk(), other.jwk(), ec.jwk()] });
+    std::fs::write(&file, keys.to_string()).unwrap();
+    let identity = format!(
+        "jwt: [{{ jwks_file: {}, issuer: '{ISSUER}', audience: weir, algorithms: [EdDSA, ES256] }}]",
+        file.display()
+    );
+    for transport in TRANSPORTS {
+        let guarded = Guarded::start(transport, &["admin"], &identity, rules);
+        let mut client = guarded.client().await;
+        for (key, named, unnamed) in [(&one, 0, 16), (&other, 0, 16), (&ec, 0, 0)] {
+            let mut header = key.header();
+            for code in [named, unnamed] {
+                let token = format!("Bearer {}", key.sign(header.clone(), claims()));
+                let outcome = client.call(&own().with("authorization", &token)).await;
+                assert_eq!(outcome.code, Some(code), "{transport:?} {header}");
+                header.as_object_mut().unwrap().remove("kid");
+            }
         }
     }
 }

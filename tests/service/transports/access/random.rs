@@ -116,7 +116,7 @@ proptest! {
             list(&callers), list(&may), list(&entries), weir_config::EXAMPLE
         );
         if let Ok(config) = Config::parse(&text, "rules", &ConfigOverrides::default()) {
-            let rights = weir_node::access::rights_of(config.authorize.as_deref(), &caller);
+            let rights = weir_node::access::rights_of(config.authorize.as_deref(), &CallerName::one(&caller));
             let _ = rights.explain(weir_config::AccessRight::Decide, "r", &caller, "s");
         }
     }

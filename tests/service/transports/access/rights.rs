@@ -13,7 +13,7 @@ use super::{Guarded, all_but};
 use crate::support::grpc::framed;
 use crate::support::server::{ask, ask_under};
 
-const DENIED: u16 = 7;
+pub(super) const DENIED: u16 = 7;
 
 /// A call of each method of the table, which changes or tells something when it is allowed.
 fn call_of(path: &str) -> Call {
@@ -74,7 +74,7 @@ fn call_of(path: &str) -> Call {
     Call::new(path, if message.is_empty() { Vec::new() } else { framed(0, &message) })
 }
 
-fn envoys(domain: &str, hits: i64) -> RateLimitRequest {
+pub(super) fn envoys(domain: &str, hits: i64) -> RateLimitRequest {
     let entries = vec![Entry { key: "key1".to_owned(), value: "v".to_owned() }];
     let mut descriptor = RateLimitDescriptor { entries, ..Default::default() };
     descriptor.is_negative_hits = hits < 0;

@@ -1,0 +1,94 @@
+//! What browsers get: policies on every answer, nothing for other origins, and a page that asks for the token.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+use weir_config::{Config, ConfigOverrides};
+use weir_node::access::new_token;
+use weir_testing::{Chromium, SOON, eventually};
+
+use super::STRATEGIES;
+use crate::support::scratch;
+use crate::support::server::Server;
+
+struct Guarded {
+    server: Server,
+    token: String,
+    _dir: tempfile::TempDir,
+}
+
+impl Guarded {
+    fn start() -> Self {
+        let dir = scratch::dir("browsers");
+        let (token, line) = new_token("shop").unwrap();
+        std::fs::write(dir.path().join("tokens"), line).unwrap();
+        let file = dir.path().join("weir.yaml");
+        std::fs::write(&file, format!("server: {{ identity: {{ tokens_file: tokens }} }}{STRATEGIES}"))
+            .unwrap();
+        let server = Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap());
+        Self { server, token, _dir: dir }
+    }
+
+    /// The head of an answer, in lower case.
+    fn head(&self, method: &str, path: &str, headers: &str) -> String {
+        let mut stream = TcpStream::connect(self.server.admin).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split_once("\r\n\r\n").unwrap().0.to_ascii_lowercase()
+    }
+}
+
+#[test]
+fn every_answer_has_policies_and_no_other_origin_reads_it() {
+    let guarded = Guarded::start();
+    let origin = "origin: https://evil.example\r\n";
+    let known = format!("{origin}authorization: Bearer {}\r\n", guarded.token);
+    for path in
+        ["/", "/livez", "/readyz", "/metrics", "/ui", "/ui/page.js", "/ui/page.css", "/ui/data", "/nothing"]
+    {
+        let preflight = format!("{origin}access-control-request-headers: authorization\r\n");
+        for (method, headers) in [("GET", origin), ("GET", &known), ("OPTIONS", &preflight)] {
+            let head = guarded.head(method, path, headers);
+            assert!(head.contains("x-content-type-options: nosniff"), "{method} {path}: {head}");
+            assert!(head.contains("frame-ancestors 'none'"), "{method} {path}: {head}");
+            assert!(head.contains("default-src 'none'") && !head.contains("unsafe-inline"), "{path}: {head}");
+            assert!(!head.contains("access-control-"), "{method} {path}: {head}");
+        }
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            let head = guarded.head(method, path, &format!("{known}content-length: 0\r\n"));
+            let status = head.split(' ').nth(1).unwrap();
+            assert!(matches!(status, "404" | "405"), "{method} {path} changes nothing: {head}");
+        }
+    }
+}
+
+/// In a real browser. The token is nowhere but in the page's memory: a reload asks for it again.
+#[tokio::test]
+async fn the_page_asks_for_the_token_and_keeps_it_in_memory() {
+    let guarded = Guarded::start();
+    let Some(mut browser) = Chromium::start() else { return };
+    let url = json!({ "url": format!("http://{}/ui", guarded.server.admin) });
+    let is = |browser: &mut Chromium, expression: &str| browser.evaluate(expression) == Value::Bool(true);
+    let asks = "location.pathname == '/ui' && document.getElementById('login')?.hidden === false";
+    browser.call("Page.navigate", url.clone());
+    eventually(SOON, "it asks for a token", || is(&mut browser, asks));
+    let token = &guarded.token;
+    browser.evaluate(&format!(
+        "document.getElementById('token').value = '{token}'; \
+         document.getElementById('login').requestSubmit(); true"
+    ));
+    let shows = "document.body.dataset.drawn >= '1' && document.getElementById('login').hidden";
+    eventually(SOON, "it shows the data", || is(&mut browser, shows));
+    let kept = "localStorage.length + sessionStorage.length + document.cookie.length";
+    assert_eq!(browser.evaluate(kept), json!(0));
+    assert!(is(&mut browser, &format!("!document.documentElement.outerHTML.includes('{token}')")));
+    browser.call("Page.navigate", url);
+    eventually(SOON, "a reload asks again", || {
+        is(&mut browser, &format!("{asks} && !document.body.dataset.drawn"))
+    });
+}
