@@ -160,8 +160,10 @@ fn every_engine_has_its_twin_and_its_rows() {
         "take_list",
         "totals",
     ];
+    let control =
+        ["bans_add", "bans_lift", "bans_position", "bans_write", "merge", "poll", "position", "put", "write"];
     let general = ["any", "decide", "held", "limit", "numbers", "once", "plain", "rights", "start"];
-    let besides = [&general[..], &leases[..], &queues[..]].concat();
+    let besides = [&general[..], &leases[..], &queues[..], &control[..]].concat();
     assert_eq!(engines, stems(read_all("lua", "lua"), &besides));
     assert_eq!(engines, engines_with_rows());
 }

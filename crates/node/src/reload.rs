@@ -54,6 +54,8 @@ pub struct SnapshotFollowers {
     pub share: Arc<ShareMemory>,
     /// True if the usage of nodes is shared.
     pub shared_usage: bool,
+    /// True if live control keeps its entries in the store.
+    pub control: bool,
     /// How long denials are valid.
     pub denials_valid: Micros,
     /// Shows other nodes what the files say of each strategy.
@@ -159,9 +161,10 @@ impl Running {
     }
 
     fn follow(&self, snapshot: &Snapshot) {
-        let SnapshotFollowers { engines, share, shared_usage, .. } = &self.followers;
+        let SnapshotFollowers { engines, share, shared_usage, control, .. } = &self.followers;
         let used = snapshot.rules.engines().collect::<EngineSet>().with_leases(snapshot.rules.has_leases());
-        engines.set_strategies(used.with_queues(!snapshot.queues.is_empty()).with_usage(*shared_usage));
+        let used = used.with_queues(!snapshot.queues.is_empty()).with_usage(*shared_usage);
+        engines.set_strategies(used.with_control(*control));
         share(&snapshot.rules, snapshot.envoy.as_ref().map(|loaded| loaded.domains()));
     }
 }

@@ -72,6 +72,7 @@ impl App {
             engines,
             share,
             shared_usage: config.usage.shared,
+            control: config.server.control,
             denials_valid,
             publish,
         };

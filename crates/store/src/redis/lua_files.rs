@@ -142,8 +142,11 @@ macro_rules! control_files {
 }
 
 /// The scripts of live control.
-pub(super) const CONTROL: [(&str, ControlFiles); 3] = [
+pub(super) const CONTROL: [(&str, ControlFiles); 6] = [
     ("put", control_files!("start" "write" "put" "finish")),
     ("merge", control_files!("start" "write" "merge" "finish")),
-    ("poll", control_files!("start" "poll" "finish")),
+    ("poll", control_files!("start" "position" "poll" "finish")),
+    ("bans-add", control_files!("start" "bans_position" "bans_write" "bans_add" "finish")),
+    ("bans-lift", control_files!("start" "bans_position" "bans_write" "bans_lift" "finish")),
+    ("bans-poll", control_files!("start" "bans_position" "poll" "finish")),
 ];

@@ -55,6 +55,12 @@ pub(super) enum ControlScript {
     Merge,
     /// Reads what is new.
     Poll,
+    /// Adds bans.
+    AddBans,
+    /// Lifts a ban.
+    LiftBan,
+    /// Reads what is new of bans.
+    PollBans,
 }
 
 /// Returns a script of live control.
@@ -63,6 +69,9 @@ pub(super) fn control_script(does: ControlScript) -> &'static Script {
         ControlScript::Put => 0,
         ControlScript::Merge => 1,
         ControlScript::Poll => 2,
+        ControlScript::AddBans => 3,
+        ControlScript::LiftBan => 4,
+        ControlScript::PollBans => 5,
     };
     CONTROL_SCRIPTS[number].get_or_init(|| Script::of(CONTROL[number].1.join("\n")))
 }

@@ -46,8 +46,24 @@ struct Board {
     rules: RulesWatch,
     /// True once `INFO` was refused; it is not requested again.
     info_refused: bool,
-    /// The missing rights for usage, and since when.
-    usage_refused: Option<(Since, Arc<str>)>,
+    /// The missing rights for what nodes share, and since when.
+    shared_refused: BTreeMap<SharedData, (Since, Arc<str>)>,
+}
+
+/// Data that nodes share, without which they decide all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SharedData {
+    Usage,
+    Control,
+}
+
+impl SharedData {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Control => "live control",
+        }
+    }
 }
 
 #[derive(Default)]
@@ -64,7 +80,7 @@ impl StoreHealth {
             fingerprint: Fingerprint::of(secret),
             rules: RulesWatch::default(),
             info_refused: false,
-            usage_refused: None,
+            shared_refused: BTreeMap::new(),
         };
         let (board, changes) = (Mutex::new(board), watch::Sender::new(()));
         Self(Arc::new(SharedBoard { config: config.clone(), breakers, board, changes }))
@@ -240,23 +256,23 @@ impl StoreHealth {
         );
     }
 
-    /// Records the missing rights for usage, if any.
-    pub(super) fn usage_looked(&self, missing: Option<&str>) {
-        self.change(|board| match (missing, &board.usage_refused) {
+    /// Records the missing rights for what nodes share, if any.
+    pub(super) fn shared_looked(&self, of: SharedData, missing: Option<&str>) {
+        self.change(|board| match (missing, board.shared_refused.get(&of)) {
             (None, None) => {}
             (None, Some(_)) => {
-                board.usage_refused = None;
-                tracing::info!("no right for usage is missing any more");
+                board.shared_refused.remove(&of);
+                tracing::info!("no right for {} is missing any more", of.name());
             }
             (Some(reason), known) => {
                 let since = known.as_ref().map_or_else(Since::now, |(since, _)| *since);
                 if known.is_none() {
                     tracing::warn!(
                         reason, what_to_do = %remedy(reason, &self.0.config),
-                        "usage is not shared between nodes"
+                        "{} is not shared between nodes", of.name()
                     );
                 }
-                board.usage_refused = Some((since, reason.into()));
+                board.shared_refused.insert(of, (since, reason.into()));
             }
         });
     }
@@ -323,8 +339,8 @@ impl Board {
     }
 
     fn notes(&self, config: &RedisConfig) -> Vec<Trouble> {
-        let usage = self.usage_refused.as_ref().map(|(since, reason)| Trouble {
-            what: "usage is not shared between nodes".to_owned(),
+        let shared = self.shared_refused.iter().map(|(of, (since, reason))| Trouble {
+            what: format!("{} is not shared between nodes", of.name()),
             since: *since,
             reason: reason.to_string(),
             remedy: remedy(reason, config).into_owned(),
@@ -344,7 +360,7 @@ impl Board {
             remedy: ONE_FILE.to_owned(),
         });
         let evictions = self.nodes.iter().flat_map(|(node, known)| known.notes(node));
-        other.into_iter().chain(rules).chain(usage).chain(evictions).collect()
+        other.into_iter().chain(rules).chain(shared).chain(evictions).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
 use super::ask::AskError;
-use super::board::StoreHealth;
+use super::board::{SharedData, StoreHealth};
 use super::breaker_prober::keep_probing_breakers;
 use super::data_marker::DataMarker;
 use super::engines::EnginesInUse;
@@ -161,21 +161,7 @@ impl Prober {
             }
             self.compare_rules(connection).await?;
         }
-        let used = self.engines.all();
-        let has_usage =
-            self.context.topology.owner(key::usage_slot()).is_ok_and(|owner| owner == self.address);
-        if has_usage && Capability::Usage.is_in(used) {
-            let probe_key = self
-                .context
-                .config
-                .namespace
-                .usage_key(&format!("probe:{:x}", self.tags.first().copied().unwrap_or_default()));
-            let missing = rights::missing(connection, Capability::Usage, used, probe_key.as_bytes());
-            match tokio::time::timeout(timeout, missing).await {
-                Ok(Ok(missing)) => self.health.usage_looked(missing.as_deref()),
-                Ok(Err(_)) | Err(_) => return Err(()),
-            }
-        }
+        self.look_for_shared_data(connection, timeout).await?;
         if !is_due(self.informed, evictions::EVERY) {
             return Ok(());
         }
@@ -218,6 +204,29 @@ impl Prober {
             Ok(other) => self.health.rules_compared(other),
             Err(AskError::Refused(reason)) => self.health.rules_refused(&reason),
             Err(AskError::Failed) => return Err(()),
+        }
+        Ok(())
+    }
+
+    /// Asks the owners of the slots of shared data whether all rights for it are there.
+    async fn look_for_shared_data(&self, connection: &mut Connection, timeout: Duration) -> Result<(), ()> {
+        let context = &self.context;
+        let name = format!("probe:{:x}", self.tags.first().copied().unwrap_or_default());
+        let namespace = &context.config.namespace;
+        for (capability, of, slot, key) in [
+            (Capability::Usage, SharedData::Usage, key::usage_slot(), namespace.usage_key(&name)),
+            (Capability::Control, SharedData::Control, key::control_slot(), namespace.control_key(&name)),
+        ] {
+            let used = self.engines.all();
+            let is_here = context.topology.owner(slot).is_ok_and(|owner| owner == self.address);
+            if !is_here || !capability.is_in(used) {
+                continue;
+            }
+            let missing = rights::missing(connection, capability, used, key.as_bytes());
+            match tokio::time::timeout(timeout, missing).await {
+                Ok(Ok(missing)) => self.health.shared_looked(of, missing.as_deref()),
+                Ok(Err(_)) | Err(_) => return Err(()),
+            }
         }
         Ok(())
     }
