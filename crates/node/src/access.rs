@@ -24,6 +24,7 @@ mod name_set;
 mod names;
 mod proof;
 mod refusals;
+mod repeated;
 mod rights;
 mod rules;
 mod signatures;
@@ -50,6 +51,7 @@ use self::credentials::CredentialFiles;
 pub(crate) use self::http::{HttpConnectionCheck, PortCheck};
 pub use self::names::CallerName;
 pub use self::refusals::{AccessMetrics, RefusalReason, Refused};
+pub(crate) use self::repeated::RoundRights;
 pub use self::rights::Rights;
 use self::rules::AccessRules;
 
@@ -66,7 +68,7 @@ pub struct CallerAccess {
     files: ArcSwap<CredentialFiles>,
     /// The generation of `files`, stored after them: each call reads it, and a number is cheaper to read.
     generation: AtomicU64,
-    /// What the files looked like when they were read.
+    /// State of the files when they were read.
     seen: Mutex<Vec<FileState>>,
     clock: Clock,
     metrics: Arc<AccessMetrics>,
@@ -132,7 +134,7 @@ impl CallerAccess {
     }
 }
 
-/// What tells a changed file: its identity, its size and its times.
+/// Detects a changed file: its identity, its size and its times.
 type FileState = Option<(u64, u64, u64, i64, i64, i64, i64)>;
 
 fn file_states(identity: &IdentityConfig) -> Vec<FileState> {
