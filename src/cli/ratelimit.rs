@@ -76,7 +76,7 @@ fn explain(given: RatelimitGiven) -> ExitCode {
     }
 }
 
-/// What one variable does, as `--explain` shows it.
+/// The effect of one variable, as `--explain` shows it.
 fn line(RatelimitLine { name, value, effect }: &RatelimitLine) -> String {
     match effect {
         VariableEffect::Mapped(what) => format!("{name}={value}: sets {what}"),

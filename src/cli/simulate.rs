@@ -242,7 +242,7 @@ fn names(rules: &Rules, args: &SimulateArgs) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a strategy needs that a simulation, or this one, does not have.
+/// Requirements of a strategy that a simulation, or this one, lacks.
 fn obstacle(strategy: &Strategy, attributes: &[(String, String)]) -> Option<String> {
     if strategy.permits().is_some() {
         return Some("permits are held while work is done, and a pattern of calls has no work".to_owned());

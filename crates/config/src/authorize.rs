@@ -19,7 +19,7 @@ const OWN_NAME: &str = "$caller";
 pub struct AuthorizeRule {
     /// Who may.
     pub callers: Vec<CallerPattern>,
-    /// What they may do.
+    /// Their rights.
     pub may: RightSet,
     /// The resources, if not all.
     pub resources: Option<Vec<ListEntry>>,

@@ -38,7 +38,7 @@ pub struct ConfigOverrides {
 #[derive(Clone)]
 struct GivenText {
     text: String,
-    /// What mistakes are reported under, if not under the flag and the variable.
+    /// Label of mistakes, if not the flag and the variable.
     label: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The table of rights: which methods each right allows, and which lists of a rule bound it. It is the only one:
 //! configuration, servers, documents and tests read it.
 
-/// What a caller may do.
+/// A right of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum AccessRight {
@@ -21,9 +21,9 @@ pub enum AccessRight {
     Take,
     /// Envoy's rate limit service.
     Envoy,
-    /// What was decided, in totals and by consumer.
+    /// Read totals of decisions, and consumers.
     Usage,
-    /// What the admin port shows, and the items of queues.
+    /// Read the admin port, leases, and the items of queues.
     Inspect,
     /// Reset limits, bring dead letters back, and empty queues.
     Reset,
@@ -53,7 +53,7 @@ pub struct RightRow {
     pub right: AccessRight,
     /// Its name in the configuration.
     pub name: &'static str,
-    /// What it allows, besides its methods.
+    /// Its description, besides its methods.
     pub about: &'static str,
     /// The gRPC methods that need it, or one of several rights of which it is one.
     pub methods: &'static [&'static str],

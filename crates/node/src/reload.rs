@@ -35,7 +35,7 @@ struct Running {
     sources: Mutex<Sources>,
 }
 
-/// What snapshots are made of, besides Envoy's files.
+/// Inputs of a snapshot, besides Envoy's files.
 struct Sources {
     /// The rules of the files.
     rules: Arc<Rules>,
@@ -44,7 +44,7 @@ struct Sources {
     overlay: Option<Overlay>,
 }
 
-/// What follows each snapshot, besides the workers.
+/// Observers of each snapshot, besides the workers.
 pub struct SnapshotFollowers {
     /// The metrics, whose rows follow the names.
     pub metrics: Metrics,
@@ -62,7 +62,7 @@ pub struct SnapshotFollowers {
     pub publish: Arc<PublishMeanings>,
 }
 
-/// What files say that makes a snapshot.
+/// The parts of the files that make a snapshot.
 pub struct FileRules {
     /// The strategies, resources, lists and overrides.
     pub rules: Rules,

@@ -17,7 +17,7 @@ pub(super) struct CompiledRule {
     pub(super) place: Position,
 }
 
-/// What the lists of a rule are about. A rule whose lists are all about something else allows nothing of this.
+/// The kind of target that the lists of a rule bound. A rule whose lists are all about something else allows nothing of this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleTarget {
     Decisions,
@@ -52,6 +52,7 @@ impl CompiledRule {
     }
 
     /// True if the list has this name, or the rule has no such list.
+    #[inline]
     pub(super) fn lists(&self, list: RuleList, name: &str) -> bool {
         self.lists[list as usize].as_ref().is_none_or(|names| names.has(name))
     }
