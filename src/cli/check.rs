@@ -9,7 +9,7 @@ use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles};
 
 use self::directory::DirectoryFiles;
 use super::settings::no_overrides;
-use super::{envoy, fail, print, say};
+use super::{envoy, explanation, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -103,6 +103,15 @@ fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
     };
     if let Some(exposure) = config.exposure() {
         say(&format!("note: {}: {exposure}", file.display()));
+    }
+    for strategy in config.rules.strategies() {
+        for (limit, bound) in explanation::local::bounds(strategy) {
+            let (file, name) = (file.display(), strategy.name());
+            say(&format!("note: {file}: strategy `{name}`, limit `{}`, without Redis: {bound}", limit.name));
+        }
+        for about in explanation::local::lines(strategy) {
+            say(&format!("note: {}: strategy `{}`: {about}", file.display(), strategy.name()));
+        }
     }
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");
     let resources = counted(config.rules.resources().len(), "resource pattern", "resource patterns");

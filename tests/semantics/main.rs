@@ -15,6 +15,7 @@ mod http_headers;
 mod inline;
 mod keys;
 mod leases;
+mod local;
 mod long_concurrency;
 mod long_redis_6;
 mod long_valkey;

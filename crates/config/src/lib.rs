@@ -31,6 +31,7 @@ mod envoy;
 mod envoy_layout;
 mod errors;
 mod exposure;
+mod failure_policy;
 mod fields;
 mod fingerprint;
 mod groups;

@@ -105,6 +105,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         envoy: envoy.config.is_some(),
         inline: server.inline_limits,
         queues: !queues.all().is_empty(),
+        memory: matches!(store, StoreConfig::Memory(_)),
     };
     let strategies = strategies::strategies(&mut root, others, report);
     let before = report.len();

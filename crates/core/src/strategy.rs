@@ -2,8 +2,10 @@
 
 mod access;
 mod attributes;
+mod failure_policy;
 mod identity;
 mod inline;
+mod local;
 mod overrides;
 mod owner;
 mod patterns;
@@ -19,8 +21,10 @@ use std::sync::Arc;
 
 pub use access::{Access, Listed, Listing};
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
+pub use failure_policy::{FailurePolicy, LocalPolicy, WhenLocalFull};
 pub use identity::StrategyId;
 pub use inline::{INLINE, InlineLimits, MAX_INLINE_NAME, inline_name};
+pub use local::{LocalError, LocalStrategy};
 pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
@@ -66,6 +70,8 @@ pub struct Strategy {
     tag_is_whole: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
+    /// What a node decides with by itself, see [`Strategy::with_local`].
+    local: Option<Arc<LocalStrategy>>,
 }
 
 /// One limit of a strategy.
@@ -77,18 +83,6 @@ pub struct Limit {
     pub scope: Scope,
     /// Its algorithm.
     pub algorithm: Algorithm,
-}
-
-/// Failure policy: the answer when the store cannot decide.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FailurePolicy {
-    /// The call goes ahead, marked degraded.
-    Allow,
-    /// The call is refused, marked degraded.
-    Deny,
-    /// The caller gets an error: UNAVAILABLE.
-    #[default]
-    Error,
 }
 
 /// Why a list of limits cannot be a strategy.
@@ -182,6 +176,7 @@ impl Strategy {
             fields,
             needed,
             on_store_failure,
+            local: None,
         })
     }
 
@@ -211,6 +206,7 @@ impl Strategy {
             fields: scope,
             needed,
             on_store_failure,
+            local: None,
             name,
         })
     }
@@ -294,13 +290,13 @@ impl Strategy {
         Self { family: Some(family), ..self }
     }
 
-    /// Changes each algorithm; the result is another set of limits.
+    /// Changes each algorithm; the result is another set of limits, without a local strategy.
     #[must_use]
     pub fn with_algorithms(mut self, change: impl Fn(Algorithm) -> Algorithm) -> Self {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             rates.change(&self.name, |limit| Some(change(limit.algorithm)));
         }
-        Self { id: StrategyId::next(), ..self }
+        Self { id: StrategyId::next(), local: None, ..self }
     }
 
     /// Sets the owner of its keys.

@@ -108,6 +108,8 @@ impl Strategy {
             name: Arc::clone(name),
             owner: Arc::clone(owner),
             tag,
+            // Nobody is answered by a shadow, so nothing answers in its place.
+            local: None,
             ..self.clone()
         }
     }
