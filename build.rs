@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "weir/v1/concurrency.proto",
         "weir/v1/queue.proto",
         "weir/v1/admin.proto",
+        "weir/v1/control.proto",
         "weir/v1/usage.proto",
         "envoy/service/ratelimit/v3/rls.proto",
     ];

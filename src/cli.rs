@@ -3,6 +3,7 @@
 mod access_args;
 mod allow;
 mod check;
+mod control;
 mod environment;
 mod envoy;
 mod explain;
@@ -12,6 +13,7 @@ mod lease;
 mod load;
 mod queue;
 mod ratelimit;
+mod reload;
 mod render;
 mod sample;
 mod schema;
@@ -43,6 +45,7 @@ Examples:
   weir serve --config weir.yaml                        serve your own strategies
   weir lease acquire exports/acme acme --id job-17     take a permit of a strategy with `concurrency`
   weir queue put jobs 'resize cat.png'                 put work into a queue; `weir queue take` takes it out
+  weir control put-override api/orders bob --limit each=50/1s --for 1h --reason 'they asked'
   weir serve --store redis://127.0.0.1:6379            share exact limits between nodes
   weir check weir.yaml                                 find every mistake in a configuration
   weir explain api/orders bob --config weir.yaml       say which limits apply to whom, and why
@@ -88,6 +91,11 @@ enum Command {
     /// Put work into a queue, take it out, say that it is done or give it back, and see how the queue stands
     #[command(before_help = queue::EXAMPLES)]
     Queue(queue::QueueArgs),
+    /// Change limits, lists and overrides of a running server, on all its nodes (`server.control: true`)
+    #[command(before_help = control::EXAMPLES)]
+    Control(control::ControlArgs),
+    /// Make a running server read its files again, and print their mistakes; exits 0, 1 with mistakes, 2 on an error
+    Reload(reload::ReloadArgs),
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
     #[command(before_help = check::EXAMPLES)]
     Check(check::CheckArgs),
@@ -140,6 +148,8 @@ pub fn run() -> ExitCode {
         Command::Allow(args) => allow::run(args),
         Command::Lease(args) => lease::run(args),
         Command::Queue(args) => queue::run(args),
+        Command::Control(args) => control::run(args),
+        Command::Reload(args) => reload::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Token(args) => token::run(&args),
         Command::Schema(schema::SchemaArgs {}) => schema::run(),

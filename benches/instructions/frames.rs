@@ -52,6 +52,7 @@ pub(crate) fn perform(
             metrics,
             envoy,
             usage: None,
+            control: None,
             intercept: identified.intercept,
             tls: None,
         };

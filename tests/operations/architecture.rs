@@ -57,7 +57,8 @@ const MAY_FLOAT: &str = "crates/core/src/algorithm/warm_up.rs";
 const NOT_PURE: [&str; 6] = ["tokio", "redis", "tonic", "parking_lot", "Mutex", "RwLock"];
 
 /// What each module of `crates/core` uses of the crate. Between crates the compiler sees to it.
-const MAY_USE: [(&str, &[&str]); 6] = [
+const MAY_USE: [(&str, &[&str]); 7] = [
+    ("crates/core/src/control", &["control"]),
     ("crates/core/src/algorithm", &["algorithm"]),
     ("crates/core/src/lease", &["lease"]),
     ("crates/core/src/queue", &["queue"]),

@@ -9,6 +9,7 @@ mod architecture;
 mod check;
 mod cli;
 mod config;
+mod control;
 mod decision_log;
 mod deploy;
 mod envoy_config;

@@ -7,6 +7,7 @@ mod batch;
 mod bounds;
 mod changed;
 mod coalesce;
+mod control_store;
 mod count;
 mod denials;
 mod differential;

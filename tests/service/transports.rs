@@ -76,6 +76,7 @@ impl Served {
             envoy,
             metrics,
             usage: None,
+            control: None,
             intercept,
             tls: None,
         };

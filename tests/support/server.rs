@@ -99,6 +99,7 @@ impl Server {
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
                 usage: None,
+                control: None,
                 intercept: None,
                 tls: None,
             };
@@ -234,6 +235,8 @@ pub(crate) fn config() -> Config {
         authorize: None,
         queues: weir_core::queue::QueueRules::default(),
         messages: DenialMessages::default(),
+        control: weir_config::ControlConfig::default(),
+        written: std::sync::Arc::default(),
         decision_log: weir_config::DecisionLogConfig::default(),
         usage: weir_config::UsageConfig::default(),
         source: None,

@@ -32,6 +32,11 @@ const ALGORITHMS: [(&str, AlgorithmReader); 11] = [
 /// Keys that replace a strategy's `limits`, and so are mistakes in a limit.
 const STRATEGIES: [&str; 1] = ["concurrency"];
 
+/// True if an algorithm has this name.
+pub(super) fn is_algorithm(name: &str) -> bool {
+    ALGORITHMS.iter().any(|(known, _)| *known == name)
+}
+
 /// Reads the single algorithm among the keys of a limit, with the maximum debt.
 pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
     let later = STRATEGIES.into_iter().filter_map(|name| Some((limit.take_entry(name)?, None)));

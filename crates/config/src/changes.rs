@@ -16,6 +16,7 @@ impl Config {
         self.messages.changes(&next.messages, "messages", &mut changes);
         self.envoy.changes(&next.envoy, "envoy", &mut changes);
         self.usage.changes(&next.usage, "usage", &mut changes);
+        self.control.changes(&next.control, "control", &mut changes);
         let (server, other) = (&self.server, &next.server);
         let whole = [
             ("server.identity", server.identity != other.identity),

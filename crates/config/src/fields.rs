@@ -35,6 +35,11 @@ impl<'t> NamedNode<'t> {
         Self { node, path: String::new() }
     }
 
+    /// Wraps a node at `path`.
+    pub(super) fn of(node: &'t YamlNode, path: String) -> Self {
+        Self { node, path }
+    }
+
     /// Returns its position.
     pub(super) fn at(&self) -> Position {
         self.node.at

@@ -27,6 +27,7 @@ mod authorize;
 mod callers;
 mod changes;
 mod concurrency;
+mod control;
 mod envoy;
 mod envoy_layout;
 mod errors;
@@ -39,6 +40,7 @@ mod identity;
 mod jwks;
 mod key_share;
 mod listen;
+mod live_numbers;
 mod log;
 mod login;
 mod nodes;
@@ -58,6 +60,7 @@ mod schema;
 mod secret;
 mod server;
 mod shadows;
+mod short_numbers;
 mod store;
 mod stores;
 mod strategies;
@@ -71,6 +74,7 @@ mod values;
 mod watched_files;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use weir_core::key::{KeySecret, Namespace};
 use weir_core::queue::QueueRules;
@@ -89,9 +93,11 @@ pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
 pub use key_share::KeyShare;
 pub use listen::ListenAddress;
+pub use live_numbers::{LimitNumbers, MAX_NUMBERS, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
 pub use origin::ConfigOrigin;
 pub use overrides::ConfigOverrides;
+pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
 pub use ratelimit::{
@@ -107,9 +113,9 @@ pub use stores::{
     Topology, WhenFull,
 };
 pub use table::{
-    AdminPath, Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside,
-    Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig, UsageConfig,
-    reference, settings,
+    AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig,
+    Outside, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig,
+    UsageConfig, reference, settings,
 };
 pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TRUST_DOMAINS, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
@@ -141,6 +147,10 @@ pub struct Config {
     pub messages: DenialMessages,
     /// The decision log.
     pub decision_log: DecisionLogConfig,
+    /// The files of live control.
+    pub control: ControlConfig,
+    /// The strategies as the file writes them, for live control; empty without it.
+    pub written: Arc<WrittenStrategies>,
     /// The file of the configuration; `None` is the built-in example.
     pub source: Option<PathBuf>,
     /// The hash of all that was said, without secrets.

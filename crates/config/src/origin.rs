@@ -18,6 +18,12 @@ impl ConfigOrigin {
         vec![self.file.clone()]
     }
 
+    /// Keeps the strategies as the files write them, also if the files turn live control off.
+    #[must_use]
+    pub fn keeping_written(self) -> Self {
+        Self { overrides: self.overrides.keeping_written(), ..self }
+    }
+
     /// Reads the files again.
     pub fn read(&self) -> Result<Config, ConfigErrors> {
         Config::load(&self.file, &self.overrides)

@@ -23,6 +23,8 @@ pub struct ConfigOverrides {
     at: BTreeMap<String, GivenText>,
     /// Which of Envoy's files count.
     envoy_layout: EnvoyLayout,
+    /// Keeps the strategies as the file writes them, whatever the file says of live control.
+    keeps_written: bool,
     /// Validates the certificates of `store.redis.tls`. Without it, only the existence of the files is checked.
     tls_check: Option<TlsCheck>,
     /// The same for the certificates of our own ports.
@@ -80,6 +82,17 @@ impl ConfigOverrides {
     /// Returns which files of `envoy.config` count.
     pub(super) fn envoy_layout(&self) -> &EnvoyLayout {
         &self.envoy_layout
+    }
+
+    /// Keeps the strategies as the file writes them, also if the file turns live control off.
+    #[must_use]
+    pub fn keeping_written(self) -> Self {
+        Self { keeps_written: true, ..self }
+    }
+
+    /// True if the strategies are kept as the file writes them.
+    pub(super) fn keeps_written(&self) -> bool {
+        self.keeps_written
     }
 
     /// Sets the TLS check.

@@ -19,6 +19,11 @@ pub(super) fn pattern(scalar: Scalar<'_>) -> Result<String, String> {
     Ok(text)
 }
 
+/// Checks a name, or a prefix and a final `*`, as the configuration does. An error is a sentence that quotes the text.
+pub fn check_pattern(text: &str) -> Result<(), String> {
+    pattern(Scalar { text, quoted: true }).map(drop)
+}
+
 /// The keys seen so far, with their positions.
 #[derive(Debug)]
 pub(super) struct WrittenPatterns<K>(HashMap<K, Position>);

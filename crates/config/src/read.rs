@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
@@ -16,8 +17,8 @@ use super::strategies::OtherSections;
 use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{
-    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, access, authorize, envoy, log, overrides_section,
-    queues, resources, server, store, strategies, usage,
+    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
+    envoy, log, overrides_section, queues, resources, server, store, strategies, usage,
 };
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
@@ -126,6 +127,9 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     let mut sentences = root.section("messages", report);
     let messages = DenialMessages::read(&mut sentences, settings, report);
     sentences.finish(report);
+    let control = control::control(root.section("control", report), (&server, has_redis), settings, report);
+    let keeps = server.control || settings.keeps_written();
+    let written = if keeps { WrittenStrategies::of(&tree) } else { WrittenStrategies::default() };
     let decision_log = log::log(root.section("log", report), settings, report);
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
@@ -146,6 +150,8 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         usage,
         messages,
         decision_log,
+        control,
+        written: Arc::new(written),
         source: None,
         origin: None,
         fingerprint,

@@ -167,7 +167,16 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Control,
         name: "control",
         about: "change the configuration while the service runs",
-        methods: &[],
+        methods: &[
+            "/weir.v1.ControlService/PutOverride",
+            "/weir.v1.ControlService/PutAccess",
+            "/weir.v1.ControlService/PutStrategy",
+            "/weir.v1.ControlService/Delete",
+            "/weir.v1.ControlService/List",
+            "/weir.v1.ControlService/Watch",
+            "/weir.v1.ControlService/History",
+            "/weir.v1.ControlService/Reload",
+        ],
         lists: &[],
     },
 ];

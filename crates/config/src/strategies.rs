@@ -159,7 +159,8 @@ pub(super) fn strategies(
     found
 }
 
-fn strategy<'t>(
+/// Reads one strategy; or what is known of a mistaken one.
+pub(super) fn strategy<'t>(
     entry: &KeyedValue<'t>,
     others: OtherSections,
     shadow_lists: &mut Vec<ShadowList<'t>>,

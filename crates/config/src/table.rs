@@ -12,6 +12,7 @@
 //! together with other keys (a login, the files of TLS) is a separate [`Entry`], which the section's reader takes.
 
 mod change;
+mod control;
 mod entry;
 mod envoy;
 mod kinds;
@@ -32,6 +33,7 @@ mod usage;
 mod tests;
 
 pub use self::change::SettingChange;
+pub use self::control::ControlConfig;
 pub use self::entry::{Applies, Outside, Setting};
 pub use self::envoy::EnvoyConfig;
 pub use self::limits::{MAX_BATCH_BYTES, ServerLimits};
@@ -55,11 +57,12 @@ pub(super) use self::tls::FILE as TLS_FILE;
 pub(super) type Rows = fn() -> Vec<Setting>;
 
 /// Every section of the table.
-const SECTIONS: [(&str, Rows); 13] = [
+const SECTIONS: [(&str, Rows); 14] = [
     ("server", ServerConfig::rows),
     ("server.tls", TlsConfig::rows),
     ("server.tls.client_crl", CrlConfig::rows),
     ("server.limits", ServerLimits::rows),
+    ("control", ControlConfig::rows),
     ("store", store::rows),
     ("store.memory", MemoryConfig::rows),
     ("store.redis", RedisConfig::rows),

@@ -30,7 +30,7 @@ pub use namespace::{KeyPrefix, MAX_NAMESPACE, Namespace, NamespaceError};
 pub use placement::{Apart, MAX_SHARDS, NoPartFree, Placements, SlotPart};
 pub use queue::{QueueKeys, queue_tag, write_put_digest_key, write_put_id_key};
 pub use secret::{Digester, KeySecret};
-pub use tag::{fingerprint_slot, slot, usage_slot, write_tag};
+pub use tag::{control_slot, fingerprint_slot, slot, usage_slot, write_tag};
 
 use crate::strategy::{Attributes, Field};
 

@@ -1,6 +1,7 @@
 //! Strategies, their scopes, and the tag that keeps a decision in one slot.
 
 mod access;
+mod amended;
 mod attributes;
 mod failure_policy;
 mod identity;
@@ -20,6 +21,7 @@ mod tag;
 use std::sync::Arc;
 
 pub use access::{Access, Listed, Listing};
+pub use amended::{AccessEntry, RuleChanges};
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
 pub use failure_policy::{FailurePolicy, LocalPolicy, WhenLocalFull};
 pub use identity::StrategyId;
@@ -57,6 +59,11 @@ pub struct Strategy {
     id: StrategyId,
     /// Shared with the overrides made of it.
     name: Arc<str>,
+    /// The name in keys: that above, and the generation if there is one.
+    key_name: Arc<str>,
+    generation: u64,
+    /// The limits whose numbers are an override's own, a bit for each.
+    overridden: u8,
     /// See [`Strategy::family`]; derived from the name if `None`.
     family: Option<usize>,
     /// Shared with the overrides too.
@@ -164,6 +171,9 @@ impl Strategy {
         let fields = Scope::of(&fields);
         let name: Arc<str> = name.into();
         Ok(Self {
+            key_name: Arc::clone(&name),
+            generation: 0,
+            overridden: 0,
             family: None,
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: limits.iter().any(|limit| limit.scope != fields),
@@ -191,6 +201,9 @@ impl Strategy {
         let needed = attributes::needed(std::iter::once((CONCURRENCY, &scope)))?;
         let name: Arc<str> = name.into();
         Ok(Self {
+            key_name: Arc::clone(&name),
+            generation: 0,
+            overridden: 0,
             family: None,
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: false,
@@ -286,6 +299,13 @@ impl Strategy {
         self.family.unwrap_or(self.name.as_ptr() as usize)
     }
 
+    /// The name in keys: [`Strategy::name`], followed by the generation if there is one.
+    #[must_use]
+    #[inline]
+    pub fn key_name(&self) -> &str {
+        &self.key_name
+    }
+
     fn of_family(self, family: usize) -> Self {
         Self { family: Some(family), ..self }
     }
@@ -294,7 +314,7 @@ impl Strategy {
     #[must_use]
     pub fn with_algorithms(mut self, change: impl Fn(Algorithm) -> Algorithm) -> Self {
         if let StrategyRule::Rates(rates) = &mut self.rule {
-            rates.change(&self.name, |limit| Some(change(limit.algorithm)));
+            rates.change(&self.key_name, |limit| Some(change(limit.algorithm)));
         }
         Self { id: StrategyId::next(), local: None, ..self }
     }

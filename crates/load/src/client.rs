@@ -1,6 +1,7 @@
 //! Client for single questions of `weir allow`, `weir lease` and `weir queue`.
 
 mod channel;
+mod control;
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::access::ServerAccess;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
+use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
@@ -27,6 +29,9 @@ use weir_proto::v1::{
 /// Size limit of an answer about usage.
 const MAX_USAGE_BYTES: usize = 16 << 20;
 
+/// Size limit of an answer about live control: the most entries of the longest kind.
+const MAX_CONTROL_BYTES: usize = 256 << 20;
+
 /// Size limit of a message about queues.
 const MAX_QUEUE_MESSAGE: usize = 7 << 20;
 
@@ -37,6 +42,7 @@ pub struct Client {
     leases: ConcurrencyServiceClient<AccessChannel>,
     usage: UsageServiceClient<AccessChannel>,
     queues: QueueServiceClient<AccessChannel>,
+    control: ControlServiceClient<AccessChannel>,
     timeout: Duration,
 }
 
@@ -95,8 +101,9 @@ impl Client {
         let leases = ConcurrencyServiceClient::new(channel.clone());
         let queues = QueueServiceClient::new(channel.clone()).max_decoding_message_size(MAX_QUEUE_MESSAGE);
         let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
+        let control = ControlServiceClient::new(channel.clone()).max_decoding_message_size(MAX_CONTROL_BYTES);
         let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
-        Ok(Self { inner, envoy, leases, queues, usage, timeout })
+        Ok(Self { inner, envoy, leases, queues, usage, control, timeout })
     }
 
     /// Asks one question.

@@ -4,6 +4,7 @@
 //!
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`watch`]: files that change while they serve. [`reload`]: the configuration in force, and the snapshots of it.
+//! * [`control`]: changes of the configuration at run time: entries, their store, audit.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
 //! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
 //! * [`access`]: who may do what: names of callers, rights, refusals.
@@ -22,10 +23,12 @@
 pub mod access;
 pub mod admin;
 pub mod app;
+pub mod control;
 pub mod generation;
 pub mod leases;
 pub mod limiter;
 mod memory;
+mod proto_json;
 pub mod queues;
 pub mod ratelimit;
 pub mod readiness;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_config::DenialMessages;
+use weir_config::{DenialMessages, WrittenStrategies};
 use weir_core::envoy::Domains;
 use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
@@ -19,8 +19,8 @@ use crate::telemetry::Metrics;
 /// Receives the rules, and Envoy's domains if there are any, before they are served.
 pub type ShareMemory = dyn Fn(&Rules, Option<&Domains>) + Send + Sync;
 
-/// Makes the rules in force of those of the files.
-pub type Overlay = Arc<dyn Fn(&Rules) -> Rules + Send + Sync>;
+/// Makes the rules in force of those of the files, and of what the files say of the strategies.
+pub type Overlay = Arc<dyn Fn(&Rules, &WrittenStrategies) -> Rules + Send + Sync>;
 
 /// The configuration in force. Clones share it.
 #[derive(Clone)]
@@ -36,6 +36,8 @@ struct Running {
 struct Sources {
     /// The rules of the files.
     rules: Arc<Rules>,
+    /// The strategies as the files write them.
+    written: Arc<WrittenStrategies>,
     overlay: Option<Overlay>,
 }
 
@@ -57,6 +59,8 @@ pub struct SnapshotFollowers {
 pub struct FileRules {
     /// The strategies, resources, lists and overrides.
     pub rules: Rules,
+    /// The strategies as the files write them.
+    pub written: Arc<WrittenStrategies>,
     /// The queues.
     pub queues: QueueRules,
     /// The texts of denials.
@@ -66,8 +70,12 @@ pub struct FileRules {
 impl RunningConfig {
     /// Begins with the current snapshot, which is that of the files.
     #[must_use]
-    pub fn new(live: Arc<LiveSnapshot>, followers: SnapshotFollowers) -> Self {
-        let sources = Mutex::new(Sources { rules: live.current().rules, overlay: None });
+    pub fn new(
+        live: Arc<LiveSnapshot>,
+        written: Arc<WrittenStrategies>,
+        followers: SnapshotFollowers,
+    ) -> Self {
+        let sources = Mutex::new(Sources { rules: live.current().rules, written, overlay: None });
         let running = Running { live, followers, sources };
         running.follow(&running.live.current());
         Self(Arc::new(running))
@@ -79,16 +87,18 @@ impl RunningConfig {
         self.0.live.current()
     }
 
-    /// The rules of the files, without live control.
+    /// The rules of the files, without live control, and the strategies as the files write them.
     #[must_use]
-    pub fn file_rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.0.sources.lock().rules)
+    pub fn files(&self) -> (Arc<Rules>, Arc<WrittenStrategies>) {
+        let sources = self.0.sources.lock();
+        (Arc::clone(&sources.rules), Arc::clone(&sources.written))
     }
 
     /// Serves what other files say. Live control stays on top of it.
     pub fn set_files(&self, files: FileRules) {
-        let FileRules { rules, queues, messages } = files;
+        let FileRules { rules, written, queues, messages } = files;
         let mut sources = self.0.sources.lock();
+        sources.written = written;
         sources.rules = Arc::new(rules.after(&sources.rules));
         let templates = Templates::new(&messages).with_denials_valid_for(self.0.followers.denials_valid);
         self.0.replace(|before| Snapshot {
@@ -115,7 +125,7 @@ impl Sources {
     fn in_force(&self) -> Arc<Rules> {
         match &self.overlay {
             None => Arc::clone(&self.rules),
-            Some(overlay) => Arc::new(overlay(&self.rules)),
+            Some(overlay) => Arc::new(overlay(&self.rules, &self.written)),
         }
     }
 }

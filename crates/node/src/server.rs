@@ -44,6 +44,7 @@ pub use self::open_files::raise_open_files;
 use self::open_files::{OpenFiles, TooFewFiles};
 use self::worker::Workers;
 pub(crate) use self::worker_parts::WorkerParts;
+use crate::control::ControlHandle;
 use crate::limiter::envoy::EnvoyRules;
 use crate::readiness::Readiness;
 use crate::service::EnvoyAnswers;
@@ -99,6 +100,8 @@ pub struct Parts<S> {
     pub envoy: EnvoyParts,
     /// The usage statistics; without them there is no `UsageService`.
     pub usage: Option<UsageHandle>,
+    /// Live control; without it there is no `ControlService`.
+    pub control: Option<ControlHandle>,
     /// The constructor of the interceptor of every call, if there is one.
     pub intercept: Option<MakeIntercept>,
     /// TLS of the port; without it, connections are plain text.

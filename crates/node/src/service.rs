@@ -5,12 +5,13 @@
 //!
 //! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
-//! [`EnvoyService`], [`ConcurrencyApi`], [`QueueApi`], [`AdminApi`]), where those of the hot ones call the same functions.
+//! [`EnvoyService`], [`ConcurrencyApi`], [`QueueApi`], [`AdminApi`], [`ControlApi`]), where those of the hot ones call the same functions.
 
 mod admin;
 mod batch;
 mod batch_turns;
 mod concurrency;
+mod control;
 mod count;
 mod decisions;
 mod envoy;
@@ -39,6 +40,7 @@ use arc_swap::ArcSwap;
 pub use admin::AdminApi;
 pub use batch_turns::BatchTurns;
 pub use concurrency::{ConcurrencyApi, CurrentLeases};
+pub use control::ControlApi;
 pub use decisions::DecisionsApi;
 pub use envoy::{
     EnvoyAnswers, EnvoyJson, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer, JsonError,

@@ -35,6 +35,7 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
+pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;
 pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
 pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, is_denial};

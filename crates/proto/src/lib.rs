@@ -16,6 +16,7 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/weir.v1.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.RateLimitService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.AdminService.rs"));
+    include!(concat!(env!("OUT_DIR"), "/weir.v1.ControlService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.ConcurrencyService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.UsageService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.QueueService.rs"));

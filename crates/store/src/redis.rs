@@ -9,6 +9,7 @@ mod callers;
 mod codes;
 mod connect;
 mod context;
+mod control;
 mod decisions;
 mod doubles;
 mod evaluate;
@@ -44,6 +45,7 @@ use weir_time::deadlines::{Deadlines, Passed};
 
 use self::breaker::Breakers;
 use self::context::LinkContext;
+pub use self::control::{ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
 pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
@@ -142,6 +144,12 @@ impl RedisShared {
     #[must_use]
     pub fn usage(&self) -> UsageLink {
         UsageLink::new(Arc::clone(&self.context))
+    }
+
+    /// Returns a connection for live control. It is opened on first use.
+    #[must_use]
+    pub fn control(&self) -> ControlLink {
+        ControlLink::new(Arc::clone(&self.context))
     }
 
     /// Refreshes the slot map without probes, and reports after each refresh whether Redis can be reached. Runs

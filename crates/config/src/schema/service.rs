@@ -5,12 +5,15 @@ use weir_core::queue::{MAX_CAPACITY, MAX_DELIVERIES, MAX_PAYLOAD, MAX_QUEUE_BYTE
 use super::super::fields::MAX_PATH;
 use super::super::identity::MAX_JWT_TEXT;
 use super::super::rights::RIGHTS;
-use super::super::table::{DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, log as log_keys};
+use super::super::table::{
+    ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, log as log_keys,
+};
 use super::kinds::ValueKind::{Boolean, Choice, Count, Defined, Duration, Rate, Section, Set, Size, Text};
 use super::kinds::{Key, may, must};
 
 pub(super) const ROOT: &[Key] = &[
     may("server", Section(ServerConfig::rows), "Sockets, workers and bounds."),
+    may("control", Section(ControlConfig::rows), "Files of live control."),
     may("store", Defined("store"), "Where state lives: memory (the default) or redis."),
     may("strategies", Defined("strategies"), "Named lists of limits that decide together."),
     may("resources", Defined("resources"), "Which strategy a resource has when the caller names none."),

@@ -124,6 +124,14 @@ section! {
             applies: Applies::AtRestart,
             more: "If it is, everyone who reaches `listen` can reset limits.",
         }
+        /// Whether `weir.v1.ControlService` is served, to all clients of `listen`.
+        pub control: bool = false => {
+            kind: Boolean,
+            outside: Outside::Flag("control"),
+            applies: Applies::AtRestart,
+            more: "Limits, lists and overrides then change while the service runs. If the server has no identity, everyone \
+                   who reaches `listen` can change them. See [control.md](control.md).",
+        }
         /// Whether ports without TLS are meant to be so: a mesh in front has it.
         pub plaintext: Plaintext = Plaintext::Warned => {
             kind: Words(&[("warned", Plaintext::Warned), ("intended", Plaintext::Intended)]),

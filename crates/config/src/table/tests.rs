@@ -11,8 +11,8 @@ use super::{Setting, settings};
 use crate::quantities::{written_duration, written_size};
 use crate::schema::ValueKind;
 use crate::{
-    Config, ConfigOverrides, DecisionLogConfig, DenialMessages, EnvoyConfig, ServerConfig, StoreConfig,
-    UsageConfig,
+    Config, ConfigOverrides, ControlConfig, DecisionLogConfig, DenialMessages, EnvoyConfig, ServerConfig,
+    StoreConfig, UsageConfig,
 };
 
 /// The parsed file, or its mistakes.
@@ -29,12 +29,15 @@ struct Read {
     usage: UsageConfig,
     messages: DenialMessages,
     decision_log: DecisionLogConfig,
+    control: ControlConfig,
 }
 
 fn read(file: &str, overrides: &ConfigOverrides) -> ReadOutcome {
     let config = Config::parse(file, "weir.yaml", overrides).map_err(|errors| errors.to_string())?;
-    let Config { server, store, key_secret, namespace, envoy, usage, messages, decision_log, .. } = config;
-    Ok(Read { server, store, key_secret, namespace, envoy, usage, messages, decision_log })
+    let Config {
+        server, store, key_secret, namespace, envoy, usage, messages, decision_log, control, ..
+    } = config;
+    Ok(Read { server, store, key_secret, namespace, envoy, usage, messages, decision_log, control })
 }
 
 /// A setting under test, with an existing file for settings that name one.
@@ -71,6 +74,9 @@ impl Tried {
         if self.path.starts_with("store.redis") || self.path == "usage.timeseries" {
             let scheme = if self.path.contains(".tls.") { "rediss" } else { "redis" };
             root["store"] = json!({ "redis": { "nodes": [format!("{scheme}://a")] } });
+        }
+        if self.path == "server.control" {
+            root["control"] = json!({ "cache_file": existing });
         }
         if self.path.starts_with("server.tls.client_crl.") {
             root["server"]["tls"] = json!({

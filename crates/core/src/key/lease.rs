@@ -48,7 +48,7 @@ pub fn write_lease_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subjec
 }
 
 fn write_name_of(out: &mut Vec<u8>, kind: &str, strategy: &Strategy, subject: &Subject<'_>) {
-    for name in [strategy.name(), CONCURRENCY, kind] {
+    for name in [strategy.key_name(), CONCURRENCY, kind] {
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
     }

@@ -35,7 +35,7 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
 
 /// A name whose third part is `kind`: an engine, or a name that no engine has.
 fn write_name_of(out: &mut Vec<u8>, kind: &str, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
-    for name in [strategy.name(), &limit.name, kind] {
+    for name in [strategy.key_name(), &limit.name, kind] {
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
     }
@@ -73,7 +73,7 @@ pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subje
 }
 
 fn write_once(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
-    out.extend_from_slice(strategy.name().as_bytes());
+    out.extend_from_slice(strategy.key_name().as_bytes());
     for part in [id, subject.resource, subject.consumer] {
         out.push(b':');
         write_part(out, part);

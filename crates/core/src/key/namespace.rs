@@ -63,6 +63,13 @@ impl Namespace {
     pub fn usage_key(&self, name: &str) -> String {
         format!("{self}:{{usage}}:{name}")
     }
+
+    /// Key of live control, which all nodes share: `name` is a constant. The hash tag cannot be a decision's, because a
+    /// digest has no letters after f.
+    #[must_use]
+    pub fn control_key(&self, name: &str) -> String {
+        format!("{self}:{{control}}:{name}")
+    }
 }
 
 impl KeyPrefix<'_> {

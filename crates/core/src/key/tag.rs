@@ -67,6 +67,12 @@ pub fn usage_slot() -> u16 {
     slot_of(b"usage")
 }
 
+/// The Redis Cluster slot of [`Namespace::control_key`](super::Namespace::control_key).
+#[must_use]
+pub fn control_slot() -> u16 {
+    slot_of(b"control")
+}
+
 fn slot_of(tag: &[u8]) -> u16 {
     crc16::State::<crc16::XMODEM>::calculate(tag) % 16384
 }

@@ -10,6 +10,8 @@ use super::{Pattern, Patterns};
 pub struct Access {
     deny: Patterns<()>,
     allow: Patterns<()>,
+    /// The lists of live control, which are looked at before all of these.
+    first: Option<Box<Self>>,
 }
 
 /// Effect of a list.
@@ -40,24 +42,40 @@ impl Access {
         Self {
             deny: Patterns::new(deny.into_iter().map(list)),
             allow: Patterns::new(allow.into_iter().map(list)),
+            first: None,
         }
+    }
+
+    /// Adds lists that are looked at before all of these.
+    #[must_use]
+    pub fn after(self, first: Self) -> Self {
+        Self { first: (!first.is_empty()).then(|| Box::new(first)), ..self }
     }
 
     /// True if both lists are empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.deny.is_empty() && self.allow.is_empty()
+        self.deny.is_empty() && self.allow.is_empty() && self.first.is_none()
     }
 }
 
-/// The list that applies to `consumer`, if any.
+/// The list that applies to `consumer`, if any: of live control's, or else of the files'.
 pub(super) fn listing<'a>(all: &'a Access, own: Option<&'a Access>, consumer: &str) -> Option<Listing<'a>> {
+    let (first_all, first_own) = (all.first.as_deref(), own.and_then(|own| own.first.as_deref()));
+    let first = match (first_all, first_own) {
+        (None, None) => None,
+        (all, own) => listing_of(all, own, consumer),
+    };
+    first.or_else(|| listing_of(Some(all), own, consumer))
+}
+
+fn listing_of<'a>(all: Option<&'a Access>, own: Option<&'a Access>, consumer: &str) -> Option<Listing<'a>> {
     let find = |listed, list: &'a Patterns<()>, own| {
         list.find(consumer).map(|(pattern, ())| Listing { listed, pattern, own })
     };
-    find(Listed::Deny, &all.deny, false)
+    None.or_else(|| find(Listed::Deny, &all?.deny, false))
         .or_else(|| find(Listed::Deny, &own?.deny, true))
-        .or_else(|| find(Listed::Allow, &all.allow, false))
+        .or_else(|| find(Listed::Allow, &all?.allow, false))
         .or_else(|| find(Listed::Allow, &own?.allow, true))
 }

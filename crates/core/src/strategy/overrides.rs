@@ -12,7 +12,11 @@ use crate::algorithm::Algorithm;
 
 /// The overrides of one strategy.
 #[derive(Debug, Clone, Default)]
-pub struct Overrides(Patterns<Patterns<Arc<Strategy>>>);
+pub struct Overrides {
+    table: Patterns<Patterns<Arc<Strategy>>>,
+    /// Those of live control, which take precedence.
+    first: Option<Box<Self>>,
+}
 
 /// One override.
 #[derive(Debug, Clone)]
@@ -78,19 +82,30 @@ impl Overrides {
             by_consumer.entry(consumer).or_default().push((resource, Arc::new(strategy)));
         }
         let grouped = by_consumer.into_iter().map(|(consumer, all)| (consumer, Patterns::new(all)));
-        Self(Patterns::new(grouped))
+        Self { table: Patterns::new(grouped), first: None }
+    }
+
+    /// Adds overrides that take precedence over all of these.
+    #[must_use]
+    pub fn after(self, first: Self) -> Self {
+        Self { first: (!first.is_empty()).then(|| Box::new(first)), ..self }
     }
 
     /// True if there is none.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.table.is_empty() && self.first.is_none()
     }
 
-    /// All overrides: consumer, resource, and the strategy that decides. In no order.
+    /// Those that take precedence over the rest.
+    pub(super) fn first(&self) -> Option<&Self> {
+        self.first.as_deref()
+    }
+
+    /// All overrides but those that take precedence: consumer, resource, and the strategy that decides. In no order.
     pub fn iter(&self) -> impl Iterator<Item = (String, String, &Arc<Strategy>)> {
-        self.0.iter().flat_map(|(consumer, resources)| {
+        self.table.iter().flat_map(|(consumer, resources)| {
             let entry = move |(resource, strategy): (Pattern<'_>, _)| {
                 (consumer.to_string(), resource.to_string(), strategy)
             };
@@ -102,9 +117,12 @@ impl Overrides {
     /// consumer and then by resource.
     #[must_use]
     pub fn find(&self, consumer: &str, resource: &str) -> Option<Applied<'_>> {
-        self.0.matches(consumer).find_map(|(consumer, resources)| {
-            let (resource, strategy) = resources.find(resource)?;
-            Some(Applied { consumer, resource, strategy })
+        let first = self.first.as_ref().and_then(|first| first.find(consumer, resource));
+        first.or_else(|| {
+            self.table.matches(consumer).find_map(|(consumer, resources)| {
+                let (resource, strategy) = resources.find(resource)?;
+                Some(Applied { consumer, resource, strategy })
+            })
         })
     }
 }
@@ -142,8 +160,10 @@ impl Strategy {
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
         self.check_override(name)?;
         self.id = StrategyId::next();
+        let place = self.limits().iter().position(|limit| *limit.name == *name).unwrap_or_default();
+        self.overridden |= 1_u8.checked_shl(place as u32).unwrap_or_default();
         if let StrategyRule::Rates(rates) = &mut self.rule {
-            rates.change(&self.name, |limit| {
+            rates.change(&self.key_name, |limit| {
                 let own = if limit.algorithm.is_shadow() { algorithm.in_shadow() } else { algorithm };
                 (*limit.name == *name).then_some(own)
             });

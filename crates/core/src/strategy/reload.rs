@@ -11,7 +11,7 @@ impl Strategy {
     /// True if both decide alike, under the same keys.
     #[must_use]
     pub fn means_the_same(&self, other: &Self) -> bool {
-        self.name == other.name
+        self.key_name == other.key_name
             && self.tag == other.tag
             && self.mixes_numbers == other.mixes_numbers
             && self.on_store_failure == other.on_store_failure
@@ -37,8 +37,14 @@ impl Overrides {
     }
 
     fn mean_the_same(&self, other: &Self) -> bool {
+        let first = match (self.first(), other.first()) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.mean_the_same(other),
+            _ => false,
+        };
         let (own, others) = (self.sorted(), other.sorted());
-        own.len() == others.len()
+        first
+            && own.len() == others.len()
             && own.iter().zip(&others).all(
                 |((consumer, resource, one), (other_consumer, other_resource, other))| {
                     consumer == other_consumer && resource == other_resource && one.means_the_same(other)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::access::{self, Access, Listing};
 use super::patterns::NameTable;
+use super::shadows::TieredOverrides;
 use super::{
     Applied, Field, INLINE, InlineLimits, Listed, Override, Overrides, Owner, Pattern, Patterns, Shadow,
     ShadowLimit, Strategy,
@@ -29,22 +30,22 @@ pub struct Rules {
     pub(super) strategies: Vec<Arc<Strategy>>,
     pub(super) by_name: NameTable<usize>,
     pub(super) resources: Resources,
-    access: Access,
+    pub(super) access: Access,
     /// One per strategy, in the same order.
     pub(super) exceptions: Vec<Exceptions>,
     /// The shadows of each strategy, in the same order.
-    shadows: Vec<Vec<Shadow>>,
+    pub(super) shadows: Vec<Vec<Shadow>>,
     shadow_limits: Vec<Vec<ShadowLimit>>,
     has_shadows: bool,
     /// Engines of strategies and overrides.
     engines: BTreeSet<EngineKind>,
-    inline: Option<InlineLimits>,
+    pub(super) inline: Option<InlineLimits>,
 }
 
 /// The exceptions of one strategy: its lists and overrides.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Exceptions {
-    access: Access,
+    pub(super) access: Access,
     pub(super) overrides: Overrides,
 }
 
@@ -95,7 +96,25 @@ impl Rules {
 
     /// Sets the overrides; each names its strategy.
     #[must_use]
-    pub fn with_overrides(mut self, overrides: impl IntoIterator<Item = Override>) -> Self {
+    pub fn with_overrides(self, overrides: impl IntoIterator<Item = Override>) -> Self {
+        self.with_tiers(overrides, [])
+    }
+
+    /// Sets the overrides of the files, and those of live control, which take precedence.
+    pub(super) fn with_tiers(
+        mut self,
+        files: impl IntoIterator<Item = Override>,
+        first: impl IntoIterator<Item = Override>,
+    ) -> Self {
+        let (files, first) = (self.by_strategy(files), self.by_strategy(first));
+        for (place, (files, first)) in files.into_iter().zip(first).enumerate() {
+            self.set_overrides(place, files, first);
+        }
+        self
+    }
+
+    /// The overrides of each strategy, in the order of the strategies.
+    fn by_strategy(&mut self, overrides: impl IntoIterator<Item = Override>) -> Vec<Vec<Override>> {
         let mut each: Vec<Vec<Override>> = self.strategies.iter().map(|_| Vec::new()).collect();
         for one in overrides {
             let index = self.by_name.get(one.strategy.name());
@@ -104,31 +123,38 @@ impl Rules {
                 all.push(one);
             }
         }
-        for (place, overrides) in each.into_iter().enumerate() {
-            self.set_overrides(place, overrides);
-        }
-        self
+        each
     }
 
     /// Sets the overrides of one strategy. Of a counter that resources share, an override for some of them charges with
     /// other numbers than the rest.
-    fn set_overrides(&mut self, place: usize, mut overrides: Vec<Override>) {
+    fn set_overrides(&mut self, place: usize, mut files: Vec<Override>, mut first: Vec<Override>) {
         let (Some(exceptions), Some(base)) = (self.exceptions.get_mut(place), self.strategies.get_mut(place))
         else {
             return;
         };
-        let are_of_some = overrides.iter().any(|one| one.resource != "*");
+        let are_of_some = files.iter().chain(&first).any(|one| one.resource != "*");
         if are_of_some && base.limits().iter().any(|limit| !limit.scope.has(Field::Resource)) {
             *base = Arc::new(Strategy::clone(base).mixing_numbers());
-            overrides.iter_mut().for_each(|one| one.strategy = one.strategy.clone().mixing_numbers());
+            for one in files.iter_mut().chain(&mut first) {
+                one.strategy = one.strategy.clone().mixing_numbers();
+            }
         }
-        exceptions.overrides = Overrides::new(overrides);
+        exceptions.overrides = Overrides::new(files).after(Overrides::new(first));
     }
 
     /// Sets the shadows: for each strategy the indexes of its shadows, and their `overrides`. Limits in shadow mode
     /// are found here as well.
     #[must_use]
-    pub fn with_shadows(mut self, shadows: &[Vec<usize>], overrides: &[Override]) -> Self {
+    pub fn with_shadows(self, shadows: &[Vec<usize>], overrides: &[Override]) -> Self {
+        self.with_tiered_shadows(shadows, TieredOverrides { files: overrides, first: &[] })
+    }
+
+    pub(super) fn with_tiered_shadows(
+        mut self,
+        shadows: &[Vec<usize>],
+        overrides: TieredOverrides<'_>,
+    ) -> Self {
         let mut pairs = 0..;
         let of = |(live, places): (&Arc<Strategy>, &Vec<usize>)| {
             let known = places.iter().filter_map(|&place| Some((place, self.strategies.get(place)?)));

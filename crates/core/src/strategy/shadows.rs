@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::amended::generation_name;
 use super::{Override, Overrides, Owner, Strategy, StrategyId, StrategyRule, Tag};
 
 /// The most shadows that a strategy may have.
@@ -13,6 +14,13 @@ pub const MAX_SHADOWS: usize = 4;
 
 /// Separator between the names of a shadow and its live strategy.
 const SHADOW_OF: char = '~';
+
+/// Overrides of the files, and those of live control, which take precedence.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TieredOverrides<'a> {
+    pub(super) files: &'a [Override],
+    pub(super) first: &'a [Override],
+}
 
 /// A strategy that is decided beside another one.
 #[derive(Debug, Clone)]
@@ -53,21 +61,23 @@ impl Shadow {
         (index, strategy): (usize, &Strategy),
         live: &Strategy,
         pair: usize,
-        overrides: &[Override],
+        overrides: TieredOverrides<'_>,
     ) -> Self {
         let name: Arc<str> = format!("{}{SHADOW_OF}{}", strategy.name, live.name).into();
         let owner = Arc::new(Owner::of_strategy(&name));
-        let own = overrides.iter().filter(|one| one.strategy.name() == strategy.name());
-        let overrides = own.map(|one| Override {
-            consumer: one.consumer.clone(),
-            resource: one.resource.clone(),
-            strategy: one.strategy.shadowing(live, &name, &owner),
-        });
+        let of = |all: &[Override]| {
+            let own = all.iter().filter(|one| one.strategy.name() == strategy.name());
+            Overrides::new(own.map(|one| Override {
+                consumer: one.consumer.clone(),
+                resource: one.resource.clone(),
+                strategy: one.strategy.shadowing(live, &name, &owner),
+            }))
+        };
         Self {
             index,
             pair,
             name: (&*strategy.name).into(),
-            overrides: Overrides::new(overrides),
+            overrides: of(overrides.files).after(of(overrides.first)),
             strategy: Arc::new(strategy.shadowing(live, &name, &owner)),
         }
     }
@@ -99,13 +109,15 @@ impl Strategy {
             (Tag::Strategy(_), Tag::Fields(_)) => Tag::Strategy((&**name).into()),
             (Tag::Fields(_), _) => self.tag.clone(),
         };
+        let key_name = generation_name(name, self.generation);
         Self {
             id: StrategyId::next(),
             rule: match &self.rule {
-                StrategyRule::Rates(rates) => StrategyRule::Rates(rates.renamed(name)),
+                StrategyRule::Rates(rates) => StrategyRule::Rates(rates.renamed(&key_name)),
                 permits @ StrategyRule::Permits(_) => permits.clone(),
             },
             name: Arc::clone(name),
+            key_name,
             owner: Arc::clone(owner),
             tag,
             // Nobody is answered by a shadow, so nothing answers in its place.

@@ -23,6 +23,7 @@ impl WatchedConfig {
     /// Watches the files of a configuration, if it came from any.
     pub(super) fn new(settings: &Config, running: &RunningConfig, metrics: &Metrics) -> Option<Self> {
         let origin = settings.origin.clone()?;
+        let origin = if settings.server.control { origin.keeping_written() } else { origin };
         let paths = origin.files();
         let files = Settling::new(FilesSnapshot::of(&paths));
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
@@ -52,14 +53,14 @@ impl WatchedConfig {
                 tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
             }
         }
-        let Config { rules, queues, messages, usage, server, fingerprint, .. } = next;
+        let Config { rules, written, queues, messages, usage, server, fingerprint, .. } = next;
         if self.settings.usage.sample != usage.sample {
             self.metrics.sample_consumers(usage.sample);
             self.settings.usage.sample = usage.sample;
         }
         self.settings.messages = messages.clone();
         self.settings.server.inline_limits = server.inline_limits;
-        self.running.set_files(FileRules { rules, queues, messages });
+        self.running.set_files(FileRules { rules, written, queues, messages });
         self.metrics.config().read(fingerprint);
         let strategies = self.running.current().rules.strategies().len();
         tracing::info!(strategies, "the configuration is read");

@@ -5,6 +5,7 @@ use std::{fmt, io};
 use weir_config::{EnvoyErrors, ListenAddress, TlsError};
 
 use crate::access::CredentialFault;
+use crate::control::ControlStart;
 use crate::server::ServerError;
 use crate::telemetry::DecisionLogError;
 
@@ -45,6 +46,9 @@ pub enum AppError {
     /// The thread that keeps the history of decisions cannot start.
     #[error("the thread that keeps the history of decisions cannot start: {0}")]
     Usage(io::Error),
+    /// Live control cannot start.
+    #[error(transparent)]
+    Control(#[from] ControlStart),
     /// The gRPC server failed.
     #[error(transparent)]
     Server(#[from] ServerError),

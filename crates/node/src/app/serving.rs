@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_store::Store;
-use weir_store::redis::{EnginesInUse, UsageLink};
+use weir_store::redis::{ControlLink, EnginesInUse, UsageLink};
 
 use super::background::BackgroundThread;
 use super::config::WatchedConfig;
@@ -12,6 +12,7 @@ use super::tls::Ports;
 use super::{AppError, Foundation, Listeners, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate};
+use crate::control::{ControlParts, ControlThread};
 use crate::generation::Generation;
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp};
@@ -27,6 +28,8 @@ pub(super) struct App {
     pub(super) listeners: Listeners,
     /// Creates this node's link to the usage of other nodes.
     pub(super) usage_link: Option<Box<dyn Fn() -> UsageLink>>,
+    /// The link of live control; `None` on the memory store.
+    pub(super) control_link: Option<ControlLink>,
     /// Capabilities that the store's probes exercise.
     pub(super) engines: EnginesInUse,
     /// Open files of the stores of all workers.
@@ -43,7 +46,7 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self { base, listeners, usage_link, engines, store_files, share } = self;
+        let Self { base, listeners, usage_link, control_link, engines, store_files, share } = self;
         let Foundation { config, timing, readiness, metrics, live, denials_valid } = base;
         let refusals = Arc::new(AccessMetrics::default());
         let access = CallerAccess::of(&config, timing.clock.clone(), Arc::clone(&refusals))?;
@@ -52,8 +55,9 @@ impl App {
         }
         let workers = server::worker_count(&config.server);
         let counted = metrics.envoy(workers + usize::from(listeners.ratelimit.is_some()))?;
-        let usage = UsageThread::start(&config.usage, metrics.clone(), timing.clock, usage_link.as_deref())
-            .map_err(AppError::Usage)?;
+        let usage =
+            UsageThread::start(&config.usage, metrics.clone(), timing.clock.clone(), usage_link.as_deref())
+                .map_err(AppError::Usage)?;
         let mut files = envoy::open(&config.envoy, counted, &engines)?;
         if let Some(loaded) = files.loaded.take() {
             live.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
@@ -65,17 +69,28 @@ impl App {
             shared_usage: config.usage.shared,
             denials_valid,
         };
-        let running = RunningConfig::new(Arc::clone(&live), followers);
+        let running = RunningConfig::new(Arc::clone(&live), Arc::clone(&config.written), followers);
         let generation = Generation::default();
         let ports = Ports::open(&config.server, &metrics, &generation)?;
         let mut sources = ports.sources;
         sources.extend(files.watched(&running).map(boxed));
         sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
         sources.extend(WatchedConfig::new(&config, &running, &metrics).map(boxed));
-        let watched = watch(sources, timing.look_every, timing.reloads);
+        let watched = watch(sources, timing.look_every, timing.reloads.clone());
         let background = async { tokio::join!(background, watched, give_back()).0 };
         let background = BackgroundThread::start(background);
         let _background = background.map_err(AppError::Background)?;
+        let control = config.server.control.then(|| {
+            ControlThread::start(ControlParts {
+                config: &config.control,
+                running: running.clone(),
+                link: control_link,
+                clock: timing.clock.clone(),
+                reloads: timing.reloads.clone(),
+                loads: metrics.config().clone(),
+            })
+        });
+        let (_control, control) = control.transpose()?.unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
         let start = |listener| {
             Admin::start(
@@ -114,6 +129,7 @@ impl App {
             envoy: files.parts,
             usage: config.usage.service.then(|| usage.handle()),
             tls: ports.grpc,
+            control,
             intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
         };
         Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)

@@ -67,7 +67,7 @@ fn by_memory(
     let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
     let engines = EnginesInUse::default();
     let store_files = StoreFiles::default();
-    let app = App { base, listeners, usage_link: None, engines, store_files, share };
+    let app = App { base, listeners, usage_link: None, control_link: None, engines, store_files, share };
     let stores = move || WorkerStores {
         decisions: store.clone(),
         leases: Some(LeaseHandle::new(store.clone())),
@@ -104,14 +104,15 @@ fn by_redis(
     };
     let workers = server::worker_count(&base.config.server);
     let store_files = StoreFiles {
-        always: redis.open_files(workers),
+        always: redis.open_files(workers) + usize::from(base.config.server.control),
         queues: redis.open_files(workers) + redis.open_files(1),
     };
     let share: Arc<ShareMemory> = Arc::new(|_, _| ());
+    let control_link = base.config.server.control.then(|| shared.control());
     let usage = shared.clone();
     let usage_link = Some(Box::new(move || usage.usage()) as Box<_>);
     let live = Arc::clone(&base.live);
-    let app = App { base, listeners, usage_link, engines, store_files, share };
+    let app = App { base, listeners, usage_link, control_link, engines, store_files, share };
     let redis = redis.clone();
     let stores = move || {
         let store = shared.store();

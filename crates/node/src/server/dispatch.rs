@@ -25,9 +25,10 @@ const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
 
 /// Memory of an open call of each side stream in bytes, measured and rounded up. Reflection is a task with a
 /// channel and two buffers of tonic's.
-const SIDE_STREAMS: [(&str, usize); 4] = [
+const SIDE_STREAMS: [(&str, usize); 5] = [
     ("/weir.v1.QueueService/Subscribe", 8 << 10),
     ("/grpc.health.v1.Health/Watch", 4 << 10),
+    ("/weir.v1.ControlService/Watch", 8 << 10),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", 24 << 10),
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
 ];

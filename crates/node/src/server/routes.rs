@@ -10,8 +10,8 @@ use weir_grpc::Methods;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
 use weir_proto::v1::{
-    admin_service_server, concurrency_service_server, queue_service_server, rate_limit_service_server,
-    usage_service_server,
+    admin_service_server, concurrency_service_server, control_service_server, queue_service_server,
+    rate_limit_service_server, usage_service_server,
 };
 use weir_store::Store;
 
@@ -22,7 +22,8 @@ use super::worker_parts::WorkerParts;
 use super::{EnvoyParts, Parts, ServerError, WorkerStores};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
-    AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService, QueueApi, UsageApi,
+    AdminApi, ConcurrencyApi, ControlApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService,
+    QueueApi, UsageApi,
 };
 
 /// Bound of messages to health and reflection, which contain only names.
@@ -72,6 +73,9 @@ pub(super) fn services<S: Store>(
     if config.admin_service && !only_envoy {
         routes = routes.add_service(AdminApi::server(&decisions));
     }
+    if let Some(control) = parts.control.as_ref().filter(|_| !only_envoy) {
+        routes = routes.add_service(ControlApi::server(control.clone(), Arc::clone(&parts.live)));
+    }
     if config.reflection {
         routes = with_reflection(routes, on.into_iter())?;
     }
@@ -100,6 +104,7 @@ fn services_that_are_on<S>(
         (native && has_queues, queue_service_server::SERVICE_NAME),
         (native && parts.usage.is_some(), usage_service_server::SERVICE_NAME),
         (native && config.admin_service, admin_service_server::SERVICE_NAME),
+        (native && parts.control.is_some(), control_service_server::SERVICE_NAME),
     ];
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()
 }

@@ -41,6 +41,12 @@ impl ConfigLoads {
         state.hash = hash;
     }
 
+    /// The hash of the configuration in force.
+    #[must_use]
+    pub fn hash(&self) -> ConfigFingerprint {
+        self.0.lock().hash
+    }
+
     /// Counts a reading with mistakes.
     pub fn refused(&self) {
         self.0.lock().refused += 1;

@@ -20,7 +20,7 @@ use weir_time::clock::Clock;
 use weir_units::Micros;
 
 pub use self::line::{DecisionLine, is_denial};
-use self::sink::DecisionSink;
+pub(crate) use self::sink::DecisionSink;
 use super::families::{counter, family};
 use super::lines::LineWriter;
 

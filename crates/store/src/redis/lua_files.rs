@@ -108,3 +108,19 @@ pub(super) const LEASES: [(&str, LeaseFiles); 4] = [
     ("vegas", &[LEASE_START, lease_file!("vegas"), LEASE_SAMPLING, LEASE, LEASE_FINISH]),
     ("gradient2", &[LEASE_START, lease_file!("gradient2"), LEASE_SAMPLING, LEASE, LEASE_FINISH]),
 ];
+
+/// The parts of a script of live control.
+type ControlFiles = &'static [&'static str];
+
+macro_rules! control_files {
+    ($($name:literal)*) => {
+        &[$(include_str!(concat!("../../../../lua/control/", $name, ".lua"))),*]
+    };
+}
+
+/// The scripts of live control.
+pub(super) const CONTROL: [(&str, ControlFiles); 3] = [
+    ("put", control_files!("start" "write" "put" "finish")),
+    ("merge", control_files!("start" "write" "merge" "finish")),
+    ("poll", control_files!("start" "poll" "finish")),
+];

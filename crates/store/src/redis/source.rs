@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use super::lua_files::{self, DECIDE, LEASES, LIMIT, NUMBERS, QUEUES, START, files_of};
+use super::lua_files::{self, CONTROL, DECIDE, LEASES, LIMIT, NUMBERS, QUEUES, START, files_of};
 use super::plain::{self, Form};
 use weir_core::algorithm::{Algorithm, EngineKind};
 use weir_core::lease::{ConcurrencyRule, ControllerRule};
@@ -42,6 +42,30 @@ static LEASE_SCRIPTS: [OnceLock<Script>; LEASES.len()] = [const { OnceLock::new(
 
 /// The scripts of queues, in the order of [`QUEUES`].
 static QUEUE_SCRIPTS: [OnceLock<Script>; QUEUES.len()] = [const { OnceLock::new() }; QUEUES.len()];
+
+/// The scripts of live control, in the order of [`CONTROL`].
+static CONTROL_SCRIPTS: [OnceLock<Script>; CONTROL.len()] = [const { OnceLock::new() }; CONTROL.len()];
+
+/// A script of live control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ControlScript {
+    /// Changes an entry.
+    Put,
+    /// Takes over newer records of a node.
+    Merge,
+    /// Reads what is new.
+    Poll,
+}
+
+/// Returns a script of live control.
+pub(super) fn control_script(does: ControlScript) -> &'static Script {
+    let number = match does {
+        ControlScript::Put => 0,
+        ControlScript::Merge => 1,
+        ControlScript::Poll => 2,
+    };
+    CONTROL_SCRIPTS[number].get_or_init(|| Script::of(CONTROL[number].1.join("\n")))
+}
 
 /// The kind of script for a queue operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +124,7 @@ pub(super) fn script_for<'a>(
 }
 
 /// Returns scripts that cover every part of `lua/`, by name, for linters: the full driver with all engines, the short
-/// path of every list of one or two engines (a third limit repeats the parts of the second), leases, queues and rights.
+/// path of every list of one or two engines (a third limit repeats the parts of the second), leases, queues, live control and rights.
 pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     let full = ("full".to_owned(), join(bits(EngineKind::ALL.into_iter()) | ONCE | HELD, ""));
     let short = plain::lists_of_two().map(|list| {
@@ -109,8 +133,9 @@ pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     });
     let leases = LEASES.iter().map(|(name, files)| (format!("lease-{name}"), files.join("\n")));
     let queues = QUEUES.iter().map(|(name, files)| (format!("queue-{name}"), files.join("\n")));
+    let control = CONTROL.iter().map(|(name, files)| (format!("control-{name}"), files.join("\n")));
     let rights = ("rights".to_owned(), lua_files::RIGHTS.to_owned());
-    [full, rights].into_iter().chain(short).chain(leases).chain(queues)
+    [full, rights].into_iter().chain(short).chain(leases).chain(queues).chain(control)
 }
 
 const fn bit(engine: EngineKind) -> usize {

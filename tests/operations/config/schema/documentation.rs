@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 37] = [
+const HEADINGS: [(&str, &str); 38] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.identity", "/$defs/identity"),
@@ -19,6 +19,7 @@ const HEADINGS: [(&str, &str); 37] = [
     ("server.limits", "/properties/server/properties/limits"),
     ("server.tls", "/$defs/server_tls"),
     ("server.tls.client_crl", "/$defs/server_tls/properties/client_crl"),
+    ("control", "/properties/control"),
     ("store", "/$defs/store"),
     ("store.memory", "/$defs/store/properties/memory"),
     ("store.redis", "/$defs/redis"),

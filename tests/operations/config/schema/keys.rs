@@ -9,7 +9,7 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 46] = [
+const MAPPINGS: [(&str, &str); 47] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -23,6 +23,7 @@ const MAPPINGS: [(&str, &str); 46] = [
     ("/properties/messages", "messages: { zzzz: 1 }"),
     ("/properties/envoy", "envoy: { zzzz: 1 }"),
     ("/properties/usage", "usage: { zzzz: 1 }"),
+    ("/properties/control", "control: { zzzz: 1 }"),
     ("/properties/log", "log: { zzzz: 1 }"),
     ("/properties/log/properties/decisions", "log: { decisions: { zzzz: 1 } }"),
     ("/$defs/store", "store: { zzzz: 1 }"),

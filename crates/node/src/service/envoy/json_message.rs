@@ -1,17 +1,12 @@
 //! The mapping of Envoy's messages to proto3 JSON and back.
 
-use std::sync::LazyLock;
-
 use prost::Message as _;
-use prost_reflect::{
-    DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, SerializeOptions,
-};
+use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor, SerializeOptions};
 
-static POOL: LazyLock<Option<DescriptorPool>> =
-    LazyLock::new(|| DescriptorPool::decode(weir_proto::DESCRIPTORS).ok());
+use crate::proto_json;
 
 fn descriptor(name: &str) -> Option<MessageDescriptor> {
-    POOL.as_ref()?.get_message_by_name(&format!("envoy.service.ratelimit.v3.{name}"))
+    proto_json::pool()?.get_message_by_name(&format!("envoy.service.ratelimit.v3.{name}"))
 }
 
 /// Returns the bytes of a request. Fields have either of their names; unknown ones are mistakes.

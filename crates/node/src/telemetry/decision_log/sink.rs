@@ -12,13 +12,13 @@ use weir_config::LogTarget;
 const NONBLOCK: i32 = OFlags::NONBLOCK.bits().cast_signed();
 
 /// Writer of a log. It gets many whole lines per call.
-pub(super) enum DecisionSink {
+pub(crate) enum DecisionSink {
     Stdout,
     File(RotatingFile),
 }
 
 /// `log`, and the older `log.1`, `log.2`, ….
-pub(super) struct RotatingFile {
+pub(crate) struct RotatingFile {
     path: PathBuf,
     max_bytes: u64,
     max_files: usize,
@@ -29,10 +29,19 @@ pub(super) struct RotatingFile {
 }
 
 impl DecisionSink {
-    pub(super) fn open(target: &LogTarget, max_bytes: u64, max_files: usize) -> io::Result<Self> {
+    pub(crate) fn open(target: &LogTarget, max_bytes: u64, max_files: usize) -> io::Result<Self> {
         match target {
             LogTarget::Stdout => Ok(Self::Stdout),
             LogTarget::File(path) => RotatingFile::open(path, max_bytes, max_files).map(Self::File),
+        }
+    }
+
+    /// Waits until everything written is on the disk, or with the reader of standard output.
+    pub(crate) fn persist(&mut self) -> io::Result<()> {
+        self.flush()?;
+        match self {
+            Self::File(file) if file.max_bytes < u64::MAX => file.file.sync_data(),
+            Self::File(_) | Self::Stdout => Ok(()),
         }
     }
 }

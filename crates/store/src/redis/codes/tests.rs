@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use weir_core::algorithm::EngineKind;
 
 use super::{
-    bucket, cause, enqueue_status, lease_op, lease_outcome, lease_status, op, redelivery, settle_op, window,
+    bucket, cause, control_status, enqueue_status, lease_op, lease_outcome, lease_status, op, redelivery,
+    settle_op, window,
 };
+use crate::redis::control::DOUBLES as CONTROL_DOUBLES;
 use crate::redis::decisions::DOUBLES as DECISION_DOUBLES;
 use crate::redis::leases::DOUBLES as LEASE_DOUBLES;
 use crate::redis::queues::DOUBLES as QUEUE_DOUBLES;
@@ -20,7 +22,7 @@ macro_rules! lua {
 /// A script, its codes, and those of them that it never names because they are the remaining case.
 type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
 
-const CODES: [Codes; 10] = [
+const CODES: [Codes; 11] = [
     (lua!("start" "limit"), op::ALL, &[]),
     (lua!("limit"), cause::ALL, &[]),
     (lua!("limit"), bucket::ALL, &[]),
@@ -31,6 +33,7 @@ const CODES: [Codes; 10] = [
     (lua!("queue/enqueue"), enqueue_status::ALL, &[]),
     (lua!("queue/settle"), settle_op::ALL, &["NACK"]),
     (lua!("queue/take"), redelivery::ALL, &["FIRST"]),
+    (lua!("control/write" "control/put" "control/poll"), control_status::ALL, &[]),
 ];
 
 #[test]
@@ -60,6 +63,7 @@ fn both_sides_have_the_same_order() {
         (lua!("start" "decide"), DECISION_DOUBLES),
         (lua!("lease/start"), LEASE_DOUBLES),
         (lua!("queue/start" "queue/settle"), QUEUE_DOUBLES),
+        (lua!("control/start"), CONTROL_DOUBLES),
     ];
     for (text, structs) in scripts {
         let read = lists(text);

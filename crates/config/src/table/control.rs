@@ -1,0 +1,34 @@
+//! The table's section `control`: where live control keeps what it knows.
+
+use std::path::PathBuf;
+
+use super::kinds::{FilePath, Optional};
+use super::{Applies, Outside, section};
+
+section! {
+    /// Files of live control.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ControlConfig {
+        before: [],
+
+        /// The file with the last known entries of live control.
+        pub cache_file: Option<PathBuf> = None => {
+            kind: Optional(FilePath, "none"),
+            outside: Outside::Flag("control_cache_file"),
+            applies: Applies::AtRestart,
+            more: "A node starts from it while Redis is away. Needed on the memory store, where the entries live nowhere \
+                   else. It is replaced by a rename, so its directory must be writable.",
+        }
+        /// The file to which changes by live control are appended; `-` is standard output.
+        pub audit_file: PathBuf = PathBuf::from("-") => {
+            kind: FilePath,
+            outside: Outside::Flag("control_audit_file"),
+            applies: Applies::AtRestart,
+            more: "A change that cannot be written there is refused. At 16 MiB it is renamed to `FILE.1`, and that one to \
+                   `FILE.2`, up to `.4`.",
+        }
+
+        after: [],
+        others: {}
+    }
+}

@@ -1,0 +1,236 @@
+//! Rules with changes on top of them: those of live control on top of the files'.
+//!
+//! Lists and overrides of the changes are looked at before those of the rules. A strategy with other numbers keeps its
+//! names, scopes and keys; the rules' overrides of it keep the numbers of the limits that they name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::shadows::TieredOverrides;
+use super::{Access, Listed, Override, Owner, Rules, Strategy, StrategyId, StrategyRule};
+
+/// Separator between a strategy's name and its generation in keys. No name has it.
+const GENERATION: char = '@';
+
+/// Changes of rules.
+#[derive(Debug, Clone, Default)]
+pub struct RuleChanges {
+    /// Strategies with other numbers, in place of those of the same names.
+    pub strategies: Vec<Strategy>,
+    /// Generations by the names of strategies: another one has other keys, so its states start full.
+    pub generations: HashMap<Box<str>, u64>,
+    /// Overrides that take precedence over those of the rules.
+    pub overrides: Vec<Override>,
+    /// Entries of access lists that take precedence over those of the rules.
+    pub access: Vec<AccessEntry>,
+}
+
+/// An entry of an access list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessEntry {
+    /// The strategy; `None` is all of them.
+    pub strategy: Option<Box<str>>,
+    /// The list.
+    pub listed: Listed,
+    /// A consumer, or a pattern of consumers.
+    pub consumer: String,
+}
+
+impl Rules {
+    /// These rules with `changes`. What names an unknown strategy has no effect.
+    #[must_use]
+    pub fn amended(&self, changes: RuleChanges) -> Self {
+        let RuleChanges { strategies, generations, overrides, access } = changes;
+        let mut changed: HashMap<Box<str>, Strategy> =
+            strategies.into_iter().map(|strategy| (strategy.name().into(), strategy)).collect();
+        let bases: Vec<Strategy> = self
+            .strategies
+            .iter()
+            .map(|own| {
+                let base = changed.remove(own.name()).unwrap_or_else(|| Strategy::clone(own));
+                let generation = generations.get(own.name()).copied().unwrap_or_default();
+                if generation == own.generation { base } else { base.with_generation(generation) }
+            })
+            .collect();
+        let rebase = |one: Override| {
+            let base = self.by_name.get(one.strategy.name()).and_then(|&place| bases.get(place))?;
+            Some(Override { strategy: one.strategy.rebased(base), ..one })
+        };
+        let files: Vec<Override> = self.file_overrides().filter_map(rebase).collect();
+        let first: Vec<Override> = overrides.into_iter().filter_map(rebase).collect();
+        let mut rules = Self::new(bases, self.resources.clone());
+        rules.access = self.access.clone().after(lists(&access, None));
+        for (place, exceptions) in rules.exceptions.iter_mut().enumerate() {
+            let own = self.exceptions.get(place).map(|own| own.access.clone()).unwrap_or_default();
+            let name = rules.strategies.get(place).map(|strategy| strategy.name());
+            exceptions.access = own.after(lists(&access, name));
+        }
+        let shadows: Vec<Vec<usize>> =
+            self.shadows.iter().map(|all| all.iter().map(|shadow| shadow.index).collect()).collect();
+        let rules = rules
+            .with_tiered_shadows(&shadows, TieredOverrides { files: &files, first: &first })
+            .with_tiers(files, first);
+        if self.inline.is_some() { rules.with_inline_limits() } else { rules }
+    }
+
+    /// The overrides of the files.
+    fn file_overrides(&self) -> impl Iterator<Item = Override> {
+        let all = self.exceptions.iter().flat_map(|exceptions| exceptions.overrides.iter());
+        all.map(|(consumer, resource, strategy)| Override {
+            consumer,
+            resource,
+            strategy: Strategy::clone(strategy),
+        })
+    }
+}
+
+/// The lists of one strategy, or of all of them.
+fn lists(entries: &[AccessEntry], strategy: Option<&str>) -> Access {
+    let of = |listed| {
+        let own = entries.iter().filter(move |one| one.listed == listed);
+        own.filter(|one| one.strategy.as_deref() == strategy).map(|one| one.consumer.clone())
+    };
+    Access::new(of(Listed::Deny), of(Listed::Allow))
+}
+
+impl Strategy {
+    /// The strategy under keys of another generation; 0 is none.
+    #[must_use]
+    pub fn with_generation(self, generation: u64) -> Self {
+        let key_name = generation_name(&self.name, generation);
+        let rule = match self.rule {
+            StrategyRule::Rates(rates) => StrategyRule::Rates(rates.renamed(&key_name)),
+            permits @ StrategyRule::Permits(_) => permits,
+        };
+        let owner = Arc::new(Owner::of_strategy(&self.name));
+        Self { id: StrategyId::next(), rule, key_name, generation, owner, ..self }
+    }
+
+    /// This override of `base`, whose other limits may have changed.
+    fn rebased(&self, base: &Self) -> Self {
+        let mut rebased = base.clone();
+        for (place, limit) in self.limits().iter().enumerate() {
+            let bit = 1_u8.checked_shl(place as u32).unwrap_or_default();
+            if self.overridden & bit != 0 {
+                // A base keeps the names and scopes of its limits, so none of them is refused.
+                let _ = rebased.override_limit(&limit.name, limit.algorithm);
+            }
+        }
+        rebased
+    }
+}
+
+/// A strategy's name in keys.
+pub(super) fn generation_name(name: &Arc<str>, generation: u64) -> Arc<str> {
+    match generation {
+        0 => Arc::clone(name),
+        generation => format!("{name}{GENERATION}{generation}").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::Algorithm;
+    use crate::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Scope};
+    use weir_units::Micros;
+
+    fn window(limit: u64) -> Algorithm {
+        Algorithm::fixed_window(limit, Micros::from_secs(60), false, false).unwrap()
+    }
+
+    /// The strategy `api` with the limits `a` and `b`.
+    fn api(a: u64, b: u64) -> Strategy {
+        let limit = |name: &str, limit| Limit {
+            name: name.into(),
+            scope: Scope::of(&[Field::Consumer]),
+            algorithm: window(limit),
+        };
+        Strategy::new("api", vec![limit("a", a), limit("b", b)], false, FailurePolicy::Error).unwrap()
+    }
+
+    fn override_of(base: &Strategy, consumer: &str, limit: &str, number: u64) -> Override {
+        let mut strategy = base.clone();
+        strategy.override_limit(limit, window(number)).unwrap();
+        Override { consumer: consumer.into(), resource: "*".into(), strategy }
+    }
+
+    fn files() -> Rules {
+        let base = api(10, 20);
+        let gold = override_of(&base, "gold-*", "a", 100);
+        let access = Access::new(["bad".to_owned()], ["good".to_owned()]);
+        let resources = Resources::new([("x".to_owned(), Resource { strategy: 0, group: None })]);
+        Rules::new(vec![base], resources).with_access(access, []).with_overrides([gold])
+    }
+
+    fn limits(rules: &Rules, consumer: &str) -> Vec<u64> {
+        let found = rules.resolve_for("x", consumer, "").unwrap();
+        found.strategy.algorithms().iter().map(Algorithm::limit).collect()
+    }
+
+    #[test]
+    fn other_numbers_of_a_strategy_leave_those_of_overrides() {
+        let amended = files().amended(RuleChanges { strategies: vec![api(5, 7)], ..RuleChanges::default() });
+        assert_eq!(limits(&amended, "me"), [5, 7]);
+        assert_eq!(limits(&amended, "gold-1"), [100, 7]);
+        let back = amended.amended(RuleChanges { strategies: vec![api(10, 20)], ..RuleChanges::default() });
+        assert_eq!(limits(&back, "gold-1"), [100, 20]);
+    }
+
+    #[test]
+    fn overrides_and_lists_of_the_changes_take_precedence() {
+        let first = override_of(&api(10, 20), "*", "b", 1);
+        let entry = |listed, consumer: &str, strategy: Option<&str>| AccessEntry {
+            strategy: strategy.map(Into::into),
+            listed,
+            consumer: consumer.into(),
+        };
+        let access = vec![
+            entry(Listed::Allow, "bad", None),
+            entry(Listed::Deny, "good", Some("api")),
+            entry(Listed::Deny, "other", Some("unknown")),
+        ];
+        let changes = RuleChanges { overrides: vec![first], access, ..RuleChanges::default() };
+        let amended = files().amended(changes);
+        assert_eq!(
+            limits(&amended, "gold-1"),
+            [10, 1],
+            "the whole override, though the file's is more particular"
+        );
+        let listed = |consumer| amended.resolve_for("x", consumer, "").unwrap().listing.map(|it| it.listed);
+        assert_eq!(listed("bad"), Some(Listed::Allow));
+        assert_eq!(listed("good"), Some(Listed::Deny));
+        assert_eq!(listed("other"), None);
+        assert_eq!(listed("me"), None);
+    }
+
+    #[test]
+    fn nothing_changes_without_changes_and_ids_stay() {
+        let before = files();
+        let amended = before.amended(RuleChanges::default()).after(&before);
+        assert_eq!(amended.strategies()[0].id(), before.strategies()[0].id());
+        assert_eq!(limits(&amended, "gold-1"), [100, 20]);
+        let overridden = |rules: &Rules| rules.resolve_for("x", "gold-1", "").unwrap().strategy.id();
+        assert_eq!(overridden(&amended), overridden(&before));
+    }
+
+    #[test]
+    fn another_generation_has_other_keys_also_of_overrides() {
+        let generations = HashMap::from([("api".into(), 7)]);
+        let before = files();
+        let amended = before.amended(RuleChanges { generations, ..RuleChanges::default() }).after(&before);
+        let found = |consumer| Arc::clone(amended.resolve_for("x", consumer, "").unwrap().strategy);
+        for consumer in ["me", "gold-1"] {
+            assert_eq!((found(consumer).name(), found(consumer).key_name()), ("api", "api@7"));
+            let old = before.resolve_for("x", consumer, "").unwrap();
+            assert_ne!(found(consumer).identity(0), old.strategy.identity(0));
+            assert_ne!(found(consumer).id(), old.strategy.id());
+        }
+        assert_eq!(limits(&amended, "gold-1"), [100, 20]);
+        let again = before.amended(RuleChanges {
+            generations: HashMap::from([("api".into(), 7)]),
+            ..RuleChanges::default()
+        });
+        assert_eq!(again.after(&amended).strategies()[0].id(), amended.strategies()[0].id());
+    }
+}

@@ -1,0 +1,89 @@
+//! Calls of `weir control` and `weir reload`.
+
+use tonic::Streaming;
+use weir_proto::v1::{
+    ControlEntry, ControlHistoryRequest, ControlHistoryResponse, DeleteControlRequest, ListControlRequest,
+    ListControlResponse, PutAccessRequest, PutControlResponse, PutOverrideRequest, PutStrategyRequest,
+    ReloadRequest, ReloadResponse, WatchControlRequest,
+};
+
+use super::{Client, ClientError, name, within};
+
+impl Client {
+    /// Gives some consumers other numbers.
+    pub async fn put_override(
+        &mut self,
+        request: PutOverrideRequest,
+    ) -> Result<PutControlResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.put_override(request)).await;
+        self.answered(answer)
+    }
+
+    /// Denies consumers, or lets them through.
+    pub async fn put_access(&mut self, request: PutAccessRequest) -> Result<PutControlResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.put_access(request)).await;
+        self.answered(answer)
+    }
+
+    /// Gives a strategy other numbers.
+    pub async fn put_strategy(
+        &mut self,
+        request: PutStrategyRequest,
+    ) -> Result<PutControlResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.put_strategy(request)).await;
+        self.answered(answer)
+    }
+
+    /// Removes an entry of live control.
+    pub async fn delete_entry(
+        &mut self,
+        request: DeleteControlRequest,
+    ) -> Result<PutControlResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.delete(request)).await;
+        self.answered(answer)
+    }
+
+    /// The entries of live control.
+    pub async fn list_entries(&mut self) -> Result<ListControlResponse, ClientError> {
+        let request = within(self.timeout, ListControlRequest {});
+        let answer = tokio::time::timeout(self.timeout, self.control.list(request)).await;
+        self.answered(answer)
+    }
+
+    /// The last changes by live control.
+    pub async fn control_history(
+        &mut self,
+        request: ControlHistoryRequest,
+    ) -> Result<ControlHistoryResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.history(request)).await;
+        self.answered(answer)
+    }
+
+    /// Reads all files of the server again.
+    pub async fn reload(&mut self) -> Result<ReloadResponse, ClientError> {
+        let request = within(self.timeout, ReloadRequest {});
+        let answer = tokio::time::timeout(self.timeout, self.control.reload(request)).await;
+        self.answered(answer)
+    }
+
+    /// Begins a watch of the entries, which has no deadline.
+    pub async fn watch_entries(&mut self) -> Result<Streaming<ControlEntry>, ClientError> {
+        let answer = tokio::time::timeout(self.timeout, self.control.watch(WatchControlRequest {})).await;
+        self.answered(answer)
+    }
+
+    /// The next entry of a watch; `None` once the server has ended it.
+    pub async fn next_entry(
+        watch: &mut Streaming<ControlEntry>,
+    ) -> Result<Option<ControlEntry>, ClientError> {
+        watch.message().await.map_err(|status| ClientError::Refused {
+            code: name(status.code()),
+            message: status.message().to_owned(),
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! Live control: entries that change what the files of the configuration say, while the service runs.
+//!
+//! ```text
+//!   service/control ── requests ──┐
+//!                                 ├─ ControlTask ── mirror ── overlay ── RunningConfig ── the next snapshot
+//!   Redis, every 250 ms ── polls ─┘    │     │
+//!                                    audit  cache file
+//! ```
+//!
+//! The task has a thread of its own and does one thing after another. It changes the store first and then its own copy,
+//! so that nodes agree with the store, and never with one another alone.
+
+mod audit;
+mod cache;
+mod entry;
+mod history;
+mod overlay;
+mod polling;
+mod request;
+mod start;
+mod store;
+mod task;
+mod view;
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use weir_proto::v1::{ControlChange, ControlEntry};
+
+use self::overlay::OverlayState;
+use self::request::ControlRequest;
+pub use self::request::{ChangeAsked, Changed, ControlFault, MAX_REASON};
+pub use self::start::{ControlParts, ControlStart, ControlThread};
+pub use self::store::ControlStore;
+pub use self::view::{ControlView, ViewedEntry};
+use crate::telemetry::ConfigLoads;
+use crate::watch::{ReloadReport, ReloadRequests};
+
+/// Changes that may wait at a time.
+const MAX_WAITING: usize = 64;
+
+/// The live control of this node. Clones share it.
+#[derive(Clone)]
+pub struct ControlHandle {
+    requests: mpsc::Sender<ControlRequest>,
+    view: watch::Receiver<Arc<ControlView>>,
+    overlay: Arc<OverlayState>,
+    reloads: ReloadRequests,
+    loads: ConfigLoads,
+}
+
+impl ControlHandle {
+    /// Makes a change, on all nodes.
+    pub async fn change(&self, asked: ChangeAsked) -> Result<Changed, ControlFault> {
+        let (reply, result) = oneshot::channel();
+        self.send(ControlRequest::Change(Box::new(asked), reply))?;
+        result.await.map_err(|_| ControlFault::Ending)?
+    }
+
+    /// The last changes that this node knows, the last first.
+    pub async fn history(&self, limit: usize) -> Result<Vec<ControlChange>, ControlFault> {
+        let (reply, result) = oneshot::channel();
+        self.send(ControlRequest::History(limit, reply))?;
+        result.await.map_err(|_| ControlFault::Ending)
+    }
+
+    fn send(&self, request: ControlRequest) -> Result<(), ControlFault> {
+        self.requests.try_send(request).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => ControlFault::Busy,
+            mpsc::error::TrySendError::Closed(_) => ControlFault::Ending,
+        })
+    }
+
+    /// The entries now.
+    #[must_use]
+    pub fn view(&self) -> Arc<ControlView> {
+        Arc::clone(&self.view.borrow())
+    }
+
+    /// The entries now, and each later state of them.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Arc<ControlView>> {
+        self.view.clone()
+    }
+
+    /// An entry as callers see it: also why it waits.
+    #[must_use]
+    pub fn shown(&self, key: &str, entry: &ControlEntry) -> ControlEntry {
+        let waiting = self.overlay.waiting(key).unwrap_or_default();
+        ControlEntry { waiting, ..entry.clone() }
+    }
+
+    /// Reads all files; `None` if too many wait for it.
+    pub async fn reload(&self) -> Option<ReloadReport> {
+        self.reloads.reload().await
+    }
+
+    /// The hash of the files in force.
+    #[must_use]
+    pub fn files(&self) -> String {
+        self.loads.hash().to_string()
+    }
+}

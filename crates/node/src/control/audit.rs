@@ -1,0 +1,160 @@
+//! The audit: a JSON line before a change is applied, and one with its result. It is written at once: a change whose
+//! first line cannot be written is refused.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use prost_types::Timestamp;
+use serde_json::{Value, json};
+use weir_config::LogTarget;
+use weir_proto::v1::ControlEntry;
+use weir_units::Micros;
+
+use crate::proto_json;
+use crate::telemetry::DecisionSink;
+
+/// Size at which the file is rotated.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Files, including the current one.
+const MAX_FILES: usize = 5;
+
+/// The audit of one node.
+pub(super) struct ControlAudit {
+    sink: DecisionSink,
+}
+
+/// A change that was asked for.
+pub(super) struct AuditedChange<'a> {
+    /// The random id of the change.
+    pub(super) change: u64,
+    /// The method of the service.
+    pub(super) method: &'static str,
+    /// The caller.
+    pub(super) by: &'a str,
+    pub(super) reason: &'a str,
+    pub(super) before: Option<&'a ControlEntry>,
+    /// What it will be; of a deletion what is deleted, with `deleted`.
+    pub(super) after: &'a ControlEntry,
+    pub(super) expires_after: Option<Micros>,
+}
+
+impl ControlAudit {
+    /// Opens the file; `None` is standard output.
+    pub(super) fn open(path: Option<&Path>) -> io::Result<Self> {
+        let target = path.map_or(LogTarget::Stdout, |path| LogTarget::File(path.to_owned()));
+        Ok(Self { sink: DecisionSink::open(&target, MAX_BYTES, MAX_FILES)? })
+    }
+
+    /// Writes what was asked for, down to the disk.
+    pub(super) fn asked(&mut self, at: Micros, change: &AuditedChange<'_>) -> io::Result<()> {
+        let AuditedChange { change, method, by, reason, before, after, expires_after } = change;
+        self.write(&json!({
+            "audit": "asked",
+            "at": text_of(at),
+            "change": hex(*change),
+            "method": method,
+            "by": by,
+            "reason": reason,
+            "before": before.map(entry),
+            "after": entry(after),
+            "expires_after_seconds": expires_after.map(|span| span.0 / 1_000_000),
+        }))
+    }
+
+    /// Writes how it ended.
+    pub(super) fn ended(&mut self, at: Micros, change: u64, result: &str, version: Option<u64>) {
+        let line = json!({
+            "audit": "result",
+            "at": text_of(at),
+            "change": hex(change),
+            "result": result,
+            "version": version,
+        });
+        if let Err(error) = self.write(&line) {
+            tracing::error!(%error, change = hex(change), result, "the result of a change cannot be written to the audit");
+        }
+    }
+
+    fn write(&mut self, line: &Value) -> io::Result<()> {
+        let mut text = line.to_string();
+        text.push('\n');
+        self.sink.write_all(text.as_bytes())?;
+        self.sink.persist()
+    }
+}
+
+fn entry(entry: &ControlEntry) -> Value {
+    let line = proto_json::line("weir.v1.ControlEntry", entry);
+    line.and_then(|line| serde_json::from_str(&line).ok()).unwrap_or(Value::Null)
+}
+
+/// An id as logs and the audit show it.
+pub(super) fn hex(change: u64) -> String {
+    format!("{change:016x}")
+}
+
+fn text_of(at: Micros) -> String {
+    let seconds = i64::try_from(at.0 / 1_000_000).unwrap_or(i64::MAX);
+    let nanos = i32::try_from(at.0 % 1_000_000 * 1_000).unwrap_or_default();
+    Timestamp { seconds, nanos }.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_proto::v1::control_entry::Entry;
+    use weir_proto::v1::{ControlAccess, EntryVersion};
+
+    #[test]
+    fn two_lines_say_what_was_asked_and_how_it_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let mut audit = ControlAudit::open(Some(&path)).unwrap();
+        let access = ControlAccess { list: 1, consumer: "bot \"7\"".to_owned(), ..ControlAccess::default() };
+        let after = ControlEntry { entry: Some(Entry::Access(access)), ..ControlEntry::default() };
+        let before = ControlEntry { version: Some(EntryVersion { version: 3, change: 4 }), ..after.clone() };
+        let change = AuditedChange {
+            change: 0xab,
+            method: "PutAccess",
+            by: "token:ops",
+            reason: "incident\n12",
+            before: Some(&before),
+            after: &after,
+            expires_after: Some(Micros::from_secs(60)),
+        };
+        audit.asked(Micros(1_700_000_000_000_000), &change).unwrap();
+        audit.ended(Micros(1_700_000_000_500_000), 0xab, "applied", Some(9));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!((&lines[0]["at"], &lines[0]["by"]), (&json!("2023-11-14T22:13:20Z"), &json!("token:ops")));
+        assert_eq!(lines[0]["reason"], "incident\n12");
+        assert_eq!(lines[0]["after"]["access"]["consumer"], "bot \"7\"");
+        assert_eq!(lines[0]["before"]["version"]["version"], "3");
+        assert_eq!(
+            lines[1],
+            json!({
+                "audit": "result", "at": "2023-11-14T22:13:20.500Z", "change": "00000000000000ab", "result": "applied",
+                "version": 9,
+            })
+        );
+    }
+
+    /// A full disk refuses the change.
+    #[test]
+    fn what_cannot_be_written_is_an_error() {
+        let mut audit = ControlAudit::open(Some(Path::new("/dev/full"))).unwrap();
+        let after = ControlEntry::default();
+        let change = AuditedChange {
+            change: 1,
+            method: "PutAccess",
+            by: "me",
+            reason: "",
+            before: None,
+            after: &after,
+            expires_after: None,
+        };
+        assert_eq!(audit.asked(Micros(0), &change).unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -1,0 +1,26 @@
+//! The last changes of entries, whichever node made them.
+
+use std::collections::VecDeque;
+
+use weir_proto::v1::ControlChange;
+
+/// Changes that are kept.
+const MAX_CHANGES: usize = 1_000;
+
+/// The last changes.
+#[derive(Debug, Default)]
+pub(super) struct ChangeHistory(VecDeque<ControlChange>);
+
+impl ChangeHistory {
+    pub(super) fn push(&mut self, change: ControlChange) {
+        if self.0.len() >= MAX_CHANGES {
+            self.0.pop_front();
+        }
+        self.0.push_back(change);
+    }
+
+    /// At most `limit` changes, the last first.
+    pub(super) fn last(&self, limit: usize) -> Vec<ControlChange> {
+        self.0.iter().rev().take(limit).cloned().collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! Following Redis: what changed since the last look, or everything after a loss.
+
+use ring::rand::{SecureRandom as _, SystemRandom};
+use weir_store::redis::ControlSynced;
+
+use super::store::ControlStore;
+use super::task::ControlTask;
+
+impl ControlTask {
+    /// Brings the entries and those of Redis together. The memory store has none that this node did not make.
+    pub(super) async fn poll(&mut self) {
+        let ControlStore::Redis(link) = &mut self.store else { return };
+        let result = link.sync(&mut self.mirror, random).await;
+        // A round that failed may have read some entries before that.
+        if self.mirror_sum() != self.applied {
+            self.changed(None);
+        }
+        self.report(result);
+    }
+
+    fn report(&mut self, result: Result<ControlSynced, String>) {
+        let result = result.map(|synced| {
+            if let Some(lost) = synced.lost {
+                tracing::warn!(
+                    from = lost.from,
+                    to = lost.to,
+                    sent_back = synced.sent,
+                    "Redis has lost changes of live control between these versions, or is another one: this node sends \
+                     back what it knows of them; what no node knows is lost"
+                );
+            }
+            if synced.aside > 0 {
+                tracing::warn!(
+                    entries = synced.aside,
+                    "Redis has entries of live control that this version of Weir cannot read; they stay there and have no \
+                     effect here"
+                );
+            }
+        });
+        match (&self.incomplete, result) {
+            (Some(_), Ok(())) => {
+                self.incomplete = None;
+                tracing::info!("live control follows Redis");
+            }
+            (None, Err(error)) => {
+                tracing::warn!(%error, "Redis does not answer: changes by other nodes are not seen until it does");
+                self.incomplete = Some(format!("Redis does not answer: {error}"));
+            }
+            (None, Ok(())) | (Some(_), Err(_)) => {}
+        }
+    }
+
+    /// A number that changes with the records.
+    pub(super) fn mirror_sum(&self) -> u64 {
+        let mixed = |sum: u64, number: u64| (sum ^ number).wrapping_mul(0x0000_0100_0000_01b3);
+        self.mirror.records().fold(1, |sum, record| mixed(mixed(sum, record.version), record.change))
+    }
+}
+
+/// A random id of a change; without random numbers the mirror sends nothing that could be taken for another's.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_or(1, |()| u64::from_le_bytes(bytes).max(1))
+}

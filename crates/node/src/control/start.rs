@@ -1,0 +1,135 @@
+//! The start of live control, before the server takes its first call.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use weir_config::ControlConfig;
+use weir_core::control::{ControlMirror, ControlState};
+use weir_store::redis::ControlLink;
+use weir_time::clock::Clock;
+
+use super::audit::ControlAudit;
+use super::cache::{CacheFile, CachedRecords};
+use super::history::ChangeHistory;
+use super::overlay::OverlayState;
+use super::store::ControlStore;
+use super::task::ControlTask;
+use super::view::ControlView;
+use super::{ControlHandle, MAX_WAITING};
+use crate::reload::RunningConfig;
+use crate::telemetry::ConfigLoads;
+use crate::watch::ReloadRequests;
+
+/// How long the start waits for the entries of Redis.
+const FIRST_LOOK: Duration = Duration::from_secs(2);
+
+/// What live control works with.
+pub struct ControlParts<'a> {
+    /// Its files.
+    pub config: &'a ControlConfig,
+    /// The configuration in force.
+    pub running: RunningConfig,
+    /// The link to Redis; without it, entries live in memory and in the cache file.
+    pub link: Option<ControlLink>,
+    /// The clock of entries that end.
+    pub clock: Clock,
+    /// Requests for reloads of the files.
+    pub reloads: ReloadRequests,
+    /// How the files were read.
+    pub loads: ConfigLoads,
+}
+
+/// Live control cannot start.
+#[derive(Debug, thiserror::Error)]
+#[error("live control cannot start: {what}: {error}")]
+pub struct ControlStart {
+    what: String,
+    error: io::Error,
+}
+
+/// The thread of live control. It ends once it is dropped.
+pub struct ControlThread {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlThread {
+    /// Starts it, and waits until the entries are in force, on Redis for two seconds at most.
+    pub fn start(parts: ControlParts<'_>) -> Result<(Self, ControlHandle), ControlStart> {
+        let failed = |what: String| move |error| ControlStart { what, error };
+        let ControlParts { config, running, link, clock, reloads, loads } = parts;
+        let audit = ControlAudit::open(config.audit_path())
+            .map_err(failed(format!("the audit file {}", config.audit_file.display())))?;
+        let cache = config.cache_file.as_deref().map(CacheFile::new);
+        let shown = config.cache_file.as_deref().unwrap_or_else(|| std::path::Path::new("")).display();
+        let cached = cache.as_ref().map(CacheFile::read).transpose();
+        let cached = cached.map_err(failed(format!("the cache file {shown}")))?.flatten();
+        let is_new = cached.is_none();
+        let CachedRecords { records, position } = cached.unwrap_or_default();
+        let mirror = ControlMirror::restore(records.clone(), position);
+        let store = match link {
+            Some(link) => ControlStore::Redis(Box::new(link)),
+            None => ControlStore::Memory(Box::new(ControlState::restore(records, position))),
+        };
+        if let (true, Some(cache)) = (is_new, &cache) {
+            // A directory that cannot be written to is found now and not at the first change.
+            cache.write(&[], position).map_err(failed(format!("the cache file {shown}")))?;
+        }
+        let waits = (!store.is_memory()).then(|| "Redis has not answered yet".to_owned());
+        if waits.is_some() && is_new {
+            tracing::info!("live control waits for Redis: until it answers, the files alone are in force");
+        }
+        let (view, seen) = watch::channel(Arc::<ControlView>::default());
+        let shared = Arc::<OverlayState>::default();
+        let (requests, received) = mpsc::channel(MAX_WAITING);
+        let mut task = ControlTask {
+            running,
+            store,
+            mirror,
+            audit,
+            cache,
+            clock,
+            shared: Arc::clone(&shared),
+            view,
+            history: ChangeHistory::default(),
+            incomplete: waits,
+            applied: 0,
+            is_dirty: false,
+            cached_at: None,
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(failed("its runtime".to_owned()))?;
+        let body = move || {
+            runtime.block_on(async move {
+                task.apply();
+                task.look().await;
+                // The start may have given up.
+                let _ = ready.send(());
+                tokio::select! {
+                    () = task.run(received) => {}
+                    _ = stopped => {}
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("weir-control".to_owned()).spawn(body);
+        let thread = thread.map_err(failed("its thread".to_owned()))?;
+        let _ = is_ready.recv_timeout(FIRST_LOOK);
+        let handle = ControlHandle { requests, view: seen, overlay: shared, reloads, loads };
+        Ok((Self { stop: Some(stop), thread: Some(thread) }, handle))
+    }
+}
+
+impl Drop for ControlThread {
+    fn drop(&mut self) {
+        // Dropping the sender ends the task.
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! `weir.v1.ControlService` over messages. Served only if configured.
+
+mod requests;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::stream;
+use tokio::sync::watch;
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status};
+use weir_core::control::ControlPosition;
+use weir_core::strategy::{Rules, Unknown};
+use weir_proto::v1::control_service_server::{ControlService, ControlServiceServer};
+use weir_proto::v1::{
+    ControlEntry, ControlHistoryRequest, ControlHistoryResponse, DeleteControlRequest, EntryVersion,
+    ListControlRequest, ListControlResponse, PutAccessRequest, PutControlResponse, PutOverrideRequest,
+    PutStrategyRequest, ReloadRequest, ReloadResponse, WatchControlRequest,
+};
+
+use self::requests::{ControlRequests, MAX_HISTORY};
+use super::incoming::{Closing, context};
+use super::{MAX_MESSAGE_BYTES, status};
+use crate::access::Rights;
+use crate::control::{Changed, ControlFault, ControlHandle, ControlView, ViewedEntry};
+use crate::limiter::InvalidField;
+use crate::server::LiveSnapshot;
+
+/// Size limit of an answer: the most entries of the longest kind.
+const MAX_ANSWER_BYTES: usize = 256 << 20;
+
+/// Changes that a history has if the request does not say how many.
+const DEFAULT_HISTORY: u32 = 100;
+
+/// The service over the live control of this node.
+pub struct ControlApi {
+    control: ControlHandle,
+    live: Arc<LiveSnapshot>,
+}
+
+impl ControlApi {
+    /// The service, bounded and ready to be served.
+    pub fn server(control: ControlHandle, live: Arc<LiveSnapshot>) -> ControlServiceServer<Self> {
+        ControlServiceServer::new(Self { control, live })
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_ANSWER_BYTES)
+    }
+
+    fn requests<'a>(&self, rights: Rights<'a>) -> ControlRequests<'a> {
+        ControlRequests::new(self.rules(), rights)
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        self.live.current().rules
+    }
+
+    async fn change(
+        &self,
+        asked: Result<crate::control::ChangeAsked, ControlFault>,
+    ) -> Result<Response<PutControlResponse>, Status> {
+        let changed = self.control.change(asked.map_err(failed)?).await.map_err(failed)?;
+        let Changed { after, before, files } = changed;
+        Ok(Response::new(PutControlResponse { entry: Some(after), before, files }))
+    }
+}
+
+#[tonic::async_trait]
+impl ControlService for ControlApi {
+    async fn put_override(
+        &self,
+        mut request: Request<PutOverrideRequest>,
+    ) -> Result<Response<PutControlResponse>, Status> {
+        let context = context(&mut request);
+        let asked = self.requests(Rights::of(&context)).put_override(request.into_inner());
+        self.change(asked).await
+    }
+
+    async fn put_access(
+        &self,
+        mut request: Request<PutAccessRequest>,
+    ) -> Result<Response<PutControlResponse>, Status> {
+        let context = context(&mut request);
+        let asked = self.requests(Rights::of(&context)).put_access(request.into_inner());
+        self.change(asked).await
+    }
+
+    async fn put_strategy(
+        &self,
+        mut request: Request<PutStrategyRequest>,
+    ) -> Result<Response<PutControlResponse>, Status> {
+        let context = context(&mut request);
+        let asked = self.requests(Rights::of(&context)).put_strategy(request.into_inner());
+        self.change(asked).await
+    }
+
+    async fn delete(
+        &self,
+        mut request: Request<DeleteControlRequest>,
+    ) -> Result<Response<PutControlResponse>, Status> {
+        let context = context(&mut request);
+        let asked = self.requests(Rights::of(&context)).delete(request.into_inner());
+        self.change(asked).await
+    }
+
+    async fn list(
+        &self,
+        _request: Request<ListControlRequest>,
+    ) -> Result<Response<ListControlResponse>, Status> {
+        let view = self.control.view();
+        let entries = view.living().map(|(key, entry)| self.control.shown(key, entry)).collect();
+        Ok(Response::new(ListControlResponse {
+            entries,
+            version: Some(version(view.position)),
+            files: self.control.files(),
+            incomplete: view.incomplete.clone().unwrap_or_default(),
+        }))
+    }
+
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<ControlEntry, Status>> + Send>>;
+
+    async fn watch(
+        &self,
+        mut request: Request<WatchControlRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let closing = request.extensions_mut().remove::<Closing>();
+        let watched = Watched {
+            control: self.control.clone(),
+            views: self.control.watch(),
+            closing: closing.map(|Closing(closing)| closing),
+            sent: Arc::default(),
+            ready: Vec::new(),
+            is_first: true,
+        };
+        Ok(Response::new(Box::pin(stream::unfold(watched, Watched::next))))
+    }
+
+    async fn history(
+        &self,
+        request: Request<ControlHistoryRequest>,
+    ) -> Result<Response<ControlHistoryResponse>, Status> {
+        let limit = request.into_inner().limit.unwrap_or(DEFAULT_HISTORY);
+        if !(1..=MAX_HISTORY).contains(&limit) {
+            let bound = format!("it must be 1 to {MAX_HISTORY}");
+            return Err(status::invalid(&InvalidField { field: "limit", value: limit.to_string(), bound }));
+        }
+        let changes = self.control.history(limit as usize).await.map_err(failed)?;
+        Ok(Response::new(ControlHistoryResponse { changes }))
+    }
+
+    async fn reload(&self, mut request: Request<ReloadRequest>) -> Result<Response<ReloadResponse>, Status> {
+        let context = context(&mut request);
+        let report = self.control.reload().await;
+        let report =
+            report.ok_or_else(|| status::busy("too many reloads wait; try again later".to_owned()))?;
+        let mistakes = report.err().unwrap_or_default();
+        tracing::info!(
+            caller = Rights::of(&context).name(),
+            method = "Reload",
+            mistakes = mistakes.len(),
+            "the files were read again by request"
+        );
+        Ok(Response::new(ReloadResponse { mistakes, files: self.control.files() }))
+    }
+}
+
+/// An open watch.
+struct Watched {
+    control: ControlHandle,
+    views: watch::Receiver<Arc<ControlView>>,
+    /// Changes when the connection is about to end.
+    closing: Option<watch::Receiver<()>>,
+    sent: Arc<ControlView>,
+    /// Entries to send, the last first.
+    ready: Vec<ViewedEntry>,
+    is_first: bool,
+}
+
+impl Watched {
+    async fn next(mut self) -> Option<(Result<ControlEntry, Status>, Self)> {
+        loop {
+            if let Some(entry) = self.ready.pop() {
+                return Some((Ok(self.control.shown(entry.key(), &entry.message())), self));
+            }
+            if !std::mem::take(&mut self.is_first) {
+                let closed = async {
+                    match &mut self.closing {
+                        Some(closing) => drop(closing.changed().await),
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    changed = self.views.changed() => changed.ok()?,
+                    () = closed => return None,
+                }
+            }
+            let view = Arc::clone(&self.views.borrow_and_update());
+            self.ready = view.changes(&self.sent);
+            self.ready.reverse();
+            self.sent = view;
+        }
+    }
+}
+
+fn version(position: ControlPosition) -> EntryVersion {
+    EntryVersion { version: position.version, change: position.change }
+}
+
+fn failed(fault: ControlFault) -> Status {
+    let text = fault.to_string();
+    match fault {
+        ControlFault::Invalid(_) => Status::invalid_argument(text),
+        ControlFault::Unknown(Unknown::Strategy { .. } | Unknown::Resource { .. })
+        | ControlFault::Missing => Status::not_found(text),
+        ControlFault::Stale(_) => Status::aborted(text),
+        ControlFault::Full(_) => Status::resource_exhausted(text),
+        ControlFault::Store(_) | ControlFault::NotWritten(_) | ControlFault::Busy | ControlFault::Ending => {
+            Status::unavailable(text)
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Records of live control in Redis, which all nodes share: the scripts of `lua/control/`, and reading all records.
+//!
+//! A put may be repeated under its id, and a merge or a poll always, so a lost reply needs no care.
+
+mod decode;
+mod exchange;
+mod numbers;
+mod pages;
+mod sync;
+
+use std::sync::Arc;
+
+use redis::Value;
+use weir_core::control::{
+    ControlChanges, ControlPosition, ControlPut, ControlRecord, ControlRefusal, MAX_POLLED_BYTES,
+    encode_record, fault,
+};
+use weir_units::Micros;
+
+use self::decode::ControlReply;
+use self::exchange::ControlExchange;
+use self::numbers::ControlNumbers;
+pub use self::sync::ControlSynced;
+use super::codes::control_status;
+use super::context::LinkContext;
+use super::reply::garbled;
+use super::source::ControlScript;
+
+#[cfg(test)]
+pub(super) use self::numbers::DOUBLES;
+
+/// The most records of one merge, and about the most bytes.
+const MERGED_TOGETHER: usize = 100;
+const MERGED_BYTES: usize = MAX_POLLED_BYTES / 4;
+
+/// A connection to the node that owns the slot of live control.
+pub struct ControlLink {
+    exchange: ControlExchange,
+    /// The greatest version that it has seen. A put gets a greater one, also after a loss or with a clock that is behind.
+    known: u64,
+    store_time: Option<Micros>,
+    /// When old records of the mirror were dropped.
+    dropped_at: Micros,
+}
+
+impl ControlLink {
+    pub(super) fn new(context: Arc<LinkContext>) -> Self {
+        let exchange = ControlExchange::new(context);
+        Self { exchange, known: 0, store_time: None, dropped_at: Micros::ZERO }
+    }
+
+    /// Makes a change. Returns what was written, or why nothing was.
+    pub async fn put(
+        &mut self,
+        put: &ControlPut,
+    ) -> Result<Result<Vec<ControlRecord>, ControlRefusal>, String> {
+        if let Err(refusal) = put.check() {
+            return Ok(Err(refusal));
+        }
+        let change = put.change.to_be_bytes();
+        let expected = position_bytes(put.expect.unwrap_or_default());
+        let generation = put.generation.as_deref().unwrap_or_default();
+        let body = put.body.as_deref().unwrap_or_default();
+        let arguments: [&[u8]; 5] = [&change, &expected, put.key.as_bytes(), body, generation.as_bytes()];
+        let reply = self.run(ControlScript::Put, ControlNumbers::of_put(put, self.known), &arguments).await?;
+        Ok(match reply.status {
+            control_status::WRITTEN => Ok(reply.records),
+            control_status::STALE => Err(ControlRefusal::Stale { current: reply.position }),
+            control_status::FULL => {
+                Err(ControlRefusal::Full { most: usize::try_from(reply.number).unwrap_or(usize::MAX) })
+            }
+            control_status::MISSING => Err(ControlRefusal::Missing),
+            _ => return Err(garbled().to_string()),
+        })
+    }
+
+    /// Asks for what was written after `position`.
+    pub async fn poll(&mut self, position: ControlPosition) -> Result<ControlChanges, String> {
+        let numbers = ControlNumbers::of_all();
+        let reply = self.run(ControlScript::Poll, numbers, &[&position_bytes(position)]).await?;
+        let ControlReply { status, records, position, .. } = reply;
+        match status {
+            control_status::SINCE => Ok(ControlChanges::Since { records, position }),
+            control_status::EVERYTHING => Ok(ControlChanges::Everything { position }),
+            _ => Err(garbled().to_string()),
+        }
+    }
+
+    /// Reads all records, and the position before that.
+    pub async fn read_all(&mut self) -> Result<(Vec<ControlRecord>, ControlPosition), String> {
+        let all = self.read_pages().await?;
+        Ok((all.records.into_values().collect(), all.position))
+    }
+
+    /// Sends records of a node. Redis takes those that are newer than its own. Returns how many these were.
+    pub async fn merge(&mut self, change: u64, records: &[ControlRecord]) -> Result<usize, String> {
+        let change = change.to_be_bytes();
+        let mut taken = 0;
+        for part in parts(records) {
+            let mut arguments = vec![change.to_vec()];
+            for record in part {
+                let mut bytes = Vec::new();
+                encode_record(record, &mut bytes);
+                arguments.extend([record.key.as_bytes().to_vec(), bytes]);
+            }
+            let arguments: Vec<&[u8]> = arguments.iter().map(Vec::as_slice).collect();
+            let reply = self.run(ControlScript::Merge, ControlNumbers::of_all(), &arguments).await?;
+            if reply.status != control_status::WRITTEN {
+                return Err(garbled().to_string());
+            }
+            taken += usize::try_from(reply.number).unwrap_or(0);
+        }
+        Ok(taken)
+    }
+
+    /// The greatest version that it has seen. A put gets a greater one.
+    #[must_use]
+    pub fn known_version(&self) -> u64 {
+        self.known
+    }
+
+    /// The time of Redis at its last answer.
+    #[must_use]
+    pub fn store_time(&self) -> Option<Micros> {
+        self.store_time
+    }
+
+    async fn run(
+        &mut self,
+        script: ControlScript,
+        numbers: ControlNumbers,
+        arguments: &[&[u8]],
+    ) -> Result<ControlReply, String> {
+        let reply: Value = self.exchange.run(script, numbers, arguments).await?;
+        let reply = ControlReply::read(&reply).map_err(|error| error.to_string())?;
+        self.store_time = Some(Micros(reply.now));
+        self.know(reply.position.version);
+        reply.records.iter().for_each(|record| self.know(record.version));
+        Ok(reply)
+    }
+
+    fn know(&mut self, version: u64) {
+        self.known = self.known.max(version);
+    }
+}
+
+fn position_bytes(position: ControlPosition) -> [u8; 16] {
+    (u128::from(position.version) << 64 | u128::from(position.change)).to_be_bytes()
+}
+
+/// Splits what a store can take into parts for one script call each.
+fn parts(records: &[ControlRecord]) -> Vec<Vec<&ControlRecord>> {
+    let mut parts: Vec<Vec<&ControlRecord>> = Vec::new();
+    let mut bytes = 0;
+    for record in records.iter().filter(|record| fault(record).is_none()) {
+        let size = record.key.len() + record.body.len();
+        match parts.last_mut() {
+            Some(part) if part.len() < MERGED_TOGETHER && bytes + size <= MERGED_BYTES => {
+                part.push(record);
+                bytes += size;
+            }
+            _ => {
+                parts.push(vec![record]);
+                bytes = size;
+            }
+        }
+    }
+    parts
+}

@@ -1,0 +1,59 @@
+//! Replies of the scripts of live control.
+
+use redis::Value;
+use weir_core::control::{ControlPosition, ControlRecord, decode_record};
+
+use crate::StoreError;
+use crate::redis::reply::{bytes, doubles, garbled, next_whole, text};
+
+/// The reply of a script.
+#[derive(Debug)]
+pub(super) struct ControlReply {
+    pub(super) now: u64,
+    pub(super) status: u64,
+    /// A bound, or how many records were taken over.
+    pub(super) number: u64,
+    pub(super) position: ControlPosition,
+    pub(super) records: Vec<ControlRecord>,
+}
+
+impl ControlReply {
+    pub(super) fn read(reply: &Value) -> Result<Self, StoreError> {
+        let Value::Array(parts) = reply else { return Err(garbled()) };
+        let [numbers, position, pairs @ ..] = &parts[..] else { return Err(garbled()) };
+        let mut numbers = doubles(bytes(numbers)?);
+        let mut next = || next_whole(&mut numbers);
+        Ok(Self {
+            now: next()?,
+            status: next()?,
+            number: next()?,
+            position: position_of(bytes(position)?).ok_or_else(garbled)?,
+            records: records_of(pairs)?.0,
+        })
+    }
+}
+
+/// Reads a position. Anything but 16 bytes is none, and neither is a version of 2^53 or more.
+pub(super) fn position_of(bytes: &[u8]) -> Option<ControlPosition> {
+    let number = u128::from_be_bytes(bytes.try_into().ok()?);
+    let (version, change) = ((number >> 64) as u64, number as u64);
+    (version < 1 << 53).then_some(ControlPosition { version, change })
+}
+
+/// Reads keys and records, in turn. Records that this version cannot read are kept aside, with one line of the log each.
+/// Their keys are the second result.
+pub(super) fn records_of(pairs: &[Value]) -> Result<(Vec<ControlRecord>, Vec<Box<str>>), StoreError> {
+    let (mut records, mut aside) = (Vec::with_capacity(pairs.len() / 2), Vec::new());
+    for pair in pairs.chunks_exact(2) {
+        let [key, record] = pair else { continue };
+        let key = text(key)?;
+        match decode_record(&key, bytes(record)?) {
+            Ok(record) => records.push(record),
+            Err(error) => {
+                tracing::warn!(%key, %error, "a record of live control in Redis is kept aside");
+                aside.push(key.into());
+            }
+        }
+    }
+    Ok((records, aside))
+}

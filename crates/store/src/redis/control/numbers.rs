@@ -1,0 +1,71 @@
+//! The parameters of a script of live control, which `lua/control/start.lua` reads.
+
+use weir_core::control::{
+    ControlPut, ENDED_KEPT, MAX_CONTROL_CHANGES, MAX_CONTROL_ENTRIES, MAX_CONTROL_RECORDS,
+    MAX_CONTROL_VERSION, MAX_DROPPED, MAX_MERGED_RECORDS, MAX_POLLED_BYTES, MAX_POLLED_CHANGES,
+};
+use weir_units::Micros;
+
+use crate::redis::doubles::doubles;
+
+doubles! {
+    /// The parameters of a script.
+    ControlNumbers {
+        /// The time, or -1 to use the server's clock.
+        now,
+        /// The greatest version that the writer knows.
+        known,
+        /// -1 for never.
+        expires_after,
+        deletes,
+        expects,
+        ended_kept,
+        most_entries,
+        most_records,
+        most_changes,
+        most_dropped,
+        most_polled,
+        most_bytes,
+    }
+}
+
+/// The doubles of these scripts.
+#[cfg(test)]
+pub(in crate::redis) const DOUBLES: &[&[&str]] = &[ControlNumbers::NAMES];
+
+impl ControlNumbers {
+    /// The numbers of scripts but for a put.
+    pub(super) fn of_all() -> Self {
+        Self {
+            now: -1.0,
+            known: 0.0,
+            expires_after: -1.0,
+            deletes: 0.0,
+            expects: 0.0,
+            ended_kept: ENDED_KEPT.0 as f64,
+            most_entries: MAX_CONTROL_ENTRIES as f64,
+            most_records: MAX_MERGED_RECORDS as f64,
+            most_changes: MAX_CONTROL_CHANGES as f64,
+            most_dropped: MAX_DROPPED as f64,
+            most_polled: MAX_POLLED_CHANGES as f64,
+            most_bytes: MAX_POLLED_BYTES as f64,
+        }
+    }
+
+    /// The numbers of a put by a writer that knows this version.
+    pub(super) fn of_put(put: &ControlPut, known: u64) -> Self {
+        Self {
+            known: known as f64,
+            expires_after: put.expires_after.map_or(-1.0, |after| after.0.min(MAX_CONTROL_VERSION) as f64),
+            deletes: f64::from(u8::from(put.body.is_none())),
+            expects: f64::from(u8::from(put.expect.is_some())),
+            most_records: MAX_CONTROL_RECORDS as f64,
+            ..Self::of_all()
+        }
+    }
+
+    /// The same at this time, if one is given.
+    pub(super) fn at(self, now: Option<Micros>) -> Self {
+        now.map_or(self, |now| Self { now: now.0 as f64, ..self })
+    }
+}

@@ -1,0 +1,88 @@
+//! Reads all records in pages, so that no command takes Redis long.
+
+use std::collections::BTreeMap;
+
+use redis::Value;
+use weir_core::control::{ControlPosition, ControlRecord};
+use weir_units::Micros;
+
+use super::ControlLink;
+use super::decode::{position_of, records_of};
+use crate::StoreError;
+use crate::redis::reply::{bytes, garbled, text};
+
+/// About how many records a page has.
+const PAGE: usize = 100;
+
+/// All records of Redis.
+pub(super) struct AllRecords {
+    pub(super) records: BTreeMap<Box<str>, ControlRecord>,
+    /// Keys of records that this version cannot read.
+    pub(super) aside: Vec<Box<str>>,
+    /// The position before the first page. What is written meanwhile may be in the pages or not.
+    pub(super) position: ControlPosition,
+}
+
+impl ControlLink {
+    pub(super) async fn read_pages(&mut self) -> Result<AllRecords, String> {
+        let key = self.exchange.records_key().to_owned();
+        let mut first = redis::pipe();
+        first.cmd("TIME").cmd("HGET").arg(&key).arg("");
+        let replies = self.exchange.send(&first).await?;
+        let [time, position] = &replies[..] else { return Err(garbled().to_string()) };
+        self.store_time = Some(self.exchange.now().map_or_else(|| time_of(time), Ok).map_err(written)?);
+        let position = match position {
+            Value::BulkString(bytes) => position_of(bytes).unwrap_or_default(),
+            _ => ControlPosition::NONE,
+        };
+        let mut all = AllRecords { records: BTreeMap::new(), aside: Vec::new(), position };
+        let mut cursor = "0".to_owned();
+        loop {
+            let mut page = redis::pipe();
+            page.cmd("HSCAN").arg(&key).arg(&cursor).arg("COUNT").arg(PAGE);
+            let reply = self.exchange.send(&page).await?;
+            cursor = all.add(&reply).map_err(written)?;
+            if cursor == "0" {
+                break;
+            }
+        }
+        self.know(all.position.version);
+        all.records.values().for_each(|record| self.know(record.version));
+        Ok(all)
+    }
+}
+
+impl AllRecords {
+    /// Adds a page, and returns the cursor of the next one. A key may come twice, the second time with a newer record.
+    fn add(&mut self, reply: &[Value]) -> Result<String, StoreError> {
+        let [Value::Array(page)] = reply else { return Err(garbled()) };
+        let [cursor, Value::Array(fields)] = &page[..] else { return Err(garbled()) };
+        // The empty field is the position.
+        let pairs = fields
+            .chunks_exact(2)
+            .filter(|pair| !matches!(&pair[0], Value::BulkString(key) if key.is_empty()));
+        let pairs: Vec<Value> = pairs.flatten().cloned().collect();
+        let (records, aside) = records_of(&pairs)?;
+        for record in records {
+            let known = self.records.get(&record.key);
+            if known.is_none_or(|known| record.is_newer_than(known)) {
+                self.records.insert(record.key.clone(), record);
+            }
+        }
+        self.aside.extend(aside);
+        Ok(text(cursor)?.into_owned())
+    }
+}
+
+fn time_of(reply: &Value) -> Result<Micros, StoreError> {
+    let Value::Array(parts) = reply else { return Err(garbled()) };
+    let [seconds, micros] = &parts[..] else { return Err(garbled()) };
+    let number = |value: &Value| -> Result<u64, StoreError> {
+        std::str::from_utf8(bytes(value)?).ok().and_then(|text| text.parse().ok()).ok_or_else(garbled)
+    };
+    Ok(Micros(number(seconds)?.saturating_mul(1_000_000).saturating_add(number(micros)?)))
+}
+
+fn written(error: StoreError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,88 @@
+//! One round of a node's mirror with Redis: a poll, and whatever follows from it.
+
+use weir_core::control::{
+    ControlChanges, ControlLoss, ControlMirror, MAX_CONTROL_CHANGES, MAX_POLLED_CHANGES,
+};
+use weir_units::Micros;
+
+use super::ControlLink;
+
+/// The most polls of a round: twice what it takes to see all changes. The next round goes on.
+const MAX_POLLS: usize = 2 * MAX_CONTROL_CHANGES / MAX_POLLED_CHANGES;
+
+/// How often all records are read in a round: at first, after the merge, and once more if Redis fails meanwhile.
+const MAX_READS: usize = 3;
+
+/// How often old records of the mirror are dropped.
+const DROP_EVERY: Micros = Micros::from_secs(60);
+
+/// What a round did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ControlSynced {
+    /// Whether records of the mirror changed.
+    pub changed: bool,
+    /// The changes that Redis has lost, if it has.
+    pub lost: Option<ControlLoss>,
+    /// How many records Redis took over from this node.
+    pub sent: usize,
+    /// How many records in Redis this version cannot read. Only a round that reads everything counts them.
+    pub aside: usize,
+}
+
+impl ControlLink {
+    /// Brings the mirror up to date, and sends Redis what it has lost. `new_change` makes a random id. After an error
+    /// the next round begins where this one ended.
+    pub async fn sync(
+        &mut self,
+        mirror: &mut ControlMirror,
+        mut new_change: impl FnMut() -> u64,
+    ) -> Result<ControlSynced, String> {
+        let (mut synced, mut reads) = (ControlSynced::default(), 0);
+        self.know(mirror.greatest_version());
+        for _ in 0..MAX_POLLS {
+            match self.poll(mirror.position()).await? {
+                ControlChanges::Since { records, position } => {
+                    let is_last = records.is_empty();
+                    synced.changed |= mirror.apply(records, position);
+                    if is_last && mirror.position() == position {
+                        break;
+                    }
+                }
+                ControlChanges::Everything { .. } if reads == MAX_READS => break,
+                ControlChanges::Everything { .. } => {
+                    reads += 1;
+                    self.reconcile(mirror, new_change(), &mut synced).await?;
+                }
+            }
+        }
+        self.drop_old(mirror);
+        Ok(synced)
+    }
+
+    async fn reconcile(
+        &mut self,
+        mirror: &mut ControlMirror,
+        change: u64,
+        synced: &mut ControlSynced,
+    ) -> Result<(), String> {
+        let all = self.read_pages().await?;
+        synced.aside = all.aside.len();
+        let now = self.store_time.unwrap_or_default();
+        // What cannot be read stays in Redis as it is, so this node's record of that key is not sent.
+        let aside = all.aside.iter().filter_map(|key| mirror.get(key).cloned());
+        let records: Vec<_> = all.records.into_values().chain(aside).collect();
+        let reconciled = mirror.everything(now.0, records, all.position);
+        synced.changed |= reconciled.changed;
+        synced.lost = synced.lost.or(reconciled.lost);
+        synced.sent += self.merge(change, &reconciled.to_send).await?;
+        Ok(())
+    }
+
+    fn drop_old(&mut self, mirror: &mut ControlMirror) {
+        let Some(now) = self.store_time else { return };
+        if now.0.abs_diff(self.dropped_at.0) >= DROP_EVERY.0 {
+            self.dropped_at = now;
+            mirror.drop_old(now.0);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+-- What every script of live control begins with. ../README.md has the contract; the twin is crates/core/src/control/state.rs.
+--
+-- KEYS[1]  a hash: the records by their keys, and in the empty field the position, which is the version and the id of the
+--          last change
+-- KEYS[2]  a stream: the last changes; the id is the version, the fields are 'c' and the id of the change, and then each record
+-- KEYS[3]  a sorted set: the entries by their ends, generations apart
+-- ARGV[1]  doubles, as below; what follows is named at the top of each script
+-- None of the keys has an expiry.
+
+local NONE = ('\0'):rep(16)
+
+-- `now` is -1 for the server's own time, `known` the greatest version that the writer knows, `expires_after` -1 for never;
+-- `most_…` are bounds.
+local c = {
+  now = 0, known = 0, expires_after = 0, deletes = 0, expects = 0, ended_kept = 0, most_entries = 0, most_records = 0,
+  most_changes = 0, most_dropped = 0, most_polled = 0, most_bytes = 0, position = NONE,
+}
+c.now, c.known, c.expires_after, c.deletes, c.expects, c.ended_kept, c.most_entries, c.most_records, c.most_changes,
+  c.most_dropped, c.most_polled, c.most_bytes = struct.unpack('<dddddddddddd', ARGV[1])
+
+-- An error of a key is the reply of the call.
+local function ask(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err then error(reply) end
+  return reply
+end
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- The position in the hash; none if the hash was lost.
+local function position_of(raw)
+  if raw and #raw == 16 then return raw end
+  return NONE
+end
+
+local function reply_of(status, number, position, records)
+  return { struct.pack('<ddd', c.now, status, number), position, unpack(records) }
+end

@@ -1,0 +1,126 @@
+//! Entries of live control as text.
+
+use std::collections::{BTreeMap, HashMap};
+
+use prost_types::Timestamp;
+use weir_proto::v1::control_entry::Entry;
+use weir_proto::v1::{
+    AccessList, ControlEntry, ControlHistoryResponse, EntryVersion, ListControlResponse, PutControlResponse,
+};
+
+/// What a change did, or would do.
+pub(super) fn change(response: &PutControlResponse, dry_run: bool) -> String {
+    let PutControlResponse { entry, before, files } = response;
+    let Some(after) = entry else { return "nothing was changed\n".to_owned() };
+    let verb = match (dry_run, after.deleted) {
+        (false, false) => "in force on this node, and within a second on all",
+        (false, true) => "deleted: the files apply again",
+        (true, false) => "dry run: it would be in force",
+        (true, true) => "dry run: it would be deleted",
+    };
+    let mut text = format!("{verb}\n  {}\n", described(after));
+    if let Some(before) = before {
+        text += &format!("  before: {}\n", numbers(before));
+    }
+    for (name, written) in files.iter().collect::<BTreeMap<_, _>>() {
+        text += &format!("  the files have {name}: {written}\n");
+    }
+    if let Some(end) = after.expires_at {
+        text += &format!("  until {end}\n");
+    }
+    text + &shown_version(after.version.as_ref())
+}
+
+/// All entries.
+pub(super) fn list(response: &ListControlResponse) -> String {
+    let mut text = String::new();
+    for one in &response.entries {
+        text += &entry(one);
+    }
+    if response.entries.is_empty() {
+        text += "no entries: the files alone are in force\n";
+    }
+    if !response.incomplete.is_empty() {
+        text += &format!("entries of other nodes may be missing: {}\n", response.incomplete);
+    }
+    text + &format!("configuration {}\n", response.files)
+}
+
+/// One entry, with who made it and why.
+pub(super) fn entry(entry: &ControlEntry) -> String {
+    let mut text = format!("{}{}\n", if entry.deleted { "deleted: " } else { "" }, described(entry));
+    text += &provenance(entry);
+    if !entry.waiting.is_empty() {
+        text += &format!("  waits: {}\n", entry.waiting);
+    }
+    if let Some(end) = entry.expires_at {
+        text += &format!("  until {end}\n");
+    }
+    text + &shown_version(entry.version.as_ref())
+}
+
+/// Changes, the last first.
+pub(super) fn history(response: &ControlHistoryResponse) -> String {
+    let mut text = String::new();
+    for one in &response.changes {
+        let Some(after) = &one.after else { continue };
+        let verb = if after.deleted { "deleted" } else { "put" };
+        text += &format!("{verb} {}\n", described(after));
+        if let Some(before) = &one.before {
+            text += &format!("  before: {}\n", numbers(before));
+        }
+        text += &provenance(after);
+    }
+    if text.is_empty() { "no changes since this node started\n".to_owned() } else { text }
+}
+
+fn provenance(entry: &ControlEntry) -> String {
+    let mut parts: Vec<String> = entry.changed_at.iter().map(Timestamp::to_string).collect();
+    if !entry.by.is_empty() {
+        parts.push(format!("by {}", entry.by));
+    }
+    if !entry.reason.is_empty() {
+        parts.push(format!("because: {}", entry.reason));
+    }
+    if parts.is_empty() { String::new() } else { format!("  {}\n", parts.join(", ")) }
+}
+
+fn described(entry: &ControlEntry) -> String {
+    match &entry.entry {
+        Some(Entry::Override(one)) => {
+            format!(
+                "override of {} for {} on {}: {}",
+                one.strategy,
+                one.consumer,
+                one.resource,
+                limits(&one.limits)
+            )
+        }
+        Some(Entry::Access(one)) => {
+            let verb = if one.list() == AccessList::Allow { "allow" } else { "deny" };
+            let scope = if one.strategy.is_empty() { "all strategies" } else { &one.strategy };
+            format!("{verb} {} under {scope}", one.consumer)
+        }
+        Some(Entry::Strategy(one)) => format!("strategy {}: {}", one.strategy, limits(&one.limits)),
+        None => "an entry of a later version of Weir".to_owned(),
+    }
+}
+
+fn numbers(entry: &ControlEntry) -> String {
+    match &entry.entry {
+        Some(Entry::Override(one)) => limits(&one.limits),
+        Some(Entry::Strategy(one)) => limits(&one.limits),
+        Some(Entry::Access(_)) | None => described(entry),
+    }
+}
+
+fn limits(limits: &HashMap<String, String>) -> String {
+    let sorted: BTreeMap<_, _> = limits.iter().collect();
+    let each: Vec<String> = sorted.iter().map(|(name, text)| format!("{name} {text}")).collect();
+    if each.is_empty() { "no numbers".to_owned() } else { each.join(", ") }
+}
+
+fn shown_version(version: Option<&EntryVersion>) -> String {
+    let shown = version.filter(|version| version.version > 0);
+    shown.map(|it| format!("  version {}:{:016x}\n", it.version, it.change)).unwrap_or_default()
+}

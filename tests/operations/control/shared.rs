@@ -1,0 +1,92 @@
+//! Live control of several nodes on one Redis.
+
+use weir_testing::RedisServer;
+
+use super::*;
+use crate::support::eventually;
+
+/// A node on this Redis, by the system's clock.
+fn node_on(redis: &RedisServer) -> Node {
+    let folder = scratch::dir("control-");
+    let text = format!("{FILE}store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url());
+    fs::write(folder.path().join("weir.yaml"), text).unwrap();
+    started(folder)
+}
+
+fn started(folder: TempDir) -> Node {
+    let server = Server::start_by_the_system(Node::config(&folder));
+    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
+    Node { folder, server }
+}
+
+async fn seen(node: &Node, consumer: &str, limit: u64) {
+    eventually_async(SOON, "the node has the limit", async || node.limit(consumer).await == limit).await;
+}
+
+#[tokio::test]
+async fn a_change_on_one_node_is_in_force_on_all() {
+    let redis = RedisServer::start();
+    let (one, other) = (node_on(&redis), node_on(&redis));
+    one.put_override(of_consumer("bob", "50"), why("raised")).await.unwrap();
+    assert_eq!(one.limit("bob").await, 50, "at once where it was made");
+    seen(&other, "bob", 50).await;
+    // The node that reads the version of another one may change its entry.
+    let version = other.list().await.entries[0].version;
+    let expected = ChangeOptions { expect_version: version, ..why("raised again") };
+    other.put_override(of_consumer("bob", "60"), expected.clone()).await.unwrap();
+    let stale = one.put_override(of_consumer("bob", "70"), expected).await.unwrap_err();
+    assert_eq!(stale.code(), Code::Aborted);
+    seen(&one, "bob", 60).await;
+    assert_eq!(one.list().await, other.list().await);
+    let third = node_on(&redis);
+    assert_eq!(third.limit("bob").await, 60, "a node that starts has it before its first call");
+}
+
+#[tokio::test]
+async fn a_reset_starts_full_on_all_nodes() {
+    let redis = RedisServer::start();
+    let (one, other) = (node_on(&redis), node_on(&redis));
+    assert_eq!(one.asks("bob", 2).await.remaining, Some(1));
+    assert_eq!(other.asks("bob", 1).await.remaining, Some(0), "they share the counter");
+    let reset = ControlStrategy { state: StateChange::Reset.into(), ..of_strategy("s", "l", "5") };
+    one.put_strategy(reset, why("")).await.unwrap();
+    assert_eq!(one.asks("bob", 1).await.remaining, Some(4));
+    seen(&other, "eve", 5).await;
+    assert_eq!(other.asks("bob", 1).await.remaining, Some(3), "they share the new counter");
+}
+
+#[tokio::test]
+async fn entries_survive_a_redis_that_lost_its_data() {
+    let redis = RedisServer::start();
+    let (one, other) = (node_on(&redis), node_on(&redis));
+    one.put_override(of_consumer("bob", "50"), why("")).await.unwrap();
+    one.put_access(listed(AccessList::Deny, "eve"), why("")).await.unwrap();
+    one.delete(delete_control_request::Entry::Access(listed(AccessList::Deny, "eve")), why(""))
+        .await
+        .unwrap();
+    seen(&other, "bob", 50).await;
+    redis::cmd("FLUSHALL").exec(&mut redis.connection()).unwrap();
+    let third = node_on(&redis);
+    seen(&third, "bob", 50).await;
+    assert_eq!(third.asks("eve", 0).await.reason(), Reason::Ok, "no deletion is undone");
+    for node in [&one, &other] {
+        assert_eq!(node.list().await.entries, third.list().await.entries);
+    }
+}
+
+#[tokio::test]
+async fn a_node_starts_from_its_file_while_redis_is_away_and_says_so() {
+    let redis = RedisServer::start();
+    let mut node = node_on(&redis);
+    node.put_override(of_consumer("bob", "50"), why("")).await.unwrap();
+    node.server.stop();
+    node.server.ended().unwrap();
+    drop(redis);
+    let server = Server::start_by_the_system(Node::config(&node.folder));
+    let node = Node { folder: node.folder, server };
+    let list = node.list().await;
+    assert_eq!(list.entries.len(), 1);
+    assert!(list.incomplete.contains("Redis"), "{list:?}");
+    let refused = node.put_override(of_consumer("eve", "50"), why("")).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+}
