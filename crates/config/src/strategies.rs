@@ -146,7 +146,7 @@ pub(super) fn strategies(
                           strategy something else";
             report.at(entry.key_at, entry.value.path(), reason);
         }
-        match strategy(entry, others, &mut shadow_lists, report) {
+        match strategy(entry, others.memory, &mut shadow_lists, report) {
             Ok((strategy, access)) => {
                 found.made_at.insert(entry.name.to_owned(), found.made.len());
                 found.made.push(strategy);
@@ -162,7 +162,7 @@ pub(super) fn strategies(
 /// Reads one strategy; or what is known of a mistaken one.
 pub(super) fn strategy<'t>(
     entry: &KeyedValue<'t>,
-    others: OtherSections,
+    in_memory: bool,
     shadow_lists: &mut Vec<ShadowList<'t>>,
     report: &mut MistakeReport,
 ) -> Result<(Strategy, Access), Outline> {
@@ -172,10 +172,10 @@ pub(super) fn strategy<'t>(
     }
     let mut fields = Mapping::of(&entry.value, report);
     if let Some(permits) = fields.take_entry("concurrency") {
-        return of_leases((entry, fields), others, &permits, name_fits.is_ok(), report);
+        return of_leases((entry, fields), in_memory, &permits, name_fits.is_ok(), report);
     }
     let limits = fields.require("limits", "list at least one limit", report);
-    let policy = FailurePolicyKey::read(&mut fields, others.memory, report);
+    let policy = FailurePolicyKey::read(&mut fields, in_memory, report);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
     let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
@@ -207,7 +207,7 @@ pub(super) fn strategy<'t>(
 /// Reads a strategy with permits instead of rate limits.
 fn of_leases(
     (entry, mut fields): (&KeyedValue<'_>, Mapping<'_>),
-    others: OtherSections,
+    in_memory: bool,
     permits: &KeyedValue<'_>,
     name_fits: bool,
     report: &mut MistakeReport,
@@ -221,7 +221,7 @@ fn of_leases(
             report.at(other.key_at, other.value.path(), reason);
         }
     }
-    let policy = FailurePolicyKey::read(&mut fields, others.memory, report);
+    let policy = FailurePolicyKey::read(&mut fields, in_memory, report);
     let access = access(fields.section("access", report), report);
     fields.finish(report);
     let outline = || Outline { name: entry.name.to_owned(), ..Outline::default() };

@@ -119,7 +119,7 @@ impl Strategy {
 
     fn set_algorithm(&mut self, name: &str, algorithm: Algorithm) {
         if let StrategyRule::Rates(rates) = &mut self.rule {
-            rates.change(&self.name, |limit| (*limit.name == *name).then_some(algorithm));
+            rates.change(&self.key_name, |limit| (*limit.name == *name).then_some(algorithm));
         }
     }
 
@@ -183,6 +183,21 @@ mod tests {
              nearest share that works is 1/3"
         );
         assert!(matches!(too_small, OverrideError::Local(_)));
+    }
+
+    /// Live control changes numbers, and begins generations.
+    #[test]
+    fn another_generation_is_not_known_and_has_keys_of_its_own() {
+        let base = strategy(&[8], (1, 4)).with_local().unwrap();
+        let next = base.clone().with_generation(5);
+        let (own, before) = (next.local().unwrap(), base.local().unwrap());
+        assert_ne!(own.known_as(), before.known_as());
+        assert_eq!(own.strategy().key_name(), next.key_name());
+        assert_eq!(own.strategy().identity(0), next.identity(0));
+        assert_ne!(own.strategy().identity(0), before.strategy().identity(0));
+        let mut raised = next.clone();
+        raised.override_limit("limit-0", window(40)).unwrap();
+        assert_eq!(raised.local().unwrap().strategy().identity(0), next.identity(0));
     }
 
     #[test]
