@@ -10,7 +10,7 @@ use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles};
 
 use self::directory::DirectoryFiles;
 use super::settings::no_overrides;
-use super::{envoy, fail, print, say};
+use super::{envoy, explanation, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -142,6 +142,15 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
     };
     for exposure in config.exposures() {
         say(&format!("note: {}: {exposure}", names(paths)));
+    }
+    for strategy in config.rules.strategies() {
+        for (limit, bound) in explanation::local::bounds(strategy) {
+            let (file, name) = (names(paths), strategy.name());
+            say(&format!("note: {file}: strategy `{name}`, limit `{}`, without Redis: {bound}", limit.name));
+        }
+        for about in explanation::local::lines(strategy) {
+            say(&format!("note: {}: strategy `{}`: {about}", names(paths), strategy.name()));
+        }
     }
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");
     let resources = counted(config.rules.resources().len(), "resource pattern", "resource patterns");

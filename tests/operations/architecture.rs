@@ -125,6 +125,7 @@ fn every_engine_has_its_twin_and_its_rows() {
         "judge",
         "new",
         "once",
+        "share",
         "state",
         "stored",
         "verdict",

@@ -18,6 +18,7 @@ mod explain;
 mod failure;
 mod first_minutes;
 mod load;
+mod local;
 mod logs;
 mod long_faults;
 mod long_queue_kills;

@@ -55,6 +55,11 @@ impl<'t> NamedNode<'t> {
         self.node.cut
     }
 
+    /// True if it is a mapping with keys.
+    pub(super) fn is_mapping(&self) -> bool {
+        matches!(self.node.content, Content::Map(_))
+    }
+
     /// Reports a mistake of this value.
     pub(super) fn report(&self, report: &mut MistakeReport, reason: impl Into<String>) {
         report.at(self.at(), &self.path, reason);

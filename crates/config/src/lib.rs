@@ -36,6 +36,7 @@ mod errors;
 mod expand;
 mod expanded_from;
 mod exposure;
+mod failure_policy;
 mod fields;
 mod files;
 mod fingerprint;

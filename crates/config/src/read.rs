@@ -152,6 +152,7 @@ fn read(
         envoy: envoy.config.is_some(),
         inline: server.inline_limits,
         queues: !queues.all().is_empty(),
+        memory: matches!(store, StoreConfig::Memory(_)),
     };
     let strategies = strategies::strategies(&mut root, others, report);
     let before = report.len();

@@ -21,8 +21,8 @@ pub(super) use self::kinds::ValueKind;
 use self::kinds::{duration, mapping, rate, section, share};
 use self::rules::{
     ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP, INTERVAL_REFILL,
-    LEAKY_QUEUE, LIMIT, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW, STRATEGY,
-    UNIFORM, WARM_UP,
+    LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW,
+    STRATEGY, UNIFORM, WARM_UP,
 };
 use self::service::{AUTHORIZE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
 use super::authorize::MAX_RULES;
@@ -77,6 +77,13 @@ fn definitions() -> Value {
             "propertyNames": { "pattern": name },
             "additionalProperties": queue(),
         },
+        "failure_policy": { "oneOf": [
+            { "enum": ["allow", "deny", "error"] },
+            {
+                "type": "object", "required": ["local"], "additionalProperties": false,
+                "properties": { "local": mapping(LOCAL) },
+            },
+        ] },
         "concurrency": concurrency(),
         "sampling": mapping(SAMPLING),
         "partitions": mapping(PARTITIONS),

@@ -108,7 +108,7 @@ fn denied(algorithm: &Algorithm) -> &'static str {
 }
 
 /// Formats a rate in the smallest usual period, from a second on, in which it is a whole number.
-fn rate(bucket: &Bucket) -> String {
+pub(super) fn rate(bucket: &Bucket) -> String {
     let whole = |(period, unit): &(u64, &str)| {
         let count = bucket.drain.checked_mul(*period).filter(|count| count % bucket.per_token == 0)?;
         Some(format!("{}/{unit}", count / bucket.per_token))

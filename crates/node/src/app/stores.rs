@@ -11,6 +11,7 @@ use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_store::coalesce::Coalesce;
 use weir_store::denials::DenialsShared;
+use weir_store::local::LocalShared;
 use weir_store::memory::MemoryStore;
 use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, StoreHealth};
 use weir_store::{LeaseHandle, QueueHandle};
@@ -61,7 +62,8 @@ fn by_memory(
     base.metrics.show_memory(move || shown.stats())?;
     base.readiness.set(Ok(()));
     let depths = depths::watch(QueueHandle::new(store.clone()), Arc::clone(base.live.queues()));
-    let swept = sweep(store.clone());
+    let swept = store.clone();
+    let swept = every_second(move || swept.sweep());
     let background = async { tokio::join!(swept, depths).0 };
     let shared = store.clone();
     let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
@@ -89,6 +91,11 @@ fn by_redis(
     let counted = shared.clone();
     base.metrics.show_redis(move || counted.single_slot_calls())?;
     base.metrics.show_store(shared.health().clone())?;
+    let local = LocalShared::new(redis.local_budget, clock.clone());
+    let counted = local.clone();
+    base.metrics.show_local(move || counted.stats())?;
+    let swept = local.clone();
+    let swept = every_second(move || swept.sweep());
     let engines = EnginesInUse::default();
     let watch = watch_over(shared.clone(), engines.clone(), base.readiness.clone());
     let queues = Arc::clone(base.live.queues());
@@ -97,7 +104,7 @@ fn by_redis(
         // The connection of the looks begins on the thread that asks, with the first queue.
         let store = QueueHandle::new(asked.store_on_use());
         let depths = depths::watch(store.clone(), Arc::clone(&queues));
-        tokio::join!(watch, depths, kinds::watch(store, queues)).0
+        tokio::join!(watch, depths, kinds::watch(store, queues), swept).0
     };
     let workers = server::worker_count(&base.config.server);
     let store_files = StoreFiles {
@@ -120,7 +127,7 @@ fn by_redis(
             true => QueueHandle::new(shared.store_on_use()),
             false => QueueHandle::new(shared.store()),
         };
-        let decisions = Coalesce::before(denials.before(store), &redis);
+        let decisions = local.before(Coalesce::before(denials.before(store), &redis));
         WorkerStores { decisions, leases, queues: Some(queues) }
     };
     app.serve(Box::new(stores), background, shutdown)
@@ -154,12 +161,12 @@ fn share_among(store: &MemoryStore, rules: &Rules, domains: Option<&Domains>) {
     store.share_among(rules.owners().chain(domains));
 }
 
-/// Drops expired memory keys, so that they do not take up the budget.
-async fn sweep(store: MemoryStore) {
+/// Sweeps expired keys, so that they do not take up the budget.
+async fn every_second(sweep: impl Fn()) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        store.sweep();
+        sweep();
     }
 }

@@ -144,7 +144,8 @@ impl LeaseService {
                 let message = if *allowed { "" } else { STORE_FAILURE }.to_owned();
                 AcquireResponse { degraded: true, message, ..plain(*allowed, Reason::StoreFailure) }
             }
-            Outcome::Decided(PermitsDecision { answer, most }) => self.answered(answer, id, weight, *most),
+            Outcome::Decided(PermitsDecision { answer, most })
+            | Outcome::Local(PermitsDecision { answer, most }) => self.answered(answer, id, weight, *most),
         }
     }
 
