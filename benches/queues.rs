@@ -12,7 +12,8 @@ use std::time::Instant;
 use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_core::key::KeySecret;
 use weir_core::queue::{
-    ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply, QueueRule, WhenFull,
+    FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply,
+    QueueRule,
 };
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisShared;
@@ -158,7 +159,7 @@ fn rule() -> QueueRule {
         max_deliveries: Some(5),
         outcomes: Micros::from_secs(60),
         max_age: None,
-        when_full: WhenFull::Refuse,
+        when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,
     };
     QueueRule::new("bench", numbers).unwrap()

@@ -43,6 +43,7 @@ part "crowds of callers, live control that fails, Valkey, Redis 6.2 and RedisTim
     tests long_concurrency:: long_control_store:: long_valkey:: long_redis_6:: long_timeseries::
 part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 part "probes beside silent and slow callers" tests --nocapture long_probes::
+part "clients after a restart" tests --nocapture --test-threads=1 long_reconnect::
 # One after the other: each attacker takes a core.
 part "attacks on TLS, and files that change under load" tests --nocapture --test-threads=1 long_attacks::
 part "2,000 connections while a revocation list changes" tests --nocapture long_crowds::

@@ -1,9 +1,8 @@
 //! The `queues` section: bounded queues.
 
 use weir_core::queue::{
-    MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES,
+    FullQueue, MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES,
     MAX_VISIBILITY, QueueError, QueueKind, QueueNumbers, QueueOrder, QueuePace, QueueRule, QueueRules,
-    WhenFull,
 };
 use weir_core::strategy::check_name;
 use weir_units::Micros;
@@ -66,7 +65,7 @@ fn queue(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<QueueRule
     let visibility = fields.read("visibility", report, span).unwrap_or(DEFAULT_VISIBILITY);
     let aged = |s: Scalar<'_>| duration_within(s, Micros::from_millis(1), MAX_ITEM_AGE);
     let max_age = fields.read("max_age", report, aged);
-    let choices = [("refuse", WhenFull::Refuse), ("drop_oldest", WhenFull::DropOldest)];
+    let choices = [("refuse", FullQueue::Refuse), ("drop_oldest", FullQueue::DropOldest)];
     let when_full = fields.read("when_full", report, |s| choice(s, &choices)).unwrap_or_default();
     let order = order(&mut fields, kind, report);
     let stream = StreamKeys::of(&mut fields, kind, report);

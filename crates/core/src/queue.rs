@@ -35,7 +35,7 @@ pub use directory::{NamedQueue, QueueRules, UnknownQueue};
 pub use item::{ItemId, NoItemId};
 pub use pace::QueuePace;
 pub use part::QueueTotals;
-pub use rule::{QueueError, QueueKind, QueueNumbers, QueueOrder, QueueRule, WhenFull};
+pub use rule::{FullQueue, QueueError, QueueKind, QueueNumbers, QueueOrder, QueueRule};
 
 use weir_units::Micros;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::{Value, json};
 use weir_core::key::{self, KeySecret, Namespace, Placements, QueueKeys};
-use weir_core::queue::{NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueueOrder, QueuePart, WhenFull};
+use weir_core::queue::{FullQueue, NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueueOrder, QueuePart};
 
 use super::algorithm::span;
 use super::place;
@@ -114,7 +114,7 @@ impl ExplainedQueue<'_> {
         let numbers = self.named.rule.numbers();
         let when_full = if self.is_dead() {
             "while it is full, items continue to be delivered in their queue"
-        } else if numbers.when_full == WhenFull::DropOldest {
+        } else if numbers.when_full == FullQueue::DropOldest {
             "when it is full, the oldest items that no worker has are dropped for new ones"
         } else {
             "when it is full, all items of a call are refused"

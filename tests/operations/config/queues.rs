@@ -1,6 +1,6 @@
 //! `queues`: what a queue may hold, and what is wrong with one.
 
-use weir_core::queue::{QueueKind, QueueNumbers, QueueOrder, QueuePace, WhenFull};
+use weir_core::queue::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueuePace};
 use weir_units::Micros;
 
 use super::{STRATEGIES, accepted, refused};
@@ -17,7 +17,7 @@ fn a_queue_has_defaults() {
         max_deliveries: Some(5),
         outcomes: Micros::from_secs(86_400),
         max_age: None,
-        when_full: WhenFull::Refuse,
+        when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,
     };
     assert_eq!(config.queues.all()[0].numbers(), &wanted);
@@ -67,7 +67,7 @@ fn mistakes() {
         ),
         (
             "queues: { jobs: { capacity: 1, max_age: 0s } }",
-            "1:41: queues.jobs.max_age: 0us is out of bounds: it must be from 1ms to 2592000s",
+            "1:41: queues.jobs.max_age: 0s is out of bounds: it must be from 1ms to 2592000s",
         ),
         (
             "queues: { jobs: { capacity: 1, when_full: drop } }",

@@ -5,8 +5,8 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir_core::queue::{
-    ItemId, NewItem, OutcomeSearch, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePace,
-    QueuePart, QueueReply, QueueRule, WhenFull,
+    FullQueue, ItemId, NewItem, OutcomeSearch, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
+    QueuePace, QueuePart, QueueReply, QueueRule,
 };
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
@@ -270,7 +270,7 @@ fn numbers() -> impl Strategy<Value = QueueNumbers> {
                 max_deliveries: deliveries.filter(|_| kind == QueueKind::Stream),
                 outcomes: Micros(outcomes),
                 max_age: max_age.map(Micros),
-                when_full: if drops { WhenFull::DropOldest } else { WhenFull::Refuse },
+                when_full: if drops { FullQueue::DropOldest } else { FullQueue::Refuse },
                 order: if lifo && kind == QueueKind::List { QueueOrder::Lifo } else { QueueOrder::Fifo },
             }
         },

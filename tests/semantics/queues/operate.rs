@@ -1,8 +1,8 @@
 //! What operators do with a queue, and places that become free without a worker, on every engine.
 
 use weir_core::queue::{
-    BrowsedItem, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueRefusal,
-    QueueReply, QueueRule, QueueStats, QueueTotals, WhenFull,
+    BrowsedItem, FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
+    QueueRefusal, QueueReply, QueueRule, QueueStats, QueueTotals,
 };
 use weir_store::QueueStore;
 use weir_time::clock::ManualClock;
@@ -265,7 +265,7 @@ async fn old_items_are_dropped_without_dead_letters(store: &impl QueueStore, clo
 async fn a_full_queue_drops_its_oldest(store: &impl QueueStore, clock: &ManualClock) {
     for kind in [QueueKind::Stream, QueueKind::List] {
         let max_deliveries = (kind == QueueKind::Stream).then_some(9);
-        let room = QueueNumbers { kind, max_deliveries, when_full: WhenFull::DropOldest, ..numbers(4) };
+        let room = QueueNumbers { kind, max_deliveries, when_full: FullQueue::DropOldest, ..numbers(4) };
         let rule = queue(room);
         clock.set(Micros(START));
         put(store, &rule, &["a", "b", "c", "d"]).await;
@@ -294,7 +294,7 @@ async fn a_full_queue_drops_its_oldest(store: &impl QueueStore, clock: &ManualCl
         assert_eq!((stats.totals.accepted, stats.totals.dropped, stats.bytes), (8, 4, 4));
     }
     // Bytes are a bound as places are.
-    let bytes = QueueNumbers { max_bytes: 65_536, when_full: WhenFull::DropOldest, ..numbers(100) };
+    let bytes = QueueNumbers { max_bytes: 65_536, when_full: FullQueue::DropOldest, ..numbers(100) };
     let rule = queue(bytes);
     put(store, &rule, &["small", &"x".repeat(60_000)]).await;
     let answer = put(store, &rule, &[&"y".repeat(40_000)]).await;

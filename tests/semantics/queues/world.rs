@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_config::{MemoryConfig, Topology};
 use weir_core::queue::{
-    BoundedQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
-    QueueReply, QueueRule, WhenFull,
+    BoundedQueue, FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
+    QueuePart, QueueReply, QueueRule,
 };
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
@@ -67,7 +67,7 @@ pub fn numbers(capacity: u64) -> QueueNumbers {
         max_deliveries: Some(3),
         outcomes: Micros::from_secs(3600),
         max_age: None,
-        when_full: WhenFull::Refuse,
+        when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,
     }
 }

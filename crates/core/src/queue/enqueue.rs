@@ -2,7 +2,7 @@
 
 use weir_units::Micros;
 
-use super::{BoundedQueue, NewItem, QueueNumbers, QueuePart, QueueRefusal, QueueReply, QueueTime, WhenFull};
+use super::{BoundedQueue, FullQueue, NewItem, QueueNumbers, QueuePart, QueueRefusal, QueueReply, QueueTime};
 
 impl BoundedQueue {
     /// Adds all items that are not known by their ids, or none.
@@ -55,8 +55,8 @@ impl BoundedQueue {
         self.age_out(rule, QueuePart::Main, now);
         match rule.when_full {
             _ if fits(self) => Some(0),
-            WhenFull::Refuse => None,
-            WhenFull::DropOldest => self.drop_oldest(rule, new, now.steady),
+            FullQueue::Refuse => None,
+            FullQueue::DropOldest => self.drop_oldest(rule, new, now.steady),
         }
     }
 }

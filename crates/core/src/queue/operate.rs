@@ -16,14 +16,14 @@ use super::{
 };
 
 /// How far a call has looked.
-struct Look {
+struct PageLook {
     most: usize,
     items: usize,
     bytes: usize,
     last: ItemId,
 }
 
-impl Look {
+impl PageLook {
     fn after(after: ItemId, most: usize) -> Self {
         Self { most, items: 0, bytes: 0, last: after }
     }
@@ -58,7 +58,7 @@ impl BoundedQueue {
         (after, most): (ItemId, usize),
         now: QueueTime,
     ) -> QueueReply {
-        let (mut look, mut items) = (Look::after(after, most), Vec::new());
+        let (mut look, mut items) = (PageLook::after(after, most), Vec::new());
         for (id, item) in self.part(part).after(after) {
             if !look.has_place() {
                 break;
@@ -76,7 +76,7 @@ impl BoundedQueue {
         (after, most): (ItemId, usize),
         now: QueueTime,
     ) -> QueueReply {
-        let (mut look, mut moved, mut is_full) = (Look::after(after, most), Vec::new(), false);
+        let (mut look, mut moved, mut is_full) = (PageLook::after(after, most), Vec::new(), false);
         let (mut places, mut bytes) = (self.main.depth(), self.main.bytes);
         for (id, item) in self.dead.after(after) {
             if !look.has_place() {

@@ -34,14 +34,14 @@ pub struct QueueNumbers {
     /// Age above which items that no worker has are removed. `None`: never.
     pub max_age: Option<Micros>,
     /// What an Enqueue does that finds no place.
-    pub when_full: WhenFull,
+    pub when_full: FullQueue,
     /// Order of a list.
     pub order: QueueOrder,
 }
 
 /// What an Enqueue does that finds no place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WhenFull {
+pub enum FullQueue {
     /// It is refused.
     #[default]
     Refuse,
@@ -80,7 +80,7 @@ pub struct QueueError {
     pub bound: String,
 }
 
-impl WhenFull {
+impl FullQueue {
     /// As the configuration names it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,8 +1,8 @@
 //! Everything that can happen to items of queues.
 
 use weir_core::queue::{
-    ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply,
-    QueueRule, WhenFull,
+    FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
+    QueueReply, QueueRule,
 };
 use weir_store::redis::RedisStore;
 use weir_store::{QueueAsk, QueueStore as _, StoreError};
@@ -103,7 +103,7 @@ fn numbers(kind: QueueKind) -> QueueNumbers {
         max_deliveries: (kind == QueueKind::Stream).then_some(2),
         outcomes: Micros::from_secs(60),
         max_age: None,
-        when_full: WhenFull::Refuse,
+        when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,
     }
 }

@@ -151,7 +151,7 @@ pub(super) async fn exchange(
     forget.arg(&nodes).arg("-inf").arg(now.saturating_sub(LASTS.as_secs()));
     ask(connection, &forget).await?;
     let mut keep = redis::cmd("EXPIRE");
-    keep.arg(&nodes).arg(2 * LASTS.as_secs());
+    keep.arg(&nodes).arg(LASTS.as_secs());
     ask(connection, &keep).await?;
     let mut all = redis::cmd("ZRANGE");
     all.arg(&nodes).arg(0).arg(MOST_NODES);

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use smallvec::SmallVec;
 use weir_core::queue::{
-    ItemId, NewItem, OutcomeSearch, QueueNumbers, QueueOp, QueueOrder, QueuePart, WhenFull,
+    FullQueue, ItemId, NewItem, OutcomeSearch, QueueNumbers, QueueOp, QueueOrder, QueuePart,
 };
 use weir_units::Micros;
 
@@ -77,7 +77,7 @@ impl QueueRuleNumbers {
             period: period as f64,
             outcomes_for: rule.outcomes.0 as f64,
             max_age: rule.max_age.filter(|_| is_main).map_or(0, |age| age.0) as f64,
-            drops: flag(is_main && rule.when_full == WhenFull::DropOldest),
+            drops: flag(is_main && rule.when_full == FullQueue::DropOldest),
             lifo: flag(is_main && rule.order == QueueOrder::Lifo),
         }
     }
