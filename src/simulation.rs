@@ -8,6 +8,7 @@ mod logged;
 mod replay;
 mod run;
 mod trace;
+mod until;
 
 pub use call_pattern::{CallPattern, PatternError};
 pub use logged::{
@@ -17,6 +18,7 @@ pub use logged::{
 pub use replay::{ReplayError, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy, replay};
 pub use run::{SimulatedStrategy, SimulationError, simulate};
 pub use trace::{TraceError, read_trace};
+pub use until::{UntilCallers, UntilPattern};
 
 use weir_units::Micros;
 

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
+use crate::simulation::{
+    CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, UntilCallers, UntilPattern, read_trace,
+    simulate,
+};
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
 use weir_config::span;
@@ -25,6 +28,7 @@ Examples:
   weir simulate --pattern constant:20/s --for 30s                       the built-in example's strategies
   weir simulate --config weir.yaml --strategy api --pattern burst:100x5s
   weir simulate --config weir.yaml --pattern poisson:50/s --seed 7 --svg limits.svg
+  weir simulate --config weir.yaml --pattern until:300 --consumers 10   call again as soon as allowed, until 300 passed
   weir simulate --config weir.yaml --pattern calls.csv --output json    columns at_s,resource,consumer,cost
   weir simulate --config new.yaml --replay decisions.jsonl              which logged decisions would differ";
 
@@ -34,9 +38,23 @@ const MAX_FILE: u64 = 1 << 30;
 /// Columns of a plot.
 const COLUMNS: usize = 60;
 
+/// Maximum number of columns where `--column` says how long they are.
+const MAX_COLUMNS: usize = 1_000;
+
 /// Options that conflict with `--replay`.
-const PATTERN_OPTIONS: [&str; 10] =
-    ["pattern", "time", "resource", "consumers", "cost", "attributes", "seed", "window", "svg", "html"];
+const PATTERN_OPTIONS: [&str; 11] = [
+    "pattern",
+    "time",
+    "resource",
+    "consumers",
+    "cost",
+    "attributes",
+    "seed",
+    "window",
+    "column",
+    "svg",
+    "html",
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SimulateArgs {
@@ -47,7 +65,9 @@ pub(crate) struct SimulateArgs {
     /// A strategy to simulate; may be given several times [default: all]
     #[arg(long = "strategy", value_name = "NAME")]
     strategies: Vec<String>,
-    /// When calls are made: constant:50/s, burst:100x5s, poisson:50/s, or a CSV file
+    /// When calls are made: constant:50/s, burst:100x5s, poisson:50/s, or a CSV file. until:300 is a closed loop: each
+    /// consumer calls again as soon as it may, until 300 calls have passed; until:300:constant:50/s makes the calls of a
+    /// pattern until then
     #[arg(long, value_name = "PATTERN", required_unless_present = "replay")]
     pattern: Option<String>,
     /// A decision log whose calls are decided again; several files of it one after the other, the oldest first
@@ -77,6 +97,9 @@ pub(crate) struct SimulateArgs {
     /// The window of "most in any" [default: each strategy's own: the time until its first limit is full again]
     #[arg(long, value_parser = window, value_name = "TIME")]
     window: Option<Micros>,
+    /// The duration of a column of the plots [default: a sixtieth of all]
+    #[arg(long, value_parser = window, value_name = "TIME")]
+    column: Option<Micros>,
     /// The form of the result
     #[arg(long, value_enum, default_value_t = SimulationOutput::Text)]
     output: SimulationOutput,
@@ -101,17 +124,19 @@ enum SimulationOutput {
 struct Simulated {
     pattern: String,
     seed: u64,
-    calls: SimulatedCalls,
     /// The duration of a column of the plots.
     column: Micros,
-    /// The offered cost in each column.
-    offered: Vec<u64>,
+    /// True if the calls depend on the answers, so that each strategy has its own.
+    closed: bool,
     strategies: Vec<SimulatedRow>,
 }
 
 /// The result of one strategy.
 struct SimulatedRow {
     result: SimulatedStrategy,
+    calls: Arc<SimulatedCalls>,
+    /// The offered cost in each column.
+    offered: Vec<u64>,
     window: Micros,
     /// Maximum cost that was admitted in any `window`.
     most: u64,
@@ -159,25 +184,67 @@ fn show(args: &SimulateArgs, simulated: &Simulated) -> Result<()> {
 }
 
 fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulated> {
-    let calls = calls(args, pattern)?;
-    let Some(last) = calls.calls.last() else {
-        bail!("there are no calls: --for is too short, or the file empty")
-    };
-    let end = if is_file(pattern) { Micros(last.at.0 + 1) } else { args.time };
-    let column = Micros(end.0.div_ceil(COLUMNS as u64).max(1));
     let rules = Arc::new(rules);
-    let mut strategies = Vec::new();
+    let until = UntilPattern::parse(pattern).transpose()?;
+    let shared = match until {
+        Some(_) => None,
+        None => Some(Arc::new(calls(args, pattern)?)),
+    };
+    if shared.as_ref().is_some_and(|calls| calls.calls.is_empty()) {
+        bail!("there are no calls: --for is too short, or the file empty")
+    }
+    let mut results = Vec::new();
     for name in names(&rules, args)? {
-        let result = simulate(&rules, &name, &args.attributes, &calls)
-            .with_context(|| format!("strategy `{name}` cannot be simulated"))?;
-        let window = args.window.unwrap_or_else(|| own_window(&rules, &name));
+        let result = match (&until, &shared) {
+            (Some(until), _) => until.simulate(&rules, &name, &args.attributes, callers(args)),
+            (None, Some(calls)) => simulate(&rules, &name, &args.attributes, calls)
+                .map(|result| (result, SimulatedCalls::clone(calls))),
+            (None, None) => continue,
+        };
+        results.push(result.with_context(|| format!("strategy `{name}` cannot be simulated"))?);
+    }
+    let last = results.iter().filter_map(|(_, calls)| calls.calls.last()).map(|call| call.at.0 + 1).max();
+    let open = until.is_none() && !is_file(pattern);
+    let end = if open { args.time } else { Micros(last.unwrap_or(1)) };
+    let column = args.column.unwrap_or(Micros(end.0.div_ceil(COLUMNS as u64).max(1)));
+    let columns = usize::try_from(end.0.div_ceil(column.0)).unwrap_or(usize::MAX);
+    if columns > MAX_COLUMNS {
+        bail!("--column makes {columns} columns of {}: at most {MAX_COLUMNS}", text::span(end));
+    }
+    let columns = if args.column.is_some() { columns } else { COLUMNS };
+    let row = |(result, calls): (SimulatedStrategy, SimulatedCalls)| {
+        let window = args.window.unwrap_or_else(|| own_window(&rules, &result.strategy));
         let most = result.most_in(window, &calls);
         let admitted = calls.calls.iter().zip(&result.admitted).filter(|(_, admitted)| **admitted);
-        let admitted = in_columns(admitted.map(|(call, _)| (call.at, call.cost)), column);
-        strategies.push(SimulatedRow { result, window, most, admitted });
+        let admitted = in_columns(admitted.map(|(call, _)| (call.at, call.cost)), column, columns);
+        let offered = in_columns(calls.calls.iter().map(|call| (call.at, call.cost)), column, columns);
+        SimulatedRow { result, calls: Arc::new(calls), offered, window, most, admitted }
+    };
+    let strategies = results.into_iter().map(row).collect();
+    let (pattern, seed, closed) = (pattern.to_owned(), args.seed, until.is_some());
+    Ok(Simulated { pattern, seed, column, closed, strategies })
+}
+
+fn callers(args: &SimulateArgs) -> UntilCallers<'_> {
+    let (resource, consumers) = (args.resource.as_str(), args.consumers as usize);
+    UntilCallers { resource, consumers, cost: args.cost, seed: args.seed }
+}
+
+impl Simulated {
+    /// The calls of all strategies, if they are the same.
+    fn offered(&self) -> &[u64] {
+        match self.strategies.first() {
+            Some(row) if !self.closed => &row.offered,
+            _ => &[],
+        }
     }
-    let offered = in_columns(calls.calls.iter().map(|call| (call.at, call.cost)), column);
-    Ok(Simulated { pattern: pattern.to_owned(), seed: args.seed, calls, column, offered, strategies })
+
+    /// The highest cost of a column: what was offered; of a closed loop, what was admitted.
+    fn highest(&self) -> u64 {
+        let columns =
+            |row: &SimulatedRow| if self.closed { row.admitted.clone() } else { row.offered.clone() };
+        self.strategies.iter().flat_map(columns).max().unwrap_or(0)
+    }
 }
 
 fn calls(args: &SimulateArgs, pattern: &str) -> Result<SimulatedCalls> {
@@ -263,10 +330,10 @@ fn own_window(rules: &Rules, name: &str) -> Micros {
     first.map_or(Micros::from_secs(1), renewal)
 }
 
-fn in_columns(costs: impl Iterator<Item = (Micros, u64)>, column: Micros) -> Vec<u64> {
-    let mut columns = vec![0_u64; COLUMNS];
+fn in_columns(costs: impl Iterator<Item = (Micros, u64)>, column: Micros, most: usize) -> Vec<u64> {
+    let mut columns = vec![0_u64; most];
     for (at, cost) in costs {
-        let place = usize::try_from(at.0 / column.0).unwrap_or(COLUMNS).min(COLUMNS - 1);
+        let place = usize::try_from(at.0 / column.0).unwrap_or(most).min(most.saturating_sub(1));
         if let Some(sum) = columns.get_mut(place) {
             *sum = sum.saturating_add(cost);
         }

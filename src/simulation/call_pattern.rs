@@ -41,8 +41,8 @@ impl CallPattern {
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let error = |column: usize, reason: String| PatternError { pattern: text.to_owned(), column, reason };
         let Some((kind, numbers)) = text.split_once(':') else {
-            let reason = "write constant:RATE, burst:CALLSxPAUSE or poisson:RATE, such as constant:50/s, \
-                          burst:100x5s, poisson:50/s, or the name of a .csv file";
+            let reason = "write constant:RATE, burst:CALLSxPAUSE, poisson:RATE or until:CALLS, such as constant:50/s, \
+                          burst:100x5s, poisson:50/s, until:300, or the name of a .csv file";
             return Err(error(1, reason.to_owned()));
         };
         let column = kind.chars().count() + 2;
@@ -71,7 +71,10 @@ impl CallPattern {
                     Err(reason) => Err(error(pause_column, reason)),
                 }
             }
-            other => Err(error(1, format!("{other:?} is no pattern; there are constant, burst and poisson"))),
+            other => Err(error(
+                1,
+                format!("{other:?} is no pattern; there are constant, burst, poisson and until"),
+            )),
         }
     }
 
@@ -102,7 +105,7 @@ impl CallPattern {
     }
 
     /// The times of the calls, in order; `None` beyond the range of the clock.
-    fn times(&self, seed: u64) -> impl FnMut() -> Option<Micros> {
+    pub(super) fn times(&self, seed: u64) -> impl FnMut() -> Option<Micros> + use<> {
         let (pattern, mut made, mut sum_us) = (*self, 0_u64, 0.0_f64);
         let mut random = SmallRng::seed_from_u64(seed);
         move || {

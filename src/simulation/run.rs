@@ -14,7 +14,7 @@ use weir_store::memory::MemoryStore;
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::{Micros, Retry};
 
-use super::{START, SimulatedCalls};
+use super::{START, SimulatedCall, SimulatedCalls};
 
 /// Byte budget of a simulation: it never evicts a key, which would change decisions.
 const BUDGET: usize = 1 << 32;
@@ -57,6 +57,16 @@ pub enum SimulationError {
         /// Why.
         error: LimiterError,
     },
+    /// A closed loop ends early.
+    #[error("only {passed} of {wanted} calls pass, out of {calls}")]
+    TooFew {
+        /// Calls that have passed.
+        passed: u64,
+        /// Calls that were to pass.
+        wanted: u64,
+        /// All calls.
+        calls: usize,
+    },
     /// The limiter's metrics cannot be created.
     #[error(transparent)]
     Metrics(#[from] prometheus::Error),
@@ -80,36 +90,82 @@ pub fn simulate(
     attributes: &[(String, String)],
     calls: &SimulatedCalls,
 ) -> Result<SimulatedStrategy, SimulationError> {
-    let clock = ManualClock::at(START);
-    let limiter = limiter_on(&clock, rules)?;
-    let mut result = SimulatedStrategy { strategy: strategy.to_owned(), ..SimulatedStrategy::default() };
-    for (number, call) in (1..).zip(&calls.calls) {
-        clock.set(Micros(START.0.saturating_add(call.at.0)));
-        let Some((resource, consumer)) = calls.subjects.get(call.subject) else { continue };
+    let mut limiter = SimulatedLimiter::new(rules, strategy, attributes)?;
+    for call in &calls.calls {
+        limiter.decide(&calls.subjects, call)?;
+    }
+    Ok(limiter.into_result())
+}
+
+/// A limiter on a clock and a store of its own, which decides under one strategy.
+pub(super) struct SimulatedLimiter<'a> {
+    clock: ManualClock,
+    limiter: Limiter<MemoryStore>,
+    strategy: &'a str,
+    attributes: &'a [(String, String)],
+    result: SimulatedStrategy,
+}
+
+impl<'a> SimulatedLimiter<'a> {
+    pub(super) fn new(
+        rules: &Arc<Rules>,
+        strategy: &'a str,
+        attributes: &'a [(String, String)],
+    ) -> Result<Self, SimulationError> {
+        let clock = ManualClock::at(START);
+        let limiter = limiter_on(&clock, rules)?;
+        let result = SimulatedStrategy { strategy: strategy.to_owned(), ..SimulatedStrategy::default() };
+        Ok(Self { clock, limiter, strategy, attributes, result })
+    }
+
+    /// The results so far.
+    pub(super) fn result(&self) -> &SimulatedStrategy {
+        &self.result
+    }
+
+    /// The results.
+    pub(super) fn into_result(self) -> SimulatedStrategy {
+        self.result
+    }
+
+    /// Decides a call, which is not earlier than the one before. Returns how long its caller waits before it may call
+    /// again; `None` if no wait helps.
+    pub(super) fn decide(
+        &mut self,
+        subjects: &[(String, String)],
+        call: &SimulatedCall,
+    ) -> Result<Option<Micros>, SimulationError> {
+        self.clock.set(Micros(START.0.saturating_add(call.at.0)));
+        let Some((resource, consumer)) = subjects.get(call.subject) else { return Ok(None) };
+        let attributes = self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let question = Question {
             resource,
             consumer,
-            strategy,
+            strategy: self.strategy,
             cost: call.cost,
-            attributes: attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            attributes: attributes.collect(),
             ..Question::until(None, Rights::ALL)
         };
-        let mut refused = None;
-        limiter.round().decide(std::iter::once(&question), |begun| match begun {
-            Begun::Answered(Ok(answer)) => result.count(&answer, call.cost),
+        let (mut refused, mut wait, result) = (None, None, &mut self.result);
+        self.limiter.round().decide(std::iter::once(&question), |begun| match begun {
+            Begun::Answered(Ok(answer)) => wait = result.count(&answer, call.cost),
             Begun::Answered(Err(error)) => refused = Some(error),
             // The memory store answers at once.
             Begun::Waiting(_) => {}
         });
-        if let Some(error) = refused {
-            return Err(SimulationError::Refused { call: number, at_us: call.at.0, error });
+        match refused {
+            Some(error) => {
+                let number = self.result.admitted.len() + 1;
+                Err(SimulationError::Refused { call: number, at_us: call.at.0, error })
+            }
+            None => Ok(wait),
         }
     }
-    Ok(result)
 }
 
 impl SimulatedStrategy {
-    fn count(&mut self, answer: &Answer<'_, '_>, cost: u64) {
+    /// Counts an answer. Returns how long its caller waits before it may call again; `None` if no wait helps.
+    fn count(&mut self, answer: &Answer<'_, '_>, cost: u64) -> Option<Micros> {
         let admitted = match answer.outcome {
             Outcome::Decided(LimitsDecision { verdict, .. })
             | Outcome::Local(LimitsDecision { verdict, .. }) => verdict.allowed,
@@ -123,25 +179,31 @@ impl SimulatedStrategy {
             if let Outcome::Decided(LimitsDecision { verdict, .. }) = answer.outcome {
                 self.holds += u128::from(verdict.wait.0);
                 self.longest_hold = self.longest_hold.max(verdict.wait);
+                return Some(verdict.wait);
             }
-            return;
+            return Some(Micros::ZERO);
         }
         self.denied += 1;
         if let Outcome::Decided(LimitsDecision { limits, .. }) = answer.outcome {
-            self.count_wait(limits);
+            self.count_wait(limits)
         } else {
             self.never += 1;
+            None
         }
     }
 
-    fn count_wait(&mut self, limits: &[LimitVerdict]) {
+    fn count_wait(&mut self, limits: &[LimitVerdict]) -> Option<Micros> {
         match limits.iter().fold(Retry::Now, |longest, limit| longest.max(limit.retry)) {
             Retry::After(wait) => {
                 self.waits += u128::from(wait.0);
                 self.longest_wait = self.longest_wait.max(wait);
+                Some(wait.max(Micros(1)))
             }
-            Retry::Never => self.never += 1,
-            Retry::Now | Retry::Unknown => {}
+            Retry::Never => {
+                self.never += 1;
+                None
+            }
+            Retry::Now | Retry::Unknown => Some(Micros(1)),
         }
     }
 

@@ -9,7 +9,7 @@ const CONFIG: &str = "
 server: { admin_service: true }
 strategies:
   counted: { limits: [{ name: l, per: [consumer], bucketed_window: { limit: 100, window: 1h, buckets: 60 } }] }
-  paced: { limits: [{ name: gap, per: [consumer], leaky_queue: { rate: 1/10m, burst: 5 } }] }
+  paced: { limits: [{ name: gap, per: [consumer], token_bucket: { rate: 1/30s, burst: 1 } }] }
   exports: { concurrency: { per: [consumer], limit: 3, ttl: 30s } }
 resources:
   - { match: api, strategy: counted }
@@ -68,7 +68,7 @@ fn what_was_used_is_counted_debited_and_reset() {
 fn a_reservation_is_cancelled_once() {
     let it = ByHand::start(CONFIG);
     let _ = it.says(&["allow", "jobs", "bob"]);
-    let _ = it.says(&["allow", "jobs", "bob", "--reserve", "1h", "--id", "job-1"]);
+    let _ = it.says(&["allow", "jobs", "bob", "--reserve", "1m", "--id", "job-1"]);
     let cancel = ["cancel", "jobs", "bob", "--id", "job-1"];
     assert!(it.says(&cancel).starts_with("cancelled\n    gap  "));
     assert!(it.says(&cancel).starts_with("cancelled before\n"));

@@ -45,7 +45,7 @@ fn the_documented_example_is_what_the_command_prints() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/simulate.md")).unwrap();
     let blocks: Vec<&str> =
         page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(blocks.len(), 5);
+    assert_eq!(blocks.len(), 7);
     for block in blocks {
         let (command, expected) = block.split_once('\n').unwrap();
         let args = command.strip_prefix("$ weir simulate ").unwrap().replace("docs/examples/", EXAMPLES);
@@ -178,4 +178,46 @@ strategies:
     assert!(code == Some(0) && out.contains("regional") && !err.contains("regional"), "{err}");
     let (code, _, err) = simulate(&[&all[..], &["--strategy", "regional"]].concat());
     assert!(code == Some(2) && err.contains("strategy `regional` cannot be simulated"), "{err}");
+}
+
+/// `until:` calls until so many have passed, and each strategy has its own calls and its own time.
+#[test]
+fn a_closed_loop_goes_on_until_enough_calls_have_passed() {
+    let json = |args: &[&str]| -> Value {
+        let (code, out, err) = simulate(&[&["--config", COMPARE, "--output", "json"], args].concat());
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        serde_json::from_str(&out).unwrap()
+    };
+    let of = |all: &Value, name: &str| {
+        all["strategies"].as_array().unwrap().iter().find(|row| row["strategy"] == name).unwrap().clone()
+    };
+    let all = json(&["--pattern", "until:300", "--consumers", "10"]);
+    for name in ["gate", "first-come", "both"] {
+        assert_eq!(of(&all, name)["allowed"], 300, "{name}");
+    }
+    // Ten consumers pass once each 300 ms: the last ten at 8.7 s. The logs let 30 pass each second.
+    assert_eq!(of(&all, "gate")["last_call_us"], 8_700_000);
+    assert_eq!(of(&all, "first-come")["last_call_us"], 9_000_000);
+    let all = json(&["--pattern", "until:300:constant:40/s", "--consumers", "10", "--column", "10s"]);
+    assert_eq!(of(&all, "gate")["allowed"], 300);
+    assert_eq!(of(&all, "gate")["admitted"].as_array().unwrap().len(), 2, "15 s in columns of 10 s");
+    assert_eq!(of(&all, "first-come")["calls"], 390);
+    assert!(all["offered"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_closed_loop_that_cannot_end_or_be_read_says_so() {
+    let cases = [
+        (&["until:0"][..], "column 7: the calls that must pass are 1 to 1000000"),
+        (&["until:many"], "column 7: the calls that must pass are 1 to 1000000"),
+        (&["until:5:often:3/s"], "column 9: \"often\" is no pattern"),
+        (&["until:5:constant:0/s"], "column 18: the count must be at least 1"),
+        (&["until:5", "--cost", "31", "--strategy", "first-come"], "only 0 of 5 calls pass, out of 1"),
+        (&["until:300", "--column", "1ms"], "--column makes "),
+    ];
+    for (args, expected) in cases {
+        let (code, _, err) = simulate(&[&["--config", COMPARE, "--pattern"], args].concat());
+        assert_eq!(code, Some(2), "{args:?}");
+        assert!(err.contains(expected), "{args:?}: {err}");
+    }
 }

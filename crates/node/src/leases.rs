@@ -9,8 +9,8 @@ mod operator;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use bounds::MAX_RTT;
-pub use operator::{MAX_RELEASED, ReleasedLeases};
+pub use bounds::{MAX_RELEASED, MAX_RTT};
+pub use operator::ReleasedLeases;
 use weir_config::AccessRight;
 use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use weir_config::{Applies, Config, StoreConfig};
 use weir_core::queue::QueueRule;
-use weir_core::strategy::{BeforeAfter, LimitChange, ResourceChange, Strategy, StrategyChange};
+use weir_core::strategy::{BeforeAfter, Limit, LimitChange, ResourceChange, Strategy, StrategyChange};
 
 use super::super::explanation::algorithm;
 use super::super::settings::no_overrides;
@@ -76,8 +76,7 @@ fn push(out: &mut String, line: &str) {
 
 fn limit_line(change: &LimitChange<'_>) -> String {
     let LimitChange { name, limit, starts_full } = change;
-    let shown =
-        |limit: &weir_core::strategy::Limit| format!("{} {}", limit.scope, algorithm::text(&limit.algorithm));
+    let shown = |limit: &Limit| format!("{} {}", limit.scope, algorithm::text(&limit.algorithm));
     let what = match (limit.before, limit.after) {
         (Some(one), Some(other)) => format!("{} -> {}", shown(one), shown(other)),
         (None, Some(other)) => format!("added: {}", shown(other)),
@@ -94,11 +93,15 @@ fn limit_line(change: &LimitChange<'_>) -> String {
 
 /// The numbers of an override, which has the keys of its strategy and so keeps what is used.
 fn numbers(both: &BeforeAfter<&Strategy>) -> String {
+    // Of both, only the limits that differ.
     let shown = |strategy: &Strategy| {
-        let limits = strategy
-            .limits()
-            .iter()
-            .map(|limit| format!("{} {}", limit.name, algorithm::text(&limit.algorithm)));
+        let other = [both.before, both.after].into_iter().flatten().find(|it| !std::ptr::eq(*it, strategy));
+        let is_same = |limit: &&Limit| {
+            let limits = other.map(Strategy::limits).unwrap_or_default();
+            limits.iter().any(|other| other.name == limit.name && other.algorithm == limit.algorithm)
+        };
+        let limits = strategy.limits().iter().filter(|limit| !is_same(limit));
+        let limits = limits.map(|limit| format!("{} {}", limit.name, algorithm::text(&limit.algorithm)));
         limits.collect::<Vec<_>>().join(", ")
     };
     match (both.before, both.after) {

@@ -20,10 +20,12 @@ const COLORS: &str = "\
 /// Draws a row of bars for each strategy: the offered cost, and in front of it the admitted cost.
 pub(super) fn svg(simulated: &Simulated) -> String {
     let height = simulated.strategies.len() * ROW + TITLE;
-    let highest = simulated.offered.iter().copied().max().unwrap_or(0).max(1);
+    let highest = simulated.highest().max(1);
     let bar =
         |sum: u64| usize::try_from(u128::from(sum) * BAR_HEIGHT as u128 / u128::from(highest)).unwrap_or(0);
-    let width = WIDTH / COLUMNS;
+    let columns = simulated.strategies.first().map_or(COLUMNS, |row| row.admitted.len()).max(1);
+    // The usual number of columns has bars of whole pixels.
+    let width = if columns == COLUMNS { (WIDTH / COLUMNS) as f64 } else { WIDTH as f64 / columns as f64 };
     let mut out = format!(
         "<svg class=\"weir\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          aria-label=\"What each strategy admits\">\n<style>{COLORS}</style>\n\
@@ -40,18 +42,19 @@ pub(super) fn svg(simulated: &Simulated) -> String {
             top + 12,
             escaped(&row.result.strategy),
             row.result.allowed,
-            simulated.calls.calls.len(),
+            row.calls.calls.len(),
             row.most,
             span(row.window),
         );
-        for (column, (&offered, &admitted)) in simulated.offered.iter().zip(&row.admitted).enumerate() {
+        for (column, (&offered, &admitted)) in row.offered.iter().zip(&row.admitted).enumerate() {
+            let offered = if simulated.closed { 0 } else { offered };
             for (class, sum) in [("o", offered), ("a", admitted)].into_iter().filter(|(_, sum)| *sum > 0) {
-                let (x, height) = (column * width, bar(sum).max(1));
+                let (x, height) = (column as f64 * width, bar(sum).max(1));
                 let _ = writeln!(
                     out,
                     "<rect class=\"{class}\" x=\"{x}\" y=\"{}\" width=\"{}\" height=\"{height}\"/>",
                     floor - height,
-                    width - 1,
+                    (width - 1.0).max(0.5),
                 );
             }
         }
@@ -78,7 +81,7 @@ pub(super) fn html(simulated: &Simulated) -> String {
          <body><h1>{}</h1>\n<p>{} calls, seed {}</p>\n<table><thead><tr>{header}</tr></thead><tbody>\n{rows}</tbody></table>\n{}\
          </body></html>\n",
         escaped(&simulated.pattern),
-        simulated.calls.calls.len(),
+        simulated.strategies.iter().map(|row| row.calls.calls.len()).max().unwrap_or(0),
         simulated.seed,
         svg(simulated),
     )

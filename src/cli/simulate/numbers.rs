@@ -13,6 +13,8 @@ pub(super) fn json(simulated: &Simulated) -> Result<String> {
         let result = &row.result;
         json!({
             "strategy": result.strategy,
+            "calls": row.calls.calls.len(),
+            "last_call_us": row.calls.calls.last().map(|call| call.at.0),
             "allowed": result.allowed,
             "allowed_cost": result.allowed_cost,
             "denied": result.denied,
@@ -29,9 +31,9 @@ pub(super) fn json(simulated: &Simulated) -> Result<String> {
     let all = json!({
         "pattern": simulated.pattern,
         "seed": simulated.seed,
-        "calls": simulated.calls.calls.len(),
+        "calls": simulated.strategies.iter().map(|row| row.calls.calls.len()).max(),
         "column_us": simulated.column.0,
-        "offered": simulated.offered,
+        "offered": simulated.offered(),
         "strategies": rows.collect::<Vec<_>>(),
     });
     Ok(serde_json::to_string_pretty(&all)? + "\n")
@@ -41,7 +43,7 @@ pub(super) fn json(simulated: &Simulated) -> Result<String> {
 pub(super) fn csv(simulated: &Simulated) -> String {
     let mut out = String::from("at_s,strategy,offered,admitted\n");
     for row in &simulated.strategies {
-        for (place, (offered, admitted)) in (0_u64..).zip(simulated.offered.iter().zip(&row.admitted)) {
+        for (place, (offered, admitted)) in (0_u64..).zip(row.offered.iter().zip(&row.admitted)) {
             let at = place * simulated.column.0;
             // Names contain neither commas nor quotes.
             let _ = writeln!(

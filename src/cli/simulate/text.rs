@@ -13,9 +13,11 @@ pub(super) fn text(simulated: &Simulated) -> String {
     rows.extend(simulated.strategies.iter().map(|row| cells(simulated, row)));
     let mut out = aligned(&rows);
     let width = simulated.strategies.iter().map(|row| row.result.strategy.len()).max().unwrap_or(0).max(7);
-    let highest = simulated.offered.iter().copied().max().unwrap_or(0);
+    let highest = simulated.highest();
     let _ = writeln!(out, "\nadmitted over time; a column is {}, █ is {highest}", span(simulated.column));
-    let _ = writeln!(out, "{:width$} |{}|", "offered", bars(&simulated.offered, highest));
+    if !simulated.closed {
+        let _ = writeln!(out, "{:width$} |{}|", "offered", bars(simulated.offered(), highest));
+    }
     for row in &simulated.strategies {
         let _ = writeln!(out, "{:width$} |{}|", row.result.strategy, bars(&row.admitted, highest));
     }
@@ -28,10 +30,14 @@ const HEADER: [&str; 7] =
 /// Columns that are shown only if a strategy paces its calls.
 const HOLDS: [&str; 2] = ["mean hold", "longest hold"];
 
+/// The column of a closed loop: the time until enough calls have passed.
+const TOOK: [&str; 1] = ["took"];
+
 /// Returns the names of the columns.
 pub(super) fn header(simulated: &Simulated) -> Vec<String> {
     let holds = HOLDS.iter().filter(|_| has_holds(simulated));
-    HEADER.iter().chain(holds).map(|name| (*name).to_owned()).collect()
+    let took = TOOK.iter().filter(|_| simulated.closed);
+    HEADER.iter().chain(holds).chain(took).map(|name| (*name).to_owned()).collect()
 }
 
 fn has_holds(simulated: &Simulated) -> bool {
@@ -43,7 +49,7 @@ pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
     let result = &row.result;
     let mut cells = vec![
         result.strategy.clone(),
-        simulated.calls.calls.len().to_string(),
+        row.calls.calls.len().to_string(),
         result.allowed.to_string(),
         result.denied.to_string(),
         format!("{}: {}", span(row.window), row.most),
@@ -52,6 +58,9 @@ pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
     ];
     if has_holds(simulated) {
         cells.extend([span(result.mean_hold()), span(result.longest_hold)]);
+    }
+    if simulated.closed {
+        cells.push(row.calls.calls.last().map_or_else(String::new, |last| span(last.at)));
     }
     cells
 }

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::controller::{AdaptiveState, Sample};
-use super::page::HeldLease;
+use super::listed::HeldLease;
 use super::partitions::Partition;
 use super::{
     BOUND_LOOKS, ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, LimitSource, MAX_LEASES,

@@ -129,7 +129,7 @@ impl Rules {
         );
         let starts_full = !kinds || (one.permits().is_some() && one.fields() != other.fields());
         let moves = one.tag() != other.tag();
-        let differs = !same && limits.is_empty() && !starts_full;
+        let differs = !same && limits.is_empty() && !starts_full && !moves;
         Some(StrategyChange { name, strategy, limits, moves, starts_full, differs, overrides, lists })
     }
 

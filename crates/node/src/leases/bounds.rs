@@ -3,8 +3,10 @@
 use weir_core::lease::{ConcurrencyRule, MAX_LEASE_ID};
 use weir_units::{LONGEST_SPAN, Micros};
 
-use super::operator::MAX_RELEASED;
 use crate::limiter::{InvalidField, shown};
+
+/// The most leases that one call of an operator releases.
+pub const MAX_RELEASED: usize = 1_000;
 
 /// Longest reported duration of work.
 pub const MAX_RTT: Micros = LONGEST_SPAN;

@@ -8,11 +8,9 @@ use weir_core::strategy::Resolved;
 use weir_store::{LeaseStore as _, LeasesAsk, StoreError};
 use weir_time::clock;
 
-use super::{LeaseError, LeaseQuestion, Leases, bounds};
+use super::bounds::{self, MAX_RELEASED};
+use super::{LeaseError, LeaseQuestion, Leases};
 use crate::limiter::{self, Question};
-
-/// The most leases that one call releases.
-pub const MAX_RELEASED: usize = 1_000;
 
 /// Leases that an operator has released.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,10 @@ pub(super) struct SpaceSaving {
     places: HashMap<u64, usize, RandomState>,
     tallies: Vec<(u64, ConsumerTally)>,
     hasher: RandomState,
-    samples: u64,
+    /// Decisions that the samples stand for.
+    calls: u64,
+    /// The most decisions that a sample stands for.
+    coarsest: u32,
     /// The smallest count, once the sketch is full.
     smallest: u64,
     /// Where the search for the smallest count continues.
@@ -25,17 +28,20 @@ pub(super) struct SpaceSaving {
 }
 
 impl SpaceSaving {
-    pub(super) fn add(&mut self, strategy: u32, allowed: bool, consumer: &str) {
-        self.samples += 1;
+    /// Adds a sample that stands for `weight` decisions.
+    pub(super) fn add(&mut self, strategy: u32, allowed: bool, consumer: &str, weight: u32) {
+        self.coarsest = self.coarsest.max(weight);
+        let weight = u64::from(weight);
+        self.calls += weight;
         let hash = self.hasher.hash_one((strategy, allowed, consumer));
         if let Some((_, tally)) = self.places.get(&hash).and_then(|&place| self.tallies.get_mut(place)) {
-            tally.count += 1;
+            tally.count += weight;
             return;
         }
         let key = ConsumerKey { strategy, allowed, consumer: consumer.into() };
         if self.tallies.len() < MAX_TALLIES {
             self.places.insert(hash, self.tallies.len());
-            self.tallies.push((hash, ConsumerTally { key, count: 1, error: 0 }));
+            self.tallies.push((hash, ConsumerTally { key, count: weight, error: 0 }));
             return;
         }
         let (place, count) = self.find_smallest();
@@ -45,7 +51,7 @@ impl SpaceSaving {
             }
             self.places.insert(hash, place);
             *known = hash;
-            *tally = ConsumerTally { key, count: count + 1, error: count };
+            *tally = ConsumerTally { key, count: count + weight, error: count };
         }
     }
 
@@ -64,21 +70,15 @@ impl SpaceSaving {
         (self.hand, self.smallest)
     }
 
-    /// The summary of the sketch, scaled by the sample rate of one in `rate`.
+    /// The summary of the sketch. Its rate is that of the coarsest sample; `rate` without samples, as far as one is set.
     pub(super) fn into_summary(self, rate: u32) -> ConsumerSummary {
         let is_full = self.tallies.len() == MAX_TALLIES;
         let smallest = self.tallies.iter().map(|(_, tally)| tally.count).min().unwrap_or(0);
-        let scale = |count: u64| count.saturating_mul(u64::from(rate));
-        let scaled = |(_, tally): (u64, ConsumerTally)| ConsumerTally {
-            count: scale(tally.count),
-            error: scale(tally.error),
-            ..tally
-        };
         ConsumerSummary {
-            tallies: self.tallies.into_iter().map(scaled).collect(),
-            missing: if is_full { scale(smallest) } else { 0 },
-            calls: scale(self.samples),
-            rate,
+            tallies: self.tallies.into_iter().map(|(_, tally)| tally).collect(),
+            missing: if is_full { smallest } else { 0 },
+            calls: self.calls,
+            rate: if self.coarsest > 0 { self.coarsest } else { rate.min(1) },
         }
     }
 }
@@ -96,7 +96,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // About as Zipf has it: the inverse of a uniform number.
             let consumer = format!("c{}", 10_000 / (1 + (random >> 33) % 10_000));
-            sketch.add(0, true, &consumer);
+            sketch.add(0, true, &consumer, 1);
             *exact.entry(consumer).or_default() += 1;
         }
         let summary = sketch.into_summary(1);
