@@ -24,6 +24,7 @@ mod name_set;
 mod names;
 mod proof;
 mod refusals;
+mod repeated;
 mod rights;
 mod rules;
 mod signatures;
@@ -50,6 +51,7 @@ use self::credentials::CredentialFiles;
 pub(crate) use self::http::{HttpConnectionCheck, PortCheck};
 pub use self::names::CallerName;
 pub use self::refusals::{AccessMetrics, RefusalReason, Refused};
+pub(crate) use self::repeated::RoundRights;
 pub use self::rights::Rights;
 use self::rules::AccessRules;
 
