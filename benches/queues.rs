@@ -11,7 +11,9 @@ use std::time::Instant;
 
 use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_core::key::KeySecret;
-use weir_core::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
+use weir_core::queue::{
+    ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply, QueueRule, WhenFull,
+};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisShared;
 use weir_store::{QueueAsk, QueueHandle, QueueStore};
@@ -155,6 +157,9 @@ fn rule() -> QueueRule {
         visibility: Micros::from_secs(30),
         max_deliveries: Some(5),
         outcomes: Micros::from_secs(60),
+        max_age: None,
+        when_full: WhenFull::Refuse,
+        order: QueueOrder::Fifo,
     };
     QueueRule::new("bench", numbers).unwrap()
 }

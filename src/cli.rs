@@ -4,10 +4,12 @@ mod access_args;
 mod allow;
 mod check;
 mod control;
+mod count;
 mod environment;
 mod envoy;
 mod explain;
 mod explanation;
+mod health;
 mod import_envoy;
 mod lease;
 mod load;
@@ -22,9 +24,12 @@ mod server_args;
 mod settings;
 mod signals;
 mod simulate;
+mod subject;
 mod terminal;
 mod token;
 mod top;
+mod undo;
+mod usage;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -85,9 +90,21 @@ enum Command {
     Ratelimit(ratelimit::RatelimitArgs),
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
     Allow(allow::AllowArgs),
-    /// Take permits of a strategy with `concurrency`, renew a lease, or release it
+    /// Take permits of a strategy with `concurrency`, renew a lease, release it, or list those that are held
     #[command(before_help = lease::EXAMPLES)]
     Lease(lease::LeaseArgs),
+    /// Say how much a limit was charged recently
+    #[command(before_help = count::EXAMPLES)]
+    Count(count::CountArgs),
+    /// Charge what was used already, also above the limits
+    #[command(before_help = undo::DEBIT_EXAMPLES)]
+    Debit(undo::DebitArgs),
+    /// Cancel a reservation; exits 0 if it is cancelled, 1 if it was not there, 2 on an error
+    #[command(before_help = undo::CANCEL_EXAMPLES)]
+    Cancel(undo::CancelArgs),
+    /// Make limits full again
+    #[command(before_help = undo::RESET_EXAMPLES)]
+    Reset(undo::ResetArgs),
     /// Put work into a queue, take it out, say that it is done or give it back, and see how the queue stands
     #[command(before_help = queue::EXAMPLES)]
     Queue(queue::QueueArgs),
@@ -116,6 +133,12 @@ enum Command {
     /// Show what a server and its nodes decide, and the consumers that call most
     #[command(before_help = top::EXAMPLES)]
     Top(top::TopArgs),
+    /// Print the totals of decisions by time, as a table, CSV or JSON
+    #[command(before_help = usage::EXAMPLES)]
+    Usage(usage::UsageArgs),
+    /// Say whether a server is ready; exits 0 if it is, 1 if not, 2 on an error
+    #[command(before_help = health::EXAMPLES)]
+    Health(health::HealthArgs),
     /// Put load on a server, and say how it answers; exits 0, 1 if calls failed, 2 on an error
     Load(Box<load::LoadArgs>),
 }
@@ -147,6 +170,12 @@ pub fn run() -> ExitCode {
         Command::Ratelimit(args) => ratelimit::run(args, &unread),
         Command::Allow(args) => allow::run(args),
         Command::Lease(args) => lease::run(args),
+        Command::Count(args) => count::run(args),
+        Command::Debit(args) => undo::run_debit(args),
+        Command::Cancel(args) => undo::run_cancel(args),
+        Command::Reset(args) => undo::run_reset(args),
+        Command::Usage(args) => usage::run(args),
+        Command::Health(args) => health::run(args),
         Command::Queue(args) => queue::run(args),
         Command::Control(args) => control::run(args),
         Command::Reload(args) => reload::run(&args),
@@ -211,6 +240,8 @@ fn duration(text: &str) -> Result<Duration, String> {
         "ms" => Duration::from_millis(1),
         "s" => Duration::from_secs(1),
         "m" => Duration::from_secs(60),
+        "h" => Duration::from_secs(3_600),
+        "d" => Duration::from_secs(86_400),
         _ => return Err("expected a number and a unit: 500ms, 2s, 1m".to_owned()),
     };
     let count: u32 = digits.parse().map_err(|_| "expected a whole number and a unit: 500ms, 2s, 1m")?;

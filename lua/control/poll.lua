@@ -1,11 +1,11 @@
--- What was written after the position of a node. Twin: ControlState::changes_since.
+-- What was written after the position of a node. Twins: ControlState::changes_since and BanState::bans_since.
 --
 -- ARGV[2]  the position
 
 local SINCE, EVERYTHING = 5, 6
 
 local function answer()
-  local position, records, bytes = position_of(ask('HGET', KEYS[1], '')), {}, 0
+  local position, records, bytes = store_position(), {}, 0
   if position == ARGV[2] then return reply_of(SINCE, 0, position, records) end
   local id = text((struct.unpack('>I8', ARGV[2]))) .. '-0'
   local changes = ask('XRANGE', KEYS[2], id, '+', 'COUNT', text(c.most_polled + 1))

@@ -1,7 +1,7 @@
 -- What every script of live control begins with. ../README.md has the contract; the twin is crates/core/src/control/state.rs.
 --
 -- KEYS[1]  a hash: the records by their keys, and in the empty field the position, which is the version and the id of the
---          last change
+--          last change; nothing if the hash was lost
 -- KEYS[2]  a stream: the last changes; the id is the version, the fields are 'c' and the id of the change, and then each record
 -- KEYS[3]  a sorted set: the entries by their ends, generations apart
 -- ARGV[1]  doubles, as below; what follows is named at the top of each script
@@ -27,12 +27,6 @@ end
 
 local function text(number)
   return string.format('%.0f', number)
-end
-
--- The position in the hash; none if the hash was lost.
-local function position_of(raw)
-  if raw and #raw == 16 then return raw end
-  return NONE
 end
 
 local function reply_of(status, number, position, records)

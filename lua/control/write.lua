@@ -20,13 +20,15 @@ end
 -- The records of these keys. If the hash was lost, so is what the other keys say of it.
 local function read_records(...)
   local read = ask('HMGET', KEYS[1], '', ...)
-  c.position, c.is_known = position_of(read[1]), read[1] ~= false
+  c.has_field = read[1] ~= false
+  c.is_known = read[1] and #read[1] == 16
+  c.position = c.is_known and read[1] or NONE
   if not c.is_known then ask('DEL', KEYS[2], KEYS[3]) end
   return read
 end
 
 local function count_of_records()
-  return ask('HLEN', KEYS[1]) - (c.is_known and 1 or 0)
+  return ask('HLEN', KEYS[1]) - (c.has_field and 1 or 0)
 end
 
 -- The version of a change whose writer knows this one.

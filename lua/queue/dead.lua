@@ -29,9 +29,9 @@ local function dead_letters(dead)
     ask('ZREM', due, member)
   end
 
-  -- Moves an item, if it was delivered often enough and the dead letters have a place.
-  local function bury(member, size, deliveries)
-    if q.max_deliveries == 0 or deliveries < q.max_deliveries then return false end
+  -- Moves an item, if it was delivered often enough, or is too old, and the dead letters have a place.
+  local function bury(member, size, deliveries, is_aged)
+    if not is_aged and (q.max_deliveries == 0 or deliveries < q.max_deliveries) then return false end
     if not depth then read() end
     if depth >= q.capacity or numbers[3] + size > q.max_bytes then return false end
     local entry = ask('XRANGE', items, member, member)[1]

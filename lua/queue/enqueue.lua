@@ -46,7 +46,7 @@ end
 
 local FAILED, ADDED, FULL, NEVER, OTHER = 0, 1, 2, 3, 4
 
--- One call: its status, how many items are new, and the ids of all or the error. `e` is where the calls before it ended.
+-- One call: its status, how many items are new, the ids of all or the error, and how many others aged out and are dropped. `e` is where the calls before it ended.
 local function put(n, e, next_id)
   local ids, keys, digests, digest_keys, fresh, new_bytes, failed, other = {}, {}, {}, {}, 0, 0, nil, nil
   for i = 1, n do
@@ -78,7 +78,12 @@ local function put(n, e, next_id)
   if other then return OTHER, other, '' end
   if held == 0 then q.bytes = 0 end
   if fresh > q.capacity or new_bytes > q.max_bytes then return NEVER, 0, '' end
-  if fresh > 0 and (held + fresh > q.capacity or q.bytes + new_bytes > q.max_bytes) then return FULL, 0, '' end
+  local aged, dropped = 0, 0
+  if q.make_room and fresh > 0 and (held + fresh > q.capacity or q.bytes + new_bytes > q.max_bytes) then
+    held, aged, dropped = q.make_room(held, fresh, new_bytes)
+    e.held = held
+  end
+  if fresh > 0 and (held + fresh > q.capacity or q.bytes + new_bytes > q.max_bytes) then return FULL, 0, '', aged, 0 end
   local new = q.new
   for i = 1, n do
     if not ids[i] then
@@ -104,7 +109,7 @@ local function put(n, e, next_id)
   if fresh > 0 then
     e.held, q.bytes, q.accepted, q.changed = held + fresh, q.bytes + new_bytes, q.accepted + fresh, true
   end
-  return ADDED, fresh, table.concat(ids)
+  return ADDED, fresh, table.concat(ids), aged, dropped
 end
 
 local function answer(read)
@@ -116,9 +121,9 @@ local function answer(read)
   for call = 1, q.calls do
     local n, at = struct.unpack('<d', ARGV[1], q.at)
     q.at = at
-    local status, added, ids = put(n, e, next_id)
+    local status, added, ids, aged, dropped = put(n, e, next_id)
     e.payloads = e.payloads + n
-    reply[call] = struct.pack('<ddd', status, e.held, added)
+    reply[call] = struct.pack('<ddddd', status, e.held, added, aged or 0, dropped or 0)
     if status == FAILED then reasons[#reasons + 1] = ids else reply[call] = reply[call] .. ids end
   end
   q.undo = e.remembered and function()

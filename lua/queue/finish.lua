@@ -29,6 +29,7 @@ local function run()
         if type(why) == 'table' then break end
         q.committed, why = true, nil
       end
+      if q.drop and not why then q.drop() end
     elseif q.commit then
       local done
       done, why = pcall(q.commit)

@@ -17,12 +17,6 @@ local t = {
 }
 q.written, q.hands_out = {}, true
 
--- An id with leading zeros.
-local function member_of(id)
-  local dash, zeros = id:find('-', 1, true), '0000000000000000'
-  return zeros:sub(dash) .. id:sub(1, dash) .. zeros:sub(#id - dash + 1) .. id:sub(dash + 1)
-end
-
 -- Adds an item to the reply. `about` says why it comes again, and which item a dead letter was.
 local function hand_out(id, payload, deliveries, about)
   local size, reply, due_args, written = #payload, t.reply, t.due_args, q.written
@@ -211,6 +205,12 @@ local function answer()
     end
     if #late > 0 then ask('ZADD', KEYS[2], unpack(late)) end
   end
+  local aged, has_more_aged = 0, false
+  if q.max_age > 0 then
+    local totals
+    aged, has_more_aged, totals = q.age_out()
+    if totals then q.written, q.changed = totals, true end
+  end
   read_due()
   if #t.due > 0 then hand_out_due, write_dead = due_functions() end
   for call = 1, q.calls do
@@ -221,6 +221,8 @@ local function answer()
     if q.count > 0 then
       most, wait, drained = pace(most)
     end
+    -- Nothing that is too old is handed out.
+    if has_more_aged then most = 0 end
     if hand_out_due then hand_out_due(most) end
     while t.handed < most and (t.handed < SURE or t.bytes + 65536 <= 1048576) do
       local entry = new[next_new]
@@ -246,6 +248,6 @@ local function answer()
     next_after(0, LOOKS / 4)
   end
   if write_dead then write_dead() end
-  t.reply[1] = struct.pack('<dd', q.now, ask(LENGTH, KEYS[1]) + dead.count) .. table.concat(heads)
+  t.reply[1] = struct.pack('<ddd', q.now, ask(LENGTH, KEYS[1]) + dead.count, aged) .. table.concat(heads)
   return t.reply
 end

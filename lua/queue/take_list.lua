@@ -4,12 +4,15 @@
 
 local fields = {}
 
+-- Takes elements, the oldest first or the newest first.
+local POP = q.lifo > 0 and 'RPOP' or 'LPOP'
+
 -- Adds at most so many items to the reply, and says how many.
 local function take(most, reply)
   local handed, bytes = 0, 0
   while handed < most and bytes + 65536 <= 1048576 do
     local chunk = math.min(most - handed, math.floor((1048576 - bytes) / 65536))
-    local elements = ask('LPOP', KEYS[1], chunk) or {}
+    local elements = ask(POP, KEYS[1], chunk) or {}
     for i = 1, #elements do
       local ms, seq = struct.unpack('<dd', elements[i])
       local payload, n = elements[i]:sub(17), #reply
@@ -23,6 +26,12 @@ local function take(most, reply)
 end
 
 local function answer(read)
+  local aged, has_more_aged = 0, false
+  if q.max_age > 0 then
+    local totals
+    aged, has_more_aged, totals = q.age_out()
+    if totals then q.written = totals end
+  end
   local reply, heads, held, taken = { false }, {}, ask(LENGTH, KEYS[1]), 0
   if held > 0 then
     -- It changes nothing. Items that were taken could not be put back if the numbers could not be written. That a server
@@ -38,6 +47,8 @@ local function answer(read)
     if q.count > 0 then
       most, wait, drained = pace(most)
     end
+    -- Nothing that is too old is handed out.
+    if has_more_aged then most = 0 end
     local handed = take(most, reply)
     if q.count > 0 then charge_pace(handed > 0, drained) end
     taken = taken + handed
@@ -45,6 +56,6 @@ local function answer(read)
     -- The third is how many places are free since the first call.
     heads[call] = struct.pack('<dddd', handed, after, taken, 0)
   end
-  reply[1] = struct.pack('<dd', q.now, held) .. table.concat(heads)
+  reply[1] = struct.pack('<ddd', q.now, held, aged) .. table.concat(heads)
   return reply
 end

@@ -2,7 +2,7 @@
 
 mod envoy;
 mod inline;
-mod shaping;
+pub(super) mod shaping;
 
 use std::process::ExitCode;
 use std::time::Duration;

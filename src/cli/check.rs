@@ -1,5 +1,6 @@
 //! `weir check PATH`: reports all mistakes of a configuration in one run.
 
+mod diff;
 mod directory;
 
 use std::path::{Path, PathBuf};
@@ -9,19 +10,29 @@ use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles, EnvoyFolder};
 
 use self::directory::DirectoryFiles;
 use super::settings::no_overrides;
-use super::{envoy, fail, print, say};
+use super::{envoy, explanation, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   weir check weir.yaml                 a configuration, and Envoy's files if it names some
-  weir check configs                   every configuration of a directory
+  weir check configs                   every configuration of a directory, each by itself
+  weir check --config conf.d           the files of a directory as one configuration, as `weir serve` reads them
   weir check ratelimit/config          a directory of files in the format of envoyproxy/ratelimit
-  weir check --envoy basic.yaml        one such file";
+  weir check --envoy basic.yaml        one such file
+  weir check --diff weir.yaml new.yaml what a change does: what differs, starts full, or needs a restart";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// The configuration file; or a directory of configurations, or of Envoy's rate limit files
-    file: PathBuf,
+    #[arg(required_unless_present_any = ["config", "diff"])]
+    file: Option<PathBuf>,
+    /// A file or a directory of one configuration, as `weir serve --config` reads it; may be given several times
+    #[arg(long, short, value_name = "PATH", conflicts_with_all = ["file", "envoy"])]
+    config: Vec<PathBuf>,
+    /// Say what a change does: which strategies, limits and overrides differ, which states start full, and what needs a
+    /// restart. Both are files or directories
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["file", "config", "envoy"])]
+    diff: Vec<PathBuf>,
     /// It is in the format of envoyproxy/ratelimit
     #[arg(long)]
     envoy: bool,
@@ -35,11 +46,16 @@ type CheckedConfig = Result<String, Vec<String>>;
 
 /// Checks the file alone: overrides in this shell's environment are ignored.
 pub(crate) fn run(args: &CheckArgs) -> ExitCode {
+    if let [old, new] = &args.diff[..] {
+        return differences(old, new);
+    }
     let mut code = ExitCode::SUCCESS;
-    for (file, outcome) in outcomes(args) {
+    let outcomes = outcomes(args);
+    let several = outcomes.len() > 1;
+    for (file, outcome) in outcomes {
         match outcome {
             Ok(summary) => {
-                if let Err(error) = print(&format!("{}: ok, {summary}\n", file.display())) {
+                if let Err(error) = print(&format!("{file}: ok, {summary}\n")) {
                     return fail(&error.to_string(), 1);
                 }
             }
@@ -50,22 +66,45 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
             }
         }
     }
+    if code != ExitCode::SUCCESS && args.file.as_ref().is_some_and(|path| path.is_dir()) && several {
+        let hint =
+            "each file was checked by itself; `weir check --config DIR` checks them as one configuration";
+        say(&format!("note: {hint}"));
+    }
     code
 }
 
-fn outcomes(args: &CheckArgs) -> Vec<(PathBuf, CheckedConfig)> {
-    if args.envoy || !args.file.is_dir() {
-        return vec![(args.file.clone(), one(&args.file, args))];
+fn differences(old: &Path, new: &Path) -> ExitCode {
+    match diff::diff(old, new) {
+        Ok(text) => match print(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error.to_string(), 1),
+        },
+        Err(errors) => {
+            errors.iter().for_each(|error| say(error));
+            ExitCode::FAILURE
+        }
     }
-    let files = DirectoryFiles::of(&args.file);
+}
+
+fn outcomes(args: &CheckArgs) -> Vec<(String, CheckedConfig)> {
+    let shown = |path: &Path| path.display().to_string();
+    let Some(path) = &args.file else {
+        return vec![(names(&args.config), native(&args.config, args.merge_domains))];
+    };
+    if args.envoy || !path.is_dir() {
+        return vec![(shown(path), one(path, args))];
+    }
+    let files = DirectoryFiles::of(path);
     let whole = files.natives.is_empty() && (files.unknown.is_empty() || !files.envoys.is_empty());
     if whole {
-        return vec![(args.file.clone(), folder(&args.file, args))];
+        return vec![(shown(path), folder(path, args))];
     }
-    let natives = files.natives.iter().map(|file| (file.clone(), native(file, args.merge_domains)));
+    let alone = |file: &PathBuf| native(std::slice::from_ref(file), args.merge_domains);
+    let natives = files.natives.iter().map(|file| (file.clone(), alone(file)));
     let envoys = files.envoys.iter().map(|file| (file.clone(), envoy_files(file, args.merge_domains)));
     let unknown = files.mistakes().map(|(file, error)| (file.to_owned(), Err(vec![error])));
-    natives.chain(envoys).chain(unknown).collect()
+    natives.chain(envoys).chain(unknown).map(|(path, outcome)| (shown(&path), outcome)).collect()
 }
 
 /// Checks a directory of Envoy's files.
@@ -81,7 +120,7 @@ fn folder(folder: &Path, args: &CheckArgs) -> CheckedConfig {
 fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {
     match args.envoy {
         true => envoy_files(file, args.merge_domains),
-        false => native(file, args.merge_domains),
+        false => native(&[file.to_owned()], args.merge_domains),
     }
 }
 
@@ -90,8 +129,8 @@ fn envoy_files(path: &Path, merge_domains: bool) -> CheckedConfig {
 }
 
 /// Checks a configuration of Weir, with Envoy's files if it names some.
-fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
-    let Checked { config, notes, envoy } = Config::check(file, &no_overrides());
+fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
+    let Checked { config, notes, envoy } = Config::check_all(paths, &no_overrides());
     notes.iter().for_each(|note| say(&format!("note: {note}")));
     let files = envoy.config.map(|folder| {
         let folder = EnvoyFolder::from(folder).with_overlay(envoy.rules.clone());
@@ -105,7 +144,16 @@ fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
         }
     };
     for exposure in config.exposures() {
-        say(&format!("note: {}: {exposure}", file.display()));
+        say(&format!("note: {}: {exposure}", names(paths)));
+    }
+    for strategy in config.rules.strategies() {
+        for (limit, bound) in explanation::local::bounds(strategy) {
+            let (file, name) = (names(paths), strategy.name());
+            say(&format!("note: {file}: strategy `{name}`, limit `{}`, without Redis: {bound}", limit.name));
+        }
+        for about in explanation::local::lines(strategy) {
+            say(&format!("note: {}: strategy `{}`: {about}", names(paths), strategy.name()));
+        }
     }
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");
     let resources = counted(config.rules.resources().len(), "resource pattern", "resource patterns");
@@ -115,6 +163,11 @@ fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
     };
     let files = files.map(|files| format!(", and for Envoy {files}"));
     Ok(format!("{strategies}, {resources}{queues}{}", files.unwrap_or_default()))
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
 }
 
 /// Checks Envoy's files, prints warnings about keys without effect, and returns a summary.

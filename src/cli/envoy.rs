@@ -198,7 +198,8 @@ fn limit(rule: &Rule) -> String {
     let failure = match limit.strategy().on_store_failure() {
         FailurePolicy::Allow => "allowed",
         FailurePolicy::Deny => "denied",
-        FailurePolicy::Error => "an error",
+        // Envoy's rules have no `local`.
+        FailurePolicy::Error | FailurePolicy::Local(_) => "an error",
     };
     let requests = limit.requests_per_unit();
     format!("{requests} per {unit}, by {}; if the store fails, {failure}", algorithm(limit.kind()))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{AccessRight, Config, EnvoyFolder, StoreConfig};
+use weir_config::{AccessRight, Config, EnvoyFolder, Position, StoreConfig};
 use weir_core::key::{KeySecret, Namespace, Placements, Subject};
 use weir_core::strategy::{Attributes, Resolved, Rules, Strategy, StrategyRule};
 use weir_node::access::{CallerName, Explained, Rights, rights_of};
@@ -14,7 +14,7 @@ use weir_node::limiter::{self, Question};
 
 use super::allow::AllowOutput;
 use super::explanation::queue::ExplainedQueue;
-use super::settings::no_overrides;
+use super::settings::{loaded, no_overrides};
 use super::{attribute, envoy, explanation, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
@@ -48,9 +48,10 @@ pub(crate) struct ExplainArgs {
     /// Explain a queue, or NAME:dead for its dead letters: its numbers, its keys, and where they lie
     #[arg(long, value_name = "NAME", conflicts_with_all = ["resource", "envoy", "strategy", "attributes"])]
     queue: Option<String>,
-    /// The configuration file; without one, the built-in example is explained
-    #[arg(long, short, env = "WEIR_CONFIG", value_name = "FILE")]
-    config: Option<PathBuf>,
+    /// A configuration file, or a directory of them; may be given several times; without one, the built-in example is
+    /// explained
+    #[arg(long, short, env = "WEIR_CONFIG", value_name = "PATH")]
+    config: Vec<PathBuf>,
     /// The secret of the keys in Redis, which tag and slot depend on; better given as its variable
     #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
     key_secret: Option<String>,
@@ -144,18 +145,27 @@ fn caller_line(
     }
     let rights = rights_of(config.authorize.as_deref(), &CallerName::one(caller));
     let why = match rights.explain(right, resource, consumer, strategy.name()) {
-        Explained::AllowedBy(0) => {
+        Explained::AllowedBy(place) if place == Position::default() => {
             format!("may `{name}`: there is no `authorize`, so every known caller may")
         }
-        Explained::AllowedBy(line) => format!("may `{name}`, by the rule in line {line}"),
+        Explained::AllowedBy(place) => {
+            format!("may `{name}`, by the rule in line {}", line_of(config, place))
+        }
         Explained::NoRule => "may nothing: no rule of `authorize` names it".to_owned(),
         Explained::NoRight => format!("may not `{name}`: no rule that names it has this right"),
         Explained::NotListed(lines) => {
-            let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+            let lines: Vec<String> = lines.iter().map(|place| line_of(config, *place)).collect();
             format!("may not `{name}`: the lists of the rules in lines {} leave it out", lines.join(", "))
         }
     };
     format!("caller    {caller} {why}\n")
+}
+
+/// Formats the line of a rule, with its file if there are several.
+fn line_of(config: &Config, place: Position) -> String {
+    let file = config.origin.as_ref().and_then(|origin| origin.file(place.file));
+    let file = file.map_or_else(String::new, |file| format!(" of {}", file.display()));
+    format!("{}{file}", place.line)
 }
 
 fn read_config(args: &ExplainArgs) -> Result<Config> {
@@ -163,11 +173,7 @@ fn read_config(args: &ExplainArgs) -> Result<Config> {
         Some(text) => no_overrides().with("key_secret", text),
         None => no_overrides(),
     };
-    let config = match &args.config {
-        Some(file) => Config::load(file, &overrides),
-        None => Config::built_in_with(&overrides),
-    };
-    config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))
+    loaded(&args.config, &overrides).map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))
 }
 
 /// Returns the placement of routing groups, if the store is Redis.
@@ -192,17 +198,16 @@ fn explain_queue(config: &Config, name: &str, output: AllowOutput) -> Result<()>
 
 fn explain_envoy(args: &ExplainArgs) -> Result<()> {
     let mut merge_domains = args.merge_domains;
-    let folder = match (&args.envoy_config, &args.config) {
+    let folder = match (&args.envoy_config, &args.config[..]) {
         (Some(folder), _) => folder.clone().into(),
-        (None, Some(file)) => {
-            let config = Config::load(file, &no_overrides());
-            let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
+        (None, []) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
+        (None, [file, ..]) => {
+            let config = read_config(args)?;
             merge_domains |= config.envoy.merge_domains;
             let folder = config.envoy.config;
             let folder = folder.with_context(|| format!("{} has no envoy.config", file.display()))?;
             EnvoyFolder::from(folder).with_overlay(config.envoy.rules)
         }
-        (None, None) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
     };
     let domain = args.resource.as_deref().unwrap_or_default();
     let entries = envoy::entries(&args.consumer, &args.entries)?;

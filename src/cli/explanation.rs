@@ -1,6 +1,7 @@
 //! The explanation of a request, as text and as JSON.
 
-mod algorithm;
+pub(super) mod algorithm;
+pub(super) mod local;
 mod permits;
 pub(super) mod queue;
 mod state;
@@ -83,9 +84,24 @@ fn place(tag: u128, placements: &Placements) -> String {
 /// Formats the policy as in the configuration.
 const fn policy(policy: FailurePolicy) -> &'static str {
     match policy {
+        FailurePolicy::Local(_) => "local",
         FailurePolicy::Allow => "allow",
         FailurePolicy::Deny => "deny",
         FailurePolicy::Error => "error",
+    }
+}
+
+/// Formats the policy with its numbers.
+fn failure(strategy: &Strategy) -> String {
+    match strategy.on_store_failure() {
+        FailurePolicy::Local(policy) => {
+            format!(
+                "local, {} of each limit on each node; when_full: {}",
+                policy.share,
+                local::when_full(policy)
+            )
+        }
+        other => policy(other).to_owned(),
     }
 }
 
@@ -123,7 +139,13 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
             None => "none".to_owned(),
         },
     );
-    line("failure", format!("on_store_failure: {}", policy(resolved.strategy.on_store_failure())));
+    line("failure", format!("on_store_failure: {}", failure(resolved.strategy)));
+    for about in local::lines(resolved.strategy) {
+        let _ = writeln!(out, "  {about}");
+    }
+    let mut line = |name: &str, what: String| {
+        let _ = writeln!(out, "{name:10}{what}");
+    };
     line(
         "tag",
         format!("{}, {}", tagged(resolved.strategy.tag()), place(explained.tag(), explained.placements)),
@@ -144,7 +166,8 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
         line("shadows", format!("{}, decided too and never enforced", names.join(", ")));
     }
     line("limits", "all are charged, or none is".to_owned());
-    for (limit, overridden) in explained.limits() {
+    let parts = resolved.strategy.local().map_or(&[][..], |local| local.strategy().algorithms());
+    for (place, (limit, overridden)) in explained.limits().enumerate() {
         let from = if overridden { ", by the override" } else { "" };
         let mode = if limit.algorithm.is_shadow() { ", in shadow mode" } else { "" };
         let _ =
@@ -154,6 +177,10 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
             let _ = writeln!(out, "    held   {key}");
         }
         let _ = writeln!(out, "    state  {}", size(&limit.algorithm));
+        if let Some(part) = parts.get(place) {
+            let bound = local::bound(&limit.algorithm, part);
+            let _ = writeln!(out, "    local  {} on each node; {bound}", local::part_text(part));
+        }
     }
     out
 }
@@ -227,6 +254,7 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
             "resource": one.resource.to_string(),
         })),
         "on_store_failure": policy(resolved.strategy.on_store_failure()),
+        "local": local::value(resolved.strategy).filter(|_| resolved.listing.is_none()),
         "tag": tag.map(|_| tagged(resolved.strategy.tag())),
         "slot": tag.map(key::slot),
         "part": tag.and_then(|tag| explained.placements.part(key::slot(tag))).map(|part| json!({

@@ -1,13 +1,15 @@
-//! `weir lease`: acquires, renews and releases permits of a running server.
+//! `weir lease`: acquires, renews, releases and lists permits of a running server.
+
+mod operator;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use weir_proto::v1::{
-    AcquireRequest, AcquireResponse, Reason, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
-    WorkOutcome,
+    AcquireRequest, AcquireResponse, Reason, ReleaseLeasesRequest, ReleaseRequest, ReleaseResponse,
+    RenewRequest, RenewResponse, WorkOutcome,
 };
 
 use super::allow::AllowOutput;
@@ -21,7 +23,11 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   weir lease acquire exports/acme acme --id job-17            exits 0 if the permit is granted, 1 if not
   weir lease renew exports/acme acme --id job-17              exits 1 if the lease has ended
-  weir lease release exports/acme acme --id job-17 --outcome dropped";
+  weir lease release exports/acme acme --id job-17 --outcome dropped
+  weir lease list exports exports/acme acme                   the leases that are held, by their ends
+  weir lease release exports/acme acme                        all of them; exits 1 if there was none
+
+The last two are for operators: the server must have `server.admin_service: true`.";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
@@ -35,8 +41,10 @@ enum LeaseCommand {
     Acquire(AcquireArgs),
     /// Let a lease end later; exits 0 if it is held, 1 if not, 2 on an error
     Renew(RenewArgs),
-    /// Give the permits back; exits 0 if the lease was held, 1 if not, 2 on an error
+    /// Give the permits back, of all leases if no id is named; exits 0 if one was held, 1 if not, 2 on an error
     Release(ReleaseArgs),
+    /// List the leases that are held of a strategy, resource and consumer
+    List(operator::ListArgs),
 }
 
 /// Which lease, and where.
@@ -47,9 +55,6 @@ struct WhichLease {
     /// Who uses it; may be left out where permits are not counted by consumer
     #[arg(default_value = "", hide_default_value = true)]
     consumer: String,
-    /// The id of the lease; each holder of one resource and consumer has another one
-    #[arg(long)]
-    id: String,
     /// A configured strategy [default: the one that the configuration gives the resource]
     #[arg(long, env = "WEIR_STRATEGY", default_value = "", hide_default_value = true)]
     strategy: String,
@@ -67,6 +72,9 @@ struct WhichLease {
 struct AcquireArgs {
     #[command(flatten)]
     lease: WhichLease,
+    /// The id of the lease; each holder of one resource and consumer has another one
+    #[arg(long)]
+    id: String,
     /// How many permits the lease holds [default: 1]
     #[arg(long)]
     weight: Option<u64>,
@@ -79,6 +87,9 @@ struct AcquireArgs {
 struct RenewArgs {
     #[command(flatten)]
     lease: WhichLease,
+    /// The id of the lease
+    #[arg(long)]
+    id: String,
     /// How long the lease lasts from now [default: what the strategy says]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     ttl: Option<Duration>,
@@ -88,7 +99,10 @@ struct RenewArgs {
 struct ReleaseArgs {
     #[command(flatten)]
     lease: WhichLease,
-    /// How the work went; adaptive limits follow it
+    /// The id of the lease. Without an id, all leases are released for their holders; with several, these
+    #[arg(long = "id", value_name = "ID")]
+    ids: Vec<String>,
+    /// How the work of one lease went; adaptive limits follow it
     #[arg(long, default_value = "success")]
     outcome: OutcomeArg,
     /// How long the work took [default: the time since the lease was acquired]
@@ -111,6 +125,7 @@ pub(crate) fn run(args: LeaseArgs) -> ExitCode {
         LeaseCommand::Acquire(args) => acquire(args),
         LeaseCommand::Renew(args) => renew(args),
         LeaseCommand::Release(args) => release(args),
+        LeaseCommand::List(args) => operator::list(args),
     };
     match held {
         Ok(true) => ExitCode::SUCCESS,
@@ -121,8 +136,9 @@ pub(crate) fn run(args: LeaseArgs) -> ExitCode {
 
 /// Acquires permits, prints the answer, and returns true if they are granted.
 fn acquire(args: AcquireArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, id, strategy, attributes, server, output } = args.lease;
+    let WhichLease { resource, consumer, strategy, attributes, server, output } = args.lease;
     let (weight, ttl, attributes) = (args.weight, span(args.ttl)?, attributes.into_iter().collect());
+    let id = args.id;
     let request = AcquireRequest { resource, consumer, strategy, id, weight, ttl, attributes };
     let response = server.answer(async |client| client.acquire(request).await)?;
     let text = match output {
@@ -134,8 +150,8 @@ fn acquire(args: AcquireArgs) -> Result<bool> {
 }
 
 fn renew(args: RenewArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, id, strategy, attributes, server, output } = args.lease;
-    let (ttl, attributes) = (span(args.ttl)?, attributes.into_iter().collect());
+    let WhichLease { resource, consumer, strategy, attributes, server, output } = args.lease;
+    let (ttl, attributes, id) = (span(args.ttl)?, attributes.into_iter().collect(), args.id);
     let request = RenewRequest { resource, consumer, strategy, id, ttl, attributes };
     let response = server.answer(async |client| client.renew(request).await)?;
     let text = match output {
@@ -151,14 +167,22 @@ fn renew(args: RenewArgs) -> Result<bool> {
 }
 
 fn release(args: ReleaseArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, id, strategy, attributes, server, output } = args.lease;
+    let WhichLease { resource, consumer, strategy, attributes, server, output } = args.lease;
+    let [id] = &args.ids[..] else {
+        if args.outcome != OutcomeArg::Success || args.rtt.is_some() {
+            bail!("--outcome and --rtt are about one lease; name one --id");
+        }
+        let (ids, attributes) = (args.ids, attributes.into_iter().collect());
+        let request = ReleaseLeasesRequest { resource, consumer, strategy, attributes, ids, all: false };
+        return operator::release(request, &server, output);
+    };
     let outcome = match args.outcome {
         OutcomeArg::Success => WorkOutcome::Success,
         OutcomeArg::Ignored => WorkOutcome::Ignored,
         OutcomeArg::Dropped => WorkOutcome::Dropped,
     };
     let (rtt, attributes) = (span(args.rtt)?, attributes.into_iter().collect());
-    let outcome = outcome.into();
+    let (outcome, id) = (outcome.into(), id.clone());
     let request = ReleaseRequest { resource, consumer, strategy, id, outcome, rtt, attributes };
     let response = server.answer(async |client| client.release(request).await)?;
     let text = match output {

@@ -1,5 +1,7 @@
 //! `weir queue`: operations on the queues of a running server.
 
+mod operate;
+
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -34,6 +36,9 @@ Examples:
   weir queue nack jobs 1704067200000-0 --delay 1m     it is delivered again in a minute
   weir queue extend jobs 1704067200000-0 --visibility 5m   its worker has it for five more minutes
   weir queue take jobs:dead                           what was delivered too often
+  weir queue browse jobs:dead                         shows it, and takes nothing
+  weir queue redrive jobs                             brings it back into the queue (needs server.admin_service)
+  weir queue purge jobs:dead --yes                    removes it (needs server.admin_service)
   weir queue stats jobs --outcomes 10                 depth, deliveries, and the last outcomes";
 
 #[derive(Debug, clap::Args)]
@@ -54,6 +59,12 @@ enum QueueCommand {
     Nack(NackArgs),
     /// Give the workers of items more time; exits 0 if workers had all of them, 1 if not, 2 on an error
     Extend(ExtendArgs),
+    /// Show items without taking them; exits 0 if there are some, 1 if there are none, 2 on an error
+    Browse(operate::BrowseArgs),
+    /// Bring dead letters back; exits 0 if all that nobody has came back, 1 if the queue is full, 2 on an error
+    Redrive(operate::RedriveArgs),
+    /// Remove all items of a queue; exits 0, or 2 on an error
+    Purge(operate::PurgeArgs),
     /// Say how a queue stands
     Stats(StatsArgs),
 }
@@ -160,6 +171,9 @@ pub(crate) fn run(args: QueueArgs) -> ExitCode {
         QueueCommand::Ack(args) => ack(args),
         QueueCommand::Nack(args) => nack(args),
         QueueCommand::Extend(args) => extend(args),
+        QueueCommand::Browse(args) => operate::browse(args),
+        QueueCommand::Redrive(args) => operate::redrive(args),
+        QueueCommand::Purge(args) => operate::purge(args),
         QueueCommand::Stats(args) => stats(args),
     };
     match done {
@@ -277,7 +291,7 @@ fn show<M: Message>(
 }
 
 fn put_text(response: &EnqueueResponse) -> String {
-    let EnqueueResponse { item_ids, depth, capacity, .. } = response;
+    let EnqueueResponse { item_ids, depth, capacity, dropped, .. } = response;
     let first = match response.reason() {
         _ if response.accepted => "accepted",
         Reason::Never => "refused: the queue can never hold so much",
@@ -286,6 +300,9 @@ fn put_text(response: &EnqueueResponse) -> String {
     let mut text = format!("{first}\n");
     for id in item_ids {
         text += &format!("  item {id}\n");
+    }
+    if *dropped > 0 {
+        text += &format!("  {dropped} older items were dropped for them\n");
     }
     text + &format!("  {depth} of {capacity} places taken\n")
 }
@@ -342,6 +359,13 @@ fn stats_text(response: &StatsResponse) -> String {
     );
     text += &format!("  acked           {}\n", response.acked);
     text += &format!("  dead-lettered   {}\n", response.dead_lettered);
+    let StatsResponse { aged_out, dropped, purged, redriven, .. } = response;
+    let later = [("aged out", aged_out), ("dropped", dropped), ("purged", purged), ("redriven", redriven)];
+    for (name, &items) in later {
+        if items > 0 {
+            text += &format!("  {name:<15} {items}\n");
+        }
+    }
     text += &format!("  outcomes kept   {}\n", response.outcomes);
     for outcome in &response.newest {
         text += &format!("    {} by {}: {}\n", outcome.item_id, outcome.consumer, outcome.outcome);

@@ -1,7 +1,7 @@
 //! `weir ratelimit`: serves in the place of envoyproxy/ratelimit, as its variables say.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
@@ -76,7 +76,7 @@ fn explain(given: RatelimitGiven) -> ExitCode {
     }
 }
 
-/// What one variable does, as `--explain` shows it.
+/// The effect of one variable, as `--explain` shows it.
 fn line(RatelimitLine { name, value, effect }: &RatelimitLine) -> String {
     match effect {
         VariableEffect::Mapped(what) => format!("{name}={value}: sets {what}"),
@@ -86,10 +86,10 @@ fn line(RatelimitLine { name, value, effect }: &RatelimitLine) -> String {
 }
 
 /// The plan, and the native file if there is one.
-fn planned(given: RatelimitGiven) -> Result<(RatelimitPlan, Option<std::path::PathBuf>), RatelimitErrors> {
-    let (file, native) = Bare::parse_from(["weir"]).serve.settings.into_parts();
-    let around = RatelimitSurroundings { native, has_file: file.is_some(), digest: short_digest };
-    Ok((RatelimitPlan::new(given, around)?, file))
+fn planned(given: RatelimitGiven) -> Result<(RatelimitPlan, Vec<PathBuf>), RatelimitErrors> {
+    let (files, native) = Bare::parse_from(["weir"]).serve.settings.into_parts();
+    let around = RatelimitSurroundings { native, has_file: !files.is_empty(), digest: short_digest };
+    Ok((RatelimitPlan::new(given, around)?, files))
 }
 
 fn start(given: RatelimitGiven, ignored: &[OsString]) -> Result<()> {
@@ -97,18 +97,18 @@ fn start(given: RatelimitGiven, ignored: &[OsString]) -> Result<()> {
     if !ignored.is_empty() {
         tracing::warn!(count = ignored.len(), "arguments are ignored: variables say how ratelimit serves");
     }
-    let (plan, file) = planned(given).map_err(|errors| mistakes(&errors))?;
+    let (plan, files) = planned(given).map_err(|errors| mistakes(&errors))?;
     log_lines(&plan);
-    let mut config = load(file.as_deref(), &plan).map_err(|errors| mistakes(&errors))?;
+    let mut config = load(&files, &plan).map_err(|errors| mistakes(&errors))?;
     config.server.ratelimit = Some(plan.ports);
     serve::serve(config)
 }
 
 /// Loads the native file, if there is one; never the built-in example.
-fn load(file: Option<&Path>, plan: &RatelimitPlan) -> Result<Config, ConfigErrors> {
-    match file {
-        Some(file) => Config::load(file, &plan.overrides),
-        None => Config::parse("", "variables", &plan.overrides),
+fn load(files: &[PathBuf], plan: &RatelimitPlan) -> Result<Config, ConfigErrors> {
+    match files {
+        [] => Config::parse("", "variables", &plan.overrides),
+        files => Config::load_all(files, &plan.overrides),
     }
 }
 

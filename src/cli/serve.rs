@@ -73,11 +73,18 @@ fn announcement(
     grpc: &ListenAddress,
     (admin, operations): (SocketAddr, Option<ListenAddress>),
 ) -> String {
-    let operations = operations
-        .map_or_else(String::new, |address| format!("  control {address} (AdminService, ControlService)\n"));
-    let source = match &config.source {
-        Some(file) => file.display().to_string(),
-        None => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
+    let operations = operations.map_or_else(String::new, |address| {
+        format!(
+            "  control {address} (AdminService, ControlService)
+"
+        )
+    });
+    let source = match &config.sources[..] {
+        [] => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
+        files => {
+            let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            files.join(", ")
+        }
     };
     let envoy = match (&config.envoy.config, &config.envoy.xds) {
         (Some(folder), _) => format!("  envoy   {}\n", folder.display()),

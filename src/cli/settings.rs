@@ -1,8 +1,9 @@
 //! The options that override settings, generated from the table of settings.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use weir_config::{Config, ConfigErrors, ConfigOverrides, Outside, Setting, settings};
 use weir_store::tls;
 
@@ -10,33 +11,36 @@ use weir_store::tls;
 /// file, and reports all mistakes at once.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    config: Option<PathBuf>,
+    config: Vec<PathBuf>,
     overrides: ConfigOverrides,
 }
 
 impl Settings {
-    /// Loads the file, or the built-in example, with the overrides.
+    /// Loads the files, or the built-in example, with the overrides.
     pub(crate) fn load(self) -> Result<Config, ConfigErrors> {
-        match self.config {
-            Some(file) => Config::load(file, &self.overrides),
-            None => Config::built_in_with(&self.overrides),
-        }
+        loaded(&self.config, &self.overrides)
+    }
+
+    /// The files that are named, and the overrides.
+    pub(crate) fn into_parts(self) -> (Vec<PathBuf>, ConfigOverrides) {
+        (self.config, self.overrides)
     }
 }
 
-impl Settings {
-    /// The file, if one is named, and the overrides.
-    pub(crate) fn into_parts(self) -> (Option<PathBuf>, ConfigOverrides) {
-        (self.config, self.overrides)
-    }
+/// Loads files and directories, or the built-in example if none is named.
+pub(super) fn loaded(paths: &[PathBuf], overrides: &ConfigOverrides) -> Result<Config, ConfigErrors> {
+    if paths.is_empty() { Config::built_in_with(overrides) } else { Config::load_all(paths, overrides) }
 }
 
 impl Args for Settings {
     /// Adds the option for the file, and one for each setting of the table that has a flag.
     fn augment_args(command: Command) -> Command {
-        let file = Arg::new("config").long("config").short('c').env("WEIR_CONFIG").value_name("FILE");
-        let file = file.value_parser(value_parser!(PathBuf));
-        let file = file.help("The configuration file; without one, the built-in example is served");
+        let file = Arg::new("config").long("config").short('c').env("WEIR_CONFIG").value_name("PATH");
+        let file = file.value_parser(value_parser!(PathBuf)).action(ArgAction::Append);
+        let file = file.help(
+            "A configuration file, or a directory of them; may be given several times; without one, the built-in \
+             example is served",
+        );
         let options = settings().into_iter().filter_map(|(_, setting)| option(&setting));
         command.arg(file).args(options).after_help(variables())
     }
@@ -60,7 +64,8 @@ impl FromArgMatches for Settings {
                 overrides = overrides.with(name, text);
             }
         }
-        Ok(Self { config: matches.get_one::<PathBuf>("config").cloned(), overrides })
+        let config = matches.get_many::<PathBuf>("config").into_iter().flatten().cloned().collect();
+        Ok(Self { config, overrides })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -69,9 +74,16 @@ impl FromArgMatches for Settings {
     }
 }
 
-/// Returns no overrides, but the TLS checks, which validate certificates.
+/// Returns no overrides, but the TLS checks, which validate certificates, and the variables that values name.
 pub(super) fn no_overrides() -> ConfigOverrides {
-    ConfigOverrides::default().with_tls_check(tls::check).with_port_tls_check(weir_node::tls::check)
+    let checks = ConfigOverrides::default().with_tls_check(tls::check);
+    checks.with_port_tls_check(weir_node::tls::check).with_variables(variable)
+}
+
+/// Looks up a variable that a value of the configuration names.
+#[allow(clippy::disallowed_methods)] // the command line may read the environment
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// Iterates over the variables of settings without a flag: everybody on the machine can read a command line.
@@ -134,6 +146,9 @@ mod tests {
             flags += 1;
         }
         assert!(flags >= 29, "{flags} flags");
-        assert_eq!(parsed(&["-c", "weir.yaml"]).config, Some("weir.yaml".into()));
+        assert_eq!(
+            parsed(&["-c", "weir.yaml", "-c", "more"]).config,
+            ["weir.yaml", "more"].map(PathBuf::from)
+        );
     }
 }

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use crate::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
-use weir_config::{Config, span};
+use weir_config::span;
 use weir_core::strategy::{Field, Rules, Strategy};
 use weir_units::Micros;
 
 use super::explanation::renewal;
-use super::settings::no_overrides;
+use super::settings::{loaded, no_overrides};
 use super::{attribute, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
@@ -40,9 +40,10 @@ const PATTERN_OPTIONS: [&str; 10] =
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SimulateArgs {
-    /// The configuration file; without one, the built-in example is simulated
-    #[arg(long, short, env = "WEIR_CONFIG", value_name = "FILE")]
-    config: Option<PathBuf>,
+    /// A configuration file, or a directory of them; may be given several times; without one, the built-in example is
+    /// simulated
+    #[arg(long, short, env = "WEIR_CONFIG", value_name = "PATH")]
+    config: Vec<PathBuf>,
     /// A strategy to simulate; may be given several times [default: all]
     #[arg(long = "strategy", value_name = "NAME")]
     strategies: Vec<String>,
@@ -134,11 +135,7 @@ fn simulated_or_replayed(args: &SimulateArgs) -> Result<()> {
 }
 
 fn rules(args: &SimulateArgs) -> Result<Rules> {
-    let overrides = no_overrides();
-    let config = match &args.config {
-        Some(file) => Config::load(file, &overrides),
-        None => Config::built_in_with(&overrides),
-    };
+    let config = loaded(&args.config, &no_overrides());
     let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
     Ok(config.rules)
 }
@@ -245,7 +242,7 @@ fn names(rules: &Rules, args: &SimulateArgs) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a strategy needs that a simulation, or this one, does not have.
+/// Requirements of a strategy that a simulation, or this one, lacks.
 fn obstacle(strategy: &Strategy, attributes: &[(String, String)]) -> Option<String> {
     if strategy.permits().is_some() {
         return Some("permits are held while work is done, and a pattern of calls has no work".to_owned());

@@ -220,7 +220,8 @@ impl Replay<'_> {
         self.limiter.round().decide(std::iter::once(question), |begun| {
             let Begun::Answered(Ok(answer)) = begun else { return };
             let (allowed, granted) = match answer.outcome {
-                Outcome::Decided(LimitsDecision { verdict, .. }) => (verdict.allowed, verdict.granted),
+                Outcome::Decided(LimitsDecision { verdict, .. })
+                | Outcome::Local(LimitsDecision { verdict, .. }) => (verdict.allowed, verdict.granted),
                 Outcome::Listed(listed) => (listed == Listed::Allow, 0),
                 Outcome::Policy { allowed } => (allowed, 0),
             };

@@ -111,7 +111,8 @@ pub fn simulate(
 impl SimulatedStrategy {
     fn count(&mut self, answer: &Answer<'_, '_>, cost: u64) {
         let admitted = match answer.outcome {
-            Outcome::Decided(LimitsDecision { verdict, .. }) => verdict.allowed,
+            Outcome::Decided(LimitsDecision { verdict, .. })
+            | Outcome::Local(LimitsDecision { verdict, .. }) => verdict.allowed,
             Outcome::Listed(listed) => listed == Listed::Allow,
             Outcome::Policy { allowed } => allowed,
         };

@@ -126,6 +126,7 @@ fn every_engine_has_its_twin_and_its_rows() {
         "judge",
         "new",
         "once",
+        "share",
         "state",
         "stored",
         "verdict",
@@ -136,22 +137,35 @@ fn every_engine_has_its_twin_and_its_rows() {
     assert_eq!(engines, in_rust);
     let leases = ["lease", "aimd", "vegas", "gradient2", "sampling", "fixed"];
     let queues = [
+        "browse",
+        "browse_list",
         "dead",
         "enqueue",
         "entries",
         "finish",
         "list",
+        "make_room",
+        "member",
+        "outcomes",
         "pace",
+        "purge",
         "put_list",
         "put_stream",
+        "redrive",
+        "room",
+        "room_list",
+        "score",
         "settle",
         "stats",
         "stream",
         "take",
         "take_list",
+        "totals",
     ];
+    let control =
+        ["bans_add", "bans_lift", "bans_position", "bans_write", "merge", "poll", "position", "put", "write"];
     let general = ["any", "decide", "held", "limit", "numbers", "once", "plain", "rights", "start"];
-    let besides = [&general[..], &leases[..], &queues[..]].concat();
+    let besides = [&general[..], &leases[..], &queues[..], &control[..]].concat();
     assert_eq!(engines, stems(read_all("lua", "lua"), &besides));
     assert_eq!(engines, engines_with_rows());
 }

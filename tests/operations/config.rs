@@ -3,6 +3,7 @@
 //! Here: whole files. Below: a topic each, one table per rule.
 
 mod exceptions;
+mod expanded;
 mod files;
 mod groups;
 mod limits;
@@ -13,6 +14,7 @@ mod schema;
 mod sections;
 mod server_limits;
 mod settings;
+mod several;
 mod strategies;
 mod tls;
 mod variables;
@@ -87,7 +89,7 @@ fn algorithm(text: &str) -> Algorithm {
 #[test]
 fn the_example_is_what_runs_without_a_file() {
     let config = Config::built_in();
-    assert_eq!(config.source, None);
+    assert!(config.sources.is_empty());
     assert_eq!(config.server, ServerConfig::default(), "the example shows the defaults");
     assert_eq!(config.store, StoreConfig::Memory(MemoryConfig::default()));
     assert_eq!(config.messages, DenialMessages::default());
@@ -183,7 +185,7 @@ messages:
     assert_eq!(config.namespace, Namespace::new("zoo-1").unwrap());
     assert_eq!(config.messages.limited, "Wait {wait} ({seconds}): {cost} of {limit}");
     assert_eq!(config.messages.never, "");
-    assert_eq!(config.source.as_deref(), Some(Path::new("weir.yaml")));
+    assert_eq!(config.sources, [Path::new("weir.yaml")]);
 
     let login = config.rules.resolve("zoo/login", "").unwrap();
     assert_eq!((login.index, login.group), (0, None));
@@ -254,7 +256,7 @@ weir.yaml:9:72: strategies.login.limits[1].gcra.rate: is missing; say how fast u
 weir.yaml:10:9: strategies.login.limits[2]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, leaky_queue, warm_up, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log
 weir.yaml:10:9: strategies.login.limits[2].name: is missing; denied callers see it in `denied_by`
 weir.yaml:10:17: strategies.login.limits[2].per[0]: "Country" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter
-weir.yaml:11:23: strategies.login.on_store_failure: `local` is not supported yet
+weir.yaml:11:23: strategies.login.on_store_failure: `local` needs the share of each limit; write { local: { share: 1/4 } }
 weir.yaml:12:3: strategies.login: is given twice; the first is at 6:3
 weir.yaml:13:3: strategies."a b": the name `a b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /
 weir.yaml:13:48: strategies."a b".limits[0].per[1]: `resource` is listed twice

@@ -63,7 +63,7 @@ fn the_manifests_are_what_kubernetes_knows() {
 #[test]
 fn the_recipe_for_cert_manager_fits_together() {
     let path = root().join("deploy/cert-manager/weir.yaml");
-    let checked = Config::check(&path, &ConfigOverrides::default());
+    let checked = Config::check_all(std::slice::from_ref(&path), &ConfigOverrides::default());
     // No mistakes, but the files are not on this machine.
     assert!(checked.config.is_ok() && checked.notes.len() == 3, "{:?}", checked.notes);
     let deployment = yaml("deploy/cert-manager/deployment.yaml");

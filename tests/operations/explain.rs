@@ -1,5 +1,7 @@
 //! `weir explain`: what would decide, and why, from the configuration alone.
 
+mod local;
+
 use std::io::Write as _;
 
 use serde_json::{Value, json};
@@ -148,7 +150,7 @@ fn json_has_the_same_facts() {
         "strategy": "feeding", "strategy_named_by": "resource",
         "access": null,
         "override": { "consumer": "gold-*", "resource": "*" },
-        "on_store_failure": "error", "tag": "[resource]", "slot": 6287, "part": null,
+        "on_store_failure": "error", "local": null, "tag": "[resource]", "slot": 6287, "part": null,
         "limits": [
             {
                 "name": "everyone", "per": ["resource"], "limit": 100, "renewal_us": 10_000_000,

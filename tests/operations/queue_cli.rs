@@ -140,3 +140,37 @@ fn the_help_has_examples() {
         assert!(help.contains(example), "{help}");
     }
 }
+
+/// Dead letters are looked at, brought back and removed by hand.
+#[test]
+fn dead_letters_are_browsed_redriven_and_purged() {
+    let folder = scratch::dir("queue-operate-");
+    let config = folder.path().join("weir.yaml");
+    let text = "queues: { jobs: { capacity: 3, max_deliveries: 1 } }\nserver: { admin_service: true }\n";
+    std::fs::write(&config, text).unwrap();
+    let serve = Serve::start(&["--config", config.to_str().unwrap()]);
+    queue(&serve, &["put", "jobs", "a", "b", "c"]);
+    for _ in 0..2 {
+        let (_, said, _) = queue(&serve, &["take", "jobs", "--consumer", "me"]);
+        let id = said.split([' ', ',']).nth(1).unwrap().to_owned();
+        assert_eq!(queue(&serve, &["nack", "jobs", &id]).0, Some(0));
+    }
+    let (code, said, _) = queue(&serve, &["browse", "jobs:dead", "--max-items", "1"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains(", 0 deliveries: waits\na\n  2 places taken\n  more: --after "), "{said}");
+    let (code, said, _) = queue(&serve, &["redrive", "jobs", "--max-items", "1"]);
+    let wanted = "1 dead letters came back\n  2 places taken, 1 dead letters left\n";
+    assert_eq!((code, said.as_str()), (Some(0), wanted));
+    queue(&serve, &["put", "jobs", "d"]);
+    let (code, said, _) = queue(&serve, &["redrive", "jobs"]);
+    let wanted = "0 dead letters came back\n  the queue is full\n  3 places taken, 1 dead letters left\n";
+    assert_eq!((code, said.as_str()), (Some(1), wanted));
+    let (code, _, said) = queue(&serve, &["purge", "jobs:dead"]);
+    assert!(code == Some(2) && said.contains("say --yes"), "{said}");
+    let (code, said, _) = queue(&serve, &["purge", "jobs:dead", "--yes"]);
+    assert_eq!((code, said.as_str()), (Some(0), "1 items removed\n"));
+    let (code, said, _) = queue(&serve, &["browse", "jobs:dead"]);
+    assert_eq!((code, said.as_str()), (Some(1), "nothing\n"));
+    let (_, said, _) = queue(&serve, &["stats", "jobs"]);
+    assert!(said.contains("  redriven        1\n"), "{said}");
+}

@@ -11,6 +11,7 @@ mod logged;
 mod lost;
 mod refusals;
 mod rights;
+mod rules;
 mod secrets;
 
 use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology, UsageConfig};

@@ -1,5 +1,7 @@
 //! The configuration changes while it serves.
 
+mod everything;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -149,4 +151,65 @@ async fn a_bad_file_keeps_what_is_in_force_and_is_counted() {
     service.write(&of(4));
     assert_eq!(service.asks_under("x", 4).await.remaining, Some(4));
     assert_ne!(hash(&service), before);
+}
+
+#[tokio::test]
+async fn files_that_come_and_go_in_a_directory_and_files_that_values_name_are_watched() {
+    let folder = scratch::dir("reload-");
+    let path = |name: &str| folder.path().join(name);
+    let of = |name: &str, limit: &str| {
+        of(1)
+            .replace("limit: 1,", &format!("limit: '{limit}',"))
+            .replace(": s }", &format!(": {name} }}"))
+            .replace(" s: {", &format!(" {name}: {{"))
+    };
+    fs::write(path("a.yaml"), of("s", "${file:limit}")).unwrap();
+    fs::write(path("limit"), "3\n").unwrap();
+    let config = Config::load(folder.path(), &ConfigOverrides::default()).unwrap();
+    let service = Configured { server: Server::ready(config), folder };
+    let path = |name: &str| service.folder.path().join(name);
+    assert_eq!(service.asks_under("x", 3).await.remaining, Some(3));
+    fs::write(path("limit"), "5\n").unwrap();
+    service.asks_under("x", 5).await;
+    // A file that is not there yet: it is read once it is.
+    fs::write(path("b.yaml"), of("t", "${file:later}").replace("match: x", "match: y")).unwrap();
+    eventually(SOON, "the missing file is said", || service.loads("error") == 1);
+    fs::write(path("later"), "8").unwrap();
+    eventually_async(SOON, "the strategy is there", async || {
+        service.server.client().await.should_allow(ask("y", "me")).await.is_ok()
+    })
+    .await;
+    assert_eq!(service.asks("y").await.limit, Some(8));
+    fs::write(path("later"), "9").unwrap();
+    service.asks_under("y", 9).await;
+    fs::remove_file(path("b.yaml")).unwrap();
+    eventually_async(SOON, "the strategy is gone", async || {
+        service.server.client().await.should_allow(ask("y", "me")).await.is_err()
+    })
+    .await;
+    assert_eq!(service.asks_under("x", 5).await.remaining, Some(5));
+}
+
+#[test]
+fn several_files_are_read_with_the_variables_of_the_process() {
+    let folder = scratch::dir("reload-");
+    let file = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).unwrap();
+        folder.path().join(name).display().to_string()
+    };
+    fs::create_dir(folder.path().join("d")).unwrap();
+    file("d/lists.yaml", "access: { deny: [eve] }\n");
+    let one = file("s.yaml", &of(3).replace("limit: 3", "limit: '${SHOP_LIMIT}'"));
+    let other = folder.path().join("d").display().to_string();
+    let arguments = ["--config", &one, "--config", &other];
+    let server = Serve::start_with(&arguments, &[("SHOP_LIMIT", "42")]);
+    assert!(server.announced.contains(&format!("config  {one}, {other}\n")), "{}", server.announced);
+    let allowed = crate::support::command::weir(&["allow", "x", "bob", "--server", &server.server]);
+    let shown = String::from_utf8(allowed.stdout).unwrap();
+    assert!(shown.contains("41"), "{shown}");
+    assert_eq!(
+        crate::support::command::weir(&["allow", "x", "eve", "--server", &server.server]).status.code(),
+        Some(1)
+    );
+    assert_eq!(server.stop("TERM").0, Some(0));
 }

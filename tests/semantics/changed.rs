@@ -2,6 +2,7 @@
 //! negative, and every wait ends. `properties/changed.rs` says it of random limits, and
 //! `changed/restarted.rs` of a service.
 
+mod reset;
 mod restarted;
 mod rows;
 
@@ -43,6 +44,14 @@ async fn memory() {
 async fn redis() {
     let (redis, clock) = (support::shared_redis(), ManualClock::at(Micros(START)));
     let store = || support::redis_store(vec![redis.url()], Topology::Single, Clock::Manual(clock.clone()));
+    let (old, new) = (store().await, store().await);
+    check_all(&Stores { old, new, clock }).await;
+}
+
+#[tokio::test]
+async fn cluster() {
+    let (cluster, clock) = (support::shared_cluster(), ManualClock::at(Micros(START)));
+    let store = || support::redis_store(cluster.urls(), Topology::Cluster, Clock::Manual(clock.clone()));
     let (old, new) = (store().await, store().await);
     check_all(&Stores { old, new, clock }).await;
 }

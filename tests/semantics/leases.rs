@@ -5,6 +5,7 @@ mod clock_steps;
 mod crowd;
 mod differential;
 mod memory;
+mod operator;
 mod redis;
 mod rows;
 mod service;

@@ -16,6 +16,7 @@ mod http_headers;
 mod inline;
 mod keys;
 mod leases;
+mod local;
 mod long_concurrency;
 mod long_control_store;
 mod long_redis_6;

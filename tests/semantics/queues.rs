@@ -2,6 +2,8 @@
 
 mod clock_steps;
 mod differential;
+mod operate;
+mod operators;
 mod redis;
 mod rows;
 mod service;

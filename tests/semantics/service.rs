@@ -171,6 +171,7 @@ async fn the_failure_policy_answers_for_every_kind_of_error() {
         StoreError::Unavailable(address.clone()),
         StoreError::Overloaded(7),
         StoreError::Full(7),
+        StoreError::LocalFull(7),
         StoreError::Unreadable(address.clone()),
         StoreError::Refused(address),
     ];

@@ -1,6 +1,7 @@
 //! Clients in other languages, on the usual gRPC libraries, against the real process.
 
 mod identity;
+mod long_reconnect;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Output, Stdio};

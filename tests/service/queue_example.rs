@@ -11,7 +11,7 @@ use std::time::Duration;
 use tonic::transport::channel::Change;
 use tonic::transport::{Channel, Endpoint};
 use weir_config::Config;
-use weir_core::queue::{QueueKind, QueueNumbers, QueueRule, QueueRules};
+use weir_core::queue::{QueueKind, QueueNumbers, QueueOrder, QueueRule, QueueRules, WhenFull};
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{EnqueueRequest, NewItem, StatsRequest, StatsResponse, TakenItem};
 use weir_units::Micros;
@@ -29,6 +29,9 @@ fn server() -> Server {
         visibility: Micros::from_secs(30),
         max_deliveries: Some(5),
         outcomes: Micros::from_secs(60),
+        max_age: None,
+        when_full: WhenFull::Refuse,
+        order: QueueOrder::Fifo,
     };
     let queues = QueueRules::new(vec![QueueRule::new("orders", numbers).unwrap()]);
     Server::start(Config { queues, ..config() })

@@ -242,9 +242,10 @@ pub(crate) fn config() -> Config {
         written: std::sync::Arc::default(),
         decision_log: weir_config::DecisionLogConfig::default(),
         usage: weir_config::UsageConfig::default(),
-        source: None,
+        sources: Vec::new(),
         origin: None,
         fingerprint: weir_config::ConfigFingerprint::default(),
+        meanings: weir_config::StrategyMeanings::default(),
     }
 }
 

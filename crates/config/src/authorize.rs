@@ -3,7 +3,7 @@
 use weir_core::key::MAX_PART;
 
 use super::callers::{CallerPattern, caller_pattern};
-use super::errors::MistakeReport;
+use super::errors::{MistakeReport, Position};
 use super::fields::{Mapping, NamedNode};
 use super::rights::{AccessRight, RIGHTS, RightSet, RuleList};
 use super::values::{Scalar, choice, quote, text_within};
@@ -19,7 +19,7 @@ const OWN_NAME: &str = "$caller";
 pub struct AuthorizeRule {
     /// Who may.
     pub callers: Vec<CallerPattern>,
-    /// What they may do.
+    /// Their rights.
     pub may: RightSet,
     /// The resources, if not all.
     pub resources: Option<Vec<ListEntry>>,
@@ -31,8 +31,8 @@ pub struct AuthorizeRule {
     pub queues: Option<Vec<ListEntry>>,
     /// The domains of Envoy's requests, if not all.
     pub envoy_domains: Option<Vec<ListEntry>>,
-    /// Its line in the file.
-    pub line: usize,
+    /// Its place in the files.
+    pub place: Position,
 }
 
 /// An entry of a rule's list.
@@ -82,8 +82,8 @@ fn rule(item: &NamedNode<'_>, issuers: &[String], report: &mut MistakeReport) ->
         check_bounds(&fields, may, given, report);
     }
     fields.finish(report);
-    let (callers, may, line) = (callers?, may?, item.at().line);
-    Some(AuthorizeRule { callers, may, resources, strategies, consumers, queues, envoy_domains, line })
+    let (callers, may, place) = (callers?, may?, item.at());
+    Some(AuthorizeRule { callers, may, resources, strategies, consumers, queues, envoy_domains, place })
 }
 
 /// A right that none of the rule's lists bounds would be held without bounds, which nobody expects of such a rule.

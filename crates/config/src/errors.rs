@@ -1,14 +1,19 @@
 //! All mistakes of a configuration, with their positions and reasons.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+use super::expanded_from::ExpandedFrom;
 
 /// Maximum number of reported mistakes; the rest is only counted. A file of nonsense must not fill a log.
 pub const MAX_ERRORS: usize = 1000;
 
-/// A position in a file. Both numbers start at 1; columns count characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A position in a file. Lines and columns start at 1; columns count characters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
+    /// The file, by its number among those of the configuration.
+    pub file: usize,
     /// The line.
     pub line: usize,
     /// The column.
@@ -18,8 +23,10 @@ pub struct Position {
 /// The place of a mistake.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MistakePlace {
-    /// The file as a whole.
+    /// The configuration as a whole.
     File,
+    /// One of its files as a whole, by its number.
+    OneFile(usize),
     /// A position in the file.
     At(Position),
     /// A flag or its environment variable.
@@ -31,7 +38,7 @@ pub enum MistakePlace {
 pub struct ConfigError {
     /// Its place.
     pub place: MistakePlace,
-    /// The path of the value, such as `strategies.login.limits[1].uniform.interval`; empty for the file as a whole.
+    /// The path of the value, such as `strategies.login.limits[1].uniform.interval`; empty for a file as a whole.
     pub path: String,
     /// The reason, with the value and the bound.
     pub reason: String,
@@ -39,33 +46,51 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// Formats `FILE:LINE:COLUMN: path: reason`.
-    pub(super) fn text(&self, source: &str) -> String {
+    pub(super) fn text(&self, sources: &SourceNames) -> String {
         let Self { place, path, reason } = self;
         let place = match place {
-            MistakePlace::File => source.to_owned(),
-            MistakePlace::At(Position { line, column }) => format!("{source}:{line}:{column}"),
+            MistakePlace::File => sources.whole.clone(),
+            MistakePlace::OneFile(file) => sources.name(*file).to_owned(),
+            MistakePlace::At(Position { file, line, column }) => {
+                format!("{}:{line}:{column}", sources.name(*file))
+            }
             MistakePlace::Setting(label) => label.clone(),
         };
         if path.is_empty() { format!("{place}: {reason}") } else { format!("{place}: {path}: {reason}") }
     }
 }
 
-/// All mistakes of one configuration, in the order of the file.
+/// The names of a configuration's files, for mistakes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SourceNames {
+    /// What was named on the command line.
+    whole: String,
+    /// Its files, if they are several.
+    files: Vec<String>,
+}
+
+impl SourceNames {
+    fn name(&self, file: usize) -> &str {
+        self.files.get(file).unwrap_or(&self.whole)
+    }
+}
+
+/// All mistakes of one configuration, in the order of its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
-    source: String,
+    sources: SourceNames,
     errors: Vec<ConfigError>,
     untold: usize,
 }
 
 impl ConfigErrors {
-    /// Returns the file's name as it was given.
+    /// Returns the configuration's name as it was given.
     #[must_use]
     pub fn source(&self) -> &str {
-        &self.source
+        &self.sources.whole
     }
 
-    /// Returns the mistakes: of the file as a whole, then by position, then of settings.
+    /// Returns the mistakes: of the configuration as a whole, of whole files, then by position, then of settings.
     #[must_use]
     pub fn errors(&self) -> &[ConfigError] {
         &self.errors
@@ -84,10 +109,10 @@ impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, error) in self.errors.iter().enumerate() {
             let separator = if index > 0 { "\n" } else { "" };
-            write!(f, "{separator}{}", error.text(&self.source))?;
+            write!(f, "{separator}{}", error.text(&self.sources))?;
         }
         if self.untold > 0 {
-            write!(f, "\n{}: {} more mistakes are not shown", self.source, self.untold)?;
+            write!(f, "\n{}: {} more mistakes are not shown", self.sources.whole, self.untold)?;
         }
         Ok(())
     }
@@ -98,8 +123,13 @@ impl fmt::Display for ConfigErrors {
 pub(super) struct MistakeReport {
     errors: Vec<ConfigError>,
     untold: usize,
-    /// The base of relative paths: the file's directory.
-    base: PathBuf,
+    sources: SourceNames,
+    /// The base of relative paths of each file: its directory.
+    bases: Vec<PathBuf>,
+    /// The file that is being parsed.
+    parsing: Option<usize>,
+    /// Values that variables or other files gave, by their positions.
+    expanded: HashMap<Position, ExpandedFrom>,
     /// Notes on missing files, when a check tolerates them; `None` if a missing file is a mistake.
     notes: Option<Vec<ConfigError>>,
     /// True while reports are stored as notes.
@@ -107,9 +137,35 @@ pub(super) struct MistakeReport {
 }
 
 impl MistakeReport {
-    /// Creates a collector for the file at `path`.
-    pub(super) fn of(path: &Path) -> Self {
-        Self { base: path.parent().unwrap_or(Path::new("")).to_owned(), ..Self::default() }
+    /// Begins to parse the file at `path`: whatever concerns a file as a whole concerns this one.
+    pub(super) fn begin_file(&mut self, path: &Path) {
+        self.parsing = Some(self.bases.len());
+        self.sources.files.push(path.display().to_string());
+        self.bases.push(path.parent().unwrap_or(Path::new("")).to_owned());
+    }
+
+    /// All files are parsed.
+    pub(super) fn end_files(&mut self) {
+        self.parsing = None;
+    }
+
+    /// Returns the number of the file that is being parsed.
+    pub(super) fn file_number(&self) -> usize {
+        self.parsing.unwrap_or_default()
+    }
+
+    /// Formats a position for a mistake in `other`, with the file's name if it is another one.
+    pub(super) fn place(&self, at: Position, other: Position) -> String {
+        let Position { file, line, column } = at;
+        match file == other.file {
+            true => format!("{line}:{column}"),
+            false => format!("{}:{line}:{column}", self.sources.name(file)),
+        }
+    }
+
+    /// Remembers that the value at a position was given by a variable or by another file.
+    pub(super) fn expanded(&mut self, at: Position, from: ExpandedFrom) {
+        self.expanded.insert(at, from);
     }
 
     /// Tolerates missing files as notes, for a check on another machine than the target.
@@ -117,9 +173,9 @@ impl MistakeReport {
         Self { notes: Some(Vec::new()), ..self }
     }
 
-    /// Resolves a path of the configuration.
-    pub(super) fn resolve(&self, path: &Path) -> PathBuf {
-        self.base.join(path)
+    /// Resolves a path that stands at this position of the configuration.
+    pub(super) fn resolve(&self, at: Position, path: &Path) -> PathBuf {
+        self.bases.get(at.file).map_or_else(|| path.to_owned(), |base| base.join(path))
     }
 
     /// True if missing files are notes instead of mistakes.
@@ -135,18 +191,23 @@ impl MistakeReport {
     }
 
     /// Returns the notes, a line each.
-    pub(super) fn notes(&self, source: &str) -> Vec<String> {
-        self.notes.iter().flatten().map(|note| note.text(source)).collect()
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.notes.iter().flatten().map(|note| note.text(&self.sources)).collect()
     }
 
     /// Reports a mistake at a position in the file.
     pub(super) fn at(&mut self, at: Position, path: &str, reason: impl Into<String>) {
-        self.add(MistakePlace::At(at), path, reason.into());
+        let reason = match self.expanded.get(&at) {
+            Some(from) => from.mistake(reason.into()),
+            None => reason.into(),
+        };
+        self.add(MistakePlace::At(at), path, reason);
     }
 
-    /// Reports a mistake of the file as a whole.
+    /// Reports a mistake of the file that is being parsed, or of the configuration as a whole.
     pub(super) fn file(&mut self, reason: impl Into<String>) {
-        self.add(MistakePlace::File, "", reason.into());
+        let place = self.parsing.map_or(MistakePlace::File, MistakePlace::OneFile);
+        self.add(place, "", reason.into());
     }
 
     /// Reports a mistake in a flag or a variable.
@@ -175,7 +236,8 @@ impl MistakeReport {
             return Ok(read);
         }
         self.errors.sort();
-        Err(ConfigErrors { source: source.to_owned(), errors: self.errors, untold: self.untold })
+        self.sources.whole = source.to_owned();
+        Err(ConfigErrors { sources: self.sources, errors: self.errors, untold: self.untold })
     }
 
     fn add(&mut self, place: MistakePlace, path: &str, reason: String) {

@@ -55,6 +55,11 @@ impl<'t> NamedNode<'t> {
         self.node.cut
     }
 
+    /// True if it is a mapping with keys.
+    pub(super) fn is_mapping(&self) -> bool {
+        matches!(self.node.content, Content::Map(_))
+    }
+
     /// Reports a mistake of this value.
     pub(super) fn report(&self, report: &mut MistakeReport, reason: impl Into<String>) {
         report.at(self.at(), &self.path, reason);
@@ -119,7 +124,7 @@ impl<'t> NamedNode<'t> {
             };
             let value = Self { node, path: join(&self.path, name) };
             if let Some(first) = seen.get(name.as_str()) {
-                let reason = format!("is given twice; the first is at {}:{}", first.line, first.column);
+                let reason = format!("is given twice; the first is at {}", report.place(*first, key.at));
                 report.at(key.at, &value.path, reason);
                 continue;
             }
@@ -244,7 +249,8 @@ impl<'t> Mapping<'t> {
         report: &mut MistakeReport,
     ) -> Option<K::Value> {
         let from_file = self.read(entry.key, report, |scalar| entry.kind.read(scalar));
-        let from_file = from_file.map(|value| entry.kind.in_file(value, report));
+        let at = self.take(entry.key).map(|value| value.at()).unwrap_or_default();
+        let from_file = from_file.map(|value| entry.kind.in_file(value, at, report));
         let path = self.path_of(entry.key);
         let outside = overrides.at(&entry.outside, &path);
         outside.read(&path, report, |scalar| entry.kind.read(scalar)).or(from_file)
@@ -284,7 +290,7 @@ impl<'t> Mapping<'t> {
 }
 
 /// Appends a key to a path. Keys that would make the path ambiguous are quoted.
-fn join(path: &str, key: &str) -> String {
+pub(super) fn join(path: &str, key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-/".contains(&byte);
     let key = if !key.is_empty() && key.bytes().all(plain) { shortened(key) } else { quote(key) };
     if path.is_empty() { key } else { format!("{path}.{key}") }

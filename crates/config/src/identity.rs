@@ -127,7 +127,7 @@ fn domain(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<(String,
         return None;
     }
     let path = value.read(report, path)?;
-    let path = report.resolve(&path);
+    let path = report.resolve(value.at(), &path);
     if !path.is_file() {
         let reason = format!("{} is no file", quote(&path.display().to_string()));
         report.missing(|report| value.report(report, reason.clone()));
@@ -141,7 +141,7 @@ fn path(scalar: Scalar<'_>) -> Result<PathBuf, String> {
 
 fn tokens_file(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<PathBuf> {
     let path = value.read(report, path)?;
-    let path = report.resolve(&path);
+    let path = report.resolve(value.at(), &path);
     if let Err(mistakes) = read_tokens(&path) {
         report_file(value, &path, mistakes, report);
     }
@@ -194,7 +194,10 @@ fn begins(long: &str, short: &str) -> bool {
 fn issuer(item: &NamedNode<'_>, report: &mut MistakeReport) -> Option<JwtIssuer> {
     let mut fields = Mapping::of(item, report);
     let file = fields.require("jwks_file", "name the file of the issuer's keys", report);
-    let path = file.as_ref().and_then(|value| value.read(report, path)).map(|path| report.resolve(&path));
+    let path = file.as_ref().and_then(|value| {
+        let path = value.read(report, path)?;
+        Some(report.resolve(value.at(), &path))
+    });
     let text = |s: Scalar<'_>| {
         let text = text_within(s, MAX_JWT_TEXT)?;
         if is_claim(&text) { Ok(text) } else { Err(format!("{} has control characters", quote(&text))) }

@@ -1,10 +1,12 @@
 //! The configuration, parsed once: a [`Config`] that exists is complete and need not be checked again.
 //!
-//! One YAML file; `WEIR_*` variables and flags override single values. Every mistake of a file is
-//! reported in one run, with line, column and reason.
+//! One or more YAML files; `WEIR_*` variables and flags override single values. Every mistake of the files is
+//! reported in one run, with file, line, column and reason.
 //!
 //! ```text
-//!   text ── tree ── fields ── server, store, strategies (algorithms, access), ── Config
+//!   files ── text ── tree ── merge ── expand ── one tree
+//!
+//!           tree ── fields ── server, store, strategies (algorithms, access), ── Config
 //!           nodes   typed      resources, overrides, access: a file per section;
 //!           with    values,    values, quantities, patterns and address parse
 //!           places  leftovers  scalars
@@ -31,8 +33,12 @@ mod control;
 mod envoy;
 mod envoy_layout;
 mod errors;
+mod expand;
+mod expanded_from;
 mod exposure;
+mod failure_policy;
 mod fields;
+mod files;
 mod fingerprint;
 mod groups;
 mod identity;
@@ -42,6 +48,8 @@ mod listen;
 mod live_numbers;
 mod log;
 mod login;
+mod meanings;
+mod merge;
 mod nodes;
 mod origin;
 mod overlay;
@@ -89,6 +97,9 @@ pub use envoy::{
 };
 pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
+pub use expand::{MAX_VALUE_FILE, MAX_VALUE_FILES};
+pub use expanded_from::VariableLookup;
+pub use files::{MAX_CONFIG_FILES, MAX_FILE, config_files};
 pub use fingerprint::ConfigFingerprint;
 pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
@@ -96,6 +107,7 @@ pub use key_share::KeyShare;
 pub use listen::ListenAddress;
 pub use live_numbers::{LimitNumbers, MAX_NUMBERS, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
+pub use meanings::StrategyMeanings;
 pub use origin::ConfigOrigin;
 pub use overlay::{ENVOY_RULES, EnvoyOverlay, MAX_ENVOY_TEXT, OverlayReport};
 pub use overrides::ConfigOverrides;
@@ -107,7 +119,7 @@ pub use ratelimit::{
     RatelimitVariable, VariableEffect, ratelimit_variables,
 };
 pub use ratelimit_ports::RatelimitPorts;
-pub use read::{Checked, EXAMPLE, MAX_FILE};
+pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
 pub use stores::{
@@ -150,14 +162,16 @@ pub struct Config {
     pub messages: DenialMessages,
     /// The decision log.
     pub decision_log: DecisionLogConfig,
+    /// The files and directories of the configuration; none is the built-in example.
+    pub sources: Vec<PathBuf>,
     /// The files of live control.
     pub control: ControlConfig,
     /// The strategies as the file writes them, for live control; empty without it.
     pub written: Arc<WrittenStrategies>,
-    /// The file of the configuration; `None` is the built-in example.
-    pub source: Option<PathBuf>,
     /// The hash of all that was said, without secrets.
     pub fingerprint: ConfigFingerprint,
+    /// What the file says of each strategy, to be compared with other nodes.
+    pub meanings: StrategyMeanings,
     /// The files to read again, with the overrides of the start; `None` if the configuration came from no file.
     pub origin: Option<ConfigOrigin>,
 }

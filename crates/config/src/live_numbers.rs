@@ -42,7 +42,7 @@ impl WrittenStrategies {
         let path = format!("strategies.{name}");
         let entry = KeyedValue { name, key_at: node.at, value: NamedNode::of(&node, path.clone()) };
         let mut report = MistakeReport::default();
-        let read = strategies::strategy(&entry, &mut Vec::new(), &mut report);
+        let read = strategies::strategy(&entry, false, &mut Vec::new(), &mut report);
         match report.finish("", read) {
             Ok(Ok((strategy, _))) if mistakes.is_empty() => return Ok(strategy),
             Ok(_) => {}
@@ -65,8 +65,10 @@ impl WrittenStrategies {
                 .map_err(|error| vec![format!("limits.{name}: {error}")])
                 .and_then(|()| limit_with(node, name, text));
             match algorithm {
-                // It has been checked.
-                Ok(algorithm) => drop(strategy.override_limit(name, algorithm)),
+                Ok(algorithm) => {
+                    let fits = strategy.override_limit(name, algorithm);
+                    mistakes.extend(fits.err().map(|error| format!("limits.{name}: {error}")));
+                }
                 Err(more) => mistakes.extend(more),
             }
         }

@@ -64,7 +64,7 @@ fn one_of(fields: &mut Mapping<'_>, keys: &LoginKeys, report: &mut MistakeReport
     let text = fields.read(keys.password.key, report, |s| keys.password.kind.read(s)).flatten();
     let file = fields.take(keys.password_file.key).and_then(|value| {
         let path = value.read(report, |s| FilePath.read(s))?;
-        let path = report.resolve(&path);
+        let path = report.resolve(value.at(), &path);
         match missing(&path) {
             // The content of the secret affects no other check, so any placeholder will do.
             Some(reason) if report.notes_missing_files() => {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::envoy_layout::EnvoyLayout;
 use super::errors::MistakeReport;
+use super::expanded_from::VariableLookup;
 use super::stores::TlsCheck;
 use super::table::{Outside, settings};
 use super::tls::PortTlsCheck;
@@ -29,13 +30,15 @@ pub struct ConfigOverrides {
     tls_check: Option<TlsCheck>,
     /// The same for the certificates of our own ports.
     port_tls_check: Option<PortTlsCheck>,
+    /// Looks up the variables that values of the file name.
+    variables: Option<VariableLookup>,
 }
 
 /// The value of an override.
 #[derive(Clone)]
 struct GivenText {
     text: String,
-    /// What mistakes are reported under, if not under the flag and the variable.
+    /// Label of mistakes, if not the flag and the variable.
     label: Option<String>,
 }
 
@@ -110,6 +113,17 @@ impl ConfigOverrides {
     #[must_use]
     pub fn with_port_tls_check(self, check: PortTlsCheck) -> Self {
         Self { port_tls_check: Some(check), ..self }
+    }
+
+    /// Sets what looks up the variables that values of the file name. Without it, none is set.
+    #[must_use]
+    pub fn with_variables(self, lookup: VariableLookup) -> Self {
+        Self { variables: Some(lookup), ..self }
+    }
+
+    /// Returns what looks up variables.
+    pub(super) fn variables(&self) -> Option<VariableLookup> {
+        self.variables
     }
 
     /// Returns the TLS checks alone, without overrides.

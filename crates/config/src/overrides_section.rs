@@ -1,7 +1,7 @@
 //! The `overrides` section: other parameters for some consumers. A tier is an override with a pattern.
 
 use weir_core::algorithm::Algorithm;
-use weir_core::strategy::{Override, Strategy};
+use weir_core::strategy::{Override, OverrideError, Strategy};
 
 use super::algorithms::algorithm;
 use super::errors::MistakeReport;
@@ -76,8 +76,10 @@ fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeR
         }
         let algorithm = numbers(&entry.value, report);
         if let Some((strategy, algorithm)) = strategy.as_mut().zip(algorithm) {
-            // Any error here has been reported before.
-            let _ = strategy.override_limit(entry.name, algorithm);
+            // Any other error has been reported before.
+            if let Err(OverrideError::Local(error)) = strategy.override_limit(entry.name, algorithm) {
+                report.at(entry.key_at, entry.value.path(), error.to_string());
+            }
         }
     }
     strategy

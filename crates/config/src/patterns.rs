@@ -42,8 +42,9 @@ impl<K: Hash + Eq> WrittenPatterns<K> {
         shown: &str,
         report: &mut MistakeReport,
     ) -> bool {
-        if let Some(Position { line, column }) = self.0.get(&key) {
-            value.report(report, format!("{shown} is given twice; the first is at {line}:{column}"));
+        if let Some(first) = self.0.get(&key) {
+            let first = report.place(*first, value.at());
+            value.report(report, format!("{shown} is given twice; the first is at {first}"));
             return false;
         }
         self.0.insert(key, value.at());

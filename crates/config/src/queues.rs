@@ -1,8 +1,9 @@
 //! The `queues` section: bounded queues.
 
 use weir_core::queue::{
-    MAX_CAPACITY, MAX_DELIVERIES, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES, MAX_VISIBILITY,
-    QueueError, QueueKind, QueueNumbers, QueuePace, QueueRule, QueueRules,
+    MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES,
+    MAX_VISIBILITY, QueueError, QueueKind, QueueNumbers, QueueOrder, QueuePace, QueueRule, QueueRules,
+    WhenFull,
 };
 use weir_core::strategy::check_name;
 use weir_units::Micros;
@@ -63,13 +64,29 @@ fn queue(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<QueueRule
     let kind = fields.read("kind", report, |s| choice(s, &kinds)).unwrap_or(QueueKind::Stream);
     let span = |s: Scalar<'_>| duration_within(s, Micros::from_millis(1), MAX_VISIBILITY);
     let visibility = fields.read("visibility", report, span).unwrap_or(DEFAULT_VISIBILITY);
+    let aged = |s: Scalar<'_>| duration_within(s, Micros::from_millis(1), MAX_ITEM_AGE);
+    let max_age = fields.read("max_age", report, aged);
+    let choices = [("refuse", WhenFull::Refuse), ("drop_oldest", WhenFull::DropOldest)];
+    let when_full = fields.read("when_full", report, |s| choice(s, &choices)).unwrap_or_default();
+    let order = order(&mut fields, kind, report);
     let stream = StreamKeys::of(&mut fields, kind, report);
     fields.finish(report);
     let StreamKeys { max_deliveries, outcomes } = stream;
     let pace = pace.map_or(Some(None), |pace| pace.map(Some))?;
     let max_bytes = max_bytes as u64;
-    let numbers =
-        QueueNumbers { kind, capacity: capacity?, max_bytes, pace, visibility, max_deliveries, outcomes };
+    let capacity = capacity?;
+    let numbers = QueueNumbers {
+        kind,
+        capacity,
+        max_bytes,
+        pace,
+        visibility,
+        max_deliveries,
+        outcomes,
+        max_age,
+        when_full,
+        order,
+    };
     match QueueRule::new(entry.name, numbers) {
         Ok(rule) => name.is_ok().then_some(rule),
         Err(QueueError { field, value, bound }) => {
@@ -77,6 +94,19 @@ fn queue(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<QueueRule
             None
         }
     }
+}
+
+/// The order of a list. Items of a stream come in the order of Enqueue.
+fn order(fields: &mut Mapping<'_>, kind: QueueKind, report: &mut MistakeReport) -> QueueOrder {
+    if kind == QueueKind::Stream {
+        let reason = "is for `kind: list`; items of a stream come in the order of Enqueue";
+        fields.refuse(&["order"], reason, report);
+        // It is a known key, and has been reported as misplaced.
+        drop(fields.take_entry("order"));
+        return QueueOrder::Fifo;
+    }
+    let choices = [("fifo", QueueOrder::Fifo), ("lifo", QueueOrder::Lifo)];
+    fields.read("order", report, |s| choice(s, &choices)).unwrap_or_default()
 }
 
 /// The settings that only streams have.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-/// What a service that stands in for envoyproxy/ratelimit serves beside gRPC.
+/// The ports beside gRPC of a service that stands in for envoyproxy/ratelimit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RatelimitPorts {
     /// `/healthcheck` and `/json`.

@@ -9,13 +9,18 @@ use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 
 use super::errors::{ConfigErrors, MistakeReport, Position};
+use super::expand::{Expander, ValueFiles};
 use super::fields::{Mapping, NamedNode};
+use super::files::{ConfigFile, MAX_FILE, files_of};
 use super::groups::{self, KnownGroups};
+use super::meanings::StrategyMeanings;
+use super::merge::merged;
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
 use super::strategies::OtherSections;
 use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{Content, YamlNode, compose, end_of};
+use super::watched_files::FilesSnapshot;
 use super::{
     Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
     envoy, log, overrides_section, queues, resources, server, store, strategies, usage,
@@ -23,9 +28,6 @@ use super::{
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
 pub const EXAMPLE: &str = include_str!("example.yaml");
-
-/// Maximum size of a configuration file, in bytes.
-pub const MAX_FILE: usize = 16 << 20;
 
 /// The result of checking a file.
 #[derive(Debug)]
@@ -49,53 +51,97 @@ impl Config {
     /// Returns the configuration of [`EXAMPLE`], overridden by `settings`.
     pub fn built_in_with(settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let config = Self::parse(EXAMPLE, "built-in example", settings)?;
-        Ok(Self { source: None, ..config })
+        Ok(Self { sources: Vec::new(), ..config })
     }
 
-    /// Loads the configuration of a file, overridden by `settings`.
+    /// Loads the configuration of a file, or of the files in a directory, overridden by `settings`.
     pub fn load(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
-        let path = path.as_ref();
-        let mut report = MistakeReport::of(path);
-        let origin = ConfigOrigin { file: path.to_owned(), overrides: settings.clone() };
-        let config = from_file(path, settings, &mut report);
-        let config = Self { source: Some(path.to_owned()), origin: Some(origin), ..config };
-        report.finish(&path.display().to_string(), config)
+        Self::load_all(&[path.as_ref().to_owned()], settings)
     }
 
-    /// Validates a file as [`load`](Self::load) does, without using it. A file with a secret may be missing on this
-    /// machine.
+    /// Loads the configuration of several files and directories, overridden by `settings`.
+    pub fn load_all(paths: &[PathBuf], settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
+        let (config, origin) = Self::read_all(paths, settings);
+        Ok(Self { origin: Some(origin), ..config? })
+    }
+
+    /// Validates files as [`load_all`](Self::load_all) does, without using them. A file with a secret may be missing on
+    /// this machine.
     #[must_use]
-    pub fn check(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Checked {
-        let (path, source) = (path.as_ref(), path.as_ref().display().to_string());
-        let mut report = MistakeReport::of(path).with_notes();
-        let config = from_file(path, settings, &mut report);
-        let config = Self { source: Some(path.to_owned()), ..config };
-        let (notes, envoy) = (report.notes(&source), config.envoy.clone());
-        Checked { config: report.finish(&source, config), notes, envoy }
+    pub fn check_all(paths: &[PathBuf], settings: &ConfigOverrides) -> Checked {
+        let mut report = MistakeReport::default().with_notes();
+        let (config, _) = from_files(paths, settings, &mut report);
+        let (notes, envoy) = (report.notes(), config.envoy.clone());
+        Checked { config: report.finish(&shown(paths), config), notes, envoy }
     }
 
     /// Parses the configuration in `text`, overridden by `settings`. Errors name it `source`.
     pub fn parse(text: &str, source: &str, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let mut report = MistakeReport::default();
-        let config = read(check_size(text.as_bytes(), &mut report).map(|_| text), settings, &mut report);
+        let tree = check_size(text.len(), &mut report).and_then(|()| compose(text, &mut 0, &mut report));
+        let (config, _) = read(tree, settings, &mut report);
         let config = report.finish(source, config)?;
-        Ok(Self { source: Some(PathBuf::from(source)), ..config })
+        Ok(Self { sources: vec![PathBuf::from(source)], ..config })
+    }
+
+    /// Reads files, and remembers which ones.
+    pub(super) fn read_all(
+        paths: &[PathBuf],
+        settings: &ConfigOverrides,
+    ) -> (Result<Self, ConfigErrors>, ConfigOrigin) {
+        let mut report = MistakeReport::default();
+        let (config, origin) = from_files(paths, settings, &mut report);
+        (report.finish(&shown(paths), config), origin)
     }
 }
 
-fn from_file(path: &Path, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
-    let text = read_file(path, report);
-    read(text.as_deref(), settings, report)
+/// The name of a configuration of these files.
+fn shown(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
+}
+
+fn from_files(
+    paths: &[PathBuf],
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> (Config, ConfigOrigin) {
+    let (mut trees, mut files, mut as_read) = (Vec::new(), Vec::new(), FilesSnapshot::default());
+    let (mut bytes, mut nodes) = (0, 0);
+    for ConfigFile { path, mistake } in files_of(paths) {
+        report.begin_file(&path);
+        as_read.add(&path);
+        match mistake {
+            Some(reason) => report.file(reason),
+            None => {
+                let text = read_file(&path, &mut bytes, report);
+                trees.extend(text.and_then(|text| compose(&text, &mut nodes, report)));
+            }
+        }
+        files.push(path);
+    }
+    report.end_files();
+    let (config, named) = read(merged(trees, report), settings, report);
+    as_read.append(named.files);
+    let (paths, overrides) = (paths.to_vec(), settings.clone());
+    let config = Config { sources: paths.clone(), ..config };
+    (config, ConfigOrigin { paths, overrides, files, value_files: named.paths, as_read })
 }
 
 /// Reads all that is valid. Anything else gets its default and a report, which fails the whole configuration.
-fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
-    let tree = text.and_then(|text| compose(text, report)).unwrap_or_else(|| {
+fn read(
+    tree: Option<YamlNode>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> (Config, ValueFiles) {
+    let mut tree = tree.unwrap_or_else(|| {
         // If nothing could be read, no key is reported as missing; overrides are still validated.
-        YamlNode { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
+        let at = Position { line: 1, column: 1, ..Position::default() };
+        YamlNode { at, content: Content::Empty, cut: !report.is_empty() }
     });
+    let value_files = Expander::new(settings.variables(), report).all(&mut tree);
     settings.report_unknown(report);
-    let fingerprint = ConfigFingerprint::of(&tree, settings);
+    let (fingerprint, meanings) = (ConfigFingerprint::of(&tree, settings), StrategyMeanings::of(&tree));
     let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
     let StoreSection { mut store, key_secret, namespace, shards } =
@@ -106,6 +152,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         envoy: envoy.config.is_some() || envoy.xds.is_some(),
         inline: server.inline_limits,
         queues: !queues.all().is_empty(),
+        memory: matches!(store, StoreConfig::Memory(_)),
     };
     let strategies = strategies::strategies(&mut root, others, report);
     let before = report.len();
@@ -137,7 +184,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     if server.inline_limits {
         rules = rules.with_inline_limits();
     }
-    Config {
+    let config = Config {
         server,
         store,
         key_secret,
@@ -149,37 +196,46 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         usage,
         messages,
         decision_log,
+        sources: Vec::new(),
         control,
         written: Arc::new(written),
-        source: None,
         origin: None,
         fingerprint,
-    }
+        meanings,
+    };
+    (config, value_files)
 }
 
-fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {
-    let mut bytes = Vec::new();
+/// Reads a file. `bytes` counts those of all files.
+fn read_file(path: &Path, bytes: &mut usize, report: &mut MistakeReport) -> Option<String> {
+    let mut text = Vec::new();
     // Reading one byte more than allowed detects a file that is too large, even an endless one.
-    let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes));
+    let most = (MAX_FILE - (*bytes).min(MAX_FILE)) as u64 + 1;
+    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut text));
     if let Err(error) = read {
         report.file(format!("cannot be read: {error}"));
         return None;
     }
-    check_size(&bytes, report)?;
-    match String::from_utf8(bytes) {
+    *bytes += text.len();
+    check_size(*bytes, report)?;
+    match String::from_utf8(text) {
         Ok(text) => Some(text),
         Err(error) => {
             let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
-            report.at(end_of(&String::from_utf8_lossy(valid)), "", "is not UTF-8 from here on");
+            let at = end_of(&String::from_utf8_lossy(valid), report.file_number());
+            report.at(at, "", "is not UTF-8 from here on");
             None
         }
     }
 }
 
-fn check_size(bytes: &[u8], report: &mut MistakeReport) -> Option<()> {
-    if bytes.len() > MAX_FILE {
-        report
-            .file(format!("is larger than {MAX_FILE} bytes (16 MiB), which is the most a configuration has"));
+/// Checks the size of all files so far.
+fn check_size(bytes: usize, report: &mut MistakeReport) -> Option<()> {
+    if bytes > MAX_FILE {
+        let with = if report.file_number() > 0 { "with the files before it " } else { "" };
+        report.file(format!(
+            "{with}is larger than {MAX_FILE} bytes (16 MiB), which is the most a configuration has"
+        ));
         return None;
     }
     Some(())

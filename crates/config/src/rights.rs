@@ -1,7 +1,7 @@
 //! The table of rights: which methods each right allows, and which lists of a rule bound it. It is the only one:
 //! configuration, servers, documents and tests read it.
 
-/// What a caller may do.
+/// A right of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum AccessRight {
@@ -21,11 +21,11 @@ pub enum AccessRight {
     Take,
     /// Envoy's rate limit service.
     Envoy,
-    /// What was decided, in totals and by consumer.
+    /// Read totals of decisions, and consumers.
     Usage,
-    /// What the admin port shows.
+    /// Read the admin port, leases, and the items of queues.
     Inspect,
-    /// Reset limits.
+    /// Reset limits, bring dead letters back, and empty queues.
     Reset,
     /// Change the configuration while the service runs.
     Control,
@@ -53,7 +53,7 @@ pub struct RightRow {
     pub right: AccessRight,
     /// Its name in the configuration.
     pub name: &'static str,
-    /// What it allows, besides its methods.
+    /// Its description, besides its methods.
     pub about: &'static str,
     /// The gRPC methods that need it, or one of several rights of which it is one.
     pub methods: &'static [&'static str],
@@ -118,7 +118,11 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Enqueue,
         name: "enqueue",
         about: "put items into queues",
-        methods: &["/weir.v1.QueueService/Enqueue", "/weir.v1.QueueService/Stats"],
+        methods: &[
+            "/weir.v1.QueueService/Enqueue",
+            "/weir.v1.QueueService/Outcomes",
+            "/weir.v1.QueueService/Stats",
+        ],
         lists: &[Queues],
     },
     RightRow {
@@ -131,6 +135,7 @@ pub const RIGHTS: [RightRow; 12] = [
             "/weir.v1.QueueService/Ack",
             "/weir.v1.QueueService/Nack",
             "/weir.v1.QueueService/Extend",
+            "/weir.v1.QueueService/Outcomes",
             "/weir.v1.QueueService/Stats",
         ],
         lists: &[Queues],
@@ -152,15 +157,20 @@ pub const RIGHTS: [RightRow; 12] = [
     RightRow {
         right: AccessRight::Inspect,
         name: "inspect",
-        about: "what the admin port shows, apart from usage",
-        methods: &[],
+        about: "what the admin port shows, apart from usage; lists of leases, and the items of queues",
+        methods: &["/weir.v1.AdminService/ListLeases", "/weir.v1.QueueService/Browse"],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {
         right: AccessRight::Reset,
         name: "reset",
-        about: "reset limits",
-        methods: &["/weir.v1.AdminService/Reset"],
+        about: "reset limits, release leases for their holders, bring dead letters back, and empty queues",
+        methods: &[
+            "/weir.v1.AdminService/Reset",
+            "/weir.v1.AdminService/ReleaseLeases",
+            "/weir.v1.AdminService/Redrive",
+            "/weir.v1.AdminService/Purge",
+        ],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {

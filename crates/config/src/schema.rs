@@ -21,8 +21,8 @@ pub(super) use self::kinds::ValueKind;
 use self::kinds::{duration, mapping, rate, section, share};
 use self::rules::{
     ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP, INTERVAL_REFILL,
-    LEAKY_QUEUE, LIMIT, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW, STRATEGY,
-    UNIFORM, WARM_UP,
+    LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW,
+    STRATEGY, UNIFORM, WARM_UP,
 };
 use self::service::{AUTHORIZE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
 use super::authorize::MAX_RULES;
@@ -79,6 +79,13 @@ fn definitions() -> Value {
             "propertyNames": { "pattern": name },
             "additionalProperties": queue(),
         },
+        "failure_policy": { "oneOf": [
+            { "enum": ["allow", "deny", "error"] },
+            {
+                "type": "object", "required": ["local"], "additionalProperties": false,
+                "properties": { "local": mapping(LOCAL) },
+            },
+        ] },
         "concurrency": concurrency(),
         "sampling": mapping(SAMPLING),
         "partitions": mapping(PARTITIONS),
@@ -197,12 +204,13 @@ fn strategy() -> Value {
     strategy
 }
 
-/// A queue. Keys about redelivery are for streams only.
+/// A queue. Keys about redelivery are for streams only, the order for lists.
 fn queue() -> Value {
     let mut queue = mapping(QUEUE);
     queue["if"] = json!({ "properties": { "kind": { "const": "list" } }, "required": ["kind"] });
     queue["then"] =
         json!({ "properties": { "max_deliveries": false, "dead_letter": false, "outcomes": false } });
+    queue["else"] = json!({ "properties": { "order": false } });
     queue["not"] = json!({
         "properties": { "dead_letter": { "const": false } }, "required": ["dead_letter", "max_deliveries"],
     });

@@ -113,7 +113,7 @@ fn of_number(algorithm: &str, text: &str) -> Result<&'static str, String> {
 /// `{ rate: 50/1s, burst: 100 }`.
 fn of_mapping(text: &str) -> Result<Patch, String> {
     let mut report = MistakeReport::default();
-    let tree = compose(text, &mut report);
+    let tree = compose(text, &mut 0, &mut report);
     let tree = report.finish("", tree).map_err(|errors| {
         let reasons: Vec<&str> = errors.errors().iter().map(|error| error.reason.as_str()).collect();
         format!("{} cannot be read: {}", quote(text), reasons.join("; "))

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use weir_core::algorithm::{Algorithm, MAX_LIMITS};
 use weir_core::strategy::{
-    Access, FailurePolicy, Field, INLINE, LONGEST_RESERVATION, Limit, MAX_NAME, MAX_RESERVATION,
-    OverrideError, Scope, Strategy, StrategyError, check_name, is_attribute_name,
+    Access, Field, INLINE, LONGEST_RESERVATION, Limit, MAX_NAME, MAX_RESERVATION, OverrideError, Scope,
+    Strategy, StrategyError, check_name, is_attribute_name,
 };
 use weir_units::Micros;
 
@@ -13,6 +13,7 @@ use super::access::access;
 use super::algorithms::algorithm;
 use super::concurrency;
 use super::errors::MistakeReport;
+use super::failure_policy::FailurePolicyKey;
 use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::quantities::duration;
 use super::shadows::{ShadowList, shadows};
@@ -109,6 +110,8 @@ pub(super) struct OtherSections {
     pub(super) inline: bool,
     /// Bounded queues.
     pub(super) queues: bool,
+    /// States in this process.
+    pub(super) memory: bool,
 }
 
 /// Reads the strategies. At least one is required, unless Envoy's files or queues are configured.
@@ -143,7 +146,7 @@ pub(super) fn strategies(
                           strategy something else";
             report.at(entry.key_at, entry.value.path(), reason);
         }
-        match strategy(entry, &mut shadow_lists, report) {
+        match strategy(entry, others.memory, &mut shadow_lists, report) {
             Ok((strategy, access)) => {
                 found.made_at.insert(entry.name.to_owned(), found.made.len());
                 found.made.push(strategy);
@@ -159,6 +162,7 @@ pub(super) fn strategies(
 /// Reads one strategy; or what is known of a mistaken one.
 pub(super) fn strategy<'t>(
     entry: &KeyedValue<'t>,
+    in_memory: bool,
     shadow_lists: &mut Vec<ShadowList<'t>>,
     report: &mut MistakeReport,
 ) -> Result<(Strategy, Access), Outline> {
@@ -168,10 +172,10 @@ pub(super) fn strategy<'t>(
     }
     let mut fields = Mapping::of(&entry.value, report);
     if let Some(permits) = fields.take_entry("concurrency") {
-        return of_leases(entry, fields, &permits, name_fits.is_ok(), report);
+        return of_leases((entry, fields), in_memory, &permits, name_fits.is_ok(), report);
     }
     let limits = fields.require("limits", "list at least one limit", report);
-    let policy = fields.read("on_store_failure", report, failure_policy);
+    let policy = FailurePolicyKey::read(&mut fields, in_memory, report);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
     let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
@@ -187,8 +191,11 @@ pub(super) fn strategy<'t>(
     let filled: Option<Vec<Limit>> = filled.map(|(i, draft)| draft.fill(i)).collect();
     let Some(filled) = filled.filter(|filled| !filled.is_empty()) else { return Err(outline) };
     let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
-    match Strategy::new(name, filled, single_slot, policy.unwrap_or_default()) {
-        Ok(strategy) if whole => Ok((strategy.with_max_reservation(max_reservation), access)),
+    match Strategy::new(name, filled, single_slot, policy.policy) {
+        Ok(strategy) if whole => {
+            let strategy = policy.checked(strategy.with_max_reservation(max_reservation), report);
+            strategy.map(|strategy| (strategy, access)).ok_or(outline)
+        }
         Ok(_) => Err(outline),
         Err(error) => {
             report.at(entry.key_at, entry.value.path(), sentence(&error));
@@ -199,8 +206,8 @@ pub(super) fn strategy<'t>(
 
 /// Reads a strategy with permits instead of rate limits.
 fn of_leases(
-    entry: &KeyedValue<'_>,
-    mut fields: Mapping<'_>,
+    (entry, mut fields): (&KeyedValue<'_>, Mapping<'_>),
+    in_memory: bool,
     permits: &KeyedValue<'_>,
     name_fits: bool,
     report: &mut MistakeReport,
@@ -214,7 +221,7 @@ fn of_leases(
             report.at(other.key_at, other.value.path(), reason);
         }
     }
-    let policy = fields.read("on_store_failure", report, failure_policy).unwrap_or_default();
+    let policy = FailurePolicyKey::read(&mut fields, in_memory, report);
     let access = access(fields.section("access", report), report);
     fields.finish(report);
     let outline = || Outline { name: entry.name.to_owned(), ..Outline::default() };
@@ -222,19 +229,15 @@ fn of_leases(
     if !name_fits {
         return Err(outline());
     }
-    Strategy::of_leases(entry.name, scope, rule, policy).map(|strategy| (strategy, access)).map_err(|error| {
-        permits.value.report(report, sentence(&error));
-        outline()
-    })
-}
-
-fn failure_policy(scalar: Scalar<'_>) -> Result<FailurePolicy, String> {
-    if scalar.text == "local" {
-        return Err("`local` is not supported yet".to_owned());
+    match Strategy::of_leases(entry.name, scope, rule, policy.policy) {
+        Ok(strategy) => {
+            policy.checked(strategy, report).map(|strategy| (strategy, access)).ok_or_else(outline)
+        }
+        Err(error) => {
+            permits.value.report(report, sentence(&error));
+            Err(outline())
+        }
     }
-    let choices =
-        [("allow", FailurePolicy::Allow), ("deny", FailurePolicy::Deny), ("error", FailurePolicy::Error)];
-    choice(scalar, &choices)
 }
 
 fn max_reservation(scalar: Scalar<'_>) -> Result<Micros, String> {

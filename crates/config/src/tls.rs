@@ -10,7 +10,7 @@ use super::secret::missing;
 use super::stores::TlsError;
 use super::table::{Applies, CrlConfig, Entry, Outside, TLS_FILE, TlsConfig};
 
-/// Whether clients of a port must present a certificate.
+/// Client authentication of a port (mutual TLS).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ClientAuth {
     /// They are not asked for one.
@@ -58,7 +58,7 @@ pub enum TlsVersion {
     V13,
 }
 
-/// What [`TlsError::file`] says of files of `server.identity.trust_domains`.
+/// [`TlsError::file`] for files of `server.identity.trust_domains`.
 pub const TRUST_DOMAINS: &str = "trust_domains";
 
 /// Reads the files of a port as the server would, and returns every mistake in them.

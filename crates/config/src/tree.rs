@@ -56,19 +56,27 @@ pub(super) enum Content {
 }
 
 /// Parses `text` into a tree. After a syntax error, returns the part before it.
-pub(super) fn compose(text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
-    compose_by(Composer::default(), text, report)
+///
+/// `nodes` counts the nodes of all files of a configuration.
+pub(super) fn compose(text: &str, nodes: &mut usize, report: &mut MistakeReport) -> Option<YamlNode> {
+    let mut composer = Composer { nodes: *nodes, ..Composer::default() };
+    compose_by(&mut composer, text, report);
+    *nodes = composer.nodes;
+    composer.root
 }
 
 /// Parses `text` into a tree, and expands its aliases and merge keys.
 pub(super) fn compose_foreign(text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
-    compose_by(Composer { aliases: Some(Aliases::default()), ..Composer::default() }, text, report)
+    let mut composer = Composer { aliases: Some(Aliases::default()), ..Composer::default() };
+    compose_by(&mut composer, text, report);
+    composer.root
 }
 
-fn compose_by(mut composer: Composer, text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
-    if let Some(at) = first_control(text) {
+fn compose_by(composer: &mut Composer, text: &str, report: &mut MistakeReport) {
+    composer.file = report.file_number();
+    if let Some(at) = first_control(text, composer.file) {
         report.at(at, "", "a control character cannot stand in a configuration");
-        return None;
+        return;
     }
     // The parser is third-party code, and no file may end the process: a panic in it is reported as a mistake.
     let parsing = AssertUnwindSafe(|| composer.all(Parser::new_from_str(text), report));
@@ -79,7 +87,6 @@ fn compose_by(mut composer: Composer, text: &str, report: &mut MistakeReport) ->
     if done.is_err() {
         composer.cut();
     }
-    composer.root
 }
 
 /// Aborts parsing; the reason has been reported.
@@ -93,6 +100,8 @@ struct Composer {
     documents: usize,
     /// The anchors; `None` rejects anchors and aliases.
     aliases: Option<Aliases>,
+    /// The number of the file.
+    file: usize,
 }
 
 /// A list or mapping whose end was not reached yet.
@@ -114,7 +123,7 @@ impl Composer {
             match event {
                 Ok((event, span)) => self.event(event, span, report)?,
                 Err(error) => {
-                    report.at(position(error.marker()), "", syntax_error(error.info()));
+                    report.at(self.position(error.marker()), "", syntax_error(error.info()));
                     return Err(Stop);
                 }
             }
@@ -123,7 +132,7 @@ impl Composer {
     }
 
     fn event(&mut self, event: Event<'_>, span: Span, report: &mut MistakeReport) -> Result<(), Stop> {
-        let at = position(&span.start);
+        let at = self.position(&span.start);
         match event {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
             Event::DocumentStart(_) => {
@@ -160,6 +169,10 @@ impl Composer {
             Event::SequenceEnd | Event::MappingEnd => self.end(false, report)?,
         }
         Ok(())
+    }
+
+    fn position(&self, marker: &Marker) -> Position {
+        Position { file: self.file, line: marker.line(), column: marker.col() + 1 }
     }
 
     fn count(&mut self, nodes: usize, at: Position, report: &mut MistakeReport) -> Result<(), Stop> {
@@ -295,19 +308,15 @@ fn scalar(text: &str, style: ScalarStyle) -> Content {
 
 /// Returns the position of the first control character that YAML forbids. The parser takes a NUL for the end of the
 /// file, and would silently ignore the rest.
-fn first_control(text: &str) -> Option<Position> {
+fn first_control(text: &str, file: usize) -> Option<Position> {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{85}');
     let (index, _) = text.char_indices().find(|&(_, c)| c.is_control() && !allowed(c))?;
-    text.get(..index).map(end_of)
+    text.get(..index).map(|before| end_of(before, file))
 }
 
-/// Returns the position right after `text`.
-pub(super) fn end_of(text: &str) -> Position {
+/// Returns the position right after `text`, which begins a file.
+pub(super) fn end_of(text: &str, file: usize) -> Position {
     let line = 1 + text.matches('\n').count();
     let column = 1 + text.chars().rev().take_while(|&c| c != '\n').count();
-    Position { line, column }
-}
-
-fn position(marker: &Marker) -> Position {
-    Position { line: marker.line(), column: marker.col() + 1 }
+    Position { file, line, column }
 }

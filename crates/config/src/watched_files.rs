@@ -5,7 +5,7 @@
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file with its metadata, which changes with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub(super) struct FileStamp {
 }
 
 /// A snapshot of single files, of which some may be missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilesSnapshot(Vec<Option<FileStamp>>);
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FilesSnapshot(Vec<Result<FileStamp, PathBuf>>);
 
 /// Detects that files have changed and are at rest: a change counts after two equal snapshots in a row, so that no
 /// half-written change is read.
@@ -49,8 +49,20 @@ impl FilesSnapshot {
     /// Looks at the files. Symbolic links are followed.
     #[must_use]
     pub fn of(paths: &[PathBuf]) -> Self {
-        let stamp = |path: &PathBuf| Some(FileStamp::new(path.clone(), &fs::metadata(path).ok()?));
-        Self(paths.iter().map(stamp).collect())
+        let mut snapshot = Self::default();
+        paths.iter().for_each(|path| snapshot.add(path));
+        snapshot
+    }
+
+    /// Looks at one more file.
+    pub(super) fn add(&mut self, path: &Path) {
+        let data = fs::metadata(path).map_err(|_| path.to_owned());
+        self.0.push(data.map(|data| FileStamp::new(path.to_owned(), &data)));
+    }
+
+    /// Adds the files of another snapshot.
+    pub(super) fn append(&mut self, other: Self) {
+        self.0.extend(other.0);
     }
 }
 
@@ -76,6 +88,12 @@ impl<S: PartialEq + Clone> Settling<S> {
     /// Records that the last snapshot was read.
     pub fn was_read(&mut self) {
         self.read = self.seen.clone();
+    }
+
+    /// Records that the files were read as they are in this snapshot.
+    pub fn was_read_as(&mut self, snapshot: S) {
+        self.seen = snapshot;
+        self.was_read();
     }
 }
 

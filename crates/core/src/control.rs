@@ -2,6 +2,7 @@
 //!
 //! * [`ControlState`]: the records of a store and its last changes. `lua/control/` is its twin on Redis.
 //! * [`ControlMirror`]: what one node knows, and how it catches up with a store that may have lost changes.
+//! * [`BanState`]: bans that nodes share, and [`DenialSketch`], which finds whom to ban.
 //! * [`encode_record`], [`decode_record`]: the bytes of a record, the same in Redis and in a node's cache file.
 //!
 //! ```text
@@ -16,12 +17,16 @@
 //!
 //! Records are opaque: what an entry means is up to the nodes.
 
+mod bans;
 mod encoding;
 mod mirror;
 mod put;
 mod record;
 mod state;
 
+pub use bans::{
+    Ban, BanChanges, BanRule, BanSet, BanState, DenialSketch, MAX_BAN_MEMBER, MAX_BANS, MAX_COUNTED,
+};
 pub use encoding::{ControlDecodeError, HEADER_BYTES, decode_record, encode_record, fault};
 pub use mirror::{ControlLoss, ControlMirror, ControlReconciled};
 pub use put::{ControlPut, ControlRefusal};

@@ -17,23 +17,25 @@ mod call;
 mod directory;
 mod enqueue;
 mod item;
+mod operate;
 mod pace;
 mod part;
 mod records;
+mod room;
 mod rule;
 mod settle;
 mod take;
 
 pub use bounded::BoundedQueue;
 pub use call::{
-    DeliveredItem, NewItem, OutcomeRecord, QueueAnswer, QueueOp, QueuePart, QueueRefusal, QueueReply,
-    QueueStats, QueueTime, Redelivery, RedeliveryCause,
+    BrowsedItem, DeliveredItem, NewItem, OutcomeRecord, OutcomeSearch, QueueAnswer, QueueOp, QueuePart,
+    QueueRefusal, QueueReply, QueueStats, QueueTime, Redelivery, RedeliveryCause,
 };
 pub use directory::{NamedQueue, QueueRules, UnknownQueue};
 pub use item::{ItemId, NoItemId};
 pub use pace::QueuePace;
 pub use part::QueueTotals;
-pub use rule::{QueueError, QueueKind, QueueNumbers, QueueRule};
+pub use rule::{QueueError, QueueKind, QueueNumbers, QueueOrder, QueueRule, WhenFull};
 
 use weir_units::Micros;
 
@@ -70,6 +72,9 @@ pub const MAX_VISIBILITY: Micros = Micros::from_secs(24 * 3600);
 /// The most deliveries before an item goes to the dead letters.
 pub const MAX_DELIVERIES: u64 = 1000;
 
+/// The longest age after which items that nobody took are removed.
+pub const MAX_ITEM_AGE: Micros = Micros::from_secs(30 * 24 * 3600);
+
 /// The longest time that outcomes are kept.
 pub const MAX_OUTCOMES_KEPT: Micros = Micros::from_secs(30 * 24 * 3600);
 
@@ -78,6 +83,15 @@ pub const OUTCOMES_PER_PLACE: u64 = 10;
 
 /// The most ids that a queue in memory remembers; if its capacity is larger, ten per place.
 pub const MAX_KNOWN_IDS: usize = 100_000;
+
+/// Outcomes that one search looks at.
+pub const OUTCOME_LOOKS: usize = 1_000;
+
+/// Items that one call drops at most to make places.
+pub const DROPPED_AT_ONCE: usize = 1_000;
+
+/// New items that one call removes at most because they are too old.
+pub const AGED_LOOKS: usize = 1_000;
 
 /// Due items checked per call.
 pub const DUE_LOOKS: usize = 100;

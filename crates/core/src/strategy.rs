@@ -3,8 +3,12 @@
 mod access;
 mod amended;
 mod attributes;
+mod changes;
+mod error;
+mod failure_policy;
 mod identity;
 mod inline;
+mod local;
 mod overrides;
 mod owner;
 mod patterns;
@@ -21,8 +25,12 @@ use std::sync::Arc;
 pub use access::{Access, Listed, Listing};
 pub use amended::{AccessEntry, RuleChanges};
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
+pub use changes::{BeforeAfter, LimitChange, ResourceChange, StrategyChange};
+pub use error::StrategyError;
+pub use failure_policy::{FailurePolicy, LocalPolicy, WhenLocalFull};
 pub use identity::StrategyId;
 pub use inline::{INLINE, InlineLimits, MAX_INLINE_NAME, inline_name};
+pub use local::{LocalError, LocalStrategy};
 pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
@@ -73,6 +81,8 @@ pub struct Strategy {
     tag_is_whole: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
+    /// What a node decides with by itself, see [`Strategy::with_local`].
+    local: Option<Arc<LocalStrategy>>,
 }
 
 /// One limit of a strategy.
@@ -84,57 +94,6 @@ pub struct Limit {
     pub scope: Scope,
     /// Its algorithm.
     pub algorithm: Algorithm,
-}
-
-/// Failure policy: the answer when the store cannot decide.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FailurePolicy {
-    /// The call goes ahead, marked degraded.
-    Allow,
-    /// The call is refused, marked degraded.
-    Deny,
-    /// The caller gets an error: UNAVAILABLE.
-    #[default]
-    Error,
-}
-
-/// Why a list of limits cannot be a strategy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StrategyError {
-    /// A name that cannot be part of a key.
-    #[error("the name `{0}` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /")]
-    Name(String),
-    /// No limits.
-    #[error("a strategy needs at least one limit")]
-    NoLimits,
-    /// No enforced limit.
-    #[error(
-        "every limit is in shadow mode, so nothing is enforced; a strategy needs a limit that is, or it is listed as \
-         `shadow` of another one"
-    )]
-    NothingEnforced,
-    /// Too many limits.
-    #[error("a strategy has at most {MAX_LIMITS} limits; this one has {0}")]
-    TooManyLimits(usize),
-    /// Two limits with the same name.
-    #[error("two limits are named `{0}`")]
-    DuplicateLimit(String),
-    /// A name that no attribute can have.
-    #[error(
-        "`{0}` is no name of an attribute: it must be 1 to 64 of the characters a-z 0-9 _ -, and begin with \
-         a letter"
-    )]
-    Attribute(String),
-    /// Too many attributes.
-    #[error("a request has at most {MAX_ATTRIBUTES} attributes; the limits of this strategy count by {0}")]
-    TooManyAttributes(usize),
-    /// Scopes without a common field.
-    #[error(
-        "the scopes {0} have no field in common, so their counters cannot be decided in one atomic \
-         step; add `single_slot: true` to keep everything of this strategy in one slot of one node, \
-         or give all limits a common field"
-    )]
-    NoCommonField(String),
 }
 
 impl Strategy {
@@ -192,6 +151,7 @@ impl Strategy {
             fields,
             needed,
             on_store_failure,
+            local: None,
         })
     }
 
@@ -224,6 +184,7 @@ impl Strategy {
             fields: scope,
             needed,
             on_store_failure,
+            local: None,
             name,
         })
     }
@@ -314,13 +275,13 @@ impl Strategy {
         Self { family: Some(family), ..self }
     }
 
-    /// Changes each algorithm; the result is another set of limits.
+    /// Changes each algorithm; the result is another set of limits, without a local strategy.
     #[must_use]
     pub fn with_algorithms(mut self, change: impl Fn(Algorithm) -> Algorithm) -> Self {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             rates.change(&self.key_name, |limit| Some(change(limit.algorithm)));
         }
-        Self { id: StrategyId::next(), ..self }
+        Self { id: StrategyId::next(), local: None, ..self }
     }
 
     /// Sets the owner of its keys.

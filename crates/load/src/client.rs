@@ -1,4 +1,4 @@
-//! Client for single questions of `weir allow`, `weir lease` and `weir queue`.
+//! Client for single questions of the commands.
 
 mod channel;
 mod control;
@@ -9,20 +9,28 @@ use tokio::time::error::Elapsed;
 use tonic::transport::Endpoint;
 use tonic::{Code, Request, Response, Status};
 
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
 use self::channel::AccessChannel;
 use crate::access::ServerAccess;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
-    AckRequest, AckResponse, AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, EnqueueRequest,
-    EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest, GetUsageResponse, NackRequest,
-    NackResponse, RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest,
-    RenewResponse, ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest,
+    AckRequest, AckResponse, AcquireRequest, AcquireResponse, BrowseRequest, BrowseResponse,
+    CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
+    DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest,
+    GetUsageResponse, ListLeasesRequest, ListLeasesResponse, NackRequest, NackResponse, PurgeRequest,
+    PurgeResponse, RedriveRequest, RedriveResponse, RefundRequest, RefundResponse, ReleaseLeasesRequest,
+    ReleaseLeasesResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest,
+    ReserveResponse, ResetRequest, ResetResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest,
     StatsResponse, TakeRequest, TakeResponse, TopConsumersRequest, TopConsumersResponse,
 };
 
@@ -41,6 +49,8 @@ pub struct Client {
     envoy: EnvoyClient<AccessChannel>,
     leases: ConcurrencyServiceClient<AccessChannel>,
     usage: UsageServiceClient<AccessChannel>,
+    admin: AdminServiceClient<AccessChannel>,
+    health: HealthClient<AccessChannel>,
     queues: QueueServiceClient<AccessChannel>,
     control: ControlServiceClient<AccessChannel>,
     timeout: Duration,
@@ -101,9 +111,10 @@ impl Client {
         let leases = ConcurrencyServiceClient::new(channel.clone());
         let queues = QueueServiceClient::new(channel.clone()).max_decoding_message_size(MAX_QUEUE_MESSAGE);
         let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
+        let (admin, health) = (AdminServiceClient::new(channel.clone()), HealthClient::new(channel.clone()));
         let control = ControlServiceClient::new(channel.clone()).max_decoding_message_size(MAX_CONTROL_BYTES);
         let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
-        Ok(Self { inner, envoy, leases, queues, usage, control, timeout })
+        Ok(Self { inner, envoy, leases, queues, usage, admin, health, control, timeout })
     }
 
     /// Asks one question.
@@ -135,6 +146,62 @@ impl Client {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.inner.refund(request)).await;
         self.answered(answer)
+    }
+
+    /// Cancels a reservation.
+    pub async fn cancel(
+        &mut self,
+        request: CancelReservationRequest,
+    ) -> Result<CancelReservationResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.inner.cancel_reservation(request)).await;
+        self.answered(answer)
+    }
+
+    /// Counts recent use.
+    pub async fn count(&mut self, request: CountRequest) -> Result<CountResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.inner.count(request)).await;
+        self.answered(answer)
+    }
+
+    /// Makes limits full again.
+    pub async fn reset(&mut self, request: ResetRequest) -> Result<ResetResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.reset(request)).await;
+        self.answered(answer)
+    }
+
+    /// Lists a page of leases.
+    pub async fn list_leases(
+        &mut self,
+        request: ListLeasesRequest,
+    ) -> Result<ListLeasesResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.list_leases(request)).await;
+        self.answered(answer)
+    }
+
+    /// Releases leases for their holders.
+    pub async fn release_leases(
+        &mut self,
+        request: ReleaseLeasesRequest,
+    ) -> Result<ReleaseLeasesResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.release_leases(request)).await;
+        self.answered(answer)
+    }
+
+    /// Returns whether a service is ready; `None` if the server does not have it.
+    pub async fn health(&mut self, service: &str) -> Result<Option<bool>, ClientError> {
+        let request = within(self.timeout, HealthCheckRequest { service: service.to_owned() });
+        let answer = tokio::time::timeout(self.timeout, self.health.check(request)).await;
+        if let Ok(Err(status)) = &answer
+            && status.code() == Code::NotFound
+        {
+            return Ok(None);
+        }
+        self.answered(answer).map(|response| Some(response.status() == ServingStatus::Serving))
     }
 
     /// Asks one question as Envoy does.
@@ -224,6 +291,27 @@ impl Client {
     pub async fn queue_stats(&mut self, request: StatsRequest) -> Result<StatsResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.queues.stats(request)).await;
+        self.answered(answer)
+    }
+
+    /// Shows items of a queue.
+    pub async fn browse(&mut self, request: BrowseRequest) -> Result<BrowseResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.browse(request)).await;
+        self.answered(answer)
+    }
+
+    /// Brings dead letters back.
+    pub async fn redrive(&mut self, request: RedriveRequest) -> Result<RedriveResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.redrive(request)).await;
+        self.answered(answer)
+    }
+
+    /// Empties a queue.
+    pub async fn purge(&mut self, request: PurgeRequest) -> Result<PurgeResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.admin.purge(request)).await;
         self.answered(answer)
     }
 

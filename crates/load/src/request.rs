@@ -29,7 +29,7 @@ const LITERAL_KEPT: u8 = 0x40;
 /// First index of the dynamic table: the newest header.
 const NEWEST: u8 = 62;
 
-/// What an entry of the table takes beside its text, the names of the static table included.
+/// Overhead of a table entry beside its text, the names of the static table included.
 const ENTRY: usize = 32 + 16;
 
 impl RequestBlock {

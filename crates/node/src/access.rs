@@ -68,7 +68,7 @@ pub struct CallerAccess {
     files: ArcSwap<CredentialFiles>,
     /// The generation of `files`, stored after them: each call reads it, and a number is cheaper to read.
     generation: AtomicU64,
-    /// What the files looked like when they were read.
+    /// State of the files when they were read.
     seen: Mutex<Vec<FileState>>,
     clock: Clock,
     metrics: Arc<AccessMetrics>,
@@ -134,7 +134,7 @@ impl CallerAccess {
     }
 }
 
-/// What tells a changed file: its identity, its size and its times.
+/// Detects a changed file: its identity, its size and its times.
 type FileState = Option<(u64, u64, u64, i64, i64, i64, i64)>;
 
 fn file_states(identity: &IdentityConfig) -> Vec<FileState> {

@@ -32,7 +32,7 @@ use crate::watch::{LOOK_EVERY, ReloadRequests};
 /// How long a shutdown waits for the decision log to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// What a service knows of time, and of requests from outside the network. Tests have others.
+/// The clock, intervals and reload requests of a service. Tests inject their own.
 #[derive(Debug, Clone)]
 pub struct Timing {
     /// The clock of the decisions.
@@ -49,7 +49,7 @@ impl From<Clock> for Timing {
     }
 }
 
-/// What every part of a service uses.
+/// Shared by all parts of a service.
 struct Foundation {
     /// The settings. The rules and queues are in the snapshot.
     config: Config,

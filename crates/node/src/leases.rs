@@ -4,11 +4,13 @@
 //! Renewing and releasing concern a lease that somebody holds already, so lists and policies have no say in them.
 
 mod bounds;
+mod operator;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use bounds::MAX_RTT;
+pub use operator::{MAX_RELEASED, ReleasedLeases};
 use weir_config::AccessRight;
 use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
@@ -66,7 +68,7 @@ pub enum LeaseError {
         /// The permits that were asked for.
         weight: u64,
     },
-    /// The store could not renew or release.
+    /// The store could not renew, release or list.
     #[error("not done: {0}")]
     NotDone(StoreError),
 }
@@ -112,7 +114,7 @@ impl Leases {
         question: &LeaseQuestion<'_>,
         ttl: Option<Micros>,
     ) -> Result<LeaseAnswer, LeaseError> {
-        let (resolved, rule) = self.resolve_held(question)?;
+        let (resolved, rule) = self.resolve_held(question, AccessRight::Lease)?;
         let ttl = ttl.unwrap_or(rule.numbers().ttl);
         self.checked(bounds::check_ttl(ttl, rule))?;
         self.change(question, &resolved, LeaseOp::Renew { ttl }, CountedMethod::Renew).await
@@ -125,7 +127,7 @@ impl Leases {
         outcome: WorkOutcome,
         rtt: Option<Micros>,
     ) -> Result<LeaseAnswer, LeaseError> {
-        let (resolved, _) = self.resolve_held(question)?;
+        let (resolved, _) = self.resolve_held(question, AccessRight::Lease)?;
         self.checked(rtt.map_or(Ok(()), bounds::check_rtt))?;
         let op = LeaseOp::Release { outcome, rtt };
         self.change(question, &resolved, op, CountedMethod::Release).await
@@ -162,7 +164,17 @@ impl Leases {
         op: LeaseOp,
         started: Instant,
     ) -> Result<LeaseAnswer, StoreError> {
-        let LeaseQuestion { asked, id } = question;
+        self.ask_of(&question.asked, question.id, resolved, op, started).await
+    }
+
+    async fn ask_of(
+        &self,
+        asked: &Question<'_>,
+        id: &str,
+        resolved: &Resolved<'_>,
+        op: LeaseOp,
+        started: Instant,
+    ) -> Result<LeaseAnswer, StoreError> {
         let ask = LeaseAsk {
             strategy: resolved.strategy,
             subject: asked.subject(resolved.group),
@@ -178,19 +190,22 @@ impl Leases {
 
     /// Resolves the strategy and its rule of permits. Fails if the question is invalid.
     fn resolve(&self, question: &LeaseQuestion<'_>) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
-        self.resolve_under(&self.rules, question)
+        self.resolve_under(&self.rules, question, AccessRight::Lease)
     }
 
     fn resolve_under<'a>(
         &self,
         rules: &'a Rules,
         question: &LeaseQuestion<'_>,
+        right: AccessRight,
     ) -> Result<(Resolved<'a>, &'a ConcurrencyRule), LeaseError> {
         if !question.asked.rights.is_all() {
-            self.checked(limiter::authorize(rules, AccessRight::Lease, &question.asked))?;
+            self.checked(limiter::authorize(rules, right, &question.asked))?;
         }
         let resolved = self.checked(limiter::resolve_any(rules, &question.asked))?;
-        self.checked(bounds::check_id(question.id))?;
+        if right == AccessRight::Lease {
+            self.checked(bounds::check_id(question.id))?;
+        }
         let strategy: &Strategy = resolved.strategy;
         match strategy.rule() {
             StrategyRule::Permits(rule) => Ok((resolved, rule)),
@@ -205,6 +220,7 @@ impl Leases {
     fn resolve_held(
         &self,
         question: &LeaseQuestion<'_>,
+        right: AccessRight,
     ) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
         if !self.removed.strategies().is_empty() {
             let has_permits = |rules: &Rules| {
@@ -212,10 +228,10 @@ impl Leases {
                 found.is_ok_and(|found| found.strategy.permits().is_some())
             };
             if !has_permits(&self.rules) && has_permits(&self.removed) {
-                return self.resolve_under(&self.removed, question);
+                return self.resolve_under(&self.removed, question, right);
             }
         }
-        self.resolve(question)
+        self.resolve_under(&self.rules, question, right)
     }
 
     /// Counts a question that was rejected.

@@ -103,7 +103,8 @@ impl<S: Store> Limiter<S> {
         }
         let result = answer.verdicts().await;
         let took = clock::monotonic().saturating_duration_since(started);
-        self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
+        let error = result.as_ref().map_or_else(Some, |verdicts| verdicts.local.as_ref());
+        self.recorder.store_called(took, error.filter(|error| !error.is_callers()));
         if self.recorder.decision_log().is_some() {
             self.log_change(decision, question.is_for_default(), &result);
         }

@@ -6,6 +6,7 @@ mod bounds;
 pub(crate) mod depths;
 pub(crate) mod kinds;
 mod line;
+mod operate;
 mod question;
 mod take;
 
@@ -16,6 +17,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 pub use bounds::{MAX_CREDIT, MAX_WAIT};
+pub use operate::{Browsed, QueuePage, Redriven};
 pub use question::{PutItem, QueueFailure, TakeQuestion, TakenItems, WorkersItems};
 use weir_config::AccessRight;
 use weir_core::queue::{
@@ -64,6 +66,8 @@ pub struct Queues {
 pub struct Enqueued {
     /// The ids of the items and the number of new ones, or the reason why none was enqueued.
     pub accepted: Result<(Vec<ItemId>, u64), QueueRefusal>,
+    /// Number of other items that were dropped for them.
+    pub dropped: u64,
     /// Number of items that hold a place.
     pub depth: u64,
     /// Number of places.
@@ -169,9 +173,12 @@ impl Queues {
         let answer = self.ask(named, QueueOp::Enqueue { items: &items }, deadline).await?;
         let capacity = named.rule.numbers().capacity;
         let count = |event, items| self.count(named, event, items);
+        let mut were_dropped = 0;
         let accepted = match answer.reply {
-            QueueReply::Accepted { ids, added } => {
+            QueueReply::Accepted { ids, added, dropped } => {
                 count(QueueEvent::Accepted, added);
+                count(QueueEvent::Dropped, dropped);
+                were_dropped = dropped;
                 if added > 0 {
                     self.line(named).wake();
                 }
@@ -193,7 +200,7 @@ impl Queues {
             }
             _ => return Err(self.garbled()),
         };
-        Ok(Enqueued { accepted, depth: answer.depth, capacity })
+        Ok(Enqueued { accepted, dropped: were_dropped, depth: answer.depth, capacity })
     }
 
     /// Acks items.
@@ -273,7 +280,7 @@ impl Queues {
             QueueOp::Nack { .. } => QueueEvent::Nacked,
             _ => QueueEvent::Extended,
         };
-        let QueueAnswer { depth, reply } = self.ask(named, op, deadline).await?;
+        let QueueAnswer { depth, reply, .. } = self.ask(named, op, deadline).await?;
         let QueueReply::Settled { done, dead_lettered } = reply else { return Err(self.garbled()) };
         self.count(named, event, done.iter().filter(|done| **done).count() as u64);
         self.dead_lettered(named, dead_lettered);
@@ -296,6 +303,7 @@ impl Queues {
             Ok(answer) => {
                 if let Some(counters) = self.counters(named) {
                     counters.saw_depth(answer.depth);
+                    counters.count(QueueEvent::AgedOut, answer.aged_out);
                 }
                 Ok(answer)
             }

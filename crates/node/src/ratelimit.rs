@@ -1,4 +1,4 @@
-//! What is served beside gRPC in the place of envoyproxy/ratelimit: `/healthcheck` and `/json` on one port, `/rlconfig`,
+//! The HTTP ports beside gRPC in the place of envoyproxy/ratelimit: `/healthcheck` and `/json` on one port, `/rlconfig`,
 //! `/stats` and `/metrics` on another, and metrics on a third.
 //!
 //! `/json` is one more worker, with a store of its own. It has a thread of its own, so that no scrape delays it.

@@ -199,6 +199,7 @@ mod tests {
             failures: failures.iter().map(trouble).collect(),
             notes: notes.iter().map(trouble).collect(),
             other_key_secret: false,
+            other_rules: false,
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_config::{DenialMessages, WrittenStrategies};
+use weir_config::{DenialMessages, StrategyMeanings, WrittenStrategies};
 use weir_core::envoy::Domains;
 use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
@@ -19,6 +19,9 @@ use crate::telemetry::Metrics;
 /// Receives the rules, and Envoy's domains if there are any, before they are served.
 pub type ShareMemory = dyn Fn(&Rules, Option<&Domains>) + Send + Sync;
 
+/// Receives what the files say of each strategy.
+pub type PublishMeanings = dyn Fn(&StrategyMeanings) + Send + Sync;
+
 /// Makes the rules in force of those of the files, and of what the files say of the strategies.
 pub type Overlay = Arc<dyn Fn(&Rules, &WrittenStrategies) -> Rules + Send + Sync>;
 
@@ -32,7 +35,7 @@ struct Running {
     sources: Mutex<Sources>,
 }
 
-/// What snapshots are made of, besides Envoy's files.
+/// Inputs of a snapshot, besides Envoy's files.
 struct Sources {
     /// The rules of the files.
     rules: Arc<Rules>,
@@ -41,7 +44,7 @@ struct Sources {
     overlay: Option<Overlay>,
 }
 
-/// What follows each snapshot, besides the workers.
+/// Observers of each snapshot, besides the workers.
 pub struct SnapshotFollowers {
     /// The metrics, whose rows follow the names.
     pub metrics: Metrics,
@@ -51,11 +54,15 @@ pub struct SnapshotFollowers {
     pub share: Arc<ShareMemory>,
     /// True if the usage of nodes is shared.
     pub shared_usage: bool,
+    /// True if live control keeps its entries in the store.
+    pub control: bool,
     /// How long denials are valid.
     pub denials_valid: Micros,
+    /// Shows other nodes what the files say of each strategy.
+    pub publish: Arc<PublishMeanings>,
 }
 
-/// What files say that makes a snapshot.
+/// The parts of the files that make a snapshot.
 pub struct FileRules {
     /// The strategies, resources, lists and overrides.
     pub rules: Rules,
@@ -65,6 +72,8 @@ pub struct FileRules {
     pub queues: QueueRules,
     /// The texts of denials.
     pub messages: DenialMessages,
+    /// What they say of each strategy.
+    pub meanings: StrategyMeanings,
 }
 
 impl RunningConfig {
@@ -96,7 +105,7 @@ impl RunningConfig {
 
     /// Serves what other files say. Live control stays on top of it.
     pub fn set_files(&self, files: FileRules) {
-        let FileRules { rules, written, queues, messages } = files;
+        let FileRules { rules, written, queues, messages, meanings } = files;
         let mut sources = self.0.sources.lock();
         sources.written = written;
         sources.rules = Arc::new(rules.after(&sources.rules));
@@ -106,6 +115,7 @@ impl RunningConfig {
             queues: Arc::new(before.queues.reconfigured(queues)),
             ..self.0.under(sources.in_force(), before)
         });
+        (self.0.followers.publish)(&meanings);
     }
 
     /// Serves other changes of live control on top of the files; `None` is the files alone.
@@ -156,9 +166,10 @@ impl Running {
     }
 
     fn follow(&self, snapshot: &Snapshot) {
-        let SnapshotFollowers { engines, share, shared_usage, .. } = &self.followers;
+        let SnapshotFollowers { engines, share, shared_usage, control, .. } = &self.followers;
         let used = snapshot.rules.engines().collect::<EngineSet>().with_leases(snapshot.rules.has_leases());
-        engines.set_strategies(used.with_queues(!snapshot.queues.is_empty()).with_usage(*shared_usage));
+        let used = used.with_queues(!snapshot.queues.is_empty()).with_usage(*shared_usage);
+        engines.set_strategies(used.with_control(*control));
         share(&snapshot.rules, snapshot.envoy.as_ref().map(|loaded| loaded.domains()));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The failure policy is applied, and the outcome is counted, here and nowhere else.
 
-use weir_core::strategy::{FailurePolicy, Listed, Strategy};
+use weir_core::strategy::{FailurePolicy, Listed, Strategy, WhenLocalFull};
 use weir_store::StoreError;
 
 use crate::telemetry::CountedOutcome;
@@ -12,6 +12,8 @@ use crate::telemetry::CountedOutcome;
 pub enum Outcome<D> {
     /// The store decided.
     Decided(D),
+    /// The store could not decide; the node did by itself, with the strategy's part of each limit.
+    Local(D),
     /// The consumer is on a list: the store was not asked and nothing was charged.
     Listed(Listed),
     /// The store could not decide; the strategy's failure policy did.
@@ -53,6 +55,12 @@ fn by_policy(strategy: &Strategy, error: StoreError) -> Result<bool, StoreError>
         FailurePolicy::Allow => Ok(true),
         FailurePolicy::Deny => Ok(false),
         FailurePolicy::Error => Err(error),
+        FailurePolicy::Local(policy) => match (&error, policy.when_full) {
+            (StoreError::LocalFull(_), WhenLocalFull::Allow) => Ok(true),
+            (StoreError::LocalFull(_), WhenLocalFull::Deny) => Ok(false),
+            // What a node cannot decide by itself: under an id, or later than now.
+            _ => Err(error),
+        },
     }
 }
 
@@ -61,6 +69,10 @@ fn by_policy(strategy: &Strategy, error: StoreError) -> Result<bool, StoreError>
 pub(crate) fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> CountedOutcome {
     match outcome {
         Ok(Outcome::Decided(decision)) => decision.counted(),
+        Ok(Outcome::Local(decision)) => match decision.counted().is_allowed() {
+            Some(true) => CountedOutcome::DegradedAllowed,
+            _ => CountedOutcome::DegradedDenied,
+        },
         Ok(Outcome::Listed(Listed::Deny)) => CountedOutcome::DenyList,
         Ok(Outcome::Listed(Listed::Allow)) => CountedOutcome::AllowList,
         Ok(Outcome::Policy { allowed: true }) => CountedOutcome::DegradedAllowed,
@@ -74,7 +86,7 @@ impl<D: StoreDecision> Outcome<D> {
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         match self {
-            Self::Decided(decision) => decision.counted().is_allowed() == Some(true),
+            Self::Decided(decision) | Self::Local(decision) => decision.counted().is_allowed() == Some(true),
             Self::Listed(listed) => *listed == Listed::Allow,
             Self::Policy { allowed } => *allowed,
         }

@@ -11,6 +11,7 @@ mod envoy;
 mod families;
 mod histogram;
 mod lines;
+mod local;
 mod log;
 mod names;
 mod past;
@@ -54,6 +55,7 @@ pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
+use weir_store::local::LocalStats;
 use weir_store::memory::MemoryStats;
 use weir_store::redis::StoreHealth;
 pub use xds::XdsMetrics;
@@ -250,6 +252,14 @@ impl Metrics {
         single_slot_calls: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(Sampled::new(REDIS, move || [single_slot_calls() as f64])?))
+    }
+
+    /// Registers what the node decides by itself.
+    pub fn show_local(
+        &self,
+        stats: impl Fn() -> LocalStats + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(Sampled::new(local::SERIES, move || local::values(stats()))?))
     }
 
     /// Registers the health of the Redis nodes.

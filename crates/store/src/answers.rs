@@ -19,6 +19,9 @@ pub struct Verdicts {
     pub decisions: SmallVec<[Verdict; 1]>,
     /// For each cost, one verdict per limit of the decision, in the order of the strategy.
     pub limits: SmallVec<[LimitVerdict; 2]>,
+    /// Why the store could not decide, if the node decided by itself: these are verdicts of the strategy's
+    /// [`LocalStrategy`](weir_core::strategy::LocalStrategy).
+    pub local: Option<StoreError>,
 }
 
 /// A future of the verdicts over all costs of one decision. No other decision shares it, so a caller that gives up

@@ -277,7 +277,7 @@ impl<S> WorkerDenials<S> {
             let Some((&verdict, limits)) = denied else { continue };
             let holds = holds(&asked.strategy, limits, cost).min(self.shared.max_age);
             let received = *received.get_or_insert_with(|| self.shared.clock.now());
-            let answer = Verdicts { decisions: [verdict].into(), limits: limits.into() };
+            let answer = Verdicts { decisions: [verdict].into(), limits: limits.into(), local: None };
             let known = Known { epoch: asked.epoch, received, until: asked.sent + holds, answer };
             if known.until > received {
                 self.known.lock().keep(asked.question(cost), known);

@@ -17,6 +17,11 @@ pub enum StoreError {
     /// The memory budget is exhausted and nothing may be evicted.
     #[error("the memory store is full: its budget of {0} bytes is used by keys that still count")]
     Full(usize),
+    /// The node decides by itself, and has no memory for another key.
+    #[error(
+        "the node decides by itself and has no memory for another key: store.redis.local_budget is used up, {0} bytes"
+    )]
+    LocalFull(usize),
     /// The ids of earlier calls use all of their share of the memory store. Nothing is charged.
     #[error(
         "the memory store has no room for another id: the ids that still count use all of store.memory.id_share, {0} bytes"
@@ -56,11 +61,12 @@ impl StoreError {
             Self::Unsupported(_) => "unsupported",
             Self::OtherCost(_) => "other_cost",
             Self::IdsFull(_) => "ids_full",
+            Self::LocalFull(_) => "local_full",
         }
     }
 
     /// All kinds.
-    pub const KINDS: [&'static str; 9] = [
+    pub const KINDS: [&'static str; 10] = [
         "timeout",
         "unavailable",
         "overloaded",
@@ -70,6 +76,7 @@ impl StoreError {
         "unsupported",
         "other_cost",
         "ids_full",
+        "local_full",
     ];
 }
 

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use crate::StoreError;
 use weir_core::key::{self, Subject};
-use weir_core::lease::{ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, Partition};
+use weir_core::lease::{
+    ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseCursor, LeaseOp, LeasePage, Partition,
+};
 use weir_core::strategy::Strategy;
 
 /// A call about a lease.
@@ -25,6 +27,19 @@ pub struct LeaseAsk<'a> {
     pub deadline: Option<Instant>,
 }
 
+/// A question about all leases of one key.
+#[derive(Debug, Clone, Copy)]
+pub struct LeasesAsk<'a> {
+    /// The strategy, which limits concurrency.
+    pub strategy: &'a Arc<Strategy>,
+    /// The subject whose permits are counted.
+    pub subject: Subject<'a>,
+    /// Where the page begins; `None` is the first one.
+    pub after: Option<LeaseCursor<'a>>,
+    /// The caller's deadline.
+    pub deadline: Option<Instant>,
+}
+
 /// Storage of leases. Each call is atomic.
 pub trait LeaseStore: Send + Sync + 'static {
     /// Acquires, renews or releases a lease.
@@ -32,6 +47,9 @@ pub trait LeaseStore: Send + Sync + 'static {
     /// After [`StoreError::Timeout`] it may have happened once, and the answer was lost: the same call under the same
     /// id then says what is the case.
     fn lease(&self, ask: &LeaseAsk<'_>) -> impl Future<Output = Result<LeaseAnswer, StoreError>> + Send;
+
+    /// Lists the leases of a key, a page at a time. It changes nothing.
+    fn leases(&self, ask: &LeasesAsk<'_>) -> impl Future<Output = Result<LeasePage, StoreError>> + Send;
 }
 
 /// Handle of a lease store of any type. Clones share it.
@@ -49,18 +67,27 @@ impl LeaseStore for LeaseHandle {
     async fn lease(&self, ask: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
         self.0.lease_boxed(ask).await
     }
+
+    async fn leases(&self, ask: &LeasesAsk<'_>) -> Result<LeasePage, StoreError> {
+        self.0.leases_boxed(ask).await
+    }
 }
 
 /// Object-safe [`LeaseStore`]. The allocation is small beside the cost of a lease.
 trait AnyLeaseStore: Send + Sync {
-    fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a>;
+    fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a, LeaseAnswer>;
+    fn leases_boxed<'a>(&'a self, ask: &'a LeasesAsk<'a>) -> LeaseFuture<'a, LeasePage>;
 }
 
-type LeaseFuture<'a> = Pin<Box<dyn Future<Output = Result<LeaseAnswer, StoreError>> + Send + 'a>>;
+type LeaseFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 impl<S: LeaseStore> AnyLeaseStore for S {
-    fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a> {
+    fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a, LeaseAnswer> {
         Box::pin(self.lease(ask))
+    }
+
+    fn leases_boxed<'a>(&'a self, ask: &'a LeasesAsk<'a>) -> LeaseFuture<'a, LeasePage> {
+        Box::pin(self.leases(ask))
     }
 }
 

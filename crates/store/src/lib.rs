@@ -1,7 +1,7 @@
 //! Storage of state: one interface, two engines.
 //!
 //! [`Store`] is the interface. [`memory`] keeps states in this process, [`redis`] in a Redis, a Valkey or a cluster of
-//! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it. [`tls`] loads the certificates for
+//! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it; [`local`] decides while it cannot. [`tls`] loads the certificates for
 //! connections to Redis.
 //!
 //! A store knows what a decision is from `weir-core`, and its settings from `weir-config`. It does not know which limits
@@ -13,6 +13,7 @@ mod decision;
 pub mod denials;
 mod error;
 mod lease;
+pub mod local;
 pub mod memory;
 mod part;
 mod queue;
@@ -30,7 +31,7 @@ pub use self::answers::{Answers, LaterVerdicts, StoreAnswer, Verdicts};
 pub use self::decision::{Decision, OwnedSubject};
 pub(crate) use self::decision::{Once, Phases, check_supported};
 pub use self::error::{StoreError, no_verdict};
-pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore};
+pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore, LeasesAsk};
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 pub use self::queue::{QUEUE_DEADLINE, QueueAsk, QueueHandle, QueueStore};
 

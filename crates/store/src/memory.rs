@@ -9,8 +9,9 @@
 mod budget;
 mod cells;
 mod hot;
-mod index;
+pub(crate) mod index;
 mod leases;
+mod located;
 mod once;
 mod owners;
 mod place;
@@ -32,6 +33,7 @@ use weir_time::clock::Clock;
 use self::budget::{Budget, NoRoom};
 use self::cells::ShardCells;
 use self::leases::LeaseTables;
+pub(crate) use self::located::{LocatedDecision, LocatedKeys};
 use self::once::{Marker, OnceCells};
 use self::place::StatePlace;
 use self::queues::QueueTable;

@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 
 use weir_config::RedisConfig;
 use weir_core::key::KeySecret;
-use weir_core::lease::LeaseAnswer;
+use weir_core::lease::{LeaseAnswer, LeasePage};
 use weir_core::queue::QueueAnswer;
 use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
@@ -48,8 +48,10 @@ use self::context::LinkContext;
 pub use self::control::{ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
-pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
-use self::leases::LeaseRequest;
+pub use self::health::{
+    EngineSet, EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
+};
+use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;
 use self::queues::QueueRequest;
@@ -59,7 +61,8 @@ pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
 pub use self::usage::{UsageCommand, UsageLink, UsageSample, UsageTimeSeries};
 use super::{
-    Answers, Decision, LeaseAsk, LeaseStore, QueueAsk, QueueStore, Store, StoreError, check_supported,
+    Answers, Decision, LeaseAsk, LeaseStore, LeasesAsk, QueueAsk, QueueStore, Store, StoreError,
+    check_supported,
 };
 
 /// Maximum number of attempts of one request, redirects and retries included. Its deadline is the other bound.
@@ -182,6 +185,13 @@ impl LeaseStore for RedisStore {
         let shared = &self.0.shared;
         let cluster = shared.context.topology.is_cluster();
         let request = LeaseRequest::new(&shared.context.config, &shared.secret, cluster, ask)?;
+        self.0.ask(&Arc::new(request), ask.deadline).await
+    }
+
+    async fn leases(&self, ask: &LeasesAsk<'_>) -> Result<LeasePage, StoreError> {
+        let shared = &self.0.shared;
+        let cluster = shared.context.topology.is_cluster();
+        let request = LeaseListRequest::new(&shared.context.config, &shared.secret, cluster, ask);
         self.0.ask(&Arc::new(request), ask.deadline).await
     }
 }

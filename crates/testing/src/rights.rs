@@ -39,6 +39,11 @@ pub fn of_usage() -> Vec<&'static str> {
     listed_with("+hgetall")
 }
 
+/// Those that live control needs besides.
+pub fn of_control() -> Vec<&'static str> {
+    listed_with("+hscan")
+}
+
 /// Makes a user who may touch the keys of Weir, with all these rights and none besides.
 pub fn add_user(redis: &RedisServer, user: &str, password: &str, rights: &[&str]) -> Value {
     let password = format!(">{password}");

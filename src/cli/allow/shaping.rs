@@ -67,7 +67,7 @@ pub(super) fn debit(args: AllowArgs) -> Result<bool> {
     Ok(true)
 }
 
-fn debited(response: &DebitResponse) -> String {
+pub(in crate::cli) fn debited(response: &DebitResponse) -> String {
     let first = match (response.applied, response.fitted) {
         (false, _) => "known: a debit with this id was made before, and nothing is charged again",
         (true, true) => "charged",

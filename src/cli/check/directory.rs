@@ -1,10 +1,10 @@
 //! Sorts the files of a directory by their format: Weir's, Envoy's, or neither.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use weir_config::{MAX_FILE, schema};
+use weir_config::{MAX_FILE, config_files, schema};
 
 /// Top-level keys of Envoy's files.
 const ENVOYS: [&str; 2] = ["domain", "descriptors"];
@@ -23,10 +23,7 @@ pub(super) struct DirectoryFiles {
 impl DirectoryFiles {
     /// Reads the files in `directory`. All lists are empty if it is no directory.
     pub(super) fn of(directory: &Path) -> Self {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        let mut files: Vec<PathBuf> =
-            entries.map(|entry| entry.path()).filter(|path| is_data(path)).collect();
-        files.sort_unstable();
+        let files = config_files(directory, usize::MAX).unwrap_or_default();
         let natives = native_keys();
         let mut sorted = Self::default();
         for path in files {
@@ -46,12 +43,6 @@ impl DirectoryFiles {
     pub(super) fn mistakes(&self) -> impl Iterator<Item = (&Path, String)> {
         self.unknown.iter().map(|(path, keys)| (&**path, neither(path, keys)))
     }
-}
-
-fn is_data(path: &Path) -> bool {
-    let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    let ends = ["yaml", "yml", "json"];
-    !is_hidden && path.extension().is_some_and(|end| ends.iter().any(|it| end == *it)) && path.is_file()
 }
 
 fn native_keys() -> Vec<String> {

@@ -20,7 +20,7 @@ const DAY: u64 = 86_400_000_000;
 
 /// Formats an algorithm, such as `token_bucket: { rate: 50/s, burst: 100 }`, with the maximum debt if it is not the
 /// default.
-pub(super) fn text(algorithm: &Algorithm) -> String {
+pub(in crate::cli) fn text(algorithm: &Algorithm) -> String {
     let usual = algorithm.with_max_debt(Some(algorithm.limit()));
     let debt = match algorithm.debt_level() {
         debt if debt == usual.debt_level() => String::new(),
@@ -108,7 +108,7 @@ fn denied(algorithm: &Algorithm) -> &'static str {
 }
 
 /// Formats a rate in the smallest usual period, from a second on, in which it is a whole number.
-fn rate(bucket: &Bucket) -> String {
+pub(super) fn rate(bucket: &Bucket) -> String {
     let whole = |(period, unit): &(u64, &str)| {
         let count = bucket.drain.checked_mul(*period).filter(|count| count % bucket.per_token == 0)?;
         Some(format!("{}/{unit}", count / bucket.per_token))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::{Value, json};
 use weir_core::key::{self, KeySecret, Namespace, Placements, QueueKeys};
-use weir_core::queue::{NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueuePart};
+use weir_core::queue::{NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueueOrder, QueuePart, WhenFull};
 
 use super::algorithm::span;
 use super::place;
@@ -69,6 +69,9 @@ impl ExplainedQueue<'_> {
             "rate": pace.map(|pace| json!({ "items": pace.count, "period_us": pace.period.0 })),
             "visibility_us": numbers.visibility.0,
             "max_deliveries": numbers.max_deliveries.filter(|_| !self.is_dead()),
+            "max_age_us": numbers.max_age.filter(|_| !self.is_dead()).map(|age| age.0),
+            "when_full": (!self.is_dead()).then(|| numbers.when_full.name()),
+            "order": self.is_list().then(|| numbers.order.name()),
             "outcomes_us": self.has_outcomes().then_some(numbers.outcomes.0),
             "redis": place,
         });
@@ -94,6 +97,10 @@ impl ExplainedQueue<'_> {
                 "the dead letters of `{}`: items that were delivered too often",
                 self.named.rule.name()
             ),
+            (false, true) if self.named.rule.numbers().order == QueueOrder::Lifo => {
+                "a list: delivered at most once, the newest first; a place is free when its item is taken"
+                    .to_owned()
+            }
             (false, true) => {
                 "a list: delivered at most once; a place is free when its item is taken".to_owned()
             }
@@ -107,10 +114,23 @@ impl ExplainedQueue<'_> {
         let numbers = self.named.rule.numbers();
         let when_full = if self.is_dead() {
             "while it is full, items continue to be delivered in their queue"
+        } else if numbers.when_full == WhenFull::DropOldest {
+            "when it is full, the oldest items that no worker has are dropped for new ones"
         } else {
             "when it is full, all items of a call are refused"
         };
-        format!("at most {} items and {} bytes of payload; {when_full}", numbers.capacity, numbers.max_bytes)
+        let text = format!(
+            "at most {} items and {} bytes of payload; {when_full}",
+            numbers.capacity, numbers.max_bytes
+        );
+        match numbers.max_age.filter(|_| !self.is_dead()) {
+            None => text,
+            Some(age) => {
+                let to =
+                    if numbers.max_deliveries.is_some() { "go to the dead letters" } else { "are dropped" };
+                format!("{text}; items that no worker has {to} when they are older than {}", span(age.0))
+            }
+        }
     }
 
     fn pace(&self) -> String {

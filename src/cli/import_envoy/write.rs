@@ -52,7 +52,8 @@ fn strategy(out: &mut String, rule: &Imported) {
     match limit.strategy().on_store_failure() {
         FailurePolicy::Allow => out.push_str("    on_store_failure: allow\n"),
         FailurePolicy::Deny => out.push_str("    on_store_failure: deny\n"),
-        FailurePolicy::Error => {}
+        // Envoy's rules have no `local`.
+        FailurePolicy::Error | FailurePolicy::Local(_) => {}
     }
 }
 

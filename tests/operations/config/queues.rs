@@ -1,6 +1,6 @@
 //! `queues`: what a queue may hold, and what is wrong with one.
 
-use weir_core::queue::{QueueKind, QueueNumbers, QueuePace};
+use weir_core::queue::{QueueKind, QueueNumbers, QueueOrder, QueuePace, WhenFull};
 use weir_units::Micros;
 
 use super::{STRATEGIES, accepted, refused};
@@ -16,6 +16,9 @@ fn a_queue_has_defaults() {
         visibility: Micros::from_secs(30),
         max_deliveries: Some(5),
         outcomes: Micros::from_secs(86_400),
+        max_age: None,
+        when_full: WhenFull::Refuse,
+        order: QueueOrder::Fifo,
     };
     assert_eq!(config.queues.all()[0].numbers(), &wanted);
     assert!(config.rules.strategies().is_empty(), "a service may have nothing but queues");
@@ -61,6 +64,18 @@ fn mistakes() {
         (
             "queues: { jobs: { capacity: 1, visibility: 25h } }",
             "1:44: queues.jobs.visibility: 90000s is out of bounds: it must be from 1ms to 86400s",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, max_age: 0s } }",
+            "1:41: queues.jobs.max_age: 0us is out of bounds: it must be from 1ms to 2592000s",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, when_full: drop } }",
+            "1:43: queues.jobs.when_full: \"drop\" is not one of refuse, drop_oldest",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, order: lifo } }",
+            "1:32: queues.jobs.order: is for `kind: list`; items of a stream come in the order of Enqueue",
         ),
         (
             "queues: { jobs: { capacity: 1, rat: 1/s } }",

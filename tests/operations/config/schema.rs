@@ -37,7 +37,7 @@ server:
 store:
   key_secret: secret
   namespace: shop
-  redis: { nodes: ["redis://a:1", "redis://b"], topology: cluster, shards: 3, deadline: 5ms, connect_timeout: 1s, max_waiting: 9, denials_max_age: 0s, username: weir, password: secret }
+  redis: { nodes: ["redis://a:1", "redis://b"], topology: cluster, shards: 3, deadline: 5ms, connect_timeout: 1s, max_waiting: 9, denials_max_age: 0s, local_budget: 1MiB, username: weir, password: secret }
 strategies:
   all:
     single_slot: true
@@ -53,6 +53,7 @@ strategies:
       - { name: g, per: [], sliding_log: { limit: 10_000, window: 1w, count_denied: false, min_gap: 1s } }
       - { name: h, per: [], sliding_window: { limit: 1_000_000_000, window: 30d } }
   more:
+    on_store_failure: { local: { share: 1/4, when_full: allow } }
     limits:
       - { name: a, per: [], bucketed_window: { limit: 5, window: 1h, buckets: 60, strict: false } }
       - { name: b, per: [], fixed_window: { limit: 5, calendar: month, offset: "-05:30", count_denied: true } }
@@ -70,7 +71,8 @@ messages: { limited: "in {wait}", never: "{cost}" }
 /// The same with the other store.
 fn full_on_memory() -> String {
     let line = |begin: &str| FULL.lines().find(|line| line.starts_with(begin)).unwrap();
-    let text = FULL.replace(line("groups:"), "");
+    // The memory store does not go away.
+    let text = FULL.replace(line("groups:"), "").replace(line("    on_store_failure: { local:"), "");
     text.replace(line("  redis:"), "  memory: { budget: 512MiB, when_full: refuse, share: 64MiB }")
 }
 

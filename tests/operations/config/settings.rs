@@ -42,7 +42,7 @@ fn settings_go_before_the_file() {
 fn settings_apply_to_the_built_in_example() {
     let settings = ConfigOverrides::default().with("workers", "3");
     let config = Config::built_in_with(&settings).unwrap();
-    assert_eq!((config.server.workers, config.source), (3, None));
+    assert_eq!((config.server.workers, config.sources), (3, Vec::new()));
 }
 
 #[test]

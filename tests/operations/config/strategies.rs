@@ -106,13 +106,99 @@ fn scopes() {
     );
 }
 
+/// A strategy with these limits, whose nodes have `share` of each.
+fn local(share: &str, limit: &str) -> String {
+    let limits = format!("limits: [{{ name: l, per: [consumer], {limit} }}]");
+    let redis = "store: { redis: { nodes: [\"redis://a\"] } }";
+    format!("{redis}\nstrategies:\n  a: {{ on_store_failure: {{ local: {share} }}, {limits} }}")
+}
+
+#[test]
+fn a_part_of_each_limit_for_nodes_by_themselves() {
+    let window = "fixed_window: { limit: 3, window: 1s }";
+    let wide = "fixed_window: { limit: 5000, window: 1s }";
+    for (share, limit, reason) in [
+        (
+            "{ share: 1/4, when_full: drop }",
+            wide,
+            "55: strategies.a.on_store_failure.local.when_full: \"drop\" is not one of allow, deny, error",
+        ),
+        (
+            "{ share: 0.25 }",
+            wide,
+            "42: strategies.a.on_store_failure.local.share: \"0.25\" is not a share; write A/B, such as 1/4",
+        ),
+        (
+            "{ share: 5/4 }",
+            wide,
+            "42: strategies.a.on_store_failure.local.share: 5/4 is out of bounds: in a share A/B, A must be from 1 to B, and B at most 1000",
+        ),
+        (
+            "{ share: 1/1001 }",
+            wide,
+            "42: strategies.a.on_store_failure.local.share: 1/1001 is out of bounds: in a share A/B, A must be from 1 to B, and B at most 1000",
+        ),
+        (
+            "{ when_full: deny }",
+            wide,
+            "33: strategies.a.on_store_failure.local.share: is missing; say which part of each limit a node has, such as 1/4",
+        ),
+        (
+            "{ share: 1/4 }",
+            window,
+            "24: strategies.a.on_store_failure: limit 3 of limit `l` is 0 at a share of 1/4, so a node by itself would never admit anything; the nearest share that works is 1/3",
+        ),
+        (
+            "{ share: 1/4 }",
+            "token_bucket: { rate: 1/s, burst: 2 }",
+            "24: strategies.a.on_store_failure: burst 2 of limit `l` is 0 at a share of 1/4, so a node by itself would never admit anything; the nearest share that works is 1/2",
+        ),
+        (
+            "{ share: 1/4 }",
+            "warm_up: { rate: 9/s, period: 1s }",
+            "24: strategies.a.on_store_failure: limit `l` is a warm_up, of which a node cannot have a part; `local` is for every other algorithm: write allow, deny or error",
+        ),
+    ] {
+        refused(&[(&local(share, limit), &format!("3:{reason}"))], str::to_owned);
+    }
+    for (share, limit, part) in [
+        ("{ share: 1/3 }", window, "fixed_window: { limit: 1, window: 1s }"),
+        ("{ share: 2/4, when_full: allow }", "uniform: { interval: 1s }", "uniform: { interval: 2s }"),
+        ("{ share: 1/4 }", "token_bucket: { rate: 9/s, burst: 8 }", "token_bucket: { rate: 9/4s, burst: 2 }"),
+    ] {
+        let strategies = accepted(&local(share, limit)).rules.strategies().to_vec();
+        let own = strategies[0].local().unwrap().strategy().algorithms()[0];
+        let parsed =
+            accepted(&strategy(&format!("a: {{ limits: [{{ name: l, per: [consumer], {part} }}] }}")));
+        assert_eq!(own.with_max_debt(None), parsed.rules.strategies()[0].algorithms()[0].with_max_debt(None));
+    }
+    let overridden = local("{ share: 1/3 }", window)
+        + "\noverrides: [{ consumer: c, strategy: a, limits: { l: { fixed_window: { limit: 2, window: 1s } } } }]";
+    let reason = "limit 2 of limit `l` is 0 at a share of 1/3, so a node by itself would never admit anything; the nearest \
+                  share that works is 1/2";
+    refused(&[(&overridden, &format!("4:54: overrides[0].limits.l: {reason}"))], str::to_owned);
+    let permits = "store: { redis: { nodes: [\"redis://a\"] } }\nstrategies: { a: { on_store_failure: { local: { share: 1/4 } }, \
+                   concurrency: { limit: 3, per: [] } } }";
+    let reason = "`local` is for strategies of rate limits; a node by itself cannot know who holds permits: write allow, deny \
+                  or error";
+    refused(&[(permits, &format!("2:41: strategies.a.on_store_failure: {reason}"))], str::to_owned);
+}
+
 #[test]
 fn options() {
     refused(
         &[
             (
                 "a: { on_store_failure: local, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:26: strategies.a.on_store_failure: `local` is not supported yet",
+                "2:26: strategies.a.on_store_failure: `local` needs the share of each limit; write { local: { share: 1/4 } }",
+            ),
+            (
+                "a: { on_store_failure: { remote: { share: 1/4 } }, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
+                "2:26: strategies.a.on_store_failure.local: is missing; a policy without numbers is a word: allow, deny or error\n2:28: strategies.a.on_store_failure.remote: unknown key; known are: local",
+            ),
+            (
+                "a: { on_store_failure: { local: { share: 1/4 } }, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
+                "2:35: strategies.a.on_store_failure.local: is for store.redis: the memory store is in this process already, and does not go away",
             ),
             (
                 "a: { on_store_failure: panic, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",

@@ -7,12 +7,12 @@ use weir_config::{MemoryConfig, Topology};
 use weir_core::key::{self, Subject};
 use weir_core::lease::{
     AdaptiveRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseCall, LeaseOp,
-    LeaseSet, LimitSource, ProbeRule, VegasRule,
+    LeasePage, LeaseSet, LimitSource, ProbeRule, VegasRule,
 };
 use weir_core::strategy::{FailurePolicy, Field, Scope, Strategy};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
-use weir_store::{LeaseAsk, LeaseStore, StoreError};
+use weir_store::{LeaseAsk, LeaseStore, LeasesAsk, StoreError};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
@@ -35,6 +35,13 @@ impl LeaseStore for PureLeases {
         let (partition, jitter) = (ask.partition(), ask.jitter());
         let call = LeaseCall { now: self.clock.now(), id: ask.id, op: ask.op, partition, jitter };
         Ok(keys.entry(name).or_default().call(ask.strategy.permits().unwrap(), &call))
+    }
+
+    async fn leases(&self, ask: &LeasesAsk<'_>) -> Result<LeasePage, StoreError> {
+        let mut name = Vec::new();
+        key::write_lease_name(&mut name, ask.strategy, &ask.subject);
+        let mut keys = self.keys.lock().unwrap();
+        Ok(keys.entry(name).or_default().page(self.clock.now(), ask.after))
     }
 }
 

@@ -5,8 +5,8 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir_core::queue::{
-    ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply,
-    QueueRule,
+    ItemId, NewItem, OutcomeSearch, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePace,
+    QueuePart, QueueReply, QueueRule, WhenFull,
 };
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
@@ -51,6 +51,12 @@ enum RandomOp {
     Nack(Vec<usize>, u64),
     Extend(Vec<usize>, u64),
     Stats(usize),
+    /// After which of the last items that were taken, and how many.
+    Browse(usize, usize),
+    Redrive(usize, usize),
+    Purge,
+    /// Of which of the last items, or of all; from how many milliseconds ago to how many; and how many.
+    Outcomes(usize, bool, (u64, u64), usize),
 }
 
 #[test]
@@ -170,6 +176,9 @@ impl RandomOp {
     fn picks(&self) -> &[usize] {
         match self {
             Self::Ack(picks, _) | Self::Nack(picks, _) | Self::Extend(picks, _) => picks,
+            Self::Browse(pick, _) | Self::Redrive(pick, _) | Self::Outcomes(pick, ..) => {
+                std::slice::from_ref(pick)
+            }
             _ => &[],
         }
     }
@@ -191,6 +200,19 @@ impl RandomOp {
             Self::Nack(_, delay) => QueueOp::Nack { tokens, ids, delay: Micros(delay) },
             Self::Extend(_, span) => QueueOp::Extend { tokens, ids, visibility: Micros(span) },
             Self::Stats(outcomes) => QueueOp::Stats { outcomes },
+            Self::Browse(_, max_items) => QueueOp::Browse { after: ids[0], max_items },
+            Self::Redrive(_, max_items) => QueueOp::Redrive { after: ids[0], max_items },
+            Self::Purge => QueueOp::Purge,
+            Self::Outcomes(_, of_all, (from, until), max_items) => {
+                let ms = |after: u64| (START / 1000 + after).saturating_sub(50);
+                let before = if of_all {
+                    ItemId { ms: ms(until), seq: 1 }
+                } else {
+                    ItemId { ms: u64::MAX >> 11, seq: 0 }
+                };
+                let item = (!of_all).then_some(ids[0]);
+                QueueOp::Outcomes(OutcomeSearch { item, from_ms: ms(from), before, max_items })
+            }
         }
     }
 }
@@ -206,6 +228,9 @@ fn possible(rule: &QueueRule, call: &Call) -> Option<bool> {
     let settles =
         call.ops.iter().any(|op| matches!(op, RandomOp::Ack(..) | RandomOp::Nack(..) | RandomOp::Extend(..)));
     let puts = call.ops.iter().any(|op| matches!(op, RandomOp::Enqueue(_)));
+    if call.ops.iter().any(|op| matches!(op, RandomOp::Redrive(..))) {
+        return numbers.max_deliveries.map(|_| false);
+    }
     let dead = call.dead && numbers.max_deliveries.is_some() && !puts;
     (dead || !(settles && numbers.kind == QueueKind::List)).then_some(dead)
 }
@@ -217,7 +242,8 @@ fn story() -> impl Strategy<Value = Story> {
             // Another kind has other keys; the memory store has the same.
             let kind = one.kind;
             let max_deliveries = other.max_deliveries.filter(|_| kind == QueueKind::Stream);
-            [one, QueueNumbers { kind, max_deliveries, ..other }]
+            let order = one.order;
+            [one, QueueNumbers { kind, max_deliveries, order, ..other }]
         }),
     ];
     (numbers, prop::collection::vec(call(), 1..60)).prop_map(|(numbers, calls)| Story { numbers, calls })
@@ -231,15 +257,22 @@ fn numbers() -> impl Strategy<Value = QueueNumbers> {
     let visibility = prop_oneof![1_000..10_000_u64, Just(86_400_000_000)];
     let max_bytes = prop_oneof![Just(65_536_u64), Just(1 << 30)];
     let capacity = prop_oneof![3 => 1..12_u64, 1 => Just(40_u64)];
-    (kind, capacity, max_bytes, pace, visibility, deliveries, outcomes).prop_map(
-        |(kind, capacity, max_bytes, pace, visibility, deliveries, outcomes)| QueueNumbers {
-            kind,
-            capacity,
-            max_bytes,
-            pace: pace.map(|(count, period)| QueuePace { count, period: Micros(period) }),
-            visibility: Micros(visibility),
-            max_deliveries: deliveries.filter(|_| kind == QueueKind::Stream),
-            outcomes: Micros(outcomes),
+    let max_age = prop::option::weighted(0.3, prop_oneof![Just(1_000_u64), 2_000..100_000_u64]);
+    let room = (max_age, any::<bool>(), any::<bool>());
+    (kind, capacity, max_bytes, pace, visibility, (deliveries, outcomes, room)).prop_map(
+        |(kind, capacity, max_bytes, pace, visibility, (deliveries, outcomes, (max_age, drops, lifo)))| {
+            QueueNumbers {
+                kind,
+                capacity,
+                max_bytes,
+                pace: pace.map(|(count, period)| QueuePace { count, period: Micros(period) }),
+                visibility: Micros(visibility),
+                max_deliveries: deliveries.filter(|_| kind == QueueKind::Stream),
+                outcomes: Micros(outcomes),
+                max_age: max_age.map(Micros),
+                when_full: if drops { WhenFull::DropOldest } else { WhenFull::Refuse },
+                order: if lifo && kind == QueueKind::List { QueueOrder::Lifo } else { QueueOrder::Fifo },
+            }
         },
     )
 }
@@ -265,9 +298,14 @@ fn ops() -> impl Strategy<Value = Vec<RandomOp>> {
         (picks(), 1_000..9_000_u64).prop_map(|(picks, span)| RandomOp::Extend(picks, span)),
     ];
     prop_oneof![
-        4 => prop::collection::vec(items.prop_map(RandomOp::Enqueue), 1..4),
-        4 => prop::collection::vec(prop_oneof![4 => 1..8_usize, 1 => 8..22_usize].prop_map(RandomOp::Take), 1..4),
-        4 => prop::collection::vec(settles, 1..4),
-        1 => (0..4_usize).prop_map(|outcomes| vec![RandomOp::Stats(outcomes)]),
+        12 => prop::collection::vec(items.prop_map(RandomOp::Enqueue), 1..4),
+        12 => prop::collection::vec(prop_oneof![4 => 1..8_usize, 1 => 8..22_usize].prop_map(RandomOp::Take), 1..4),
+        12 => prop::collection::vec(settles, 1..4),
+        3 => (0..4_usize).prop_map(|outcomes| vec![RandomOp::Stats(outcomes)]),
+        3 => (0..6_usize, 1..40_usize).prop_map(|(pick, most)| vec![RandomOp::Browse(pick, most)]),
+        3 => (0..6_usize, 1..20_usize).prop_map(|(pick, most)| vec![RandomOp::Redrive(pick, most)]),
+        1 => Just(vec![RandomOp::Purge]),
+        3 => (0..6_usize, any::<bool>(), (0..400_u64, 0..800_u64), 1..9_usize)
+            .prop_map(|(pick, of_all, span, most)| vec![RandomOp::Outcomes(pick, of_all, span, most)]),
     ]
 }

@@ -213,14 +213,19 @@ async fn ids_are_known_for_the_visibility(store: &impl QueueStore, clock: &Manua
         call(store, &rule, QueueOp::Enqueue { items: &items }).await
     };
     let first = enqueue(&["a", "b"]).await;
-    let QueueReply::Accepted { ids, added: 2 } = first.reply.clone() else { panic!("{first:?}") };
+    let QueueReply::Accepted { ids, added: 2, .. } = first.reply.clone() else { panic!("{first:?}") };
     let again = enqueue(&["a", "b"]).await;
-    assert_eq!((again.depth, again.reply), (2, QueueReply::Accepted { ids: ids.clone(), added: 0 }));
-    let QueueReply::Accepted { ids: mixed, added: 1 } = enqueue(&["b", "c"]).await.reply else { panic!() };
+    assert_eq!(
+        (again.depth, again.reply),
+        (2, QueueReply::Accepted { ids: ids.clone(), added: 0, dropped: 0 })
+    );
+    let QueueReply::Accepted { ids: mixed, added: 1, .. } = enqueue(&["b", "c"]).await.reply else {
+        panic!()
+    };
     assert_eq!(mixed[0], ids[1]);
     assert_eq!(
         enqueue(&["a"]).await.reply,
-        QueueReply::Accepted { ids: vec![ids[0]], added: 0 },
+        QueueReply::Accepted { ids: vec![ids[0]], added: 0, dropped: 0 },
         "also when full"
     );
     assert_eq!(enqueue(&["a", "d"]).await.reply, QueueReply::Refused(QueueRefusal::Full));

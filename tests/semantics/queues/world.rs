@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_config::{MemoryConfig, Topology};
 use weir_core::queue::{
-    BoundedQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply,
-    QueueRule,
+    BoundedQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
+    QueueReply, QueueRule, WhenFull,
 };
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
@@ -66,6 +66,9 @@ pub fn numbers(capacity: u64) -> QueueNumbers {
         visibility: Micros::from_secs(30),
         max_deliveries: Some(3),
         outcomes: Micros::from_secs(3600),
+        max_age: None,
+        when_full: WhenFull::Refuse,
+        order: QueueOrder::Fifo,
     }
 }
 

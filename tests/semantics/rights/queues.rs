@@ -129,6 +129,12 @@ async fn a_missing_right_loses_no_item() {
                 crew.pass(31);
                 crew.take(QueuePart::Main, 2).await;
             }
+            let page = QueueOp::Browse { after: ItemId::default(), max_items: 9 };
+            crew.ask(QueuePart::Main, page).await;
+            if kind == QueueKind::Stream {
+                let redrive = QueueOp::Redrive { after: ItemId::default(), max_items: 9 };
+                crew.ask(QueuePart::Main, redrive).await;
+            }
             guarded.grant_all();
             // Its id is known for no longer than an item may be with a worker.
             if !crew.fates.get("e").is_some_and(|fate| fate.accepted) {

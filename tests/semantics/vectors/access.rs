@@ -121,7 +121,7 @@ fn as_written(table: &Table, answer: Result<Answer<'_, '_>, LimiterError>) -> BT
                 "reset_after_us": summary.reset_after.0,
             })
         }
-        Outcome::Policy { .. } => panic!("{}: the store failed", table.id),
+        Outcome::Policy { .. } | Outcome::Local(_) => panic!("{}: the store failed", table.id),
     };
     serde_json::from_value(said).unwrap()
 }

@@ -48,7 +48,7 @@ impl EnvoyErrors {
         for error in errors.errors() {
             let at = match error.place {
                 MistakePlace::At(at) => Some(at),
-                MistakePlace::File | MistakePlace::Setting(_) => None,
+                MistakePlace::File | MistakePlace::OneFile(_) | MistakePlace::Setting(_) => None,
             };
             self.add(EnvoyError { file: errors.source().to_owned(), reason: error.reason.clone(), at });
         }
@@ -71,7 +71,7 @@ impl fmt::Display for EnvoyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.file, self.reason)?;
         match self.at {
-            Some(Position { line, column }) => write!(f, " (line {line}, column {column})"),
+            Some(Position { line, column, .. }) => write!(f, " (line {line}, column {column})"),
             None => Ok(()),
         }
     }

@@ -163,7 +163,7 @@ impl FileSet {
 
     /// Reads the domain of a file, and returns its name.
     fn domain(&mut self, file: &str, tree: &YamlNode, report: &mut MistakeReport) -> Option<String> {
-        for (Position { line, column }, reason) in keys::check(tree, report) {
+        for (Position { line, column, .. }, reason) in keys::check(tree, report) {
             self.read.warnings.push(format!("{file}: {reason} (line {line}, column {column})"));
         }
         let root = Map::of(tree, "map[interface {}]interface {}", report)?;

@@ -80,7 +80,7 @@ impl Check<'_> {
         let mut seen: HashMap<&str, Position> = HashMap::new();
         for (key, value) in entries {
             let Some(name) = self.name(key) else { continue };
-            if let Some(Position { line, column }) = seen.insert(name, key.at) {
+            if let Some(Position { line, column, .. }) = seen.insert(name, key.at) {
                 let reason = format!(
                     "config error, key '{name}' is given twice; the first is at line {line}, column {column}"
                 );

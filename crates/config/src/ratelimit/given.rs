@@ -14,14 +14,14 @@ pub struct RatelimitGiven {
     pub(super) errors: Vec<String>,
 }
 
-/// What one variable does.
+/// The effect of one variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RatelimitLine {
     /// Its name.
     pub name: &'static str,
     /// Its value, as it may be shown.
     pub value: String,
-    /// What it does.
+    /// Its effect.
     pub effect: VariableEffect,
 }
 

@@ -19,7 +19,7 @@ use super::{ports, store, xds};
 pub struct RatelimitPlan {
     /// The settings, beside those that are given natively.
     pub overrides: ConfigOverrides,
-    /// What is served beside gRPC.
+    /// The ports beside gRPC.
     pub ports: RatelimitPorts,
     /// A line for each variable that is set.
     pub lines: Vec<RatelimitLine>,
@@ -36,7 +36,7 @@ pub struct RatelimitLog {
     pub json: bool,
 }
 
-/// What is known beside the variables.
+/// Inputs besides the variables.
 #[derive(Debug)]
 pub struct RatelimitSurroundings {
     /// The settings that `WEIR_*` variables give.

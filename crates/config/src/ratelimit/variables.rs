@@ -17,11 +17,11 @@ pub struct RatelimitVariable {
     /// Its default there, as text.
     pub default: &'static str,
     pub(super) kind: VariableKind,
-    /// What it does here.
+    /// Its effect here.
     pub effect: VariableEffect,
 }
 
-/// What a variable does here.
+/// The effect of a variable here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableEffect {
     /// It sets this.

@@ -19,8 +19,7 @@ const NAMES: ValueKind = Defined("pattern");
 pub(super) const STRATEGY: &[Key] = &[
     may("limits", Defined("limits"), "All of them are charged, or none is."),
     may("concurrency", Defined("concurrency"), "Permits that callers hold for a time, instead of `limits`."),
-    may("on_store_failure", Choice(&["allow", "deny", "error"]), "What answers when the store cannot.")
-        .or("error"),
+    may("on_store_failure", Defined("failure_policy"), "What answers when the store cannot.").or("error"),
     may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
     may("access", Defined("access"), "Who is denied or let through by this strategy."),
     may("max_reservation", Duration, "The longest wait that a reservation may ask for; at most 1h.").or("1m"),
@@ -29,6 +28,20 @@ pub(super) const STRATEGY: &[Key] = &[
         Set(&Defined("reference"), 1, MAX_SHADOWS),
         "Strategies that are decided beside this one, and never enforced.",
     ),
+];
+
+pub(super) const LOCAL: &[Key] = &[
+    must(
+        "share",
+        Pattern("^[0-9]{1,4}/[0-9]{1,4}$"),
+        "The part of each limit that a node has by itself: A/B, at most 1000 each.",
+    ),
+    may(
+        "when_full",
+        Choice(&["allow", "deny", "error"]),
+        "What answers for new keys when `store.redis.local_budget` is used up.",
+    )
+    .or("error"),
 ];
 
 pub(super) const CONCURRENCY: &[Key] = &[

@@ -130,4 +130,21 @@ pub(super) const QUEUE: &[Key] = &[
     )
     .or("true"),
     may("outcomes", Duration, "How long the outcomes of acked items are kept; 0s to 30d.").or("24h"),
+    may(
+        "max_age",
+        Duration,
+        "Older items that no worker has go to the dead letters, or are dropped without them; 1ms to 30d.",
+    ),
+    may(
+        "when_full",
+        Choice(&["refuse", "drop_oldest"]),
+        "Whether a full queue refuses new items, or drops the oldest that no worker has.",
+    )
+    .or("refuse"),
+    may(
+        "order",
+        Choice(&["fifo", "lifo"]),
+        "Whether the oldest or the newest item of a list is taken first.",
+    )
+    .or("fifo"),
 ];

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::super::errors::MistakeReport;
+use super::super::errors::{MistakeReport, Position};
 use super::super::fields::MAX_PATH;
 use super::super::key_share::KeyShare;
 use super::super::schema::ValueKind;
@@ -35,7 +35,7 @@ pub(crate) trait SettingKind {
     }
 
     /// Resolves a value of the file, which may be relative to the file.
-    fn in_file(&self, value: Self::Value, _report: &MistakeReport) -> Self::Value {
+    fn in_file(&self, value: Self::Value, _at: Position, _report: &MistakeReport) -> Self::Value {
         value
     }
 }
@@ -152,8 +152,8 @@ impl SettingKind for FilePath {
         format!("path of {}", self.values().bounds())
     }
 
-    fn in_file(&self, value: PathBuf, report: &MistakeReport) -> PathBuf {
-        report.resolve(&value)
+    fn in_file(&self, value: PathBuf, at: Position, report: &MistakeReport) -> PathBuf {
+        report.resolve(at, &value)
     }
 }
 
@@ -181,7 +181,7 @@ impl<K: SettingKind> SettingKind for Optional<K> {
         self.1
     }
 
-    fn in_file(&self, value: Self::Value, report: &MistakeReport) -> Self::Value {
-        value.map(|value| self.0.in_file(value, report))
+    fn in_file(&self, value: Self::Value, at: Position, report: &MistakeReport) -> Self::Value {
+        value.map(|value| self.0.in_file(value, at, report))
     }
 }

@@ -7,7 +7,7 @@ use super::super::nodes::MAX_NODES;
 use super::super::schema::ValueKind;
 use super::super::stores::{ClientFiles, Login, Sentinel, Topology};
 use super::kinds::{Boolean, FilePath, Optional, Words};
-use super::numbers::{Count, Span};
+use super::numbers::{ByteSizeFrom, Count, Span};
 use super::texts::{Name, Password, Username};
 use super::{Applies, Entry, Outside, Setting, section};
 
@@ -16,6 +16,9 @@ const LONGEST_WAIT: Micros = Micros::from_secs(60);
 
 /// Upper bound of decisions that wait for one node. Each holds memory, and a waiting caller.
 const MAX_WAITING: usize = 1_000_000;
+
+/// Lower bound of the budget of local decisions: a block for each shard, and some keys.
+const MIN_LOCAL_BUDGET: usize = 1 << 20;
 
 /// Maximum length of a master's name, in bytes.
 const MAX_NAME: usize = 256;
@@ -64,6 +67,14 @@ section! {
             more: "They wait for it, and share the next call in the order in which they arrived. Each gets its own \
                    answer. So each worker asks Redis for a key at most once per round trip. `max_waiting` bounds the \
                    decisions that wait. Coalescing does not change what is admitted.",
+        }
+        /// Bytes that a node may use for what it decides by itself, and as many for what it knows of Redis.
+        pub local_budget: usize = 32 << 20 => {
+            kind: ByteSizeFrom(MIN_LOCAL_BUDGET),
+            outside: Outside::Flag("local_budget"),
+            applies: Applies::AtRestart,
+            more: "Used only if a strategy says `on_store_failure: { local: … }`, see \
+                   [deciding without Redis](#deciding-without-redis).",
         }
 
         after: [

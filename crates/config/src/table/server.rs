@@ -22,7 +22,7 @@ const MAX_WORKERS: usize = 1024;
 /// Upper bound of the drain delay, and of the drain timeout for calls in flight.
 const MAX_DRAIN: Micros = Micros::from_secs(600);
 
-/// What the operator says of a port without TLS.
+/// The operator's intent for a port without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Plaintext {
     /// Nothing: Weir warns if others than this machine reach it.
@@ -122,7 +122,7 @@ section! {
             kind: Boolean,
             outside: Outside::Flag("admin_service"),
             applies: Applies::AtRestart,
-            more: "If it is, everyone who reaches `listen` can reset limits.",
+            more: "If it is, everyone who reaches `listen` can reset limits and release leases.",
         }
         /// Whether `weir.v1.ControlService` is served, to all clients of `listen`.
         pub control: bool = false => {

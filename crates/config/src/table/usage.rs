@@ -9,7 +9,7 @@ use super::{Applies, Outside, section};
 const MAX_SAMPLE: u32 = 1_000_000;
 
 section! {
-    /// What is kept of decisions, and who may see it.
+    /// History of decisions, and who may read it.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct UsageConfig {
         before: [],

@@ -356,6 +356,6 @@ fn scaled(burst: u64, drain: u64, per_token: u64) -> Option<(u64, u64)> {
     (0..52).rev().find_map(scale)
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

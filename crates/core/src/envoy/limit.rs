@@ -280,7 +280,7 @@ mod tests {
         fn all(&mut self, _: Verdict) {}
     }
 
-    /// What a bill of `hits` leaves on a key on which `before` hits were charged.
+    /// The level of a key after `before` charged hits and a bill of `hits`.
     fn billed(limit: &RateLimit, before: u64, hits: u64) -> u64 {
         let (mut state, mut levels) = (None::<State>, Levels::default());
         for (op, cost) in [(Op::Charge, before), (Op::Force, hits), (Op::Peek, 1)] {

@@ -57,6 +57,13 @@ impl Namespace {
         format!("{self}:{{key_secret}}:fingerprint")
     }
 
+    /// Key of what a node says of its rules, beside the fingerprints; without a name, the key of the nodes' names.
+    #[must_use]
+    pub fn rules_key(&self, node: &str) -> String {
+        let kind = if node.is_empty() { "nodes" } else { "rules:" };
+        format!("{self}:{{key_secret}}:{kind}{node}")
+    }
+
     /// Key of usage data that nodes share: `name` is made of their own names, never of a caller's. The hash tag
     /// cannot be a decision's, because a digest has no letters after f.
     #[must_use]

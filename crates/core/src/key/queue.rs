@@ -43,6 +43,11 @@ impl QueueKeys {
         Self::new(prefix, queue, &[items, due, meta, outcomes, "dead", "dead_meta"])
     }
 
+    /// Adds the key of the due times of dead letters.
+    pub fn push_dead_due(&mut self, prefix: KeyPrefix<'_>, queue: &str) {
+        self.push(|text| write_queue_key(text, prefix, queue, "dead_due"));
+    }
+
     /// Adds a key written by `write`.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.text);

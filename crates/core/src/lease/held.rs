@@ -1,9 +1,11 @@
 //! The leases of one key. Twin: lua/lease.lua.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::controller::{AdaptiveState, Sample};
+use super::page::HeldLease;
 use super::partitions::Partition;
 use super::{
     BOUND_LOOKS, ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, LimitSource, MAX_LEASES,
@@ -66,6 +68,20 @@ impl LeaseSet {
             }
         };
         self.answer(rule, call, outcome)
+    }
+
+    /// Returns the leases by end and id. Some may have ended.
+    pub(super) fn by_end(&self, from: Bound<(Micros, Arc<str>)>) -> impl Iterator<Item = HeldLease> {
+        self.ends.range((from, Bound::Unbounded)).filter_map(|(ends, id)| {
+            let Lease { weight, acquired, partition, .. } = self.leases.get(id)?;
+            let (id, partition) = ((**id).into(), partition.clone());
+            Some(HeldLease { id, weight: *weight, acquired: *acquired, ends: *ends, partition })
+        })
+    }
+
+    /// Returns how many leases end after `now`.
+    pub(super) fn held_after(&self, now: Micros) -> u64 {
+        self.ends.iter().rev().take_while(|(ends, _)| *ends > now).count() as u64
     }
 
     /// Number of leases.

@@ -14,8 +14,8 @@ pub struct BoundedQueue {
 }
 
 impl BoundedQueue {
-    /// Executes an operation at `now`. Only the queue itself adds dead letters, and a list has no Acks or Nacks: such
-    /// calls change nothing.
+    /// Executes an operation at `now`. Only the queue itself adds dead letters, which are not redriven to themselves, and a
+    /// list has no Acks or Nacks: such calls change nothing.
     pub fn call(
         &mut self,
         rule: &QueueNumbers,
@@ -24,6 +24,7 @@ impl BoundedQueue {
         now: impl Into<QueueTime>,
     ) -> QueueAnswer {
         let now = now.into();
+        let aged_out = self.main.totals.aged_out;
         let reply = match *op {
             QueueOp::Enqueue { items } => self.enqueue(rule, items, now),
             QueueOp::Take { taker, max_items, token } => {
@@ -38,9 +39,27 @@ impl BoundedQueue {
             QueueOp::Extend { ids, tokens, visibility } => {
                 self.extend(part, (Deliveries { ids, tokens }, visibility), now)
             }
+            QueueOp::Browse { after, max_items } => self.browse(part, (after, max_items), now),
+            QueueOp::Redrive { after, max_items } if part == QueuePart::Main => {
+                self.redrive(rule, (after, max_items), now)
+            }
+            QueueOp::Redrive { .. } => QueueReply::Redriven {
+                items: Vec::new(),
+                next: None,
+                is_full: false,
+                dead_depth: self.dead.depth(),
+            },
+            QueueOp::Purge => self.purge(part),
+            QueueOp::Outcomes(search) => {
+                let outcomes = &mut self.part_mut(part).outcomes;
+                outcomes.expire(rule, now.steady);
+                let (found, next) = outcomes.search(&search);
+                QueueReply::Outcomes { found, next }
+            }
             QueueOp::Stats { outcomes } => QueueReply::Stats(self.stats(rule, part, outcomes, now)),
         };
-        QueueAnswer { depth: self.part(part).depth(), reply }
+        let aged_out = self.main.totals.aged_out - aged_out;
+        QueueAnswer { depth: self.part(part).depth(), aged_out, reply }
     }
 
     pub(super) fn part(&self, part: QueuePart) -> &PartState {

@@ -75,11 +75,42 @@ pub enum QueueOp<'a> {
         /// Time until the next delivery.
         visibility: Micros,
     },
+    /// Shows items without taking them.
+    Browse {
+        /// Only those with later ids.
+        after: ItemId,
+        /// The most items, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
+        max_items: usize,
+    },
+    /// Moves dead letters back into their queue, as new items. It is an operation of the queue itself.
+    Redrive {
+        /// Only those with later ids.
+        after: ItemId,
+        /// The most dead letters that are looked at, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
+        max_items: usize,
+    },
+    /// Removes all items.
+    Purge,
+    /// Looks for outcomes, the newest first.
+    Outcomes(OutcomeSearch),
     /// Statistics of the queue.
     Stats {
         /// How many of the newest outcomes are shown.
         outcomes: usize,
     },
+}
+
+/// Which outcomes are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutcomeSearch {
+    /// Only that of this item.
+    pub item: Option<ItemId>,
+    /// The earliest millisecond.
+    pub from_ms: u64,
+    /// Only outcomes before this one.
+    pub before: ItemId,
+    /// The most outcomes, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
+    pub max_items: usize,
 }
 
 /// Items, each with the token of its delivery; 0, or none at all, is not checked.
@@ -113,6 +144,8 @@ pub struct NewItem<'a> {
 pub struct QueueAnswer {
     /// Number of items that hold a place, after the call.
     pub depth: u64,
+    /// Number of items that the call removed because they were too old.
+    pub aged_out: u64,
     /// Result of the operation.
     pub reply: QueueReply,
 }
@@ -126,6 +159,8 @@ pub enum QueueReply {
         ids: Vec<ItemId>,
         /// Number of new ones.
         added: u64,
+        /// Number of others that were dropped for them.
+        dropped: u64,
     },
     /// None of the items is in the queue.
     Refused(QueueRefusal),
@@ -144,6 +179,36 @@ pub enum QueueReply {
         done: Vec<bool>,
         /// Number of items moved to the dead letters.
         dead_lettered: u64,
+    },
+    /// Items were shown.
+    Browsed {
+        /// The items, in the order of their ids.
+        items: Vec<BrowsedItem>,
+        /// Where the next page begins; `None` after the last one.
+        next: Option<ItemId>,
+    },
+    /// Dead letters were moved back.
+    Redriven {
+        /// The ids that they have now, in order.
+        items: Vec<ItemId>,
+        /// After which dead letter the next call begins; `None` if there are no more.
+        next: Option<ItemId>,
+        /// True if the queue had no place for the next one.
+        is_full: bool,
+        /// Number of dead letters that are left.
+        dead_depth: u64,
+    },
+    /// Outcomes were found.
+    Outcomes {
+        /// The outcomes, the newest first.
+        found: Vec<OutcomeRecord>,
+        /// Before which one the next search begins; `None` if there are no more.
+        next: Option<ItemId>,
+    },
+    /// All items were removed.
+    Purged {
+        /// Their number.
+        items: u64,
     },
     /// Statistics of the queue.
     Stats(QueueStats),
@@ -171,6 +236,25 @@ pub struct DeliveredItem {
     pub deliveries: u64,
     /// Why it is delivered again; `None` at the first delivery.
     pub again: Option<Redelivery>,
+    /// A dead letter's id in the queue that it comes from.
+    pub origin: Option<ItemId>,
+}
+
+/// An item that an operator looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrowsedItem {
+    /// Its id.
+    pub id: ItemId,
+    /// The work.
+    pub payload: Arc<[u8]>,
+    /// Number of deliveries so far.
+    pub deliveries: u64,
+    /// True if the last worker gave it back.
+    pub is_nacked: bool,
+    /// Name of the last worker, if it was delivered.
+    pub taker: Option<Box<str>>,
+    /// Time until it is delivered again, if it was delivered.
+    pub due_after: Option<Micros>,
     /// A dead letter's id in the queue that it comes from.
     pub origin: Option<ItemId>,
 }

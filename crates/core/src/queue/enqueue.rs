@@ -2,7 +2,7 @@
 
 use weir_units::Micros;
 
-use super::{BoundedQueue, NewItem, QueueNumbers, QueueRefusal, QueueReply, QueueTime};
+use super::{BoundedQueue, NewItem, QueueNumbers, QueuePart, QueueRefusal, QueueReply, QueueTime, WhenFull};
 
 impl BoundedQueue {
     /// Adds all items that are not known by their ids, or none.
@@ -25,10 +25,10 @@ impl BoundedQueue {
         if added > rule.capacity || bytes > rule.max_bytes {
             return QueueReply::Refused(QueueRefusal::Never);
         }
-        let fits = self.main.depth() + added <= rule.capacity && self.main.bytes + bytes <= rule.max_bytes;
-        if added > 0 && !(fits && self.ids.has_place(named, steady, rule.capacity)) {
+        let has_ids = added == 0 || self.ids.has_place(named, steady, rule.capacity);
+        let Some(dropped) = has_ids.then(|| self.make_room(rule, (added, bytes), now)).flatten() else {
             return QueueReply::Refused(QueueRefusal::Full);
-        }
+        };
         let mut ids = Vec::with_capacity(items.len());
         for (item, known) in items.iter().zip(known) {
             let id = known.unwrap_or_else(|| self.main.push(item.payload.into(), None, wall));
@@ -38,6 +38,25 @@ impl BoundedQueue {
             }
             ids.push(id);
         }
-        QueueReply::Accepted { ids, added }
+        QueueReply::Accepted { ids, added, dropped }
+    }
+
+    /// Makes room for so many items and bytes, as the rule allows. Returns how many items it dropped; `None` if there is no
+    /// room.
+    fn make_room(&mut self, rule: &QueueNumbers, new: (u64, u64), now: QueueTime) -> Option<u64> {
+        let (added, bytes) = new;
+        let fits = |queue: &Self| {
+            let main = &queue.main;
+            added == 0 || main.depth() + added <= rule.capacity && main.bytes + bytes <= rule.max_bytes
+        };
+        if fits(self) {
+            return Some(0);
+        }
+        self.age_out(rule, QueuePart::Main, now);
+        match rule.when_full {
+            _ if fits(self) => Some(0),
+            WhenFull::Refuse => None,
+            WhenFull::DropOldest => self.drop_oldest(rule, new, now.steady),
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! The items of one queue, or of its dead letters.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use weir_units::Micros;
@@ -25,6 +24,14 @@ pub struct QueueTotals {
     pub acked: u64,
     /// Items that went to the dead letters.
     pub dead_lettered: u64,
+    /// Items that were removed because nobody had taken them within `max_age`, also those that went to the dead letters.
+    pub aged_out: u64,
+    /// Items that were dropped to make places for others.
+    pub dropped: u64,
+    /// Items that operators removed.
+    pub purged: u64,
+    /// Dead letters that came back as new items.
+    pub redriven: u64,
 }
 
 /// The items of one queue.
@@ -71,10 +78,15 @@ impl PartState {
 
     /// Adds an item at the end.
     pub(super) fn push(&mut self, payload: Arc<[u8]>, origin: Option<ItemId>, now: Micros) -> ItemId {
+        self.totals.accepted += 1;
+        self.insert(payload, origin, now)
+    }
+
+    /// Adds an item at the end that is in no total.
+    pub(super) fn insert(&mut self, payload: Arc<[u8]>, origin: Option<ItemId>, now: Micros) -> ItemId {
         let id = ItemId::after(self.last, now);
         self.last = id;
         self.bytes = self.bytes.saturating_add(payload.len() as u64);
-        self.totals.accepted += 1;
         self.items.insert(id, StoredItem { payload, origin, delivery: None });
         id
     }
@@ -93,9 +105,13 @@ impl PartState {
         Some((item, record))
     }
 
+    /// The last item that was never delivered.
+    pub(super) fn newest(&self) -> Option<ItemId> {
+        self.new_items().next_back().map(|(id, _)| id)
+    }
+
     /// The first item that was never delivered.
     pub(super) fn first_new(&self) -> Option<ItemId> {
-        let rest = (Bound::Excluded(self.delivered), Bound::Unbounded);
-        self.items.range(rest).next().map(|(id, _)| *id)
+        self.new_items().next().map(|(id, _)| id)
     }
 }

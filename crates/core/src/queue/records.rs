@@ -4,7 +4,10 @@ use std::collections::{HashMap, VecDeque};
 
 use weir_units::Micros;
 
-use super::{ItemId, MAX_KNOWN_IDS, OUTCOMES_PER_PLACE, OutcomeRecord, QueueNumbers, QueueTime};
+use super::{
+    ItemId, MAX_KNOWN_IDS, OUTCOME_LOOKS, OUTCOMES_PER_PLACE, OutcomeRecord, OutcomeSearch, QueueNumbers,
+    QueueTime,
+};
 
 /// How long an expired id is kept, as in Redis: a clock that steps back by less still finds it.
 const EXPIRED_KEPT: Micros = Micros::from_secs(60);
@@ -98,6 +101,27 @@ impl OutcomeLog {
         while self.kept.front().is_some_and(|(came, _)| *came < oldest) {
             self.kept.pop_front();
         }
+    }
+
+    /// Outcomes that are looked for, and before which one the next search begins. It looks at no more than
+    /// [`OUTCOME_LOOKS`].
+    pub(super) fn search(&self, search: &OutcomeSearch) -> (Vec<OutcomeRecord>, Option<ItemId>) {
+        let OutcomeSearch { item, from_ms, before, max_items } = *search;
+        let (mut found, mut looks, mut last) = (Vec::new(), 0, before);
+        let has_place = |found: &Vec<_>, looks| found.len() < max_items && looks < OUTCOME_LOOKS;
+        let newest =
+            self.kept.iter().rev().map(|(_, record)| record).skip_while(|record| record.at >= before);
+        for record in newest.take_while(|record| record.at.ms >= from_ms) {
+            if !has_place(&found, looks) {
+                break;
+            }
+            (looks, last) = (looks + 1, record.at);
+            if item.is_none_or(|item| item == record.item) {
+                found.push(record.clone());
+            }
+        }
+        let next = (!has_place(&found, looks)).then_some(last);
+        (found, next)
     }
 
     /// The number of outcomes, and the newest ones.

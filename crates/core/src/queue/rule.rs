@@ -3,7 +3,8 @@
 use weir_units::{LONGEST_SPAN, Micros};
 
 use super::{
-    MAX_CAPACITY, MAX_DELIVERIES, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES, MAX_VISIBILITY, QueuePace,
+    MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES,
+    MAX_VISIBILITY, QueuePace,
 };
 
 /// Checked parameters of a configured queue.
@@ -30,6 +31,32 @@ pub struct QueueNumbers {
     pub max_deliveries: Option<u64>,
     /// How long outcomes are kept; zero keeps none.
     pub outcomes: Micros,
+    /// Age above which items that no worker has are removed. `None`: never.
+    pub max_age: Option<Micros>,
+    /// What an Enqueue does that finds no place.
+    pub when_full: WhenFull,
+    /// Order of a list.
+    pub order: QueueOrder,
+}
+
+/// What an Enqueue does that finds no place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It drops the oldest items that no worker has.
+    DropOldest,
+}
+
+/// Order in which the items of a list are taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QueueOrder {
+    /// The oldest first.
+    #[default]
+    Fifo,
+    /// The newest first.
+    Lifo,
 }
 
 /// Delivery guarantee of a queue.
@@ -53,6 +80,28 @@ pub struct QueueError {
     pub bound: String,
 }
 
+impl WhenFull {
+    /// As the configuration names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::DropOldest => "drop_oldest",
+        }
+    }
+}
+
+impl QueueOrder {
+    /// As the configuration names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Lifo => "lifo",
+        }
+    }
+}
+
 impl QueueKind {
     /// As the configuration names it.
     #[must_use]
@@ -67,7 +116,8 @@ impl QueueKind {
 impl QueueRule {
     /// Checks the bounds of the parameters.
     pub fn new(name: &str, numbers: QueueNumbers) -> Result<Self, QueueError> {
-        let QueueNumbers { capacity, max_bytes, pace, visibility, max_deliveries, outcomes, .. } = &numbers;
+        let QueueNumbers { capacity, max_bytes, pace, visibility, max_deliveries, outcomes, max_age, .. } =
+            &numbers;
         within("capacity", *capacity, 1, MAX_CAPACITY, "")?;
         within("max_bytes", *max_bytes, MAX_PAYLOAD as u64, MAX_QUEUE_BYTES, " bytes")?;
         if let Some(pace) = pace {
@@ -79,6 +129,9 @@ impl QueueRule {
             within("max_deliveries", *deliveries, 1, MAX_DELIVERIES, "")?;
         }
         within("outcomes", outcomes.0, 0, MAX_OUTCOMES_KEPT.0, "us")?;
+        if let Some(age) = max_age {
+            within("max_age", age.0, 1_000, MAX_ITEM_AGE.0, "us")?;
+        }
         Ok(Self { name: name.into(), numbers })
     }
 

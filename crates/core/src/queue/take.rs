@@ -8,7 +8,7 @@ use weir_units::{LATEST, Micros};
 use super::part::{DeliveryRecord, PartState};
 use super::{
     BoundedQueue, DUE_LOOKS, DeliveredItem, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES, QueueKind, QueueNumbers,
-    QueuePart, QueueReply, QueueTime, Redelivery, RedeliveryCause,
+    QueueOrder, QueuePart, QueueReply, QueueTime, Redelivery, RedeliveryCause,
 };
 
 /// Items that one call delivers.
@@ -30,6 +30,7 @@ impl BoundedQueue {
         time: QueueTime,
     ) -> QueueReply {
         let now = time.steady;
+        let has_more_aged = self.age_out(rule, part, time);
         let pace = rule.pace.filter(|_| part == QueuePart::Main);
         let drained = pace.map(|pace| self.main.pace.drained(pace, now));
         let wait = pace.zip(drained).map_or(Micros::ZERO, |(pace, drained)| drained.wait(pace));
@@ -37,6 +38,8 @@ impl BoundedQueue {
             None => max_items,
             Some(_) => usize::from(wait == Micros::ZERO).min(max_items),
         };
+        // Nothing that is too old is handed out.
+        let most = if has_more_aged { 0 } else { most };
         let due = Micros(now.0.saturating_add(rule.visibility.0)).min(LATEST);
         let mut handing = Handing { taker, token, most, due, items: Vec::new(), bytes: 0 };
         let mut dead_lettered = 0;
@@ -50,9 +53,10 @@ impl BoundedQueue {
             }
         }
         let list = rule.kind == QueueKind::List && part == QueuePart::Main;
+        let newest_first = list && rule.order == QueueOrder::Lifo;
         let state = self.part_mut(part);
         while handing.has_place()
-            && let Some(id) = state.first_new()
+            && let Some(id) = if newest_first { state.newest() } else { state.first_new() }
         {
             handing.first(state, id, list);
         }
@@ -70,7 +74,7 @@ impl BoundedQueue {
         QueueReply::Taken { items: handing.items, next_after, dead_lettered }
     }
 
-    fn due_now(&self, part: QueuePart, now: Micros) -> Vec<(Micros, ItemId)> {
+    pub(super) fn due_now(&self, part: QueuePart, now: Micros) -> Vec<(Micros, ItemId)> {
         let due = self.part(part).due.iter().take_while(|(due, _)| *due <= now);
         due.take(DUE_LOOKS).copied().collect()
     }
@@ -122,7 +126,10 @@ impl Handing<'_> {
 
     /// Delivers an item for the first time.
     fn first(&mut self, state: &mut PartState, id: ItemId, list: bool) {
-        state.delivered = id;
+        // What a list has handed out is gone, and older items may be left.
+        if !list {
+            state.delivered = id;
+        }
         state.totals.first_deliveries += 1;
         let Some(item) = state.items.get_mut(&id) else { return };
         let (payload, origin) = (Arc::clone(&item.payload), item.origin);

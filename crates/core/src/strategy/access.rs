@@ -46,6 +46,17 @@ impl Access {
         }
     }
 
+    /// True if `other` has the same entries.
+    #[must_use]
+    pub fn has_the_same(&self, other: &Self) -> bool {
+        let sorted = |list: &Patterns<()>| {
+            let mut entries: Vec<String> = list.iter().map(|(pattern, ())| pattern.to_string()).collect();
+            entries.sort_unstable();
+            entries
+        };
+        sorted(&self.deny) == sorted(&other.deny) && sorted(&self.allow) == sorted(&other.allow)
+    }
+
     /// Adds lists that are looked at before all of these.
     #[must_use]
     pub fn after(self, first: Self) -> Self {

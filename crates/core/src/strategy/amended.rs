@@ -103,7 +103,9 @@ impl Strategy {
             permits @ StrategyRule::Permits(_) => permits,
         };
         let owner = Arc::new(Owner::of_strategy(&self.name));
-        Self { id: StrategyId::next(), rule, key_name, generation, owner, ..self }
+        let renamed = Self { id: StrategyId::next(), rule, key_name, generation, owner, local: None, ..self };
+        // Its share has been checked.
+        renamed.clone().with_local().unwrap_or(renamed)
     }
 
     /// This override of `base`, whose other limits may have changed.
@@ -112,7 +114,7 @@ impl Strategy {
         for (place, limit) in self.limits().iter().enumerate() {
             let bit = 1_u8.checked_shl(place as u32).unwrap_or_default();
             if self.overridden & bit != 0 {
-                // A base keeps the names and scopes of its limits, so none of them is refused.
+                // A base keeps the names and scopes of its limits, and its share, so none of them is refused.
                 let _ = rebased.override_limit(&limit.name, limit.algorithm);
             }
         }

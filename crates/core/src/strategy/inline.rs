@@ -69,7 +69,7 @@ fn limit_name(name: &str) -> &str {
     name.split_once('=').map_or(name, |(name, _)| name)
 }
 
-/// What tells two limits of one engine apart, in hexadecimal.
+/// Fingerprint that distinguishes two limits of one engine, in hexadecimal.
 fn numbers(algorithm: &Algorithm) -> String {
     let [one, other] = match algorithm.engine() {
         Engine::Bucket(bucket) => [bucket.drain, algorithm.weight()],

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Field, Pattern, Patterns, Scope, Strategy, StrategyId, StrategyRule};
+use super::{Field, LocalError, Pattern, Patterns, Scope, Strategy, StrategyId, StrategyRule};
 use crate::algorithm::Algorithm;
 
 /// The overrides of one strategy.
@@ -54,6 +54,9 @@ pub enum OverrideError {
     /// It has permits and no rate limits.
     #[error("strategy `{0}` limits concurrency; only rate limits can have other numbers for some consumers")]
     Concurrency(Box<str>),
+    /// It has no part for nodes that decide by themselves.
+    #[error(transparent)]
+    Local(#[from] LocalError),
     /// Its counter is shared between consumers, for whom different numbers would apply.
     #[error(
         "limit `{limit}` of strategy `{strategy}` counts by {scope}, so that consumers share its counters; \
@@ -153,7 +156,7 @@ impl Strategy {
         }
     }
 
-    /// Replaces the algorithm of limit `name`.
+    /// Replaces the algorithm of limit `name`, also in the local strategy.
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
         self.check_override(name)?;
         self.id = StrategyId::next();
@@ -165,6 +168,6 @@ impl Strategy {
                 (*limit.name == *name).then_some(own)
             });
         }
-        Ok(())
+        Ok(self.override_local(name)?)
     }
 }

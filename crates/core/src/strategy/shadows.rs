@@ -120,6 +120,8 @@ impl Strategy {
             key_name,
             owner: Arc::clone(owner),
             tag,
+            // Nobody is answered by a shadow, so nothing answers in its place.
+            local: None,
             ..self.clone()
         }
     }

@@ -30,7 +30,7 @@ pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 0x6;
 /// A name and a value.
 pub(crate) type Pair<'a> = (&'a str, &'a str);
 
-/// What every call begins with.
+/// First fields of every call.
 pub(crate) const CALL: [Pair<'static>; 5] = [
     (":method", "POST"),
     (":scheme", "http"),
@@ -172,7 +172,7 @@ impl Received {
         Some(frame)
     }
 
-    /// Whether it has this flag.
+    /// True if it has this flag.
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }

@@ -252,7 +252,7 @@ impl Case {
         self.send(unary(TRIED, "still there")).echo(TRIED, "still there")
     }
 
-    /// What is wrong, if the case does not hold.
+    /// The fault, if the case does not hold.
     pub(crate) fn fault(self, document: &str, link: Link) -> Option<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let (section, name) = (self.section, self.name.clone());

@@ -20,7 +20,7 @@ use crate::wire::{
 /// Time in which everything has come that comes by itself. It passes only while both sides wait.
 const IDLE: Duration = Duration::from_millis(10);
 
-/// What has come.
+/// A received event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
     Settings(Vec<(u16, u32)>),
@@ -55,7 +55,7 @@ pub(crate) enum Event {
     Closed,
 }
 
-/// What the owner of a connection may ask of it.
+/// A command of the connection's owner.
 pub(crate) enum Command {
     ShutDown,
     FinishShutdown,
@@ -70,7 +70,7 @@ pub(crate) struct Client {
     closed: bool,
     /// A header block whose CONTINUATION frames have not all come.
     block: Option<(u32, bool, Vec<u8>)>,
-    /// What has come and no step of the case has expected yet.
+    /// Received events that no step of the case has expected yet.
     pub(crate) events: Vec<Event>,
 }
 
@@ -159,7 +159,7 @@ impl Client {
         Ok(())
     }
 
-    /// What a frame says. A frame that no server may send is a fault of the server.
+    /// Parses a frame. A frame that no server may send is a fault of the server.
     fn event(&mut self, frame: Received) -> Result<Option<Event>, String> {
         let wrong = || format!("the server sent {frame:?}");
         let of_connection = matches!(frame.kind, SETTINGS | PING | GOAWAY);

@@ -14,7 +14,7 @@ const PIPE: usize = 16 << 20;
 /// The name in the server's certificate.
 const NAME: &str = "weir.test";
 
-/// What the bytes of a case go over.
+/// The transport of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     Plain,

@@ -28,7 +28,7 @@ pub(crate) struct Caller {
 /// One call of the client.
 pub(crate) struct CallOfClient {
     path: &'static str,
-    /// What is not sent yet, whether the end was sent, and whether the client has reset it.
+    /// Unsent bytes; true if END_STREAM was sent; true if the client has reset it.
     rest: VecDeque<u8>,
     pub(crate) ended: bool,
     pub(crate) is_reset: bool,
@@ -38,7 +38,7 @@ pub(crate) struct CallOfClient {
 }
 
 impl CallOfClient {
-    /// Whether an answer must come once all of the call was sent.
+    /// True if an answer must come once all of the call was sent.
     fn is_answered(&self) -> bool {
         self.ended && !self.is_reset && !matches!(self.path, HELD | UNREAD)
     }

@@ -20,7 +20,7 @@ const MOST_ACTS: usize = 400;
 /// Time in which everything comes that comes by itself. It passes only while both sides wait.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// What a conversation was, for people.
+/// Summary of a conversation, for people.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) frames_sent: usize,
@@ -39,9 +39,9 @@ struct Conversation {
     stream: DuplexStream,
     monitor: Monitor,
     caller: Caller,
-    /// What is to be sent.
+    /// Bytes to send.
     output: Vec<u8>,
-    /// Whether a frame was changed, so that the server may end the connection.
+    /// True if a frame was changed, so that the server may end the connection.
     changed: bool,
     closed: bool,
 }

@@ -1,4 +1,4 @@
-//! What the server sends must be HTTP/2, and no more than it may send. The monitor sees the bytes of both sides.
+//! Checks that the server sends valid HTTP/2 within its windows. The monitor sees the bytes of both sides.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -29,7 +29,7 @@ pub(crate) struct Seen {
 }
 
 pub(crate) struct Monitor {
-    /// What the client has sent and no frame was taken out of yet; the preface comes before.
+    /// Unparsed bytes of the client; the preface comes before.
     sent: Vec<u8>,
     preface: usize,
     /// The client has sent a frame that is too large, behind which there are no frames.
@@ -78,7 +78,7 @@ impl Monitor {
         }
     }
 
-    /// Whether the client has sent whole frames and whole blocks only.
+    /// True if the client has sent whole frames and whole blocks only.
     pub(crate) fn is_clean(&self) -> bool {
         self.sent.is_empty() && self.preface == 0 && !self.lost && !self.in_block
     }

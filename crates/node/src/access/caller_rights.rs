@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_config::{AccessRight, RightSet, RuleList};
+use weir_config::{AccessRight, Position, RightSet, RuleList};
 
 use super::compiled_rule::{CompiledRule, RuleTarget};
 use super::names::CallerName;
@@ -26,14 +26,14 @@ pub struct CallerRights {
 /// Which rule allows something, or why none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Explained {
-    /// The rule in this line of the file. Line 0 is no rule: there is no section `authorize`.
-    AllowedBy(usize),
+    /// The rule at this place of the files. The default place is no rule: there is no section `authorize`.
+    AllowedBy(Position),
     /// No rule names the caller.
     NoRule,
     /// Rules name the caller, but none has the right.
     NoRight,
-    /// The lists of the rules in these lines leave it out.
-    NotListed(Vec<usize>),
+    /// The lists of the rules at these places leave it out.
+    NotListed(Vec<Position>),
 }
 
 /// The fields of a question that rules match.
@@ -167,11 +167,11 @@ impl CallerRights {
         }
         let named = NamedFields { resource, consumer, strategy, inline: false };
         match self.rule_that_allows(right, named, strategy) {
-            Some(rule) => Explained::AllowedBy(rule.line),
+            Some(rule) => Explained::AllowedBy(rule.place),
             None if !self.any.has(right) => Explained::NoRight,
             None => {
                 let with_right = self.rules.iter().filter(|rule| rule.may.has(right));
-                Explained::NotListed(with_right.map(|rule| rule.line).collect())
+                Explained::NotListed(with_right.map(|rule| rule.place).collect())
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A rule as it is for one caller: rights, and the names that bound them.
 
-use weir_config::{AccessRight, AuthorizeRule, RightSet, RuleList};
+use weir_config::{AccessRight, AuthorizeRule, Position, RightSet, RuleList};
 
 use super::name_set::NameSet;
 use super::names::CallerName;
@@ -13,11 +13,11 @@ pub(super) struct CompiledRule {
     lists: [Option<NameSet>; 5],
     /// By the number of the target.
     is_about: [bool; 3],
-    /// Its line in the file.
-    pub(super) line: usize,
+    /// Its place in the files; the default for no rule.
+    pub(super) place: Position,
 }
 
-/// What the lists of a rule are about. A rule whose lists are all about something else allows nothing of this.
+/// The kind of target that the lists of a rule bound. A rule whose lists are all about something else allows nothing of this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleTarget {
     Decisions,
@@ -28,17 +28,17 @@ pub(super) enum RuleTarget {
 impl CompiledRule {
     pub(super) fn all_but_control() -> Self {
         let may = RightSet::ALL.without(AccessRight::Control);
-        Self { may, lists: Default::default(), is_about: [true; 3], line: 0 }
+        Self { may, lists: Default::default(), is_about: [true; 3], place: Position::default() }
     }
 
     pub(super) fn of(rule: &AuthorizeRule, name: &CallerName) -> Self {
-        let AuthorizeRule { may, resources, strategies, consumers, queues, envoy_domains, line, .. } = rule;
+        let AuthorizeRule { may, resources, strategies, consumers, queues, envoy_domains, place, .. } = rule;
         let lists = [resources, strategies, consumers, queues, envoy_domains];
         let lists = lists.map(|list| list.as_ref().map(|entries| NameSet::of(entries, name)));
         let unbounded = lists.iter().all(Option::is_none);
         let is_about = RuleTarget::ALL
             .map(|target| unbounded || target.lists().iter().any(|list| lists[*list as usize].is_some()));
-        Self { may: *may, lists, is_about, line: *line }
+        Self { may: *may, lists, is_about, place: *place }
     }
 
     /// True if none of its lists bounds anything.
@@ -52,6 +52,7 @@ impl CompiledRule {
     }
 
     /// True if the list has this name, or the rule has no such list.
+    #[inline]
     pub(super) fn lists(&self, list: RuleList, name: &str) -> bool {
         self.lists[list as usize].as_ref().is_none_or(|names| names.has(name))
     }

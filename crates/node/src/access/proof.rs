@@ -1,4 +1,4 @@
-//! What a credential has proved, and what has to be there still for it to stay good.
+//! The result of a verified credential, and the condition under which it stays valid.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct Proof {
     pub(super) until: Option<Micros>,
 }
 
-/// What has to be there still for a credential to stay good.
+/// The condition under which a credential stays valid.
 #[derive(Debug)]
 pub(super) enum ProofSource {
     /// Nothing: the connection itself.

@@ -14,7 +14,7 @@ use ring::signature::{
 /// The share of a worker's time: one part in ten.
 const SHARE: u32 = 10;
 
-/// What a quiet worker may spend at once.
+/// Burst: the time that a quiet worker may spend at once.
 const BURST: Duration = Duration::from_millis(20);
 
 static PROVIDER: CryptoProvider = CryptoProvider {

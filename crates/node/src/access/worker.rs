@@ -1,4 +1,4 @@
-//! What the connections of a worker share: good credentials, the time for signatures, and the methods.
+//! State shared by the connections of a worker: valid credentials, the time for signatures, and the methods.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,14 +17,14 @@ use super::tokens::{Digest, digest};
 /// Good credentials that a worker remembers.
 const MAX_KEPT: usize = 4096;
 
-/// What the connections of a worker share.
+/// State shared by the connections of a worker.
 pub(super) struct WorkerState {
     kept: Mutex<HashMap<Digest, Arc<Authenticated>>>,
     signatures: Mutex<SignatureTime>,
     methods: HashMap<&'static str, RightSet>,
 }
 
-/// What a method needs.
+/// The rights that a method requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MethodRights {
     Open,

@@ -1,7 +1,5 @@
 //! The files of the configuration, watched: a reload makes the next snapshot of them.
 
-use std::path::PathBuf;
-
 use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Settling};
 
 use crate::reload::{FileRules, RunningConfig};
@@ -13,7 +11,6 @@ pub(super) struct WatchedConfig {
     /// The settings in force, without the rules. One that needs a restart keeps its value here.
     settings: Config,
     origin: ConfigOrigin,
-    paths: Vec<PathBuf>,
     files: Settling<FilesSnapshot>,
     running: RunningConfig,
     metrics: Metrics,
@@ -23,11 +20,11 @@ impl WatchedConfig {
     /// Watches the files of a configuration, if it came from any.
     pub(super) fn new(settings: &Config, running: &RunningConfig, metrics: &Metrics) -> Option<Self> {
         let origin = settings.origin.clone()?;
+        // As they were read at the start: what has changed since then is found by the first looks.
+        let files = Settling::new(origin.as_read().clone());
         let origin = if settings.server.control { origin.keeping_written() } else { origin };
-        let paths = origin.files();
-        let files = Settling::new(FilesSnapshot::of(&paths));
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
-        Some(Self { settings, origin, paths, files, running, metrics })
+        Some(Self { settings, origin, files, running, metrics })
     }
 
     /// Applies what was read, or logs every mistake in it.
@@ -53,14 +50,14 @@ impl WatchedConfig {
                 tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
             }
         }
-        let Config { rules, written, queues, messages, usage, server, fingerprint, .. } = next;
+        let Config { rules, written, queues, messages, usage, server, fingerprint, meanings, .. } = next;
         if self.settings.usage.sample != usage.sample {
             self.metrics.sample_consumers(usage.sample);
             self.settings.usage.sample = usage.sample;
         }
         self.settings.messages = messages.clone();
         self.settings.server.inline_limits = server.inline_limits;
-        self.running.set_files(FileRules { rules, written, queues, messages });
+        self.running.set_files(FileRules { rules, written, queues, messages, meanings });
         self.metrics.config().read(fingerprint);
         let strategies = self.running.current().rules.strategies().len();
         tracing::info!(strategies, "the configuration is read");
@@ -69,22 +66,21 @@ impl WatchedConfig {
 
 impl WatchedFiles for WatchedConfig {
     fn look(&mut self) {
-        if !self.files.is_settled(FilesSnapshot::of(&self.paths)) {
+        if !self.files.is_settled(self.origin.look()) {
             return;
         }
         let read = self.origin.read();
-        // Files that have changed meanwhile may have been read in part: the next look reads them again.
-        if FilesSnapshot::of(&self.paths) == *self.files.seen() {
-            self.files.was_read();
+        // Files that have changed meanwhile may have been read in part: a later look reads them again.
+        if self.origin.look() == *self.origin.as_read() {
+            self.files.was_read_as(self.origin.as_read().clone());
             // Mistakes are logged.
             let _ = self.take(read);
         }
     }
 
     fn reload(&mut self) -> Result<(), Vec<String>> {
-        self.files.is_settled(FilesSnapshot::of(&self.paths));
-        self.files.was_read();
         let read = self.origin.read();
+        self.files.was_read_as(self.origin.as_read().clone());
         self.take(read).map_err(|errors| errors.to_string().lines().map(str::to_owned).collect())
     }
 }

@@ -16,7 +16,7 @@ use crate::control::{ControlParts, ControlThread};
 use crate::generation::Generation;
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp};
-use crate::reload::{RunningConfig, ShareMemory, SnapshotFollowers};
+use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
 use crate::server::{
     self, MAX_OPERATORS, MakeIntercept, MakeStores, OperationsPort, Parts, PortServices, ShutdownSignal,
     StoreFiles,
@@ -39,6 +39,8 @@ pub(super) struct App {
     pub(super) store_files: StoreFiles,
     /// Tells the memory store who shares it, at the start and with each snapshot.
     pub(super) share: Arc<ShareMemory>,
+    /// Shows other nodes what the files say, at the start and after each reload.
+    pub(super) publish: Arc<PublishMeanings>,
 }
 
 impl App {
@@ -49,7 +51,7 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self { base, listeners, usage_link, control_link, engines, store_files, share } = self;
+        let Self { base, listeners, usage_link, control_link, engines, store_files, share, publish } = self;
         let Foundation { config, timing, readiness, metrics, live, denials_valid, xds } = base;
         let refusals = Arc::new(AccessMetrics::default());
         let access = CallerAccess::of(&config, timing.clock.clone(), Arc::clone(&refusals))?;
@@ -73,8 +75,11 @@ impl App {
             engines,
             share,
             shared_usage: config.usage.shared,
+            control: config.server.control,
             denials_valid,
+            publish,
         };
+        (followers.publish)(&config.meanings);
         let running = RunningConfig::new(Arc::clone(&live), Arc::clone(&config.written), followers);
         let overrides_in_request = config.envoy.overrides_in_request;
         let generation = Generation::default();

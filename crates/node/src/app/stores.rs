@@ -1,16 +1,19 @@
 //! Wiring of the stores: what the configuration says of them, and what watches over them.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_config::{RedisConfig, StoreConfig};
+use weir_config::{RedisConfig, StoreConfig, StrategyMeanings};
 use weir_core::envoy::Domains;
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_store::coalesce::Coalesce;
 use weir_store::denials::DenialsShared;
+use weir_store::local::LocalShared;
 use weir_store::memory::MemoryStore;
-use weir_store::redis::{EnginesInUse, RedisShared};
+use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, StoreHealth};
 use weir_store::{LeaseHandle, QueueHandle};
 use weir_time::clock::Monotonic;
 
@@ -18,7 +21,7 @@ use super::serving::App;
 use super::{AppError, Foundation, Listeners};
 use crate::queues::{depths, kinds};
 use crate::readiness::Readiness;
-use crate::reload::ShareMemory;
+use crate::reload::{PublishMeanings, ShareMemory};
 use crate::server::{self, ShutdownSignal, StoreFiles, WorkerStores};
 
 /// Interval of the sweep of expired memory keys.
@@ -59,13 +62,16 @@ fn by_memory(
     base.metrics.show_memory(move || shown.stats())?;
     base.readiness.set(Ok(()));
     let depths = depths::watch(QueueHandle::new(store.clone()), Arc::clone(base.live.queues()));
-    let swept = sweep(store.clone());
+    let swept = store.clone();
+    let swept = every_second(move || swept.sweep());
     let background = async { tokio::join!(swept, depths).0 };
     let shared = store.clone();
     let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
     let engines = EnginesInUse::default();
     let store_files = StoreFiles::default();
-    let app = App { base, listeners, usage_link: None, control_link: None, engines, store_files, share };
+    let publish = Arc::new(|_: &StrategyMeanings| ());
+    let app =
+        App { base, listeners, usage_link: None, control_link: None, engines, store_files, share, publish };
     let stores = move || WorkerStores {
         decisions: store.clone(),
         leases: Some(LeaseHandle::new(store.clone())),
@@ -85,6 +91,11 @@ fn by_redis(
     let counted = shared.clone();
     base.metrics.show_redis(move || counted.single_slot_calls())?;
     base.metrics.show_store(shared.health().clone())?;
+    let local = LocalShared::new(redis.local_budget, clock.clone());
+    let counted = local.clone();
+    base.metrics.show_local(move || counted.stats())?;
+    let swept = local.clone();
+    let swept = every_second(move || swept.sweep());
     let engines = EnginesInUse::default();
     let watch = watch_over(shared.clone(), engines.clone(), base.readiness.clone());
     let queues = Arc::clone(base.live.queues());
@@ -93,7 +104,7 @@ fn by_redis(
         // The connection of the looks begins on the thread that asks, with the first queue.
         let store = QueueHandle::new(asked.store_on_use());
         let depths = depths::watch(store.clone(), Arc::clone(&queues));
-        tokio::join!(watch, depths, kinds::watch(store, queues)).0
+        tokio::join!(watch, depths, kinds::watch(store, queues), swept).0
     };
     let workers = server::worker_count(&base.config.server);
     let store_files = StoreFiles {
@@ -105,7 +116,8 @@ fn by_redis(
     let usage = shared.clone();
     let usage_link = Some(Box::new(move || usage.usage()) as Box<_>);
     let live = Arc::clone(&base.live);
-    let app = App { base, listeners, usage_link, control_link, engines, store_files, share };
+    let publish = published_by(shared.health().clone(), &base.config.usage.node());
+    let app = App { base, listeners, usage_link, control_link, engines, store_files, share, publish };
     let redis = redis.clone();
     let stores = move || {
         let store = shared.store();
@@ -115,10 +127,20 @@ fn by_redis(
             true => QueueHandle::new(shared.store_on_use()),
             false => QueueHandle::new(shared.store()),
         };
-        let decisions = Coalesce::before(denials.before(store), &redis);
+        let decisions = local.before(Coalesce::before(denials.before(store), &redis));
         WorkerStores { decisions, leases, queues: Some(queues) }
     };
     app.serve(Box::new(stores), background, shutdown)
+}
+
+/// Shows other nodes what the files say of each strategy. Two processes may have the same node name, so a random number is part
+/// of this one's.
+fn published_by(health: StoreHealth, node: &str) -> Arc<PublishMeanings> {
+    let node = format!("{node}-{:016x}", RandomState::new().hash_one(node));
+    Arc::new(move |meanings: &StrategyMeanings| {
+        let strategies = meanings.iter().map(|(name, hash)| (name.to_owned(), hash)).collect();
+        health.publish_rules(RulesDigest { node: node.clone(), strategies });
+    })
 }
 
 /// Discovers and probes Redis' nodes, and reports the result to readiness.
@@ -139,12 +161,12 @@ fn share_among(store: &MemoryStore, rules: &Rules, domains: Option<&Domains>) {
     store.share_among(rules.owners().chain(domains));
 }
 
-/// Drops expired memory keys, so that they do not take up the budget.
-async fn sweep(store: MemoryStore) {
+/// Sweeps expired keys, so that they do not take up the budget.
+async fn every_second(sweep: impl Fn()) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        store.sweep();
+        sweep();
     }
 }

@@ -3,6 +3,7 @@
 use weir_core::lease::{ConcurrencyRule, MAX_LEASE_ID};
 use weir_units::{LONGEST_SPAN, Micros};
 
+use super::operator::MAX_RELEASED;
 use crate::limiter::{InvalidField, shown};
 
 /// Longest reported duration of work.
@@ -14,6 +15,14 @@ pub(super) fn check_id(id: &str) -> Result<(), InvalidField> {
     }
     let bound = format!("it has {} bytes; it must have 1 to {MAX_LEASE_ID}", id.len());
     Err(InvalidField { field: "id", value: format!("\"{}\"", shown(id)), bound })
+}
+
+pub(super) fn check_ids(ids: &[String]) -> Result<(), InvalidField> {
+    if ids.len() > MAX_RELEASED {
+        let bound = format!("a call releases at most {MAX_RELEASED} leases");
+        return Err(InvalidField { field: "ids", value: format!("{} ids", ids.len()), bound });
+    }
+    ids.iter().try_for_each(|id| check_id(id))
 }
 
 pub(super) fn check_weight(weight: u64, rule: &ConcurrencyRule) -> Result<(), InvalidField> {

@@ -2,11 +2,10 @@
 //!
 //! Neither is a decision, so the failure policy does not apply: a failed store is an error.
 
-use smallvec::SmallVec;
 use weir_config::AccessRight;
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::strategy::{Limit, Resolved};
-use weir_store::{Decision, Part, Store, no_verdict};
+use weir_store::{Decision, Part, Store, Verdicts, no_verdict};
 use weir_time::clock;
 
 use super::{Limiter, LimiterError, Question, bounds};
@@ -47,8 +46,8 @@ impl<S: Store> Limiter<S> {
         op: Op,
     ) -> Result<Adjusted<'a>, LimiterError> {
         let resolved = self.resolve(right, question)?;
-        let (verdict, limits) = self.change(question, &resolved, op, question.part()).await?;
-        let limits = resolved.strategy.limits().iter().zip(limits).map(|(limit, one)| {
+        let (verdict, verdicts) = self.change(question, &resolved, op, question.part()).await?;
+        let limits = resolved.strategy.limits().iter().zip(verdicts.limits).map(|(limit, one)| {
             let charged = match op {
                 Op::Force if verdict.applied => limit.algorithm.debited(one.level_before, question.cost),
                 // It was made before; `level_before` is what it charged then.
@@ -69,7 +68,7 @@ impl<S: Store> Limiter<S> {
         resolved: &Resolved<'_>,
         op: Op,
         part: Option<&Part<'_>>,
-    ) -> Result<(Verdict, SmallVec<[LimitVerdict; 2]>), LimiterError> {
+    ) -> Result<(Verdict, Verdicts), LimiterError> {
         let deadline = self.store_deadline(question.deadline, clock::monotonic());
         let decision = Decision {
             strategy: resolved.strategy,
@@ -91,6 +90,6 @@ impl<S: Store> Limiter<S> {
         );
         let verdicts = result.map_err(LimiterError::NotDone)?;
         let verdict = verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotDone)?;
-        Ok((*verdict, verdicts.limits))
+        Ok((*verdict, verdicts))
     }
 }

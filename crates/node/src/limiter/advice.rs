@@ -49,17 +49,20 @@ impl AdviceWanted {
         Self { subject: OwnedSubject::of(subject), op, cost, deadline: deadline.copied() }
     }
 
-    /// Finds out from the answer, or asks the store for a peek of one unit more than remains.
+    /// Finds out from the answer, which is about the limits of `answered_by`, or asks the store for a peek of one unit
+    /// more than remains.
     pub(super) fn begin<S: Store>(
         &self,
         store: &S,
-        strategy: &Arc<Strategy>,
+        (strategy, answered_by): (&Arc<Strategy>, &Strategy),
         outcome: &Outcome<LimitsDecision<'_>>,
     ) -> AdviceBegun {
-        let Outcome::Decided(LimitsDecision { verdict, limits }) = outcome else {
+        let (Outcome::Decided(LimitsDecision { verdict, limits })
+        | Outcome::Local(LimitsDecision { verdict, limits })) = outcome
+        else {
             return AdviceBegun::Known(None);
         };
-        let algorithms = strategy.algorithms();
+        let algorithms = answered_by.algorithms();
         let Some(binding) = binding(algorithms, limits) else { return AdviceBegun::Known(None) };
         let (Some(limit), Some(said)) = (algorithms.get(binding), limits.get(binding)) else {
             return AdviceBegun::Known(None);
@@ -90,10 +93,10 @@ impl AdviceWanted {
     pub(super) async fn wait<S: Store>(
         &self,
         store: &S,
-        strategy: &Arc<Strategy>,
+        strategies: (&Arc<Strategy>, &Strategy),
         outcome: &Outcome<LimitsDecision<'_>>,
     ) -> Option<Advice> {
-        match self.begin(store, strategy, outcome) {
+        match self.begin(store, strategies, outcome) {
             AdviceBegun::Known(advice) => advice,
             AdviceBegun::Later(binding, later) => Some(Self::of_peek(binding, &later.await)),
         }

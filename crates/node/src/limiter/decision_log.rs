@@ -78,10 +78,16 @@ impl<S: Store> Limiter<S> {
         let cost = decision.costs.first().copied().unwrap_or_default();
         let (counted, _) = record::counted(outcome, cost, decision.op == Op::Peek);
         let verdict = match outcome {
-            Ok(Outcome::Decided(LimitsDecision { verdict, limits })) => Some((verdict, *limits)),
+            Ok(
+                Outcome::Decided(LimitsDecision { verdict, limits })
+                | Outcome::Local(LimitsDecision { verdict, limits }),
+            ) => Some((verdict, *limits)),
             _ => None,
         };
-        self.log_line(decision, is_for_default, counted.name(), verdict);
+        // The limits in the line are those that answered.
+        let local = decision.strategy.local().filter(|_| matches!(outcome, Ok(Outcome::Local(_))));
+        let strategy = local.map_or(decision.strategy, |local| local.strategy());
+        self.log_line(&Decision { strategy, ..*decision }, is_for_default, counted.name(), verdict);
     }
 
     /// Logs a decision that was pending.

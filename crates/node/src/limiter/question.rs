@@ -100,7 +100,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// What rules look at.
+    /// The fields that rules match.
     pub(crate) fn named(&self) -> NamedFields<'_> {
         let inline = self.inline().is_some();
         NamedFields { resource: self.resource, consumer: self.consumer, strategy: self.strategy, inline }

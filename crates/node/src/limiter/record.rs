@@ -29,7 +29,9 @@ pub(super) fn counted(
 fn cost_of(outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>, cost: u64, peek: bool) -> u64 {
     match outcome {
         _ if peek => 0,
-        Ok(Outcome::Decided(LimitsDecision { verdict, .. })) if verdict.allowed => {
+        Ok(
+            Outcome::Decided(LimitsDecision { verdict, .. }) | Outcome::Local(LimitsDecision { verdict, .. }),
+        ) if verdict.allowed => {
             if verdict.applied {
                 verdict.granted
             } else {

@@ -279,13 +279,14 @@ impl<'a, S: Store> Round<'a, S> {
             Err(error) => return Begun::Answered(Err(error)),
         };
         let wanted = AdviceWanted::of(decision);
-        let later = match wanted.begin(&*self.limiter.store, decision.strategy, &answer.outcome) {
-            AdviceBegun::Known(advice) => {
-                answer.advice = advice;
-                return Begun::Answered(Ok(answer));
-            }
-            AdviceBegun::Later(binding, later) => (binding, later),
-        };
+        let later =
+            match wanted.begin(&*self.limiter.store, (decision.strategy, answer.strategy), &answer.outcome) {
+                AdviceBegun::Known(advice) => {
+                    answer.advice = advice;
+                    return Begun::Answered(Ok(answer));
+                }
+                AdviceBegun::Later(binding, later) => (binding, later),
+            };
         let mut verdicts = Verdicts::default();
         if let Outcome::Decided(LimitsDecision { verdict, limits }) = answer.outcome {
             verdicts.decisions.push(verdict);

@@ -55,9 +55,12 @@ impl<S: Store> Limiter<S> {
         part: Part<'_>,
     ) -> Result<Undone<'a>, LimiterError> {
         let (verdict, verdicts) = self.change(question, resolved, op, Some(&part)).await?;
-        let limits = resolved.strategy.limits().iter().enumerate();
+        // While the store cannot answer, the node gives back to its own, smaller limits.
+        let local = resolved.strategy.local().filter(|_| verdicts.local.is_some());
+        let strategy = local.map_or(resolved.strategy, |local| local.strategy());
+        let limits = strategy.limits().iter().enumerate();
         let limits = limits.filter(|(index, _)| part.limits.has(*index)).map(|(_, limit)| limit);
-        Ok(Undone { applied: verdict.granted > 0, limits: limits.zip(verdicts).collect() })
+        Ok(Undone { applied: verdict.granted > 0, limits: limits.zip(verdicts.limits).collect() })
     }
 }
 

@@ -67,15 +67,16 @@ impl<S: Store> Limiter<S> {
             WaitingStage::Advice(binding, later, decided) => {
                 std::mem::swap(verdicts, decided);
                 let advice = Some(AdviceWanted::of_peek(*binding, &later.await));
-                let outcome = settled(strategy, decision(verdicts))?;
-                return Ok(Answer { strategy, outcome, advice });
+                let (strategy, outcome) = settled(strategy, Ok(&*verdicts));
+                return Ok(Answer { strategy, outcome: outcome?, advice });
             }
         };
         let result = later.await;
         let took = clock::monotonic().saturating_duration_since(*asked);
-        self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
+        let error = result.as_ref().map_or_else(Some, |verdicts| verdicts.local.as_ref());
+        self.recorder.store_called(took, error.filter(|error| !error.is_callers()));
         let decided = result.map(|answered| *verdicts = answered);
-        let outcome = settled(strategy, decided.and_then(|()| decision(verdicts)));
+        let (answered_by, outcome) = settled(strategy, decided.map(|()| &*verdicts));
         let (counted, charged) = record::counted(&outcome, *cost, *peek);
         self.recorder.decided(*row, CountedMethod::ShouldAllow, counted, charged, took);
         if let Some(notes) = notes {
@@ -86,10 +87,10 @@ impl<S: Store> Limiter<S> {
         }
         let outcome = outcome?;
         let advice = match wanted {
-            Some(wanted) => wanted.wait(&*self.store, strategy, &outcome).await,
+            Some(wanted) => wanted.wait(&*self.store, (strategy, answered_by), &outcome).await,
             None => None,
         };
-        Ok(Answer { strategy, outcome, advice })
+        Ok(Answer { strategy: answered_by, outcome, advice })
     }
 }
 
@@ -119,9 +120,16 @@ fn decision(verdicts: &Verdicts) -> Result<LimitsDecision<'_>, StoreError> {
     Ok(LimitsDecision { verdict, limits: &verdicts.limits })
 }
 
+/// The outcome, and the strategy whose limits it is about: the smaller one where the node decided by itself.
 fn settled<'v>(
-    strategy: &Strategy,
-    decision: Result<LimitsDecision<'v>, StoreError>,
-) -> Result<Outcome<LimitsDecision<'v>>, LimiterError> {
-    settle::settle(strategy, decision).map_err(|error| LimiterError::of_store(strategy, error))
+    strategy: &'v Arc<Strategy>,
+    verdicts: Result<&'v Verdicts, StoreError>,
+) -> (&'v Arc<Strategy>, Result<Outcome<LimitsDecision<'v>>, LimiterError>) {
+    let local = verdicts.as_ref().ok().filter(|verdicts| verdicts.local.is_some());
+    let local = local.and_then(|verdicts| Some((strategy.local()?.strategy(), decision(verdicts).ok()?)));
+    if let Some((smaller, decision)) = local {
+        return (smaller, Ok(Outcome::Local(decision)));
+    }
+    let outcome = settle::settle(strategy, verdicts.and_then(decision));
+    (strategy, outcome.map_err(|error| LimiterError::of_store(strategy, error)))
 }

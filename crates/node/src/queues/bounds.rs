@@ -63,6 +63,10 @@ fn check_count(field: &'static str, count: usize) -> Result<(), InvalidField> {
 
 pub(super) fn check_taker(consumer: &str, max_items: usize) -> Result<(), InvalidField> {
     check_text("consumer", consumer, 1, MAX_TAKER)?;
+    check_page(max_items)
+}
+
+pub(super) fn check_page(max_items: usize) -> Result<(), InvalidField> {
     if (1..=MAX_ITEMS).contains(&max_items) {
         return Ok(());
     }

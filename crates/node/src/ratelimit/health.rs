@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use crate::readiness::{Readiness, State};
 use crate::server::LiveSnapshot;
 
-/// What the page depends on.
+/// Dependencies of the page.
 #[derive(Clone)]
 pub(super) struct HealthPage {
     pub(super) readiness: Readiness,

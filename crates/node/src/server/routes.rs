@@ -64,17 +64,17 @@ pub(super) fn services<S: Store>(
     if calls {
         routes = routes.add_service(DecisionsApi::server(&decisions));
     }
-    if let Some(leases) = leases.filter(|_| calls) {
+    if let Some(leases) = leases.clone().filter(|_| calls) {
         routes = routes.add_service(ConcurrencyApi::server(&leases));
     }
-    if let Some(queues) = queues.filter(|_| calls) {
+    if let Some(queues) = queues.clone().filter(|_| calls) {
         routes = routes.add_service(QueueApi::server(queues));
     }
     if let Some(usage) = parts.usage.as_ref().filter(|_| calls) {
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
     if config.admin_service && operations {
-        routes = routes.add_service(AdminApi::server(&decisions));
+        routes = routes.add_service(AdminApi::server(&decisions, leases, queues));
     }
     if let Some(control) = parts.control.as_ref().filter(|_| operations) {
         routes = routes.add_service(ControlApi::server(control.clone(), Arc::clone(&parts.live)));

@@ -39,7 +39,7 @@ pub struct ConcurrencyApi {
 pub struct CurrentLeases(ArcSwap<LeaseService>);
 
 /// One worker's leases under one snapshot.
-struct LeaseService {
+pub(super) struct LeaseService {
     leases: Leases,
     templates: Arc<Templates>,
 }
@@ -51,11 +51,22 @@ impl CurrentLeases {
         Arc::new(Self(ArcSwap::from_pointee(LeaseService { leases, templates })))
     }
 
+    /// The leases under the current snapshot.
+    pub(super) fn current(&self) -> Arc<LeaseService> {
+        self.0.load_full()
+    }
+
     /// Serves another snapshot from now on. Calls that have begun keep theirs.
     pub fn follow(&self, snapshot: &Snapshot, recorder: Arc<Recorder>) {
         let (rules, removed) = (Arc::clone(&snapshot.rules), Arc::clone(&snapshot.removed));
         let leases = self.0.load().leases.under(rules, removed, recorder);
         self.0.store(Arc::new(LeaseService { leases, templates: Arc::clone(&snapshot.templates) }));
+    }
+}
+
+impl LeaseService {
+    pub(super) fn leases(&self) -> &Leases {
+        &self.leases
     }
 }
 
@@ -133,7 +144,8 @@ impl LeaseService {
                 let message = if *allowed { "" } else { STORE_FAILURE }.to_owned();
                 AcquireResponse { degraded: true, message, ..plain(*allowed, Reason::StoreFailure) }
             }
-            Outcome::Decided(PermitsDecision { answer, most }) => self.answered(answer, id, weight, *most),
+            Outcome::Decided(PermitsDecision { answer, most })
+            | Outcome::Local(PermitsDecision { answer, most }) => self.answered(answer, id, weight, *most),
         }
     }
 

@@ -1,5 +1,6 @@
 //! `weir.v1.QueueService` over messages.
 
+pub(in crate::service) mod page;
 mod subscription;
 
 use std::pin::Pin;
@@ -13,9 +14,9 @@ use weir_config::MAX_QUEUE_MESSAGE;
 use weir_core::queue::{DeliveredItem, ItemId, NoItemId, OutcomeRecord, QueueRefusal, RedeliveryCause};
 use weir_proto::v1::queue_service_server::{QueueService, QueueServiceServer};
 use weir_proto::v1::{
-    AckRequest, AckResponse, DeliveryCause, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse,
-    ItemOutcome, NackRequest, NackResponse, Reason, StatsRequest, StatsResponse, SubscribeRequest,
-    TakeRequest, TakeResponse, TakenItem,
+    AckRequest, AckResponse, BrowseRequest, BrowseResponse, DeliveryCause, EnqueueRequest, EnqueueResponse,
+    ExtendRequest, ExtendResponse, ItemOutcome, NackRequest, NackResponse, OutcomesRequest, OutcomesResponse,
+    Reason, StatsRequest, StatsResponse, SubscribeRequest, TakeRequest, TakeResponse, TakenItem,
 };
 use weir_units::Micros;
 
@@ -120,6 +121,29 @@ impl QueueService for QueueApi {
         Ok(Response::new(ExtendResponse { extended: done, depth }))
     }
 
+    async fn browse(&self, mut request: Request<BrowseRequest>) -> Result<Response<BrowseResponse>, Status> {
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let BrowseRequest { queue, max_items, after } = request.get_ref();
+        let page = page::page_of(after, *max_items, page::DEFAULT_PAGE)?;
+        let browsed = self.queues.load_full().browse(rights, queue, page, deadline).await;
+        Ok(Response::new(page::browse_response(browsed.map_err(status::of_queue)?)))
+    }
+
+    async fn outcomes(
+        &self,
+        mut request: Request<OutcomesRequest>,
+    ) -> Result<Response<OutcomesResponse>, Status> {
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let search = page::search_of(request.get_ref())?;
+        let queue = &request.get_ref().queue;
+        let found = self.queues.load_full().outcomes(rights, queue, search, deadline).await;
+        let (found, next) = found.map_err(status::of_queue)?;
+        let outcomes = found.into_iter().map(item_outcome).collect();
+        Ok(Response::new(OutcomesResponse { outcomes, next: page::next_of(next) }))
+    }
+
     async fn stats(&self, mut request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
         let context = context(&mut request);
         let (deadline, rights) = (context.deadline, Rights::of(&context));
@@ -144,12 +168,17 @@ impl QueueService for QueueApi {
             dead_lettered: totals.dead_lettered,
             outcomes: stats.outcomes,
             newest: stats.newest.into_iter().map(item_outcome).collect(),
+            aged_out: totals.aged_out,
+            dropped: totals.dropped,
+            purged: totals.purged,
+            redriven: totals.redriven,
         }))
     }
 }
 
-fn enqueue_response(Enqueued { accepted, depth, capacity }: Enqueued) -> EnqueueResponse {
-    let numbers = EnqueueResponse { depth, capacity, ..EnqueueResponse::default() };
+fn enqueue_response(enqueued: Enqueued) -> EnqueueResponse {
+    let Enqueued { accepted, dropped, depth, capacity } = enqueued;
+    let numbers = EnqueueResponse { depth, capacity, dropped: small(dropped), ..EnqueueResponse::default() };
     let refused = |reason: Reason| EnqueueResponse { reason: reason.into(), ..numbers.clone() };
     match accepted {
         Ok((ids, added)) => EnqueueResponse {

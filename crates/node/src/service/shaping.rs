@@ -57,7 +57,8 @@ impl<S: Store> Decisions<S> {
         // It is about a start within `max_wait`, and says nothing of other calls.
         decision.denial_valid_for = None;
         let (wait, applied) = match &answer.outcome {
-            Outcome::Decided(LimitsDecision { verdict, .. }) => (verdict.wait, verdict.applied),
+            Outcome::Decided(LimitsDecision { verdict, .. })
+            | Outcome::Local(LimitsDecision { verdict, .. }) => (verdict.wait, verdict.applied),
             Outcome::Listed(_) | Outcome::Policy { .. } => (Micros::ZERO, false),
         };
         Ok(ReserveResponse { decision: Some(decision), wait: Some(duration(wait)), applied })

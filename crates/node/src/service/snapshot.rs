@@ -10,7 +10,7 @@ use crate::limiter::envoy::Loaded;
 use crate::queues::SharedQueues;
 use crate::telemetry::{CountedRows, Metrics};
 
-/// What the workers read of the configuration. A reload makes a new one.
+/// The part of the configuration that workers read. A reload makes a new one.
 #[derive(Clone)]
 pub struct Snapshot {
     /// Strategies, resources, access lists and overrides.

@@ -34,6 +34,14 @@ pub enum QueueEvent {
     Extended,
     /// Moved to the dead-letter queue.
     DeadLettered,
+    /// Removed because no worker had taken it within `max_age`.
+    AgedOut,
+    /// Dropped for new items.
+    Dropped,
+    /// Removed by an operator.
+    Purged,
+    /// Brought back from the dead letters.
+    Redriven,
 }
 
 /// The counters of one queue, or of its dead letters.
@@ -58,7 +66,7 @@ type NamedCounters = (String, Arc<QueueCounters>);
 
 impl QueueEvent {
     /// Every event, in the order of their counters.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Accepted,
         Self::Full,
         Self::Never,
@@ -69,6 +77,10 @@ impl QueueEvent {
         Self::Nacked,
         Self::Extended,
         Self::DeadLettered,
+        Self::AgedOut,
+        Self::Dropped,
+        Self::Purged,
+        Self::Redriven,
     ];
 
     const fn name(self) -> &'static str {
@@ -83,6 +95,10 @@ impl QueueEvent {
             Self::Nacked => "nacked",
             Self::Extended => "extended",
             Self::DeadLettered => "dead_lettered",
+            Self::AgedOut => "aged_out",
+            Self::Dropped => "dropped",
+            Self::Purged => "purged",
+            Self::Redriven => "redriven",
         }
     }
 }

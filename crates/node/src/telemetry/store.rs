@@ -36,13 +36,18 @@ const SECRET: (&str, &str) = (
     "Whether another node counts with another key_secret, so that limits are admitted twice.",
 );
 
+const RULES: (&str, &str) = (
+    "weir_store_rules_mismatch",
+    "Whether another node has other limits under the same names, in the same keys.",
+);
+
 impl StoreMetrics {
     pub(super) fn new(health: StoreHealth) -> Result<Self, prometheus::Error> {
         let describe = |(name, help): (&str, &str), labels: &[&str]| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
         };
-        let mut descriptions = vec![describe(SECRET, &[])?];
+        let mut descriptions = vec![describe(SECRET, &[])?, describe(RULES, &[])?];
         for one in [NODE_UP, BREAKER_OPEN, BREAKER_OPENED, MAY_EVICT, EVICTED] {
             descriptions.push(describe(one, &["node"])?);
         }
@@ -56,7 +61,7 @@ impl Collector for StoreMetrics {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let StoreStatus { nodes, other_key_secret, .. } = self.health.status();
+        let StoreStatus { nodes, other_key_secret, other_rules, .. } = self.health.status();
         let gauges = |(name, help): (&str, &str), value: fn(&NodeStatus) -> bool| {
             let metric = |node: &NodeStatus| {
                 let mut gauge = gauge(f64::from(u8::from(value(node))));
@@ -76,6 +81,7 @@ impl Collector for StoreMetrics {
             gauges(MAY_EVICT, |node| node.may_evict),
             counters(EVICTED, |node| node.evicted_keys),
             family(SECRET.0, SECRET.1, MetricType::GAUGE, vec![gauge(f64::from(u8::from(other_key_secret)))]),
+            family(RULES.0, RULES.1, MetricType::GAUGE, vec![gauge(f64::from(u8::from(other_rules)))]),
         ]
     }
 }

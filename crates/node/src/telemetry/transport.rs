@@ -1,4 +1,4 @@
-//! What happens to connections: counters, and a log line for each kind of event, at most one in ten seconds; of floods one a
+//! Events of connections: counters, and a log line for each kind of event, at most one in ten seconds; of floods one a
 //! minute, which names the peer.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What clients must show: the authorities of their certificates, and the revocation lists.
+//! Verification of client certificates: authorities and revocation lists.
 
 use std::sync::Arc;
 

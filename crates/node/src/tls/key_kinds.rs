@@ -23,7 +23,7 @@ pub(super) enum KeyKind {
     Other,
 }
 
-/// What a key is for. Signatures of larger RSA keys can be checked, but not made.
+/// Key usage. Signatures of larger RSA keys can be checked, but not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyUse {
     Sign,

@@ -25,7 +25,7 @@ use crate::telemetry::{TlsLoad, TlsMetrics};
 /// The protocols that a port offers (ALPN).
 pub type PortProtocols = &'static [&'static [u8]];
 
-/// What all ports with TLS share.
+/// State shared by all ports with TLS.
 #[derive(Clone)]
 pub struct TlsShared {
     /// The bound of handshakes.

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!((allowance.saved, allowance.owed), (SAVED, Duration::ZERO));
     }
 
-    /// What has begun goes on first; then whoever has few; then in the order of arrival.
+    /// Order of turns: handshakes that have begun, then sources with few of them, then first come, first served.
     #[test]
     fn a_crowd_delays_mostly_itself() {
         let share = HandshakeShare::new();

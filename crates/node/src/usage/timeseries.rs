@@ -28,7 +28,7 @@ const MAKE_EVERY: u64 = 60;
 /// Label of resources that no pattern matches; a label cannot be empty.
 const NO_PATTERN: &str = "none";
 
-/// What is written of each counted series: label and place of its value.
+/// The columns written for each counted series: label and place of its value.
 const DATA: [&str; 2] = ["hits", "cost"];
 
 /// Writer of one process's series.

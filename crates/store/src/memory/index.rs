@@ -5,7 +5,7 @@
 //! keys pass through it.
 
 /// Number of an entry; its upper byte is free for a tag.
-pub(super) type Slot = u32;
+pub(crate) type Slot = u32;
 
 /// The most slots that an index can number.
 pub(super) const MAX_SLOTS: usize = (1 << 24) - 1;
@@ -20,18 +20,18 @@ type IndexPlace = [u8; size_of::<u32>()];
 
 /// Linear probing over a power of two of places, at most three quarters full.
 #[derive(Default)]
-pub(super) struct Index {
+pub(crate) struct Index {
     places: Box<[IndexPlace]>,
     len: usize,
 }
 
 impl Index {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The slot with this hash that `is_it` accepts.
-    pub(super) fn find(&self, hash: u64, is_it: impl Fn(Slot) -> bool) -> Option<Slot> {
+    pub(crate) fn find(&self, hash: u64, is_it: impl Fn(Slot) -> bool) -> Option<Slot> {
         self.place_of(hash, is_it).map(|place| slot_of(self.at(place)))
     }
 
@@ -53,7 +53,7 @@ impl Index {
     }
 
     /// Makes room for `count` more keys; `hash_of` returns the hash of the key in a slot.
-    pub(super) fn grow(&mut self, count: usize, hash_of: impl Fn(Slot) -> u64) {
+    pub(crate) fn grow(&mut self, count: usize, hash_of: impl Fn(Slot) -> u64) {
         let wanted = places_for(self.len + count);
         if wanted <= self.places.len() {
             return;
@@ -68,7 +68,7 @@ impl Index {
     }
 
     /// Adds a new key; [`Index::grow`] has made room.
-    pub(super) fn insert(&mut self, hash: u64, slot: Slot) {
+    pub(crate) fn insert(&mut self, hash: u64, slot: Slot) {
         let mut place = self.home(hash);
         while self.at(place) != EMPTY {
             place = self.next(place);
@@ -78,7 +78,7 @@ impl Index {
     }
 
     /// Removes the key in `slot`, and shifts later ones back towards their home.
-    pub(super) fn remove(&mut self, hash: u64, slot: Slot, hash_of: impl Fn(Slot) -> u64) {
+    pub(crate) fn remove(&mut self, hash: u64, slot: Slot, hash_of: impl Fn(Slot) -> u64) {
         let Some(mut gap) = self.place_of(hash, |other| other == slot) else { return };
         let mut place = self.next(gap);
         while self.at(place) != EMPTY {

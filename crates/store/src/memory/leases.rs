@@ -10,9 +10,11 @@ use super::budget::{Budget, NoRoom};
 use super::owners::OwnerId;
 use super::{MemoryStore, SHARDS, SharedMemory};
 use crate::StoreError;
-use crate::lease::{LeaseAsk, LeaseStore};
+use crate::lease::{LeaseAsk, LeaseStore, LeasesAsk};
 use weir_core::key;
-use weir_core::lease::{LeaseAnswer, LeaseCall, LeaseOp, LeaseOutcome, LeaseRefusal, LeaseSet, WorkOutcome};
+use weir_core::lease::{
+    LeaseAnswer, LeaseCall, LeaseOp, LeaseOutcome, LeasePage, LeaseRefusal, LeaseSet, WorkOutcome,
+};
 use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
@@ -79,9 +81,24 @@ impl LeaseStore for MemoryStore {
     async fn lease(&self, ask: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
         self.0.lease(ask)
     }
+
+    async fn leases(&self, ask: &LeasesAsk<'_>) -> Result<LeasePage, StoreError> {
+        Ok(self.0.leases(ask))
+    }
 }
 
 impl SharedMemory {
+    fn leases(&self, ask: &LeasesAsk<'_>) -> LeasePage {
+        let write = |text: &mut Vec<u8>| key::write_lease_name(text, ask.strategy, &ask.subject);
+        let digest = self.locate(|locator| locator.digest(write));
+        let table = self.leases.shards[(digest >> 64) as usize % SHARDS].lock();
+        let now = self.time.steady();
+        match table.get(&digest) {
+            Some(held) => held.set.page(now, ask.after),
+            None => LeaseSet::default().page(now, None),
+        }
+    }
+
     fn lease(&self, ask: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
         let rule = ask.rule()?;
         let write = |text: &mut Vec<u8>| key::write_lease_name(text, ask.strategy, &ask.subject);

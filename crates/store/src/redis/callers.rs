@@ -17,7 +17,7 @@ pub(super) type Replies<T> = SmallVec<[Result<T, StoreError>; 1]>;
 /// The callers of one script call, in the order of its requests. A single one needs no allocation.
 pub(super) struct Callers<T>(SmallVec<[WaitingCaller<T>; 1]>);
 
-/// What a call has shown about its node and its connection.
+/// Evidence of a call about its node and its connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Fate {
     /// The failure, if it speaks of the node.

@@ -2,6 +2,7 @@
 //!
 //! A put may be repeated under its id, and a merge or a poll always, so a lost reply needs no care.
 
+mod bans;
 mod decode;
 mod exchange;
 mod numbers;
@@ -10,15 +11,14 @@ mod sync;
 
 use std::sync::Arc;
 
-use redis::Value;
 use weir_core::control::{
     ControlChanges, ControlPosition, ControlPut, ControlRecord, ControlRefusal, MAX_POLLED_BYTES,
     encode_record, fault,
 };
 use weir_units::Micros;
 
-use self::decode::ControlReply;
-use self::exchange::ControlExchange;
+use self::decode::{ControlReply, records_of};
+use self::exchange::{ControlExchange, KeysOf};
 use self::numbers::ControlNumbers;
 pub use self::sync::ControlSynced;
 use super::codes::control_status;
@@ -64,7 +64,7 @@ impl ControlLink {
         let arguments: [&[u8]; 5] = [&change, &expected, put.key.as_bytes(), body, generation.as_bytes()];
         let reply = self.run(ControlScript::Put, ControlNumbers::of_put(put, self.known), &arguments).await?;
         Ok(match reply.status {
-            control_status::WRITTEN => Ok(reply.records),
+            control_status::WRITTEN => Ok(self.records(&reply)?),
             control_status::STALE => Err(ControlRefusal::Stale { current: reply.position }),
             control_status::FULL => {
                 Err(ControlRefusal::Full { most: usize::try_from(reply.number).unwrap_or(usize::MAX) })
@@ -78,9 +78,9 @@ impl ControlLink {
     pub async fn poll(&mut self, position: ControlPosition) -> Result<ControlChanges, String> {
         let numbers = ControlNumbers::of_all();
         let reply = self.run(ControlScript::Poll, numbers, &[&position_bytes(position)]).await?;
-        let ControlReply { status, records, position, .. } = reply;
-        match status {
-            control_status::SINCE => Ok(ControlChanges::Since { records, position }),
+        let position = reply.position;
+        match reply.status {
+            control_status::SINCE => Ok(ControlChanges::Since { records: self.records(&reply)?, position }),
             control_status::EVERYTHING => Ok(ControlChanges::Everything { position }),
             _ => Err(garbled().to_string()),
         }
@@ -131,12 +131,18 @@ impl ControlLink {
         numbers: ControlNumbers,
         arguments: &[&[u8]],
     ) -> Result<ControlReply, String> {
-        let reply: Value = self.exchange.run(script, numbers, arguments).await?;
+        let reply = self.exchange.run(KeysOf::Records, script, numbers, arguments).await?;
         let reply = ControlReply::read(&reply).map_err(|error| error.to_string())?;
         self.store_time = Some(Micros(reply.now));
         self.know(reply.position.version);
-        reply.records.iter().for_each(|record| self.know(record.version));
         Ok(reply)
+    }
+
+    /// The records of a reply.
+    fn records(&mut self, reply: &ControlReply) -> Result<Vec<ControlRecord>, String> {
+        let (records, _) = records_of(&reply.pairs).map_err(|error| error.to_string())?;
+        records.iter().for_each(|record| self.know(record.version));
+        Ok(records)
     }
 
     /// Tells the link a version that the node knows from elsewhere, such as the greatest of its cache file. It must be

@@ -17,6 +17,7 @@ mod probe_leases;
 mod probed;
 mod remedy;
 mod rights;
+mod rules;
 mod streak;
 mod tags;
 
@@ -26,6 +27,7 @@ pub use self::board::StoreHealth;
 pub(super) use self::breaker_prober::keep_probing_breakers;
 pub use self::engines::{EngineSet, EnginesInUse};
 pub(super) use self::monitor::monitor;
+pub use self::rules::RulesDigest;
 pub use self::streak::Since;
 
 /// A snapshot of the store's health.
@@ -39,6 +41,8 @@ pub struct StoreStatus {
     pub notes: Vec<Trouble>,
     /// True if another node of Weir uses another `key_secret`.
     pub other_key_secret: bool,
+    /// True if another node of Weir has other limits under the same names.
+    pub other_rules: bool,
 }
 
 /// The health of one node.

@@ -1,6 +1,7 @@
 //! The request of a lease operation. The script is `lua/lease.lua`; requests with the same kind of limit share a call.
 
 mod decode;
+mod list;
 mod numbers;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use weir_core::key::{self, KeySecret, Namespace};
 use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp};
 use weir_units::LATEST;
 
+pub(super) use self::list::LeaseListRequest;
 use self::numbers::LeaseNumbers;
 use super::callers::Replies;
 use super::context::LinkContext;

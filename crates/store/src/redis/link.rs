@@ -205,6 +205,7 @@ impl Task {
                 slots,
             };
             sender.send(&mut ready.leases);
+            sender.send(&mut ready.lists);
             sender.send(&mut ready.queues);
             let calls = sender.send(&mut ready.decisions);
             if slots == CallSlots::Apart {

@@ -77,14 +77,34 @@ macro_rules! queue_files {
 }
 
 /// The scripts of queues: one per operation for streams, and for lists where that one differs.
-pub(super) const QUEUES: [(&str, QueueFiles); 7] = [
+pub(super) const QUEUES: [(&str, QueueFiles); 18] = [
     ("enqueue-stream", queue_files!("start" "stream" "entries" "put_stream" "enqueue" "finish")),
-    ("take-stream", queue_files!("start" "stream" "entries" "pace" "dead" "take" "finish")),
+    ("take-stream", queue_files!("start" "stream" "entries" "pace" "dead" "member" "take" "finish")),
     ("settle-stream", queue_files!("start" "stream" "entries" "dead" "settle" "finish")),
     ("stats-stream", queue_files!("start" "stream" "entries" "stats" "finish")),
     ("enqueue-list", queue_files!("start" "list" "entries" "put_list" "enqueue" "finish")),
     ("take-list", queue_files!("start" "list" "pace" "take_list" "finish")),
     ("stats-list", queue_files!("start" "list" "entries" "stats" "finish")),
+    ("browse-stream", queue_files!("start" "stream" "entries" "member" "score" "browse" "finish")),
+    ("browse-list", queue_files!("start" "list" "browse_list" "finish")),
+    ("purge-stream", queue_files!("start" "stream" "totals" "purge" "finish")),
+    ("purge-list", queue_files!("start" "list" "totals" "purge" "finish")),
+    ("redrive", queue_files!("start" "stream" "entries" "member" "score" "totals" "redrive" "finish")),
+    (
+        "enqueue-stream-room",
+        queue_files!("start" "stream" "entries" "member" "totals" "dead" "room" "make_room" "put_stream" "enqueue" "finish"),
+    ),
+    (
+        "take-stream-room",
+        queue_files!("start" "stream" "entries" "pace" "totals" "dead" "member" "room" "take" "finish"),
+    ),
+    (
+        "enqueue-list-room",
+        queue_files!("start" "list" "entries" "totals" "room_list" "make_room" "put_list" "enqueue" "finish"),
+    ),
+    ("take-list-room", queue_files!("start" "list" "pace" "totals" "room_list" "take_list" "finish")),
+    ("outcomes-stream", queue_files!("start" "stream" "entries" "outcomes" "finish")),
+    ("outcomes-list", queue_files!("start" "list" "entries" "outcomes" "finish")),
 ];
 
 /// The parts of one script of leases.
@@ -100,6 +120,9 @@ const LEASE_START: &str = lease_file!("start");
 const LEASE_SAMPLING: &str = lease_file!("sampling");
 const LEASE: &str = include_str!("../../../../lua/lease.lua");
 const LEASE_FINISH: &str = lease_file!("finish");
+
+/// The script that lists leases.
+pub(super) const LEASE_LIST: &str = lease_file!("list");
 
 /// The scripts of leases, by the source of the limit.
 pub(super) const LEASES: [(&str, LeaseFiles); 4] = [
@@ -119,8 +142,11 @@ macro_rules! control_files {
 }
 
 /// The scripts of live control.
-pub(super) const CONTROL: [(&str, ControlFiles); 3] = [
+pub(super) const CONTROL: [(&str, ControlFiles); 6] = [
     ("put", control_files!("start" "write" "put" "finish")),
     ("merge", control_files!("start" "write" "merge" "finish")),
-    ("poll", control_files!("start" "poll" "finish")),
+    ("poll", control_files!("start" "position" "poll" "finish")),
+    ("bans-add", control_files!("start" "bans_position" "bans_write" "bans_add" "finish")),
+    ("bans-lift", control_files!("start" "bans_position" "bans_write" "bans_lift" "finish")),
+    ("bans-poll", control_files!("start" "bans_position" "poll" "finish")),
 ];

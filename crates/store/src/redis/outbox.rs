@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::decisions::DecisionRequest;
 use super::fault::Fault;
-use super::leases::LeaseRequest;
+use super::leases::{LeaseListRequest, LeaseRequest};
 use super::queues::QueueRequest;
 use super::script_call::{ScriptCall, ScriptRequest};
 
@@ -26,6 +26,7 @@ pub(super) struct Outbox(Mutex<WaitingCalls>);
 pub(super) struct WaitingCalls {
     decisions: VecDeque<ScriptCall<DecisionRequest>>,
     leases: VecDeque<ScriptCall<LeaseRequest>>,
+    lists: VecDeque<ScriptCall<LeaseListRequest>>,
     queues: VecDeque<ScriptCall<QueueRequest>>,
     /// The link's task, while it waits for calls.
     task: Option<Waker>,
@@ -37,6 +38,7 @@ pub(super) struct WaitingCalls {
 pub(super) struct ReadyCalls {
     pub(super) decisions: Vec<ScriptCall<DecisionRequest>>,
     pub(super) leases: Vec<ScriptCall<LeaseRequest>>,
+    pub(super) lists: Vec<ScriptCall<LeaseListRequest>>,
     pub(super) queues: Vec<ScriptCall<QueueRequest>>,
 }
 
@@ -58,6 +60,12 @@ impl OutboxRequest for DecisionRequest {
 impl OutboxRequest for LeaseRequest {
     fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
         &mut waiting.leases
+    }
+}
+
+impl OutboxRequest for LeaseListRequest {
+    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
+        &mut waiting.lists
     }
 }
 
@@ -102,6 +110,7 @@ impl Outbox {
         let mut waiting = self.0.lock();
         take(&mut waiting.decisions, &mut ready.decisions);
         take(&mut waiting.leases, &mut ready.leases);
+        take(&mut waiting.lists, &mut ready.lists);
         take(&mut waiting.queues, &mut ready.queues);
     }
 
@@ -117,7 +126,8 @@ impl Outbox {
 
 impl WaitingCalls {
     fn has_some(&self) -> bool {
-        !(self.decisions.is_empty() && self.leases.is_empty() && self.queues.is_empty())
+        let Self { decisions, leases, lists, queues, .. } = self;
+        !(decisions.is_empty() && leases.is_empty() && lists.is_empty() && queues.is_empty())
     }
 }
 
@@ -126,6 +136,7 @@ impl ReadyCalls {
     pub(super) fn fail(&mut self, fault: &Fault) {
         self.decisions.drain(..).for_each(|call| call.fail(fault));
         self.leases.drain(..).for_each(|call| call.fail(fault));
+        self.lists.drain(..).for_each(|call| call.fail(fault));
         self.queues.drain(..).for_each(|call| call.fail(fault));
     }
 }

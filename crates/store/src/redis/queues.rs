@@ -40,8 +40,9 @@ const MAX_SHARED_BYTES: usize = 1 << 20;
 pub(super) struct QueueRequest {
     target: ScriptTarget<&'static Script>,
     keys: QueueKeys,
-    /// Deduplication keys: of each new item that has an id, one for the id, and one for the digest of its payload.
-    id_keys: QueueKeys,
+    /// Keys beside those of the part. Of an Enqueue, for each new item that has an id: one for the id, and one for the
+    /// digest of its payload. Of a Redrive the due times of the dead letters.
+    more_keys: QueueKeys,
     call: QueueScript,
     rule: QueueRuleNumbers,
     numbers: QueueCallNumbers,
@@ -59,12 +60,15 @@ impl QueueRequest {
         let prefix = config.namespace.prefix(tag);
         let is_list = numbers.kind == QueueKind::List && ask.part == QueuePart::Main;
         let keys = QueueKeys::of_part(prefix, name, is_list, ask.part == QueuePart::Dead);
-        let mut id_keys = QueueKeys::default();
+        let mut more_keys = QueueKeys::default();
+        if let QueueOp::Redrive { .. } = ask.op {
+            more_keys.push_dead_due(prefix, name);
+        }
         if let QueueOp::Enqueue { items } = ask.op {
             for item in items.iter().filter(|item| !item.id.is_empty()) {
-                id_keys.push(|text| key::write_put_id_key(text, prefix, name, item.id));
+                more_keys.push(|text| key::write_put_id_key(text, prefix, name, item.id));
                 if item.digest != 0 {
-                    id_keys.push(|text| key::write_put_digest_key(text, prefix, name, item.id));
+                    more_keys.push(|text| key::write_put_digest_key(text, prefix, name, item.id));
                 }
             }
         }
@@ -73,8 +77,13 @@ impl QueueRequest {
             QueueOp::Take { .. } => QueueScript::Take,
             QueueOp::Ack { .. } | QueueOp::Nack { .. } | QueueOp::Extend { .. } => QueueScript::Settle,
             QueueOp::Stats { .. } => QueueScript::Stats,
+            QueueOp::Browse { .. } => QueueScript::Browse,
+            QueueOp::Purge => QueueScript::Purge,
+            QueueOp::Outcomes(_) => QueueScript::Outcomes,
+            QueueOp::Redrive { .. } => QueueScript::Redrive,
         };
-        let target = ScriptTarget::new(queue_script(call, is_list), tag, cluster);
+        let rule = QueueRuleNumbers::of(numbers, ask.part);
+        let target = ScriptTarget::new(queue_script(call, is_list, rule.makes_room(call)), tag, cluster);
         let said = match ask.op {
             QueueOp::Take { taker, .. } => taker,
             QueueOp::Ack { outcome, .. } => outcome,
@@ -83,9 +92,9 @@ impl QueueRequest {
         Self {
             target,
             keys,
-            id_keys,
+            more_keys,
             call,
-            rule: QueueRuleNumbers::of(numbers, ask.part),
+            rule,
             numbers: QueueCallNumbers::of(&ask.op),
             texts: texts_of(&ask.op),
             said: said.into(),
@@ -108,7 +117,7 @@ impl ScriptRequest for QueueRequest {
 
     /// Its number of keys, plus one per KiB of texts.
     fn weight(&self) -> usize {
-        self.keys.count() + self.id_keys.count() + self.bytes() / 1024
+        self.keys.count() + self.more_keys.count() + self.bytes() / 1024
     }
 
     fn is_like(&self, other: &Self) -> bool {
@@ -118,7 +127,8 @@ impl ScriptRequest for QueueRequest {
     fn fits(&self, others: &[Arc<Self>]) -> bool {
         let items: usize = others.iter().map(|other| other.numbers.items()).sum();
         let bytes = || others.iter().map(|other| other.bytes()).sum::<usize>();
-        self.call != QueueScript::Stats
+        matches!(self.call, QueueScript::Enqueue | QueueScript::Take | QueueScript::Settle)
+            && !self.rule.makes_room(self.call)
             && items + self.numbers.items() <= MAX_SHARED_ITEMS
             && bytes() + self.bytes() <= MAX_SHARED_BYTES
     }
@@ -135,9 +145,9 @@ impl ScriptRequest for QueueRequest {
     fn command(script: ScriptName<'_>, requests: &[Arc<Self>], terms: CallTerms) -> Cmd {
         let mut command = script.command(16, 256);
         let Some(first) = requests.first() else { return command };
-        let id_keys = || requests.iter().flat_map(|request| request.id_keys.iter());
-        command.arg(first.keys.count() + id_keys().count());
-        for key in first.keys.iter().chain(id_keys()) {
+        let more_keys = || requests.iter().flat_map(|request| request.more_keys.iter());
+        command.arg(first.keys.count() + more_keys().count());
+        for key in first.keys.iter().chain(more_keys()) {
             command.arg(key);
         }
         let mut packed = command.writer_for_next_arg();
@@ -174,7 +184,7 @@ fn texts_of(op: &QueueOp<'_>) -> SmallVec<[Box<[u8]>; 1]> {
         QueueOp::Ack { ids, .. } | QueueOp::Nack { ids, .. } | QueueOp::Extend { ids, .. } => {
             ids.iter().map(|id| member(*id)).collect()
         }
-        QueueOp::Take { .. } | QueueOp::Stats { .. } => SmallVec::new(),
+        _ => SmallVec::new(),
     }
 }
 

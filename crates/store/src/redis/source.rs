@@ -55,6 +55,12 @@ pub(super) enum ControlScript {
     Merge,
     /// Reads what is new.
     Poll,
+    /// Adds bans.
+    AddBans,
+    /// Lifts a ban.
+    LiftBan,
+    /// Reads what is new of bans.
+    PollBans,
 }
 
 /// Returns a script of live control.
@@ -63,6 +69,9 @@ pub(super) fn control_script(does: ControlScript) -> &'static Script {
         ControlScript::Put => 0,
         ControlScript::Merge => 1,
         ControlScript::Poll => 2,
+        ControlScript::AddBans => 3,
+        ControlScript::LiftBan => 4,
+        ControlScript::PollBans => 5,
     };
     CONTROL_SCRIPTS[number].get_or_init(|| Script::of(CONTROL[number].1.join("\n")))
 }
@@ -78,11 +87,24 @@ pub(super) enum QueueScript {
     Settle,
     /// Reads statistics.
     Stats,
+    /// Shows items.
+    Browse,
+    /// Removes all items.
+    Purge,
+    /// Moves dead letters back.
+    Redrive,
+    /// Looks for outcomes.
+    Outcomes,
 }
 
-/// Returns the script of a queue operation. Items of a list are not settled.
-pub(super) fn queue_script(does: QueueScript, is_list: bool) -> &'static Script {
+/// Returns the script of a queue operation. Items of a list are not settled, and have no dead letters. If it `makes_room`, items age out, or are
+/// dropped for new ones.
+pub(super) fn queue_script(does: QueueScript, is_list: bool, makes_room: bool) -> &'static Script {
     let number = match (does, is_list) {
+        (QueueScript::Enqueue, false) if makes_room => 12,
+        (QueueScript::Take, false) if makes_room => 13,
+        (QueueScript::Enqueue, true) if makes_room => 14,
+        (QueueScript::Take, true) if makes_room => 15,
         (QueueScript::Enqueue, false) => 0,
         (QueueScript::Take, false) => 1,
         (QueueScript::Settle, _) => 2,
@@ -90,6 +112,13 @@ pub(super) fn queue_script(does: QueueScript, is_list: bool) -> &'static Script 
         (QueueScript::Enqueue, true) => 4,
         (QueueScript::Take, true) => 5,
         (QueueScript::Stats, true) => 6,
+        (QueueScript::Browse, false) => 7,
+        (QueueScript::Browse, true) => 8,
+        (QueueScript::Purge, false) => 9,
+        (QueueScript::Purge, true) => 10,
+        (QueueScript::Redrive, _) => 11,
+        (QueueScript::Outcomes, false) => 16,
+        (QueueScript::Outcomes, true) => 17,
     };
     QUEUE_SCRIPTS[number].get_or_init(|| Script::of(QUEUES[number].1.join("\n")))
 }
@@ -103,6 +132,12 @@ pub(super) fn lease_script(rule: &ConcurrencyRule) -> &'static Script {
         Some(ControllerRule::Gradient2(_)) => 3,
     };
     LEASE_SCRIPTS[kind].get_or_init(|| Script::of(LEASES[kind].1.join("\n")))
+}
+
+/// Returns the script that lists leases.
+pub(super) fn lease_list_script() -> &'static Script {
+    static SCRIPT: OnceLock<Script> = OnceLock::new();
+    SCRIPT.get_or_init(|| Script::of(lua_files::LEASE_LIST.to_owned()))
 }
 
 /// Returns the script of `form` for all of `limits`.
@@ -135,7 +170,8 @@ pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     let queues = QUEUES.iter().map(|(name, files)| (format!("queue-{name}"), files.join("\n")));
     let control = CONTROL.iter().map(|(name, files)| (format!("control-{name}"), files.join("\n")));
     let rights = ("rights".to_owned(), lua_files::RIGHTS.to_owned());
-    [full, rights].into_iter().chain(short).chain(leases).chain(queues).chain(control)
+    let list = ("lease-list".to_owned(), lua_files::LEASE_LIST.to_owned());
+    [full, rights, list].into_iter().chain(short).chain(leases).chain(queues).chain(control)
 }
 
 const fn bit(engine: EngineKind) -> usize {

@@ -43,6 +43,7 @@ fn mistaken() -> Vec<(String, &'static str)> {
         (redis("nodes: ['redis://a/1']"), "/store/redis/nodes/0"),
         (redis("nodes: ['redis://a'], topology: ring"), "/store/redis/topology"),
         (redis("nodes: ['redis://a'], max_waiting: 0"), "/store/redis/max_waiting"),
+        (redis("nodes: ['redis://a'], local_budget: 1000"), "/store/redis/local_budget"),
         (redis("nodes: ['redis://a'], password: ''"), "/store/redis/password"),
         ("strategies: { 'a b': { limits: [] } }".to_owned(), "/strategies"),
         (strategy("limits: []"), "/strategies/a/limits"),
@@ -52,6 +53,10 @@ fn mistaken() -> Vec<(String, &'static str)> {
         ),
         (
             strategy(&format!("limits: [{{ {each} }}], on_store_failure: local")),
+            "/strategies/a/on_store_failure",
+        ),
+        (
+            strategy(&format!("limits: [{{ {each} }}], on_store_failure: {{ local: {{ share: 0.25 }} }}")),
             "/strategies/a/on_store_failure",
         ),
         (strategy(&format!("limits: [{{ {each}, gcra: {{ rate: 1/s }} }}]")), "/strategies/a/limits/0"),

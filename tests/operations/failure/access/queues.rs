@@ -1,7 +1,8 @@
 //! Everything that can happen to items of queues.
 
 use weir_core::queue::{
-    NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule,
+    ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply,
+    QueueRule, WhenFull,
 };
 use weir_store::redis::RedisStore;
 use weir_store::{QueueAsk, QueueStore as _, StoreError};
@@ -48,6 +49,24 @@ pub(super) async fn everything(store: &RedisStore, redis: &RedisServer, name: &s
     // Nothing is there for now, and it says when.
     failures.extend(ask(store, &stream, QueuePart::Dead, take).await.err());
     failures.extend(ask(store, &stream, QueuePart::Main, QueueOp::Stats { outcomes: 1 }).await.err());
+    failures.extend(operate(store, &stream, &list).await);
+    failures
+}
+
+/// What operators do; what the store refused.
+async fn operate(store: &RedisStore, stream: &QueueRule, list: &QueueRule) -> Vec<StoreError> {
+    let mut failures = Vec::new();
+    let after = ItemId::default();
+    for (rule, part, op) in [
+        (stream, QueuePart::Dead, QueueOp::Browse { after, max_items: 9 }),
+        (list, QueuePart::Main, QueueOp::Browse { after, max_items: 9 }),
+        // One dead letter was given back for a while, and stays.
+        (stream, QueuePart::Main, QueueOp::Redrive { after, max_items: 9 }),
+        (stream, QueuePart::Dead, QueueOp::Purge),
+        (list, QueuePart::Main, QueueOp::Purge),
+    ] {
+        failures.extend(ask(store, rule, part, op).await.err());
+    }
     failures
 }
 
@@ -61,10 +80,7 @@ async fn ask(
 }
 
 /// The items of an answer. Where there is none, an id that no item has.
-fn taken(
-    answer: Result<QueueAnswer, StoreError>,
-    failures: &mut Vec<StoreError>,
-) -> Vec<weir_core::queue::ItemId> {
+fn taken(answer: Result<QueueAnswer, StoreError>, failures: &mut Vec<StoreError>) -> Vec<ItemId> {
     let mut ids = Vec::new();
     match answer.map(|answer| answer.reply) {
         Ok(QueueReply::Taken { items, .. }) => ids.extend(items.into_iter().map(|item| item.id)),
@@ -72,7 +88,7 @@ fn taken(
         Err(error) => failures.push(error),
     }
     if ids.is_empty() {
-        ids.push(weir_core::queue::ItemId::default());
+        ids.push(ItemId::default());
     }
     ids
 }
@@ -86,5 +102,8 @@ fn numbers(kind: QueueKind) -> QueueNumbers {
         visibility: Micros(1_000),
         max_deliveries: (kind == QueueKind::Stream).then_some(2),
         outcomes: Micros::from_secs(60),
+        max_age: None,
+        when_full: WhenFull::Refuse,
+        order: QueueOrder::Fifo,
     }
 }

@@ -64,6 +64,10 @@ fn call_of(path: &str) -> Call {
         "Extend" => {
             v1::ExtendRequest { queue: "work".to_owned(), ids: vec![], ..Default::default() }.encode_to_vec()
         }
+        "Browse" => v1::BrowseRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
+        "Redrive" => v1::RedriveRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
+        "Purge" => v1::PurgeRequest { queue: "work".to_owned() }.encode_to_vec(),
+        "Outcomes" => v1::OutcomesRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
         "Stats" => v1::StatsRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
         "ShouldRateLimit" => envoys("basic", 0).encode_to_vec(),
         "GetUsage" => v1::GetUsageRequest::default().encode_to_vec(),
@@ -82,8 +86,8 @@ pub(super) fn envoys(domain: &str, hits: i64) -> RateLimitRequest {
     RateLimitRequest { domain: domain.to_owned(), descriptors: vec![descriptor], hits_addend: 0 }
 }
 
-/// The statistics of queues need either of two rights.
-const EITHER: &str = "/weir.v1.QueueService/Stats";
+/// The statistics and outcomes of queues need either of two rights.
+const EITHER: [&str; 2] = ["/weir.v1.QueueService/Stats", "/weir.v1.QueueService/Outcomes"];
 
 #[tokio::test]
 async fn no_method_is_served_without_its_right_and_nothing_is_charged_stored_or_counted() {
@@ -103,7 +107,7 @@ async fn no_method_is_served_without_its_right_and_nothing_is_charged_stored_or_
         for row in &RIGHTS {
             for path in row.methods {
                 let holder =
-                    if *path == EITHER { "no-queues".to_owned() } else { format!("no-{}", row.name) };
+                    if EITHER.contains(path) { "no-queues".to_owned() } else { format!("no-{}", row.name) };
                 let call = call_of(path).with("authorization", &guarded.bearer(&holder));
                 let outcome = client.call(&call).await;
                 assert_eq!(outcome.code, Some(DENIED), "{transport:?} {path}: {outcome:?}");

@@ -3,7 +3,7 @@
 use super::expected::check;
 use crate::client::Event;
 
-/// What has come on one stream.
+/// Received events of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) fields: Vec<(String, String)>,

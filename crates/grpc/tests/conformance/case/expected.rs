@@ -1,4 +1,4 @@
-//! What must come, and how it is found among what has come.
+//! Expectations, and how they are matched with received events.
 
 use std::time::Duration;
 

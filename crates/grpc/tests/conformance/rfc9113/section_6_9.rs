@@ -9,7 +9,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 const LARGEST: u32 = (1 << 31) - 1;
 
-/// What may be sent on a stream and on a connection until a peer says otherwise.
+/// Initial send windows of a stream and of a connection.
 const DEFAULT: usize = 65_535;
 
 fn held(stream: u32) -> Vec<u8> {
@@ -185,7 +185,7 @@ fn settings_and_windows() -> Vec<Case> {
     ]
 }
 
-/// What clients may send. The windows are 128 KiB for a stream and 1 MiB for a connection.
+/// Receive windows: 128 KiB for a stream and 1 MiB for a connection.
 fn receiving() -> Vec<Case> {
     const STREAM: usize = 128 << 10;
     const STREAMS: u32 = 8;

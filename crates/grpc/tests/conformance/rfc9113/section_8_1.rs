@@ -53,7 +53,7 @@ fn framing() -> Vec<Case> {
     ]
 }
 
-/// What comes of a request after its response: it is read on for a while, so that faults are found.
+/// The rest of a request after its response: it is read on for a while, so that faults are found.
 fn answered_early() -> Vec<Case> {
     let answered = |name: &str| case("8.1", name).send(headers(1, 0, &with(":method", "GET"))).http(1, "405");
     vec![

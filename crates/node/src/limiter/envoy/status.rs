@@ -71,7 +71,8 @@ pub(super) fn status_of<'a>(
         return DescriptorStatus { code: Code::Ok, found, remaining, until_reset_s: None, quota_mode };
     };
     let (over, remaining, until_reset) = match &decided {
-        Outcome::Decided(DescriptorDecision { verdict, limit: one }) => {
+        Outcome::Decided(DescriptorDecision { verdict, limit: one })
+        | Outcome::Local(DescriptorDecision { verdict, limit: one }) => {
             let over = !verdict.fitted && op != Op::Refund;
             (over, one.remaining, Some(until_reset(limit, verdict, one)))
         }

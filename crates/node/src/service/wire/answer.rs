@@ -30,7 +30,7 @@ pub(crate) fn response(
 ) {
     match &answer.outcome {
         Outcome::Decided(LimitsDecision { verdict, limits }) => {
-            decided(out, answer.strategy, verdict, limits, asked, templates);
+            decided::<false>(out, answer.strategy, verdict, limits, asked, templates);
             if let Some(advice) = answer.advice {
                 http_headers::write(out, answer.strategy, verdict, limits, advice);
             }
@@ -38,6 +38,13 @@ pub(crate) fn response(
                 let retry = longest_wait(limits);
                 denial_valid_for(out, templates.valid_for(answer.strategy, retry, asked.cost));
             }
+        }
+        Outcome::Local(LimitsDecision { verdict, limits }) => {
+            decided::<true>(out, answer.strategy, verdict, limits, asked, templates);
+            if let Some(advice) = answer.advice {
+                http_headers::write(out, answer.strategy, verdict, limits, advice);
+            }
+            out.extend_from_slice(&LOCAL);
         }
         Outcome::Listed(Listed::Deny) => plain(out, false, Reason::DenyList, DENY_LIST),
         Outcome::Listed(Listed::Allow) => plain(out, true, Reason::AllowList, ""),
@@ -48,6 +55,9 @@ pub(crate) fn response(
         }
     }
 }
+
+/// Field 18, true. Its tag has two bytes.
+const LOCAL: [u8; 3] = [0x90, 0x01, 1]; // 18 << 3 | 0, as a varint
 
 /// Field 16, whose tag has two bytes.
 fn denial_valid_for(out: &mut Vec<u8>, valid: Option<Micros>) {
@@ -72,7 +82,8 @@ fn plain(out: &mut Vec<u8>, allowed: bool, reason: Reason, message: &str) {
     text(out, 9, message);
 }
 
-fn decided(
+/// With `IS_LOCAL` the node decided by itself: the same fields, for another reason.
+fn decided<const IS_LOCAL: bool>(
     out: &mut Vec<u8>,
     strategy: &Strategy,
     verdict: &Verdict,
@@ -80,7 +91,7 @@ fn decided(
     asked: AskedFields,
     templates: &Templates,
 ) {
-    let shapes = asked.granted || strategy.paces();
+    let shapes = asked.granted || strategy.paces() || IS_LOCAL;
     if let ([limit], [one], true) = (strategy.limits(), verdicts, verdict.allowed && !shapes)
         && passed(out, limit, one)
     {
@@ -100,7 +111,8 @@ fn decided(
     optional(out, 3, enforced().map(|(_, one)| one.remaining).min());
     duration(out, 4, retry_after);
     duration(out, 5, enforced().map(|(_, one)| one.reset_after).max());
-    number(out, 6, reason(allowed, retry) as u64);
+    let reason = if IS_LOCAL { Reason::StoreFailure } else { reason(allowed, retry) };
+    number(out, 6, reason as u64);
     if !allowed {
         enforced().filter(|(_, one)| !one.fits()).for_each(|(limit, _)| text(out, 7, &limit.name));
     }
@@ -111,6 +123,7 @@ fn decided(
         let facts = Facts { retry, cost: asked.cost, limit: limit.unwrap_or(0) };
         text(out, 9, &templates.render(facts));
     }
+    truth(out, 10, IS_LOCAL);
     if strategy.paces() {
         duration(out, 11, Some(verdict.wait));
     }
@@ -243,7 +256,7 @@ mod tests {
                 applied: true,
             };
             let mut out = Vec::new();
-            decided(
+            decided::<false>(
                 &mut out,
                 &strategy,
                 &verdict,

@@ -1,10 +1,10 @@
 //! Replies of the scripts of live control.
 
 use redis::Value;
-use weir_core::control::{ControlPosition, ControlRecord, decode_record};
+use weir_core::control::{Ban, ControlPosition, ControlRecord, decode_record};
 
 use crate::StoreError;
-use crate::redis::reply::{bytes, doubles, garbled, next_whole, text};
+use crate::redis::reply::{bytes, doubles, garbled, next_whole, text, whole};
 
 /// The reply of a script.
 #[derive(Debug)]
@@ -14,7 +14,8 @@ pub(super) struct ControlReply {
     /// A bound, or how many records were taken over.
     pub(super) number: u64,
     pub(super) position: ControlPosition,
-    pub(super) records: Vec<ControlRecord>,
+    /// Keys and records, or members and ends, in turn.
+    pub(super) pairs: Vec<Value>,
 }
 
 impl ControlReply {
@@ -28,9 +29,22 @@ impl ControlReply {
             status: next()?,
             number: next()?,
             position: position_of(bytes(position)?).ok_or_else(garbled)?,
-            records: records_of(pairs)?.0,
+            pairs: pairs.to_vec(),
         })
     }
+}
+
+/// Reads members and the ends of their bans, in turn.
+pub(super) fn bans_of(pairs: &[Value]) -> Result<Vec<Ban>, StoreError> {
+    let ban = |pair: &[Value]| {
+        let [member, until] = pair else { return Err(garbled()) };
+        let until = match until {
+            Value::Double(until) => whole(*until)?,
+            until => text(until)?.parse().map_err(|_| garbled())?,
+        };
+        Ok(Ban { member: text(member)?.into(), until })
+    };
+    pairs.chunks(2).map(ban).collect()
 }
 
 /// Reads a position. Anything but 16 bytes is none, and neither is a version of 2^53 or more.

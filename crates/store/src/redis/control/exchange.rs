@@ -26,7 +26,25 @@ pub(super) struct ControlExchange {
     context: Arc<LinkContext>,
     connection: Option<(Address, Connection)>,
     /// Records, changes and ends, as `lua/control/start.lua` has them.
-    keys: [String; 3],
+    records: [String; 3],
+    /// Bans and their changes, as `lua/control/bans_position.lua` has them.
+    bans: [String; 2],
+}
+
+/// What a script is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum KeysOf {
+    Records,
+    Bans,
+}
+
+/// A script call.
+#[derive(Clone, Copy)]
+struct ControlCall<'a> {
+    keys: KeysOf,
+    script: ControlScript,
+    packed: &'a [u8],
+    arguments: &'a [&'a [u8]],
 }
 
 /// Why a script call has no answer.
@@ -41,12 +59,21 @@ enum CallFault {
 
 impl ControlExchange {
     pub(super) fn new(context: Arc<LinkContext>) -> Self {
-        let keys = ["records", "changes", "ends"].map(|name| context.config.namespace.control_key(name));
-        Self { context, connection: None, keys }
+        let key = |name| context.config.namespace.control_key(name);
+        let (records, bans) = (["records", "changes", "ends"].map(key), ["bans", "ban_changes"].map(key));
+        Self { context, connection: None, records, bans }
     }
 
-    pub(super) fn records_key(&self) -> &str {
-        &self.keys[0]
+    /// The first key of these.
+    pub(super) fn key(&self, of: KeysOf) -> String {
+        self.keys(of).first().cloned().unwrap_or_default()
+    }
+
+    fn keys(&self, of: KeysOf) -> &[String] {
+        match of {
+            KeysOf::Records => &self.records,
+            KeysOf::Bans => &self.bans,
+        }
     }
 
     /// The time that Redis is told instead of using its own clock, if any.
@@ -57,13 +84,15 @@ impl ControlExchange {
     /// Runs a script.
     pub(super) async fn run(
         &mut self,
+        keys: KeysOf,
         script: ControlScript,
         numbers: ControlNumbers,
         arguments: &[&[u8]],
     ) -> Result<Value, String> {
         let mut packed = Vec::with_capacity(size_of::<ControlNumbers>());
         numbers.at(self.now()).put(&mut packed);
-        let timed = tokio::time::timeout(WITHIN, self.follow(script, &packed, arguments)).await;
+        let call = ControlCall { keys, script, packed: &packed, arguments };
+        let timed = tokio::time::timeout(WITHIN, self.follow(call)).await;
         self.settle(timed)
     }
 
@@ -80,15 +109,10 @@ impl ControlExchange {
         self.settle(timed)
     }
 
-    async fn follow(
-        &mut self,
-        script: ControlScript,
-        packed: &[u8],
-        arguments: &[&[u8]],
-    ) -> Result<Value, String> {
+    async fn follow(&mut self, call: ControlCall<'_>) -> Result<Value, String> {
         let (mut address, mut asking) = (self.owner()?, false);
         for _ in 0..MAX_REDIRECTS {
-            match self.call(address, asking, script, packed, arguments).await {
+            match self.call(address, asking, call).await {
                 Ok(reply) => return Ok(reply),
                 Err(CallFault::Failed(why)) => return Err(why),
                 Err(CallFault::Elsewhere { to, asking: ask }) => (address, asking) = (to, ask),
@@ -102,18 +126,16 @@ impl ControlExchange {
         &mut self,
         address: Address,
         asking: bool,
-        script: ControlScript,
-        packed: &[u8],
-        arguments: &[&[u8]],
+        ControlCall { keys, script, packed, arguments }: ControlCall<'_>,
     ) -> Result<Value, CallFault> {
-        let keys = self.keys.clone();
+        let keys = self.keys(keys).to_vec();
         let is_cluster = self.context.topology.is_cluster();
         let bytes = arguments.iter().map(|argument| argument.len() + 16).sum::<usize>() + 512;
         let host = Arc::clone(&address.host);
         let connection = self.to(address).await.map_err(CallFault::Failed)?;
         let command = |name: crate::redis::evaluate::ScriptName<'_>| {
             let mut command = name.command(2 + keys.len() + arguments.len(), bytes);
-            command.arg(keys.len()).arg(&keys[..]).arg(packed);
+            command.arg(keys.len()).arg(&keys).arg(packed);
             arguments.iter().for_each(|argument| {
                 command.arg(*argument);
             });

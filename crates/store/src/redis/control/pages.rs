@@ -8,6 +8,7 @@ use weir_units::Micros;
 
 use super::ControlLink;
 use super::decode::{position_of, records_of};
+use super::exchange::KeysOf;
 use crate::StoreError;
 use crate::redis::reply::{bytes, garbled, text};
 
@@ -25,7 +26,7 @@ pub(super) struct AllRecords {
 
 impl ControlLink {
     pub(super) async fn read_pages(&mut self) -> Result<AllRecords, String> {
-        let key = self.exchange.records_key().to_owned();
+        let key = self.exchange.key(KeysOf::Records);
         let position = self.read_position(&key).await?;
         let mut all = AllRecords { records: BTreeMap::new(), aside: Vec::new(), position };
         let mut cursor = "0".to_owned();

@@ -11,6 +11,7 @@ use weir_core::key::KeySecret;
 use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
 use super::remedy::remedy;
+use super::rules::{OtherRules, RulesChange, RulesDigest, RulesWatch};
 use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
 use crate::redis::breaker::{BreakerStatus, Breakers};
@@ -18,6 +19,9 @@ use crate::redis::topology::Address;
 
 /// The remedy for differing secrets.
 const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
+
+/// The remedy for differing rules.
+const ONE_FILE: &str = "give all nodes of one namespace the same strategies";
 
 /// The remedy for evictions.
 const NO_EVICTION: &str =
@@ -39,10 +43,27 @@ struct Board {
     /// Results of topology discovery. A single server is configured, and needs none.
     topology: Streak,
     fingerprint: Fingerprint,
+    rules: RulesWatch,
     /// True once `INFO` was refused; it is not requested again.
     info_refused: bool,
-    /// The missing rights for usage, and since when.
-    usage_refused: Option<(Since, Arc<str>)>,
+    /// The missing rights for what nodes share, and since when.
+    shared_refused: BTreeMap<SharedData, (Since, Arc<str>)>,
+}
+
+/// Data that nodes share, without which they decide all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SharedData {
+    Usage,
+    Control,
+}
+
+impl SharedData {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Control => "live control",
+        }
+    }
 }
 
 #[derive(Default)]
@@ -57,8 +78,9 @@ impl StoreHealth {
             nodes: BTreeMap::new(),
             topology: Streak::default(),
             fingerprint: Fingerprint::of(secret),
+            rules: RulesWatch::default(),
             info_refused: false,
-            usage_refused: None,
+            shared_refused: BTreeMap::new(),
         };
         let (board, changes) = (Mutex::new(board), watch::Sender::new(()));
         Self(Arc::new(SharedBoard { config: config.clone(), breakers, board, changes }))
@@ -168,6 +190,48 @@ impl StoreHealth {
         }
     }
 
+    /// Sets what this node's files say of its strategies, at the start and after each reload.
+    pub fn publish_rules(&self, own: RulesDigest) {
+        self.0.board.lock().rules.publish(own);
+    }
+
+    pub(super) fn own_rules(&self) -> Arc<RulesDigest> {
+        self.0.board.lock().rules.own()
+    }
+
+    /// Records the node that has other rules, if any.
+    pub(super) fn rules_compared(&self, other: Option<OtherRules>) {
+        self.change(|board| match board.rules.found(other, Since::now()) {
+            Some(RulesChange::Differs) => {
+                if let Some((_, other)) = board.rules.other() {
+                    tracing::warn!(
+                        node = other.node,
+                        strategies = other.text(),
+                        what_to_do = ONE_FILE,
+                        "another node has other limits under the same names, and both count in the same keys"
+                    );
+                }
+            }
+            Some(RulesChange::Agrees) => tracing::info!("no other node has other limits any more"),
+            None => {}
+        });
+    }
+
+    /// True if Redis refused the comparison of rules before.
+    pub(super) fn may_not_compare_rules(&self) -> bool {
+        self.0.board.lock().rules.is_refused()
+    }
+
+    /// Records that Redis refused the comparison of rules. It is not asked again.
+    pub(super) fn rules_refused(&self, reason: &str) {
+        if self.0.board.lock().rules.refused() {
+            tracing::info!(
+                reason, what_to_do = %remedy(reason, &self.0.config),
+                "Redis does not show whether other nodes have the same limits"
+            );
+        }
+    }
+
     /// True unless `INFO` was refused before.
     pub(super) fn may_ask_info(&self) -> bool {
         !self.0.board.lock().info_refused
@@ -192,23 +256,23 @@ impl StoreHealth {
         );
     }
 
-    /// Records the missing rights for usage, if any.
-    pub(super) fn usage_looked(&self, missing: Option<&str>) {
-        self.change(|board| match (missing, &board.usage_refused) {
+    /// Records the missing rights for what nodes share, if any.
+    pub(super) fn shared_looked(&self, of: SharedData, missing: Option<&str>) {
+        self.change(|board| match (missing, board.shared_refused.get(&of)) {
             (None, None) => {}
             (None, Some(_)) => {
-                board.usage_refused = None;
-                tracing::info!("no right for usage is missing any more");
+                board.shared_refused.remove(&of);
+                tracing::info!("no right for {} is missing any more", of.name());
             }
             (Some(reason), known) => {
                 let since = known.as_ref().map_or_else(Since::now, |(since, _)| *since);
                 if known.is_none() {
                     tracing::warn!(
                         reason, what_to_do = %remedy(reason, &self.0.config),
-                        "usage is not shared between nodes"
+                        "{} is not shared between nodes", of.name()
                     );
                 }
-                board.usage_refused = Some((since, reason.into()));
+                board.shared_refused.insert(of, (since, reason.into()));
             }
         });
     }
@@ -270,12 +334,13 @@ impl Board {
             failures: topology.into_iter().chain(failed).chain(refused).collect(),
             notes: self.notes(config),
             other_key_secret: self.fingerprint.other().is_some(),
+            other_rules: self.rules.other().is_some(),
         }
     }
 
     fn notes(&self, config: &RedisConfig) -> Vec<Trouble> {
-        let usage = self.usage_refused.as_ref().map(|(since, reason)| Trouble {
-            what: "usage is not shared between nodes".to_owned(),
+        let shared = self.shared_refused.iter().map(|(of, (since, reason))| Trouble {
+            what: format!("{} is not shared between nodes", of.name()),
             since: *since,
             reason: reason.to_string(),
             remedy: remedy(reason, config).into_owned(),
@@ -287,8 +352,15 @@ impl Board {
             reason: format!("its fingerprint is {other}, this node's is {}", self.fingerprint.own()),
             remedy: ONE_SECRET.to_owned(),
         });
+        let rules = self.rules.other().map(|(since, other)| Trouble {
+            what: "another node has other limits under the same names, and both count in the same keys"
+                .to_owned(),
+            since,
+            reason: format!("on node {}: {}", other.node, other.text()),
+            remedy: ONE_FILE.to_owned(),
+        });
         let evictions = self.nodes.iter().flat_map(|(node, known)| known.notes(node));
-        other.into_iter().chain(usage).chain(evictions).collect()
+        other.into_iter().chain(rules).chain(shared).chain(evictions).collect()
     }
 }
 

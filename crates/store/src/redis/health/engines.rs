@@ -1,11 +1,11 @@
-//! The capabilities in use, which a node must be able to run: engines, leases, queues and usage.
+//! The capabilities in use, which a node must be able to run: engines, leases, queues, usage and live control.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use weir_core::algorithm::EngineKind;
 
-/// A bit set of engines, with flags for leases, queues and usage.
+/// A bit set of engines, with flags for leases, queues, usage and live control.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EngineSet(u16);
 
@@ -44,6 +44,17 @@ impl EngineSet {
         Self(self.0 | if usage { USAGE } else { 0 })
     }
 
+    /// Adds live control if `control` is true.
+    #[must_use]
+    pub const fn with_control(self, control: bool) -> Self {
+        Self(self.0 | if control { CONTROL } else { 0 })
+    }
+
+    /// True if live control is in the set.
+    pub(super) const fn has_control(self) -> bool {
+        self.0 & CONTROL != 0
+    }
+
     /// True if queues are in the set.
     pub(super) const fn has_queues(self) -> bool {
         self.0 & QUEUES != 0
@@ -76,17 +87,18 @@ impl EnginesInUse {
         self.0.rules.store(engines.0, Relaxed);
     }
 
-    /// Returns all of them. Without any but usage it adds the window, which limits in Envoy's requests use.
+    /// Returns all of them. Without any but usage and live control it adds the window, which limits in Envoy's requests use.
     pub(super) fn all(&self) -> EngineSet {
         let used = self.0.strategies.load(Relaxed) | self.0.rules.load(Relaxed);
-        EngineSet(if used & !USAGE == 0 { used | bit(EngineKind::Window) } else { used })
+        EngineSet(if used & !(USAGE | CONTROL) == 0 { used | bit(EngineKind::Window) } else { used })
     }
 }
 
-/// Flag bits of leases, queues and usage, above those of engines.
+/// Flag bits of leases, queues, usage and live control, above those of engines.
 const LEASES: u16 = 1 << 15;
 const QUEUES: u16 = 1 << 14;
 const USAGE: u16 = 1 << 13;
+const CONTROL: u16 = 1 << 12;
 
 const fn bit(engine: EngineKind) -> u16 {
     1 << engine.number()
@@ -113,5 +125,11 @@ mod tests {
         assert_eq!((used(), in_use.all().has_leases()), ([false; 3], true), "leases need no engine");
         in_use.set_strategies(EngineSet::default().with_usage(true));
         assert_eq!((used(), in_use.all().has_usage()), ([false, true, false], true), "usage decides nothing");
+        in_use.set_strategies(EngineSet::default().with_control(true));
+        assert_eq!(
+            (used(), in_use.all().has_control()),
+            ([false, true, false], true),
+            "nor does live control"
+        );
     }
 }

@@ -8,7 +8,7 @@ use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
 use super::ask::AskError;
-use super::board::StoreHealth;
+use super::board::{SharedData, StoreHealth};
 use super::breaker_prober::keep_probing_breakers;
 use super::data_marker::DataMarker;
 use super::engines::EnginesInUse;
@@ -17,6 +17,7 @@ use super::fingerprint;
 use super::probe::Probes;
 use super::probed::Probed;
 use super::rights::{self, Capability};
+use super::rules::{self, RulesDigest};
 use crate::redis::connect::{Connection, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::for_each_node::for_each_node;
@@ -53,6 +54,7 @@ async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines:
             deadlines: Deadlines::default(),
             tags: Vec::new(),
             compared: None,
+            rules_written: None,
             informed: None,
             marker: DataMarker::default(),
         };
@@ -73,6 +75,8 @@ struct Prober {
     tags: Vec<u128>,
     /// The last comparison of secrets.
     compared: Option<Instant>,
+    /// What this node has written of its rules.
+    rules_written: Option<RulesDigest>,
     /// The last query of `INFO`.
     informed: Option<Instant>,
     marker: DataMarker,
@@ -141,6 +145,9 @@ impl Prober {
         let timeout = Duration::from(self.context.config.connect_timeout);
         let has_fingerprint =
             self.context.topology.owner(key::fingerprint_slot()).is_ok_and(|owner| owner == self.address);
+        if has_fingerprint && !is_due(self.compared, fingerprint::EVERY) && self.has_new_rules() {
+            self.compare_rules(connection).await?;
+        }
         if has_fingerprint && is_due(self.compared, fingerprint::EVERY) {
             self.compared = Some(now);
             let own = self.health.own_fingerprint();
@@ -152,22 +159,9 @@ impl Prober {
                 Err(AskError::Refused(reason)) => self.health.comparison_refused(&reason),
                 Err(AskError::Failed) => return Err(()),
             }
+            self.compare_rules(connection).await?;
         }
-        let used = self.engines.all();
-        let has_usage =
-            self.context.topology.owner(key::usage_slot()).is_ok_and(|owner| owner == self.address);
-        if has_usage && Capability::Usage.is_in(used) {
-            let probe_key = self
-                .context
-                .config
-                .namespace
-                .usage_key(&format!("probe:{:x}", self.tags.first().copied().unwrap_or_default()));
-            let missing = rights::missing(connection, Capability::Usage, used, probe_key.as_bytes());
-            match tokio::time::timeout(timeout, missing).await {
-                Ok(Ok(missing)) => self.health.usage_looked(missing.as_deref()),
-                Ok(Err(_)) | Err(_) => return Err(()),
-            }
-        }
+        self.look_for_shared_data(connection, timeout).await?;
         if !is_due(self.informed, evictions::EVERY) {
             return Ok(());
         }
@@ -186,6 +180,51 @@ impl Prober {
             match tokio::time::timeout(timeout, looked).await {
                 Ok(Ok(true)) => self.health.lost(&self.address),
                 Ok(Ok(false)) => {}
+                Ok(Err(_)) | Err(_) => return Err(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// True if a reload has changed this node's rules since they were compared.
+    fn has_new_rules(&self) -> bool {
+        self.rules_written.as_ref().is_some_and(|written| *written != *self.health.own_rules())
+    }
+
+    /// Compares this node's rules with those of other nodes. An error means that the connection is broken.
+    async fn compare_rules(&mut self, connection: &mut Connection) -> Result<(), ()> {
+        let own = self.health.own_rules();
+        if own.strategies.is_empty() || self.health.may_not_compare_rules() {
+            return Ok(());
+        }
+        let timeout = Duration::from(self.context.config.connect_timeout);
+        let terms = (&*own, &mut self.rules_written);
+        let exchanged = rules::exchange(connection, &self.context.config.namespace, terms);
+        match tokio::time::timeout(timeout, exchanged).await.unwrap_or(Err(AskError::Failed)) {
+            Ok(other) => self.health.rules_compared(other),
+            Err(AskError::Refused(reason)) => self.health.rules_refused(&reason),
+            Err(AskError::Failed) => return Err(()),
+        }
+        Ok(())
+    }
+
+    /// Asks the owners of the slots of shared data whether all rights for it are there.
+    async fn look_for_shared_data(&self, connection: &mut Connection, timeout: Duration) -> Result<(), ()> {
+        let context = &self.context;
+        let name = format!("probe:{:x}", self.tags.first().copied().unwrap_or_default());
+        let namespace = &context.config.namespace;
+        for (capability, of, slot, key) in [
+            (Capability::Usage, SharedData::Usage, key::usage_slot(), namespace.usage_key(&name)),
+            (Capability::Control, SharedData::Control, key::control_slot(), namespace.control_key(&name)),
+        ] {
+            let used = self.engines.all();
+            let is_here = context.topology.owner(slot).is_ok_and(|owner| owner == self.address);
+            if !is_here || !capability.is_in(used) {
+                continue;
+            }
+            let missing = rights::missing(connection, capability, used, key.as_bytes());
+            match tokio::time::timeout(timeout, missing).await {
+                Ok(Ok(missing)) => self.health.shared_looked(of, missing.as_deref()),
                 Ok(Err(_)) | Err(_) => return Err(()),
             }
         }

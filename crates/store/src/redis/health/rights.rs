@@ -77,6 +77,8 @@ const OF_QUEUES_TOO: &[Right] = &[
     ("get", "GET @"),
     ("set", "SET @ x XX PX 1000"),
     ("llen", "LLEN @"),
+    ("rpop", "RPOP @"),
+    ("lrange", "LRANGE @ 0 0"),
     ("lindex", "LINDEX @ 0"),
     ("rpush", "RPUSH @ x"),
 ];
@@ -87,6 +89,26 @@ const OF_USAGE: &[Right] = &[
     ("expire", "EXPIRE @ 60"),
     ("zadd", "ZADD @ XX 0 x"),
     ("zrange", "ZRANGE @ 0 0"),
+    ("zremrangebyscore", "ZREMRANGEBYSCORE @ 0 0"),
+    ("zremrangebyrank", "ZREMRANGEBYRANK @ 0 0"),
+];
+
+const OF_CONTROL: &[Right] = &[
+    ("hget", "HGET @ f"),
+    ("hset", "HSET @ f x"),
+    ("hmget", "HMGET @ f"),
+    ("hdel", "HDEL @ x"),
+    ("hlen", "HLEN @"),
+    ("hscan", "HSCAN @ 0"),
+    ("xadd", "XADD @ NOMKSTREAM * f x"),
+    ("xrange", "XRANGE @ - +"),
+    ("xrevrange", "XREVRANGE @ + -"),
+    ("zadd", "ZADD @ XX 0 x"),
+    ("zrem", "ZREM @ x"),
+    ("zcount", "ZCOUNT @ 0 0"),
+    ("zscore", "ZSCORE @ x"),
+    ("zscan", "ZSCAN @ 0"),
+    ("zrangebyscore", "ZRANGEBYSCORE @ 0 0"),
     ("zremrangebyscore", "ZREMRANGEBYSCORE @ 0 0"),
     ("zremrangebyrank", "ZREMRANGEBYRANK @ 0 0"),
 ];
@@ -102,6 +124,8 @@ pub(super) enum Capability {
     Queues,
     /// Usage shared between nodes.
     Usage,
+    /// Live control, and bans.
+    Control,
 }
 
 impl Capability {
@@ -115,6 +139,7 @@ impl Capability {
             Self::Leases => used.has_leases(),
             Self::Queues => used.has_queues(),
             Self::Usage => used.has_usage(),
+            Self::Control => used.has_control(),
         }
     }
 
@@ -125,6 +150,7 @@ impl Capability {
             Self::Leases => super::probe_leases::FOR_LEASES,
             Self::Queues => "for queues: ",
             Self::Usage => "for usage: ",
+            Self::Control => "for live control: ",
         }
     }
 
@@ -137,6 +163,7 @@ impl Capability {
             Self::Leases => (OF_LEASES, &[]),
             Self::Queues => (OF_QUEUES, OF_QUEUES_TOO),
             Self::Usage => (OF_USAGE, &[]),
+            Self::Control => (OF_CONTROL, &[]),
         };
         let rings = if self == Self::Decisions && used.has(EngineKind::Ring) { OF_RINGS } else { &[] };
         OF_ALL.iter().chain(own).chain(too).chain(rings)
@@ -202,9 +229,13 @@ mod tests {
             .map(|text| text.split(' ').collect())
             .collect();
         let names = |rights: &[Right]| list(rights.iter().map(|(name, _)| *name));
-        for (expected, keys) in
-            [(of_decisions(), "~weir:*"), (of_leases(), ""), (names(OF_QUEUES), ""), (names(OF_USAGE), "")]
-        {
+        for (expected, keys) in [
+            (of_decisions(), "~weir:*"),
+            (of_leases(), ""),
+            (names(OF_QUEUES), ""),
+            (names(OF_USAGE), ""),
+            (names(OF_CONTROL), ""),
+        ] {
             let wanted: BTreeSet<&str> =
                 expected.split(' ').chain((!keys.is_empty()).then_some(keys)).collect();
             assert!(lists.contains(&wanted), "{expected}");

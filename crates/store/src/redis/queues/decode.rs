@@ -1,5 +1,7 @@
 //! Decodes replies of `lua/queue/`.
 
+mod operate;
+
 use std::sync::Arc;
 
 use redis::Value;
@@ -27,6 +29,10 @@ pub(super) fn decode(calls: &[Arc<QueueRequest>], reply: &Value) -> CallAnswers 
         QueueScript::Take => taken(calls, parts),
         QueueScript::Settle => settled(calls, parts),
         QueueScript::Stats => Ok(Replies::from_buf([stats(parts)])),
+        QueueScript::Outcomes => Ok(Replies::from_buf([operate::outcomes(parts)])),
+        QueueScript::Browse => Ok(Replies::from_buf([operate::browsed(parts)])),
+        QueueScript::Purge => Ok(Replies::from_buf([operate::purged(parts)])),
+        QueueScript::Redrive => Ok(Replies::from_buf([operate::redriven(parts)])),
     }
 }
 
@@ -38,6 +44,7 @@ fn enqueued(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
     let mut answers = Replies::with_capacity(calls.len());
     for call in calls {
         let (status, depth, added) = (whole(next()?)?, whole(next()?)?, whole(next()?)?);
+        let (aged_out, dropped) = (whole(next()?)?, whole(next()?)?);
         let reply = match status {
             status::FAILED => {
                 answers.push(Err(next_key_error(&mut reasons)?));
@@ -45,14 +52,14 @@ fn enqueued(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
             }
             status::ADDED => {
                 let ids = (0..call.numbers.items()).map(|_| item_id(next()?, next()?));
-                QueueReply::Accepted { ids: ids.collect::<Result<_, _>>()?, added }
+                QueueReply::Accepted { ids: ids.collect::<Result<_, _>>()?, added, dropped }
             }
             status::FULL => QueueReply::Refused(QueueRefusal::Full),
             status::NEVER => QueueReply::Refused(QueueRefusal::Never),
             status::OTHER => QueueReply::Refused(QueueRefusal::OtherPayload(added)),
             _ => return Err(garbled()),
         };
-        answers.push(Ok(QueueAnswer { depth, reply }));
+        answers.push(Ok(QueueAnswer { depth, aged_out, reply }));
     }
     Ok(answers)
 }
@@ -60,7 +67,7 @@ fn enqueued(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
 fn taken(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
     let [head, items @ ..] = parts else { return Err(garbled()) };
     let head = numbers(head)?;
-    let [_, held, of_calls @ ..] = &head[..] else { return Err(garbled()) };
+    let [_, held, aged_out, of_calls @ ..] = &head[..] else { return Err(garbled()) };
     if of_calls.len() != 4 * calls.len() {
         return Err(garbled());
     }
@@ -71,7 +78,9 @@ fn taken(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
         let items = std::iter::repeat_with(next_item).take(index(handed)?).collect::<Result<_, _>>()?;
         let (next_after, dead_lettered) = (span_if(next)?, whole(dead_lettered)?);
         let reply = QueueReply::Taken { items, next_after, dead_lettered };
-        Ok(Ok(QueueAnswer { depth: whole(held - gone)?, reply }))
+        // Calls share no script call where items age out.
+        let aged_out = whole(*aged_out)?;
+        Ok(Ok(QueueAnswer { depth: whole(held - gone)?, aged_out, reply }))
     };
     of_calls.chunks(4).map(answer).collect()
 }
@@ -113,7 +122,7 @@ fn settled(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
         let [gone, dead_lettered] = numbers(head)?[..] else { return Err(garbled()) };
         let done = bytes(done)?.iter().map(|flag| *flag == b'1').collect();
         let reply = QueueReply::Settled { done, dead_lettered: whole(dead_lettered)? };
-        Ok(Ok(QueueAnswer { depth: whole(held - gone)?, reply }))
+        Ok(Ok(QueueAnswer { depth: whole(held - gone)?, aged_out: 0, reply }))
     };
     of_calls.chunks(2).map(answer).collect()
 }
@@ -123,16 +132,22 @@ fn stats(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
     let [_, depth, unacked, held_bytes, dead_depth, age, totals @ ..] = &numbers(head)?[..] else {
         return Err(garbled());
     };
-    let [accepted, first_deliveries, nacked, expired, acked, dead_lettered] = totals else {
+    let &[accepted, first, nacked, expired, acked, dead_lettered, aged_out, dropped, purged, redriven] =
+        totals
+    else {
         return Err(garbled());
     };
     let totals = QueueTotals {
-        accepted: whole(*accepted)?,
-        first_deliveries: whole(*first_deliveries)?,
-        redelivered_nack: whole(*nacked)?,
-        redelivered_visibility: whole(*expired)?,
-        acked: whole(*acked)?,
-        dead_lettered: whole(*dead_lettered)?,
+        accepted: whole(accepted)?,
+        first_deliveries: whole(first)?,
+        redelivered_nack: whole(nacked)?,
+        redelivered_visibility: whole(expired)?,
+        acked: whole(acked)?,
+        dead_lettered: whole(dead_lettered)?,
+        aged_out: whole(aged_out)?,
+        dropped: whole(dropped)?,
+        purged: whole(purged)?,
+        redriven: whole(redriven)?,
     };
     let stats = QueueStats {
         unacked: whole(*unacked)?,
@@ -143,7 +158,7 @@ fn stats(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
         outcomes: u64::try_from(*outcomes).map_err(|_| garbled())?,
         newest: records.chunks(3).map(outcome).collect::<Result<_, _>>()?,
     };
-    Ok(QueueAnswer { depth: whole(*depth)?, reply: QueueReply::Stats(stats) })
+    Ok(QueueAnswer { depth: whole(*depth)?, aged_out: 0, reply: QueueReply::Stats(stats) })
 }
 
 fn outcome(record: &[Value]) -> Result<OutcomeRecord, StoreError> {

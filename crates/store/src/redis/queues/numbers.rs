@@ -3,11 +3,14 @@
 use std::io::Write;
 
 use smallvec::SmallVec;
-use weir_core::queue::{ItemId, NewItem, QueueNumbers, QueueOp, QueuePart};
+use weir_core::queue::{
+    ItemId, NewItem, OutcomeSearch, QueueNumbers, QueueOp, QueueOrder, QueuePart, WhenFull,
+};
 use weir_units::Micros;
 
 use crate::redis::codes::settle_op;
 use crate::redis::doubles::{doubles, put};
+use crate::redis::source::QueueScript;
 
 doubles! {
     /// The parameters of a queue, sent after the time.
@@ -21,6 +24,12 @@ doubles! {
         count,
         period,
         outcomes_for,
+        /// 0 without one.
+        max_age,
+        /// 1 if a full queue drops its oldest items.
+        drops,
+        /// 1 if a list hands out its newest items first.
+        lifo,
     }
 }
 
@@ -45,6 +54,12 @@ pub(super) enum QueueCallNumbers {
     Settle(SettleNumbers, SmallVec<[u64; 4]>),
     /// Maximum number of outcomes to return.
     Stats(usize),
+    /// Maximum number of items to look at, and after which.
+    Page(usize, ItemId),
+    /// Which outcomes are looked for.
+    Outcomes(OutcomeSearch),
+    /// None.
+    Purge,
 }
 
 impl QueueRuleNumbers {
@@ -61,6 +76,18 @@ impl QueueRuleNumbers {
             count: count as f64,
             period: period as f64,
             outcomes_for: rule.outcomes.0 as f64,
+            max_age: rule.max_age.filter(|_| is_main).map_or(0, |age| age.0) as f64,
+            drops: flag(is_main && rule.when_full == WhenFull::DropOldest),
+            lifo: flag(is_main && rule.order == QueueOrder::Lifo),
+        }
+    }
+
+    /// True if this operation may remove items that no worker has. It does not share a script call.
+    pub(super) fn makes_room(&self, call: QueueScript) -> bool {
+        match call {
+            QueueScript::Enqueue => self.max_age > 0.0 || self.drops > 0.0,
+            QueueScript::Take => self.max_age > 0.0,
+            _ => false,
         }
     }
 }
@@ -79,6 +106,11 @@ impl QueueCallNumbers {
                 Self::settle(settle_op::EXTEND, visibility, (ids, tokens))
             }
             QueueOp::Stats { outcomes } => Self::Stats(outcomes),
+            QueueOp::Browse { after, max_items } | QueueOp::Redrive { after, max_items } => {
+                Self::Page(max_items, after)
+            }
+            QueueOp::Purge => Self::Purge,
+            QueueOp::Outcomes(search) => Self::Outcomes(search),
         }
     }
 
@@ -97,7 +129,7 @@ impl QueueCallNumbers {
             Self::Enqueue(digests) => digests.len(),
             Self::Take(most, _) => *most,
             Self::Settle(numbers, _) => numbers.n as usize,
-            Self::Stats(_) => 0,
+            Self::Stats(_) | Self::Page(..) | Self::Outcomes(_) | Self::Purge => 0,
         }
     }
 
@@ -112,12 +144,28 @@ impl QueueCallNumbers {
                 put_token(out, *token);
             }
             Self::Stats(number) => put(out, *number as f64),
+            Self::Page(number, after) => {
+                [*number as u64, after.ms, after.seq].iter().for_each(|number| put(out, *number as f64));
+            }
+            Self::Outcomes(search) => {
+                let OutcomeSearch { item, from_ms, before, max_items } = search;
+                let (item_ms, item_seq) = item.map_or((-1.0, -1.0), |id| (id.ms as f64, id.seq as f64));
+                let (before_ms, before_seq) = (before.ms as f64, before.seq as f64);
+                [*max_items as f64, item_ms, item_seq, *from_ms as f64, before_ms, before_seq]
+                    .iter()
+                    .for_each(|number| put(out, *number));
+            }
+            Self::Purge => {}
             Self::Settle(numbers, tokens) => {
                 numbers.put(out);
                 tokens.iter().for_each(|token| put_token(out, *token));
             }
         }
     }
+}
+
+fn flag(is_set: bool) -> f64 {
+    f64::from(u8::from(is_set))
 }
 
 /// 0 without an id, 1 with one, and 2 before a digest in four parts.

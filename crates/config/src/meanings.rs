@@ -1,0 +1,127 @@
+//! What the files say of each strategy, as a number, so that nodes with other limits under one name tell each other apart.
+
+use super::tree::{Content, YamlNode};
+
+/// The FNV-1a hash, of 64 bits, of what the files say of each strategy: its own entry and its overrides, without comments,
+/// spaces and the order of keys. What live control changes is no part of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StrategyMeanings(Vec<(String, u64)>);
+
+impl StrategyMeanings {
+    /// Those of a file's tree.
+    pub(super) fn of(tree: &YamlNode) -> Self {
+        let section =
+            |name| entries(tree).iter().find(|(key, _)| text(key) == Some(name)).map(|(_, value)| value);
+        let overrides = match section("overrides").map(|value| &value.content) {
+            Some(Content::List(items)) => &items[..],
+            _ => &[],
+        };
+        let meaning = |(key, value): &(YamlNode, YamlNode)| {
+            let name = text(key)?;
+            let mut hash = Fnv::default();
+            hash.node(value);
+            // Their order counts: the first that fits is taken.
+            overrides.iter().filter(|item| strategy_of(item) == Some(name)).for_each(|item| hash.node(item));
+            Some((name.to_owned(), hash.0))
+        };
+        let mut meanings: Vec<_> =
+            section("strategies").map(entries).unwrap_or_default().iter().filter_map(meaning).collect();
+        meanings.sort_unstable();
+        Self(meanings)
+    }
+
+    /// Each strategy, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(name, hash)| (name.as_str(), *hash))
+    }
+}
+
+fn entries(node: &YamlNode) -> &[(YamlNode, YamlNode)] {
+    match &node.content {
+        Content::Map(entries) => entries,
+        _ => &[],
+    }
+}
+
+fn text(node: &YamlNode) -> Option<&str> {
+    match &node.content {
+        Content::Scalar { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+fn strategy_of(item: &YamlNode) -> Option<&str> {
+    entries(item).iter().find(|(key, _)| text(key) == Some("strategy")).and_then(|(_, value)| text(value))
+}
+
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn node(&mut self, node: &YamlNode) {
+        match &node.content {
+            Content::Empty | Content::Refused => self.byte(0),
+            Content::Scalar { text, .. } => self.text(text),
+            Content::List(items) => {
+                self.byte(1);
+                items.iter().for_each(|item| self.node(item));
+                self.byte(2);
+            }
+            Content::Map(entries) => {
+                let mut sorted: Vec<_> =
+                    entries.iter().map(|(key, value)| (text(key).unwrap_or_default(), value)).collect();
+                sorted.sort_by_key(|(key, _)| *key);
+                self.byte(3);
+                for (key, value) in sorted {
+                    self.text(key);
+                    self.node(value);
+                }
+                self.byte(4);
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.byte(byte));
+        // No text has this byte.
+        self.byte(0xff);
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, ConfigOverrides};
+
+    fn of(limit: &str, more: &str) -> Vec<(String, u64)> {
+        let text = format!(
+            "strategies:\n  s: {{ limits: [{{ {limit} }}] }}\n  t: {{ limits: [{{ name: l, per: [consumer], token_bucket: {{ rate: 1/s }} }}] }}\n{more}"
+        );
+        let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).unwrap();
+        config.meanings.iter().map(|(name, hash)| (name.to_owned(), hash)).collect()
+    }
+
+    #[test]
+    fn what_a_strategy_means_counts_and_how_it_is_written_does_not() {
+        let plain = of("name: l, per: [consumer], token_bucket: { rate: 5/s }", "");
+        assert_eq!(plain.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["s", "t"]);
+        assert_eq!(of("token_bucket: { rate: 5/s }, name: 'l', per: [consumer]", "# a comment\n"), plain);
+        let other = of("name: l, per: [consumer], token_bucket: { rate: 50/s }", "");
+        assert!(other[0] != plain[0] && other[1] == plain[1], "only the one that differs");
+        let overrides =
+            "overrides: [{ strategy: t, consumer: vip, limits: { l: { token_bucket: { rate: 9/s } } } }]\n";
+        let tiers = of("name: l, per: [consumer], token_bucket: { rate: 5/s }", overrides);
+        assert!(tiers[0] == plain[0] && tiers[1] != plain[1]);
+        let elsewhere =
+            of("name: l, per: [consumer], token_bucket: { rate: 5/s }", "server: { workers: 3 }\n");
+        assert_eq!(elsewhere, plain);
+    }
+}

@@ -1,0 +1,99 @@
+//! Merges the files of a configuration into one tree. Each file owns some names; a name that two files give stays twice
+//! in the tree, and its reader reports both places.
+
+use std::collections::HashMap;
+
+use super::errors::MistakeReport;
+use super::tree::{Content, YamlNode};
+
+/// Mappings whose entries are owned by one file as a whole.
+const NAMED: [&str; 3] = ["strategies", "queues", "groups"];
+
+/// Lists that the files continue.
+const CONTINUED: [&str; 3] = ["resources", "overrides", "authorize"];
+
+/// The lists of `access`, which the files continue too.
+const ACCESS: [&str; 2] = ["allow", "deny"];
+
+/// Merges the trees of the files.
+pub(super) fn merged(trees: Vec<YamlNode>, report: &mut MistakeReport) -> Option<YamlNode> {
+    let mut trees = trees.into_iter();
+    let mut all = trees.next()?;
+    for tree in trees {
+        all.cut |= tree.cut;
+        match (&mut all.content, tree.content) {
+            (_, Content::Empty | Content::Refused) => {}
+            (Content::Empty | Content::Refused, content) => (all.at, all.content) = (tree.at, content),
+            (Content::Map(entries), Content::Map(more)) => extend(entries, more, Section::Root),
+            // The reader of the whole reports a first file that is no mapping.
+            (_, Content::Map(_)) => {}
+            (_, Content::Scalar { .. }) => {
+                report.at(tree.at, "", "must be a mapping of keys, not a single value");
+            }
+            (_, Content::List(_)) => report.at(tree.at, "", "must be a mapping of keys, not a list"),
+        }
+    }
+    Some(all)
+}
+
+/// Where a mapping stands.
+#[derive(Clone, Copy)]
+enum Section {
+    Root,
+    /// `strategies` and the like.
+    Named,
+    Access,
+    /// Settings, at any depth.
+    Settings,
+}
+
+impl Section {
+    fn of(self, key: &str) -> Self {
+        match self {
+            Self::Root if NAMED.contains(&key) => Self::Named,
+            Self::Root if key == "access" => Self::Access,
+            _ => Self::Settings,
+        }
+    }
+
+    fn continues(self, key: &str) -> bool {
+        match self {
+            Self::Root => CONTINUED.contains(&key),
+            Self::Access => ACCESS.contains(&key),
+            Self::Named | Self::Settings => false,
+        }
+    }
+}
+
+fn extend(entries: &mut Vec<(YamlNode, YamlNode)>, more: Vec<(YamlNode, YamlNode)>, section: Section) {
+    let places = entries.iter().enumerate().filter_map(|(place, (key, _))| Some((name(key)?, place)));
+    let places: HashMap<String, usize> = places.collect();
+    for (key, value) in more {
+        let known = name(&key).and_then(|name| Some((*places.get(&name)?, name)));
+        let first = known.and_then(|(place, name)| Some((entries.get_mut(place)?, name)));
+        let Some(((_, first), name)) = first else {
+            entries.push((key, value));
+            continue;
+        };
+        match (&mut first.content, value.content) {
+            (_, Content::Empty) => {}
+            (Content::Empty, content) => *first = YamlNode { content, ..value },
+            (Content::Map(entries), Content::Map(more)) if !matches!(section, Section::Named) => {
+                first.cut |= value.cut;
+                extend(entries, more, section.of(&name));
+            }
+            (Content::List(items), Content::List(more)) if section.continues(&name) => {
+                first.cut |= value.cut;
+                items.extend(more);
+            }
+            (_, content) => entries.push((key, YamlNode { content, ..value })),
+        }
+    }
+}
+
+fn name(key: &YamlNode) -> Option<String> {
+    match &key.content {
+        Content::Scalar { text, .. } => Some(text.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,80 @@
+//! `ListLeases` and `ReleaseLeases`: messages into questions and back.
+
+use tonic::Status;
+use weir_core::lease::{HeldLease, LeaseCursor, LeasePage, MAX_LEASE_ID};
+use weir_grpc::CallContext;
+use weir_proto::v1::{
+    HeldLease as LeaseMessage, ListLeasesRequest, ListLeasesResponse, ReleaseLeasesRequest,
+    ReleaseLeasesResponse,
+};
+use weir_units::Micros;
+
+use crate::leases::Leases;
+use crate::limiter::{InvalidField, Question, shown};
+use crate::service::question_of::question_of;
+use crate::service::span::duration;
+use crate::service::status;
+
+/// Lists a page of leases.
+pub(super) async fn list(
+    leases: &Leases,
+    request: &ListLeasesRequest,
+    context: &CallContext,
+) -> Result<ListLeasesResponse, Status> {
+    let question: Question<'_> = question_of!(request, 0, context);
+    let after = cursor(&request.page_token).map_err(|error| status::invalid(&error))?;
+    let LeasePage { now, count, leases, more } =
+        leases.list(&question, after).await.map_err(status::of_lease)?;
+    let next = leases.last().filter(|_| more).map(|last| format!("{}:{}", last.ends.0, last.id));
+    let leases = leases.into_iter().map(|lease| message(lease, now)).collect();
+    Ok(ListLeasesResponse { leases, count, next_page_token: next.unwrap_or_default() })
+}
+
+/// Releases leases for their holders.
+pub(super) async fn release(
+    leases: &Leases,
+    request: &ReleaseLeasesRequest,
+    context: &CallContext,
+) -> Result<ReleaseLeasesResponse, Status> {
+    let question: Question<'_> = question_of!(request, 0, context);
+    if request.all != request.ids.is_empty() {
+        let value = format!("{} with all = {}", request.ids.len(), request.all);
+        let bound = "name ids, or set `all`, and not both".to_owned();
+        return Err(status::invalid(&InvalidField { field: "ids", value, bound }));
+    }
+    let released = leases.release_all(&question, &request.ids).await;
+    tracing::info!(
+        caller = question.rights.name(),
+        method = "ReleaseLeases",
+        resource = shown(question.resource),
+        consumer = shown(question.consumer),
+        strategy = shown(question.strategy),
+        released = released.as_ref().ok().map(|released| released.ids.len()),
+        error = released.as_ref().err().map(tracing::field::display),
+        "leases were released by hand"
+    );
+    let released = released.map_err(status::of_lease)?;
+    Ok(ReleaseLeasesResponse { released: released.ids, left: released.left })
+}
+
+/// Reads a token: the end of a lease in microseconds, a colon, and its id.
+fn cursor(token: &str) -> Result<Option<LeaseCursor<'_>>, InvalidField> {
+    if token.is_empty() {
+        return Ok(None);
+    }
+    let parts = token.split_once(':').filter(|(_, id)| id.len() <= MAX_LEASE_ID);
+    let parts = parts.and_then(|(ends, id)| Some(LeaseCursor { ends: Micros(ends.parse().ok()?), id }));
+    let bound = "it must be empty, or the `next_page_token` of an answer".to_owned();
+    parts.map(Some).ok_or(InvalidField { field: "page_token", value: format!("\"{}\"", shown(token)), bound })
+}
+
+fn message(lease: HeldLease, now: Micros) -> LeaseMessage {
+    let HeldLease { id, weight, acquired, ends, partition } = lease;
+    LeaseMessage {
+        id: id.into(),
+        weight,
+        held_for: Some(duration(Micros(now.0.saturating_sub(acquired.0)))),
+        expires_after: Some(duration(Micros(ends.0.saturating_sub(now.0)))),
+        partition: partition.map(String::from).unwrap_or_default(),
+    }
+}

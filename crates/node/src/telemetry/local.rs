@@ -1,0 +1,48 @@
+//! What the node decides by itself while Redis cannot answer.
+
+use prometheus::proto::MetricType;
+use weir_store::local::LocalStats;
+
+use super::sampled::Series;
+
+pub(super) const SERIES: [Series; 6] = [
+    Series {
+        name: "weir_local_decisions_total",
+        help: "Decisions of this node by itself, with a part of each limit (on_store_failure: local).",
+        kind: MetricType::COUNTER,
+    },
+    Series {
+        name: "weir_local_keys",
+        help: "Keys that this node counts by itself; they stay until they expire.",
+        kind: MetricType::GAUGE,
+    },
+    Series { name: "weir_local_bytes", help: "Bytes of these keys.", kind: MetricType::GAUGE },
+    Series {
+        name: "weir_local_budget_bytes",
+        help: "Bytes that they may use; 0 until the first call under such a strategy.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_local_refusals_total",
+        help: "New keys that found no room; when_full of the strategy answered.",
+        kind: MetricType::COUNTER,
+    },
+    Series {
+        name: "weir_local_known_keys",
+        help: "Keys of which this node knows how much was used in Redis.",
+        kind: MetricType::GAUGE,
+    },
+];
+
+/// The values, in the order of the series.
+pub(super) fn values(stats: LocalStats) -> [f64; 6] {
+    let LocalStats { decided, states, known } = stats;
+    [
+        decided as f64,
+        states.keys as f64,
+        states.bytes as f64,
+        states.budget as f64,
+        states.refusals as f64,
+        known as f64,
+    ]
+}

@@ -1,0 +1,293 @@
+//! Detects nodes of Weir that have other limits under the name of the same strategy: each of them judges the same states by its
+//! own numbers.
+//!
+//! Each node keeps a hash under a key of its own: the version of its format, the total of all its strategies, and a number for
+//! each of them. Nodes find one another by one sorted set. The strategies are read only where the totals differ.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Value;
+use weir_core::key::Namespace;
+
+use super::ask::{AskError, ask};
+use super::streak::Since;
+use crate::redis::connect::Connection;
+
+/// Version of the hash. Those of other versions are not compared.
+const FORMAT: &[u8] = b"1";
+
+/// How long what a node says is kept.
+const LASTS: Duration = Duration::from_secs(60);
+
+/// A difference is a warning after so long: a rolling update is quiet.
+const WARN_AFTER: Duration = Duration::from_secs(120);
+
+/// Other nodes that are compared at each exchange.
+const MOST_NODES: usize = 100;
+
+/// Strategies that are named.
+const NAMED: usize = 3;
+
+/// Fields of one HSET.
+const FIELDS_AT_ONCE: usize = 1_000;
+
+/// What this node's files say of its strategies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RulesDigest {
+    /// The name of this node, which no other process has.
+    pub node: String,
+    /// A number for each strategy, by its name.
+    pub strategies: BTreeMap<String, u64>,
+}
+
+/// Another node that has other rules, and strategies that differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OtherRules {
+    pub(super) node: String,
+    pub(super) strategies: Vec<String>,
+}
+
+/// What is known of other nodes.
+#[derive(Debug, Default)]
+pub(super) struct RulesWatch {
+    own: Arc<RulesDigest>,
+    other: Option<(Since, OtherRules)>,
+    warned: bool,
+    refusal_logged: bool,
+}
+
+/// A change to be logged.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum RulesChange {
+    /// Another node has had other rules for longer than a rolling update takes.
+    Differs,
+    /// It has not any more.
+    Agrees,
+}
+
+impl RulesDigest {
+    fn total(&self) -> [u8; 8] {
+        let mut total = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |byte: u8| total = (total ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        for (name, hash) in &self.strategies {
+            name.bytes().chain([0xff]).chain(hash.to_le_bytes()).for_each(&mut add);
+        }
+        total.to_le_bytes()
+    }
+}
+
+impl RulesWatch {
+    pub(super) fn publish(&mut self, own: RulesDigest) {
+        self.own = Arc::new(own);
+    }
+
+    pub(super) fn own(&self) -> Arc<RulesDigest> {
+        Arc::clone(&self.own)
+    }
+
+    /// Records the first node that has other rules, if any.
+    pub(super) fn found(&mut self, other: Option<OtherRules>, now: Since) -> Option<RulesChange> {
+        let Some(other) = other else {
+            self.other = None;
+            return std::mem::take(&mut self.warned).then_some(RulesChange::Agrees);
+        };
+        let since = self.other.as_ref().map_or(now, |(since, _)| *since);
+        self.other = Some((since, other));
+        let is_long = now.instant.saturating_duration_since(since.instant) >= WARN_AFTER;
+        let is_news = is_long && !self.warned;
+        self.warned |= is_long;
+        is_news.then_some(RulesChange::Differs)
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.refusal_logged
+    }
+
+    /// Records a refusal. Returns true for the first one, which is logged.
+    pub(super) fn refused(&mut self) -> bool {
+        !std::mem::replace(&mut self.refusal_logged, true)
+    }
+
+    /// Returns the other node and what differs, and since when it is seen.
+    pub(super) fn other(&self) -> Option<(Since, &OtherRules)> {
+        self.other.as_ref().map(|(since, other)| (*since, other))
+    }
+}
+
+impl OtherRules {
+    /// The strategies that differ, as a text.
+    pub(super) fn text(&self) -> String {
+        let named: Vec<String> = self.strategies.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+        match self.strategies.len().saturating_sub(NAMED) {
+            0 => named.join(", "),
+            more => format!("{} and {more} more", named.join(", ")),
+        }
+    }
+}
+
+/// Writes what this node has, and looks for a node that has something else. What other nodes say is data of theirs: it is
+/// compared, bounded, and shown as text.
+pub(super) async fn exchange(
+    connection: &mut Connection,
+    namespace: &Namespace,
+    (own, written): (&RulesDigest, &mut Option<RulesDigest>),
+) -> Result<Option<OtherRules>, AskError> {
+    let (key, nodes) = (namespace.rules_key(&own.node), namespace.rules_key(""));
+    let mut expire = redis::cmd("EXPIRE");
+    expire.arg(&key).arg(LASTS.as_secs());
+    let is_there = ask(connection, &expire).await? == Value::Int(1);
+    if !is_there || written.as_ref() != Some(own) {
+        write(connection, &key, own).await?;
+        ask(connection, &expire).await?;
+        *written = Some(own.clone());
+    }
+    let now = seconds(connection).await?;
+    let mut add = redis::cmd("ZADD");
+    add.arg(&nodes).arg(now).arg(&own.node);
+    ask(connection, &add).await?;
+    let mut forget = redis::cmd("ZREMRANGEBYSCORE");
+    forget.arg(&nodes).arg("-inf").arg(now.saturating_sub(LASTS.as_secs()));
+    ask(connection, &forget).await?;
+    let mut keep = redis::cmd("EXPIRE");
+    keep.arg(&nodes).arg(2 * LASTS.as_secs());
+    ask(connection, &keep).await?;
+    let mut all = redis::cmd("ZRANGE");
+    all.arg(&nodes).arg(0).arg(MOST_NODES);
+    for node in texts(&ask(connection, &all).await?) {
+        if node == own.node {
+            continue;
+        }
+        if let Some(strategies) = differing(connection, &namespace.rules_key(&node), own).await? {
+            return Ok(Some(OtherRules { node: node.chars().take(NODE_SHOWN).collect(), strategies }));
+        }
+    }
+    Ok(None)
+}
+
+/// Longest name of a node that is shown.
+const NODE_SHOWN: usize = 100;
+
+async fn write(connection: &mut Connection, key: &str, own: &RulesDigest) -> Result<(), AskError> {
+    let mut clear = redis::cmd("DEL");
+    clear.arg(key);
+    ask(connection, &clear).await?;
+    let strategies: Vec<_> = own.strategies.iter().collect();
+    for part in strategies.chunks(FIELDS_AT_ONCE) {
+        let mut set = redis::cmd("HSET");
+        set.arg(key);
+        for (name, hash) in part {
+            set.arg(format!("s:{name}")).arg(&hash.to_le_bytes()[..]);
+        }
+        ask(connection, &set).await?;
+    }
+    // They make it complete, so they come last.
+    let mut set = redis::cmd("HSET");
+    set.arg(key).arg("version").arg(FORMAT).arg("total").arg(&own.total()[..]);
+    ask(connection, &set).await.map(drop)
+}
+
+/// Strategies that the node under `key` has otherwise; `None` if it has the same, or has said nothing that can be compared.
+async fn differing(
+    connection: &mut Connection,
+    key: &str,
+    own: &RulesDigest,
+) -> Result<Option<Vec<String>>, AskError> {
+    let mut get = redis::cmd("HMGET");
+    get.arg(key).arg("version").arg("total");
+    let Value::Array(said) = ask(connection, &get).await? else { return Ok(None) };
+    let [Value::BulkString(version), Value::BulkString(total)] = &said[..] else { return Ok(None) };
+    if version != FORMAT || total[..] == own.total() {
+        return Ok(None);
+    }
+    let mut all = redis::cmd("HGETALL");
+    all.arg(key);
+    let reply = ask(connection, &all).await?;
+    let (mut theirs, mut before) = (BTreeMap::new(), None);
+    let mut entry = |value: &Value| {
+        let Value::BulkString(bytes) = value else { return };
+        match before.take() {
+            None => before = Some(String::from_utf8_lossy(bytes).into_owned()),
+            Some(field) => {
+                if let Some(name) = field.strip_prefix("s:") {
+                    theirs.insert(name.to_owned(), bytes.clone());
+                }
+            }
+        }
+    };
+    match &reply {
+        Value::Array(values) => values.iter().for_each(&mut entry),
+        Value::Map(pairs) => pairs.iter().for_each(|(field, value)| {
+            entry(field);
+            entry(value);
+        }),
+        _ => {}
+    }
+    let differs = |name: &&String| {
+        own.strategies.get(*name).map(|hash| hash.to_le_bytes().to_vec()) != theirs.get(*name).cloned()
+    };
+    let mut names: Vec<&String> = own.strategies.keys().chain(theirs.keys()).filter(differs).collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok((!names.is_empty()).then(|| names.into_iter().cloned().collect()))
+}
+
+/// The time of Redis, so that clocks of nodes need not agree.
+async fn seconds(connection: &mut Connection) -> Result<u64, AskError> {
+    let reply = ask(connection, &redis::cmd("TIME")).await?;
+    texts(&reply).first().and_then(|text| text.parse().ok()).ok_or(AskError::Failed)
+}
+
+fn texts(reply: &Value) -> Vec<String> {
+    let Value::Array(values) = reply else { return Vec::new() };
+    let text = |value: &Value| match value {
+        Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    };
+    values.iter().filter_map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::Micros;
+
+    #[test]
+    fn a_difference_is_a_warning_after_two_minutes() {
+        let mut watch = RulesWatch::default();
+        let start = Since::now();
+        let at = |second: u64| {
+            let instant = start.instant + Duration::from_secs(second);
+            Since { wall: Micros(start.wall.0 + second * 1_000_000), instant }
+        };
+        let other = || Some(OtherRules { node: "b".to_owned(), strategies: vec!["login".to_owned()] });
+        assert_eq!(watch.found(None, at(0)), None);
+        assert_eq!(watch.found(other(), at(20)), None);
+        assert_eq!(watch.other(), Some((at(20), &other().unwrap())), "it is shown at once");
+        assert_eq!(watch.found(other(), at(139)), None);
+        assert_eq!(watch.found(other(), at(140)), Some(RulesChange::Differs));
+        assert_eq!(watch.found(other(), at(160)), None, "it is said once");
+        assert_eq!(watch.found(None, at(180)), Some(RulesChange::Agrees));
+        assert_eq!(watch.found(other(), at(200)), None);
+        assert_eq!(watch.found(None, at(220)), None, "a rolling update is quiet");
+    }
+
+    #[test]
+    fn a_total_is_of_names_and_numbers() {
+        let digest = |strategies: &[(&str, u64)]| {
+            let strategies = strategies.iter().map(|(name, hash)| ((*name).to_owned(), *hash)).collect();
+            RulesDigest { node: "a".to_owned(), strategies }.total()
+        };
+        assert_eq!(digest(&[("a", 1), ("b", 2)]), digest(&[("b", 2), ("a", 1)]));
+        assert_ne!(digest(&[("a", 1), ("b", 2)]), digest(&[("a", 2), ("b", 1)]));
+        assert_ne!(digest(&[("a", 1)]), digest(&[("ab", 1)]));
+    }
+
+    #[test]
+    fn many_strategies_are_not_all_named() {
+        let strategies = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        let other = OtherRules { node: "b".to_owned(), strategies };
+        assert_eq!(other.text(), "`a`, `b`, `c` and 2 more");
+    }
+}

@@ -1,0 +1,54 @@
+//! `weir count`: how much a limit was charged recently.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use weir_proto::v1::CountRequest;
+
+use super::allow::AllowOutput;
+use super::subject::SubjectArgs;
+use super::{duration, fail, print, render};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir count api/orders bob --over 5m                 what bob has used in the last five minutes
+  weir count api/orders bob --over 1h --limit hourly  of one of several limits";
+
+const FAILED: u8 = 2;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CountArgs {
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// Over which time to count: 30s, 5m, 1h; at most what the limit keeps
+    #[arg(long, value_parser = duration, value_name = "SPAN")]
+    over: Duration,
+    /// The name of a `bucketed_window` limit [default: the only limit of the strategy]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME")]
+    limit: String,
+}
+
+pub(crate) fn run(args: CountArgs) -> ExitCode {
+    match count(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("{error:#}"), FAILED),
+    }
+}
+
+fn count(args: CountArgs) -> Result<()> {
+    let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
+    let interval = Some(prost_types::Duration::try_from(args.over).context("--over is too long")?);
+    let attributes = attributes.into_iter().collect();
+    let request =
+        CountRequest { resource, consumer, strategy, limit: args.limit, interval, attributes, inline: None };
+    let response = server.answer(async |client| client.count(request).await)?;
+    let text = match output {
+        AllowOutput::Text => {
+            let span = response.span.as_ref().map(render::duration).unwrap_or_default();
+            format!("{} used in the last {span}\n", response.used)
+        }
+        AllowOutput::Json => render::json("weir.v1.CountResponse", &response)?,
+    };
+    print(&text).context("the answer cannot be printed")
+}

@@ -1,0 +1,26 @@
+//! The options of commands that name a resource, a consumer and a strategy of a running server.
+
+use super::allow::AllowOutput;
+use super::attribute;
+use super::server_args::ServerArgs;
+
+/// What is asked about, and where.
+#[derive(Debug, clap::Args)]
+pub(super) struct SubjectArgs {
+    /// What is used, for example zewtopia.com/tigerfeeding
+    pub(super) resource: String,
+    /// Who uses it; may be left out where no limit counts by consumer
+    #[arg(default_value = "", hide_default_value = true)]
+    pub(super) consumer: String,
+    /// A configured strategy [default: the one that the configuration gives the resource]
+    #[arg(long, env = "WEIR_STRATEGY", default_value = "", hide_default_value = true)]
+    pub(super) strategy: String,
+    /// A further fact about the calls, such as region=eu; may be given several times
+    #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
+    pub(super) attributes: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    /// Text for people, or the proto-JSON of the response
+    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
+    pub(super) output: AllowOutput,
+}

@@ -1,0 +1,73 @@
+//! Nodes with other limits under the same names judge the same states by other numbers. They see each other.
+
+use crate::support::command::Serve;
+use crate::support::{RedisServer, SOON, eventually, scratch};
+
+const MISMATCH: &str = "weir_store_rules_mismatch";
+
+fn file(redis: &RedisServer, limit: u64, more: &str) -> String {
+    let url = redis.url();
+    format!(
+        "store: {{ redis: {{ nodes: [\"{url}\"] }} }}\n{more}\nstrategies:\n  login: {{ limits: [{{ name: l, per: [consumer], \
+         fixed_window: {{ limit: {limit}, window: 1m }} }}] }}\n  same: {{ limits: [{{ name: l, per: [consumer], \
+         fixed_window: {{ limit: 7, window: 1m }} }}] }}\n"
+    )
+}
+
+fn mismatch(serve: &Serve) -> Option<bool> {
+    let page = serve.get("/metrics");
+    let value = page.lines().find_map(|line| line.strip_prefix(MISMATCH)?.strip_prefix(' '))?;
+    Some(value == "1")
+}
+
+#[test]
+fn nodes_with_other_limits_see_each_other() {
+    let redis = RedisServer::start();
+    let folder = scratch::dir("rules-");
+    let path = |name: &str| folder.path().join(name);
+    let start = |name: &str, text: String| {
+        std::fs::write(path(name), text).unwrap();
+        Serve::start(&["--config", path(name).to_str().unwrap()])
+    };
+    let has_said = |nodes: usize| {
+        let said = || redis.keys().iter().filter(|key| key.starts_with("weir:{key_secret}:rules:")).count();
+        eventually(SOON, "what a node says of its rules", || said() == nodes);
+    };
+    let one = start("one.yaml", file(&redis, 5, ""));
+    has_said(1);
+    let same = start("same.yaml", file(&redis, 5, "# another comment\nserver: { workers: 1 }"));
+    has_said(2);
+    let mut other = start("other.yaml", file(&redis, 50, ""));
+    eventually(SOON, "a note", || {
+        other.get("/readyz").contains("note: another node has other limits under the same names")
+    });
+    let said = other.get("/readyz");
+    assert!(
+        said.contains("\r\n\r\nready\n") && said.contains("`login`") && !said.contains("`same`"),
+        "{said}"
+    );
+    assert_eq!(mismatch(&other), Some(true));
+    // What a reload changes is shown and compared at once.
+    std::fs::write(path("other.yaml"), file(&redis, 5, "")).unwrap();
+    other.process.signal("HUP");
+    eventually(SOON, "the same limits", || mismatch(&other) == Some(false));
+    let said = other.get("/readyz");
+    assert!(!said.contains("note:"), "{said}");
+    // A node of another format is not compared.
+    drop((one, same, other));
+    redis.cli(&["FLUSHALL"]);
+    redis.cli(&[
+        "HSET",
+        "weir:{key_secret}:rules:new",
+        "version",
+        "2",
+        "total",
+        "12345678",
+        "s:login",
+        "12345678",
+    ]);
+    redis.cli(&["ZADD", "weir:{key_secret}:nodes", "99999999999", "new"]);
+    let alone = start("alone.yaml", file(&redis, 5, ""));
+    has_said(2);
+    assert_eq!(mismatch(&alone), Some(false));
+}
