@@ -25,6 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "weir/v1/control.proto",
         "weir/v1/usage.proto",
         "envoy/service/ratelimit/v3/rls.proto",
+        "envoy/service/discovery/v3/ads.proto",
+        "ratelimit/config/ratelimit/v3/rls_conf.proto",
     ];
     let descriptors = protox::compile(files, ["../../proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);

@@ -157,6 +157,17 @@ go_h2spec() {
     fi
 }
 
+# Builds a control plane for xDS from Go modules, in the versions of its go.mod.
+go_ads() {
+    need go golang-go
+    say "building the control plane on go-control-plane (3 minutes)"
+    mkdir -p "$cache/go"
+    if ! go_modules "$wanted/ads" build -o "$cache/go/ads" .; then
+        say "the control plane could not be built (it needs the proxy of Go modules); SKIP_GO=1 skips its tests"
+        exit 1
+    fi
+}
+
 java_packages() {
     set --
     command -v javac >/dev/null || set -- "$@" default-jdk-headless
@@ -196,7 +207,7 @@ if [ "${SKIP_CLIENTS:-}" = 1 ]; then
     exit 0
 fi
 if [ "${SKIP_GO:-}" = 1 ]; then
-    say "SKIP_GO=1: Weir is NOT tested with Go's gRPC, nor with h2spec"
+    say "SKIP_GO=1: Weir is NOT tested with Go's gRPC, nor with h2spec and go-control-plane"
 fi
 if [ "${SKIP_JAVA:-}" = 1 ]; then
     say "SKIP_JAVA=1: Weir is NOT tested with Java's gRPC"
@@ -225,12 +236,17 @@ if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/* docs/examples/http_li
     missing go
     go_client "$protos"
     finish go
-    rm -f "$cache/h2spec.stamp"
+    rm -f "$cache/h2spec.stamp" "$cache/ads.stamp"
 fi
 if [ "${SKIP_GO:-}" != 1 ] && ! done_for h2spec "$wanted"/h2spec/*; then
     missing h2spec
     go_h2spec
     finish h2spec
+fi
+if [ "${SKIP_GO:-}" != 1 ] && ! done_for ads "$wanted"/ads/*; then
+    missing ads
+    go_ads
+    finish ads
 fi
 rm -rf "$cache/modules"
 if [ "${SKIP_JAVA:-}" != 1 ] && ! done_for java "$wanted"/java/*; then

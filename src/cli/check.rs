@@ -6,7 +6,7 @@ mod directory;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles};
+use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles, EnvoyFolder};
 
 use self::directory::DirectoryFiles;
 use super::settings::no_overrides;
@@ -125,14 +125,17 @@ fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {
 }
 
 fn envoy_files(path: &Path, merge_domains: bool) -> CheckedConfig {
-    envoys(path, merge_domains).map_err(|errors| vec![errors.to_string()])
+    envoys(path.into(), merge_domains).map_err(|errors| vec![errors.to_string()])
 }
 
 /// Checks a configuration of Weir, with Envoy's files if it names some.
 fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
     let Checked { config, notes, envoy } = Config::check_all(paths, &no_overrides());
     notes.iter().for_each(|note| say(&format!("note: {note}")));
-    let files = envoy.config.map(|folder| envoys(&folder, merge_domains || envoy.merge_domains));
+    let files = envoy.config.map(|folder| {
+        let folder = EnvoyFolder::from(folder).with_overlay(envoy.rules.clone());
+        envoys(folder, merge_domains || envoy.merge_domains)
+    });
     let (config, files) = match (config, files.transpose()) {
         (Ok(config), Ok(files)) => (config, files),
         (config, files) => {
@@ -168,7 +171,7 @@ fn names(paths: &[PathBuf]) -> String {
 }
 
 /// Checks Envoy's files, prints warnings about keys without effect, and returns a summary.
-fn envoys(folder: &Path, merge_domains: bool) -> Result<String, EnvoyErrors> {
+fn envoys(folder: EnvoyFolder, merge_domains: bool) -> Result<String, EnvoyErrors> {
     let files = EnvoyFiles::load(folder, merge_domains)?;
     envoy::warn(&files);
     let (count, domains) = (files.count, files.domains.len());

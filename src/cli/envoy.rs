@@ -2,11 +2,10 @@
 //! level.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
-use weir_config::EnvoyFiles;
+use weir_config::{EnvoyFiles, EnvoyFolder};
 use weir_core::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
 use weir_core::strategy::FailurePolicy;
 
@@ -27,7 +26,7 @@ struct ExplainedDescriptor<'a> {
 
 /// Explains a descriptor by the files of a directory.
 pub(super) fn explain(
-    folder: &Path,
+    folder: EnvoyFolder,
     merge_domains: bool,
     domain: &str,
     entries: &[(String, String)],

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{AccessRight, Config, Position, StoreConfig};
+use weir_config::{AccessRight, Config, EnvoyFolder, Position, StoreConfig};
 use weir_core::key::{KeySecret, Namespace, Placements, Subject};
 use weir_core::strategy::{Attributes, Resolved, Rules, Strategy, StrategyRule};
 use weir_node::access::{CallerName, Explained, Rights, rights_of};
@@ -199,16 +199,18 @@ fn explain_queue(config: &Config, name: &str, output: AllowOutput) -> Result<()>
 fn explain_envoy(args: &ExplainArgs) -> Result<()> {
     let mut merge_domains = args.merge_domains;
     let folder = match (&args.envoy_config, &args.config[..]) {
-        (Some(folder), _) => folder.clone(),
+        (Some(folder), _) => folder.clone().into(),
         (None, []) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
         (None, [file, ..]) => {
             let config = read_config(args)?;
             merge_domains |= config.envoy.merge_domains;
-            config.envoy.config.with_context(|| format!("{} has no envoy.config", file.display()))?
+            let folder = config.envoy.config;
+            let folder = folder.with_context(|| format!("{} has no envoy.config", file.display()))?;
+            EnvoyFolder::from(folder).with_overlay(config.envoy.rules)
         }
     };
     let domain = args.resource.as_deref().unwrap_or_default();
     let entries = envoy::entries(&args.consumer, &args.entries)?;
-    let text = envoy::explain(&folder, merge_domains, domain, &entries, args.output)?;
+    let text = envoy::explain(folder, merge_domains, domain, &entries, args.output)?;
     print(&text).context("the explanation cannot be printed")
 }

@@ -27,7 +27,7 @@ pub(crate) struct ImportEnvoyArgs {
 
 /// Prints the configuration. Anything that it cannot express becomes a comment in it, and a line on stderr.
 pub(crate) fn run(args: &ImportEnvoyArgs) -> ExitCode {
-    let files = match EnvoyFiles::load(&args.directory, args.merge_domains) {
+    let files = match EnvoyFiles::load(args.directory.as_path(), args.merge_domains) {
         Ok(files) => files,
         Err(errors) => {
             say(&errors.to_string());

@@ -75,7 +75,7 @@ fn attributes(strategy: &Strategy) -> Vec<&str> {
 
 /// Returns a command for a descriptor. If the files have mistakes, the service does not start and reports them.
 fn envoy(config: &Config) -> Option<String> {
-    let files = EnvoyFiles::load(config.envoy.config.as_ref()?, config.envoy.merge_domains).ok()?;
+    let files = EnvoyFiles::load(config.envoy.config.as_deref()?, config.envoy.merge_domains).ok()?;
     let (domain, entries) = files
         .domains
         .iter()

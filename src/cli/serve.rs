@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use weir_config::{Config, ListenAddress, RatelimitPorts, ServerConfig, StoreConfig, TlsConfig, Topology};
-use weir_node::app::{self, Listeners, Timing};
-use weir_node::server::{self, Listener};
+use weir_node::app::{self, FirstConfig, Listeners, Timing, XdsThread};
+use weir_node::server::{self, Listener, ShutdownSignal};
 use weir_node::telemetry::LineWriter;
 use weir_time::clock::Clock;
 
@@ -33,9 +33,17 @@ pub(super) fn serve(config: Config) -> Result<()> {
     for exposure in config.exposures() {
         tracing::warn!("{exposure}");
     }
-    let listeners = Listeners::bind(&config.server)?;
     let timing = Timing::from(Clock::System);
     let shutdown = signals::shutdown(Some(timing.reloads.clone())).context("signals cannot be received")?;
+    let mut shutdown: ShutdownSignal = Box::pin(shutdown);
+    let (listeners, xds) = match FirstConfig::wait(&config, &timing, &mut shutdown)? {
+        Ok(Some(FirstConfig { listeners, xds })) => (listeners, Some(xds)),
+        Ok(None) => (Listeners::bind(&config.server)?, XdsThread::start(&config.envoy, &timing.clock)?),
+        Err(_) => {
+            tracing::info!("stopped");
+            return Ok(());
+        }
+    };
     let grpc = listeners.grpc.local_address()?;
     let admin = listeners.admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let operations = listeners.operations.as_ref().map(Listener::local_address).transpose()?;
@@ -54,7 +62,7 @@ pub(super) fn serve(config: Config) -> Result<()> {
         (None, None) => String::new(),
     };
     stdout.push(text.as_bytes());
-    app::run(config, listeners, timing, Box::pin(shutdown))?;
+    app::run_with(config, listeners, timing, shutdown, xds)?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -78,8 +86,11 @@ fn announcement(
             files.join(", ")
         }
     };
-    let envoy = config.envoy.config.as_ref();
-    let envoy = envoy.map_or_else(String::new, |folder| format!("  envoy   {}\n", folder.display()));
+    let envoy = match (&config.envoy.config, &config.envoy.xds) {
+        (Some(folder), _) => format!("  envoy   {}\n", folder.display()),
+        (None, Some(xds)) => format!("  envoy   xDS of {}\n", xds.server),
+        (None, None) => String::new(),
+    };
     format!(
         "weir {version}\n\
          \x20 gRPC    {grpc}\n\
@@ -102,8 +113,11 @@ fn announcement(
 fn announced_ports(config: &Config, ports: &RatelimitPorts, grpc: &ListenAddress) -> String {
     let metrics = ports.metrics.as_ref();
     let metrics = metrics.map_or_else(String::new, |(address, path)| format!("  metrics {address}{path}\n"));
-    let files = config.envoy.config.as_ref();
-    let files = files.map_or_else(String::new, |folder| format!("  files   {}\n", folder.display()));
+    let files = match (&config.envoy.config, &config.envoy.xds) {
+        (Some(folder), _) => format!("  files   {}\n", folder.display()),
+        (None, Some(xds)) => format!("  xDS     {}\n", xds.server),
+        (None, None) => String::new(),
+    };
     format!(
         "weir {version}, in the place of ratelimit\n\
          \x20 gRPC    {grpc}\n\

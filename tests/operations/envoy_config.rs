@@ -7,6 +7,7 @@ mod globs;
 mod isolation;
 mod matching;
 mod mistakes;
+mod overlay;
 mod parser;
 mod reference;
 mod reload;

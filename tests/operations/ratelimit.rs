@@ -1,10 +1,14 @@
 //! In the place of envoyproxy/ratelimit: what its launchers start, what its variables mean, and what its ports answer.
 
+mod client_names;
 mod launched;
+mod manifests;
 mod pages;
+mod reference_metrics;
 mod reload;
 mod tls;
 mod variables;
+mod xds;
 
 use std::fs;
 use std::io::{Read as _, Write as _};

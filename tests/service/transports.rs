@@ -120,7 +120,7 @@ impl Served {
 fn envoy(metrics: &Metrics) -> (EnvoyParts, Arc<Loaded>) {
     let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
     let counted = metrics.envoy(1).unwrap();
-    let loaded = Loaded::new(Arc::new(EnvoyFiles::load(&files, false).unwrap().compile()), &counted);
+    let loaded = Loaded::new(Arc::new(EnvoyFiles::load(files.as_path(), false).unwrap().compile()), &counted);
     let parts = EnvoyParts {
         rules: (&EnvoyConfig::default()).into(),
         answers: EnvoyAnswers { dynamic_metadata: true, ..EnvoyAnswers::default() },

@@ -1,6 +1,6 @@
 //! The settings that differ between two configurations.
 
-use super::table::{Applies, SettingChange, TlsConfig};
+use super::table::{Applies, SettingChange, TlsConfig, XdsConfig};
 use super::{Config, StoreConfig};
 
 impl Config {
@@ -16,6 +16,7 @@ impl Config {
         self.store_changes(next, &mut changes);
         self.messages.changes(&next.messages, "messages", &mut changes);
         self.envoy.changes(&next.envoy, "envoy", &mut changes);
+        xds_changes((&self.envoy.xds, &next.envoy.xds), &mut changes);
         self.usage.changes(&next.usage, "usage", &mut changes);
         self.control.changes(&next.control, "control", &mut changes);
         let (server, other) = (&self.server, &next.server);
@@ -25,6 +26,7 @@ impl Config {
             ("server.admin_hosts", server.admin_hosts != other.admin_hosts),
             ("store.key_secret", self.key_secret != next.key_secret),
             ("store.namespace", self.namespace != next.namespace),
+            ("envoy.rules", self.envoy.rules != next.envoy.rules),
             ("log.decisions", self.decision_log != next.decision_log),
             ("authorize", self.authorize != next.authorize),
         ];
@@ -53,6 +55,26 @@ impl Config {
             }
             _ => whole("store", true),
         }
+    }
+}
+
+fn xds_changes((one, next): (&Option<XdsConfig>, &Option<XdsConfig>), changes: &mut Vec<SettingChange>) {
+    let (Some(one), Some(next)) = (one, next) else {
+        if one != next {
+            changes.push(SettingChange::whole("envoy.xds", Applies::AtRestart));
+        }
+        return;
+    };
+    if one.server != next.server {
+        changes.push(SettingChange::whole("envoy.xds.server", Applies::AtRestart));
+    }
+    one.changes(next, "envoy.xds", changes);
+    match (&one.tls, &next.tls) {
+        (Some(one), Some(next)) => one.changes(next, "envoy.xds.tls", changes),
+        (one, next) if one != next => {
+            changes.push(SettingChange::whole("envoy.xds.tls", Applies::AtRestart));
+        }
+        _ => {}
     }
 }
 

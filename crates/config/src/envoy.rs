@@ -17,6 +17,7 @@ mod isolate;
 mod keys;
 mod metadata;
 mod node;
+mod overlay;
 mod rate_limit;
 mod scalar;
 mod watch;
@@ -25,7 +26,7 @@ pub use directory::{MAX_ENVOY_FILE, MAX_ENVOY_FILES};
 pub use errors::{EnvoyError, EnvoyErrors};
 pub use files::EnvoyFiles;
 pub use folder::EnvoyFolder;
-pub use isolate::RefusedDomain;
+pub use isolate::{DomainSet, GoodDomains, RefusedDomain};
 pub use watch::{CurrentDomains, EnvoySource, Look};
 
 use super::errors::MistakeReport;
@@ -36,6 +37,9 @@ use super::table::EnvoyConfig;
 /// Maximum number of descriptors in one set of files.
 pub const MAX_DESCRIPTORS: usize = 100_000;
 
+/// Maximum nesting depth of descriptors. A control plane makes a level of each condition of a route.
+pub const MAX_ENVOY_LEVELS: usize = 32;
+
 /// Reads the `envoy` section, with the settings that override it.
 pub(super) fn envoy(
     mut fields: Mapping<'_>,
@@ -43,6 +47,11 @@ pub(super) fn envoy(
     report: &mut MistakeReport,
 ) -> EnvoyConfig {
     let envoy = EnvoyConfig::read(&mut fields, overrides, report);
+    let xds = super::xds::xds(&mut fields, overrides, report);
+    if xds.is_some() && envoy.config.is_some() {
+        fields.report("xds", report, "domains come from `config` or from `xds`, not from both");
+    }
+    let rules = overlay::overlay(&mut fields, report);
     fields.finish(report);
-    EnvoyConfig { layout: overrides.envoy_layout().clone(), ..envoy }
+    EnvoyConfig { xds, rules, layout: overrides.envoy_layout().clone(), ..envoy }
 }

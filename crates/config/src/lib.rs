@@ -52,6 +52,7 @@ mod meanings;
 mod merge;
 mod nodes;
 mod origin;
+mod overlay;
 mod overrides;
 mod overrides_section;
 mod patterns;
@@ -79,6 +80,7 @@ mod unix_path;
 mod usage;
 mod values;
 mod watched_files;
+mod xds;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -90,8 +92,8 @@ use weir_core::strategy::Rules;
 pub use authorize::{AuthorizeRule, ListEntry};
 pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
 pub use envoy::{
-    CurrentDomains, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoyFolder, EnvoySource, Look, MAX_DESCRIPTORS,
-    MAX_ENVOY_FILE, MAX_ENVOY_FILES, RefusedDomain,
+    CurrentDomains, DomainSet, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoyFolder, EnvoySource, GoodDomains,
+    Look, MAX_DESCRIPTORS, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ENVOY_LEVELS, RefusedDomain,
 };
 pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
@@ -107,6 +109,7 @@ pub use live_numbers::{LimitNumbers, MAX_NUMBERS, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
 pub use meanings::StrategyMeanings;
 pub use origin::ConfigOrigin;
+pub use overlay::{ENVOY_RULES, EnvoyOverlay, MAX_ENVOY_TEXT, OverlayReport};
 pub use overrides::ConfigOverrides;
 pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
@@ -126,12 +129,13 @@ pub use stores::{
 pub use table::{
     AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig,
     Outside, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig,
-    UsageConfig, reference, settings,
+    UsageConfig, XdsConfig, XdsTlsConfig, reference, settings,
 };
 pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TRUST_DOMAINS, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
 pub use watched_files::{FilesSnapshot, Settling};
+pub use xds::{XdsAddress, pairs};
 
 /// All settings of a service.
 #[derive(Debug, Clone)]

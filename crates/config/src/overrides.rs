@@ -76,6 +76,11 @@ impl ConfigOverrides {
         self.given.contains_key(name) || self.at.contains_key(name)
     }
 
+    /// Returns the text of an override by its path.
+    pub(super) fn text_at(&self, path: &str) -> Option<&str> {
+        self.at.get(path).map(|given| given.text.as_str())
+    }
+
     /// Sets which files of `envoy.config` count.
     #[must_use]
     pub fn with_envoy_layout(self, envoy_layout: EnvoyLayout) -> Self {

@@ -15,6 +15,7 @@ mod ports;
 mod store;
 mod values;
 mod variables;
+mod xds;
 
 pub use self::given::{RatelimitErrors, RatelimitGiven, RatelimitLine};
 pub use self::plan::{RatelimitLog, RatelimitPlan, RatelimitSurroundings};

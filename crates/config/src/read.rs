@@ -149,7 +149,7 @@ fn read(
     let envoy = envoy::envoy(root.section("envoy", report), settings, report);
     let queues = queues::queues(&mut root, server.limits.max_buffered_bytes, report);
     let others = OtherSections {
-        envoy: envoy.config.is_some(),
+        envoy: envoy.config.is_some() || envoy.xds.is_some(),
         inline: server.inline_limits,
         queues: !queues.all().is_empty(),
         memory: matches!(store, StoreConfig::Memory(_)),

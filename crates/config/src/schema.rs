@@ -24,13 +24,14 @@ use self::rules::{
     LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW,
     STRATEGY, UNIFORM, WARM_UP,
 };
-use self::service::{AUTHORIZE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
+use self::service::{AUTHORIZE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
 use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
 use super::fields::MAX_PATH;
 use super::identity::{MAX_ISSUERS, MAX_NETWORKS, MAX_TRUST_DOMAINS};
+use super::overlay::MAX_RULES as MAX_RULES_OF_ENVOY;
 use super::queues::MAX_QUEUES;
-use super::table::{RedisConfig, TlsConfig, store as store_keys};
+use super::table::{RedisConfig, TlsConfig, XdsConfig, store as store_keys};
 
 /// Returns the schema of a configuration file.
 #[must_use]
@@ -67,6 +68,7 @@ fn definitions() -> Value {
         "store": store(),
         "redis": redis(),
         "server_tls": server_tls(),
+        "envoy_xds": section(XdsConfig::rows),
         "strategies": {
             "type": "object", "minProperties": 1,
             "propertyNames": { "pattern": name },
@@ -119,6 +121,7 @@ fn definitions() -> Value {
             "additionalProperties": one_algorithm(mapping(&[])),
         },
         "access": mapping(ACCESS),
+        "envoy_rules": { "type": ["array", "null"], "maxItems": MAX_RULES_OF_ENVOY, "items": mapping(ENVOY_RULE) },
     });
     for (name, definition) in access_definitions().as_object().into_iter().flatten() {
         definitions[name] = definition.clone();

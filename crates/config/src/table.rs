@@ -28,6 +28,7 @@ pub(super) mod store;
 mod texts;
 mod tls;
 mod usage;
+mod xds;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub use self::reference::reference;
 pub use self::server::{AdminPath, Plaintext, ServerConfig};
 pub use self::tls::{CrlConfig, TlsConfig};
 pub use self::usage::UsageConfig;
+pub use self::xds::{XdsConfig, XdsTlsConfig};
 
 pub(super) use self::entry::Entry;
 pub(super) use self::kinds::{FilePath, Optional, SettingKind};
@@ -52,12 +54,13 @@ use self::redis::tls_rows;
 pub(super) use self::texts::MAX_NODE;
 pub(super) use self::texts::{Password, Username};
 pub(super) use self::tls::FILE as TLS_FILE;
+pub(super) use self::xds::SERVER as XDS_SERVER;
 
 /// A function that returns the entries of a section, in the order of the outputs.
 pub(super) type Rows = fn() -> Vec<Setting>;
 
 /// Every section of the table.
-const SECTIONS: [(&str, Rows); 14] = [
+const SECTIONS: [(&str, Rows); 16] = [
     ("server", ServerConfig::rows),
     ("server.tls", TlsConfig::rows),
     ("server.tls.client_crl", CrlConfig::rows),
@@ -69,6 +72,8 @@ const SECTIONS: [(&str, Rows); 14] = [
     ("store.redis.tls", tls_rows),
     ("messages", DenialMessages::rows),
     ("envoy", EnvoyConfig::rows),
+    ("envoy.xds", XdsConfig::rows),
+    ("envoy.xds.tls", XdsTlsConfig::rows),
     ("usage", UsageConfig::rows),
     ("log", log::rows),
     ("log.decisions", log::decision_rows),

@@ -119,6 +119,9 @@ fn client_settings(
         let reason = "needs `client_auth`: write `required` or `optional`; by default no client is asked";
         section.report("client_ca_file", report, reason);
     }
+    if tls.client_san.is_some() && tls.client_ca_file.is_none() {
+        section.report("client_san", report, "needs `client_ca_file`");
+    }
     if tls.client_crl_file.is_some() && tls.client_ca_file.is_none() {
         section.report("client_crl_file", report, "needs `client_ca_file`");
     }

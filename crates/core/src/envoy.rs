@@ -29,4 +29,4 @@ pub use level::{How, Step};
 pub use limit::{Kind, RateLimit, STRATEGY, Unit};
 pub use metadata::Metadata;
 pub use regexes::{InvalidRegex, MAX_REGEX, check_regex};
-pub use rule::{Matched, Rule, RuleEntry};
+pub use rule::{Matched, Rule, RuleEntry, rule_element};

@@ -9,6 +9,7 @@ mod listeners;
 mod serving;
 mod stores;
 mod tls;
+mod xds;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use weir_units::Micros;
 
 pub use self::error::{AppError, PortTlsError};
 pub use self::listeners::Listeners;
+pub use self::xds::{FirstConfig, XdsThread};
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::server::{LiveSnapshot, ShutdownSignal};
@@ -56,6 +58,8 @@ struct Foundation {
     metrics: Metrics,
     live: Arc<LiveSnapshot>,
     denials_valid: Micros,
+    /// The client of a control plane, if one sends Envoy's domains.
+    xds: Option<XdsThread>,
 }
 
 /// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread.
@@ -66,6 +70,18 @@ pub fn run(
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError> {
     let timing = timing.into();
+    let xds = XdsThread::start(&config.envoy, &timing.clock)?;
+    run_with(config, listeners, timing, shutdown, xds)
+}
+
+/// The same with a client of a control plane that runs already.
+pub fn run_with(
+    config: Config,
+    listeners: Listeners,
+    timing: Timing,
+    shutdown: ShutdownSignal,
+    xds: Option<XdsThread>,
+) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     if config.server.ratelimit.is_some() && !config.server.ready_needs_store {
         // A liveness probe asks for /healthcheck: it does not wait for Redis.
@@ -73,7 +89,8 @@ pub fn run(
     }
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
-    let served = stores::serve(Foundation::new(config, timing, readiness, metrics)?, listeners, shutdown);
+    let served =
+        stores::serve(Foundation::new(config, timing, readiness, metrics, xds)?, listeners, shutdown);
     if let Some(log) = log {
         log.flush(LAST_LINES);
     }
@@ -100,6 +117,7 @@ impl Foundation {
         timing: Timing,
         readiness: Readiness,
         metrics: Metrics,
+        xds: Option<XdsThread>,
     ) -> Result<Self, AppError> {
         let denials_valid = match &config.store {
             StoreConfig::Memory(_) => Micros::from_secs(1),
@@ -116,6 +134,6 @@ impl Foundation {
             ..Snapshot::of(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);
-        Ok(Self { config, timing, readiness, metrics, live, denials_valid })
+        Ok(Self { config, timing, readiness, metrics, live, denials_valid, xds })
     }
 }

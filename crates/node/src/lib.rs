@@ -7,6 +7,7 @@
 //! * [`control`]: changes of the configuration at run time: entries, their store, audit.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
 //! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
+//! * [`xds`]: the client of a control plane that sends Envoy's domains.
 //! * [`access`]: who may do what: names of callers, rights, refusals.
 //! * [`tls`]: TLS of the ports. [`generation`]: the number of the current certificates, tokens and rules.
 //! * [`service`]: wire ⇄ domain.
@@ -40,3 +41,4 @@ pub mod telemetry;
 pub mod tls;
 pub mod usage;
 pub mod watch;
+pub mod xds;

@@ -6,6 +6,7 @@
 mod debug;
 mod health;
 mod json;
+mod waiting;
 
 use std::io;
 use std::net::TcpListener;
@@ -20,6 +21,7 @@ use weir_store::Store;
 
 use self::health::{HealthPage, healthcheck};
 pub(crate) use self::json::JsonParts;
+pub(crate) use self::waiting::WaitingPage;
 use crate::admin::{AdminConnections, AdminGate, scrape};
 use crate::readiness::Readiness;
 

@@ -125,7 +125,12 @@ impl RunningConfig {
         self.0.replace(|before| self.0.under(sources.in_force(), before));
     }
 
-    /// Serves other rules of Envoy's files.
+    /// The capabilities that the store's probes exercise.
+    pub(crate) fn engines(&self) -> &EnginesInUse {
+        &self.0.followers.engines
+    }
+
+    /// Serves other rules of Envoy's domains.
     pub fn set_envoy(&self, loaded: Arc<Loaded>) {
         self.0.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
     }

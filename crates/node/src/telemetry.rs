@@ -25,6 +25,7 @@ mod store;
 mod tls;
 mod totals;
 mod transport;
+mod xds;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -57,9 +58,11 @@ use weir_core::strategy::Rules;
 use weir_store::local::LocalStats;
 use weir_store::memory::MemoryStats;
 use weir_store::redis::StoreHealth;
+pub use xds::XdsMetrics;
 
 use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
+use self::envoy::ReferenceMetrics;
 use self::refusals::RefusalCollector;
 use self::sampled::{Sampled, Series};
 use self::store::StoreMetrics;
@@ -224,6 +227,13 @@ impl Metrics {
         Ok(metrics)
     }
 
+    /// Registers the same counts under the names of envoyproxy/ratelimit.
+    pub fn show_reference(&self, envoy: &EnvoyMetrics) -> Result<(), prometheus::Error> {
+        let decisions = Arc::clone(&self.decisions);
+        let times = move || decisions.latency_of(CountedMethod::ShouldRateLimit);
+        self.registry.register(Box::new(ReferenceMetrics::new(envoy.clone(), times)?))
+    }
+
     /// Registers the metrics of the memory store.
     pub fn show_memory(
         &self,
@@ -255,6 +265,11 @@ impl Metrics {
     /// Registers the health of the Redis nodes.
     pub fn show_store(&self, health: StoreHealth) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(StoreMetrics::new(health)?))
+    }
+
+    /// Registers the metrics of the control plane that sends Envoy's domains.
+    pub fn show_xds(&self, xds: &XdsMetrics) -> Result<(), prometheus::Error> {
+        xds.register(&self.registry)
     }
 
     /// Registers refused calls: every reason with its count.

@@ -15,6 +15,8 @@
 mod accept;
 mod authorities;
 mod certificate;
+mod client;
+mod client_names;
 mod crl;
 mod files;
 mod handshakes;
@@ -34,6 +36,7 @@ use weir_config::{TlsConfig, TlsError};
 use weir_time::clock::Clock;
 
 pub use self::accept::TlsConnection;
+pub use self::client::{ClientTlsFiles, client_config};
 pub use self::handshakes::{HandshakeSlot, Handshakes};
 pub use self::peers::ClientCertificate;
 pub use self::port::{PortProtocols, TlsPort, TlsShared};

@@ -22,7 +22,7 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/weir.v1.QueueService.rs"));
 }
 
-/// Envoy's packages, as far as its rate limit protocol needs them.
+/// Envoy's packages, as far as its rate limit and discovery protocols need them.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod envoy {
     pub mod config {
@@ -42,6 +42,15 @@ pub mod envoy {
         }
     }
     pub mod service {
+        pub mod discovery {
+            pub mod v3 {
+                include!(concat!(env!("OUT_DIR"), "/envoy.service.discovery.v3.rs"));
+                include!(concat!(
+                    env!("OUT_DIR"),
+                    "/envoy.service.discovery.v3.AggregatedDiscoveryService.rs"
+                ));
+            }
+        }
         pub mod ratelimit {
             pub mod v3 {
                 include!(concat!(env!("OUT_DIR"), "/envoy.service.ratelimit.v3.rs"));
@@ -52,6 +61,26 @@ pub mod envoy {
     pub mod r#type {
         pub mod v3 {
             include!(concat!(env!("OUT_DIR"), "/envoy.r#type.v3.rs"));
+        }
+    }
+}
+
+/// Google's packages, as far as Envoy's discovery protocol needs them.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+pub mod google {
+    pub mod rpc {
+        include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));
+    }
+}
+
+/// The limits of envoyproxy/ratelimit, as control planes send them.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+pub mod ratelimit {
+    pub mod config {
+        pub mod ratelimit {
+            pub mod v3 {
+                include!(concat!(env!("OUT_DIR"), "/ratelimit.config.ratelimit.v3.rs"));
+            }
         }
     }
 }

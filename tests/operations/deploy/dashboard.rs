@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use weir_config::{
-    AdminPath, ClientAuth, Config, ConfigOverrides, DecisionLogConfig, KeyShare, LogTarget, ServerConfig,
-    TlsConfig,
+    AdminPath, ClientAuth, Config, ConfigOverrides, DecisionLogConfig, EnvoyConfig, KeyShare, LogTarget,
+    ServerConfig, TlsConfig, XdsConfig,
 };
 
 use super::read;
@@ -21,7 +21,7 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// The pages of a service on memory, of one with identity, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
+/// The pages of one with a control plane, of a service on memory, of one with identity, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
 /// and a decision log.
 fn pages() -> String {
     let text = "
@@ -44,7 +44,7 @@ fn pages() -> String {
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
     eventually(SOON, "the node of the configuration is on the page", named);
-    guarded + &memory + &leases + &redis.get("/metrics").1 + &with_tls()
+    guarded + &memory + &leases + &redis.get("/metrics").1 + &with_tls() + &with_control_plane()
 }
 
 /// The page of a service with TLS and a revocation list.
@@ -62,6 +62,13 @@ fn with_tls() -> String {
     let admin_open = vec![AdminPath::Metrics];
     let server = ServerConfig { tls: Some(tls), admin_open, ..config().server };
     Server::start(Config { server, ..config() }).get("/metrics").1
+}
+
+/// The page of a service whose limits a control plane sends, which is away.
+fn with_control_plane() -> String {
+    let xds = XdsConfig { server: "127.0.0.1:1".to_owned(), ..XdsConfig::default() };
+    let envoy = EnvoyConfig { xds: Some(xds), ..EnvoyConfig::default() };
+    Server::start(Config { envoy, ..config() }).get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {

@@ -9,8 +9,7 @@ use crate::support::clients::{files, root};
 #[test]
 fn the_image_holds_one_program_and_no_rights() {
     let dockerfile = read("deploy/Dockerfile");
-    let last = dockerfile.rsplit_once("\nFROM ").unwrap().1;
-    assert!(last.starts_with("scratch\n"));
+    let last = dockerfile.split_once("\nFROM scratch AS base\n").unwrap().1;
     let command = r#"CMD ["serve", "--listen", "0.0.0.0:8081", "--admin", "0.0.0.0:8080"]"#;
     for line in ["USER 65532:65532", "ENTRYPOINT [\"/weir\"]", command] {
         assert!(last.lines().any(|found| found == line), "{line}");
@@ -33,6 +32,20 @@ fn the_image_holds_one_program_and_no_rights() {
             assert!(ignored.lines().any(|line| line == format!("!{source}")), "{source} is let in");
         }
     }
+}
+
+/// What is built without --target is Weir; the other image differs only in the program that it starts.
+#[test]
+fn the_second_image_starts_the_program_under_the_name_of_the_reference() {
+    let dockerfile = read("deploy/Dockerfile");
+    let stages: Vec<&str> = dockerfile.split("\nFROM ").skip(2).collect();
+    let code = |stage: &str| -> Vec<String> {
+        stage.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
+    };
+    assert_eq!(code(stages[1]), ["base AS weir-ratelimit", "ENTRYPOINT [\"/bin/ratelimit\"]"]);
+    assert_eq!(code(stages[2])[..2], ["base AS weir", "ENTRYPOINT [\"/weir\"]"]);
+    assert_eq!(stages.len(), 3);
+    assert!(dockerfile.contains("ln -s ../weir /image/bin/ratelimit"));
 }
 
 /// The files that Cargo.toml, the build script and the sources name are among those that are copied.

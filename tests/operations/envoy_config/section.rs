@@ -28,6 +28,10 @@ fn it_says_everything_or_nothing() {
         near_limit_ratio: 0.25,
         shadow_mode: true,
         quota_mode: true,
+        reference_metrics: false,
+        standard_headers: false,
+        xds: None,
+        rules: weir_config::EnvoyOverlay::default(),
         layout: EnvoyLayout::Paths,
     };
     // Where Envoy's files say what is limited, strategies need not.

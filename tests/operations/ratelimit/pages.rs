@@ -61,3 +61,26 @@ fn it_is_unhealthy_as_soon_as_it_stops() {
     let body = r#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}"#;
     assert_eq!(started.post("/json", body).0, 200, "calls are still answered");
 }
+
+/// The fields of the standard for the same limit, beside the names of the reference.
+#[test]
+fn headers_of_the_standard_are_added_on_request() {
+    let folder = crate::support::scratch::dir("native-");
+    let file = folder.path().join("weir.yaml");
+    std::fs::write(&file, "envoy: { standard_headers: true }").unwrap();
+    let started = Ratelimit::start(&[
+        ("WEIR_CONFIG", file.to_str().unwrap()),
+        ("LIMIT_RESPONSE_HEADERS_ENABLED", "true"),
+        ("LIMIT_LIMIT_HEADER", "X-Most"),
+    ]);
+    let body = r#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}"#;
+    let answer: Value = serde_json::from_str(&started.post("/json", body).1).unwrap();
+    let headers = answer["responseHeadersToAdd"].as_array().unwrap();
+    let value = |name: &str| {
+        let found = headers.iter().find(|header| header["key"] == name);
+        found.map(|header| header["value"].as_str().unwrap().to_owned()).unwrap_or_default()
+    };
+    assert_eq!((value("X-Most"), value("RateLimit-Remaining")), ("2".to_owned(), "1".to_owned()), "{answer}");
+    assert!(value("RateLimit").starts_with("\"day\";r=1;t="), "{answer}");
+    assert_eq!(value("RateLimit-Policy"), "\"day\";q=2;w=86400", "{answer}");
+}

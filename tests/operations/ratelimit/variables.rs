@@ -37,7 +37,6 @@ fn a_mistake_names_its_variable() {
         ("NEAR_LIMIT_RATIO", "2", "envoy.near_limit_ratio: \"2\" is not a part of one"),
         ("LIMIT_RESET_HEADER", "a b", "envoy.reset_header: "),
         ("CONFIG_TYPE", "HTTP", "\"HTTP\" is not one of FILE, GRPC_XDS_SOTW"),
-        ("CONFIG_TYPE", "GRPC_XDS_SOTW", "GRPC_XDS_SOTW is not supported yet"),
         ("BACKEND_TYPE", "memcache", "memcache is not supported"),
         ("RUNTIME_SUBDIRECTORY", "", "is empty"),
         ("GRPC_SERVER_USE_TLS", "true", "is missing"),
@@ -53,6 +52,27 @@ fn a_mistake_names_its_variable() {
         let label = if name == "GRPC_SERVER_USE_TLS" { "GRPC_SERVER_TLS_CERT" } else { name };
         assert!(log.contains(&format!("{label}: ")) && log.contains(reason), "{name}={value}: {log}");
     }
+}
+
+#[test]
+fn a_mistake_about_the_control_plane_names_its_variable() {
+    for (name, value, reason) in [
+        ("CONFIG_GRPC_XDS_SERVER_URL", "https://canary@a:1", "\"https://\" is not supported here"),
+        ("CONFIG_GRPC_XDS_SERVER_URL", "gateway", "\"gateway\" is not HOST:PORT"),
+        ("CONFIG_GRPC_XDS_NODE_METADATA", "zone", "it must be KEY=VALUE,KEY=VALUE"),
+        ("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "canary", "it must be KEY:VALUE,KEY:VALUE"),
+        ("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "12", "12 is out of bounds"),
+        ("XDS_CLIENT_BACKOFF_MAX_INTERVAL", "soon", "\"soon\" is not a duration"),
+    ] {
+        let log = refused(&[("CONFIG_TYPE", "GRPC_XDS_SOTW"), (name, value)]);
+        assert!(log.contains(&format!("{name}: {reason}")) && !log.contains("canary"), "{log}");
+    }
+    let tls = [("CONFIG_TYPE", "GRPC_XDS_SOTW"), ("CONFIG_GRPC_XDS_SERVER_USE_TLS", "true")];
+    let log = refused(&[tls[0], tls[1], ("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", "/certs/tls.crt")]);
+    assert!(
+        log.contains("CONFIG_GRPC_XDS_CLIENT_TLS_CERT: envoy.xds.tls.cert_file: needs `key_file`"),
+        "{log}"
+    );
 }
 
 /// What the reference would refuse or do otherwise is said at the start.

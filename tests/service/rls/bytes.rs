@@ -35,7 +35,7 @@ pub(super) fn service() -> Service {
     let limiter = Limiter::new(Arc::clone(&snapshot.rules), store, metrics.recorder());
     let decisions = DecisionService::new(limiter, Arc::clone(&snapshot.templates), 64 << 10);
     let counted = metrics.envoy(1).unwrap();
-    let domains = EnvoyFiles::load(&files(), false).unwrap().compile();
+    let domains = EnvoyFiles::load(files(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
     let rules = EnvoyRules {
         overrides_in_request: true,
@@ -43,7 +43,11 @@ pub(super) fn service() -> Service {
         shadow_mode: false,
         quota_mode: false,
     };
-    let answers = EnvoyAnswers { headers: Some(HeaderNames::default()), dynamic_metadata: true };
+    let answers = EnvoyAnswers {
+        headers: Some(HeaderNames::default()),
+        dynamic_metadata: true,
+        ..EnvoyAnswers::default()
+    };
     decisions.follow(&Snapshot { envoy: Some(Arc::new(loaded)), ..snapshot }, metrics.recorder());
     EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), answers)
 }

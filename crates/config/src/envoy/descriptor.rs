@@ -6,7 +6,7 @@ use weir_core::envoy::{Cidr, Descriptor, Draft, Glob, Matcher, check_regex};
 
 use super::node::{Map, text};
 use super::rate_limit::rate_limit;
-use super::{MAX_DESCRIPTORS, metadata};
+use super::{MAX_DESCRIPTORS, MAX_ENVOY_LEVELS as MAX_LEVELS, metadata};
 use crate::errors::{MistakeReport, Position};
 use crate::tree::{Content, YamlNode};
 use crate::values::quote;
@@ -16,9 +16,6 @@ pub(super) type SiblingKeys = HashSet<(String, String)>;
 
 /// Maximum number of networks in one descriptor.
 const MAX_NETWORKS: usize = 1000;
-
-/// Maximum nesting depth of descriptors. A control plane makes a level of each condition of a route.
-const MAX_LEVELS: usize = 32;
 
 /// A reader of descriptors, which counts them.
 pub(super) struct DescriptorReader<'r> {

@@ -12,6 +12,7 @@ use super::folder::EnvoyFolder;
 use super::keys;
 use super::node::Map;
 use crate::errors::{MistakeReport, Position};
+use crate::overlay::ENVOY_RULES;
 use crate::tree::{YamlNode, compose_foreign};
 use crate::values::shortened;
 
@@ -24,13 +25,15 @@ pub struct EnvoyFiles {
     pub warnings: Vec<String>,
     /// Number of files.
     pub count: usize,
+    /// Number of entries of the overlay that match no rule; each is a warning, too.
+    pub unmatched: usize,
 }
 
 impl EnvoyFiles {
     /// Reads every file of `folder`, sorted by name; or `folder` itself, if it is a file. With `merge_domains`, files
     /// may share a domain; otherwise that is a mistake.
-    pub fn load(folder: &Path, merge_domains: bool) -> Result<Self, EnvoyErrors> {
-        let folder = EnvoyFolder::from(folder);
+    pub fn load(folder: impl Into<EnvoyFolder>, merge_domains: bool) -> Result<Self, EnvoyErrors> {
+        let folder = folder.into();
         let (read, errors) = FileSet::read(&folder, &DirectoryListing::of(&folder), merge_domains);
         read.whole(errors)
     }
@@ -108,7 +111,19 @@ impl FileSet {
                 }
             }
         }
+        set.lay_over(folder, &mut errors);
         (set, errors)
+    }
+
+    /// Changes the rules as the overlay says.
+    fn lay_over(&mut self, folder: &EnvoyFolder, errors: &mut EnvoyErrors) {
+        let report = folder.overlay().apply(&mut self.read.domains);
+        for (domain, reason) in report.mistakes {
+            errors.add(error(ENVOY_RULES, &reason));
+            self.bad.insert(domain);
+        }
+        self.read.unmatched = report.unmatched.len();
+        self.read.warnings.extend(report.unmatched);
     }
 
     /// The files as a whole: all of them are good, or none counts.

@@ -3,19 +3,33 @@
 use std::path::{Path, PathBuf};
 
 use super::super::envoy_layout::EnvoyLayout;
+use crate::overlay::EnvoyOverlay;
 
 /// A directory of files, or a single file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EnvoyFolder {
     path: PathBuf,
     layout: EnvoyLayout,
+    /// What changes the rules in it.
+    overlay: EnvoyOverlay,
 }
 
 impl EnvoyFolder {
     /// The directory `path`, which is laid out like this.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, layout: EnvoyLayout) -> Self {
-        Self { path: path.into(), layout }
+        Self { path: path.into(), layout, overlay: EnvoyOverlay::default() }
+    }
+
+    /// The same with an overlay on its rules.
+    #[must_use]
+    pub fn with_overlay(self, overlay: EnvoyOverlay) -> Self {
+        Self { overlay, ..self }
+    }
+
+    /// What changes its rules.
+    pub(super) fn overlay(&self) -> &EnvoyOverlay {
+        &self.overlay
     }
 
     /// Its path.

@@ -20,15 +20,56 @@ pub struct RefusedDomain {
     pub goes_on: bool,
 }
 
+/// Domains as they were read, with what is not good.
+#[derive(Debug, Default)]
+pub struct DomainSet {
+    /// Each domain once, in order.
+    pub domains: Vec<(String, Vec<Descriptor>)>,
+    /// The names of those with a mistake.
+    pub refused: BTreeSet<String>,
+    /// True if there may be more domains, whose names are not known.
+    pub is_blind: bool,
+}
+
 /// The last good versions of all domains.
 #[derive(Debug, Default)]
-pub(super) struct GoodDomains {
-    versions: BTreeMap<String, Vec<Descriptor>>,
+pub struct GoodDomains(BTreeMap<String, Vec<Descriptor>>);
+
+/// The same of files.
+#[derive(Debug, Default)]
+pub(super) struct GoodFiles {
+    good: GoodDomains,
     /// The domain of each file that was ever read.
     homes: HashMap<PathBuf, String>,
 }
 
 impl GoodDomains {
+    /// Takes over what is good of a set. Returns the domains to serve, and those that are refused.
+    pub fn take(&mut self, set: DomainSet) -> (Domains, Vec<RefusedDomain>) {
+        let DomainSet { domains, refused, is_blind } = set;
+        let good = domains.into_iter().filter(|(name, _)| !refused.contains(name));
+        let mut versions: BTreeMap<String, Vec<Descriptor>> = good.collect();
+        for name in &refused {
+            versions.extend(self.0.remove_entry(name));
+        }
+        self.0 = versions;
+        let refused = refused.into_iter().map(|name| {
+            let goes_on = self.0.contains_key(&name);
+            RefusedDomain { name, goes_on }
+        });
+        let refused: Vec<RefusedDomain> = refused.collect();
+        let missing = refused.iter().filter(|domain| !domain.goes_on).map(|domain| domain.name.as_str());
+        let domains = Domains::new(self.0.clone()).missing(missing, is_blind);
+        (domains, refused)
+    }
+
+    /// The names of the domains.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl GoodFiles {
     /// Takes over what is good of a set of files. Returns the domains to serve, and those that are refused.
     pub(super) fn take(&mut self, set: FileSet) -> (Domains, Vec<RefusedDomain>) {
         let FileSet { read, mut homes, bad: mut refused, unread, .. } = set;
@@ -43,19 +84,6 @@ impl GoodDomains {
             }
         }
         self.homes = homes;
-        let good = read.domains.into_iter().filter(|(name, _)| !refused.contains(name));
-        let mut versions: BTreeMap<String, Vec<Descriptor>> = good.collect();
-        for name in &refused {
-            versions.extend(self.versions.remove_entry(name));
-        }
-        self.versions = versions;
-        let missing: BTreeSet<&String> =
-            refused.iter().filter(|name| !self.versions.contains_key(*name)).collect();
-        let domains = Domains::new(self.versions.clone());
-        let domains = domains.missing(missing.into_iter().map(String::as_str), is_blind);
-        let refused = refused
-            .iter()
-            .map(|name| RefusedDomain { name: name.clone(), goes_on: self.versions.contains_key(name) });
-        (domains, refused.collect())
+        self.good.take(DomainSet { domains: read.domains, refused, is_blind })
     }
 }

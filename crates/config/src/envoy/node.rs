@@ -2,11 +2,9 @@
 
 use super::scalar::{Plain, plain};
 use crate::errors::{MistakeReport, Position};
+use crate::overlay::MAX_ENVOY_TEXT as MAX_TEXT;
 use crate::tree::{Content, YamlNode};
 use crate::values::{quote, shortened};
-
-/// Maximum length of a key, value, name or domain, in bytes.
-pub(super) const MAX_TEXT: usize = 4096;
 
 /// A mapping whose keys have been checked.
 #[derive(Debug, Clone, Copy)]

@@ -58,7 +58,8 @@ pub(super) fn rate_limit(node: &YamlNode, report: &mut MistakeReport) -> Option<
             }
             let limit = limit.billing(bills);
             let limit = max_debt.map_or(limit.clone(), |max_debt| limit.with_max_debt(max_debt));
-            Some(Draft { name, replaces, limit: Some(limit), ..Draft::default() })
+            let given = NUMBERS.into_iter().filter(|key| map.entry(key).is_some()).collect();
+            Some(Draft { name, replaces, limit: Some(limit), given, ..Draft::default() })
         }
         Err(invalid) => {
             let at = map.get(invalid.field).map_or(node.at, |node| node.at);

@@ -11,7 +11,7 @@ use super::directory::DirectoryListing;
 use super::errors::EnvoyErrors;
 use super::files::FileSet;
 use super::folder::EnvoyFolder;
-use super::isolate::{GoodDomains, RefusedDomain};
+use super::isolate::{GoodFiles, RefusedDomain};
 
 /// The current domains. Reads are lock-free; a reload replaces all of them atomically.
 pub type CurrentDomains = Arc<ArcSwap<Domains>>;
@@ -22,9 +22,10 @@ pub struct EnvoySource {
     folder: EnvoyFolder,
     merge_domains: bool,
     /// The good domains, if mistakes of one domain leave others alone.
-    good: Option<GoodDomains>,
+    good: Option<GoodFiles>,
     current: CurrentDomains,
     files: Settling<DirectoryListing>,
+    unmatched: usize,
 }
 
 /// The result of a poll.
@@ -61,10 +62,11 @@ impl EnvoySource {
         let folder = folder.into();
         let mut source = Self {
             merge_domains,
-            good: isolate_domains.then(GoodDomains::default),
+            good: isolate_domains.then(GoodFiles::default),
             current: CurrentDomains::default(),
             files: Settling::new(DirectoryListing::of(&folder)),
             folder,
+            unmatched: 0,
         };
         let (set, errors) = source.read();
         match source.load(set, errors) {
@@ -77,6 +79,12 @@ impl EnvoySource {
     #[must_use]
     pub fn current(&self) -> CurrentDomains {
         self.current.clone()
+    }
+
+    /// Number of entries of the overlay that match no rule.
+    #[must_use]
+    pub const fn unmatched(&self) -> usize {
+        self.unmatched
     }
 
     /// Polls once.
@@ -111,6 +119,7 @@ impl EnvoySource {
     /// Makes what is good of `set` current.
     fn load(&mut self, set: FileSet, errors: EnvoyErrors) -> Look {
         let warnings = set.read.warnings.clone();
+        self.unmatched = set.read.unmatched;
         let is_listed = self.files.seen().failure(&self.folder).is_none();
         let (domains, refused) = match self.good.as_mut().filter(|_| is_listed) {
             Some(good) => good.take(set),

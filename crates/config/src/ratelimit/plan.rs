@@ -12,7 +12,7 @@ use super::super::values::quote;
 use super::given::{RatelimitErrors, RatelimitGiven, RatelimitLine};
 use super::mapped::Mapped;
 use super::variables::VariableEffect;
-use super::{ports, store};
+use super::{ports, store, xds};
 
 /// Everything that the variables say.
 #[derive(Debug)]
@@ -69,9 +69,6 @@ impl RatelimitPlan {
         let admin = native.has("admin");
         let overrides = native.clone();
         let mut mapped = Mapped { native, overrides, notes: Vec::new() };
-        if given.text("CONFIG_TYPE") == Some("grpc_xds_sotw") {
-            given.wrong("CONFIG_TYPE", "GRPC_XDS_SOTW is not supported yet; FILE is");
-        }
         if !given.has("USE_STATSD") {
             let note = "USE_STATSD is not false: statsd is not sent; scrape /metrics on DEBUG_PORT or PROMETHEUS_ADDR";
             mapped.notes.push(note.to_owned());
@@ -141,14 +138,10 @@ fn tls(given: &mut RatelimitGiven, mapped: &mut Mapped) {
         ("GRPC_CLIENT_TLS_CACERT", "server.tls.client_ca_file"),
     ];
     if given.boolean("GRPC_SERVER_USE_TLS") != Some(true) {
-        for (name, _) in FILES {
+        for name in FILES.map(|(name, _)| name).into_iter().chain(["GRPC_CLIENT_TLS_SAN"]) {
             given.explain(name, VariableEffect::Ignored("GRPC_SERVER_USE_TLS is not true"));
         }
         return;
-    }
-    if given.has("GRPC_CLIENT_TLS_SAN") {
-        let reason = "not supported yet: write `authorize` into the file of WEIR_CONFIG instead";
-        given.wrong("GRPC_CLIENT_TLS_SAN", reason);
     }
     for (name, path) in FILES {
         match given.text(name) {
@@ -156,6 +149,12 @@ fn tls(given: &mut RatelimitGiven, mapped: &mut Mapped) {
             None if name == "GRPC_CLIENT_TLS_CACERT" => {}
             None => given.wrong(name, "is missing; GRPC_SERVER_USE_TLS needs a certificate and its key"),
         }
+    }
+    let san = given.text("GRPC_CLIENT_TLS_SAN").map(str::to_owned);
+    if san.is_some() && !given.has("GRPC_CLIENT_TLS_CACERT") {
+        given.explain("GRPC_CLIENT_TLS_SAN", VariableEffect::Ignored("GRPC_CLIENT_TLS_CACERT is not set"));
+    } else {
+        mapped.set_some("server.tls.client_san", "GRPC_CLIENT_TLS_SAN", san);
     }
     if given.has("GRPC_CLIENT_TLS_CACERT") {
         mapped.set("server.tls.client_auth", "GRPC_CLIENT_TLS_CACERT", "required");
@@ -168,13 +167,21 @@ fn files(given: &mut RatelimitGiven, mapped: &mut Mapped) {
         mapped.set("envoy_merge_domains", "MERGE_DOMAIN_CONFIG", merge.to_string());
     }
     mapped.set("envoy.isolate_domains", "envoy.isolate_domains", "true");
+    mapped.set("envoy.reference_metrics", "envoy.reference_metrics", "true");
     if mapped.native.has("envoy_config") {
         for name in ["RUNTIME_ROOT", "RUNTIME_SUBDIRECTORY", "RUNTIME_APPDIRECTORY", "RUNTIME_WATCH_ROOT"] {
             given.explain(name, VariableEffect::Ignored("WEIR_ENVOY_CONFIG takes precedence"));
         }
         return;
     }
-    if !given.errors.is_empty() && given.errors.iter().any(|error| error.starts_with("CONFIG_TYPE")) {
+    if xds::is_used(given) {
+        for name in ["RUNTIME_ROOT", "RUNTIME_SUBDIRECTORY", "RUNTIME_APPDIRECTORY", "RUNTIME_WATCH_ROOT"] {
+            given.explain(name, VariableEffect::Ignored("CONFIG_TYPE is GRPC_XDS_SOTW"));
+        }
+        return xds::xds(given, mapped);
+    }
+    xds::unused(given);
+    if given.errors.iter().any(|error| error.starts_with("CONFIG_TYPE")) {
         return;
     }
     let root = PathBuf::from(given.text("RUNTIME_ROOT").unwrap_or("/srv/runtime_data/current"));

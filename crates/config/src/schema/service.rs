@@ -4,6 +4,7 @@ use weir_core::queue::{MAX_CAPACITY, MAX_DELIVERIES, MAX_PAYLOAD, MAX_QUEUE_BYTE
 
 use super::super::fields::MAX_PATH;
 use super::super::identity::MAX_JWT_TEXT;
+use super::super::overlay::MAX_ENVOY_TEXT;
 use super::super::rights::RIGHTS;
 use super::super::table::{
     ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, log as log_keys,
@@ -51,6 +52,32 @@ const RIGHT_NAMES: [&str; 12] = {
     }
     names
 };
+
+pub(super) const ENVOY_RULE: &[Key] = &[
+    must("domain", Text(1, MAX_ENVOY_TEXT), "The domain of the rules."),
+    must(
+        "path",
+        Text(1, 64 << 10),
+        "The rules, as the label `rule` of weir_envoy_hits_total names them; an element may end in *.",
+    ),
+    may("algorithm", Choice(&ENVOY_ALGORITHMS), "How hits are counted; fixed_window by default."),
+    may("burst", Count(0, u32::MAX as u64), "Hits that pass at once, for buckets; the limit by default."),
+    may("count_rejected", Boolean, "Whether denied hits are charged too."),
+    may("unit_multiplier", Count(0, u32::MAX as u64), "How many units a period has."),
+    may("on_store_failure", Choice(&["allow", "deny", "error"]), "The answer while the store fails."),
+    may("bill", Boolean, "Whether a descriptor's own hits are charged above the limit."),
+    may("max_debt", Defined("max_debt"), "How far bills may exceed the limit."),
+];
+
+const ENVOY_ALGORITHMS: [&str; 7] = [
+    "fixed_window",
+    "sliding_window",
+    "sliding_log",
+    "token_bucket",
+    "gcra",
+    "leaky_bucket",
+    "interval_refill",
+];
 
 pub(super) const IDENTITY: &[Key] = &[
     may(

@@ -3,9 +3,19 @@
 use std::path::PathBuf;
 
 use super::super::envoy_layout::EnvoyLayout;
+use super::super::overlay::EnvoyOverlay;
+use super::super::schema::ValueKind;
 use super::kinds::{Boolean, FilePath, Optional, Ratio};
 use super::texts::HeaderName;
-use super::{Applies, Outside, section};
+use super::xds::{XdsConfig, xds};
+use super::{Applies, Outside, Setting, section};
+
+fn rules() -> Setting {
+    let about = "How rules count, where their files or the control plane cannot say it: a list of entries.";
+    let more = "Each has `domain` and `path` of the rules, and `algorithm`, `burst`, `count_rejected`, `unit_multiplier`, \
+                `on_store_failure`, `bill` or `max_debt`, as in files: see [envoy.md](envoy.md#overlay).";
+    Setting { unset: "none", more, ..Setting::other("rules", about, ValueKind::Defined("envoy_rules")) }
+}
 
 section! {
     /// Settings of Envoy's rate limit service. The defaults are the reference's.
@@ -70,6 +80,13 @@ section! {
             applies: Applies::AtRestart,
             more: "",
         }
+        /// Whether answers have the fields `RateLimit` and `RateLimit-Policy` of [http.md](http.md) for the client.
+        pub standard_headers: bool = false => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "They are for the same descriptor as `headers`, and may stand beside those.",
+        }
         /// Whether answers have dynamic metadata for Envoy's other filters: the request and its limits.
         pub dynamic_metadata: bool = false => {
             kind: Boolean,
@@ -83,6 +100,13 @@ section! {
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "",
+        }
+        /// Whether the metrics have those of envoyproxy/ratelimit too, with its names and labels.
+        pub reference_metrics: bool = false => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "`weir ratelimit` has them in any case: see [envoy.md](envoy.md#metrics-of-the-reference).",
         }
         /// Whether nothing is denied; the statuses in the answer still show what the limits say.
         pub shadow_mode: bool = false => {
@@ -99,8 +123,12 @@ section! {
             more: "",
         }
 
-        after: [],
+        after: [xds(), rules()],
         others: {
+            /// A control plane that sends the domains, in place of files.
+            pub xds: Option<XdsConfig> = None,
+            /// How rules count, where the files or the control plane cannot say it.
+            pub rules: EnvoyOverlay = EnvoyOverlay::default(),
             /// Which files of the directory count.
             pub layout: EnvoyLayout = EnvoyLayout::Paths,
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::super::schema::ValueKind;
 use super::super::tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};
 use super::kinds::{FilePath, Optional, Words};
+use super::texts::Name;
 use super::{Applies, Entry, Outside, Setting, section};
 
 /// Returns the row of a section in this form.
@@ -72,6 +73,14 @@ section! {
             more: "`none` does not ask for one. `optional` lets clients connect without one, but none whose certificate is not \
                    valid; calls without a certificate need a token, or a rule for `anonymous`. A connection ends when its \
                    client's certificate expires.",
+        }
+        /// The name that every client certificate must have: of a host, an IP address, or `spiffe://…`.
+        pub client_san: Option<String> = None => {
+            kind: Optional(Name(2048), "none"),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "It needs `client_ca_file`. `*` as the first label of a certificate's name stands for one label. With \
+                   `authorize`, rules can name callers one by one instead.",
         }
         /// Certificate revocation lists, in PEM or DER.
         pub client_crl_file: Option<PathBuf> = None => {

@@ -51,6 +51,8 @@ pub struct Draft {
     pub metadata: Option<Metadata>,
     /// See [`super::Rule::limit`].
     pub limit: Option<RateLimit>,
+    /// The keys of Weir's own that its file sets: an overlay may not set them too.
+    pub given: Vec<&'static str>,
 }
 
 impl Matcher {

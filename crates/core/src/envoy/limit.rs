@@ -64,6 +64,8 @@ pub struct RateLimit {
     unit_multiplier: u32,
     kind: Kind,
     bills: bool,
+    /// The bound of the debt, if it was set.
+    own_max_debt: Option<Option<u64>>,
     strategy: Arc<Strategy>,
 }
 
@@ -151,7 +153,15 @@ impl RateLimit {
         let strategy = Strategy::new(STRATEGY, vec![limit], false, on_store_failure).map_err(unlikely)?;
         // The reference charges billed hits, and has fixed windows only.
         let bills = matches!(kind, Kind::FixedWindow { .. });
-        Ok(Self { requests_per_unit, unit, unit_multiplier, kind, bills, strategy: Arc::new(strategy) })
+        Ok(Self {
+            requests_per_unit,
+            unit,
+            unit_multiplier,
+            kind,
+            bills,
+            own_max_debt: None,
+            strategy: Arc::new(strategy),
+        })
     }
 
     /// Sets if bills are charged above the limit. A bill is a descriptor's own `hits_addend`.
@@ -167,6 +177,7 @@ impl RateLimit {
     pub fn with_max_debt(mut self, max_debt: Option<u64>) -> Self {
         let owned = Arc::unwrap_or_clone(self.strategy);
         self.strategy = Arc::new(owned.with_algorithms(|algorithm| algorithm.with_max_debt(max_debt)));
+        self.own_max_debt = Some(max_debt);
         self
     }
 
@@ -205,6 +216,12 @@ impl RateLimit {
     #[must_use]
     pub const fn bills(&self) -> bool {
         self.bills
+    }
+
+    /// The bound of the debt by bills, if it was set; `Some(None)` is unbounded.
+    #[must_use]
+    pub const fn own_max_debt(&self) -> Option<Option<u64>> {
+        self.own_max_debt
     }
 
     /// The strategy: one limit with a counter per resource. Its failure policy is the rule's.

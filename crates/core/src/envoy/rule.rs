@@ -41,15 +41,27 @@ impl Rule {
             if index > 0 {
                 label.push(',');
             }
-            push_word(&mut label, &entry.key);
             // After the key and `_` comes the value, or the pattern.
-            if let Some(value) = entry.path.strip_prefix(&*entry.key).and_then(|rest| rest.strip_prefix('_'))
-            {
-                label.push('=');
-                push_word(&mut label, value);
-            }
+            let value = entry.path.strip_prefix(&*entry.key).and_then(|rest| rest.strip_prefix('_'));
+            push_element(&mut label, &entry.key, value);
         }
         if reserved.contains(&label.as_str()) { format!("{label:?}") } else { label }
+    }
+}
+
+/// One element of a label: the key and, unless it is for any value, the value or the pattern.
+#[must_use]
+pub fn rule_element(key: &str, value: Option<&str>) -> String {
+    let mut element = String::new();
+    push_element(&mut element, key, value);
+    element
+}
+
+fn push_element(label: &mut String, key: &str, value: Option<&str>) {
+    push_word(label, key);
+    if let Some(value) = value {
+        label.push('=');
+        push_word(label, value);
     }
 }
 

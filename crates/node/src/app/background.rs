@@ -1,13 +1,14 @@
-//! The background thread: the store's monitor, the sweep of the memory store, the file watcher.
+//! Threads in the background: one for the store's monitor, the sweep of the memory store and the file watcher, and one
+//! for the client of a control plane.
 //!
-//! It has a thread of its own, so that neither a scrape of the admin port nor a busy worker delays a probe.
+//! They are threads of their own, so that neither a scrape of the admin port nor a busy worker delays a probe.
 
 use std::io;
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-/// Runs until it is dropped.
+/// A thread that runs until it is dropped.
 pub(super) struct BackgroundThread {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -15,7 +16,10 @@ pub(super) struct BackgroundThread {
 
 impl BackgroundThread {
     /// Starts the thread, which runs `work`.
-    pub(super) fn start(work: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
+    pub(super) fn start(
+        name: &'static str,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let body = move || {
@@ -25,7 +29,7 @@ impl BackgroundThread {
                 let _ = stopped.await;
             });
         };
-        let thread = std::thread::Builder::new().name("weir-background".to_owned()).spawn(body)?;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body)?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn open(
 ) -> Result<OpenedRules, AppError> {
     let (mut source, mut loaded) = (None, None);
     if let Some(folder) = &config.config {
-        let folder = EnvoyFolder::new(folder, config.layout.clone());
+        let folder = EnvoyFolder::new(folder, config.layout.clone()).with_overlay(config.rules.clone());
         let (files, look) = EnvoySource::open(folder, config.merge_domains, config.isolate_domains)?;
         let (metrics, engines) = (metrics.clone(), engines.clone());
         let overrides_in_request = config.overrides_in_request;
@@ -56,6 +56,7 @@ pub(super) fn open(
             remaining: config.remaining_header.as_str().into(),
             reset: config.reset_header.as_str().into(),
         }),
+        standard_headers: config.standard_headers,
         dynamic_metadata: config.dynamic_metadata,
     };
     let parts = EnvoyParts { rules: config.into(), answers, metrics };
@@ -136,6 +137,7 @@ impl RulesReader {
 
     fn load(&self, warnings: &[String]) -> Arc<Loaded> {
         let domains = self.source.current().load_full();
+        self.metrics.unmatched(self.source.unmatched());
         self.engines.set_rules(engines_of(&domains, self.overrides_in_request));
         for warning in warnings {
             tracing::warn!("Envoy's files: {warning}");
@@ -150,7 +152,7 @@ fn lines(errors: &impl ToString) -> Vec<String> {
 }
 
 /// Engines of the rules. Overrides in requests are windows.
-fn engines_of(domains: &Domains, overrides_in_request: bool) -> EngineSet {
+pub(super) fn engines_of(domains: &Domains, overrides_in_request: bool) -> EngineSet {
     let limits = domains.rules().iter().filter_map(|rule| rule.limit.as_ref());
     let engines = limits.flat_map(|limit| limit.strategy().algorithms()).map(|limit| limit.engine().kind());
     engines.chain(overrides_in_request.then_some(EngineKind::Window)).collect()

@@ -46,6 +46,9 @@ pub enum AppError {
     /// The thread that keeps the history of decisions cannot start.
     #[error("the thread that keeps the history of decisions cannot start: {0}")]
     Usage(io::Error),
+    /// The thread of the client of the control plane cannot start.
+    #[error("the client of the control plane cannot start: {0}")]
+    Xds(io::Error),
     /// The port of operators cannot start.
     #[error("the port of operators cannot start: {0}")]
     Operations(io::Error),

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use weir_config::{ListenAddress, ServerConfig};
+use weir_config::ServerConfig;
 
 use super::AppError;
 use crate::ratelimit::RatelimitListeners;
@@ -23,21 +23,29 @@ pub struct Listeners {
 impl Listeners {
     /// Binds what the configuration names.
     pub fn bind(config: &ServerConfig) -> Result<Self, AppError> {
-        let failed = |what, address: ListenAddress, error| AppError::Bind { what, address, error };
-        let open = |what, address: SocketAddr| {
-            listen_tcp(address).map_err(|error| failed(what, address.into(), error))
-        };
+        let metrics = Self::bind_metrics(config)?;
+        Self::bind_others(config, metrics)
+    }
+
+    /// Binds the address of the metrics alone, if they have one of their own.
+    pub fn bind_metrics(config: &ServerConfig) -> Result<Option<TcpListener>, AppError> {
+        let metrics = config.ratelimit.as_ref().and_then(|ports| ports.metrics.as_ref());
+        metrics.map(|(address, _)| open("metrics", *address)).transpose()
+    }
+
+    /// Binds everything else.
+    pub fn bind_others(config: &ServerConfig, metrics: Option<TcpListener>) -> Result<Self, AppError> {
         let grpc = Listener::bind(&config.listen, config.listen_mode);
-        let grpc = grpc.map_err(|error| failed("gRPC", config.listen.clone(), error))?;
+        let grpc =
+            grpc.map_err(|error| AppError::Bind { what: "gRPC", address: config.listen.clone(), error })?;
         let Some(ports) = &config.ratelimit else {
             let operations = config.control_listen.as_ref().map(|address| {
                 let listener = Listener::bind(address, config.listen_mode);
-                listener.map_err(|error| failed("control", address.clone(), error))
+                listener.map_err(|error| AppError::Bind { what: "control", address: address.clone(), error })
             });
             let (operations, admin) = (operations.transpose()?, Some(open("admin", config.admin)?));
             return Ok(Self { grpc, admin, operations, ratelimit: None });
         };
-        let metrics = ports.metrics.as_ref();
         Ok(Self {
             grpc,
             operations: None,
@@ -45,8 +53,12 @@ impl Listeners {
             ratelimit: Some(RatelimitListeners {
                 http: open("/healthcheck and /json", ports.http)?,
                 debug: open("/rlconfig, /stats and /metrics", ports.debug)?,
-                metrics: metrics.map(|(address, _)| open("metrics", *address)).transpose()?,
+                metrics,
             }),
         })
     }
+}
+
+fn open(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    listen_tcp(address).map_err(|error| AppError::Bind { what, address: address.into(), error })
 }

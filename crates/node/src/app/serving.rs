@@ -52,7 +52,7 @@ impl App {
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
         let Self { base, listeners, usage_link, control_link, engines, store_files, share, publish } = self;
-        let Foundation { config, timing, readiness, metrics, live, denials_valid } = base;
+        let Foundation { config, timing, readiness, metrics, live, denials_valid, xds } = base;
         let refusals = Arc::new(AccessMetrics::default());
         let access = CallerAccess::of(&config, timing.clock.clone(), Arc::clone(&refusals))?;
         if access.is_some() {
@@ -60,6 +60,9 @@ impl App {
         }
         let workers = server::worker_count(&config.server);
         let counted = metrics.envoy(workers + usize::from(listeners.ratelimit.is_some()))?;
+        if config.envoy.reference_metrics {
+            metrics.show_reference(&counted)?;
+        }
         let usage =
             UsageThread::start(&config.usage, metrics.clone(), timing.clock.clone(), usage_link.as_deref())
                 .map_err(AppError::Usage)?;
@@ -78,6 +81,7 @@ impl App {
         };
         (followers.publish)(&config.meanings);
         let running = RunningConfig::new(Arc::clone(&live), Arc::clone(&config.written), followers);
+        let overrides_in_request = config.envoy.overrides_in_request;
         let generation = Generation::default();
         let ports = Ports::open(&config.server, &metrics, &generation)?;
         let mut sources = ports.sources;
@@ -86,8 +90,11 @@ impl App {
         sources.extend(WatchedConfig::new(&config, &running, &metrics).map(boxed));
         let watched = watch(sources, timing.look_every, timing.reloads.clone());
         let background = async { tokio::join!(background, watched, give_back()).0 };
-        let background = BackgroundThread::start(background);
+        let background = BackgroundThread::start("weir-background", background);
         let _background = background.map_err(AppError::Background)?;
+        if let Some(xds) = &xds {
+            xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
+        }
         let control = config.server.control.then(|| {
             ControlThread::start(ControlParts {
                 config: &config.control,

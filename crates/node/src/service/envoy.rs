@@ -34,6 +34,8 @@ const STATUS_BYTES: usize = 32;
 pub struct EnvoyAnswers {
     /// Names of the headers with the client's limit; `None` leaves them out.
     pub headers: Option<HeaderNames>,
+    /// True if answers have the fields `RateLimit` and `RateLimit-Policy`.
+    pub standard_headers: bool,
     /// True if answers have dynamic metadata for Envoy's other filters.
     pub dynamic_metadata: bool,
 }

@@ -48,6 +48,22 @@ pub(crate) fn write(
     text(out, BINDING, &limit.name);
 }
 
+/// The two fields of a limit, for answers that are no map of headers: its name, how much it lets pass in a period of so many
+/// seconds, what remains, and the seconds until it is full again. `None` if no header can hold the name.
+pub(crate) fn fields(
+    name: &str,
+    limit: u64,
+    remaining: u64,
+    period_s: u64,
+    reset_s: Option<u64>,
+) -> Option<[(&'static str, String); 2]> {
+    let name = StringRef::from_str(name).ok()?;
+    Some([
+        ("RateLimit", item(name, (REMAINING, remaining), (NEXT_UNIT, reset_s))),
+        ("RateLimit-Policy", item(name, (QUOTA, limit), (WINDOW, Some(period_s)))),
+    ])
+}
+
 /// An entry of the map; keys are written in order.
 fn header(out: &mut Vec<u8>, name: &str, value: &str) {
     nested(out, HEADERS, |out| {

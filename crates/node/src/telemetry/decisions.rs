@@ -219,6 +219,12 @@ impl DecisionCounters {
         ConsumerSummary::merged(&parts)
     }
 
+    /// The times of a method.
+    pub(super) fn latency_of(&self, method: CountedMethod) -> prometheus::proto::Histogram {
+        let workers = self.state.lock().workers.clone();
+        Histogram::sum(workers.iter().map(|worker| &worker.latency[method as usize]))
+    }
+
     pub(super) fn latency(&self) -> LatencyCounts {
         let mut counts = LatencyCounts::default();
         for worker in &self.state.lock().workers {

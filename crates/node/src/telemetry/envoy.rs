@@ -6,6 +6,7 @@
 mod domains;
 mod labels;
 mod lines;
+mod reference;
 mod rules;
 
 use std::borrow::Cow;
@@ -17,7 +18,7 @@ use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
 use weir_config::RefusedDomain;
-use weir_core::envoy::Domains;
+use weir_core::envoy::{Domains, Rule};
 use weir_units::Micros;
 
 use self::domains::UNKNOWN;
@@ -25,6 +26,8 @@ pub use self::domains::{AnswerCode, DomainCounts};
 use self::labels::label;
 pub use self::labels::short_digest;
 use self::lines::Lines;
+use self::reference::ByReferenceLabels;
+pub(super) use self::reference::ReferenceMetrics;
 use self::rules::{ByRule, GIVEN, OTHER, RULE_FAMILIES};
 pub use self::rules::{Hits, RuleCounts};
 use super::families::{counter, family, labelled};
@@ -44,6 +47,8 @@ struct SharedEnvoyCounters {
     events: Lines,
     /// Time of the last load of the files, in seconds; 0 if never.
     loaded_at: AtomicU64,
+    /// Entries of the overlay that match no rule.
+    unmatched: AtomicU64,
     /// Domains whose newest version has a mistake, at most [`MAX_REFUSED`].
     refused: Mutex<Vec<RefusedDomain>>,
     descriptions: Vec<Desc>,
@@ -55,6 +60,18 @@ struct Live {
     rules: ByRule,
     domains: BTreeMap<Box<str>, Arc<DomainCounts>>,
     count: usize,
+    /// The same rules by the labels of the reference.
+    reference: ByReferenceLabels,
+    limits: Vec<RuleLimit>,
+}
+
+/// The limit of a rule.
+#[derive(Debug)]
+struct RuleLimit {
+    domain: Box<str>,
+    rule: Box<str>,
+    requests: u32,
+    period_s: u64,
 }
 
 /// The counters of one set of files: of each rule and of each domain, in the order of their index.
@@ -106,6 +123,12 @@ const LOADED_AT: (&str, &str) = (
     "When the files were read last and not refused, in seconds since 1970; 0 is never.",
 );
 
+const LIMIT: (&str, &str) = ("weir_envoy_limit", "Requests that a rule lets pass in each of its periods.");
+const PERIOD: (&str, &str) = ("weir_envoy_limit_period_seconds", "The period of a rule's limit, in seconds.");
+
+const UNMATCHED: (&str, &str) =
+    ("weir_envoy_overlay_unmatched", "Entries of envoy.rules that match no rule.");
+
 const REFUSED: (&str, &str) = (
     "weir_envoy_domain_refused",
     "Domains whose newest configuration has a mistake: 1 if an older one serves, 2 if none does.",
@@ -126,7 +149,10 @@ impl EnvoyMetrics {
             descriptions.push(describe(one, &["domain", "rule"])?);
         }
         descriptions.push(describe(&REFUSED, &["domain"])?);
-        for one in EVENT_FAMILIES.iter().chain([&RULES, &LOADED_AT]) {
+        for one in [&LIMIT, &PERIOD] {
+            descriptions.push(describe(one, &["domain", "rule"])?);
+        }
+        for one in EVENT_FAMILIES.iter().chain([&RULES, &LOADED_AT, &UNMATCHED]) {
             descriptions.push(describe(one, &[])?);
         }
         let unknown = DomainCounts::new(workers);
@@ -141,6 +167,7 @@ impl EnvoyMetrics {
             unknown,
             events,
             loaded_at,
+            unmatched: AtomicU64::default(),
             refused: Mutex::default(),
             descriptions,
         })))
@@ -162,7 +189,11 @@ impl EnvoyMetrics {
         let mut all: Vec<_> = domains.iter().map(|domain| (domain.index(), domain.name())).collect();
         all.sort_unstable();
         let counts = all.into_iter().filter_map(|(_, name)| by_domain.get(name).cloned()).collect();
-        *live = Live { rules: by_rule, domains: by_domain, count: domains.rules().len() };
+        let reference = reference::by_labels(domains, &rules, other);
+        let limits = domains.rules().iter().zip(&rules).filter(|(_, counts)| !Arc::ptr_eq(counts, other));
+        let limits = limits.filter_map(|(rule, _)| limit_of(rule)).collect();
+        let count = domains.rules().len();
+        *live = Live { rules: by_rule, domains: by_domain, count, reference, limits };
         FileCounts { rules, domains: counts }
     }
 
@@ -176,11 +207,41 @@ impl EnvoyMetrics {
         *self.0.refused.lock() = domains.iter().take(MAX_REFUSED).cloned().collect();
     }
 
+    /// Sets how many entries of the overlay match no rule.
+    pub fn unmatched(&self, entries: usize) {
+        self.0.unmatched.store(entries as u64, Relaxed);
+    }
+
     /// Records that files were loaded at this time.
     pub fn loaded(&self, now: Micros) {
         self.0.loaded_at.store(now.0 / 1_000_000, Relaxed);
         self.happened(EnvoyEvent::ConfigLoaded);
     }
+}
+
+fn limit_of(rule: &Rule) -> Option<RuleLimit> {
+    let limit = rule.limit.as_ref()?;
+    Some(RuleLimit {
+        domain: label(&rule.domain).as_ref().into(),
+        rule: label(&rule.label(&[GIVEN, OTHER])).as_ref().into(),
+        requests: limit.requests_per_unit(),
+        period_s: limit.unit().seconds().saturating_mul(limit.unit_multiplier().into()),
+    })
+}
+
+/// The gauges of limits: requests and periods.
+fn limit_families(limits: &[RuleLimit]) -> [MetricFamily; 2] {
+    let of = |(name, help): (&str, &str), value: fn(&RuleLimit) -> f64| {
+        let metric = |limit: &RuleLimit| {
+            let mut metric = labelled(&[("domain", &*limit.domain), ("rule", &*limit.rule)]);
+            let mut gauge = Gauge::default();
+            gauge.set_value(value(limit));
+            metric.set_gauge(gauge);
+            metric
+        };
+        family(name, help, MetricType::GAUGE, limits.iter().map(metric).collect())
+    };
+    [of(LIMIT, |limit| f64::from(limit.requests)), of(PERIOD, |limit| limit.period_s as f64)]
 }
 
 impl EnvoyRecorder {
@@ -242,7 +303,12 @@ impl Collector for EnvoyMetrics {
             counter(&[("result", "ok")], event(EnvoyEvent::ConfigLoaded)),
             counter(&[("result", "error")], event(EnvoyEvent::ConfigRefused)),
         ];
-        let gauges = [(RULES, live.count as f64), (LOADED_AT, self.0.loaded_at.load(Relaxed) as f64)];
+        let number = |count: &AtomicU64| count.load(Relaxed) as f64;
+        let gauges = [
+            (RULES, live.count as f64),
+            (LOADED_AT, number(&self.0.loaded_at)),
+            (UNMATCHED, number(&self.0.unmatched)),
+        ];
         let gauges =
             gauges.map(|((name, help), value)| family(name, help, MetricType::GAUGE, vec![gauge(value)]));
         let loads = family(LOADS.0, LOADS.1, MetricType::COUNTER, loads);
@@ -260,6 +326,7 @@ impl Collector for EnvoyMetrics {
             .chain([loads])
             .chain(gauges)
             .chain([refused])
+            .chain(limit_families(&live.limits))
             .collect()
     }
 }

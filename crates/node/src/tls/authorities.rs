@@ -10,6 +10,7 @@ use rustls::{CertRevocationListError, RootCertStore};
 use weir_config::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsConfig, TlsError};
 use weir_time::clock::Clock;
 
+use super::client_names::NamedClients;
 use super::crl::{RevocationList, RevocationLists};
 use super::files::TlsFile;
 use super::key_kinds::parsed;
@@ -58,6 +59,7 @@ impl Authorities {
         };
         let mut digest = Context::new(&SHA256);
         let verifier = TrustDomains::read(config, verifier, &mut digest)?;
+        let verifier = NamedClients::wrap(verifier, config.client_san.as_deref());
         digest.update(&(file.bytes.len() as u64).to_le_bytes());
         digest.update(&file.bytes);
         digest.update(lists_file.as_ref().map_or(&[], |file| &file.bytes));

@@ -1,11 +1,13 @@
 //! The certificate of a port, and its key.
 
+use std::path::Path;
+
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::sign::CertifiedKey;
 use rustls::{Error, InconsistentKeys};
-use weir_config::{TlsConfig, TlsError};
+use weir_config::TlsError;
 
 use super::files::TlsFile;
 use super::key_kinds::{self, KeyUse, check_signature, parsed};
@@ -19,8 +21,8 @@ pub(super) struct PortCertificate {
 
 impl PortCertificate {
     /// Reads `cert_file` and `key_file`.
-    pub(super) fn read(config: &TlsConfig) -> Result<Self, TlsError> {
-        let file = TlsFile::read("cert_file", &config.cert_file)?;
+    pub(super) fn read(cert_file: &Path, key_file: &Path) -> Result<Self, TlsError> {
+        let file = TlsFile::read("cert_file", cert_file)?;
         let chain = file.certificates()?;
         let mut expires = i64::MAX;
         for der in &chain {
@@ -29,7 +31,7 @@ impl PortCertificate {
             checked.and_then(|()| check_signature(&certificate)).map_err(|reason| file.wrong(&reason))?;
             expires = expires.min(certificate.validity().not_after.timestamp());
         }
-        let key_file = TlsFile::read("key_file", &config.key_file)?;
+        let key_file = TlsFile::read("key_file", key_file)?;
         // The library's reason is omitted: it must not show a part of the key.
         let key = PrivateKeyDer::from_pem_slice(&key_file.bytes).map_err(|_| no_key(&key_file))?;
         let key = any_supported_type(&key).map_err(|_| {
@@ -39,7 +41,7 @@ impl PortCertificate {
         match key.keys_match() {
             Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(Self { key, expires }),
             Err(Error::InconsistentKeys(_)) => {
-                Err(key_file.wrong(&format!("does not fit the certificate in {:?}", config.cert_file)))
+                Err(key_file.wrong(&format!("does not fit the certificate in {cert_file:?}")))
             }
             Err(error) => Err(file.wrong(&format!("has a certificate that cannot be used: {error}"))),
         }

@@ -15,7 +15,7 @@ pub(super) struct LoadedFiles {
 impl LoadedFiles {
     /// Reads the files, or returns every mistake in them.
     pub(super) fn read(config: &TlsConfig, clock: &Clock) -> Result<Self, Vec<TlsError>> {
-        let certificate = PortCertificate::read(config);
+        let certificate = PortCertificate::read(&config.cert_file, &config.key_file);
         let authorities = Authorities::read(config, clock);
         match (certificate, authorities) {
             (Ok(certificate), Ok(authorities)) => Ok(Self { certificate, authorities }),

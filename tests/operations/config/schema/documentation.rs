@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 38] = [
+const HEADINGS: [(&str, &str); 41] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.identity", "/$defs/identity"),
@@ -45,6 +45,9 @@ const HEADINGS: [(&str, &str); 38] = [
     ("queues", "/$defs/queues/additionalProperties"),
     ("messages", "/properties/messages"),
     ("envoy", "/properties/envoy"),
+    ("envoy.xds", "/$defs/envoy_xds"),
+    ("envoy.xds.tls", "/$defs/envoy_xds/properties/tls"),
+    ("envoy.rules", "/$defs/envoy_rules/items"),
     ("log", "/properties/log"),
     ("log.decisions", "/properties/log/properties/decisions"),
     ("usage", "/properties/usage"),

@@ -9,7 +9,7 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 47] = [
+const MAPPINGS: [(&str, &str); 50] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -22,6 +22,9 @@ const MAPPINGS: [(&str, &str); 47] = [
     ("/$defs/server_tls/properties/client_crl", "server: { tls: { client_crl: { zzzz: 1 } } }"),
     ("/properties/messages", "messages: { zzzz: 1 }"),
     ("/properties/envoy", "envoy: { zzzz: 1 }"),
+    ("/$defs/envoy_xds", "envoy: { xds: { zzzz: 1 } }"),
+    ("/$defs/envoy_xds/properties/tls", "envoy: { xds: { tls: { zzzz: 1 } } }"),
+    ("/$defs/envoy_rules/items", "envoy: { rules: [{ zzzz: 1 }] }"),
     ("/properties/usage", "usage: { zzzz: 1 }"),
     ("/properties/control", "control: { zzzz: 1 }"),
     ("/properties/log", "log: { zzzz: 1 }"),

@@ -39,11 +39,11 @@ fn ports() -> Vec<RatelimitVariable> {
             Text,
             "clients need a certificate of these authorities, and only of these",
         ),
-        unsupported(
+        mapped(
             "GRPC_CLIENT_TLS_SAN",
             "",
             Text,
-            "names of client certificates are for `authorize` in the file of WEIR_CONFIG",
+            "`server.tls.client_san`: the name that client certificates must have",
         ),
         ignored("GRPC_SERVER_TLS_CA_CERT", "", Text, "no setting of the reference either"),
     ]

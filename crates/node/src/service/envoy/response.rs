@@ -26,6 +26,14 @@ pub(super) fn write(
             });
         }
     }
+    if answers.standard_headers {
+        for (name, value) in headers::standard(answer).into_iter().flatten() {
+            nested(out, 3, |out| {
+                text(out, 1, name);
+                text(out, 2, &value);
+            });
+        }
+    }
     if answers.dynamic_metadata {
         nested(out, 6, |out| out.extend_from_slice(&metadata::of(answer, ask).encode_to_vec()));
     }

@@ -1,0 +1,255 @@
+//! The client: one stream after the other, for ever.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::{Ascii, MetadataKey, MetadataMap, MetadataValue};
+use tonic::transport::Endpoint;
+use tonic::{Request, Streaming};
+use weir_config::{EnvoyConfig, EnvoyOverlay, GoodDomains, RefusedDomain, XdsAddress, XdsConfig, pairs};
+use weir_proto::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
+use weir_proto::envoy::service::discovery::v3::{DiscoveryRequest, DiscoveryResponse};
+use weir_time::clock::Clock;
+
+use super::backoff::Backoff;
+use super::connector::XdsConnector;
+use super::exchange::{SetNews, XdsExchange};
+use super::{TYPE_URL, XdsUpdate, XdsUpdates, resources};
+use crate::telemetry::XdsMetrics;
+
+/// Requests on their way: there is one at a time.
+const REQUESTS: usize = 2;
+
+/// Times of the client. Tests have others.
+#[derive(Debug, Clone)]
+pub struct XdsTiming {
+    /// The clock of the metrics.
+    pub clock: Clock,
+    /// The time before a set is refused that was refused before.
+    pub refuse_again: Duration,
+    /// The longest such time.
+    pub refuse_again_most: Duration,
+}
+
+impl From<Clock> for XdsTiming {
+    fn from(clock: Clock) -> Self {
+        Self { clock, refuse_again: Duration::from_secs(1), refuse_again_most: Duration::from_secs(10) }
+    }
+}
+
+/// The client of one control plane.
+#[derive(Debug)]
+pub struct XdsClient {
+    config: XdsConfig,
+    merge_domains: bool,
+    overlay: EnvoyOverlay,
+    clock: Clock,
+    metrics: XdsMetrics,
+    updates: XdsUpdates,
+    exchange: XdsExchange,
+    good: GoodDomains,
+    backoff: Backoff,
+    /// The last reason for having no connection that was logged.
+    told: String,
+}
+
+impl XdsClient {
+    /// A client that gives what it receives to `updates`.
+    #[must_use]
+    pub fn new(
+        envoy: &EnvoyConfig,
+        config: &XdsConfig,
+        timing: XdsTiming,
+        metrics: XdsMetrics,
+        updates: XdsUpdates,
+    ) -> Self {
+        let span = |micros: weir_units::Micros| Duration::from_micros(micros.0);
+        Self {
+            exchange: XdsExchange::new(config, timing.refuse_again, timing.refuse_again_most),
+            backoff: Backoff::new(span(config.min_backoff), span(config.max_backoff)),
+            config: config.clone(),
+            merge_domains: envoy.merge_domains,
+            overlay: envoy.rules.clone(),
+            clock: timing.clock,
+            metrics,
+            updates,
+            good: GoodDomains::default(),
+            told: String::new(),
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub async fn run(mut self) {
+        let server = self.config.server.clone();
+        loop {
+            self.metrics.connected(false, format!("connecting to {server}"));
+            let Err(reason) = self.connect().await;
+            self.metrics.connected(false, format!("there is no stream from {server}: {reason}"));
+            if self.told != reason {
+                tracing::warn!(
+                    server,
+                    reason,
+                    "the control plane sends nothing: the limits stay as they are"
+                );
+                self.told = reason;
+            }
+            tokio::time::sleep(self.backoff.next()).await;
+        }
+    }
+
+    /// Connects, and takes what comes, until that ends. Returns the reason.
+    async fn connect(&mut self) -> Result<std::convert::Infallible, String> {
+        let address = XdsAddress::parse(&self.config.server)?;
+        let endpoint =
+            Endpoint::from_shared(format!("http://{address}")).map_err(|error| innermost(&error))?;
+        let connector = XdsConnector { address, tls: self.config.tls.clone() };
+        let channel = endpoint.connect_with_connector(connector).await.map_err(|error| innermost(&error))?;
+        let server = &self.config.server;
+        self.metrics.connected(true, format!("connected to {server}, which has sent nothing on this stream"));
+        let (requests, receiver) = mpsc::channel(REQUESTS);
+        // It has room for this.
+        let _ = requests.try_send(self.exchange.first());
+        let mut request = Request::new(ReceiverStream::new(receiver));
+        add_headers(&self.config, request.metadata_mut())?;
+        let client = AggregatedDiscoveryServiceClient::new(channel);
+        let mut client = client.max_decoding_message_size(self.config.max_message_bytes);
+        // A server that has no configuration yet is silent for as long as it likes.
+        let answer = client.stream_aggregated_resources(request).await.map_err(|status| shown(&status))?;
+        self.take_all(answer.into_inner(), &requests).await
+    }
+
+    async fn take_all(
+        &mut self,
+        mut responses: Streaming<DiscoveryResponse>,
+        requests: &mpsc::Sender<DiscoveryRequest>,
+    ) -> Result<std::convert::Infallible, String> {
+        let mut next = received(&mut responses).await?;
+        loop {
+            let answer = match self.exchange.news(&next) {
+                SetNews::New(digest) => self.take(&next, digest),
+                SetNews::Known => self.accept(&next, None),
+                SetNews::RefusedBefore(wait) => {
+                    match tokio::time::timeout(wait, received(&mut responses)).await {
+                        Ok(newer) => {
+                            next = newer?;
+                            continue;
+                        }
+                        Err(_) => self.refused(self.exchange.refuse_again(&next)),
+                    }
+                }
+            };
+            requests.send(answer).await.map_err(|_| "the stream ended".to_owned())?;
+            next = received(&mut responses).await?;
+        }
+    }
+
+    /// Reads a set, and serves what is good of it.
+    fn take(&mut self, response: &DiscoveryResponse, digest: [u8; 32]) -> DiscoveryRequest {
+        let read = resources::read(&response.resources, self.merge_domains, &self.overlay, &self.good);
+        for line in &read.unmatched {
+            tracing::warn!("{line}");
+        }
+        let unmatched = read.unmatched.len();
+        let (domains, refused) = self.good.take(read.set);
+        let (count, version) = (response.resources.len(), &response.version_info);
+        self.metrics.changed(self.clock.now(), count, domains.len());
+        let (served, rules) = (domains.len(), domains.rules().len());
+        tracing::info!(
+            version,
+            resources = count,
+            domains = served,
+            rules,
+            "the control plane has sent limits"
+        );
+        log_mistakes(version, &read.mistakes, &refused);
+        let mistakes = read.mistakes;
+        let update = XdsUpdate { domains: Arc::new(domains), refused, mistakes: mistakes.clone(), unmatched };
+        self.updates.push(update);
+        match mistakes.is_empty() {
+            true => self.accept(response, Some(digest)),
+            false => {
+                let answer = self.exchange.refuse(response, digest, mistakes.join("\n"));
+                self.refused(answer)
+            }
+        }
+    }
+
+    fn accept(&mut self, response: &DiscoveryResponse, digest: Option<[u8; 32]>) -> DiscoveryRequest {
+        self.metrics.accepted();
+        self.took(response);
+        self.exchange.accept(response, digest)
+    }
+
+    fn refused(&mut self, answer: DiscoveryRequest) -> DiscoveryRequest {
+        self.metrics.refused();
+        self.backoff.reset();
+        self.told.clear();
+        answer
+    }
+
+    /// A stream that has delivered is a good one.
+    fn took(&mut self, response: &DiscoveryResponse) {
+        let (server, version) = (&self.config.server, &response.version_info);
+        self.metrics.connected(true, format!("connected to {server}; version {version:?} is served"));
+        self.backoff.reset();
+        self.told.clear();
+    }
+}
+
+/// The next response; or the reason why there is none.
+async fn received(responses: &mut Streaming<DiscoveryResponse>) -> Result<DiscoveryResponse, String> {
+    match responses.message().await {
+        Ok(Some(response)) if response.type_url == TYPE_URL => Ok(response),
+        Ok(Some(response)) => {
+            let shown = super::descriptors::shortened(&response.type_url);
+            Err(format!("it sent resources of the type {shown:?}, which nobody asked for"))
+        }
+        Ok(None) => Err("it ended the stream".to_owned()),
+        Err(status) => Err(shown(&status)),
+    }
+}
+
+fn add_headers(config: &XdsConfig, metadata: &mut MetadataMap) -> Result<(), String> {
+    let Some(headers) = &config.call_headers else { return Ok(()) };
+    let headers = headers.read().map_err(|error| error.to_string())?;
+    for (name, value) in pairs(&headers, ':').unwrap_or_default() {
+        let key = MetadataKey::<Ascii>::from_bytes(name.to_ascii_lowercase().as_bytes());
+        let value = MetadataValue::<Ascii>::try_from(value);
+        // The reason would show a part of a secret.
+        let (Ok(key), Ok(mut value)) = (key, value) else {
+            return Err("the headers of the call are not names and values of headers".to_owned());
+        };
+        value.set_sensitive(true);
+        metadata.append(key, value);
+    }
+    Ok(())
+}
+
+fn log_mistakes(version: &str, mistakes: &[String], refused: &[RefusedDomain]) {
+    for mistake in mistakes {
+        tracing::error!(version, "limits of the control plane are refused: {mistake}");
+    }
+    for RefusedDomain { name, goes_on } in refused {
+        match goes_on {
+            true => tracing::error!(domain = name, "refused: its last good version goes on"),
+            false => tracing::error!(domain = name, "refused: it has no good version, so requests fail"),
+        }
+    }
+}
+
+fn shown(status: &tonic::Status) -> String {
+    let cause = status.source().map(|source| format!(" ({})", innermost(source))).unwrap_or_default();
+    format!("{:?}: {}{cause}", status.code(), super::descriptors::shortened(status.message()))
+}
+
+/// The cause that says most: the last of the chain.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}

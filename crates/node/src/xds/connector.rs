@@ -1,0 +1,94 @@
+//! Connections to the control plane: TCP with timeouts of the kernel, and TLS with the files as they are now.
+//!
+//! Servers of gRPC in Go end a connection whose client sends HTTP/2 PINGs more often than every five minutes. So a peer
+//! that has gone is found by the kernel.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+use rustix::net::sockopt;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tonic::codegen::Service;
+use tonic::transport::Uri;
+use weir_config::{XdsAddress, XdsTlsConfig};
+
+use crate::tls::{ClientTlsFiles, client_config};
+
+/// How long connecting and the handshake may take together.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long sent bytes may stay unacknowledged, and silence before the kernel asks whether the peer is there.
+const USER_TIMEOUT: Duration = Duration::from_secs(30);
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
+
+/// A byte stream to the control plane.
+pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+/// Connects to one control plane.
+#[derive(Debug, Clone)]
+pub(super) struct XdsConnector {
+    pub(super) address: XdsAddress,
+    pub(super) tls: Option<XdsTlsConfig>,
+}
+
+impl Service<Uri> for XdsConnector {
+    type Response = TokioIo<Pin<Box<dyn Wire>>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let connector = self.clone();
+        Box::pin(async move {
+            let connected = tokio::time::timeout(CONNECT_TIMEOUT, connector.connect()).await;
+            let late = || {
+                io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {CONNECT_TIMEOUT:?}"))
+            };
+            Ok(TokioIo::new(connected.unwrap_or_else(|_| Err(late()))?))
+        })
+    }
+}
+
+impl XdsConnector {
+    async fn connect(&self) -> io::Result<Pin<Box<dyn Wire>>> {
+        let socket = TcpStream::connect((self.address.host.as_str(), self.address.port)).await?;
+        socket.set_nodelay(true)?;
+        watch_peer(&socket)?;
+        let Some(tls) = &self.tls else { return Ok(Box::pin(socket)) };
+        let name = tls.server_name.as_deref().unwrap_or(&self.address.host);
+        let name = ServerName::try_from(name.to_owned())
+            .map_err(|_| io::Error::other(format!("no certificate can have the name {name:?}")))?;
+        let files = ClientTlsFiles {
+            ca: tls.ca_file.as_deref(),
+            identity: tls.cert_file.as_deref().zip(tls.key_file.as_deref()),
+        };
+        let mut config = client_config(&files).map_err(|error| io::Error::other(error.to_string()))?;
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Box::pin(TlsConnector::from(Arc::new(config)).connect(name, socket).await?))
+    }
+}
+
+fn watch_peer(socket: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, KEEPALIVE_AFTER)?;
+    sockopt::set_tcp_keepintvl(socket, KEEPALIVE_EVERY)?;
+    #[cfg(target_os = "linux")]
+    {
+        let timeout = u32::try_from(USER_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(socket, timeout)?;
+    }
+    Ok(())
+}

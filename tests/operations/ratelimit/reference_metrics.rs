@@ -1,0 +1,61 @@
+//! The metrics of the reference, under its names and labels.
+
+use serde_json::Value;
+
+use super::{Ratelimit, files};
+
+const FILE: &str = "domain: shop/eu
+descriptors:
+  - key: route
+    value: a:b
+    descriptors:
+      - key: rule-0
+        value: rule-0
+        rate_limit: { unit: day, requests_per_unit: 1 }
+        descriptors:
+          - { key: masked_remote_address, value: 10.0.0.0/8, rate_limit: { unit: day, requests_per_unit: 5 } }
+  - { key: alone, rate_limit: { unit: minute, requests_per_unit: 9 } }
+";
+
+#[test]
+fn hits_are_shown_by_the_first_two_entries() {
+    let folder = files(FILE);
+    let root = folder.path().join("data").display().to_string();
+    let started = Ratelimit::start(&[("RUNTIME_ROOT", &root), ("USE_PROMETHEUS", "true")]);
+    let ask = |entries: &[(&str, &str)]| {
+        let entries: Vec<Value> =
+            entries.iter().map(|(key, value)| serde_json::json!({ "key": key, "value": value })).collect();
+        let body = serde_json::json!({ "domain": "shop/eu", "descriptors": [{ "entries": entries }] });
+        started.post("/json", &body.to_string()).0
+    };
+    let route = [("route", "a:b"), ("rule-0", "rule-0")];
+    let deep = [route[0], route[1], ("masked_remote_address", "10.0.0.0/8")];
+    assert_eq!([ask(&route), ask(&route), ask(&deep), ask(&[("alone", "x")])], [200, 429, 200, 200]);
+    assert_eq!(started.post("/json", r#"{"domain":""}"#).0, 400);
+    let (_, page) = started.get(9090, "/metrics").unwrap();
+    for line in [
+        r#"ratelimit_service_rate_limit_total_hits{domain="shop/eu",key1="route_a_b",key2="rule-0_rule-0"} 3"#,
+        r#"ratelimit_service_rate_limit_over_limit{domain="shop/eu",key1="route_a_b",key2="rule-0_rule-0"} 1"#,
+        r#"ratelimit_service_rate_limit_within_limit{domain="shop/eu",key1="route_a_b",key2="rule-0_rule-0"} 2"#,
+        r#"ratelimit_service_rate_limit_total_hits{domain="shop/eu",key1="alone"} 1"#,
+        r#"ratelimit_service_should_rate_limit_error{err_type="redis_error"} 0"#,
+        "ratelimit_service_config_load_success 1",
+        "ratelimit_service_config_load_error 0",
+        r#"weir_envoy_limit{domain="shop/eu",rule="alone"} 9"#,
+        r#"weir_envoy_limit_period_seconds{domain="shop/eu",rule="alone"} 60"#,
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+    }
+    for start in [
+        r#"ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} "#,
+        r#"ratelimit_service_response_time_seconds_count{grpc_method="ShouldRateLimit"} "#,
+        r#"process_resident_memory_bytes "#,
+        r#"process_virtual_memory_bytes "#,
+    ] {
+        let value = page
+            .lines()
+            .find_map(|line| line.strip_prefix(start))
+            .unwrap_or_else(|| panic!("{start}\n{page}"));
+        assert!(value.parse::<f64>().unwrap() >= 4.0, "{start}{value}");
+    }
+}
