@@ -46,14 +46,14 @@ enum ControlCommand {
         #[command(flatten)]
         numbers: NumbersArgs,
         #[command(flatten)]
-        change: PutArgs,
+        change: LastingChangeArgs,
     },
     /// Deny consumers, or let them through
     PutAccess {
         #[command(flatten)]
         which: WhichAccess,
         #[command(flatten)]
-        change: PutArgs,
+        change: LastingChangeArgs,
     },
     /// Give a strategy other numbers
     PutStrategy {
@@ -65,7 +65,7 @@ enum ControlCommand {
         #[arg(long)]
         reset: bool,
         #[command(flatten)]
-        change: PutArgs,
+        change: LastingChangeArgs,
     },
     /// Remove an entry, so that the files apply again
     Delete {
@@ -153,7 +153,7 @@ struct NumbersArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct PutArgs {
+struct LastingChangeArgs {
     /// How long the entry lasts: 10m, 1h, 7d [default: until it is deleted]
     #[arg(long = "for", value_parser = lasting, value_name = "SPAN")]
     lasts: Option<prost_types::Duration>,
@@ -212,7 +212,7 @@ fn explained(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-fn put_override(which: WhichOverride, numbers: NumbersArgs, put: PutArgs) -> Result<()> {
+fn put_override(which: WhichOverride, numbers: NumbersArgs, put: LastingChangeArgs) -> Result<()> {
     let one = ControlOverride { limits: numbers.limits.into_iter().collect(), ..which.message() };
     let (options, show) = put.options();
     let request = PutOverrideRequest { r#override: Some(one), options: Some(options.clone()) };
@@ -220,14 +220,14 @@ fn put_override(which: WhichOverride, numbers: NumbersArgs, put: PutArgs) -> Res
     changed(&response, &options, &show)
 }
 
-fn put_access(which: WhichAccess, put: PutArgs) -> Result<()> {
+fn put_access(which: WhichAccess, put: LastingChangeArgs) -> Result<()> {
     let (options, show) = put.options();
     let request = PutAccessRequest { access: Some(which.message()), options: Some(options.clone()) };
     let response = show.server.answer(async |client| client.put_access(request).await)?;
     changed(&response, &options, &show)
 }
 
-fn put_strategy((strategy, numbers, reset): (String, NumbersArgs, bool), put: PutArgs) -> Result<()> {
+fn put_strategy((strategy, numbers, reset): (String, NumbersArgs, bool), put: LastingChangeArgs) -> Result<()> {
     let limits = numbers.limits.into_iter().collect();
     let one = ControlStrategy { strategy, limits, state: state(reset) };
     let (options, show) = put.options();
@@ -307,7 +307,7 @@ impl WhichAccess {
     }
 }
 
-impl PutArgs {
+impl LastingChangeArgs {
     fn options(self) -> (ChangeOptions, ShowArgs) {
         self.change.options(self.lasts)
     }

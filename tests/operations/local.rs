@@ -131,10 +131,12 @@ async fn refunds_go_to_the_node_and_all_other_calls_are_unavailable() {
         resource: "r".into(),
         consumer: "c".into(),
         strategy: "even".into(),
+        id: "one".into(),
         ..Default::default()
     };
     unavailable(client.reserve(reserve).await.unwrap_err());
-    let count = CountRequest { resource: "r".into(), consumer: "c".into(), ..Default::default() };
+    let interval = Some(prost_types::Duration { seconds: 10, nanos: 0 });
+    let count = CountRequest { resource: "r".into(), consumer: "c".into(), interval, ..Default::default() };
     unavailable(client.count(count).await.unwrap_err());
     let once = ShouldAllowRequest { id: "one".into(), ..ask("r", "c") };
     unavailable(client.should_allow(once).await.unwrap_err());

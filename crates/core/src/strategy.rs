@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 pub use access::{Access, Listed, Listing};
 pub use amended::{AccessEntry, RuleChanges};
-pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
+pub use attributes::{Attributes, Needed, is_attribute_name};
 pub use changes::{BeforeAfter, LimitChange, ResourceChange, StrategyChange};
 pub use error::StrategyError;
 pub use failure_policy::{FailurePolicy, LocalPolicy, WhenLocalFull};
@@ -37,7 +37,7 @@ pub use patterns::{Pattern, Patterns};
 pub(crate) use prefix::write_sized;
 pub use rates::{RateLimits, StrategyRule};
 pub use rules::{Resolved, ResolvedShadow, Resource, Resources, Rules, Unknown};
-pub use scope::{Field, Scope};
+pub use scope::{Field, MAX_ATTRIBUTES, Scope};
 pub use shadows::{MAX_SHADOWS, Shadow, ShadowLimit};
 pub use tag::Tag;
 

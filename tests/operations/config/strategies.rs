@@ -121,42 +121,42 @@ fn a_part_of_each_limit_for_nodes_by_themselves() {
         (
             "{ share: 1/4, when_full: drop }",
             wide,
-            "55: strategies.a.on_store_failure.local.when_full: \"drop\" is not one of allow, deny, error",
+            "60: strategies.a.on_store_failure.local.when_full: \"drop\" is not one of allow, deny, error",
         ),
         (
             "{ share: 0.25 }",
             wide,
-            "42: strategies.a.on_store_failure.local.share: \"0.25\" is not a share; write A/B, such as 1/4",
+            "44: strategies.a.on_store_failure.local.share: \"0.25\" is not a share; write A/B, such as 1/4",
         ),
         (
             "{ share: 5/4 }",
             wide,
-            "42: strategies.a.on_store_failure.local.share: 5/4 is out of bounds: in a share A/B, A must be from 1 to B, and B at most 1000",
+            "44: strategies.a.on_store_failure.local.share: 5/4 is out of bounds: in a share A/B, A must be from 1 to B, and B at most 1000",
         ),
         (
             "{ share: 1/1001 }",
             wide,
-            "42: strategies.a.on_store_failure.local.share: 1/1001 is out of bounds: in a share A/B, A must be from 1 to B, and B at most 1000",
+            "44: strategies.a.on_store_failure.local.share: 1/1001 is out of bounds: in a share A/B, A must be from 1 to B, and B at most 1000",
         ),
         (
             "{ when_full: deny }",
             wide,
-            "33: strategies.a.on_store_failure.local.share: is missing; say which part of each limit a node has, such as 1/4",
+            "35: strategies.a.on_store_failure.local.share: is missing; say which part of each limit a node has, such as 1/4",
         ),
         (
             "{ share: 1/4 }",
             window,
-            "24: strategies.a.on_store_failure: limit 3 of limit `l` is 0 at a share of 1/4, so a node by itself would never admit anything; the nearest share that works is 1/3",
+            "26: strategies.a.on_store_failure: limit 3 of limit `l` is 0 at a share of 1/4, so a node by itself would never admit anything; the nearest share that works is 1/3",
         ),
         (
             "{ share: 1/4 }",
             "token_bucket: { rate: 1/s, burst: 2 }",
-            "24: strategies.a.on_store_failure: burst 2 of limit `l` is 0 at a share of 1/4, so a node by itself would never admit anything; the nearest share that works is 1/2",
+            "26: strategies.a.on_store_failure: burst 2 of limit `l` is 0 at a share of 1/4, so a node by itself would never admit anything; the nearest share that works is 1/2",
         ),
         (
             "{ share: 1/4 }",
             "warm_up: { rate: 9/s, period: 1s }",
-            "24: strategies.a.on_store_failure: limit `l` is a warm_up, of which a node cannot have a part; `local` is for every other algorithm: write allow, deny or error",
+            "26: strategies.a.on_store_failure: limit `l` is a warm_up, of which a node cannot have a part; `local` is for every other algorithm: write allow, deny or error",
         ),
     ] {
         refused(&[(&local(share, limit), &format!("3:{reason}"))], str::to_owned);
@@ -176,12 +176,12 @@ fn a_part_of_each_limit_for_nodes_by_themselves() {
         + "\noverrides: [{ consumer: c, strategy: a, limits: { l: { fixed_window: { limit: 2, window: 1s } } } }]";
     let reason = "limit 2 of limit `l` is 0 at a share of 1/3, so a node by itself would never admit anything; the nearest \
                   share that works is 1/2";
-    refused(&[(&overridden, &format!("4:54: overrides[0].limits.l: {reason}"))], str::to_owned);
+    refused(&[(&overridden, &format!("4:51: overrides[0].limits.l: {reason}"))], str::to_owned);
     let permits = "store: { redis: { nodes: [\"redis://a\"] } }\nstrategies: { a: { on_store_failure: { local: { share: 1/4 } }, \
                    concurrency: { limit: 3, per: [] } } }";
     let reason = "`local` is for strategies of rate limits; a node by itself cannot know who holds permits: write allow, deny \
                   or error";
-    refused(&[(permits, &format!("2:41: strategies.a.on_store_failure: {reason}"))], str::to_owned);
+    refused(&[(permits, &format!("2:38: strategies.a.on_store_failure: {reason}"))], str::to_owned);
 }
 
 #[test]

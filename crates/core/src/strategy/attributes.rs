@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Field, Scope, StrategyError};
-
-/// The most attributes that a request may carry, and so the most that a strategy can count by.
-pub const MAX_ATTRIBUTES: usize = 16;
+use super::{Field, MAX_ATTRIBUTES, Scope, StrategyError};
 
 /// The longest name of an attribute that a scope may have, in bytes.
 const MAX_ATTRIBUTE_NAME: usize = 64;

@@ -1,6 +1,6 @@
 //! Mistakes of strategies.
 
-use super::MAX_ATTRIBUTES;
+use super::scope::MAX_ATTRIBUTES;
 use crate::algorithm::MAX_LIMITS;
 
 /// Why a list of limits cannot be a strategy.

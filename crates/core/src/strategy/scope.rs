@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// The most attributes that a request may carry, and so the most that a strategy can count by.
+pub const MAX_ATTRIBUTES: usize = 16;
+
 /// A field of a request that a scope can name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {

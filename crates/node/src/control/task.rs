@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval};
 use weir_core::control::{ControlMirror, ControlPut, ControlRecord, ControlRefusal, GENERATION_PREFIX};
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ControlChange, ControlEntry};
-use weir_time::clock::Clock;
+use weir_time::clock::{Clock, monotonic};
 use weir_units::Micros;
 
 use super::audit::{AuditedChange, ControlAudit, hex};
@@ -44,7 +44,7 @@ pub(super) struct ControlTask {
     pub(super) applied: u64,
     /// The cache file is older than the entries.
     pub(super) is_dirty: bool,
-    pub(super) cached_at: Option<Instant>,
+    pub(super) cached_at: Option<std::time::Instant>,
 }
 
 impl ControlTask {
@@ -274,7 +274,7 @@ impl ControlTask {
     /// Writes the cache file of a node on Redis, at most once a second.
     fn save(&mut self, at_once: bool) {
         let Some(cache) = self.cache.as_ref().filter(|_| self.is_dirty) else { return };
-        if !at_once && self.cached_at.is_some_and(|at| at.elapsed() < CACHE_EVERY) {
+        if !at_once && self.cached_at.is_some_and(|at| monotonic().saturating_duration_since(at) < CACHE_EVERY) {
             return;
         }
         let records: Vec<ControlRecord> = self.mirror.records().cloned().collect();
@@ -282,7 +282,7 @@ impl ControlTask {
             Ok(()) => self.is_dirty = false,
             Err(error) => tracing::warn!(%error, "the cache file of live control cannot be written"),
         }
-        self.cached_at = Some(Instant::now());
+        self.cached_at = Some(monotonic());
     }
 }
 

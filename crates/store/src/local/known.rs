@@ -5,7 +5,7 @@
 
 use parking_lot::Mutex;
 
-use super::super::memory::index::{Index, Slot};
+use crate::memory::index::{Index, Slot};
 
 /// Parts of the table; many more than workers.
 const PARTS: usize = 128;
