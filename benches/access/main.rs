@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench access` prints two tables, and writes them to `target/bench/access.md`. Everything is measured in
 //! rounds (A B C, A B C, …), and the tables have the medians.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 mod callers;
 mod handshakes;

@@ -227,7 +227,10 @@ fn put_access(which: WhichAccess, put: LastingChangeArgs) -> Result<()> {
     changed(&response, &options, &show)
 }
 
-fn put_strategy((strategy, numbers, reset): (String, NumbersArgs, bool), put: LastingChangeArgs) -> Result<()> {
+fn put_strategy(
+    (strategy, numbers, reset): (String, NumbersArgs, bool),
+    put: LastingChangeArgs,
+) -> Result<()> {
     let limits = numbers.limits.into_iter().collect();
     let one = ControlStrategy { strategy, limits, state: state(reset) };
     let (options, show) = put.options();

@@ -105,7 +105,7 @@ pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
 pub use key_share::KeyShare;
 pub use listen::ListenAddress;
-pub use live_numbers::{LimitNumbers, MAX_NUMBERS, WrittenStrategies};
+pub use live_numbers::{LimitNumbers, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
 pub use meanings::StrategyMeanings;
 pub use origin::ConfigOrigin;
@@ -122,6 +122,7 @@ pub use ratelimit_ports::RatelimitPorts;
 pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
+pub use short_numbers::MAX_NUMBERS;
 pub use stores::{
     ClientFiles, Identity, Login, MAX_SECRET, Secret, SecretError, Sentinel, StoreConfig, TlsCheck, TlsError,
     Topology, WhenFull,

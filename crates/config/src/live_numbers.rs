@@ -17,9 +17,6 @@ use super::tree::{Content, YamlNode};
 /// Numbers by the names of limits: `50/1s`, or keys of the limit's algorithm, such as `{ rate: 50/1s, burst: 100 }`.
 pub type LimitNumbers = BTreeMap<String, String>;
 
-/// Maximum length of the numbers of one limit, in bytes.
-pub const MAX_NUMBERS: usize = 512;
-
 /// Keys of a limit that are not its algorithm's.
 const OTHER_KEYS: [&str; 3] = ["name", "per", "mode"];
 

@@ -3,10 +3,12 @@
 use weir_units::Micros;
 
 use super::errors::MistakeReport;
-use super::live_numbers::MAX_NUMBERS;
 use super::quantities::rate_of;
 use super::tree::{Content, YamlNode, compose};
 use super::values::{Digits, digits, nearest, quote, shortened};
+
+/// Maximum length of the numbers of one limit, in bytes.
+pub const MAX_NUMBERS: usize = 512;
 
 /// Keys whose values are numbers.
 const NUMBER_KEYS: [&str; 19] = [

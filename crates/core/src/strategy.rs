@@ -6,6 +6,7 @@ mod attributes;
 mod changes;
 mod error;
 mod failure_policy;
+mod generation;
 mod identity;
 mod inline;
 mod local;

@@ -19,12 +19,14 @@ mod polling;
 mod request;
 mod start;
 mod store;
+mod target;
 mod task;
 mod view;
 
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
+use weir_core::strategy::Rules;
 use weir_proto::v1::{ControlChange, ControlEntry};
 
 use self::overlay::OverlayState;
@@ -32,6 +34,7 @@ use self::request::ControlRequest;
 pub use self::request::{ChangeAsked, Changed, ControlFault, MAX_REASON};
 pub use self::start::{ControlParts, ControlStart, ControlThread};
 pub use self::store::ControlStore;
+pub use self::target::{Overlay, OverlayTarget};
 pub use self::view::{ControlView, ViewedEntry};
 use crate::telemetry::ConfigLoads;
 use crate::watch::{ReloadReport, ReloadRequests};
@@ -45,6 +48,7 @@ pub struct ControlHandle {
     requests: mpsc::Sender<ControlRequest>,
     view: watch::Receiver<Arc<ControlView>>,
     overlay: Arc<OverlayState>,
+    target: Arc<dyn OverlayTarget>,
     reloads: ReloadRequests,
     loads: ConfigLoads,
 }
@@ -88,6 +92,12 @@ impl ControlHandle {
     pub fn shown(&self, key: &str, entry: &ControlEntry) -> ControlEntry {
         let waiting = self.overlay.waiting(key).unwrap_or_default();
         ControlEntry { waiting, ..entry.clone() }
+    }
+
+    /// The rules in force.
+    #[must_use]
+    pub fn rules(&self) -> Arc<Rules> {
+        self.target.rules()
     }
 
     /// Reads all files; `None` if too many wait for it.

@@ -11,6 +11,7 @@ use weir_core::strategy::Rules;
 use weir_store::redis::{EngineSet, EnginesInUse};
 use weir_units::Micros;
 
+use crate::control::{Overlay, OverlayTarget};
 use crate::limiter::envoy::Loaded;
 use crate::server::LiveSnapshot;
 use crate::service::{Snapshot, Templates};
@@ -21,9 +22,6 @@ pub type ShareMemory = dyn Fn(&Rules, Option<&Domains>) + Send + Sync;
 
 /// Receives what the files say of each strategy.
 pub type PublishMeanings = dyn Fn(&StrategyMeanings) + Send + Sync;
-
-/// Makes the rules in force of those of the files, and of what the files say of the strategies.
-pub type Overlay = Arc<dyn Fn(&Rules, &WrittenStrategies) -> Rules + Send + Sync>;
 
 /// The configuration in force. Clones share it.
 #[derive(Clone)]
@@ -96,13 +94,6 @@ impl RunningConfig {
         self.0.live.current()
     }
 
-    /// The rules of the files, without live control, and the strategies as the files write them.
-    #[must_use]
-    pub fn files(&self) -> (Arc<Rules>, Arc<WrittenStrategies>) {
-        let sources = self.0.sources.lock();
-        (Arc::clone(&sources.rules), Arc::clone(&sources.written))
-    }
-
     /// Serves what other files say. Live control stays on top of it.
     pub fn set_files(&self, files: FileRules) {
         let FileRules { rules, written, queues, messages, meanings } = files;
@@ -118,13 +109,6 @@ impl RunningConfig {
         (self.0.followers.publish)(&meanings);
     }
 
-    /// Serves other changes of live control on top of the files; `None` is the files alone.
-    pub fn set_overlay(&self, overlay: Option<Overlay>) {
-        let mut sources = self.0.sources.lock();
-        sources.overlay = overlay;
-        self.0.replace(|before| self.0.under(sources.in_force(), before));
-    }
-
     /// The capabilities that the store's probes exercise.
     pub(crate) fn engines(&self) -> &EnginesInUse {
         &self.0.followers.engines
@@ -133,6 +117,23 @@ impl RunningConfig {
     /// Serves other rules of Envoy's domains.
     pub fn set_envoy(&self, loaded: Arc<Loaded>) {
         self.0.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
+    }
+}
+
+impl OverlayTarget for RunningConfig {
+    fn rules(&self) -> Arc<Rules> {
+        self.current().rules
+    }
+
+    fn files(&self) -> (Arc<Rules>, Arc<WrittenStrategies>) {
+        let sources = self.0.sources.lock();
+        (Arc::clone(&sources.rules), Arc::clone(&sources.written))
+    }
+
+    fn set_overlay(&self, overlay: Option<Overlay>) {
+        let mut sources = self.0.sources.lock();
+        sources.overlay = overlay;
+        self.0.replace(|before| self.0.under(sources.in_force(), before));
     }
 }
 

@@ -4,13 +4,9 @@
 //! names, scopes and keys; the rules' overrides of it keep the numbers of the limits that they name.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::shadows::TieredOverrides;
-use super::{Access, Listed, Override, Owner, Rules, Strategy, StrategyId, StrategyRule};
-
-/// Separator between a strategy's name and its generation in keys. No name has it.
-const GENERATION: char = '@';
+use super::{Access, Listed, Override, Rules, Strategy};
 
 /// Changes of rules.
 #[derive(Debug, Clone, Default)]
@@ -94,20 +90,6 @@ fn lists(entries: &[AccessEntry], strategy: Option<&str>) -> Access {
 }
 
 impl Strategy {
-    /// The strategy under keys of another generation; 0 is none.
-    #[must_use]
-    pub fn with_generation(self, generation: u64) -> Self {
-        let key_name = generation_name(&self.name, generation);
-        let rule = match self.rule {
-            StrategyRule::Rates(rates) => StrategyRule::Rates(rates.renamed(&key_name)),
-            permits @ StrategyRule::Permits(_) => permits,
-        };
-        let owner = Arc::new(Owner::of_strategy(&self.name));
-        let renamed = Self { id: StrategyId::next(), rule, key_name, generation, owner, local: None, ..self };
-        // Its share has been checked.
-        renamed.clone().with_local().unwrap_or(renamed)
-    }
-
     /// This override of `base`, whose other limits may have changed.
     fn rebased(&self, base: &Self) -> Self {
         let mut rebased = base.clone();
@@ -122,19 +104,12 @@ impl Strategy {
     }
 }
 
-/// A strategy's name in keys.
-pub(super) fn generation_name(name: &Arc<str>, generation: u64) -> Arc<str> {
-    match generation {
-        0 => Arc::clone(name),
-        generation => format!("{name}{GENERATION}{generation}").into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
     use crate::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Scope};
+    use std::sync::Arc;
     use weir_units::Micros;
 
     fn window(limit: u64) -> Algorithm {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::amended::generation_name;
+use super::generation::generation_name;
 use super::{Override, Overrides, Owner, Strategy, StrategyId, StrategyRule, Tag};
 
 /// The most shadows that a strategy may have.

@@ -98,7 +98,7 @@ impl App {
         let control = config.server.control.then(|| {
             ControlThread::start(ControlParts {
                 config: &config.control,
-                running: running.clone(),
+                target: Arc::new(running.clone()),
                 link: control_link,
                 clock: timing.clock.clone(),
                 reloads: timing.reloads.clone(),

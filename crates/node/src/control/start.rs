@@ -16,10 +16,10 @@ use super::cache::{CacheFile, CachedRecords};
 use super::history::ChangeHistory;
 use super::overlay::OverlayState;
 use super::store::ControlStore;
+use super::target::OverlayTarget;
 use super::task::ControlTask;
 use super::view::ControlView;
 use super::{ControlHandle, MAX_WAITING};
-use crate::reload::RunningConfig;
 use crate::telemetry::ConfigLoads;
 use crate::watch::ReloadRequests;
 
@@ -31,7 +31,7 @@ pub struct ControlParts<'a> {
     /// Its files.
     pub config: &'a ControlConfig,
     /// The configuration in force.
-    pub running: RunningConfig,
+    pub target: Arc<dyn OverlayTarget>,
     /// The link to Redis; without it, entries live in memory and in the cache file.
     pub link: Option<ControlLink>,
     /// The clock of entries that end.
@@ -60,7 +60,7 @@ impl ControlThread {
     /// Starts it, and waits until the entries are in force, on Redis for two seconds at most.
     pub fn start(parts: ControlParts<'_>) -> Result<(Self, ControlHandle), ControlStart> {
         let failed = |what: String| move |error| ControlStart { what, error };
-        let ControlParts { config, running, link, clock, reloads, loads } = parts;
+        let ControlParts { config, target, link, clock, reloads, loads } = parts;
         let audit = ControlAudit::open(config.audit_path())
             .map_err(failed(format!("the audit file {}", config.audit_file.display())))?;
         let cache = config.cache_file.as_deref().map(CacheFile::new);
@@ -86,7 +86,7 @@ impl ControlThread {
         let shared = Arc::<OverlayState>::default();
         let (requests, received) = mpsc::channel(MAX_WAITING);
         let mut task = ControlTask {
-            running,
+            target: Arc::clone(&target),
             store,
             mirror,
             audit,
@@ -119,7 +119,7 @@ impl ControlThread {
         let thread = std::thread::Builder::new().name("weir-control".to_owned()).spawn(body);
         let thread = thread.map_err(failed("its thread".to_owned()))?;
         let _ = is_ready.recv_timeout(FIRST_LOOK);
-        let handle = ControlHandle { requests, view: seen, overlay: shared, reloads, loads };
+        let handle = ControlHandle { requests, view: seen, overlay: shared, target, reloads, loads };
         Ok((Self { stop: Some(stop), thread: Some(thread) }, handle))
     }
 }

@@ -19,8 +19,8 @@ use super::history::ChangeHistory;
 use super::overlay::{ControlOverlay, OverlayState, check};
 use super::request::{ChangeAsked, Changed, ControlFault, ControlRequest};
 use super::store::ControlStore;
+use super::target::{Overlay, OverlayTarget};
 use super::view::ControlView;
-use crate::reload::RunningConfig;
 
 /// Interval of polls of Redis, and of looks for entries that are over.
 pub(super) const EVERY: std::time::Duration = std::time::Duration::from_millis(250);
@@ -30,7 +30,7 @@ const CACHE_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The state of live control on this node.
 pub(super) struct ControlTask {
-    pub(super) running: RunningConfig,
+    pub(super) target: Arc<dyn OverlayTarget>,
     pub(super) store: ControlStore,
     pub(super) mirror: ControlMirror,
     pub(super) audit: ControlAudit,
@@ -167,7 +167,7 @@ impl ControlTask {
 
     /// Checks a change against the files. Returns the files' numbers of the limits that it names.
     fn check(&self, asked: &ChangeAsked) -> Result<HashMap<String, String>, ControlFault> {
-        let (rules, written) = self.running.files();
+        let (rules, written) = self.target.files();
         let (strategy, limits) = match &asked.entry {
             Entry::Override(one) => (&one.strategy, Some(&one.limits)),
             Entry::Strategy(one) => (&one.strategy, Some(&one.limits)),
@@ -259,9 +259,10 @@ impl ControlTask {
         let living = entries.iter().filter(|entry| entry.lives(now)).cloned().collect::<Vec<_>>();
         let has_none = living.is_empty() && generations.is_empty();
         let overlay = ControlOverlay { entries: living, generations, shared: Arc::clone(&self.shared) };
-        self.running.set_overlay((!has_none).then(|| {
-            Arc::new(move |rules: &_, written: &_| overlay.over(rules, written)) as crate::reload::Overlay
-        }));
+        self.target.set_overlay(
+            (!has_none)
+                .then(|| Arc::new(move |rules: &_, written: &_| overlay.over(rules, written)) as Overlay),
+        );
         let (position, incomplete) = (self.mirror.last_position(), self.incomplete.clone());
         self.view.send_replace(Arc::new(ControlView { entries, position, incomplete, now }));
     }
@@ -274,7 +275,9 @@ impl ControlTask {
     /// Writes the cache file of a node on Redis, at most once a second.
     fn save(&mut self, at_once: bool) {
         let Some(cache) = self.cache.as_ref().filter(|_| self.is_dirty) else { return };
-        if !at_once && self.cached_at.is_some_and(|at| monotonic().saturating_duration_since(at) < CACHE_EVERY) {
+        if !at_once
+            && self.cached_at.is_some_and(|at| monotonic().saturating_duration_since(at) < CACHE_EVERY)
+        {
             return;
         }
         let records: Vec<ControlRecord> = self.mirror.records().cloned().collect();

@@ -77,7 +77,7 @@ pub(super) fn services<S: Store>(
         routes = routes.add_service(AdminApi::server(&decisions, leases, queues));
     }
     if let Some(control) = parts.control.as_ref().filter(|_| operations) {
-        routes = routes.add_service(ControlApi::server(control.clone(), Arc::clone(&parts.live)));
+        routes = routes.add_service(ControlApi::server(control.clone()));
     }
     if config.reflection {
         routes = with_reflection(routes, on.into_iter())?;

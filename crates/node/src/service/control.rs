@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 use weir_core::control::ControlPosition;
-use weir_core::strategy::{Rules, Unknown};
+use weir_core::strategy::Unknown;
 use weir_proto::v1::control_service_server::{ControlService, ControlServiceServer};
 use weir_proto::v1::{
     ControlEntry, ControlHistoryRequest, ControlHistoryResponse, DeleteControlRequest, EntryVersion,
@@ -24,7 +24,6 @@ use super::{MAX_MESSAGE_BYTES, status};
 use crate::access::Rights;
 use crate::control::{Changed, ControlFault, ControlHandle, ControlView, ViewedEntry};
 use crate::limiter::InvalidField;
-use crate::server::LiveSnapshot;
 
 /// Size limit of an answer: the most entries of the longest kind.
 const MAX_ANSWER_BYTES: usize = 256 << 20;
@@ -35,23 +34,18 @@ const DEFAULT_HISTORY: u32 = 100;
 /// The service over the live control of this node.
 pub struct ControlApi {
     control: ControlHandle,
-    live: Arc<LiveSnapshot>,
 }
 
 impl ControlApi {
     /// The service, bounded and ready to be served.
-    pub fn server(control: ControlHandle, live: Arc<LiveSnapshot>) -> ControlServiceServer<Self> {
-        ControlServiceServer::new(Self { control, live })
+    pub fn server(control: ControlHandle) -> ControlServiceServer<Self> {
+        ControlServiceServer::new(Self { control })
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_ANSWER_BYTES)
     }
 
     fn requests<'a>(&self, rights: Rights<'a>) -> ControlRequests<'a> {
-        ControlRequests::new(self.rules(), rights)
-    }
-
-    fn rules(&self) -> Arc<Rules> {
-        self.live.current().rules
+        ControlRequests::new(self.control.rules(), rights)
     }
 
     async fn change(

@@ -73,6 +73,22 @@ fn call_of(path: &str) -> Call {
         "GetUsage" => v1::GetUsageRequest::default().encode_to_vec(),
         "TopConsumers" => v1::TopConsumersRequest::default().encode_to_vec(),
         "Reset" => v1::ResetRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
+        "ListLeases" => {
+            v1::ListLeasesRequest { resource, consumer, strategy: "permits".to_owned(), ..Default::default() }
+                .encode_to_vec()
+        }
+        "ReleaseLeases" => v1::ReleaseLeasesRequest {
+            resource,
+            consumer,
+            strategy: "permits".to_owned(),
+            ids: vec!["l".to_owned()],
+            ..Default::default()
+        }
+        .encode_to_vec(),
+        // The service is off here: rights come first.
+        "PutOverride" | "PutAccess" | "PutStrategy" | "Delete" | "List" | "Watch" | "History" | "Reload" => {
+            v1::ControlHistoryRequest { limit: Some(1) }.encode_to_vec()
+        }
         other => panic!("{other} has no call here: add one"),
     };
     Call::new(path, if message.is_empty() { Vec::new() } else { framed(0, &message) })
