@@ -40,7 +40,7 @@ impl Node {
     /// Makes a change, whatever happens meanwhile. Returns what was acknowledged.
     async fn change(&mut self, number: u64) -> Option<(Box<str>, ControlPosition)> {
         let key = format!("key {}", number * 7 % KEYS);
-        let body = (number % 4 > 0).then(|| number.to_be_bytes().into());
+        let body = (!number.is_multiple_of(4)).then(|| number.to_be_bytes().into());
         let change = ControlPut { body, ..put(&key, number << 20 | 1) };
         let started = Instant::now();
         let written = loop {
