@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weir_config::Config;
 use weir_store::Store;
 use weir_store::redis::{ControlLink, EnginesInUse, UsageLink};
 
@@ -9,10 +10,10 @@ use super::background::BackgroundThread;
 use super::config::WatchedConfig;
 use super::credentials::WatchedCredentials;
 use super::tls::Ports;
-use super::{AppError, Foundation, Listeners, envoy};
+use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate};
-use crate::control::{ControlParts, ControlThread};
+use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::generation::Generation;
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp};
@@ -22,6 +23,7 @@ use crate::server::{
     StoreFiles,
 };
 use crate::service::Snapshot;
+use crate::telemetry::Metrics;
 use crate::usage::UsageThread;
 use crate::watch::{WatchedFiles, watch};
 
@@ -95,17 +97,7 @@ impl App {
         if let Some(xds) = &xds {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
-        let control = config.server.control.then(|| {
-            ControlThread::start(ControlParts {
-                config: &config.control,
-                target: Arc::new(running.clone()),
-                link: control_link,
-                clock: timing.clock.clone(),
-                reloads: timing.reloads.clone(),
-                loads: metrics.config().clone(),
-            })
-        });
-        let (_control, control) = control.transpose()?.unzip();
+        let (_control, control) = live_control(&config, &timing, &metrics, &running, control_link)?.unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
         let start = |listener| {
             Admin::start(
@@ -141,39 +133,51 @@ impl App {
             (None, Some(_)) => PortServices::Calls,
             (None, None) => PortServices::All,
         };
-        let operations = listeners.operations.map(|listener| {
+        let own = |served, tls, control| {
             let (store, access) = (Arc::clone(&store), access.clone());
-            let parts = Parts {
+            Parts {
                 live: Arc::clone(&live),
                 store: Box::new(move || store()),
-                store_files: StoreFiles::default(),
+                store_files: StoreFiles { always: store_files.always + page_files, ..store_files },
                 readiness: readiness.clone(),
                 metrics: metrics.clone(),
                 envoy: files.parts.clone(),
-                usage: None,
-                tls: ports.control,
-                served: PortServices::Operations,
-                control: control.clone(),
+                usage: config.usage.service.then(|| usage.handle()),
+                tls,
+                served,
+                control,
                 intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
-            };
+            }
+        };
+        let operations = listeners.operations.map(|listener| {
+            let parts = own(PortServices::Operations, ports.control, control.clone());
             OperationsPort::start(&config.server, listener, parts)
         });
         let _operations = operations.transpose().map_err(AppError::Operations)?;
-        let parts = Parts {
-            live,
-            store: Box::new(move || store()),
-            store_files: StoreFiles { always: store_files.always + page_files, ..store_files },
-            readiness,
-            metrics,
-            envoy: files.parts,
-            usage: config.usage.service.then(|| usage.handle()),
-            tls: ports.grpc,
-            served,
-            control,
-            intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
-        };
+        let parts = own(served, ports.grpc, control);
         Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
     }
+}
+
+/// Starts live control, if the configuration has it on.
+fn live_control(
+    config: &Config,
+    timing: &Timing,
+    metrics: &Metrics,
+    running: &RunningConfig,
+    link: Option<ControlLink>,
+) -> Result<Option<(ControlThread, ControlHandle)>, AppError> {
+    let start = || {
+        ControlThread::start(ControlParts {
+            config: &config.control,
+            target: Arc::new(running.clone()),
+            link,
+            clock: timing.clock.clone(),
+            reloads: timing.reloads.clone(),
+            loads: metrics.config().clone(),
+        })
+    };
+    Ok(config.server.control.then(start).transpose()?)
 }
 
 fn boxed(files: impl WatchedFiles) -> Box<dyn WatchedFiles> {
