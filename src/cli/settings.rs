@@ -131,7 +131,9 @@ mod tests {
     /// Loads the built-in example with overrides; the mistake of a rejected value names its flag.
     fn outcome(overrides: &ConfigOverrides) -> Result<impl PartialEq + std::fmt::Debug + use<>, String> {
         let config = Config::built_in_with(overrides);
-        config.map(|config| (config.key_secret, config.envoy.config)).map_err(|errors| errors.to_string())
+        config
+            .map(|config| (config.key_secret, config.envoy.config, config.control))
+            .map_err(|errors| errors.to_string())
     }
 
     /// Tests that every flag of the table reaches the configuration.

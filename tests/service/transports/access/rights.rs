@@ -156,7 +156,9 @@ fn every_method_has_a_row() {
     let rows: Vec<&str> = RIGHTS.iter().flat_map(|row| row.methods).copied().collect();
     let pool = prost_reflect::DescriptorPool::decode(weir_proto::DESCRIPTORS).unwrap();
     let mut methods = 0;
-    for service in pool.services() {
+    // The control plane of Envoy's limits is a server that Weir calls.
+    let served = |name: &str| !name.starts_with("envoy.service.discovery.");
+    for service in pool.services().filter(|service| served(service.full_name())) {
         for method in service.methods() {
             let path = format!("/{}/{}", service.full_name(), method.name());
             assert!(rows.contains(&&*path), "{path} has no row in RIGHTS");
