@@ -21,8 +21,11 @@ use prometheus::Registry;
 use prost::Message as _;
 use weir_config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind, UsageConfig};
 use weir_core::algorithm::{Algorithm, Rate};
-use weir_core::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir_core::strategy::{
+    BanTerms, FailurePolicy, Field, Limit, LimitBan, Resources, Rules, Scope, Strategy,
+};
 use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, RequestBody};
+use weir_node::control::BanGuard;
 use weir_node::limiter::Limiter;
 use weir_node::service::{DecisionService, Templates};
 use weir_node::telemetry::Metrics;
@@ -41,7 +44,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The calls that are measured, how many decisions each has, and the most instructions that a decision may take: 2 % above
 /// what it took when the bounds were set. All features that are off have this for themselves.
-const WORKS: [(&str, u64, u64); 15] = [
+const WORKS: [(&str, u64, u64); 18] = [
     ("unary", 1, 5_601),
     ("unary denied", 1, 6_614),
     ("unary together", TOGETHER as u64, 3_944),
@@ -50,6 +53,10 @@ const WORKS: [(&str, u64, u64); 15] = [
     // The same with the sample of consumers, as it is by default.
     ("unary sampled", 1, 5_620),
     ("batch sampled", 100, 3_215),
+    // With live control and no entries; the last under a limit with `ban`, while nobody is banned.
+    ("unary controlled", 1, 5_601),
+    ("batch controlled", 100, 3_215),
+    ("unary banning", 1, 5_656),
     ("frames unary", 1, 13_283),
     ("frames together", TOGETHER as u64, 6_811),
     ("frames batch", 100, 3_325),
@@ -118,6 +125,12 @@ fn perform(work: &str, calls: u64) {
         let store = Coalesce::before(denials.before(store), &RedisConfig::default());
         return perform_on(&service(store, 0), work, calls);
     }
+    if let Some(work) = work.strip_suffix(" controlled") {
+        return perform_on(&controlled(store, clock), work, calls);
+    }
+    if work == "unary banning" {
+        return perform_on(&controlled(store, clock), work, calls);
+    }
     match work.strip_suffix(" sampled") {
         Some(work) => perform_on(&service(store, UsageConfig::default().sample), work, calls),
         None => perform_on(&service(store, 0), work, calls),
@@ -147,8 +160,12 @@ fn message(work: &str) -> Vec<u8> {
     let ask = |key: u64| ShouldAllowRequest {
         resource: "api".to_owned(),
         consumer: format!("user_{key:06}"),
-        strategy: if matches!(work, "unary denied" | "known together") { "closed" } else { "bench" }
-            .to_owned(),
+        strategy: match work {
+            "unary denied" | "known together" => "closed",
+            "unary banning" => "banning",
+            _ => "bench",
+        }
+        .to_owned(),
         ..ShouldAllowRequest::default()
     };
     match work {
@@ -197,6 +214,15 @@ fn service<S: Store>(store: S, sample: u32) -> Arc<DecisionService<S>> {
     DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }
 
+/// The service of a server with live control.
+fn controlled<S: Store>(store: S, clock: Clock) -> Arc<DecisionService<S>> {
+    let rules = rules();
+    let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
+    let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
+    let limiter = limiter.with_bans(Some(BanGuard::new(clock)));
+    DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
+}
+
 fn rules() -> Rules {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
     let strategy = |name, algorithm| {
@@ -206,7 +232,10 @@ fn rules() -> Rules {
     };
     let bench = strategy("bench", Algorithm::bucket(1_000_000, rate).unwrap());
     let closed = strategy("closed", Algorithm::uniform(Micros::from_secs(3600)).unwrap());
-    Rules::new(vec![bench, closed], Resources::default())
+    let terms = BanTerms { after: 20, within: Micros::from_secs(60), lasts: Micros::from_secs(600) };
+    let banning = strategy("banning", Algorithm::bucket(1_000_000, rate).unwrap());
+    let banning = banning.with_bans(vec![LimitBan { limit: 0, terms }]);
+    Rules::new(vec![bench, closed, banning], Resources::default())
 }
 
 fn context() -> Context<'static> {

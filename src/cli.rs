@@ -2,6 +2,7 @@
 
 mod access_args;
 mod allow;
+mod bans;
 mod check;
 mod control;
 mod count;
@@ -108,6 +109,9 @@ enum Command {
     /// Put work into a queue, take it out, say that it is done or give it back, and see how the queue stands
     #[command(before_help = queue::EXAMPLES)]
     Queue(queue::QueueArgs),
+    /// Show who is banned, and lift bans (`server.control: true`)
+    #[command(before_help = bans::EXAMPLES)]
+    Bans(bans::BansArgs),
     /// Change limits, lists and overrides of a running server, on all its nodes (`server.control: true`)
     #[command(before_help = control::EXAMPLES)]
     Control(control::ControlArgs),
@@ -177,6 +181,7 @@ pub fn run() -> ExitCode {
         Command::Usage(args) => usage::run(args),
         Command::Health(args) => health::run(args),
         Command::Queue(args) => queue::run(args),
+        Command::Bans(args) => bans::run(args),
         Command::Control(args) => control::run(args),
         Command::Reload(args) => reload::run(&args),
         Command::Check(args) => check::run(&args),

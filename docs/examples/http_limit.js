@@ -9,7 +9,7 @@ const options = { includeDirs: [protos], keepCase: true, longs: String, enums: S
 const { weir } = grpc.loadPackageDefinition(loader.loadSync('weir/v1/rate_limit.proto', options));
 const client = new weir.v1.RateLimitService(server, grpc.credentials.createInsecure());
 
-const STATUS = { REASON_LIMITED: 429, REASON_NEVER: 403, REASON_DENY_LIST: 403, REASON_STORE_FAILURE: 503 };
+const STATUS = { REASON_LIMITED: 429, REASON_BANNED: 429, REASON_NEVER: 403, REASON_DENY_LIST: 403, REASON_STORE_FAILURE: 503 };
 
 http.createServer((request, response) => {
   const reply = (status, headers, text) => response.writeHead(status, headers).end(`${text}\n`);

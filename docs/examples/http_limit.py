@@ -13,6 +13,7 @@ weir = rate_limit_pb2_grpc.RateLimitServiceStub(grpc.insecure_channel(weir_addre
 STATUS = {
     pb.REASON_LIMITED: 429,
     pb.REASON_NEVER: 403,
+    pb.REASON_BANNED: 429,
     pb.REASON_DENY_LIST: 403,
     pb.REASON_STORE_FAILURE: 503,
 }

@@ -204,7 +204,7 @@ pub(crate) fn run(args: ControlArgs) -> ExitCode {
 }
 
 /// Says which setting is missing.
-fn explained(error: anyhow::Error) -> anyhow::Error {
+pub(super) fn explained(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(ClientError::Refused { code: "UNIMPLEMENTED", .. }) => error
             .context("the server does not serve ControlService: set `server.control: true` and restart it"),

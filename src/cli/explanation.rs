@@ -14,7 +14,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_core::algorithm::Algorithm;
 use weir_core::key::{self, Placements, SlotPart};
-use weir_core::strategy::{FailurePolicy, Limit, Listed, Strategy, Tag};
+use weir_core::strategy::{BanTerms, FailurePolicy, Limit, Listed, Strategy, Tag};
 
 use self::state::Size;
 use super::explain::ExplainedRequest;
@@ -172,6 +172,12 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
         let mode = if limit.algorithm.is_shadow() { ", in shadow mode" } else { "" };
         let _ =
             writeln!(out, "  {} per {}: {}{from}{mode}", limit.name, limit.scope, numbers(&limit.algorithm));
+        if let Some((_, BanTerms { after, within, lasts })) = resolved.strategy.ban_of(place) {
+            let _ = writeln!(
+                out,
+                "    ban    for {lasts} after {after} denials within {within}, counted on each node"
+            );
+        }
         let _ = writeln!(out, "    key    {}", explained.key(limit));
         if let Some(key) = explained.held_key(limit) {
             let _ = writeln!(out, "    held   {key}");
@@ -215,7 +221,7 @@ fn size(algorithm: &Algorithm) -> String {
 pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
     let ExplainedRequest { subject, resolved, .. } = explained;
     let applied = resolved.applied.filter(|_| resolved.listing.is_none());
-    let limits = explained.limits().map(|(limit, overridden)| {
+    let limits = explained.limits().enumerate().map(|(place, (limit, overridden))| {
         let size = state::size(&limit.algorithm);
         let mut said = json!({
             "name": &*limit.name,
@@ -228,6 +234,9 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
             "key": explained.key(limit),
             "state_bytes": { "one": size.one, "most": size.most },
         });
+        if let Some((_, BanTerms { after, within, lasts })) = resolved.strategy.ban_of(place) {
+            said["ban"] = json!({ "after": after, "within_us": within.0, "for_us": lasts.0 });
+        }
         if let Some(key) = explained.held_key(limit) {
             said["held_key"] = key.into();
         }

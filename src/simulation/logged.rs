@@ -114,7 +114,7 @@ impl LoggedDecision {
     pub fn admitted(&self) -> Option<bool> {
         match self.outcome.as_str() {
             "allowed" | "peeked" | "repeated" | "allow_list" => Some(true),
-            "denied" | "never" | "deny_list" => Some(false),
+            "denied" | "never" | "deny_list" | "banned" => Some(false),
             _ => None,
         }
     }

@@ -223,6 +223,8 @@ impl Replay<'_> {
                 Outcome::Decided(LimitsDecision { verdict, .. })
                 | Outcome::Local(LimitsDecision { verdict, .. }) => (verdict.allowed, verdict.granted),
                 Outcome::Listed(listed) => (listed == Listed::Allow, 0),
+                // No replay bans anybody.
+                Outcome::Banned(_) => (false, 0),
                 Outcome::Policy { allowed } => (allowed, 0),
             };
             step = ReplayStep::Answered(ReplayedAnswer { allowed, granted });

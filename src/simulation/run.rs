@@ -170,6 +170,8 @@ impl SimulatedStrategy {
             Outcome::Decided(LimitsDecision { verdict, .. })
             | Outcome::Local(LimitsDecision { verdict, .. }) => verdict.allowed,
             Outcome::Listed(listed) => listed == Listed::Allow,
+            // No simulation bans anybody.
+            Outcome::Banned(_) => false,
             Outcome::Policy { allowed } => allowed,
         };
         self.admitted.push(admitted);

@@ -1,6 +1,8 @@
 //! Live control: limits, lists and overrides change while the service runs.
 
+mod bans;
 mod bounds;
+mod clock;
 mod command;
 mod port;
 mod shared;

@@ -25,6 +25,7 @@ mod long_queue_kills;
 mod long_redis_6;
 mod long_reload;
 mod long_soak;
+mod long_swap;
 mod long_timeseries;
 mod long_valkey;
 mod metrics;

@@ -28,10 +28,15 @@ impl Config {
             ("store.namespace", self.namespace != next.namespace),
             ("envoy.rules", self.envoy.rules != next.envoy.rules),
             ("log.decisions", self.decision_log != next.decision_log),
-            ("authorize", self.authorize != next.authorize),
         ];
         let whole = whole.into_iter().filter(|(_, differs)| *differs);
         changes.extend(whole.map(|(path, _)| SettingChange::whole(path, Applies::AtRestart)));
+        if self.authorize != next.authorize {
+            // Whether calls are checked at all is decided at the start.
+            let is_checked = self.has_identity() && next.has_identity();
+            let applies = if is_checked { Applies::AtReload } else { Applies::AtRestart };
+            changes.push(SettingChange::whole("authorize", applies));
+        }
         changes
     }
 

@@ -26,6 +26,7 @@ mod address;
 mod algorithms;
 mod aliases;
 mod authorize;
+mod bans;
 mod callers;
 mod changes;
 mod concurrency;

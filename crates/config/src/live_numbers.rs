@@ -11,14 +11,14 @@ use super::algorithms::algorithm;
 use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::short_numbers::{Patch, patch_of};
-use super::strategies;
+use super::strategies::{self, OtherSections};
 use super::tree::{Content, YamlNode};
 
 /// Numbers by the names of limits: `50/1s`, or keys of the limit's algorithm, such as `{ rate: 50/1s, burst: 100 }`.
 pub type LimitNumbers = BTreeMap<String, String>;
 
 /// Keys of a limit that are not its algorithm's.
-const OTHER_KEYS: [&str; 3] = ["name", "per", "mode"];
+const OTHER_KEYS: [&str; 4] = ["name", "per", "mode", "ban"];
 
 /// The strategies as the file writes them.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ impl WrittenStrategies {
         let path = format!("strategies.{name}");
         let entry = KeyedValue { name, key_at: node.at, value: NamedNode::of(&node, path.clone()) };
         let mut report = MistakeReport::default();
-        let read = strategies::strategy(&entry, false, &mut Vec::new(), &mut report);
+        let read = strategies::strategy(&entry, OtherSections::LIVE, &mut Vec::new(), &mut report);
         match report.finish("", read) {
             Ok(Ok((strategy, _))) if mistakes.is_empty() => return Ok(strategy),
             Ok(_) => {}

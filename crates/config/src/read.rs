@@ -153,6 +153,7 @@ fn read(
         inline: server.inline_limits,
         queues: !queues.all().is_empty(),
         memory: matches!(store, StoreConfig::Memory(_)),
+        control: server.control,
     };
     let strategies = strategies::strategies(&mut root, others, report);
     let before = report.len();

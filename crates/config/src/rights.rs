@@ -185,6 +185,8 @@ pub const RIGHTS: [RightRow; 12] = [
             "/weir.v1.ControlService/List",
             "/weir.v1.ControlService/Watch",
             "/weir.v1.ControlService/History",
+            "/weir.v1.ControlService/ListBans",
+            "/weir.v1.ControlService/LiftBan",
             "/weir.v1.ControlService/Reload",
         ],
         lists: &[],

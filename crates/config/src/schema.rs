@@ -20,9 +20,9 @@ use weir_units::CEILING;
 pub(super) use self::kinds::ValueKind;
 use self::kinds::{duration, mapping, rate, section, share};
 use self::rules::{
-    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP, INTERVAL_REFILL,
-    LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW,
-    STRATEGY, UNIFORM, WARM_UP,
+    ACCESS, ALGORITHMS, BAN, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP,
+    INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG,
+    SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
 use self::service::{AUTHORIZE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
 use super::authorize::MAX_RULES;
@@ -94,6 +94,7 @@ fn definitions() -> Value {
             "propertyNames": { "minLength": 1, "maxLength": MAX_PART },
             "additionalProperties": share(),
         },
+        "ban": mapping(BAN),
         "limits": { "type": "array", "minItems": 1, "maxItems": MAX_LIMITS, "items": limit() },
         "uniform": mapping(UNIFORM),
         "bucket": bucket(),

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use weir_core::algorithm::{Algorithm, MAX_LIMITS};
 use weir_core::strategy::{
-    Access, Field, INLINE, LONGEST_RESERVATION, Limit, MAX_NAME, MAX_RESERVATION, OverrideError, Scope,
-    Strategy, StrategyError, check_name, is_attribute_name,
+    Access, BanTerms, Field, INLINE, LONGEST_RESERVATION, Limit, LimitBan, MAX_NAME, MAX_RESERVATION,
+    OverrideError, Scope, Strategy, StrategyError, check_name, is_attribute_name,
 };
 use weir_units::Micros;
 
 use super::access::access;
 use super::algorithms::algorithm;
+use super::bans::BanKey;
 use super::concurrency;
 use super::errors::MistakeReport;
 use super::failure_policy::FailurePolicyKey;
@@ -112,6 +113,14 @@ pub(super) struct OtherSections {
     pub(super) queues: bool,
     /// States in this process.
     pub(super) memory: bool,
+    /// Live control.
+    pub(super) control: bool,
+}
+
+impl OtherSections {
+    /// Those of a strategy that live control reads again.
+    pub(super) const LIVE: Self =
+        Self { envoy: false, inline: false, queues: false, memory: false, control: true };
 }
 
 /// Reads the strategies. At least one is required, unless Envoy's files or queues are configured.
@@ -146,7 +155,7 @@ pub(super) fn strategies(
                           strategy something else";
             report.at(entry.key_at, entry.value.path(), reason);
         }
-        match strategy(entry, others.memory, &mut shadow_lists, report) {
+        match strategy(entry, others, &mut shadow_lists, report) {
             Ok((strategy, access)) => {
                 found.made_at.insert(entry.name.to_owned(), found.made.len());
                 found.made.push(strategy);
@@ -162,7 +171,7 @@ pub(super) fn strategies(
 /// Reads one strategy; or what is known of a mistaken one.
 pub(super) fn strategy<'t>(
     entry: &KeyedValue<'t>,
-    in_memory: bool,
+    others: OtherSections,
     shadow_lists: &mut Vec<ShadowList<'t>>,
     report: &mut MistakeReport,
 ) -> Result<(Strategy, Access), Outline> {
@@ -172,28 +181,30 @@ pub(super) fn strategy<'t>(
     }
     let mut fields = Mapping::of(&entry.value, report);
     if let Some(permits) = fields.take_entry("concurrency") {
-        return of_leases((entry, fields), in_memory, &permits, name_fits.is_ok(), report);
+        return of_leases((entry, fields), others.memory, &permits, name_fits.is_ok(), report);
     }
     let limits = fields.require("limits", "list at least one limit", report);
-    let policy = FailurePolicyKey::read(&mut fields, in_memory, report);
+    let policy = FailurePolicyKey::read(&mut fields, others.memory, report);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
     let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
     shadow_lists.extend(fields.take("shadow").map(|list| (entry.name, list)));
     fields.finish(report);
 
-    let drafts = limits.map(|limits| self::limits(&limits, report)).unwrap_or_default();
+    let drafts = limits.map(|limits| self::limits(&limits, others.control, report)).unwrap_or_default();
     let outline = drafts.outline(entry.name);
     let whole = name_fits.is_ok() && drafts.whole && drafts.limits.iter().all(LimitDraft::is_whole);
     // Scopes are checked in combination even if an algorithm or a name is mistaken, with placeholders for those. If
     // there are too many limits, only the first ones are checked.
+    let bans = drafts.bans();
     let filled = drafts.limits.into_iter().take(MAX_LIMITS).enumerate();
     let filled: Option<Vec<Limit>> = filled.map(|(i, draft)| draft.fill(i)).collect();
     let Some(filled) = filled.filter(|filled| !filled.is_empty()) else { return Err(outline) };
     let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
     match Strategy::new(name, filled, single_slot, policy.policy) {
         Ok(strategy) if whole => {
-            let strategy = policy.checked(strategy.with_max_reservation(max_reservation), report);
+            let strategy = strategy.with_max_reservation(max_reservation).with_bans(bans);
+            let strategy = policy.checked(strategy, report);
             strategy.map(|strategy| (strategy, access)).ok_or(outline)
         }
         Ok(_) => Err(outline),
@@ -253,6 +264,7 @@ struct LimitDraft {
     name: Option<String>,
     scope: Option<Scope>,
     algorithm: Option<Algorithm>,
+    ban: Option<BanTerms>,
 }
 
 impl LimitDraft {
@@ -279,6 +291,12 @@ struct Drafts {
 }
 
 impl Drafts {
+    /// The limits that ban their callers.
+    fn bans(&self) -> Vec<LimitBan> {
+        let all = self.limits.iter().enumerate();
+        all.filter_map(|(limit, draft)| Some(LimitBan { limit, terms: draft.ban? })).collect()
+    }
+
     fn outline(&self, strategy: &str) -> Outline {
         let named = self.limits.iter().filter_map(|draft| Some((draft.name.clone()?, draft.scope.clone())));
         let limits: Vec<_> = named.collect();
@@ -289,7 +307,7 @@ impl Drafts {
 }
 
 /// Reads the limits of a strategy.
-fn limits(value: &NamedNode<'_>, report: &mut MistakeReport) -> Drafts {
+fn limits(value: &NamedNode<'_>, has_control: bool, report: &mut MistakeReport) -> Drafts {
     let Some(items) = value.items(report) else { return Drafts::default() };
     let count = match items.len() {
         0 if !value.is_cut() => Err(StrategyError::NoLimits),
@@ -300,11 +318,17 @@ fn limits(value: &NamedNode<'_>, report: &mut MistakeReport) -> Drafts {
         value.report(report, sentence(error));
     }
     let mut names = HashSet::new();
-    let limits: Vec<LimitDraft> = items.iter().map(|item| limit(item, &mut names, report)).collect();
+    let limits: Vec<LimitDraft> =
+        items.iter().map(|item| limit(item, &mut names, has_control, report)).collect();
     Drafts { limits, whole: count.is_ok() && !value.is_cut(), cut: value.is_cut() }
 }
 
-fn limit(value: &NamedNode<'_>, names: &mut HashSet<String>, report: &mut MistakeReport) -> LimitDraft {
+fn limit(
+    value: &NamedNode<'_>,
+    names: &mut HashSet<String>,
+    has_control: bool,
+    report: &mut MistakeReport,
+) -> LimitDraft {
     let mut fields = Mapping::of(value, report);
     let name = fields.require("name", "denied callers see it in `denied_by`", report);
     let name = name.and_then(|name| name.read(report, |s| limit_name(s, names)));
@@ -314,9 +338,11 @@ fn limit(value: &NamedNode<'_>, names: &mut HashSet<String>, report: &mut Mistak
     let algorithm = algorithm(&mut fields, report);
     let modes = [("enforce", false), ("shadow", true)];
     let is_shadow = fields.read("mode", report, |s| choice(s, &modes)).unwrap_or(false);
+    let ban = BanKey::take(&mut fields, has_control, report);
+    let ban = ban.and_then(|ban| ban.checked(scope.as_ref(), is_shadow, report));
     fields.finish(report);
     let algorithm = algorithm.map(|made| if is_shadow { made.in_shadow() } else { made });
-    LimitDraft { name, scope, algorithm }
+    LimitDraft { name, scope, algorithm, ban }
 }
 
 fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String, String> {

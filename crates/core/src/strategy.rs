@@ -3,6 +3,8 @@
 mod access;
 mod amended;
 mod attributes;
+mod banning;
+mod bans;
 mod changes;
 mod error;
 mod failure_policy;
@@ -26,6 +28,7 @@ use std::sync::Arc;
 pub use access::{Access, Listed, Listing};
 pub use amended::{AccessEntry, RuleChanges};
 pub use attributes::{Attributes, Needed, is_attribute_name};
+pub use bans::{BanError, BanTerms, LimitBan, MAX_BAN_AFTER};
 pub use changes::{BeforeAfter, LimitChange, ResourceChange, StrategyChange};
 pub use error::StrategyError;
 pub use failure_policy::{FailurePolicy, LocalPolicy, WhenLocalFull};

@@ -64,7 +64,9 @@ pub struct CallerAccess {
     identity: IdentityConfig,
     /// True in the place of envoyproxy/ratelimit, which reads no names: a verified certificate is enough.
     serves_nameless: bool,
-    rules: AccessRules,
+    rules: ArcSwap<AccessRules>,
+    /// The generation of `rules`, stored after them.
+    rules_generation: AtomicU64,
     files: ArcSwap<CredentialFiles>,
     /// The generation of `files`, stored after them: each call reads it, and a number is cheaper to read.
     generation: AtomicU64,
@@ -89,10 +91,21 @@ impl CallerAccess {
         let seen = Mutex::new(file_states(&identity));
         let files = CredentialFiles::read(&identity, 0)?;
         let rules = AccessRules::new(config.authorize.as_deref(), Arc::clone(&metrics));
+        let (rules, rules_generation) = (ArcSwap::from_pointee(rules), AtomicU64::new(0));
         let files = ArcSwap::from_pointee(files);
         let generation = AtomicU64::new(0);
         let serves_nameless = config.server.ratelimit.is_some();
-        Ok(Some(Arc::new(Self { identity, serves_nameless, rules, files, generation, seen, clock, metrics })))
+        Ok(Some(Arc::new(Self {
+            identity,
+            serves_nameless,
+            rules,
+            rules_generation,
+            files,
+            generation,
+            seen,
+            clock,
+            metrics,
+        })))
     }
 
     /// Returns the interceptor of one worker, or of the admin port: it has a cache of its own.
@@ -104,6 +117,15 @@ impl CallerAccess {
     /// Returns the check of the requests of an HTTP port.
     pub(crate) fn port(self: &Arc<Self>) -> PortCheck {
         PortCheck::new(Arc::clone(self))
+    }
+
+    /// Judges all calls by these rules from now on, also those of open connections. Returns whether they differ.
+    pub fn set_rules(&self, rules: Option<&[AuthorizeRule]>) -> bool {
+        let Some(next) = self.rules.load().next(rules) else { return false };
+        let generation = next.generation();
+        self.rules.store(Arc::new(next));
+        self.rules_generation.store(generation, Release);
+        true
     }
 
     /// Reads the files of credentials again if they have changed. After a fault the old ones stay.

@@ -2,6 +2,7 @@
 //! delays a decision.
 
 mod connections;
+mod control;
 mod gate;
 mod progress;
 mod ui;
@@ -24,6 +25,7 @@ use tokio::sync::oneshot;
 pub(crate) use self::connections::AdminConnections;
 pub(crate) use self::gate::AdminCaller;
 pub use self::gate::AdminGate;
+use crate::control::ControlHandle;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
@@ -42,6 +44,21 @@ weir: exact rate-limit decisions
 /// Content type of Prometheus' text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// The path of what live control has changed.
+const UI_CONTROL: &str = "/ui/control";
+
+/// What the admin port shows.
+pub struct AdminData {
+    /// The metrics.
+    pub metrics: Metrics,
+    /// Whether the service is ready.
+    pub readiness: Readiness,
+    /// What was decided; without it there is no `/ui`.
+    pub usage: Option<UsageHandle>,
+    /// Live control; without it there is no `/ui/control`.
+    pub control: Option<ControlHandle>,
+}
+
 /// The admin thread. It ends when this is dropped.
 pub struct Admin {
     stop: Option<oneshot::Sender<()>>,
@@ -49,15 +66,13 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Serves on `listener`, at most `max_connections` connections at a time; `/ui` only with `usage`. `gate`
+    /// Serves on `listener`, at most `max_connections` connections at a time. `gate`
     /// says who may see what.
     pub fn start(
         listener: TcpListener,
         tls: Option<Arc<TlsPort>>,
         max_connections: usize,
-        metrics: Metrics,
-        readiness: Readiness,
-        usage: Option<UsageHandle>,
+        data: AdminData,
         gate: Arc<AdminGate>,
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
@@ -66,7 +81,7 @@ impl Admin {
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    Err(error) = serve(listener, tls, max_connections, metrics, readiness, usage, gate) => {
+                    Err(error) = serve(listener, tls, max_connections, data, gate) => {
                         tracing::error!(%error, "the admin server ended");
                     }
                     _ = stopped => {}
@@ -92,11 +107,10 @@ async fn serve(
     listener: TcpListener,
     tls: Option<Arc<TlsPort>>,
     max_connections: usize,
-    metrics: Metrics,
-    readiness: Readiness,
-    usage: Option<UsageHandle>,
+    data: AdminData,
     gate: Arc<AdminGate>,
 ) -> std::io::Result<Infallible> {
+    let AdminData { metrics, readiness, usage, control } = data;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut router = Router::new()
         .route("/", get(INDEX))
@@ -105,6 +119,9 @@ async fn serve(
         .route("/metrics", get(scrape).with_state(metrics));
     if let Some(usage) = usage {
         router = router.merge(ui::routes(usage, readiness));
+    }
+    if let Some(control) = control {
+        router = router.merge(control::routes(control));
     }
     Ok(AdminConnections::new(max_connections, tls, gate).serve(listener, router).await)
 }

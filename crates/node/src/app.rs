@@ -22,6 +22,7 @@ use weir_units::Micros;
 pub use self::error::{AppError, PortTlsError};
 pub use self::listeners::Listeners;
 pub use self::xds::{FirstConfig, XdsThread};
+use crate::control::BanGuard;
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::server::{LiveSnapshot, ShutdownSignal};
@@ -131,6 +132,7 @@ impl Foundation {
         let snapshot = Snapshot {
             templates: Arc::new(templates),
             queues: Arc::new(queues),
+            bans: config.server.control.then(|| BanGuard::new(timing.clock.clone())),
             ..Snapshot::of(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);

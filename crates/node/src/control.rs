@@ -11,16 +11,23 @@
 //! so that nodes agree with the store, and never with one another alone.
 
 mod audit;
+mod banned;
 mod cache;
 mod entry;
+mod guard;
 mod history;
+mod keeper;
+mod lifting;
+mod nodes;
 mod overlay;
+mod pages;
 mod polling;
 mod request;
 mod start;
 mod store;
 mod target;
 mod task;
+mod telling;
 mod view;
 
 use std::sync::Arc;
@@ -28,10 +35,15 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use weir_core::strategy::Rules;
 use weir_proto::v1::{ControlChange, ControlEntry};
+use weir_store::redis::ControlNode;
 
+pub use self::banned::{BannedCaller, BannedUntil};
+pub use self::guard::{BanGuard, BanHit};
+use self::nodes::KnownNodes;
 use self::overlay::OverlayState;
+pub use self::pages::BanPages;
 use self::request::ControlRequest;
-pub use self::request::{ChangeAsked, Changed, ControlFault, MAX_REASON};
+pub use self::request::{BanLift, ChangeAsked, Changed, ControlFault, MAX_REASON};
 pub use self::start::{ControlParts, ControlStart, ControlThread};
 pub use self::store::ControlStore;
 pub use self::target::{Overlay, OverlayTarget};
@@ -51,6 +63,8 @@ pub struct ControlHandle {
     target: Arc<dyn OverlayTarget>,
     reloads: ReloadRequests,
     loads: ConfigLoads,
+    bans: Arc<BanGuard>,
+    nodes: Arc<KnownNodes>,
 }
 
 impl ControlHandle {
@@ -66,6 +80,19 @@ impl ControlHandle {
         let (reply, result) = oneshot::channel();
         self.send(ControlRequest::History(limit, reply))?;
         result.await.map_err(|_| ControlFault::Ending)
+    }
+
+    /// Which configuration each node has, this one included, as far as this node knows.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<ControlNode> {
+        self.nodes.all()
+    }
+
+    /// Lifts a ban, on all nodes.
+    pub async fn lift(&self, asked: BanLift) -> Result<BannedUntil, ControlFault> {
+        let (reply, result) = oneshot::channel();
+        self.send(ControlRequest::Lift(asked, reply))?;
+        result.await.map_err(|_| ControlFault::Ending)?
     }
 
     fn send(&self, request: ControlRequest) -> Result<(), ControlFault> {
@@ -98,6 +125,20 @@ impl ControlHandle {
     #[must_use]
     pub fn rules(&self) -> Arc<Rules> {
         self.target.rules()
+    }
+
+    /// The name of a caller's ban under the rules in force; `None` if there can be none.
+    #[must_use]
+    pub fn ban_of(&self, caller: &BannedCaller) -> Option<String> {
+        let rules = self.target.rules();
+        let strategy = rules.resolve("", &caller.strategy).ok()?.strategy;
+        caller.member(strategy.limits().iter().find(|limit| *limit.name == *caller.limit)?)
+    }
+
+    /// Bans in force with names after `token`, in their order, and how many there are in all.
+    #[must_use]
+    pub fn bans(&self, token: &str) -> BanPages {
+        BanPages { bans: self.bans.bans(), now: self.bans.now(), after: token.to_owned() }
     }
 
     /// Reads all files; `None` if too many wait for it.

@@ -3,6 +3,7 @@
 mod adjust;
 mod advice;
 mod answer;
+mod bans;
 mod bounds;
 mod count;
 mod deadline;
@@ -10,6 +11,7 @@ mod decision_log;
 pub mod envoy;
 mod inline;
 mod log;
+mod named;
 mod question;
 mod record;
 mod round;
@@ -37,6 +39,7 @@ use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{Decision, Store, StoreAnswer, StoreError, Verdicts, decide_one};
 use weir_time::clock;
 
+use crate::control::BanGuard;
 use crate::telemetry::{Recorder, Rejection};
 
 /// Answers questions from one store under one set of rules. Each worker has its own.
@@ -44,19 +47,27 @@ pub struct Limiter<S> {
     rules: Arc<Rules>,
     store: Arc<S>,
     recorder: Arc<Recorder>,
+    /// The bans; `None` without live control.
+    bans: Option<Arc<BanGuard>>,
 }
 
 impl<S: Store> Limiter<S> {
     /// A limiter that counts what it does in `recorder`, which was made for the same rules.
     #[must_use]
     pub fn new(rules: Arc<Rules>, store: S, recorder: Arc<Recorder>) -> Self {
-        Self { rules, store: Arc::new(store), recorder }
+        Self { rules, store: Arc::new(store), recorder, bans: None }
+    }
+
+    /// The limiter with the bans of its node.
+    #[must_use]
+    pub fn with_bans(self, bans: Option<Arc<BanGuard>>) -> Self {
+        Self { bans, ..self }
     }
 
     /// The limiter of the same store under other rules.
     #[must_use]
     pub fn under(&self, rules: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
-        Self { rules, store: Arc::clone(&self.store), recorder }
+        Self { rules, store: Arc::clone(&self.store), recorder, bans: self.bans.clone() }
     }
 
     /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that

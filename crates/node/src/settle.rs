@@ -5,6 +5,7 @@
 use weir_core::strategy::{FailurePolicy, Listed, Strategy, WhenLocalFull};
 use weir_store::StoreError;
 
+use crate::control::BanHit;
 use crate::telemetry::CountedOutcome;
 
 /// Outcome of a decision. `D` is the store's decision: of rate limits, of a descriptor or of permits.
@@ -16,6 +17,8 @@ pub enum Outcome<D> {
     Local(D),
     /// The consumer is on a list: the store was not asked and nothing was charged.
     Listed(Listed),
+    /// The consumer is banned: the store was not asked and nothing was charged.
+    Banned(BanHit),
     /// The store could not decide; the strategy's failure policy did.
     Policy {
         /// True if the call may go ahead.
@@ -75,6 +78,7 @@ pub(crate) fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> 
         },
         Ok(Outcome::Listed(Listed::Deny)) => CountedOutcome::DenyList,
         Ok(Outcome::Listed(Listed::Allow)) => CountedOutcome::AllowList,
+        Ok(Outcome::Banned(_)) => CountedOutcome::Banned,
         Ok(Outcome::Policy { allowed: true }) => CountedOutcome::DegradedAllowed,
         Ok(Outcome::Policy { allowed: false }) => CountedOutcome::DegradedDenied,
         Err(_) => CountedOutcome::Error,
@@ -88,6 +92,7 @@ impl<D: StoreDecision> Outcome<D> {
         match self {
             Self::Decided(decision) | Self::Local(decision) => decision.counted().is_allowed() == Some(true),
             Self::Listed(listed) => *listed == Listed::Allow,
+            Self::Banned(_) => false,
             Self::Policy { allowed } => *allowed,
         }
     }

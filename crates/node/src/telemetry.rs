@@ -3,6 +3,7 @@
 //! No label takes a value from a request: only strategies, outcomes and kinds of errors vary. Every series exists
 //! from the start, at 0.
 
+mod bans;
 mod config;
 mod consumers;
 mod decision_log;
@@ -36,6 +37,7 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
+pub use self::bans::BanCounts;
 pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;
 pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
@@ -60,6 +62,7 @@ use weir_store::memory::MemoryStats;
 use weir_store::redis::StoreHealth;
 pub use xds::XdsMetrics;
 
+use self::bans::BanCollector;
 use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
 use self::envoy::ReferenceMetrics;
@@ -278,6 +281,14 @@ impl Metrics {
         counts: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(RefusalCollector::new(counts)?))
+    }
+
+    /// Registers the metrics of bans.
+    pub fn show_bans(
+        &self,
+        counts: impl Fn() -> BanCounts + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(BanCollector::new(counts)?))
     }
 
     /// Registers the metrics of TLS.

@@ -45,7 +45,7 @@ use weir_time::deadlines::{Deadlines, Passed};
 
 use self::breaker::Breakers;
 use self::context::LinkContext;
-pub use self::control::{ControlLink, ControlSynced};
+pub use self::control::{ControlLink, ControlNode, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
 pub use self::health::{

@@ -18,6 +18,7 @@ import (
 var statuses = map[weirv1.Reason]int{
 	weirv1.Reason_REASON_LIMITED:       http.StatusTooManyRequests,
 	weirv1.Reason_REASON_NEVER:         http.StatusForbidden,
+	weirv1.Reason_REASON_BANNED:        http.StatusTooManyRequests,
 	weirv1.Reason_REASON_DENY_LIST:     http.StatusForbidden,
 	weirv1.Reason_REASON_STORE_FAILURE: http.StatusServiceUnavailable,
 }

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use weir_config::{Applies, Config, StoreConfig};
 use weir_core::queue::QueueRule;
-use weir_core::strategy::{BeforeAfter, Limit, LimitChange, ResourceChange, Strategy, StrategyChange};
+use weir_core::strategy::{
+    BanTerms, BeforeAfter, Limit, LimitChange, ResourceChange, Strategy, StrategyChange,
+};
 
 use super::super::explanation::algorithm;
 use super::super::settings::no_overrides;
@@ -50,6 +52,9 @@ fn strategy(out: &mut String, change: &StrategyChange<'_>) {
     for limit in limits {
         push(out, &format!("strategies.{name}.{}", limit_line(limit)));
     }
+    if let (Some(one), Some(other)) = (strategy.before, strategy.after) {
+        bans(out, one, other);
+    }
     if *starts_full {
         push(out, &format!("strategies.{name}: counts something else, so it starts full"));
     } else if *moves {
@@ -67,6 +72,23 @@ fn strategy(out: &mut String, change: &StrategyChange<'_>) {
     }
     if *lists {
         push(out, &format!("strategies.{name}.access: changed"));
+    }
+}
+
+/// The bans that differ, of limits that both have.
+fn bans(out: &mut String, one: &Strategy, other: &Strategy) {
+    let terms = |strategy: &Strategy, name: &str| {
+        let place = strategy.limits().iter().position(|limit| *limit.name == *name);
+        let ban = place.and_then(|place| strategy.ban_of(place));
+        ban.map_or("none".to_owned(), |(_, BanTerms { after, within, lasts })| {
+            format!("for {lasts} after {after} denials within {within}")
+        })
+    };
+    for limit in other.limits().iter().filter(|limit| one.limits().iter().any(|own| own.name == limit.name)) {
+        let (before, after) = (terms(one, &limit.name), terms(other, &limit.name));
+        if before != after {
+            push(out, &format!("strategies.{}.limits.{}.ban: {before} -> {after}", other.name(), limit.name));
+        }
     }
 }
 

@@ -92,7 +92,8 @@ impl StrategyRow {
     }
 
     fn add(&mut self, series: &UsageSeries, end: i64) {
-        let is_denied = matches!(&*series.outcome, "denied" | "never" | "deny_list" | "degraded_denied");
+        let is_denied =
+            matches!(&*series.outcome, "denied" | "never" | "deny_list" | "banned" | "degraded_denied");
         let is_uncharged = matches!(&*series.outcome, "peeked" | "repeated");
         let is_degraded = matches!(&*series.outcome, "degraded_allowed" | "degraded_denied" | "error");
         let begin = end - SPAN;

@@ -102,3 +102,62 @@ fn shell_words(line: &str) -> Vec<String> {
     }
     words
 }
+
+#[test]
+fn bans_are_listed_and_lifted_by_hand() {
+    let folder = scratch::dir("control-");
+    let file = folder.path().join("weir.yaml");
+    let yaml = "
+server: { control: true }
+control: { cache_file: entries, audit_file: audit.jsonl }
+strategies:
+  api:
+    limits:
+      - name: each
+        per: [resource, consumer]
+        token_bucket: { rate: 1/h }
+        ban: { after: 1, within: 1m, for: 10m }
+resources: [{ match: 'api/*', strategy: api }]
+";
+    fs::write(&file, yaml).unwrap();
+    let server = Serve::start(&["--config", &file.display().to_string()]);
+    let weir = |args: &[&str]| weir_at(&server.server, args);
+    let none = weir(&["bans"]);
+    assert_eq!((none.code, &*none.stdout), (Some(0), "nobody is banned\n"), "{}", none.stderr);
+    for resource in ["api/a", "api/b"] {
+        assert_eq!(weir(&["allow", resource, "bob"]).code, Some(0));
+        assert_eq!(weir(&["allow", resource, "bob"]).code, Some(1));
+    }
+    crate::support::eventually(SOON, "both bans are in force", || {
+        weir(&["bans"]).stdout.lines().count() == 2
+    });
+    let list = weir(&["bans", "--consumer", "bob", "--strategy", "api"]).stdout;
+    assert!(list.starts_with("bob by api/each on api/a, until 20"), "{list}");
+    assert!(weir(&["bans", "--consumer", "eve"]).stdout.contains("nobody"));
+    let json = weir(&["bans", "--output", "json"]).stdout;
+    assert!(json.contains(r#""total": 2"#) && json.contains(r#""resource": "api/b""#), "{json}");
+    let denied = weir(&["allow", "api/a", "bob"]);
+    assert!(denied.stdout.contains("banned"), "{}", denied.stdout);
+    let dry = weir(&["bans", "lift", "bob", "--resource", "api/a", "--dry-run"]);
+    assert!(
+        dry.stdout.starts_with("dry run: it would be lifted: bob by api/each on api/a"),
+        "{}",
+        dry.stdout
+    );
+    let lifted = weir(&["bans", "lift", "bob", "--resource", "api/a", "--reason", "a mistake"]);
+    assert_eq!((lifted.code, lifted.stdout.lines().count()), (Some(0), 1), "{}", lifted.stderr);
+    assert!(weir(&["bans", "lift", "bob"]).stdout.starts_with("lifted: bob by api/each on api/b"));
+    let none = weir(&["bans", "lift", "bob"]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("bob is not banned"), "{}", none.stderr);
+    assert!(fs::read_to_string(folder.path().join("audit.jsonl")).unwrap().contains("a mistake"));
+    let explained = crate::support::command::weir_command(&[
+        "explain",
+        "api/a",
+        "bob",
+        "--config",
+        &file.display().to_string(),
+    ]);
+    let explained = text(&{ explained }.output().unwrap().stdout);
+    assert!(explained.contains("ban    for 600s after 1 denials within 60s"), "{explained}");
+}

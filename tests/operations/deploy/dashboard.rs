@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use weir_config::{
-    AdminPath, ClientAuth, Config, ConfigOverrides, DecisionLogConfig, EnvoyConfig, KeyShare, LogTarget,
-    ServerConfig, TlsConfig, XdsConfig,
+    AdminPath, ClientAuth, Config, ConfigOverrides, ControlConfig, DecisionLogConfig, EnvoyConfig, KeyShare,
+    LogTarget, ServerConfig, TlsConfig, XdsConfig,
 };
 
 use super::read;
@@ -44,7 +44,8 @@ fn pages() -> String {
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
     eventually(SOON, "the node of the configuration is on the page", named);
-    guarded + &memory + &leases + &redis.get("/metrics").1 + &with_tls() + &with_control_plane()
+    let others = with_tls() + &with_control_plane() + &with_live_control();
+    guarded + &memory + &leases + &redis.get("/metrics").1 + &others
 }
 
 /// The page of a service with TLS and a revocation list.
@@ -69,6 +70,14 @@ fn with_control_plane() -> String {
     let xds = XdsConfig { server: "127.0.0.1:1".to_owned(), ..XdsConfig::default() };
     let envoy = EnvoyConfig { xds: Some(xds), ..EnvoyConfig::default() };
     Server::start(Config { envoy, ..config() }).get("/metrics").1
+}
+
+/// The page of a service with live control.
+fn with_live_control() -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerConfig { control: true, ..config().server };
+    let control = ControlConfig { cache_file: Some(folder.path().join("entries")), ..config().control };
+    Server::ready(Config { server, control, ..config() }).get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {

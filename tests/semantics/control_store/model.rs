@@ -31,6 +31,35 @@ pub fn many(traces: std::ops::Range<u64>) {
     totals.cover();
 }
 
+/// Rules by which nodes and stores agree. The tests switch each of them off, and must notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AgreementRule {
+    /// A node sends the store what it lacks.
+    SendBack,
+    /// Also deletions.
+    SendDeletions,
+    /// A put gets a greater version than its node knows.
+    AboveKnown,
+    /// A node takes over at once what the store acknowledged to it.
+    Learn,
+    /// A node that starts from its cache file reads everything first.
+    RestartUnsettled,
+    /// What was read while others wrote tells no position.
+    UnsettledRead,
+}
+
+/// Without any of the rules some trace fails: the assertions see what the rule is for.
+#[test]
+fn each_rule_is_needed() {
+    use AgreementRule::{AboveKnown, Learn, RestartUnsettled, SendBack, SendDeletions, UnsettledRead};
+    for rule in [SendBack, SendDeletions, AboveKnown, Learn, RestartUnsettled, UnsettledRead] {
+        let fails = |number: &u64| std::panic::catch_unwind(|| trace_without(*number, Some(rule))).is_err();
+        let found = (0..5_000).find(fails);
+        assert!(found.is_some(), "no trace fails without {rule:?}");
+        println!("without {rule:?}: trace {found:?} fails");
+    }
+}
+
 /// What traces had in them, so that a trace in which nothing happens is noticed.
 #[derive(Debug, Default, Clone, Copy)]
 struct Totals {
@@ -124,10 +153,16 @@ struct Trace {
     /// The newest acknowledged change of each key.
     acknowledged: BTreeMap<Box<str>, ControlPosition>,
     may_lose: bool,
+    /// The rule that does not hold.
+    off: Option<AgreementRule>,
     totals: Totals,
 }
 
 fn trace(number: u64) -> Totals {
+    trace_without(number, None)
+}
+
+fn trace_without(number: u64, off: Option<AgreementRule>) -> Totals {
     let mut random = Random(number);
     let may_lose = !random.one_in(10);
     let mut trace = Trace {
@@ -139,6 +174,7 @@ fn trace(number: u64) -> Totals {
         now: START,
         acknowledged: BTreeMap::new(),
         may_lose,
+        off,
         totals: Totals::default(),
     };
     for _ in 0..STEPS {
@@ -160,6 +196,12 @@ impl Trace {
             15 => {
                 let with_cache = !self.random.one_in(3);
                 self.nodes[node].restart(with_cache);
+                if self.is_off(AgreementRule::RestartUnsettled) {
+                    // As if the store had shown just this.
+                    let (records, position) = self.nodes[node].cache.clone();
+                    self.nodes[node].mirror = ControlMirror::default();
+                    self.nodes[node].mirror.everything(self.now, records, position);
+                }
             }
             16 => self.now -= self.random.below(HOUR / 2),
             17 if self.may_lose => self.lose(),
@@ -168,6 +210,10 @@ impl Trace {
         if self.snapshots.last().is_some_and(|last| last.position() != self.store.position()) {
             self.snapshots.push(self.store.clone());
         }
+    }
+
+    fn is_off(&self, rule: AgreementRule) -> bool {
+        self.off == Some(rule)
     }
 
     fn put(&mut self, node: usize) {
@@ -188,7 +234,7 @@ impl Trace {
         if fate == 0 {
             return;
         }
-        let known = self.nodes[node].known;
+        let known = if self.is_off(AgreementRule::AboveKnown) { 0 } else { self.nodes[node].known };
         let mut answer = self.store.put_above(self.now, known, put.clone());
         if fate == 1 {
             return;
@@ -219,7 +265,9 @@ impl Trace {
             let acknowledged = self.acknowledged.entry(record.key.clone()).or_default();
             *acknowledged = record.position().max(*acknowledged);
         }
-        mirror.learn(written);
+        if self.off != Some(AgreementRule::Learn) {
+            mirror.learn(written);
+        }
         self.nodes[node].know(written, ControlPosition::NONE);
     }
 
@@ -258,13 +306,19 @@ impl Trace {
     /// The first page is of the store as it was before.
     fn read_everything(&mut self, node: usize, before: &ControlState, may_fail: bool) {
         let is_same = before.position() == self.store.position();
-        let position = if is_same { before.position() } else { ControlPosition::UNSETTLED };
+        let tells = is_same || self.is_off(AgreementRule::UnsettledRead);
+        let position = if tells { before.position() } else { ControlPosition::UNSETTLED };
         let page = |record: &&ControlRecord| *record.key < *"key 3";
         let first = before.records().filter(page);
         let records: Vec<ControlRecord> =
             first.chain(self.store.records().filter(|record| !page(record))).cloned().collect();
         self.nodes[node].know(&records, position);
-        let reconciled = self.nodes[node].mirror.everything(self.now, records, position);
+        let mut reconciled = self.nodes[node].mirror.everything(self.now, records, position);
+        match self.off {
+            Some(AgreementRule::SendBack) => reconciled.to_send.clear(),
+            Some(AgreementRule::SendDeletions) => reconciled.to_send.retain(|record| !record.deleted),
+            _ => {}
+        }
         self.totals.reports += u64::from(reconciled.lost.is_some());
         self.totals.sent += reconciled.to_send.len() as u64;
         if self.totals.losses == 0 {

@@ -108,6 +108,7 @@ fn as_written(table: &Table, answer: Result<Answer<'_, '_>, LimiterError>) -> BT
         Outcome::Listed(Listed::Allow) => {
             json!({"allowed": true, "reason": "allow_list", "retry_after_us": 0})
         }
+        Outcome::Banned(_) => panic!("no limit of the table bans"),
         Outcome::Decided(LimitsDecision { verdict, limits }) => {
             let summary = Summary::of(answer.strategy.algorithms(), limits);
             let reason = if verdict.allowed { "ok" } else { "limit" };

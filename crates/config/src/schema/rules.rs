@@ -2,7 +2,7 @@
 
 use weir_core::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES, MOST_MAX_HELD};
 use weir_core::lease::MAX_ADAPTIVE_LIMIT;
-use weir_core::strategy::{MAX_ATTRIBUTES, MAX_SHADOWS};
+use weir_core::strategy::{MAX_ATTRIBUTES, MAX_BAN_AFTER, MAX_SHADOWS};
 use weir_units::CEILING;
 
 use super::kinds::ValueKind::{
@@ -105,6 +105,18 @@ pub(super) const LIMIT: &[Key] = &[
         "A limit in shadow mode says what it would deny, and denies nothing.",
     )
     .or("enforce"),
+    may(
+        "ban",
+        Defined("ban"),
+        "Who is denied often is banned for a time. Only for limits that count by consumer.",
+    ),
+];
+
+/// The keys of `ban`.
+pub(super) const BAN: &[Key] = &[
+    must("after", Count(1, MAX_BAN_AFTER), "After so many denials by this limit."),
+    must("within", Duration, "Within this time, on one node; 1s to 24h."),
+    must("for", Duration, "How long the ban lasts; 1s to 52w."),
 ];
 
 pub(super) const ALGORITHMS: &[Key] = &[

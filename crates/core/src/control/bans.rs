@@ -6,6 +6,7 @@
 mod sketch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 pub use self::sketch::{BanRule, DenialSketch, MAX_COUNTED};
 use super::record::ControlPosition;
@@ -78,6 +79,24 @@ impl BanSet {
         self.by_end.iter().map(|(until, member)| Ban { member: member.clone(), until: *until })
     }
 
+    /// The bans of members that come after this one, in their order: member and end. Some may have ended.
+    pub fn after(&self, member: &str) -> impl Iterator<Item = (&str, u64)> {
+        let beyond = (Bound::Excluded(member), Bound::Unbounded);
+        self.ends.range::<str, _>(beyond).map(|(member, until)| (&**member, *until))
+    }
+
+    /// How many bans there are. Some may have ended.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True if there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
     /// Applies a change.
     pub fn apply(&mut self, ban: Ban) {
         self.replace(ban);
@@ -95,11 +114,13 @@ impl BanSet {
         self.ends.insert(ban.member, ban.until);
     }
 
-    /// Drops those that have ended.
-    pub fn drop_ended(&mut self, now: u64) {
+    /// Drops those that have ended. Returns whether there were any.
+    pub fn drop_ended(&mut self, now: u64) -> bool {
+        let before = self.by_end.len();
         while self.by_end.first().is_some_and(|(until, _)| *until <= now) {
             self.trim(self.by_end.len() - 1);
         }
+        self.by_end.len() < before
     }
 
     fn trim(&mut self, most: usize) {
@@ -154,6 +175,11 @@ impl BanState {
         let lifted = Ban { member: member.into(), until: 0 };
         self.set.apply(lifted.clone());
         self.announce(now, change, vec![lifted]) > 0
+    }
+
+    /// Drops bans that have ended. Returns whether there were any.
+    pub fn drop_ended(&mut self, now: u64) -> bool {
+        self.set.drop_ended(now)
     }
 
     /// What has changed after this position.

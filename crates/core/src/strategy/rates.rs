@@ -1,7 +1,7 @@
 //! The rules of a strategy: rate limits or permits.
 
 use super::prefix::identity_prefix;
-use super::{Limit, MAX_RESERVATION};
+use super::{Limit, LimitBan, MAX_RESERVATION};
 use crate::algorithm::Algorithm;
 use crate::lease::ConcurrencyRule;
 use weir_units::Micros;
@@ -23,6 +23,8 @@ pub struct RateLimits {
     /// Prefix of the identities of each limit's keys.
     identities: Vec<Box<[u8]>>,
     pub(super) max_reservation: Micros,
+    /// The limits that ban their callers; mostly none.
+    pub(super) bans: Box<[LimitBan]>,
     /// True if a limit makes its callers wait for their turn.
     paces: bool,
 }
@@ -35,6 +37,7 @@ impl RateLimits {
             algorithms: limits.iter().map(|limit| limit.algorithm).collect(),
             identities: limits.iter().map(|limit| identity_prefix(name, limit)).collect(),
             max_reservation: MAX_RESERVATION,
+            bans: Box::default(),
             paces: limits.iter().any(paced),
             limits,
         }

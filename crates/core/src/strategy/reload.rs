@@ -16,6 +16,7 @@ impl Strategy {
             && self.mixes_numbers == other.mixes_numbers
             && self.on_store_failure == other.on_store_failure
             && self.max_reservation() == other.max_reservation()
+            && self.bans() == other.bans()
             && match (&self.rule, &other.rule) {
                 (StrategyRule::Permits(one), StrategyRule::Permits(other)) => one == other,
                 (StrategyRule::Rates(_), StrategyRule::Rates(_)) => true,

@@ -250,6 +250,12 @@ impl Rules {
         self.engines.iter().copied()
     }
 
+    /// True if a limit of any strategy bans its callers.
+    #[must_use]
+    pub fn has_bans(&self) -> bool {
+        self.strategies.iter().any(|strategy| !strategy.bans().is_empty())
+    }
+
     /// True if any strategy has leases.
     #[must_use]
     pub fn has_leases(&self) -> bool {

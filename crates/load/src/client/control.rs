@@ -2,9 +2,10 @@
 
 use tonic::Streaming;
 use weir_proto::v1::{
-    ControlEntry, ControlHistoryRequest, ControlHistoryResponse, DeleteControlRequest, ListControlRequest,
-    ListControlResponse, PutAccessRequest, PutControlResponse, PutOverrideRequest, PutStrategyRequest,
-    ReloadRequest, ReloadResponse, WatchControlRequest,
+    ControlEntry, ControlHistoryRequest, ControlHistoryResponse, DeleteControlRequest, LiftBanRequest,
+    LiftBanResponse, ListBansRequest, ListBansResponse, ListControlRequest, ListControlResponse,
+    PutAccessRequest, PutControlResponse, PutOverrideRequest, PutStrategyRequest, ReloadRequest,
+    ReloadResponse, WatchControlRequest,
 };
 
 use super::{Client, ClientError, name, within};
@@ -61,6 +62,20 @@ impl Client {
     ) -> Result<ControlHistoryResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.control.history(request)).await;
+        self.answered(answer)
+    }
+
+    /// A page of the bans.
+    pub async fn list_bans(&mut self, request: ListBansRequest) -> Result<ListBansResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.list_bans(request)).await;
+        self.answered(answer)
+    }
+
+    /// Ends a ban.
+    pub async fn lift_ban(&mut self, request: LiftBanRequest) -> Result<LiftBanResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.lift_ban(request)).await;
         self.answered(answer)
     }
 

@@ -1,10 +1,13 @@
 //! A caller whose credential was found good, and whether it still is.
+//!
+//! When the rules change, the next use makes the caller anew under the new ones. What holds the old one, an open stream or a
+//! connection, finds the new one through it.
 
-use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
+use std::sync::{Arc, OnceLock};
 
 use weir_units::Micros;
 
@@ -12,6 +15,9 @@ use super::CallerAccess;
 use super::caller_rights::CallerRights;
 use super::proof::{Proof, ProofSource};
 use super::refusals::{RefusalReason, Refused};
+
+/// The most changes of the rules that one open stream may see. Then it ends, and its client opens another.
+const MAX_RENEWALS: u32 = 1_000;
 
 /// A caller, as a call's context has it.
 #[derive(Debug)]
@@ -23,20 +29,61 @@ pub(crate) struct Authenticated {
     until: AtomicU64,
     /// The generation of the files under which the credential was found good last.
     generation: AtomicU64,
+    /// The generation of the rules that `rights` are of.
+    rules: u64,
+    /// The same caller under later rules.
+    newer: OnceLock<Arc<Self>>,
 }
 
 impl Authenticated {
     /// Creates the caller of a proof under a generation of the files.
     pub(super) fn new(access: &Arc<CallerAccess>, proof: Proof, generation: u64) -> Arc<Self> {
         let Proof { name, source, until } = proof;
-        let rights = access.rules.rights_of(&name);
+        let rules = access.rules.load();
+        let rights = rules.rights_of(&name);
         let generation = AtomicU64::new(generation);
         let until = AtomicU64::new(until.map_or(u64::MAX, |until| until.0));
-        Arc::new(Self { access: Arc::clone(access), rights, source, until, generation })
+        let (rules, newer) = (rules.generation(), OnceLock::new());
+        Arc::new(Self { access: Arc::clone(access), rights, source, until, generation, rules, newer })
     }
 
+    /// The rights under the current rules.
+    #[inline]
     pub(crate) fn rights(&self) -> &CallerRights {
-        &self.rights
+        if self.is_current() { &self.rights } else { &self.newest().rights }
+    }
+
+    /// True if its rights are those of the current rules.
+    #[inline]
+    pub(super) fn is_current(&self) -> bool {
+        self.rules == self.access.rules_generation.load(Acquire)
+    }
+
+    /// The caller under the current rules.
+    #[cold]
+    pub(super) fn newest(&self) -> &Arc<Self> {
+        let mut newest = self.newer.get_or_init(|| self.renewed());
+        while !newest.is_current() {
+            newest = newest.newer.get_or_init(|| newest.renewed());
+        }
+        newest
+    }
+
+    fn renewed(&self) -> Arc<Self> {
+        let until = self.until.load(Relaxed);
+        let until = (until != u64::MAX).then_some(Micros(until));
+        let (name, source) = (self.rights.name().clone(), self.source.clone());
+        Self::new(&self.access, Proof { name, source, until }, self.generation.load(Relaxed))
+    }
+
+    /// True if an open stream has seen too many changes of the rules: each leaves something in memory.
+    fn is_worn_out(&self) -> bool {
+        let mut renewals = 0;
+        let mut caller = self;
+        while let Some(newer) = caller.newer.get() {
+            (caller, renewals) = (&**newer, renewals + 1);
+        }
+        renewals >= MAX_RENEWALS
     }
 
     /// Checks that the credential has not ended, and is in the files still.
@@ -72,7 +119,8 @@ impl Authenticated {
 
     /// Returns what ends an open stream, once its credential has ended.
     pub(crate) fn ended(&self) -> Option<Refused> {
-        let reason = self.check().err()?;
+        let worn_out = self.is_worn_out().then_some(RefusalReason::Expired);
+        let reason = worn_out.or_else(|| self.check().err())?;
         Some(self.access.metrics.refuse(reason, self.rights.name().shown(), "an open stream"))
     }
 }

@@ -48,7 +48,7 @@ struct ConnectionState {
     failures: Failures,
     /// The last method, and the rights of which it needs one.
     method: (String, MethodRights),
-    /// True if `own` may call the last method. Neither changes while the connection is open.
+    /// True if `own` may call the last method, under the rules that its rights are of.
     own_may: bool,
 }
 
@@ -116,6 +116,7 @@ impl CheckCalls for PeerCheck {
             && headers.is_empty()
             && state.method.0 == method
             && let Ok(own) = &state.own
+            && own.is_current()
         {
             return Ok(Caller::new(Arc::clone(own)));
         }
@@ -174,6 +175,11 @@ impl PeerCheck {
                 Ok(Authenticated::new(&self.access, Proof::of_connection(name), 0))
             });
         }
+        if let Ok(own) = &mut state.own
+            && !own.is_current()
+        {
+            *own = Arc::clone(own.newest());
+        }
         state.own.clone()
     }
 
@@ -200,6 +206,7 @@ impl PeerCheck {
             && *of == header
             && same(last, value)
             && caller.check().is_ok()
+            && caller.is_current()
         {
             return Ok(Arc::clone(caller));
         }

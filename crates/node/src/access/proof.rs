@@ -18,7 +18,7 @@ pub(super) struct Proof {
 }
 
 /// The condition under which a credential stays valid.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum ProofSource {
     /// Nothing: the connection itself.
     Connection,

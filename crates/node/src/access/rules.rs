@@ -9,9 +9,11 @@ use super::compiled_rule::CompiledRule;
 use super::names::CallerName;
 use super::refusals::AccessMetrics;
 
-/// The rules of a server.
+/// The rules of a server, of one configuration.
 #[derive(Debug)]
 pub(super) struct AccessRules {
+    /// Grows with each change.
+    generation: u64,
     /// `None`: whoever has authenticated may do all but `control`.
     rules: Option<Vec<AuthorizeRule>>,
     metrics: Arc<AccessMetrics>,
@@ -19,7 +21,17 @@ pub(super) struct AccessRules {
 
 impl AccessRules {
     pub(super) fn new(rules: Option<&[AuthorizeRule]>, metrics: Arc<AccessMetrics>) -> Self {
-        Self { rules: rules.map(<[_]>::to_vec), metrics }
+        Self { generation: 0, rules: rules.map(<[_]>::to_vec), metrics }
+    }
+
+    /// The next rules; `None` if these are the same.
+    pub(super) fn next(&self, rules: Option<&[AuthorizeRule]>) -> Option<Self> {
+        (self.rules.as_deref() != rules)
+            .then(|| Self { generation: self.generation + 1, ..Self::new(rules, Arc::clone(&self.metrics)) })
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Compiles the rules of one caller.

@@ -77,9 +77,14 @@ impl WorkerState {
         credential: &str,
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         let digest = digest(credential.as_bytes());
-        if let Some(known) = self.kept.lock().get(&digest) {
+        if let Some(known) = self.kept.lock().get_mut(&digest) {
             match known.check() {
-                Ok(()) => return Ok(Arc::clone(known)),
+                Ok(()) => {
+                    if !known.is_current() {
+                        *known = Arc::clone(known.newest());
+                    }
+                    return Ok(Arc::clone(known));
+                }
                 Err(RefusalReason::Expired) => return Err(RefusalReason::Expired),
                 Err(_) => {}
             }

@@ -96,7 +96,10 @@ impl ConnectionGate {
         // HTTP/2 has the host in the URI.
         let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
         let host = host.or_else(|| uri.authority().map(|authority| authority.as_str())).unwrap_or_default();
-        if path == UI_DATA && !headers.contains_key(header::AUTHORIZATION) && !self.gate.knows_host(host) {
+        if [UI_DATA, super::UI_CONTROL].contains(&path)
+            && !headers.contains_key(header::AUTHORIZATION)
+            && !self.gate.knows_host(host)
+        {
             let why = "this name is not known here; add it to server.admin_hosts, or use an address\n";
             return Err(Box::new((StatusCode::MISDIRECTED_REQUEST, why).into_response()));
         }

@@ -3,7 +3,7 @@ const at = id => document.getElementById(id);
 const make = (name, content, cls) => { const it = document.createElement(name); if (content !== undefined) it.textContent = content; if (cls) it.className = cls; return it; };
 const shape = (name, attributes) => { const it = document.createElementNS("http://www.w3.org/2000/svg", name); for (const key in attributes) it.setAttribute(key, attributes[key]); return it; };
 const color = name => `var(--${name})`;
-const KINDS = [["allowed", "allowed", ["allowed", "allow_list"]], ["denied", "denied", ["denied", "never", "deny_list"]],
+const KINDS = [["allowed", "allowed", ["allowed", "allow_list"]], ["denied", "denied", ["denied", "never", "deny_list", "banned"]],
   ["degraded", "answered by policy", ["degraded_allowed", "degraded_denied"]], ["error", "error", ["error"]],
   ["uncharged", "passed without a charge", ["peeked", "repeated"]]];
 const PALETTE = Array.from({ length: 8 }, (_, place) => `var(--s${place})`);

@@ -1,7 +1,10 @@
 //! The files of the configuration, watched: a reload makes the next snapshot of them.
 
+use std::sync::Arc;
+
 use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Settling};
 
+use crate::access::CallerAccess;
 use crate::reload::{FileRules, RunningConfig};
 use crate::telemetry::Metrics;
 use crate::watch::WatchedFiles;
@@ -14,17 +17,24 @@ pub(super) struct WatchedConfig {
     files: Settling<FilesSnapshot>,
     running: RunningConfig,
     metrics: Metrics,
+    /// Who may call; `None` without identity.
+    access: Option<Arc<CallerAccess>>,
 }
 
 impl WatchedConfig {
     /// Watches the files of a configuration, if it came from any.
-    pub(super) fn new(settings: &Config, running: &RunningConfig, metrics: &Metrics) -> Option<Self> {
+    pub(super) fn new(
+        settings: &Config,
+        running: &RunningConfig,
+        metrics: &Metrics,
+        access: Option<Arc<CallerAccess>>,
+    ) -> Option<Self> {
         let origin = settings.origin.clone()?;
         // As they were read at the start: what has changed since then is found by the first looks.
         let files = Settling::new(origin.as_read().clone());
         let origin = if settings.server.control { origin.keeping_written() } else { origin };
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
-        Some(Self { settings, origin, files, running, metrics })
+        Some(Self { settings, origin, files, running, metrics, access })
     }
 
     /// Applies what was read, or logs every mistake in it.
@@ -49,6 +59,13 @@ impl WatchedConfig {
             if change.applies == Applies::AtRestart {
                 tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
             }
+        }
+        if let Some(access) = &self.access
+            && next.has_identity()
+            && access.set_rules(next.authorize.as_deref())
+        {
+            self.settings.authorize.clone_from(&next.authorize);
+            tracing::info!("the rules of authorize are read again");
         }
         let Config { rules, written, queues, messages, usage, server, fingerprint, meanings, .. } = next;
         if self.settings.usage.sample != usage.sample {

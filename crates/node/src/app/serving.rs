@@ -12,7 +12,7 @@ use super::credentials::WatchedCredentials;
 use super::tls::Ports;
 use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
-use crate::admin::{Admin, AdminGate};
+use crate::admin::{Admin, AdminData, AdminGate};
 use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::generation::Generation;
 use crate::memory::give_back;
@@ -89,7 +89,7 @@ impl App {
         let mut sources = ports.sources;
         sources.extend(files.watched(&running).map(boxed));
         sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
-        sources.extend(WatchedConfig::new(&config, &running, &metrics).map(boxed));
+        sources.extend(WatchedConfig::new(&config, &running, &metrics, access.clone()).map(boxed));
         let watched = watch(sources, timing.look_every, timing.reloads.clone());
         let background = async { tokio::join!(background, watched, give_back()).0 };
         let background = BackgroundThread::start("weir-background", background);
@@ -104,9 +104,12 @@ impl App {
                 listener,
                 ports.admin,
                 config.server.limits.admin_max_connections,
-                metrics.clone(),
-                readiness.clone(),
-                Some(usage.handle()),
+                AdminData {
+                    metrics: metrics.clone(),
+                    readiness: readiness.clone(),
+                    usage: Some(usage.handle()),
+                    control: control.clone(),
+                },
                 Arc::clone(&gate),
             )
         };
@@ -167,6 +170,9 @@ fn live_control(
     running: &RunningConfig,
     link: Option<ControlLink>,
 ) -> Result<Option<(ControlThread, ControlHandle)>, AppError> {
+    let Some(bans) = running.current().bans else { return Ok(None) };
+    let counted = Arc::clone(&bans);
+    metrics.show_bans(move || counted.counts())?;
     let start = || {
         ControlThread::start(ControlParts {
             config: &config.control,
@@ -175,6 +181,8 @@ fn live_control(
             clock: timing.clock.clone(),
             reloads: timing.reloads.clone(),
             loads: metrics.config().clone(),
+            bans,
+            node: config.usage.node(),
         })
     };
     Ok(config.server.control.then(start).transpose()?)

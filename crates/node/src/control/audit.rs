@@ -10,6 +10,9 @@ use weir_config::LogTarget;
 use weir_proto::v1::ControlEntry;
 use weir_units::Micros;
 
+use super::banned::{BannedCaller, BannedUntil};
+use super::keeper::BanTotals;
+use super::request::BanLift;
 use crate::proto_json;
 use crate::telemetry::DecisionSink;
 
@@ -74,6 +77,41 @@ impl ControlAudit {
         if let Err(error) = self.write(&line) {
             tracing::error!(%error, change = hex(change), result, "the result of a change cannot be written to the audit");
         }
+    }
+
+    /// Writes that a ban is to be lifted, down to the disk.
+    pub(super) fn lift(
+        &mut self,
+        at: Micros,
+        change: u64,
+        asked: &BanLift,
+        ban: &BannedUntil,
+    ) -> io::Result<()> {
+        let BannedCaller { strategy, limit, consumer, resource, attributes } = &ban.caller;
+        let attributes: serde_json::Map<String, Value> =
+            attributes.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+        self.write(&json!({
+            "audit": "asked",
+            "at": text_of(at),
+            "change": hex(change),
+            "method": "LiftBan",
+            "by": asked.by,
+            "reason": asked.reason,
+            "ban": {
+                "strategy": strategy,
+                "limit": limit,
+                "consumer": consumer,
+                "resource": resource,
+                "attributes": attributes,
+                "ends_at": text_of(Micros(ban.until)),
+            },
+        }))
+    }
+
+    /// Writes how many bans there were since the last totals.
+    pub(super) fn bans(&mut self, at: Micros, totals: &BanTotals) -> io::Result<()> {
+        let BanTotals { banned, lifted } = totals;
+        self.write(&json!({ "audit": "bans", "at": text_of(at), "banned": banned, "lifted": lifted }))
     }
 
     fn write(&mut self, line: &Value) -> io::Result<()> {

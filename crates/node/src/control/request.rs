@@ -9,12 +9,15 @@ use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ControlChange, ControlEntry};
 use weir_units::Micros;
 
+use super::banned::BannedUntil;
+
 /// Maximum length of a reason, in bytes.
 pub const MAX_REASON: usize = 1024;
 
 /// A request to the task.
 pub(super) enum ControlRequest {
     Change(Box<ChangeAsked>, oneshot::Sender<Result<Changed, ControlFault>>),
+    Lift(BanLift, oneshot::Sender<Result<BannedUntil, ControlFault>>),
     History(usize, oneshot::Sender<Vec<ControlChange>>),
 }
 
@@ -36,6 +39,19 @@ pub struct ChangeAsked {
     /// The version that the entry must have; 0 and 0: it must not exist.
     pub expect: Option<ControlPosition>,
     /// Nothing is changed.
+    pub dry_run: bool,
+    /// The caller.
+    pub by: String,
+}
+
+/// A ban that a caller wants to be lifted.
+#[derive(Debug, Clone)]
+pub struct BanLift {
+    /// The name of the ban.
+    pub member: String,
+    /// Why.
+    pub reason: String,
+    /// Nothing is lifted.
     pub dry_run: bool,
     /// The caller.
     pub by: String,
@@ -64,6 +80,9 @@ pub enum ControlFault {
     /// There is no such entry.
     #[error("there is no such entry; `weir control list` shows all")]
     Missing,
+    /// There is no such ban.
+    #[error("there is no such ban, or it has ended; `weir bans` shows all")]
+    NoBan,
     /// The entry has another version than the caller expects.
     #[error(
         "expect_version: the entry is at version {}, change {}; read it again, and decide whether your change still fits",

@@ -16,11 +16,14 @@ use super::audit::{AuditedChange, ControlAudit, hex};
 use super::cache::CacheFile;
 use super::entry::{LiveEntry, body_of, generation_key, key_of};
 use super::history::ChangeHistory;
+use super::keeper::{APPLY_EVERY, BanKeeper};
+use super::nodes::{KnownNodes, ToldNode};
 use super::overlay::{ControlOverlay, OverlayState, check};
 use super::request::{ChangeAsked, Changed, ControlFault, ControlRequest};
 use super::store::ControlStore;
 use super::target::{Overlay, OverlayTarget};
 use super::view::ControlView;
+use crate::telemetry::ConfigLoads;
 
 /// Interval of polls of Redis, and of looks for entries that are over.
 pub(super) const EVERY: std::time::Duration = std::time::Duration::from_millis(250);
@@ -39,6 +42,12 @@ pub(super) struct ControlTask {
     pub(super) shared: Arc<OverlayState>,
     pub(super) view: watch::Sender<Arc<ControlView>>,
     pub(super) history: ChangeHistory,
+    pub(super) bans: BanKeeper,
+    /// The name of this node, which no other process has.
+    pub(super) node: String,
+    pub(super) nodes: Arc<KnownNodes>,
+    pub(super) told: ToldNode,
+    pub(super) loads: ConfigLoads,
     pub(super) incomplete: Option<String>,
     /// The sum of the records that are in force.
     pub(super) applied: u64,
@@ -49,9 +58,11 @@ pub(super) struct ControlTask {
 
 impl ControlTask {
     /// Serves until no handle is left.
-    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<ControlRequest>) {
+    pub(super) async fn run(&mut self, mut requests: mpsc::Receiver<ControlRequest>) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut bans = interval(APPLY_EVERY);
+        bans.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
@@ -60,9 +71,15 @@ impl ControlTask {
                     None => break,
                 },
                 _ = ticks.tick() => self.look().await,
+                _ = bans.tick() => self.apply_bans().await,
             }
         }
+    }
+
+    /// Writes what has not been written yet.
+    pub(super) fn end(&mut self) {
         self.save(true);
+        self.write_ban_totals(true);
     }
 
     async fn serve(&mut self, request: ControlRequest) {
@@ -70,6 +87,10 @@ impl ControlTask {
         match request {
             ControlRequest::Change(asked, reply) => {
                 let done = self.change(*asked).await;
+                let _ = reply.send(done);
+            }
+            ControlRequest::Lift(asked, reply) => {
+                let done = self.lift(asked).await;
                 let _ = reply.send(done);
             }
             ControlRequest::History(limit, reply) => {
@@ -81,6 +102,8 @@ impl ControlTask {
     /// Follows the store, and ends entries that are over.
     pub(super) async fn look(&mut self) {
         self.poll().await;
+        self.tell_nodes().await;
+        self.look_at_bans().await;
         let now = self.clock.now().0;
         if self.store.is_memory() {
             // On Redis its clock says what is old: one that runs ahead here must not forget deletions.
@@ -300,7 +323,7 @@ fn generation_of(asked: &ChangeAsked) -> Option<Box<str>> {
     }
 }
 
-fn random_id() -> Result<u64, ControlFault> {
+pub(super) fn random_id() -> Result<u64, ControlFault> {
     let mut bytes = [0; 8];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| ControlFault::NotWritten("the system has no random numbers".to_owned()))?;

@@ -49,13 +49,15 @@ pub struct AskedFields {
     pub granted: bool,
     /// True if the answer tells whether this call was charged.
     pub applied: bool,
+    /// True if the answer has headers.
+    pub headers: bool,
 }
 
 impl AskedFields {
     /// Fields of a plain question.
     #[must_use]
     pub const fn plain(cost: u64) -> Self {
-        Self { cost, granted: false, applied: false }
+        Self { cost, granted: false, applied: false, headers: false }
     }
 }
 
@@ -156,10 +158,10 @@ impl<'a> Question<'a> {
     #[must_use]
     pub fn asked(&self) -> AskedFields {
         if self.is_plain() {
-            return AskedFields::plain(self.cost);
+            return AskedFields { headers: self.headers, ..AskedFields::plain(self.cost) };
         }
         let applied = self.part().is_some();
         let granted = applied || matches!(self.op(), Op::AtMost);
-        AskedFields { cost: self.cost, granted, applied }
+        AskedFields { cost: self.cost, granted, applied, headers: self.headers }
     }
 }

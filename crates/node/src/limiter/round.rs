@@ -13,16 +13,19 @@ use weir_config::AccessRight;
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::{Listed, Resolved, Strategy};
 use weir_store::{
-    Answers, Decision, LaterVerdicts, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, no_verdict,
+    Answers, Decision, LaterVerdicts, OwnedSubject, Store, StoreAnswer, StoreError, TOGETHER, Verdicts,
+    no_verdict,
 };
 use weir_time::clock;
 
 use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::{Answer, Begun, LimiterError, LimitsDecision};
 use super::log::LogFields;
+use super::named::Named;
 use super::waiting::{Waiting, WaitingNotes, WaitingStage};
 use super::{Limiter, Question, bounds, inline, record, strategy_name_of};
 use crate::access::RoundRights;
+use crate::control::BanHit;
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
 
@@ -51,17 +54,17 @@ struct SameOutcomes {
 enum RoundSlot<'q, 'm> {
     /// Takes the store's next answer; with the row that counts it.
     Asked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>),
-    /// Decided by an access list.
-    Listed(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, Listed),
+    /// Decided by an access list or a ban.
+    Unasked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, UnaskedOutcome),
     /// Rejected.
     Refused(LimiterError),
 }
 
-/// Cache of the last resolution: consecutive questions mostly name the same resource and strategy.
-struct Named<'a, 'q> {
-    resource: &'q str,
-    strategy: &'q str,
-    resolved: Resolved<'a>,
+/// What decides a question without the store.
+#[derive(Clone, Copy)]
+enum UnaskedOutcome {
+    Listed(Listed),
+    Banned(BanHit),
 }
 
 impl<S: Store> Limiter<S> {
@@ -137,7 +140,11 @@ impl<'a, S: Store> Round<'a, S> {
                         Begun::Waiting(self.waiting(row, question, decision, later))
                     }
                     Some((decision, StoreAnswer::Ready(decided))) => {
+                        let is_denied = decided.as_ref().is_ok_and(|verdict| !verdict.allowed);
                         let outcome = self.outcome(strategy, decided, &mut limits);
+                        if is_denied && self.limiter.counts_denial(decision) {
+                            self.limiter.count_denial(strategy, &decision.subject, &outcome);
+                        }
                         if self.limiter.recorder.decision_log().is_some() {
                             self.limiter.log_decision(decision, question.is_for_default(), &outcome);
                         }
@@ -154,8 +161,8 @@ impl<'a, S: Store> Round<'a, S> {
                         Begun::Answered(answer.map(|outcome| Answer { strategy, outcome, advice: None }))
                     }
                 },
-                RoundSlot::Listed(row, strategy, question, listed) => {
-                    Begun::Answered(self.listed(row, strategy, question, listed))
+                RoundSlot::Unasked(row, strategy, question, outcome) => {
+                    Begun::Answered(self.unasked(row, strategy, question, outcome))
                 }
                 RoundSlot::Refused(error) => Begun::Answered(Err(error)),
             });
@@ -196,7 +203,14 @@ impl<'a, S: Store> Round<'a, S> {
             bounds::check_shaping(question, strategy)?;
         }
         if let Some(listing) = listing {
-            turns.push(RoundSlot::Listed(row, strategy, question, listing.listed));
+            let listed = UnaskedOutcome::Listed(listing.listed);
+            turns.push(RoundSlot::Unasked(row, strategy, question, listed));
+            return Ok(());
+        }
+        if !strategy.bans().is_empty()
+            && let Some(ban) = self.limiter.banned(strategy, question)
+        {
+            turns.push(RoundSlot::Unasked(row, strategy, question, UnaskedOutcome::Banned(ban)));
             return Ok(());
         }
         decisions.push(Decision {
@@ -239,22 +253,27 @@ impl<'a, S: Store> Round<'a, S> {
         let sampled = self.limiter.recorder.samples().then(|| fields.consumer.into());
         let (cost, peek, log) = (fields.cost, fields.peek, fields.owned_if_logged());
         let decision_log = self.limiter.logged_later(decision, question);
-        let is_noted = log.is_some() || decision_log.is_some() || sampled.is_some();
-        let notes = is_noted.then(|| Box::new(WaitingNotes { log, decision_log, sampled, live: None }));
+        let banning = self.limiter.counts_denial(decision).then(|| OwnedSubject::of(&decision.subject));
+        let is_noted = log.is_some() || decision_log.is_some() || sampled.is_some() || banning.is_some();
+        let notes =
+            is_noted.then(|| Box::new(WaitingNotes { log, decision_log, sampled, banning, live: None }));
         let advice = question.headers.then(|| Box::new(AdviceWanted::of(decision)));
         let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
         Waiting { row, peek, cost, strategy, asked: self.started, stage, notes, advice }
     }
 
-    /// The answer to a question whose consumer is on a list.
-    fn listed<'s>(
+    /// The answer to a question whose consumer is on a list or banned.
+    fn unasked<'s>(
         &mut self,
         row: TotalsRow,
         strategy: &'s Arc<Strategy>,
         question: &Question<'_>,
-        listed: Listed,
+        outcome: UnaskedOutcome,
     ) -> Result<Answer<'s, 'static>, LimiterError> {
-        let outcome = Ok(Outcome::Listed(listed));
+        let outcome = Ok(match outcome {
+            UnaskedOutcome::Listed(listed) => Outcome::Listed(listed),
+            UnaskedOutcome::Banned(ban) => Outcome::Banned(ban),
+        });
         if self.limiter.recorder.decision_log().is_some() {
             let costs = std::slice::from_ref(&question.cost);
             let decision = Decision {
@@ -373,18 +392,4 @@ impl<S: Store> Drop for Round<'_, S> {
         self.count_run();
         self.limiter.recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
     }
-}
-
-impl Named<'_, '_> {
-    #[inline]
-    fn is_by(&self, question: &Question<'_>) -> bool {
-        is_same(self.resource, question.resource) && is_same(self.strategy, question.strategy)
-    }
-}
-
-/// True if both texts are equal. Pointers are compared first, because they mostly match. Empty texts are not
-/// compared: some C libraries are slow even for 0 bytes.
-#[inline]
-fn is_same(one: &str, other: &str) -> bool {
-    one.len() == other.len() && (one.is_empty() || one.as_ptr() == other.as_ptr() || one == other)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_core::strategy::Strategy;
-use weir_store::{LaterVerdicts, Store, StoreError, Verdicts, no_verdict};
+use weir_store::{LaterVerdicts, OwnedSubject, Store, StoreError, Verdicts, no_verdict};
 use weir_time::clock;
 
 use super::advice::AdviceWanted;
@@ -42,6 +42,8 @@ pub(super) struct WaitingNotes {
     pub(super) decision_log: Option<PendingLogLine>,
     /// The consumer, if calls are sampled.
     pub(super) sampled: Option<Box<str>>,
+    /// Whose denial is counted for bans.
+    pub(super) banning: Option<OwnedSubject>,
     /// Set if its strategy has shadows.
     pub(super) live: Option<LiveWaits>,
 }
@@ -105,6 +107,9 @@ impl<S: Store> Limiter<S> {
     ) {
         if let Some(fields) = &notes.log {
             record::log(&fields.of(strategy), Some(took), counted, outcome.as_ref().err());
+        }
+        if let Some(subject) = &notes.banning {
+            self.count_denial(strategy, &subject.subject(), outcome);
         }
         if let Some(decision) = &notes.decision_log {
             self.log_waited(decision, outcome);

@@ -37,6 +37,7 @@ impl<S: Store> WorkerParts<S> {
             let mut recorder = metrics.recorder_in(&rows, &counters);
             let rules = || Arc::clone(&snapshot.rules);
             let limiter = Limiter::new(rules(), stores.decisions, Arc::clone(&recorder));
+            let limiter = limiter.with_bans(snapshot.bans.clone());
             let decisions = DecisionService::new(limiter, Arc::clone(&snapshot.templates), largest);
             let leases = stores.leases.map(|store| {
                 let leases = Leases::new(rules(), store, Arc::clone(&recorder));

@@ -140,6 +140,8 @@ impl LeaseService {
                 message: "The consumer is on the deny list".to_owned(),
                 ..plain(false, Reason::DenyList)
             },
+            // Only rate limits have bans.
+            Outcome::Banned(_) => plain(false, Reason::Banned),
             Outcome::Policy { allowed } => {
                 let message = if *allowed { "" } else { STORE_FAILURE }.to_owned();
                 AcquireResponse { degraded: true, message, ..plain(*allowed, Reason::StoreFailure) }

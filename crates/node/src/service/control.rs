@@ -1,5 +1,6 @@
 //! `weir.v1.ControlService` over messages. Served only if configured.
 
+mod bans;
 mod requests;
 
 use std::pin::Pin;
@@ -9,13 +10,16 @@ use futures_util::stream;
 use tokio::sync::watch;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
+use weir_config::AccessRight;
 use weir_core::control::ControlPosition;
 use weir_core::strategy::Unknown;
+use weir_grpc::CallContext;
 use weir_proto::v1::control_service_server::{ControlService, ControlServiceServer};
 use weir_proto::v1::{
     ControlEntry, ControlHistoryRequest, ControlHistoryResponse, DeleteControlRequest, EntryVersion,
-    ListControlRequest, ListControlResponse, PutAccessRequest, PutControlResponse, PutOverrideRequest,
-    PutStrategyRequest, ReloadRequest, ReloadResponse, WatchControlRequest,
+    LiftBanRequest, LiftBanResponse, ListBansRequest, ListBansResponse, ListControlRequest,
+    ListControlResponse, PutAccessRequest, PutControlResponse, PutOverrideRequest, PutStrategyRequest,
+    ReloadRequest, ReloadResponse, WatchControlRequest,
 };
 
 use self::requests::{ControlRequests, MAX_HISTORY};
@@ -116,14 +120,17 @@ impl ControlService for ControlApi {
         &self,
         mut request: Request<WatchControlRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
+        let context = context(&mut request);
         let closing = request.extensions_mut().remove::<Closing>();
         let watched = Watched {
+            context,
             control: self.control.clone(),
             views: self.control.watch(),
             closing: closing.map(|Closing(closing)| closing),
             sent: Arc::default(),
             ready: Vec::new(),
             is_first: true,
+            is_refused: false,
         };
         Ok(Response::new(Box::pin(stream::unfold(watched, Watched::next))))
     }
@@ -139,6 +146,23 @@ impl ControlService for ControlApi {
         }
         let changes = self.control.history(limit as usize).await.map_err(failed)?;
         Ok(Response::new(ControlHistoryResponse { changes }))
+    }
+
+    async fn list_bans(
+        &self,
+        request: Request<ListBansRequest>,
+    ) -> Result<Response<ListBansResponse>, Status> {
+        Ok(Response::new(bans::page(&self.control, request.get_ref())?))
+    }
+
+    async fn lift_ban(
+        &self,
+        mut request: Request<LiftBanRequest>,
+    ) -> Result<Response<LiftBanResponse>, Status> {
+        let context = context(&mut request);
+        let asked = bans::lift(&self.control, request.into_inner(), Rights::of(&context))?;
+        let lifted = self.control.lift(asked).await.map_err(failed)?;
+        Ok(Response::new(LiftBanResponse { ban: Some(lifted.into()) }))
     }
 
     async fn reload(&self, mut request: Request<ReloadRequest>) -> Result<Response<ReloadResponse>, Status> {
@@ -159,6 +183,8 @@ impl ControlService for ControlApi {
 
 /// An open watch.
 struct Watched {
+    /// Whose it is: a reload of the rules may take the right away.
+    context: CallContext,
     control: ControlHandle,
     views: watch::Receiver<Arc<ControlView>>,
     /// Changes when the connection is about to end.
@@ -167,11 +193,19 @@ struct Watched {
     /// Entries to send, the last first.
     ready: Vec<ViewedEntry>,
     is_first: bool,
+    is_refused: bool,
 }
 
 impl Watched {
     async fn next(mut self) -> Option<(Result<ControlEntry, Status>, Self)> {
         loop {
+            if self.is_refused {
+                return None;
+            }
+            if let Err(refused) = Rights::of(&self.context).check_any(AccessRight::Control) {
+                self.is_refused = true;
+                return Some((Err(status::refused(refused)), self));
+            }
             if let Some(entry) = self.ready.pop() {
                 return Some((Ok(self.control.shown(entry.key(), &entry.message())), self));
             }
@@ -204,7 +238,8 @@ fn failed(fault: ControlFault) -> Status {
     match fault {
         ControlFault::Invalid(_) => Status::invalid_argument(text),
         ControlFault::Unknown(Unknown::Strategy { .. } | Unknown::Resource { .. })
-        | ControlFault::Missing => Status::not_found(text),
+        | ControlFault::Missing
+        | ControlFault::NoBan => Status::not_found(text),
         ControlFault::Stale(_) => Status::aborted(text),
         ControlFault::Full(_) => Status::resource_exhausted(text),
         ControlFault::Store(_) | ControlFault::NotWritten(_) | ControlFault::Busy | ControlFault::Ending => {

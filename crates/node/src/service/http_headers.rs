@@ -6,7 +6,7 @@
 use sfv::{Integer, KeyRef, ListSerializer, StringRef, key_ref};
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::Strategy;
-use weir_units::Retry;
+use weir_units::{Micros, Retry};
 
 use super::wire::{nested, text};
 use crate::limiter::Advice;
@@ -14,6 +14,8 @@ use crate::limiter::Advice;
 /// Field number of the map of headers.
 const HEADERS: u32 = 14;
 const BINDING: u32 = 15;
+
+const RETRY_AFTER: &str = "Retry-After";
 
 /// The parameters.
 const QUOTA: &KeyRef = key_ref("q");
@@ -40,12 +42,17 @@ pub(crate) fn write(
     header(out, "RateLimit", &item(name, (REMAINING, said.remaining), (NEXT_UNIT, next_unit)));
     header(out, "RateLimit-Policy", &item(name, (QUOTA, limit.algorithm.limit()), (WINDOW, window)));
     if let (false, Retry::After(wait)) = (verdict.allowed, said.retry) {
-        header(out, "Retry-After", &wait.secs_ceil().to_string());
+        header(out, RETRY_AFTER, &wait.secs_ceil().to_string());
     }
     header(out, "X-RateLimit-Limit", &limit.algorithm.limit().to_string());
     header(out, "X-RateLimit-Remaining", &said.remaining.to_string());
     header(out, "X-RateLimit-Reset", &reset.to_string());
     text(out, BINDING, &limit.name);
+}
+
+/// Appends the header that says how long to wait, for a denial by no limit.
+pub(crate) fn write_retry_after(out: &mut Vec<u8>, wait: Micros) {
+    header(out, RETRY_AFTER, &wait.secs_ceil().to_string());
 }
 
 /// The two fields of a limit, for answers that are no map of headers: its name, how much it lets pass in a period of so many

@@ -78,6 +78,11 @@ impl Templates {
         (valid > Micros::ZERO && !may_change).then_some(valid)
     }
 
+    /// The same for a denial by a ban that ends after `wait`: only an operator ends it earlier.
+    pub(crate) fn valid_for_ban(&self, wait: Micros) -> Option<Micros> {
+        Some(wait.min(self.most_valid)).filter(|valid| *valid > Micros::ZERO)
+    }
+
     /// The sentence for a denial: one if waiting helps, one if the wait is not known, and one if waiting
     /// never helps.
     pub(crate) fn render(&self, facts: Facts) -> String {

@@ -59,7 +59,7 @@ impl<S: Store> Decisions<S> {
         let (wait, applied) = match &answer.outcome {
             Outcome::Decided(LimitsDecision { verdict, .. })
             | Outcome::Local(LimitsDecision { verdict, .. }) => (verdict.wait, verdict.applied),
-            Outcome::Listed(_) | Outcome::Policy { .. } => (Micros::ZERO, false),
+            Outcome::Listed(_) | Outcome::Banned(_) | Outcome::Policy { .. } => (Micros::ZERO, false),
         };
         Ok(ReserveResponse { decision: Some(decision), wait: Some(duration(wait)), applied })
     }

@@ -6,6 +6,7 @@ use weir_config::DenialMessages;
 use weir_core::strategy::Rules;
 
 use super::Templates;
+use crate::control::BanGuard;
 use crate::limiter::envoy::Loaded;
 use crate::queues::SharedQueues;
 use crate::telemetry::{CountedRows, Metrics};
@@ -25,6 +26,8 @@ pub struct Snapshot {
     pub envoy: Option<Arc<Loaded>>,
     /// The rows that count decisions.
     pub rows: CountedRows,
+    /// The bans of this node, which outlast snapshots; `None` without live control.
+    pub bans: Option<Arc<BanGuard>>,
 }
 
 impl Snapshot {
@@ -38,6 +41,7 @@ impl Snapshot {
             queues: Arc::default(),
             envoy: None,
             rows: metrics.rows(),
+            bans: None,
         }
     }
 }

@@ -71,6 +71,8 @@ pub enum CountedOutcome {
     Peeked,
     /// The id is known: the call was charged before.
     Repeated,
+    /// The consumer is banned.
+    Banned,
 }
 
 /// Method whose time is counted.
@@ -280,7 +282,7 @@ impl WorkerCounters {
 
 impl CountedOutcome {
     /// Every outcome, in the order of their counters.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Allowed,
         Self::Denied,
         Self::Never,
@@ -291,6 +293,7 @@ impl CountedOutcome {
         Self::Error,
         Self::Peeked,
         Self::Repeated,
+        Self::Banned,
     ];
 
     /// Outcomes of shadows, which have no failure policy. `Error`: the store failed, or the question lacks a field.
@@ -324,7 +327,7 @@ impl CountedOutcome {
             Self::Allowed | Self::Peeked | Self::Repeated | Self::AllowList | Self::DegradedAllowed => {
                 Some(true)
             }
-            Self::Denied | Self::Never | Self::DenyList | Self::DegradedDenied => Some(false),
+            Self::Denied | Self::Never | Self::DenyList | Self::Banned | Self::DegradedDenied => Some(false),
             Self::Error => None,
         }
     }
@@ -339,6 +342,7 @@ impl CountedOutcome {
             Self::Denied => "denied",
             Self::Never => "never",
             Self::DenyList => "deny_list",
+            Self::Banned => "banned",
             Self::AllowList => "allow_list",
             Self::DegradedAllowed => "degraded_allowed",
             Self::DegradedDenied => "degraded_denied",

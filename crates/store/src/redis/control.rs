@@ -5,6 +5,7 @@
 mod bans;
 mod decode;
 mod exchange;
+mod nodes;
 mod numbers;
 mod pages;
 mod sync;
@@ -19,6 +20,7 @@ use weir_units::Micros;
 
 use self::decode::{ControlReply, records_of};
 use self::exchange::{ControlExchange, KeysOf};
+pub use self::nodes::ControlNode;
 use self::numbers::ControlNumbers;
 pub use self::sync::ControlSynced;
 use super::codes::control_status;

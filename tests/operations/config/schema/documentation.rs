@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 41] = [
+const HEADINGS: [(&str, &str); 42] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.identity", "/$defs/identity"),
@@ -26,6 +26,7 @@ const HEADINGS: [(&str, &str); 41] = [
     ("store.redis.tls", "/$defs/redis/properties/tls"),
     ("strategies", "/$defs/strategies/additionalProperties"),
     ("limits", "/$defs/limits/items"),
+    ("limits.ban", "/$defs/ban"),
     ("uniform", "/$defs/uniform"),
     ("token_bucket, gcra, leaky_bucket", "/$defs/bucket"),
     ("leaky_queue", "/$defs/leaky_queue"),

@@ -76,7 +76,7 @@ pub(super) fn status_of<'a>(
             let over = !verdict.fitted && op != Op::Refund;
             (over, one.remaining, Some(until_reset(limit, verdict, one)))
         }
-        Outcome::Policy { .. } | Outcome::Listed(_) => (!decided.is_allowed(), 0, None),
+        Outcome::Policy { .. } | Outcome::Listed(_) | Outcome::Banned(_) => (!decided.is_allowed(), 0, None),
     };
     let shadow = over && rule.is_some_and(|rule| rule.shadow_mode);
     if op != Op::Refund {

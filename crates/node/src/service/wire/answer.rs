@@ -10,6 +10,7 @@ use weir_proto::v1::Reason;
 use weir_units::{Micros, Retry};
 
 use super::put::{MOST_PACKED, Packed, duration, nested, number, optional, put, text, truth};
+use crate::control::BanHit;
 use crate::limiter::{Answer, AskedFields, LimitsDecision};
 use crate::service::http_headers;
 use crate::service::message::{Facts, Templates};
@@ -48,6 +49,7 @@ pub(crate) fn response(
         }
         Outcome::Listed(Listed::Deny) => plain(out, false, Reason::DenyList, DENY_LIST),
         Outcome::Listed(Listed::Allow) => plain(out, true, Reason::AllowList, ""),
+        Outcome::Banned(ban) => banned(out, answer.strategy, *ban, asked, templates),
         Outcome::Policy { allowed } => {
             let message = if *allowed { "" } else { STORE_FAILURE };
             plain(out, *allowed, Reason::StoreFailure, message);
@@ -80,6 +82,29 @@ fn plain(out: &mut Vec<u8>, allowed: bool, reason: Reason, message: &str) {
     truth(out, 1, allowed);
     number(out, 6, reason as u64);
     text(out, 9, message);
+}
+
+/// The ban ends at the same time for all costs, and no call makes it longer.
+#[cold]
+fn banned(out: &mut Vec<u8>, strategy: &Strategy, ban: BanHit, asked: AskedFields, templates: &Templates) {
+    let BanHit { limit, wait } = ban;
+    duration(out, 4, Some(wait));
+    number(out, 6, Reason::Banned as u64);
+    if let Some(limit) = strategy.limits().get(limit) {
+        text(out, 7, &limit.name);
+    }
+    let (seconds, s) = (wait.secs_ceil(), if wait.secs_ceil() == 1 { "" } else { "s" });
+    text(out, 9, &format!("This consumer is banned. Try again in {seconds} second{s}"));
+    if asked.granted {
+        optional(out, 12, Some(0));
+    }
+    if asked.applied {
+        optional(out, 13, Some(0));
+    }
+    if asked.headers {
+        http_headers::write_retry_after(out, wait);
+    }
+    denial_valid_for(out, templates.valid_for_ban(wait));
 }
 
 /// With `IS_LOCAL` the node decided by itself: the same fields, for another reason.

@@ -43,7 +43,7 @@ pub struct DecisionLine<'a> {
 /// True if this outcome is a denial.
 #[must_use]
 pub fn is_denial(outcome: &str) -> bool {
-    matches!(outcome, "denied" | "never" | "deny_list" | "degraded_denied")
+    matches!(outcome, "denied" | "never" | "deny_list" | "banned" | "degraded_denied")
 }
 
 impl DecisionLine<'_> {

@@ -2,6 +2,7 @@
 
 use redis::Value;
 use weir_core::control::{Ban, BanChanges, BanSet, ControlPosition, MAX_BANS};
+use weir_units::Micros;
 
 use super::decode::{ControlReply, bans_of};
 use super::exchange::KeysOf;
@@ -104,6 +105,8 @@ impl ControlLink {
     async fn run_bans(&mut self, script: ControlScript, arguments: &[&[u8]]) -> Result<ControlReply, String> {
         let numbers = ControlNumbers { most_entries: MAX_BANS as f64, ..ControlNumbers::of_all() };
         let reply = self.exchange.run(KeysOf::Bans, script, numbers, arguments).await?;
-        ControlReply::read(&reply).map_err(|error| error.to_string())
+        let reply = ControlReply::read(&reply).map_err(|error| error.to_string())?;
+        self.store_time = Some(Micros(reply.now));
+        Ok(reply)
     }
 }

@@ -1,0 +1,158 @@
+//! What the task of live control does about bans: gives the store those that are due, follows it, lifts, and keeps totals
+//! for the audit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use weir_core::control::{Ban, BanSet, BanState, ControlPosition};
+use weir_store::redis::ControlLink;
+use weir_time::clock::monotonic;
+
+use super::banned::BannedCaller;
+use super::guard::BanGuard;
+use super::store::ControlStore;
+
+/// Least time between two changes of the bans.
+pub(super) const APPLY_EVERY: Duration = Duration::from_millis(100);
+
+/// How often the audit gets totals.
+const TOTALS_EVERY: Duration = Duration::from_secs(60);
+
+/// Bans of this node since the last totals.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct BanTotals {
+    /// Bans that this node made, by strategy and limit.
+    pub(super) banned: BTreeMap<String, u64>,
+    /// Bans that callers of this node lifted.
+    pub(super) lifted: u64,
+}
+
+/// The bans, as the task of live control keeps them.
+pub(super) struct BanKeeper {
+    pub(super) guard: Arc<BanGuard>,
+    /// Those of the memory store.
+    own: BanState,
+    /// Those of Redis, as far as this node knows.
+    known: BanSet,
+    position: ControlPosition,
+    totals: BanTotals,
+    since: Instant,
+}
+
+impl BanKeeper {
+    pub(super) fn new(guard: Arc<BanGuard>) -> Self {
+        Self {
+            guard,
+            own: BanState::default(),
+            known: BanSet::default(),
+            position: ControlPosition::default(),
+            totals: BanTotals::default(),
+            since: monotonic(),
+        }
+    }
+
+    /// Gives the store what is due.
+    pub(super) async fn apply_due(&mut self, store: &mut ControlStore, change: u64) -> Result<(), String> {
+        let due = self.guard.take_due();
+        if due.is_empty() {
+            return Ok(());
+        }
+        let bans: Vec<Ban> =
+            due.iter().map(|(member, until)| Ban { member: member.clone(), until: *until }).collect();
+        match store {
+            ControlStore::Memory(_) => {
+                self.own.add(self.guard.now(), change, &bans);
+                self.guard.enforce(self.own.bans().clone());
+            }
+            ControlStore::Redis(link) => {
+                if let Err(error) = link.add_bans(change, &bans).await {
+                    self.guard.give_back(due);
+                    return Err(error);
+                }
+                self.follow(link).await?;
+            }
+        }
+        for member in due.keys() {
+            let Some(BannedCaller { strategy, limit, .. }) = BannedCaller::read(member) else { continue };
+            *self.totals.banned.entry(format!("{strategy}/{limit}")).or_default() += 1;
+        }
+        self.guard.made.fetch_add(due.len() as u64, Relaxed);
+        Ok(())
+    }
+
+    /// Brings this node's bans and those of Redis together.
+    pub(super) async fn follow(&mut self, link: &mut ControlLink) -> Result<(), String> {
+        let changed = link.sync_bans(&mut self.known, &mut self.position).await;
+        if let Some(time) = link.store_time() {
+            self.guard.store_is_at(time);
+        }
+        // A round that failed may have read some before that.
+        if changed != Ok(false) {
+            self.guard.enforce(self.known.clone());
+        }
+        changed.map(drop)
+    }
+
+    /// Lifts the ban of a member. Returns whether there was one.
+    pub(super) async fn lift(
+        &mut self,
+        store: &mut ControlStore,
+        change: u64,
+        member: &str,
+    ) -> Result<bool, String> {
+        let lifted = match store {
+            ControlStore::Memory(_) => {
+                let lifted = self.own.lift(self.guard.now(), change, member);
+                self.guard.enforce(self.own.bans().clone());
+                lifted
+            }
+            ControlStore::Redis(link) => {
+                let lifted = link.lift_ban(change, member).await?;
+                self.follow(link).await?;
+                lifted
+            }
+        };
+        if lifted {
+            self.totals.lifted += 1;
+            self.guard.lifted.fetch_add(1, Relaxed);
+        }
+        Ok(lifted)
+    }
+
+    /// Forgets bans that have ended.
+    pub(super) fn drop_ended(&mut self) {
+        let now = self.guard.now();
+        if self.own.drop_ended(now) {
+            self.guard.enforce(self.own.bans().clone());
+        }
+        if self.known.drop_ended(now) {
+            self.guard.enforce(self.known.clone());
+        }
+    }
+
+    /// True if this node knows of bans.
+    pub(super) fn has_bans(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// The totals, once a minute, or at the end; `None` if there is nothing to say.
+    pub(super) fn take_totals(&mut self, is_last: bool) -> Option<BanTotals> {
+        let now = monotonic();
+        if !is_last && now.saturating_duration_since(self.since) < TOTALS_EVERY {
+            return None;
+        }
+        self.since = now;
+        let totals = std::mem::take(&mut self.totals);
+        (totals != BanTotals::default()).then_some(totals)
+    }
+
+    /// Keeps totals that could not be written.
+    pub(super) fn keep_totals(&mut self, totals: BanTotals) {
+        for (limit, count) in totals.banned {
+            *self.totals.banned.entry(limit).or_default() += count;
+        }
+        self.totals.lifted += totals.lifted;
+    }
+}

@@ -1,0 +1,110 @@
+//! A node whose clock runs ahead of that of Redis.
+
+use std::sync::Arc;
+
+use weir_config::{ControlConfig, Topology, WrittenStrategies};
+use weir_core::key::KeySecret;
+use weir_core::strategy::Rules;
+use weir_node::control::{
+    BanGuard, ChangeAsked, ControlHandle, ControlParts, ControlThread, Overlay, OverlayTarget,
+};
+use weir_node::telemetry::ConfigLoads;
+use weir_node::watch::ReloadRequests;
+use weir_store::redis::RedisShared;
+use weir_testing::{RedisServer, redis_config};
+use weir_time::clock::{Clock, ManualClock};
+
+use super::*;
+use crate::support::watched;
+
+/// Files without strategies.
+struct NoFiles;
+
+impl OverlayTarget for NoFiles {
+    fn rules(&self) -> Arc<Rules> {
+        Arc::default()
+    }
+
+    fn files(&self) -> (Arc<Rules>, Arc<WrittenStrategies>) {
+        Default::default()
+    }
+
+    fn set_overlay(&self, _: Option<Overlay>) {}
+}
+
+const DAY: u64 = 24 * 3_600_000_000;
+
+/// Live control on a Redis with a clock of its own.
+async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (ControlThread, ControlHandle) {
+    let config = redis_config(vec![redis.url()], Topology::Single);
+    let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
+    watched(&shared).await;
+    let files = ControlConfig {
+        cache_file: Some(folder.path().join("entries")),
+        audit_file: folder.path().join("audit"),
+        ..ControlConfig::default()
+    };
+    let link = shared.control();
+    let start = move || {
+        ControlThread::start(ControlParts {
+            config: &files,
+            target: Arc::new(NoFiles),
+            link: Some(link),
+            clock: clock.clone(),
+            reloads: ReloadRequests::default(),
+            loads: ConfigLoads::default(),
+            bans: BanGuard::new(clock.clone()),
+            node: "n".to_owned(),
+        })
+        .unwrap()
+    };
+    tokio::task::spawn_blocking(start).await.unwrap()
+}
+
+fn denied(deletes: bool) -> ChangeAsked {
+    ChangeAsked {
+        method: "PutAccess",
+        entry: Entry::Access(listed(AccessList::Deny, "eve")),
+        deletes,
+        resets: false,
+        expires_after: None,
+        reason: String::new(),
+        expect: None,
+        dry_run: false,
+        by: String::new(),
+    }
+}
+
+/// A deletion is kept for a day by the clock of Redis. A node that runs two days ahead must not forget it: after Redis has lost
+/// its data, the entry of a node that was away would come back.
+#[tokio::test]
+async fn a_node_that_runs_ahead_keeps_deletions_as_long_as_redis_does() {
+    let redis = RedisServer::start();
+    let (ahead, away) = (scratch::dir("ahead-"), scratch::dir("away-"));
+    let early = Clock::Manual(ManualClock::at(Micros(Clock::System.now().0 + 2 * DAY)));
+    let (_one, node) = started(&redis, &ahead, early).await;
+    node.change(denied(false)).await.unwrap();
+    let (other, other_node) = started(&redis, &away, Clock::System).await;
+    let has_it = async || other_node.view().living().count() == 1;
+    eventually_async(SOON, "the other node has the entry", has_it).await;
+    // It ends, and keeps the entry in its file.
+    tokio::task::spawn_blocking(move || drop((other_node, other))).await.unwrap();
+    node.change(denied(true)).await.unwrap();
+    // Each look drops what is old, after it has told the last change: the second one begins after the first has ended.
+    for _ in 0..2 {
+        let zoe = Entry::Access(listed(AccessList::Deny, "zoe"));
+        node.change(ChangeAsked { entry: zoe, ..denied(false) }).await.unwrap();
+        let last = node.view().position;
+        let is_told = async || node.nodes().first().is_some_and(|told| told.position == last);
+        eventually_async(SOON, "it has looked", is_told).await;
+    }
+    redis::cmd("FLUSHALL").exec(&mut redis.connection()).unwrap();
+    let (_back, back) = started(&redis, &away, Clock::System).await;
+    eventually_async(SOON, "both have the same entries", async || {
+        let names =
+            |node: &ControlHandle| node.view().living().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
+        names(&node) == names(&back) && names(&node).len() == 1
+    })
+    .await;
+    assert!(node.view().living().all(|(key, _)| key.contains("zoe")), "no deletion is undone");
+}

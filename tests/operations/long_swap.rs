@@ -1,0 +1,182 @@
+//! What a change costs where there is much: the time until it is in force, and memory, with 10,000 strategies in the files and with
+//! 10,000 entries of live control. It prints the figures of docs/control.md, and checks that the change is in force.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use tonic::transport::{Channel, Endpoint};
+use weir_config::Topology;
+use weir_core::control::ControlRecord;
+use weir_core::key::KeySecret;
+use weir_proto::v1::control_entry::Entry;
+use weir_proto::v1::control_service_client::ControlServiceClient;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{
+    ControlEntry, ControlOverride, ListControlRequest, PutOverrideRequest, ReloadRequest, ShouldAllowRequest,
+};
+use weir_store::redis::RedisShared;
+use weir_testing::{RedisServer, redis_config};
+use weir_time::clock::Clock;
+
+use crate::support::command::Serve;
+use crate::support::server::ask;
+use crate::support::{SOON, eventually, scratch, watched};
+
+const MANY: usize = 10_000;
+
+/// Changes that are timed.
+const TIMED: usize = 21;
+
+fn files(folder: &Path, store: &str, strategies: usize, limit: u64) -> String {
+    let mut text = format!(
+        "{store}server: {{ control: true }}\ncontrol: {{ cache_file: {}, audit_file: {} }}\nstrategies:\n",
+        folder.join("entries").display(),
+        folder.join("audit").display(),
+    );
+    for number in 0..strategies {
+        let _ = writeln!(
+            text,
+            "  s{number}: {{ limits: [{{ name: l, per: [consumer], token_bucket: {{ rate: {limit}/s }} }}] }}"
+        );
+    }
+    let file = folder.join("weir.yaml");
+    fs::write(&file, text + "resources: [{ match: '*', strategy: s0 }]\n").unwrap();
+    file.display().to_string()
+}
+
+fn resident(server: &Serve) -> f64 {
+    let page = server.get("/metrics");
+    let line = page.lines().find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
+    line.unwrap().parse().unwrap()
+}
+
+async fn channel(server: &Serve) -> Channel {
+    Endpoint::from_shared(server.server.clone()).unwrap().connect().await.unwrap()
+}
+
+async fn control_of(server: &Serve) -> ControlServiceClient<Channel> {
+    ControlServiceClient::new(channel(server).await)
+}
+
+async fn limit(server: &Serve, consumer: &str) -> Option<u64> {
+    let mut client = RateLimitServiceClient::new(channel(server).await);
+    let request = ShouldAllowRequest { cost: Some(0), ..ask("x", consumer) };
+    client.should_allow(request).await.unwrap().into_inner().limit
+}
+
+/// The middle one.
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn overridden(consumer: &str, numbers: String) -> ControlOverride {
+    let limits = std::iter::once(("l".to_owned(), numbers)).collect();
+    ControlOverride {
+        consumer: consumer.to_owned(),
+        resource: "*".to_owned(),
+        strategy: "s0".to_owned(),
+        limits,
+    }
+}
+
+/// Time of changes by live control, each until its answer, when it is in force on this node.
+async fn changes(server: &Serve) -> Duration {
+    let mut control = control_of(server).await;
+    let mut times = Vec::new();
+    for number in 0..TIMED {
+        let numbers = format!("{}/s", 1_000 + number);
+        let request = PutOverrideRequest { r#override: Some(overridden("vip", numbers)), options: None };
+        let start = Instant::now();
+        control.put_override(request).await.unwrap();
+        times.push(start.elapsed());
+        assert_eq!(limit(server, "vip").await, Some(1_000 + number as u64));
+    }
+    median(times)
+}
+
+#[tokio::test]
+async fn with_ten_thousand_strategies() {
+    for strategies in [1, MANY] {
+        let folder = scratch::dir("swap-");
+        let file = files(folder.path(), "", strategies, 1);
+        let server = Serve::start(&["--config", &file]);
+        let memory = resident(&server);
+        let mut control = control_of(&server).await;
+        let mut times = Vec::new();
+        for number in 0..TIMED as u64 / 3 {
+            files(folder.path(), "", strategies, 2 + number);
+            let start = Instant::now();
+            let report = control.reload(ReloadRequest {}).await.unwrap().into_inner();
+            times.push(start.elapsed());
+            assert_eq!(report.mistakes, [""; 0]);
+            assert_eq!(limit(&server, "bob").await, Some(2 + number));
+        }
+        println!(
+            "{strategies} strategies: a reload takes {:?}, a change by live control {:?}; {:.1} MiB before, {:.1} MiB after",
+            median(times),
+            changes(&server).await,
+            memory / f64::from(1 << 20),
+            resident(&server) / f64::from(1 << 20),
+        );
+    }
+}
+
+/// Records of so many overrides.
+fn records(count: usize) -> Vec<ControlRecord> {
+    let record = |number: usize| {
+        let consumer = format!("consumer-{number:06}");
+        let entry = Entry::Override(overridden(&consumer, "500/s".to_owned()));
+        let entry = ControlEntry { entry: Some(entry), by: "ops".to_owned(), ..ControlEntry::default() };
+        ControlRecord {
+            key: format!("os0:1:*:{consumer}").into(),
+            version: 1_700_000_000_000_000 + number as u64,
+            change: 1 + number as u64,
+            expires_at: 0,
+            deleted: false,
+            body: entry.encode_to_vec().into(),
+        }
+    };
+    (0..count).map(record).collect()
+}
+
+async fn entries(server: &Serve) -> usize {
+    let mut control = control_of(server).await.max_decoding_message_size(256 << 20);
+    control.list(ListControlRequest {}).await.unwrap().into_inner().entries.len()
+}
+
+#[tokio::test]
+async fn with_ten_thousand_entries() {
+    for count in [0, MANY - 1] {
+        let redis = RedisServer::start();
+        let config = redis_config(vec![redis.url()], Topology::Single);
+        let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
+        watched(&shared).await;
+        shared.control().merge(7, &records(count)).await.unwrap();
+        let folder = scratch::dir("swap-");
+        let on_redis = format!("store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url());
+        let server = Serve::start(&["--config", &files(folder.path(), &on_redis, 1, 1)]);
+        eventually(SOON, "the service is ready", || server.get("/readyz").contains("200 OK"));
+        assert_eq!(entries(&server).await, count);
+        let memory = resident(&server) / f64::from(1 << 20);
+        println!("Redis, {count} entries: a change takes {:?}; {memory:.1} MiB", changes(&server).await);
+        let (code, log) = server.stop("TERM");
+        assert_eq!(code, Some(0), "{log}");
+        // On the memory store the entries live in the file that was just written.
+        let file = files(folder.path(), "", 1, 1);
+        let server = Serve::start(&["--config", &file]);
+        assert_eq!(entries(&server).await, count + 1);
+        let memory = resident(&server) / f64::from(1 << 20);
+        let own = changes(&server).await;
+        let mut control = control_of(&server).await;
+        files(folder.path(), "", 1, 9);
+        let start = Instant::now();
+        let report = control.reload(ReloadRequest {}).await.unwrap().into_inner();
+        let swap = start.elapsed();
+        assert_eq!((report.mistakes, limit(&server, "bob").await), (vec![], Some(9)));
+        println!("memory, {} entries: a change takes {own:?}, a reload {swap:?}; {memory:.1} MiB", count + 1);
+    }
+}
