@@ -42,7 +42,6 @@ async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (Contro
     let files = ControlConfig {
         cache_file: Some(folder.path().join("entries")),
         audit_file: folder.path().join("audit"),
-        ..ControlConfig::default()
     };
     let link = shared.control();
     let start = move || {

@@ -55,7 +55,7 @@ impl ControlLink {
         let replies = self.exchange.send(&commands).await?;
         let Some(Value::Array(page)) = replies.last() else { return Err(garbled().to_string()) };
         let [_, Value::Array(pairs)] = &page[..] else { return Err(garbled().to_string()) };
-        let members = pairs.iter().step_by(2).filter_map(|member| read(member)).take(MOST_NODES);
+        let members = pairs.iter().step_by(2).filter_map(read).take(MOST_NODES);
         let mut nodes: Vec<ControlNode> = members.collect();
         // Of one name the last is kept.
         nodes.sort_unstable_by(|one, other| (&one.node, other.position).cmp(&(&other.node, one.position)));
