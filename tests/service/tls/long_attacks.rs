@@ -104,7 +104,8 @@ async fn besides(name: &str, begun: usize, attack: impl Fn(SocketAddr) -> Attack
     let issued = authority.issue("client", &["client"]);
     for transport in TRANSPORTS {
         let server = serve(transport, mutual(&authority, ClientAuth::Required));
-        let (mut quiet, mut busy, mut attacked, mut count) = (Times::default(), Times::default(), Times::default(), 0);
+        let (mut quiet, mut busy, mut attacked, mut count) =
+            (Times::default(), Times::default(), Times::default(), 0);
         for _ in 0..TURNS {
             quiet.add(&server, &authority, &issued).await;
             let computing = computing();
