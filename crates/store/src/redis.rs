@@ -44,6 +44,7 @@ use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
 use self::breaker::Breakers;
+use self::connect::PrintedPasswords;
 use self::context::LinkContext;
 pub use self::control::{ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
@@ -105,7 +106,8 @@ impl RedisShared {
         let breakers = Arc::<Breakers>::default();
         let health = StoreHealth::new(config, &secret, Arc::clone(&breakers));
         let config = config.clone();
-        let context = LinkContext { config, clock, topology, single_slot_nodes, breakers };
+        let passwords = PrintedPasswords::default();
+        let context = LinkContext { config, passwords, clock, topology, single_slot_nodes, breakers };
         Self { context: Arc::new(context), secret, health }
     }
 
