@@ -1,13 +1,17 @@
 //! In the place of envoyproxy/ratelimit: what its launchers start, what its variables mean, and what its ports answer.
 
 mod client_names;
+mod dashboard;
+mod image;
 mod launched;
 mod manifests;
+mod mapper;
 mod pages;
 mod redis;
 mod reference_metrics;
 mod reload;
 mod tls;
+mod unreadable;
 mod variables;
 mod xds;
 

@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
 use self::any_host_name::AnyHostName;
-use weir_config::{ClientFiles, Identity, TlsError};
+use weir_config::{ClientFiles, Identity, TlsError, unreadable};
 
 /// Size limit of a certificate file in bytes; a whole system's certificates take a quarter of it.
 const MAX_FILE: u64 = 1 << 20;
@@ -95,7 +95,9 @@ fn certificates(file: &'static str, path: &Path) -> Result<Vec<CertificateDer<'s
 fn read(file: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|opened| opened.take(MAX_FILE + 1).read_to_end(&mut bytes));
-    read.map_err(|error| wrong(file, format!("{} cannot be read: {error}", shown(path))))?;
+    read.map_err(|error| {
+        wrong(file, format!("{} cannot be read: {}", shown(path), unreadable(path, &error)))
+    })?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(wrong(file, format!("{} is larger than {MAX_FILE} bytes", shown(path))));
     }

@@ -7,6 +7,8 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::super::unreadable::unreadable;
+
 /// Maximum length of a password, in bytes.
 pub const MAX_SECRET: usize = 1024;
 
@@ -25,7 +27,7 @@ enum Source {
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file cannot be read.
-    #[error("{path:?} cannot be read: {error}")]
+    #[error("{path:?} cannot be read: {}", unreadable(path, error))]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -3,6 +3,7 @@
 //! The redis crate can dial too, but it reads the system's certificates again for every TLS connection, and
 //! its errors show an unknown server's reply to `AUTH`, which may repeat the password.
 
+mod counts;
 mod error;
 mod password_command;
 mod printed;
@@ -22,6 +23,8 @@ use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 use weir_config::{Login, RedisConfig};
 
+use self::counts::OpenConnection;
+pub use self::counts::{ConnectionCounts, RedisConnections};
 pub(super) use self::error::ConnectError;
 pub(super) use self::printed::PrintedPasswords;
 use super::context::LinkContext;
@@ -43,6 +46,9 @@ pub(super) struct Connection {
     /// Its sender is dropped when the connection ends.
     ended: watch::Receiver<()>,
     _driver: Arc<Driver>,
+    /// Set when it is logged in; it counts the connection until that is dropped.
+    #[allow(dead_code)]
+    counted: Option<Arc<OpenConnection>>,
 }
 
 /// The connection's I/O task, aborted on drop: with a frozen server it would never end by itself.
@@ -111,6 +117,12 @@ pub(super) async fn connect(
     context: &LinkContext,
     peer: Peer,
 ) -> Result<Connection, ConnectError> {
+    let mut connection = open(address, context, peer).await?;
+    connection.counted = Some(context.connections.open());
+    Ok(connection)
+}
+
+async fn open(address: &Address, context: &LinkContext, peer: Peer) -> Result<Connection, ConnectError> {
     let Some(command) = peer.login(&context.config).and_then(|login| login.password.command()) else {
         return dial_in_time(address, &context.config, peer, None).await;
     };
@@ -191,7 +203,7 @@ async fn over(
         drop(end);
     };
     let driver = Arc::new(Driver(tokio::spawn(driver).abort_handle()));
-    Ok(Connection { multiplexed, ended, _driver: driver })
+    Ok(Connection { multiplexed, ended, _driver: driver, counted: None })
 }
 
 /// Sends a PING, because a frozen server accepts connections too. An error reply passes, and the first call judges

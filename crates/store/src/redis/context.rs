@@ -6,7 +6,7 @@ use weir_config::RedisConfig;
 use weir_time::clock::Clock;
 
 use super::breaker::Breakers;
-use super::connect::PrintedPasswords;
+use super::connect::{ConnectionCounts, PrintedPasswords};
 use super::single_slot::SingleSlotNodes;
 use super::topology::ClusterView;
 
@@ -14,6 +14,7 @@ use super::topology::ClusterView;
 pub(super) struct LinkContext {
     pub(super) config: RedisConfig,
     pub(super) passwords: PrintedPasswords,
+    pub(super) connections: ConnectionCounts,
     pub(super) clock: Clock,
     pub(super) topology: Arc<ClusterView>,
     pub(super) single_slot_nodes: SingleSlotNodes,
