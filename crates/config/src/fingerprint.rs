@@ -8,7 +8,14 @@ use super::overrides::ConfigOverrides;
 use super::tree::{Content, YamlNode};
 
 /// Keys whose values are secrets.
-const SECRETS: [&str; 4] = ["password", "sentinel_password", "key_secret", "call_headers"];
+const SECRETS: [&str; 6] = [
+    "password",
+    "password_command",
+    "sentinel_password",
+    "sentinel_password_command",
+    "key_secret",
+    "call_headers",
+];
 
 /// The FNV-1a hash, of 64 bits, of everything that a configuration says: the file without comments and spaces, and the
 /// overrides. Secrets are left out, so that nobody can guess them by it.
