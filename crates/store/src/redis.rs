@@ -13,6 +13,7 @@ mod control;
 mod decisions;
 mod doubles;
 mod evaluate;
+mod fair;
 mod fault;
 mod for_each_node;
 mod health;
@@ -241,7 +242,7 @@ impl WorkerConnections {
         request: &Arc<R>,
         deadline: Instant,
     ) -> Result<R::Answer, StoreError> {
-        match self.deadlines.until(deadline, self.route(request)).await {
+        match self.deadlines.until(deadline, self.route(request, deadline)).await {
             Ok(answer) => answer,
             Err(Passed) => {
                 self.topology().suspect();
@@ -251,12 +252,16 @@ impl WorkerConnections {
     }
 
     /// Sends the request to the slot's owner, and follows its redirects.
-    async fn route<R: OutboxRequest>(&self, request: &Arc<R>) -> Result<R::Answer, StoreError> {
+    async fn route<R: OutboxRequest>(
+        &self,
+        request: &Arc<R>,
+        deadline: Instant,
+    ) -> Result<R::Answer, StoreError> {
         let mut address = self.topology().owner(request.target().slot)?;
         let mut how = Redirection::default();
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
-            match self.links.to(&address).ask(request, how).await {
+            match self.links.to(&address).ask(request, how, deadline).await {
                 Ok(answer) => return Ok(answer),
                 Err(Fault::Moved(to)) if self.topology().is_cluster() => {
                     self.topology().suspect();

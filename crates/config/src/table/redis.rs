@@ -63,7 +63,8 @@ section! {
             kind: Count(1, MAX_WAITING),
             outside: Outside::Flag("max_waiting"),
             applies: Applies::AtRestart,
-            more: "For decisions above this number, `on_store_failure` answers at once.",
+            more: "At this number `on_store_failure` answers one of them at once: the newest of the strategy that has most of them in \
+                   the queue. [redis.md](redis.md#fair-waiting) describes the queues.",
         }
         /// Denial cache: how long a denial is answered without asking Redis again, at most.
         pub denials_max_age: Micros = Micros::from_secs(1) => {
