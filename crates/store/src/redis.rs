@@ -13,6 +13,7 @@ mod control;
 mod decisions;
 mod doubles;
 mod evaluate;
+mod fair;
 mod fault;
 mod for_each_node;
 mod health;
@@ -44,6 +45,8 @@ use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
 use self::breaker::Breakers;
+use self::connect::PrintedPasswords;
+pub use self::connect::{ConnectionCounts, RedisConnections};
 use self::context::LinkContext;
 pub use self::control::{ControlLink, ControlNode, ControlSynced};
 use self::decisions::DecisionRequest;
@@ -105,7 +108,9 @@ impl RedisShared {
         let breakers = Arc::<Breakers>::default();
         let health = StoreHealth::new(config, &secret, Arc::clone(&breakers));
         let config = config.clone();
-        let context = LinkContext { config, clock, topology, single_slot_nodes, breakers };
+        let (passwords, connections) = (PrintedPasswords::default(), ConnectionCounts::default());
+        let context =
+            LinkContext { config, passwords, connections, clock, topology, single_slot_nodes, breakers };
         Self { context: Arc::new(context), secret, health }
     }
 
@@ -128,6 +133,12 @@ impl RedisShared {
     #[must_use]
     pub fn single_slot_calls(&self) -> u64 {
         self.context.single_slot_nodes.calls()
+    }
+
+    /// Returns the counters of connections.
+    #[must_use]
+    pub fn connections(&self) -> ConnectionCounts {
+        self.context.connections.clone()
     }
 
     /// Returns the health of the nodes. It is kept current while [`RedisShared::monitor`] runs.
@@ -231,7 +242,7 @@ impl WorkerConnections {
         request: &Arc<R>,
         deadline: Instant,
     ) -> Result<R::Answer, StoreError> {
-        match self.deadlines.until(deadline, self.route(request)).await {
+        match self.deadlines.until(deadline, self.route(request, deadline)).await {
             Ok(answer) => answer,
             Err(Passed) => {
                 self.topology().suspect();
@@ -241,12 +252,16 @@ impl WorkerConnections {
     }
 
     /// Sends the request to the slot's owner, and follows its redirects.
-    async fn route<R: OutboxRequest>(&self, request: &Arc<R>) -> Result<R::Answer, StoreError> {
+    async fn route<R: OutboxRequest>(
+        &self,
+        request: &Arc<R>,
+        deadline: Instant,
+    ) -> Result<R::Answer, StoreError> {
         let mut address = self.topology().owner(request.target().slot)?;
         let mut how = Redirection::default();
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
-            match self.links.to(&address).ask(request, how).await {
+            match self.links.to(&address).ask(request, how, deadline).await {
                 Ok(answer) => return Ok(answer),
                 Err(Fault::Moved(to)) if self.topology().is_cluster() => {
                     self.topology().suspect();
