@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck bench bench-access bench-against figures pictures soak run redis clients envoy chromium timeseries redis-6
+.PHONY: help build dist check test test-long lint luacheck bench bench-access bench-against figures pictures soak run redis clients envoy chromium prometheus timeseries redis-6
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ check: ## Check the format, clippy and the pure tests: while you write code, in 
 
 # In the profile `tests`, which builds twice as fast as `release`; see Cargo.toml.
 # Examples in the documentation need a separate run: cargo does not combine them with other targets.
-test: redis clients envoy chromium ## Run all tests against real servers and clients (installs what is missing)
+test: redis clients envoy chromium prometheus ## Run all tests against real servers and clients (installs what is missing)
 	@status=0; \
 	scripts/run-tests.sh --profile tests --workspace --no-fail-fast --lib --bins --tests -- --skip long_ || status=1; \
 	$(CARGO) test --profile tests --workspace --no-fail-fast --doc || status=1; \
@@ -28,7 +28,7 @@ test: redis clients envoy chromium ## Run all tests against real servers and cli
 	if [ $$status -eq 0 ]; then echo "make test: all tests passed"; else echo "make test: FAILED, see above"; fi; \
 	exit $$status
 
-test-long: redis clients envoy chromium timeseries redis-6 ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
+test-long: redis clients envoy chromium prometheus timeseries redis-6 ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
 lint: luacheck ## Check the format, clippy, rustdoc and luacheck, without any warning
@@ -91,6 +91,9 @@ envoy:
 
 chromium:
 	@scripts/install-chromium.sh
+
+prometheus:
+	@scripts/install-prometheus.sh
 
 timeseries:
 	@scripts/install-timeseries.sh

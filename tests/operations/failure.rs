@@ -4,6 +4,8 @@
 pub(crate) mod access;
 mod cluster;
 mod connections;
+mod passwords;
+mod places;
 mod sentinel;
 mod spans;
 mod stalled;

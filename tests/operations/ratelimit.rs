@@ -1,12 +1,17 @@
 //! In the place of envoyproxy/ratelimit: what its launchers start, what its variables mean, and what its ports answer.
 
 mod client_names;
+mod dashboard;
+mod image;
 mod launched;
 mod manifests;
+mod mapper;
 mod pages;
+mod redis;
 mod reference_metrics;
 mod reload;
 mod tls;
+mod unreadable;
 mod variables;
 mod xds;
 
@@ -95,7 +100,10 @@ impl Ratelimit {
     fn start_as(program: &Path, args: &[&str], more: &[(&str, &str)]) -> Self {
         let (files, host) = (files(FILE), host());
         let mut variables = variables(files.path(), host);
-        variables.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        // Those of the reference name the store.
+        variables.retain(|(name, _)| name != "WEIR_STORE" || !more.contains(&("WEIR_STORE", "")));
+        let more = more.iter().filter(|pair| **pair != ("WEIR_STORE", ""));
+        variables.extend(more.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let process = Process::spawn(command(program, args, &variables)).unwrap();
         let mut started = Self { process, host, _files: files };
         eventually(SOON, "it is healthy", || {
@@ -142,6 +150,12 @@ impl Ratelimit {
     async fn asks(&self, value: &str) -> Code {
         let mut client = RateLimitServiceClient::new(self.channel(8081).await);
         client.should_rate_limit(request(value)).await.unwrap().into_inner().overall_code()
+    }
+
+    /// The same where the call may fail.
+    async fn try_asks(&self, value: &str) -> Option<Code> {
+        let mut client = RateLimitServiceClient::new(self.channel(8081).await);
+        Some(client.should_rate_limit(request(value)).await.ok()?.into_inner().overall_code())
     }
 
     /// Everything it wrote to stderr; it must have ended.

@@ -9,6 +9,7 @@ mod evictions;
 mod leases;
 mod logged;
 mod lost;
+mod no_scripts;
 mod refusals;
 mod rights;
 mod rules;

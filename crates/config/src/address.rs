@@ -1,7 +1,11 @@
 //! Addresses of Redis. They are validated here, so that a mistake is reported at startup and not at the first
 //! call.
 
+use std::path::PathBuf;
+
 use super::secret::password;
+use super::table::{SettingKind as _, redis as redis_keys};
+use super::unix_path::unix_path;
 use super::values::{Digits, MAX_SECRET, Scalar, digits, quote};
 use super::{Login, Secret, values};
 
@@ -11,18 +15,24 @@ const MAX_HOST: usize = 253;
 /// A parsed address.
 #[derive(Clone)]
 pub(super) struct RedisUrl {
-    /// `redis://HOST:PORT` or `rediss://HOST:PORT`, without credentials, and with the default port filled in.
+    /// `redis://HOST:PORT` or `rediss://HOST:PORT`, without credentials, and with the default port filled in; or
+    /// `unix:PATH`.
     pub(super) bare: String,
     /// True if the scheme is `rediss`.
     pub(super) tls: bool,
     /// The credentials in the URL.
     pub(super) login: Option<Login>,
+    /// The database in the URL.
+    pub(super) database: Option<u32>,
 }
 
-/// Parses `redis://[[USER]:PASSWORD@]HOST[:PORT]` or `rediss://…`.
+/// Parses `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://…`, or `unix:/PATH`.
 ///
 /// Errors never show the credentials, because errors are logged.
 pub(super) fn redis_url(scalar: Scalar<'_>) -> Result<RedisUrl, String> {
+    if let Some(path) = unix_path(scalar.text) {
+        return socket(path.map_err(|error| error.to_string())?);
+    }
     let shown = without_login(scalar.text);
     let (scheme, rest) = scalar.text.split_once("://").unwrap_or_default();
     if !matches!(scheme, "redis" | "rediss") {
@@ -35,22 +45,40 @@ pub(super) fn redis_url(scalar: Scalar<'_>) -> Result<RedisUrl, String> {
         None => (None, rest),
     };
     let login = user_info.map(login).transpose().map_err(|reason| format!("{shown}: {reason}"))?;
-    let authority = rest.strip_suffix('/').unwrap_or(rest);
-    if authority.contains(['/', '?', '#']) {
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if rest.contains(['?', '#']) || path.contains('/') {
         return Err(format!(
-            "{shown}: a database number or parameters are not supported yet; write {scheme}://HOST:PORT"
+            "{shown}: parameters are not supported; write {scheme}://HOST:PORT, with /NUMBER for a database"
         ));
     }
+    let database = database(path).map_err(|reason| format!("{shown}: {reason}"))?;
     let (host, port) = split_port(authority);
     if !is_host(host) {
         return Err(format!("{shown}: {} is not a host name or an IP address", quote(host)));
     }
     match port.map_or(Digits::Number(6379), digits) {
         Digits::Number(port @ 1..=65535) => {
-            Ok(RedisUrl { bare: format!("{scheme}://{host}:{port}"), tls: scheme == "rediss", login })
+            let (bare, tls) = (format!("{scheme}://{host}:{port}"), scheme == "rediss");
+            Ok(RedisUrl { bare, tls, login, database })
         }
         _ => Err(format!("{shown}: {} is not a port from 1 to 65535", quote(port.unwrap_or_default()))),
     }
+}
+
+fn socket(path: PathBuf) -> Result<RedisUrl, String> {
+    let path = path.to_string_lossy();
+    if !path.starts_with('/') {
+        return Err(format!("{} is not an absolute path; write unix:/PATH", quote(&path)));
+    }
+    Ok(RedisUrl { bare: format!("unix:{path}"), tls: false, login: None, database: None })
+}
+
+fn database(path: &str) -> Result<Option<u32>, String> {
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let read = redis_keys::DATABASE.read(Scalar { text: path, quoted: false });
+    read.map(Some).map_err(|reason| format!("the database: {reason}"))
 }
 
 /// Quotes the address, with everything before its last `@` removed.

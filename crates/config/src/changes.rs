@@ -49,7 +49,10 @@ impl Config {
                 whole("groups", one.placements != other.placements);
                 whole("store.redis.nodes", (&one.nodes, one.topology) != (&other.nodes, other.topology));
                 whole("store.redis.login", one.login != other.login);
-                whole("store.redis.tls", one.tls != other.tls);
+                whole(
+                    "store.redis.tls",
+                    (&one.tls, one.check_host_name) != (&other.tls, other.check_host_name),
+                );
                 whole("store.redis.sentinel", one.sentinel != other.sentinel);
                 one.changes(other, "store.redis", changes);
             }

@@ -12,6 +12,7 @@ use super::expanded_from::{ExpandedFrom, VariableLookup};
 use super::fields::{MAX_PATH, join};
 use super::files::MAX_FILE;
 use super::tree::{Content, YamlNode};
+use super::unreadable::unreadable;
 use super::values::quote;
 use super::watched_files::FilesSnapshot;
 
@@ -239,7 +240,7 @@ fn read(path: &Path) -> Result<String, String> {
     // Two more bytes for the line break, and a third one to detect a file that is too large.
     let most = MAX_VALUE_FILE as u64 + 3;
     let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
-    read.map_err(|error| format!("{} cannot be read: {error}", shown()))?;
+    read.map_err(|error| format!("{} cannot be read: {}", shown(), unreadable(path, &error)))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", shown()))?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);

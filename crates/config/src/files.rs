@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::unreadable::unreadable;
+
 /// Maximum size of a configuration, of all its files together, in bytes.
 pub const MAX_FILE: usize = 16 << 20;
 
@@ -46,7 +48,7 @@ pub(super) fn files_of(paths: &[PathBuf]) -> Vec<ConfigFile> {
         }
         // One more than allowed detects a directory with too many.
         match config_files(path, MAX_CONFIG_FILES + 1) {
-            Err(error) => files.push(mistaken(format!("cannot be read: {error}"))),
+            Err(error) => files.push(mistaken(format!("cannot be read: {}", unreadable(path, &error)))),
             Ok(found) if found.is_empty() => {
                 let reason = "there is no configuration in this directory: no *.yaml, *.yml or *.json";
                 files.push(mistaken(reason.to_owned()));

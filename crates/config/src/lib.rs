@@ -77,6 +77,7 @@ mod tls;
 mod tokens;
 mod tree;
 mod unix_path;
+mod unreadable;
 mod usage;
 mod values;
 mod watched_files;
@@ -115,8 +116,8 @@ pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
 pub use ratelimit::{
-    RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog, RatelimitPlan, RatelimitSurroundings,
-    RatelimitVariable, VariableEffect, ratelimit_variables,
+    REFERENCE_FAMILIES, RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog, RatelimitPlan,
+    RatelimitSurroundings, RatelimitVariable, VariableEffect, ratelimit_variables,
 };
 pub use ratelimit_ports::RatelimitPorts;
 pub use read::{Checked, EXAMPLE};
@@ -135,6 +136,7 @@ pub use table::{
 pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TRUST_DOMAINS, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
+pub use unreadable::unreadable;
 pub use watched_files::{FilesSnapshot, Settling};
 pub use xds::{XdsAddress, pairs};
 

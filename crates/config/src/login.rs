@@ -1,17 +1,25 @@
-//! Credentials for Redis: from a section, its settings, or its addresses.
+//! Credentials for Redis: from a section and its settings.
 
 use super::errors::MistakeReport;
-use super::fields::Mapping;
+use super::fields::{Mapping, NamedNode};
 use super::overrides::ConfigOverrides;
 use super::secret::{missing, password_file};
 use super::table::{Entry, FilePath, Optional, Password, SettingKind, Username, redis as redis_keys};
+use super::values::{quote, text_within};
 use super::{Login, Secret};
 
-/// The three keys of a login.
+/// Maximum number of words of a command.
+pub(super) const MAX_WORDS: usize = 64;
+
+/// Maximum length of one of its words, in bytes.
+pub(super) const MAX_COMMAND_WORD: usize = 4096;
+
+/// The keys of a login.
 pub(super) struct LoginKeys {
     pub(super) username: Entry<Optional<Username>>,
     pub(super) password: Entry<Optional<Password>>,
     pub(super) password_file: Entry<Optional<FilePath>>,
+    pub(super) password_command: &'static str,
 }
 
 /// Weir's own user.
@@ -19,6 +27,7 @@ pub(super) const OWN: LoginKeys = LoginKeys {
     username: redis_keys::USERNAME,
     password: redis_keys::PASSWORD,
     password_file: redis_keys::PASSWORD_FILE,
+    password_command: "password_command",
 };
 
 /// The user at the sentinels.
@@ -26,6 +35,7 @@ pub(super) const SENTINEL: LoginKeys = LoginKeys {
     username: redis_keys::SENTINEL_USERNAME,
     password: redis_keys::SENTINEL_PASSWORD,
     password_file: redis_keys::SENTINEL_PASSWORD_FILE,
+    password_command: "sentinel_password_command",
 };
 
 /// Reads the login under `keys`, if there is one. A flag or a variable of either kind overrides both in the file.
@@ -60,7 +70,6 @@ pub(super) fn login(
 }
 
 fn one_of(fields: &mut Mapping<'_>, keys: &LoginKeys, report: &mut MistakeReport) -> Option<Secret> {
-    let both = fields.take(keys.password.key).is_some() && fields.take(keys.password_file.key).is_some();
     let text = fields.read(keys.password.key, report, |s| keys.password.kind.read(s)).flatten();
     let file = fields.take(keys.password_file.key).and_then(|value| {
         let path = value.read(report, |s| FilePath.read(s))?;
@@ -74,8 +83,36 @@ fn one_of(fields: &mut Mapping<'_>, keys: &LoginKeys, report: &mut MistakeReport
             _ => password_file(&path).map_err(|reason| value.report(report, reason)).ok(),
         }
     });
-    if both {
-        fields.report(keys.password_file.key, report, format!("there is a `{}` too", keys.password.key));
+    let command = fields.take(keys.password_command).and_then(|value| command(&value, report));
+    let all = [keys.password.key, keys.password_file.key, keys.password_command];
+    let given: Vec<&str> = all.into_iter().filter(|key| fields.take(key).is_some()).collect();
+    if let [first, others @ ..] = given.as_slice() {
+        for other in others {
+            fields.report(other, report, format!("there is a `{first}` too"));
+        }
     }
-    text.or(file)
+    text.or(file).or(command)
+}
+
+/// Reads the words of a command. It is not run here, where Weir may be another user on another machine.
+fn command(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Secret> {
+    let items = value.items(report)?;
+    if !(1..=MAX_WORDS).contains(&items.len()) {
+        value.report(report, format!("has {} words: it must have from 1 to {MAX_WORDS}", items.len()));
+        return None;
+    }
+    let words = items.iter().map(|item| {
+        item.read(report, |scalar| match scalar.text {
+            text if text.contains('\0') => Err("must not contain a NUL".to_owned()),
+            _ => text_within(scalar, MAX_COMMAND_WORD),
+        })
+    });
+    let words: Vec<String> = words.collect::<Option<_>>()?;
+    let (program, first) = (words.first()?, items.first()?);
+    if !program.starts_with('/') {
+        let reason = "is no absolute path; the command has an empty environment, and so no PATH";
+        first.report(report, format!("{} {reason}", quote(program)));
+        return None;
+    }
+    Some(Secret::printed_by(words))
 }

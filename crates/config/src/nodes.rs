@@ -89,6 +89,21 @@ impl<'s> Nodes<'s> {
         Some(first.clone())
     }
 
+    /// Returns the database in the addresses.
+    pub(super) fn database(&self, fields: &Mapping<'_>, report: &mut MistakeReport) -> Option<u32> {
+        let mut named = self.urls.iter().filter_map(|url| url.database);
+        let first = named.next()?;
+        if named.any(|other| other != first) {
+            self.report(fields, report, "they name different databases; Weir has one");
+        }
+        Some(first)
+    }
+
+    /// True if one is a Unix socket.
+    pub(super) fn has_socket(&self) -> bool {
+        self.urls.iter().any(|url| url.bare.starts_with("unix:"))
+    }
+
     /// Returns the addresses without credentials.
     pub(super) fn bare(self) -> Vec<String> {
         self.urls.into_iter().map(|url| url.bare).collect()

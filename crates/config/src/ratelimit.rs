@@ -10,6 +10,7 @@
 
 mod given;
 mod mapped;
+mod mapper;
 mod plan;
 mod ports;
 mod store;
@@ -18,5 +19,6 @@ mod variables;
 mod xds;
 
 pub use self::given::{RatelimitErrors, RatelimitGiven, RatelimitLine};
+pub use self::mapper::REFERENCE_FAMILIES;
 pub use self::plan::{RatelimitLog, RatelimitPlan, RatelimitSurroundings};
 pub use self::variables::{RatelimitVariable, VariableEffect, ratelimit_variables};

@@ -20,6 +20,7 @@ use super::store::StoreSection;
 use super::strategies::OtherSections;
 use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{Content, YamlNode, compose, end_of};
+use super::unreadable::unreadable;
 use super::watched_files::FilesSnapshot;
 use super::{
     Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
@@ -213,7 +214,7 @@ fn read_file(path: &Path, bytes: &mut usize, report: &mut MistakeReport) -> Opti
     let most = (MAX_FILE - (*bytes).min(MAX_FILE)) as u64 + 1;
     let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut text));
     if let Err(error) = read {
-        report.file(format!("cannot be read: {error}"));
+        report.file(format!("cannot be read: {}", unreadable(path, &error)));
         return None;
     }
     *bytes += text.len();

@@ -8,7 +8,7 @@ use super::login::{self, login};
 use super::nodes::Nodes;
 use super::overrides::ConfigOverrides;
 use super::secret::missing;
-use super::table::{RedisConfig, redis as redis_keys, store as store_keys};
+use super::table::{Outside, RedisConfig, redis as redis_keys, store as store_keys};
 use super::{ClientFiles, Identity, Sentinel, Topology};
 
 /// Reads the section, with the settings that override it.
@@ -35,8 +35,12 @@ pub(super) fn redis(
                       `sentinel_username` and `sentinel_password` for them";
         nodes.report(&fields, report, reason);
     }
+    let database = database(&mut fields, &redis, (&nodes, topology), overrides, report);
+    if nodes.has_socket() && topology.is_some_and(|topology| topology != Topology::Single) {
+        nodes.report(&fields, report, "a Unix socket is for `topology: single` only");
+    }
     let shards = shards(&mut fields, topology, overrides, report);
-    let tls = tls(&mut fields, &nodes, overrides, report);
+    let (tls, check_host_name) = tls(&mut fields, &nodes, overrides, report);
     let sentinel = sentinel(&mut fields, topology, overrides, report);
     fields.finish(report);
     RedisConfig {
@@ -46,6 +50,8 @@ pub(super) fn redis(
         topology: topology.unwrap_or_default(),
         login: own.or(named),
         tls,
+        check_host_name,
+        database,
         sentinel,
         ..redis
     }
@@ -78,6 +84,42 @@ fn topology(
     Some(chosen)
 }
 
+/// Returns the database: the setting's, or that of the addresses.
+fn database(
+    fields: &mut Mapping<'_>,
+    redis: &RedisConfig,
+    (nodes, topology): (&Nodes<'_>, Option<Topology>),
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> u32 {
+    let outside = overrides.of(&Outside::Flag("redis_database"));
+    let given = outside.text.is_some() || fields.take("database").is_some();
+    let named = nodes.database(fields, report);
+    let mistake = |report: &mut MistakeReport, reason: &str| match (given, outside.text) {
+        (true, Some(_)) => outside.report(&fields.path_of("database"), report, reason.to_owned()),
+        (true, None) => fields.report("database", report, reason),
+        _ => nodes.report(fields, report, reason),
+    };
+    match named {
+        Some(_) if topology == Some(Topology::Sentinel) => {
+            nodes.report(
+                fields,
+                report,
+                "the addresses are sentinels', which have no databases: write `database`",
+            );
+        }
+        Some(named) if given && named != redis.database => {
+            mistake(report, "the addresses name another database");
+        }
+        _ => {}
+    }
+    let database = if given { redis.database } else { named.unwrap_or_default() };
+    if database != 0 && topology == Some(Topology::Cluster) {
+        mistake(report, &format!("{database} is not possible: a cluster has only database 0"));
+    }
+    database
+}
+
 /// Reads the number of shards of the cluster, if it is given.
 fn shards(
     fields: &mut Mapping<'_>,
@@ -100,14 +142,19 @@ fn tls(
     nodes: &Nodes<'_>,
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
-) -> Option<ClientFiles> {
+) -> (Option<ClientFiles>, bool) {
     let wanted = nodes.tls(fields, report);
     let mut section = fields.section("tls", report);
     let before = report.len();
     let ca_file = section.value(redis_keys::CA_FILE, overrides, report);
     let cert_file = section.value(redis_keys::CERT_FILE, overrides, report);
     let key_file = section.value(redis_keys::KEY_FILE, overrides, report);
-    let given = section.is_present() || ca_file.is_some() || cert_file.is_some() || key_file.is_some();
+    let check_host_name = section.value(redis_keys::CHECK_HOST_NAME, overrides, report);
+    let given = section.is_present()
+        || !check_host_name
+        || ca_file.is_some()
+        || cert_file.is_some()
+        || key_file.is_some();
     if given && !wanted && nodes.count() > 0 {
         fields.report("tls", report, "the addresses are not encrypted: write rediss:// for TLS");
     }
@@ -140,7 +187,7 @@ fn tls(
         }
     }
     section.finish(report);
-    wanted.then_some(files)
+    (wanted.then_some(files), check_host_name)
 }
 
 /// Reads the settings of the sentinels, if there are any.

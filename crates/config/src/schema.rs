@@ -164,8 +164,12 @@ fn redis() -> Value {
     redis["properties"]["tls"]["dependentRequired"] =
         json!({ "cert_file": ["key_file"], "key_file": ["cert_file"] });
     redis["allOf"] = json!([
-        { "not": { "required": ["password", "password_file"] } },
-        { "not": { "required": ["sentinel_password", "sentinel_password_file"] } },
+        at_most_one(["password", "password_file", "password_command"]),
+        at_most_one(["sentinel_password", "sentinel_password_file", "sentinel_password_command"]),
+        {
+            "if": { "properties": { "topology": { "const": "cluster" } }, "required": ["topology"] },
+            "then": { "properties": { "database": { "maximum": 0 } } },
+        },
         {
             "if": { "properties": { "topology": { "const": "cluster" } }, "required": ["topology"] },
             "else": { "properties": { "shards": false } },
@@ -175,9 +179,14 @@ fn redis() -> Value {
     redis["then"] = json!({ "required": ["master_name"] });
     redis["else"] = json!({ "properties": {
         "master_name": false, "sentinel_username": false, "sentinel_password": false,
-        "sentinel_password_file": false,
+        "sentinel_password_file": false, "sentinel_password_command": false,
     } });
     redis
+}
+
+fn at_most_one([one, other, third]: [&str; 3]) -> Value {
+    let both = |one: &str, other: &str| json!({ "required": [one, other] });
+    json!({ "not": { "anyOf": [both(one, other), both(one, third), both(other, third)] } })
 }
 
 /// TLS of a port. What concerns client certificates needs the authorities and `client_auth`. YAML reads a version

@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::callers::is_token_name;
+use super::unreadable::unreadable;
 use super::values::quote;
 
 /// Maximum size of the file, in bytes.
@@ -45,7 +46,7 @@ pub fn read_tokens(path: &Path) -> Result<Vec<TokenEntry>, Vec<String>> {
 pub(super) fn read_bounded(path: &Path, most: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    read.map_err(|error| format!("{} cannot be read: {}", path.display(), unreadable(path, &error)))?;
     if bytes.len() > most {
         return Err(format!("{} is larger than {most} bytes", path.display()));
     }

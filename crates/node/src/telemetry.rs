@@ -14,6 +14,7 @@ mod histogram;
 mod lines;
 mod local;
 mod log;
+mod memory;
 mod names;
 mod past;
 mod permits;
@@ -62,7 +63,7 @@ pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
 use weir_store::local::LocalStats;
 use weir_store::memory::MemoryStats;
-use weir_store::redis::StoreHealth;
+use weir_store::redis::{ConnectionCounts, RedisConnections, StoreHealth};
 pub use xds::XdsMetrics;
 
 use self::decision_log::DecisionLogCounters;
@@ -248,7 +249,7 @@ impl Metrics {
             let MemoryStats { keys, bytes, budget, evictions, refusals } = stats();
             [keys as f64, bytes as f64, budget as f64, evictions as f64, refusals as f64]
         };
-        self.registry.register(Box::new(Sampled::new(MEMORY, read)?))
+        self.registry.register(Box::new(Sampled::new(memory::SERIES, read)?))
     }
 
     /// Registers the Redis store's counter of calls to cluster nodes that are sent one per slot.
@@ -257,6 +258,15 @@ impl Metrics {
         single_slot_calls: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(Sampled::new(REDIS, move || [single_slot_calls() as f64])?))
+    }
+
+    /// Registers the connections to Redis under the names of envoyproxy/ratelimit.
+    pub fn show_redis_pool(&self, counts: ConnectionCounts) -> Result<(), prometheus::Error> {
+        let read = move || {
+            let RedisConnections { opened, closed } = counts.now();
+            [(opened - closed) as f64, opened as f64, closed as f64]
+        };
+        self.registry.register(Box::new(Sampled::new(REDIS_POOL, read)?))
     }
 
     /// Registers what the node decides by itself.
@@ -316,6 +326,24 @@ const CONNECTIONS: [Series; 2] = [
     },
 ];
 
+const REDIS_POOL: [Series; 3] = [
+    Series {
+        name: "ratelimit_redis_pool_cx_active",
+        help: "Connections to Redis that are open now.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "ratelimit_redis_pool_cx_total",
+        help: "Connections to Redis that were opened.",
+        kind: MetricType::COUNTER,
+    },
+    Series {
+        name: "ratelimit_redis_pool_cx_local_close",
+        help: "Connections to Redis that have ended.",
+        kind: MetricType::COUNTER,
+    },
+];
+
 const BUFFERS: [Series; 3] = [
     Series {
         name: "weir_buffered_bytes",
@@ -345,34 +373,6 @@ const REDIS: [Series; 1] = [Series {
     help: "Script calls to cluster nodes that get one call for each slot.",
     kind: MetricType::COUNTER,
 }];
-
-const MEMORY: [Series; 5] = [
-    Series {
-        name: "weir_memory_keys",
-        help: "Keys that the memory store holds, with expired ones that are not dropped yet.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_bytes",
-        help: "Bytes of the memory store's tables, entries and logs.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_budget_bytes",
-        help: "Bytes that the memory store may use.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_evictions_total",
-        help: "Keys that still counted and were dropped to make room for new ones.",
-        kind: MetricType::COUNTER,
-    },
-    Series {
-        name: "weir_memory_refusals_total",
-        help: "New keys that found no room; the failure policy answered.",
-        kind: MetricType::COUNTER,
-    },
-];
 
 fn build_info() -> Result<prometheus::IntGauge, prometheus::Error> {
     let options = prometheus::Opts::new("weir_build_info", "The version that runs; always 1.")

@@ -44,6 +44,8 @@ use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
 use self::breaker::Breakers;
+use self::connect::PrintedPasswords;
+pub use self::connect::{ConnectionCounts, RedisConnections};
 use self::context::LinkContext;
 pub use self::control::{ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
@@ -105,7 +107,9 @@ impl RedisShared {
         let breakers = Arc::<Breakers>::default();
         let health = StoreHealth::new(config, &secret, Arc::clone(&breakers));
         let config = config.clone();
-        let context = LinkContext { config, clock, topology, single_slot_nodes, breakers };
+        let (passwords, connections) = (PrintedPasswords::default(), ConnectionCounts::default());
+        let context =
+            LinkContext { config, passwords, connections, clock, topology, single_slot_nodes, breakers };
         Self { context: Arc::new(context), secret, health }
     }
 
@@ -128,6 +132,12 @@ impl RedisShared {
     #[must_use]
     pub fn single_slot_calls(&self) -> u64 {
         self.context.single_slot_nodes.calls()
+    }
+
+    /// Returns the counters of connections.
+    #[must_use]
+    pub fn connections(&self) -> ConnectionCounts {
+        self.context.connections.clone()
     }
 
     /// Returns the health of the nodes. It is kept current while [`RedisShared::monitor`] runs.

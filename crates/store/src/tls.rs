@@ -3,6 +3,8 @@
 //! The ring provider is named here and not installed for the process, so no other part can change it.
 //! Files are read again for every connection: certificates are replaced while we run.
 
+mod any_host_name;
+
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -11,23 +13,30 @@ use std::sync::{Arc, OnceLock};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
-use weir_config::{ClientFiles, Identity, TlsError};
+
+use self::any_host_name::AnyHostName;
+use weir_config::{ClientFiles, Identity, TlsError, unreadable};
 
 /// Size limit of a certificate file in bytes; a whole system's certificates take a quarter of it.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Reads the files.
 pub fn load(files: &ClientFiles) -> Result<Arc<ClientConfig>, TlsError> {
+    client(files, true)
+}
+
+/// Reads the files. Without `check_host_name`, a server's certificate may be valid for any name.
+pub(crate) fn client(files: &ClientFiles, check_host_name: bool) -> Result<Arc<ClientConfig>, TlsError> {
     let roots = match &files.ca_file {
         Some(path) => authorities(path)?,
         None => system_authorities()?,
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong("ca_file", error.to_string()))?
-        .with_root_certificates(roots);
-    let config = match &files.identity {
+        .with_root_certificates(Arc::clone(&roots));
+    let mut config = match &files.identity {
         None => builder.with_no_client_auth(),
         Some(Identity { cert_file, key_file }) => {
             let certificates = certificates("cert_file", cert_file)?;
@@ -39,6 +48,9 @@ pub fn load(files: &ClientFiles) -> Result<Arc<ClientConfig>, TlsError> {
                 .map_err(|error| wrong("key_file", format!("{}: {error}", shown(key_file))))?
         }
     };
+    if !check_host_name {
+        config.dangerous().set_certificate_verifier(Arc::new(AnyHostName { roots, provider }));
+    }
     Ok(Arc::new(config))
 }
 
@@ -83,7 +95,9 @@ fn certificates(file: &'static str, path: &Path) -> Result<Vec<CertificateDer<'s
 fn read(file: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|opened| opened.take(MAX_FILE + 1).read_to_end(&mut bytes));
-    read.map_err(|error| wrong(file, format!("{} cannot be read: {error}", shown(path))))?;
+    read.map_err(|error| {
+        wrong(file, format!("{} cannot be read: {}", shown(path), unreadable(path, &error)))
+    })?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(wrong(file, format!("{} is larger than {MAX_FILE} bytes", shown(path))));
     }

@@ -134,8 +134,8 @@ fn shards_of_a_cluster() {
 #[test]
 fn unknown_keys_list_the_known_ones() {
     let file = file(r#"nodes: ["redis://a"], topology: single, zzz: 1"#);
-    let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
+    let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, database, deadline, connect_timeout, \
                     max_waiting, denials_max_age, coalesce, local_budget, topology, username, password, \
-                    password_file, shards, tls, master_name, sentinel_username, sentinel_password, sentinel_password_file";
+                    password_file, password_command, shards, tls, master_name, sentinel_username, sentinel_password, sentinel_password_file, sentinel_password_command";
     assert_eq!(parse(&file).unwrap_err(), expected);
 }

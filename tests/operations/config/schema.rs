@@ -37,7 +37,7 @@ server:
 store:
   key_secret: secret
   namespace: shop
-  redis: { nodes: ["redis://a:1", "redis://b"], topology: cluster, shards: 3, deadline: 5ms, connect_timeout: 1s, max_waiting: 9, denials_max_age: 0s, local_budget: 1MiB, username: weir, password: secret }
+  redis: { nodes: ["redis://a:1", "redis://b"], topology: cluster, shards: 3, database: 0, deadline: 5ms, connect_timeout: 1s, max_waiting: 9, denials_max_age: 0s, local_budget: 1MiB, username: weir, password: secret }
 strategies:
   all:
     single_slot: true
@@ -121,6 +121,14 @@ fn what_names_files_is_taken_by_both() {
             true,
         ),
         ("topology: sentinel, master_name: m, sentinel_password: s".to_owned(), true),
+        ("password_command: [/bin/token, a, a], database: 3".to_owned(), true),
+        ("topology: sentinel, master_name: m, sentinel_password_command: [/bin/token]".to_owned(), true),
+        (format!("tls: {{ ca_file: {ca}, check_host_name: false }}"), true),
+        ("password_command: [/bin/token], password: p".to_owned(), false),
+        (format!("password_command: [/bin/token], password_file: {password}"), false),
+        ("password_command: []".to_owned(), false),
+        ("sentinel_password_command: [/bin/token]".to_owned(), false),
+        ("topology: cluster, database: 1".to_owned(), false),
         (format!("tls: {{ cert_file: {cert} }}"), false),
         (format!("tls: {{ key_file: {key} }}"), false),
         (format!("password: secret, password_file: {password}"), false),

@@ -89,6 +89,23 @@ async fn what_is_not_trusted_is_refused() {
     assert!(server.redis.keys().is_empty() && old.redis.keys().is_empty());
 }
 
+/// Without the check of the name, the chain and the dates are still checked.
+#[tokio::test]
+async fn a_certificate_for_another_name_if_that_is_wanted() {
+    let (authority, other) = (Authority::create(), Authority::create());
+    let elsewhere = authority.issue("elsewhere", &["redis.example"]);
+    let misnamed = secured(&authority, &elsewhere, false, &[]);
+    let lenient = |of: &Authority, url: &str| RedisConfig { check_host_name: false, ..trusting(of, url) };
+    let store = watched(&shared(&lenient(&authority, &misnamed.url))).await;
+    assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+    let why = refused(&lenient(&other, &misnamed.url)).await;
+    assert!(why.contains("invalid peer certificate"), "{why}");
+    let expired = authority.issue_until("expired", &["redis.example"], 2020);
+    let old = secured(&authority, &expired, false, &[]);
+    let why = refused(&lenient(&authority, &old.url)).await;
+    assert!(why.contains("certificate expired"), "{why}");
+}
+
 /// No fallback: a server that speaks no TLS gets no command.
 #[tokio::test]
 async fn a_plaintext_server_is_refused() {

@@ -27,7 +27,7 @@ fn of_kind<'v>(documents: &'v [Value], kind: &str) -> &'v Value {
 }
 
 /// A command that runs as user 65534 and can write nowhere. It has only these variables.
-fn confined(arguments: &[String], variables: &[(String, String)]) -> Command {
+pub(super) fn confined(arguments: &[String], variables: &[(String, String)]) -> Command {
     const CONFINE: &str = "mount -o remount,bind,ro / && \
                            exec unshare --user --map-user=65534 --map-group=65534 -- \"$@\"";
     let mut command = Process::command("unshare");

@@ -17,6 +17,34 @@ descriptors:
   - { key: alone, rate_limit: { unit: minute, requests_per_unit: 9 } }
 ";
 
+/// Every family that a mapping file may name stands on the page, and no other one with such a name.
+#[test]
+fn the_page_has_the_families_of_mapping_files() {
+    let redis = crate::support::RedisServer::start();
+    let started = Ratelimit::start(&[
+        ("WEIR_STORE", ""),
+        ("REDIS_SOCKET_TYPE", "tcp"),
+        ("REDIS_URL", &redis.addr()),
+        ("USE_PROMETHEUS", "true"),
+    ]);
+    let page = || started.get(9090, "/metrics").unwrap().1;
+    let value = |name: &str| -> f64 {
+        page().lines().find_map(|line| line.strip_prefix(&format!("{name} "))?.parse().ok()).unwrap()
+    };
+    let families = |page: &str| -> std::collections::BTreeSet<String> {
+        let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ratelimit_"));
+        types.map(|line| format!("ratelimit_{}", line.split(' ').next().unwrap())).collect()
+    };
+    let known = weir_config::REFERENCE_FAMILIES.map(|(name, _)| name.to_owned());
+    assert_eq!(families(&page()), known.into());
+    let total = "ratelimit_redis_pool_cx_total";
+    crate::support::eventually(crate::support::SOON, "connections", || value(total) >= 2.0);
+    redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+    let (active, closed) = ("ratelimit_redis_pool_cx_active", "ratelimit_redis_pool_cx_local_close");
+    crate::support::eventually(crate::support::SOON, "closed connections", || value(closed) >= 2.0);
+    crate::support::eventually(crate::support::SOON, "new ones", || value(active) >= 2.0);
+}
+
 #[test]
 fn hits_are_shown_by_the_first_two_entries() {
     let folder = files(FILE);

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use super::super::unreadable::unreadable;
 use super::super::watched_files::FileStamp;
 use super::folder::EnvoyFolder;
 
@@ -81,7 +82,7 @@ impl DirectoryListing {
     }
 
     fn refuse(&mut self, path: &Path, error: &io::Error) {
-        self.refused.push((path.to_owned(), format!("cannot be read: {error}")));
+        self.refused.push((path.to_owned(), format!("cannot be read: {}", unreadable(path, error))));
     }
 }
 
@@ -90,6 +91,6 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     // Reading one byte more than allowed detects a file that is too large, even an endless one.
     let read = File::open(path).and_then(|file| file.take(MAX_ENVOY_FILE as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("cannot be read: {error}"))?;
+    read.map_err(|error| format!("cannot be read: {}", unreadable(path, &error)))?;
     String::from_utf8(bytes).map_err(|_| "error loading config file: yaml: it is not UTF-8".to_owned())
 }

@@ -8,11 +8,12 @@ use super::super::envoy_layout::EnvoyLayout;
 use super::super::overrides::ConfigOverrides;
 use super::super::ratelimit_ports::RatelimitPorts;
 use super::super::unix_path::unix_path;
+use super::super::unreadable::unreadable;
 use super::super::values::quote;
 use super::given::{RatelimitErrors, RatelimitGiven, RatelimitLine};
 use super::mapped::Mapped;
 use super::variables::VariableEffect;
-use super::{ports, store, xds};
+use super::{mapper, ports, store, xds};
 
 /// Everything that the variables say.
 #[derive(Debug)]
@@ -73,6 +74,7 @@ impl RatelimitPlan {
             let note = "USE_STATSD is not false: statsd is not sent; scrape /metrics on DEBUG_PORT or PROMETHEUS_ADDR";
             mapped.notes.push(note.to_owned());
         }
+        mapped.notes.extend(mapper::note(&given));
         listen(&mut given, &mut mapped);
         tls(&mut given, &mut mapped);
         files(&mut given, &mut mapped);
@@ -205,7 +207,9 @@ fn files(given: &mut RatelimitGiven, mapped: &mut Mapped) {
 }
 
 fn readable(folder: &Path) -> Result<(), String> {
-    std::fs::read_dir(folder).map(drop).map_err(|error| format!("cannot be read: {error}"))
+    std::fs::read_dir(folder)
+        .map(drop)
+        .map_err(|error| format!("cannot be read: {}", unreadable(folder, &error)))
 }
 
 fn answers(given: &mut RatelimitGiven, mapped: &mut Mapped) {

@@ -1,5 +1,6 @@
 //! The store: `BACKEND_TYPE` and `REDIS_*`.
 
+use super::super::values::quote;
 use super::given::RatelimitGiven;
 use super::mapped::Mapped;
 use super::variables::{VariableEffect, without_secrets};
@@ -26,10 +27,6 @@ pub(super) fn store(given: &mut RatelimitGiven, mut mapped: Mapped, has_file: bo
     }
     if has_file && !given.has("REDIS_URL") && !given.has("REDIS_SOCKET_TYPE") {
         return mapped;
-    }
-    if given.boolean("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION") == Some(true) {
-        let reason = "not supported yet: the host name of the certificate is always compared";
-        given.wrong("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", reason);
     }
     let tls = given.boolean("REDIS_TLS").unwrap_or(false);
     match addresses(given, tls) {
@@ -64,6 +61,12 @@ pub(super) fn store(given: &mut RatelimitGiven, mut mapped: Mapped, has_file: bo
             given.explain(name, VariableEffect::Ignored("REDIS_TLS is not true"));
         }
     }
+    let skip = "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION";
+    match given.boolean(skip) {
+        Some(true) if tls => mapped.set("redis_check_host_name", skip, "false"),
+        Some(_) if !tls => given.explain(skip, VariableEffect::Ignored("REDIS_TLS is not true")),
+        _ => {}
+    }
     if let Some(micros) = given.micros("REDIS_TIMEOUT") {
         let micros = micros.clamp(SHORTEST_TIMEOUT, LONGEST_TIMEOUT);
         mapped.set("connect_timeout", "REDIS_TIMEOUT", format!("{micros}us"));
@@ -90,10 +93,19 @@ fn addresses(given: &RatelimitGiven, tls: bool) -> Result<Addresses, String> {
         }
         "sentinel" => sentinels(url, scheme),
         _ if given.text("REDIS_SOCKET_TYPE").unwrap_or("unix") == "unix" && !url.contains("://") => {
-            Err(format!(
-                "{} is the path of a Unix socket, which is not supported yet; set REDIS_SOCKET_TYPE=tcp and an address",
-                without_secrets(url)
-            ))
+            if tls {
+                return Err(
+                    "it is a Unix socket, which has no TLS: unset REDIS_TLS, or set REDIS_SOCKET_TYPE=tcp"
+                        .to_owned(),
+                );
+            }
+            if !url.starts_with('/') {
+                let shown = quote(&without_secrets(url));
+                return Err(format!(
+                    "{shown} is not the absolute path of a Unix socket; REDIS_SOCKET_TYPE=tcp is for addresses"
+                ));
+            }
+            Ok(Addresses { urls: vec![format!("unix:{url}")], ..Addresses::default() })
         }
         _ => single(url, scheme),
     }

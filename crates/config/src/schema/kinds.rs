@@ -31,6 +31,8 @@ pub(crate) enum ValueKind {
     Pattern(&'static str),
     /// A list of unique items, with a minimum and a maximum length.
     Set(&'static ValueKind, usize, usize),
+    /// A list of at least, and at most so many items, which may be equal.
+    Items(&'static ValueKind, usize, usize),
     /// A list of any length.
     List(&'static ValueKind),
     /// A section of the table of settings.
@@ -82,7 +84,7 @@ impl ValueKind {
             Self::Words(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Self::Text(0, max) => format!("at most {max} bytes"),
             Self::Text(min, max) => format!("{min} to {max} bytes"),
-            Self::Set(_, min, max) => format!("{min} to {max}"),
+            Self::Set(_, min, max) | Self::Items(_, min, max) => format!("{min} to {max}"),
             Self::Duration
             | Self::Rate
             | Self::Boolean
@@ -172,6 +174,9 @@ fn value(kind: &ValueKind) -> Value {
         ValueKind::Set(item, min, max) => {
             let kind = if *min == 0 { json!(["array", "null"]) } else { json!("array") };
             json!({ "type": kind, "items": value(item), "minItems": min, "maxItems": max, "uniqueItems": true })
+        }
+        ValueKind::Items(item, min, max) => {
+            json!({ "type": "array", "items": value(item), "minItems": min, "maxItems": max })
         }
         // 1 and 1.0 are equal in a schema and two names to the parser, so uniqueness is not required.
         ValueKind::List(item) => json!({ "type": ["array", "null"], "items": value(item) }),

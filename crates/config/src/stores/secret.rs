@@ -1,10 +1,13 @@
-//! A password: in plain text, or in a file that is read on each use.
+//! A password: in plain text, in a file that is read on each use, or printed by a command.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::unreadable::unreadable;
 
 /// Maximum length of a password, in bytes.
 pub const MAX_SECRET: usize = 1024;
@@ -17,13 +20,14 @@ pub struct Secret(Source);
 enum Source {
     Text(String),
     File(PathBuf),
+    Command(Arc<[String]>),
 }
 
 /// An error of a password file. The messages never show its content.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file cannot be read.
-    #[error("{path:?} cannot be read: {error}")]
+    #[error("{path:?} cannot be read: {}", unreadable(path, error))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -36,6 +40,9 @@ pub enum SecretError {
         /// The file.
         path: PathBuf,
     },
+    /// A command prints it, and this reader runs none.
+    #[error("a command prints it")]
+    Printed,
     /// The password is too long.
     #[error("what {path:?} says is {length} bytes long: at most {MAX_SECRET}")]
     TooLong {
@@ -59,11 +66,27 @@ impl Secret {
         Self(Source::File(path.into()))
     }
 
-    /// Returns the current secret. Reads the file, if it is in one.
+    /// Creates a secret that this command prints: a program and its arguments.
+    #[must_use]
+    pub fn printed_by(words: impl Into<Arc<[String]>>) -> Self {
+        Self(Source::Command(words.into()))
+    }
+
+    /// Returns the command that prints it, if one does.
+    #[must_use]
+    pub fn command(&self) -> Option<&Arc<[String]>> {
+        match &self.0 {
+            Source::Command(words) => Some(words),
+            Source::Text(_) | Source::File(_) => None,
+        }
+    }
+
+    /// Returns the current secret. Reads the file, if it is in one. Runs no command.
     pub fn read(&self) -> Result<Cow<'_, str>, SecretError> {
         match &self.0 {
             Source::Text(text) => Ok(Cow::Borrowed(text)),
             Source::File(path) => read(path).map(Cow::Owned),
+            Source::Command(_) => Err(SecretError::Printed),
         }
     }
 }
@@ -93,6 +116,10 @@ impl fmt::Debug for Secret {
         match &self.0 {
             Source::Text(_) => f.write_str("Secret(…)"),
             Source::File(path) => write!(f, "Secret(in {path:?})"),
+            // An argument may be a secret, too.
+            Source::Command(words) => {
+                write!(f, "Secret(printed by {:?})", words.first().map_or("", String::as_str))
+            }
         }
     }
 }
@@ -142,5 +169,8 @@ mod tests {
     #[test]
     fn nothing_prints_what_it_says() {
         assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(…)");
+        let printed = Secret::printed_by(["/bin/echo".to_owned(), "hunter2".to_owned()]);
+        assert_eq!(format!("{printed:?}"), "Secret(printed by \"/bin/echo\")");
+        assert!(printed.read().is_err());
     }
 }

@@ -3,6 +3,7 @@
 use weir_core::key::{MAX_SHARDS, Namespace, Placements};
 use weir_units::Micros;
 
+use super::super::login::{MAX_COMMAND_WORD, MAX_WORDS};
 use super::super::nodes::MAX_NODES;
 use super::super::schema::ValueKind;
 use super::super::stores::{ClientFiles, Login, Sentinel, Topology};
@@ -20,6 +21,12 @@ const MAX_WAITING: usize = 1_000_000;
 /// Lower bound of the budget of local decisions: a block for each shard, and some keys.
 const MIN_LOCAL_BUDGET: usize = 1 << 20;
 
+/// The number of a database. Redis has 16, unless its `databases` says otherwise.
+pub(crate) const DATABASE: Count<u32> = Count(0, 65_535);
+
+/// A word of a command.
+const WORD: ValueKind = ValueKind::Text(1, MAX_COMMAND_WORD);
+
 /// Maximum length of a master's name, in bytes.
 const MAX_NAME: usize = 256;
 
@@ -29,6 +36,13 @@ section! {
     pub struct RedisConfig {
         before: [nodes(), TOPOLOGY.row(), SHARDS.row()],
 
+        /// The number of the database; a cluster has only 0.
+        pub database: u32 = 0 => {
+            kind: DATABASE,
+            outside: Outside::Flag("redis_database"),
+            applies: Applies::AtRestart,
+            more: "An address may name it, too: `redis://HOST:PORT/3`. Sentinels have no databases: it is that of the master.",
+        }
         /// How long one decision may wait for Redis.
         // What a caller can be made to wait when Redis hangs.
         pub deadline: Micros = Micros::from_millis(50) => {
@@ -81,18 +95,21 @@ section! {
             USERNAME.row(),
             PASSWORD.row(),
             PASSWORD_FILE.row(),
+            password_command(),
             Setting::other("tls", "Certificates for `rediss:`, and only for it.", ValueKind::Section(tls_rows)),
             MASTER_NAME.row(),
             SENTINEL_USERNAME.row(),
             SENTINEL_PASSWORD.row(),
             SENTINEL_PASSWORD_FILE.row(),
+            sentinel_password_command(),
         ],
         others: {
             /// The first part of every key.
             pub namespace: Namespace = Namespace::DEFAULT,
             /// Where routing groups lie that must lie apart.
             pub placements: Placements = Placements::default(),
-            /// Addresses, `redis://host:port` (or `rediss:`) each: the server, seeds of the cluster, or sentinels.
+            /// Addresses, `redis://host:port` (or `rediss:`, or `unix:/path`) each: the server, seeds of the cluster, or
+            /// sentinels.
             pub nodes: Vec<String> = Vec::new(),
             /// Which of these they are.
             pub topology: Topology = Topology::Single,
@@ -100,6 +117,8 @@ section! {
             pub login: Option<Login> = None,
             /// Certificates, if Redis is reached over TLS; then nothing is ever sent without.
             pub tls: Option<ClientFiles> = None,
+            /// True if a certificate must be valid for the host of the address.
+            pub check_host_name: bool = true,
             /// What the sentinels are asked, where `nodes` are sentinels.
             pub sentinel: Option<Sentinel> = None,
         }
@@ -108,11 +127,11 @@ section! {
 
 /// Returns the entry of the addresses. Their flag is that of the store.
 fn nodes() -> Setting {
-    const NODE: ValueKind = ValueKind::Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
-    let about =
-        "The server, some nodes of the cluster, or the sentinels: `redis://HOST:PORT`, or `rediss:` for TLS.";
+    const NODE: ValueKind =
+        ValueKind::Pattern("^(rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+(/[0-9]*)?|unix:(//)?/.*[^/])$");
+    let about = "The server, some nodes of the cluster, or the sentinels: `redis://HOST:PORT`, `rediss:` for TLS, or `unix:/PATH`.";
     let more = "Weir asks nodes of a cluster for the others. Either all use TLS or none does. An address may contain a \
-                user and a password: `redis://USER:PASSWORD@HOST`.";
+                user, a password and a database: `redis://USER:PASSWORD@HOST/3`. A Unix socket is for one server.";
     Setting {
         more,
         required: true,
@@ -175,6 +194,28 @@ pub(crate) const PASSWORD_FILE: Entry<Optional<FilePath>> = Entry {
     more: "So a new password needs no restart. A line break at its end is ignored. It cannot stand beside `password`.",
 };
 
+/// A command that prints a password. It is in the file only: who may set variables should not run commands.
+fn password_command() -> Setting {
+    let about = "A command that prints the password for Redis: a list of words.";
+    let more = "For credentials that expire. The first word is an absolute path. It is run without a shell and with an empty \
+                environment. After 5s its process group is killed. It prints at most 4096 bytes; a line break at the end is \
+                ignored. The password is kept for 60s, or until Redis refuses it. It cannot stand beside `password` or \
+                `password_file`.";
+    Setting {
+        more,
+        unset: "none",
+        ..Setting::other("password_command", about, ValueKind::Items(&WORD, 1, MAX_WORDS))
+    }
+}
+
+fn sentinel_password_command() -> Setting {
+    let about = "A command that prints the password for the sentinels, as `password_command`.";
+    Setting {
+        unset: "none",
+        ..Setting::other("sentinel_password_command", about, ValueKind::Items(&WORD, 1, MAX_WORDS))
+    }
+}
+
 pub(crate) const MASTER_NAME: Entry<Optional<Name>> = Entry {
     key: "master_name",
     about: "The name of the master at the sentinels.",
@@ -225,6 +266,17 @@ pub(crate) const CA_FILE: Entry<Optional<FilePath>> = Entry {
     more: "If it is set, only these are trusted.",
 };
 
+pub(crate) const CHECK_HOST_NAME: Entry<Boolean> = Entry {
+    key: "check_host_name",
+    about: "Whether the certificate must be valid for the host of the address.",
+    default: true,
+    kind: Boolean,
+    outside: Outside::Flag("redis_check_host_name"),
+    applies: Applies::AtRestart,
+    more: "If not, whoever has any certificate of a trusted authority can pass for Redis. So set `ca_file` to an authority of \
+           your own. The chain, its dates and the signature are checked in any case.",
+};
+
 pub(crate) const CERT_FILE: Entry<Optional<FilePath>> = Entry {
     key: "cert_file",
     about: "Weir's client certificate, in PEM, if Redis requires one; with `key_file`.",
@@ -247,5 +299,5 @@ pub(crate) const KEY_FILE: Entry<Optional<FilePath>> = Entry {
 
 /// Returns the keys of `store.redis.tls`.
 pub(crate) fn tls_rows() -> Vec<Setting> {
-    vec![CA_FILE.row(), CERT_FILE.row(), KEY_FILE.row()]
+    vec![CA_FILE.row(), CHECK_HOST_NAME.row(), CERT_FILE.row(), KEY_FILE.row()]
 }

@@ -51,13 +51,15 @@ impl Tried {
     /// Returns every setting that is a scalar in the file.
     fn all() -> Vec<Self> {
         let is_value = |setting: &Setting| {
-            !matches!(setting.values, ValueKind::Section(_) | ValueKind::Set(..) | ValueKind::List(_))
-                && !matches!(
-                    setting.values,
-                    ValueKind::Defined(
-                        "store" | "redis" | "server_tls" | "identity" | "envoy_xds" | "envoy_rules"
-                    )
+            !matches!(
+                setting.values,
+                ValueKind::Section(_) | ValueKind::Set(..) | ValueKind::Items(..) | ValueKind::List(_)
+            ) && !matches!(
+                setting.values,
+                ValueKind::Defined(
+                    "store" | "redis" | "server_tls" | "identity" | "envoy_xds" | "envoy_rules"
                 )
+            )
         };
         // Those of `envoy.xds` are pairs and addresses that depend on one another: `xds.rs` and the variables test them.
         let is_tried = |path: &str| !path.starts_with("envoy.xds.");

@@ -91,6 +91,9 @@ fn by_redis(
     let counted = shared.clone();
     base.metrics.show_redis(move || counted.single_slot_calls())?;
     base.metrics.show_store(shared.health().clone())?;
+    if base.config.envoy.reference_metrics {
+        base.metrics.show_redis_pool(shared.connections())?;
+    }
     let local = LocalShared::new(redis.local_budget, clock.clone());
     let counted = local.clone();
     base.metrics.show_local(move || counted.stats())?;

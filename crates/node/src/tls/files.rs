@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use weir_config::TlsError;
+use weir_config::{TlsError, unreadable};
 
 /// Size limit of a file in bytes. A revocation list of this size has about 400,000 entries.
 const MAX_FILE: u64 = 16 << 20;
@@ -25,7 +25,7 @@ impl<'p> TlsFile<'p> {
         // Reading one byte more than allowed detects a file that is too large, even an endless one.
         let read = File::open(path).and_then(|opened| opened.take(MAX_FILE + 1).read_to_end(&mut file.bytes));
         if let Err(error) = read {
-            return Err(file.wrong(&format!("cannot be read: {error}")));
+            return Err(file.wrong(&format!("cannot be read: {}", unreadable(path, &error))));
         }
         if file.bytes.len() as u64 > MAX_FILE {
             return Err(file.wrong(&format!("is larger than {MAX_FILE} bytes")));

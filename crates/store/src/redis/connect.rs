@@ -1,9 +1,12 @@
-//! Dials a node: TCP, TLS if configured, and AUTH, with the socket options that decisions need.
+//! Dials a node: TCP or a Unix socket, TLS if configured, AUTH and SELECT, with the socket options that decisions need.
 //!
 //! The redis crate can dial too, but it reads the system's certificates again for every TLS connection, and
 //! its errors show an unknown server's reply to `AUTH`, which may repeat the password.
 
+mod counts;
 mod error;
+mod password_command;
+mod printed;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,13 +17,18 @@ use redis::{AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisConnectionInfo
 use rustls::pki_types::ServerName;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 use weir_config::{Login, RedisConfig};
 
+use self::counts::OpenConnection;
+pub use self::counts::{ConnectionCounts, RedisConnections};
 pub(super) use self::error::ConnectError;
+pub(super) use self::printed::PrintedPasswords;
+use super::context::LinkContext;
+use super::fault::as_written;
 use super::topology::Address;
 use crate::tls;
 
@@ -38,6 +46,9 @@ pub(super) struct Connection {
     /// Its sender is dropped when the connection ends.
     ended: watch::Receiver<()>,
     _driver: Arc<Driver>,
+    /// Set when it is logged in; it counts the connection until that is dropped.
+    #[allow(dead_code)]
+    counted: Option<Arc<OpenConnection>>,
 }
 
 /// The connection's I/O task, aborted on drop: with a frozen server it would never end by itself.
@@ -67,6 +78,11 @@ impl Connection {
         self.multiplexed.req_packed_commands(commands, 0, commands.len()).await
     }
 
+    /// True if the server or a middlebox has closed the connection.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.has_changed().is_err()
+    }
+
     /// Resolves when the server or a middlebox has closed the connection.
     pub(super) async fn closed(&self) {
         let mut ended = self.ended.clone();
@@ -74,40 +90,102 @@ impl Connection {
     }
 }
 
-/// Opens a connection to the node at `address` as `login`.
+/// What is at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Peer {
+    Redis,
+    /// It has a login of its own, and no databases.
+    Sentinel,
+}
+
+impl Peer {
+    fn login(self, config: &RedisConfig) -> Option<&Login> {
+        match self {
+            Self::Redis => config.login.as_ref(),
+            Self::Sentinel => config.sentinel.as_ref()?.login.as_ref(),
+        }
+    }
+
+    fn database(self, config: &RedisConfig) -> u32 {
+        if self == Self::Redis { config.database } else { 0 }
+    }
+}
+
+/// Opens a connection to the node at `address`.
 pub(super) async fn connect(
     address: &Address,
+    context: &LinkContext,
+    peer: Peer,
+) -> Result<Connection, ConnectError> {
+    let mut connection = open(address, context, peer).await?;
+    connection.counted = Some(context.connections.open());
+    Ok(connection)
+}
+
+async fn open(address: &Address, context: &LinkContext, peer: Peer) -> Result<Connection, ConnectError> {
+    let Some(command) = peer.login(&context.config).and_then(|login| login.password.command()) else {
+        return dial_in_time(address, &context.config, peer, None).await;
+    };
+    // The command has a time of its own: `connect_timeout` is meant for a round trip.
+    let passwords = context.passwords.of(peer);
+    let password = passwords.get(command).await?;
+    let dialled = dial_in_time(address, &context.config, peer, Some(&password.text)).await;
+    match dialled {
+        Err(error) if error.refuses_password() => {
+            passwords.refused(&password).await;
+            if password.is_new {
+                return Err(error);
+            }
+            // It has expired. The next one may do.
+            let password = passwords.get(command).await?;
+            dial_in_time(address, &context.config, peer, Some(&password.text)).await
+        }
+        other => other,
+    }
+}
+
+async fn dial_in_time(
+    address: &Address,
     config: &RedisConfig,
-    login: Option<&Login>,
+    peer: Peer,
+    printed: Option<&str>,
 ) -> Result<Connection, ConnectError> {
     let within = config.connect_timeout;
     // One timeout for all steps: a server may accept the connection and never answer.
-    let dialled = tokio::time::timeout(within.into(), dial(address, config, login)).await;
+    let dialled = tokio::time::timeout(within.into(), dial(address, config, peer, printed)).await;
     dialled.unwrap_or(Err(ConnectError::Silent { within, tls: config.tls.is_some() }))
 }
 
 async fn dial(
     address: &Address,
     config: &RedisConfig,
-    login: Option<&Login>,
+    peer: Peer,
+    printed: Option<&str>,
 ) -> Result<Connection, ConnectError> {
+    let mut connection = match address.socket() {
+        Some(path) => over(UnixStream::connect(path).await?).await?,
+        None => over_tcp(address, config).await?,
+    };
+    match peer.login(config) {
+        Some(login) => log_in(&mut connection, login, printed).await?,
+        None => greet(&mut connection).await?,
+    }
+    match peer.database(config) {
+        0 => {}
+        database => select(&mut connection, database).await?,
+    }
+    Ok(connection)
+}
+
+async fn over_tcp(address: &Address, config: &RedisConfig) -> Result<Connection, ConnectError> {
     let stream = TcpStream::connect((&*address.host, address.port)).await?;
     // A request is one small packet.
     stream.set_nodelay(true)?;
     SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE)?;
-    let mut connection = match &config.tls {
-        None => over(stream).await?,
-        Some(files) => {
-            let connector = TlsConnector::from(tls::load(files)?);
-            let name = ServerName::try_from(address.host.to_string())?;
-            over(connector.connect(name, stream).await.map_err(ConnectError::Handshake)?).await?
-        }
-    };
-    match login {
-        Some(login) => log_in(&mut connection, login).await?,
-        None => greet(&mut connection).await?,
-    }
-    Ok(connection)
+    let Some(files) = &config.tls else { return over(stream).await };
+    let connector = TlsConnector::from(tls::client(files, config.check_host_name)?);
+    let name = ServerName::try_from(address.host.to_string())?;
+    over(connector.connect(name, stream).await.map_err(ConnectError::Handshake)?).await
 }
 
 /// Builds the multiplexed connection. The redis crate's own timeouts are off: each call has its own, and a second,
@@ -125,7 +203,7 @@ async fn over(
         drop(end);
     };
     let driver = Arc::new(Driver(tokio::spawn(driver).abort_handle()));
-    Ok(Connection { multiplexed, ended, _driver: driver })
+    Ok(Connection { multiplexed, ended, _driver: driver, counted: None })
 }
 
 /// Sends a PING, because a frozen server accepts connections too. An error reply passes, and the first call judges
@@ -141,8 +219,15 @@ async fn greet(connection: &mut Connection) -> Result<(), ConnectError> {
 }
 
 /// Sends AUTH. The password file is read at each login, so that a rotated password needs no restart.
-async fn log_in(connection: &mut Connection, login: &Login) -> Result<(), ConnectError> {
-    let password = password(login).await?;
+async fn log_in(
+    connection: &mut Connection,
+    login: &Login,
+    printed: Option<&str>,
+) -> Result<(), ConnectError> {
+    let password = match printed {
+        Some(printed) => printed.to_owned(),
+        None => password(login).await?,
+    };
     let mut command = redis::cmd("AUTH");
     command.arg(login.username.as_deref()).arg(password);
     match connection.send(&command).await {
@@ -152,6 +237,19 @@ async fn log_in(connection: &mut Connection, login: &Login) -> Result<(), Connec
             Some(code) => ConnectError::LoginRefused { code: code.to_owned() },
             None => ConnectError::Refused(error),
         }),
+    }
+}
+
+/// Sends SELECT. In another database than ours, limits would be those of somebody else.
+async fn select(connection: &mut Connection, database: u32) -> Result<(), ConnectError> {
+    let mut command = redis::cmd("SELECT");
+    command.arg(database);
+    match connection.send(&command).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code().is_some() => {
+            Err(ConnectError::Database { database, reason: as_written(&error) })
+        }
+        Err(error) => Err(ConnectError::Refused(error)),
     }
 }
 

@@ -6,12 +6,15 @@ use weir_config::RedisConfig;
 use weir_time::clock::Clock;
 
 use super::breaker::Breakers;
+use super::connect::{ConnectionCounts, PrintedPasswords};
 use super::single_slot::SingleSlotNodes;
 use super::topology::ClusterView;
 
 /// The shared context of every link, the watcher and the monitor.
 pub(super) struct LinkContext {
     pub(super) config: RedisConfig,
+    pub(super) passwords: PrintedPasswords,
+    pub(super) connections: ConnectionCounts,
     pub(super) clock: Clock,
     pub(super) topology: Arc<ClusterView>,
     pub(super) single_slot_nodes: SingleSlotNodes,

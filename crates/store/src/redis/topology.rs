@@ -6,6 +6,7 @@
 //! read.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -18,7 +19,7 @@ use crate::StoreError;
 /// Number of slots of a Redis Cluster.
 const SLOTS: usize = 16384;
 
-/// A node's address.
+/// A node's address. The host of a Unix socket is its absolute path, and its port 0.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Address {
     pub(super) host: Arc<str>,
@@ -168,8 +169,16 @@ impl Address {
         Self { host: host.into(), port }
     }
 
-    /// Parses `redis://host:port` or `rediss://host:port`, with brackets around an IPv6 host.
+    /// The path, if it is a Unix socket.
+    pub(super) fn socket(&self) -> Option<&Path> {
+        self.host.starts_with('/').then(|| Path::new(&*self.host))
+    }
+
+    /// Parses `redis://host:port` or `rediss://host:port`, with brackets around an IPv6 host, or `unix:/path`.
     pub(super) fn of_url(url: &str) -> Option<Self> {
+        if let Some(path) = url.strip_prefix("unix:") {
+            return Some(Self::new(path, 0));
+        }
         let (_, rest) = url.split_once("://")?;
         let authority = rest.split(['/', '?']).next()?;
         let (host, port) = match authority.rsplit_once(':') {
@@ -182,6 +191,9 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
+        match self.socket() {
+            Some(path) => write!(f, "unix:{}", path.display()),
+            None => write!(f, "{}:{}", self.host, self.port),
+        }
     }
 }

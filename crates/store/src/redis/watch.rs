@@ -5,9 +5,9 @@ mod sentinel;
 use std::time::Duration;
 
 use redis::{Cmd, Value};
-use weir_config::{Login, Topology};
+use weir_config::Topology;
 
-use super::connect::{Connection, connect};
+use super::connect::{Connection, Peer, connect};
 use super::context::LinkContext;
 use super::decisions::DecisionRequest;
 use super::fault::as_written;
@@ -77,7 +77,7 @@ impl Watcher<'_> {
         let mut failures = Vec::new();
         for address in candidates {
             let outcome = async {
-                let mut connection = connect(&address, &self.context.config, self.login()).await?;
+                let mut connection = connect(&address, self.context, self.peer()).await?;
                 self.ask(&address, &mut connection).await?;
                 Ok::<_, String>(connection)
             };
@@ -92,10 +92,9 @@ impl Watcher<'_> {
         Err(listed(&failures))
     }
 
-    /// Returns the login for the configured addresses: the sentinels' own, if there are any.
-    fn login(&self) -> Option<&Login> {
-        let config = &self.context.config;
-        config.sentinel.as_ref().map_or(config.login.as_ref(), |sentinel| sentinel.login.as_ref())
+    /// Returns what the configured addresses are.
+    fn peer(&self) -> Peer {
+        if self.context.config.sentinel.is_some() { Peer::Sentinel } else { Peer::Redis }
     }
 
     async fn ask(&mut self, address: &Address, connection: &mut Connection) -> Result<(), String> {

@@ -1,12 +1,12 @@
 //! Where Redis is, over TLS or not.
 
 use super::super::{accepted, parse, refused, values_refused};
-use super::file;
+use super::{file, redis};
 
 #[test]
 fn addresses() {
     let no_address = " is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS";
-    let too_much = ": a database number or parameters are not supported yet; write redis://HOST:PORT";
+    let too_much = ": parameters are not supported; write redis://HOST:PORT, with /NUMBER for a database";
     values_refused(
         "1:27: store.redis.nodes[0]",
         &[
@@ -15,8 +15,12 @@ fn addresses() {
             ("redis://a:0", r#": "0" is not a port from 1 to 65535"#),
             ("redis://a:65536", r#": "65536" is not a port from 1 to 65535"#),
             ("redis://a:", r#": "" is not a port from 1 to 65535"#),
-            ("redis://a:1/0", too_much),
+            ("redis://a:1/0/1", too_much),
+            ("redis://a:1/0?x=1", too_much),
             ("redis://a?x=1", too_much),
+            ("redis://a:1/x", r#": the database: "x" is not a whole number of at least 0"#),
+            ("redis://a:1/65536", ": the database: 65536 is out of bounds: it must be from 0 to 65535"),
+            ("unix:", " has no file name; write unix:PATH, such as unix:/run/weir/weir.sock"),
             ("redis://", r#": "" is not a host name or an IP address"#),
             ("redis://:1", r#": "" is not a host name or an IP address"#),
             ("redis://a b:1", r#": "a b" is not a host name or an IP address"#),
@@ -25,6 +29,66 @@ fn addresses() {
             ("redis://::1", r#": "" is not a host name or an IP address"#),
         ],
         |address| file(&format!("nodes: [\"{address}\"]")),
+    );
+}
+
+#[test]
+fn databases() {
+    assert_eq!(redis(r#"nodes: ["redis://a:1"]"#).database, 0);
+    assert_eq!(redis(r#"nodes: ["redis://a:1"], database: 3"#).database, 3);
+    let named = redis(r#"nodes: ["redis://u:p@a:1/15"]"#);
+    assert_eq!((named.database, named.nodes), (15, vec!["redis://a:1".to_owned()]));
+    assert_eq!(redis(r#"nodes: ["redis://a/0"], topology: cluster, database: 0"#).database, 0);
+    let sentinel = redis(r#"nodes: ["redis://a"], topology: sentinel, master_name: m, database: 2"#);
+    assert_eq!(sentinel.database, 2);
+    refused(
+        &[
+            (
+                r#"nodes: ["redis://a/3"], database: 4"#,
+                "1:53: store.redis.database: the addresses name another database",
+            ),
+            (
+                r#"nodes: ["redis://a/3", "redis://b/4"]"#,
+                "1:26: store.redis.nodes: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster\n1:26: store.redis.nodes: they name different databases; Weir has one",
+            ),
+            (
+                r#"nodes: ["redis://a"], topology: cluster, database: 1"#,
+                "1:70: store.redis.database: 1 is not possible: a cluster has only database 0",
+            ),
+            (
+                r#"nodes: ["redis://a/1"], topology: cluster"#,
+                "1:26: store.redis.nodes: 1 is not possible: a cluster has only database 0",
+            ),
+            (
+                r#"nodes: ["redis://a/1"], topology: sentinel, master_name: m"#,
+                "1:26: store.redis.nodes: the addresses are sentinels', which have no databases: write `database`",
+            ),
+        ],
+        file,
+    );
+}
+
+#[test]
+fn unix_sockets() {
+    for address in ["unix:/run/redis.sock", "unix:///run/redis.sock"] {
+        assert_eq!(redis(&format!("nodes: [\"{address}\"]")).nodes, ["unix:/run/redis.sock"]);
+    }
+    refused(
+        &[
+            (
+                r#"nodes: ["unix:redis.sock"]"#,
+                r#"1:27: store.redis.nodes[0]: "redis.sock" is not an absolute path; write unix:/PATH"#,
+            ),
+            (
+                r#"nodes: ["unix:/a"], topology: cluster"#,
+                "1:26: store.redis.nodes: a Unix socket is for `topology: single` only",
+            ),
+            (
+                r#"nodes: ["unix:/a"], tls: { check_host_name: false }"#,
+                "1:44: store.redis.tls: the addresses are not encrypted: write rediss:// for TLS",
+            ),
+        ],
+        file,
     );
 }
 

@@ -63,6 +63,58 @@ fn settings_go_before_the_file() {
 }
 
 #[test]
+fn a_command_that_prints_the_password() {
+    let own =
+        redis(r#"nodes: ["redis://a"], username: weir, password_command: [/bin/token, a b, a b]"#).login;
+    let own = own.unwrap();
+    assert_eq!(own.username.as_deref(), Some("weir"));
+    let words: Vec<&str> = own.password.command().unwrap().iter().map(String::as_str).collect();
+    assert_eq!(words, ["/bin/token", "a b", "a b"]);
+    let sentinels = redis(
+        r#"nodes: ["redis://a"], topology: sentinel, master_name: m, sentinel_password_command: [/bin/token]"#,
+    );
+    assert!(sentinels.sentinel.unwrap().login.unwrap().password.command().is_some());
+    let long = "x".repeat(4097);
+    let many = vec!["/x"; 65].join(", ");
+    refused(
+        &[
+            (
+                r#"nodes: ["redis://a"], password_command: token"#,
+                "1:59: store.redis.password_command: must be a list, such as [a, b], not a single value",
+            ),
+            (
+                r#"nodes: ["redis://a"], password_command: []"#,
+                "1:59: store.redis.password_command: has 0 words: it must have from 1 to 64",
+            ),
+            (
+                &format!(r#"nodes: ["redis://a"], password_command: [{many}]"#),
+                "1:59: store.redis.password_command: has 65 words: it must have from 1 to 64",
+            ),
+            (
+                r#"nodes: ["redis://a"], password_command: [token]"#,
+                r#"1:60: store.redis.password_command[0]: "token" is no absolute path; the command has an empty environment, and so no PATH"#,
+            ),
+            (
+                &format!(r#"nodes: ["redis://a"], password_command: [/x, {long}]"#),
+                &format!(
+                    r#"1:64: store.redis.password_command[1]: "{}…" is 4097 bytes long: at most 4096"#,
+                    &long[..64]
+                ),
+            ),
+            (
+                r#"nodes: ["redis://a"], password: hunter2, password_command: [/x]"#,
+                "1:78: store.redis.password_command: there is a `password` too",
+            ),
+            (
+                r#"nodes: ["redis://a"], sentinel_password_command: [/x]"#,
+                "1:17: store.redis.sentinel_password: is for `topology: sentinel` only",
+            ),
+        ],
+        file,
+    );
+}
+
+#[test]
 fn logins_that_cannot_be() {
     refused(
         &[

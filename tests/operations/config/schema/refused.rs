@@ -40,7 +40,7 @@ fn mistaken() -> Vec<(String, &'static str)> {
         (redis("nodes: []"), "/store/redis/nodes"),
         (redis("nodes: ['redis://a', 'redis://a'], topology: cluster"), "/store/redis/nodes"),
         (redis("nodes: ['http://a']"), "/store/redis/nodes/0"),
-        (redis("nodes: ['redis://a/1']"), "/store/redis/nodes/0"),
+        (redis("nodes: ['redis://a/1/2']"), "/store/redis/nodes/0"),
         (redis("nodes: ['redis://a'], topology: ring"), "/store/redis/topology"),
         (redis("nodes: ['redis://a'], max_waiting: 0"), "/store/redis/max_waiting"),
         (redis("nodes: ['redis://a'], local_budget: 1000"), "/store/redis/local_budget"),

@@ -33,7 +33,12 @@ fn metrics() -> Vec<RatelimitVariable> {
         mapped("USE_PROMETHEUS", "false", Boolean, "metrics on PROMETHEUS_ADDR too"),
         mapped("PROMETHEUS_ADDR", ":9090", Text, "the address of these metrics"),
         mapped("PROMETHEUS_PATH", "/metrics", Text, "the path of these metrics"),
-        ignored("PROMETHEUS_MAPPER_YAML", "", Text, "names of metrics do not depend on a mapping"),
+        ignored(
+            "PROMETHEUS_MAPPER_YAML",
+            "",
+            Text,
+            "names of metrics do not depend on a mapping; one line names a family of it that Weir lacks",
+        ),
         ignored(
             "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS",
             "false",

@@ -48,7 +48,12 @@ fn connections() -> Vec<RatelimitVariable> {
             "whether REDIS_URL is an address or a path",
         ),
         mapped("REDIS_TYPE", "SINGLE", Words(&["SINGLE", "CLUSTER", "SENTINEL"]), "`store.redis.topology`"),
-        mapped("REDIS_URL", "/var/run/nutcracker/ratelimit.sock", Url, "`store.redis.nodes`"),
+        mapped(
+            "REDIS_URL",
+            "/var/run/nutcracker/ratelimit.sock",
+            Url,
+            "`store.redis.nodes`, `database` and the login in it",
+        ),
         mapped("REDIS_AUTH", "", Hidden, "`store.redis.password`, or user and password with a colon"),
         unsupported("REDIS_AUTH_FILE", "", Text, "set WEIR_REDIS_PASSWORD_FILE"),
         unsupported("REDIS_AWS_IAM_AUTH", "false", Boolean, "set WEIR_REDIS_PASSWORD_FILE"),
@@ -67,11 +72,11 @@ fn connections() -> Vec<RatelimitVariable> {
             Text,
             "`store.redis.tls.ca_file`, instead of the system's authorities",
         ),
-        unsupported(
+        mapped(
             "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION",
             "false",
             Boolean,
-            "the host name is always compared: `true` is an error",
+            "`true` is `store.redis.tls.check_host_name: false`: the chain is still checked",
         ),
         mapped(
             "REDIS_TIMEOUT",

@@ -6,6 +6,7 @@ use redis::RedisError;
 use rustls::pki_types::InvalidDnsNameError;
 use weir_units::Micros;
 
+use super::password_command::CommandError;
 use weir_config::SecretError;
 use weir_config::TlsError;
 
@@ -18,6 +19,9 @@ pub(in crate::redis) enum ConnectError {
     /// The password file cannot be read.
     #[error("the password for it is in a file: {0}")]
     Password(#[from] SecretError),
+    /// The command that prints the password did not.
+    #[error("the password for it is printed by a command: {0}")]
+    Command(#[from] CommandError),
     /// The certificates cannot be used.
     #[error(transparent)]
     Certificates(#[from] TlsError),
@@ -51,9 +55,24 @@ pub(in crate::redis) enum ConnectError {
         /// The error code of the reply.
         code: String,
     },
+    /// The server has no such database, or this user may not use it.
+    #[error("database {database} cannot be selected: {reason}")]
+    Database {
+        /// `store.redis.database`.
+        database: u32,
+        /// The reply.
+        reason: String,
+    },
     /// The blocking task that reads the password did not complete.
     #[error("the password could not be read: {0}")]
     Stopped(#[from] tokio::task::JoinError),
+}
+
+impl ConnectError {
+    /// True if another password may do.
+    pub(super) fn refuses_password(&self) -> bool {
+        matches!(self, Self::WrongPassword | Self::LoginRefused { .. })
+    }
 }
 
 impl From<ConnectError> for String {

@@ -12,12 +12,16 @@ use weir_core::key::KeySecret;
 
 use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
-use super::remedy::remedy;
+use super::remedy::{forbids_scripts, remedy};
 use super::rules::RulesWatch;
 use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
 use crate::redis::breaker::{BreakerStatus, Breakers};
 use crate::redis::topology::Address;
+
+/// What is wrong where nothing can ever be counted.
+const RUNS_NO_SCRIPTS: &str =
+    "this Redis runs no scripts for Weir, so it counts nothing; on_store_failure answers every call";
 
 /// The remedy for differing secrets.
 const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
@@ -129,7 +133,10 @@ impl StoreHealth {
             Err(reason) => {
                 if board.topology.failed(reason, Since::now()).is_some() {
                     let what_to_do = remedy(reason, &self.0.config);
-                    tracing::warn!(reason, %what_to_do, "the nodes of Redis cannot be found");
+                    match forbids_scripts(reason) {
+                        true => tracing::error!(reason, %what_to_do, "{RUNS_NO_SCRIPTS}"),
+                        false => tracing::warn!(reason, %what_to_do, "the nodes of Redis cannot be found"),
+                    }
                 }
             }
         });
@@ -148,10 +155,13 @@ impl StoreHealth {
                 Err(reason) => {
                     if known.streak.failed(reason, Since::now()).is_some() {
                         let what_to_do = remedy(reason, &self.0.config);
-                        tracing::warn!(
-                            %node, reason, %what_to_do,
-                            "a Redis node cannot decide; on_store_failure answers for its keys"
-                        );
+                        match forbids_scripts(reason) {
+                            true => tracing::error!(%node, reason, %what_to_do, "{RUNS_NO_SCRIPTS}"),
+                            false => tracing::warn!(
+                                %node, reason, %what_to_do,
+                                "a Redis node cannot decide; on_store_failure answers for its keys"
+                            ),
+                        }
                     }
                 }
             }

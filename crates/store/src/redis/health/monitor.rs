@@ -16,9 +16,10 @@ use super::evictions;
 use super::fingerprint;
 use super::probe::Probes;
 use super::probed::Probed;
+use super::remedy::ENDS_AT_SCRIPTS;
 use super::rights::{self, Capability};
 use super::rules::{self, NodeVersions, RulesDigest};
-use crate::redis::connect::{Connection, connect};
+use crate::redis::connect::{Connection, Peer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::for_each_node::for_each_node;
 use crate::redis::topology::Address;
@@ -119,9 +120,10 @@ impl Prober {
     /// Probes over the open connection, or over a new one.
     async fn probe(&mut self, connection: &mut Option<Connection>) -> Probed {
         let context = &self.context;
+        let is_new = connection.is_none();
         let open = match connection {
             Some(open) => open,
-            None => match connect(&self.address, &context.config, context.config.login.as_ref()).await {
+            None => match connect(&self.address, context, Peer::Redis).await {
                 Ok(opened) => connection.insert(opened),
                 Err(error) => return Probed::Broken(error.into()),
             },
@@ -134,7 +136,13 @@ impl Prober {
         if self.tags.is_empty() {
             return Probed::Elsewhere;
         }
-        self.probes.probe(open, context, &self.deadlines, &self.tags, self.engines.all()).await
+        match self.probes.probe(open, context, &self.deadlines, &self.tags, self.engines.all()).await {
+            // It has just answered PING or AUTH. Proxies end connections at commands that they do not know.
+            Probed::Broken(reason) if is_new && open.has_ended() => {
+                Probed::Broken(format!("{ENDS_AT_SCRIPTS}: {reason}"))
+            }
+            probed => probed,
+        }
     }
 
     /// Runs the queries that are rarer than the probe, on a node that decides. An error means that the connection is

@@ -7,8 +7,27 @@ use weir_config::{RedisConfig, Topology};
 use super::probe_leases::FOR_LEASES;
 use super::rights::{self, WITHOUT};
 
+/// What a connection does that ends when a script is called.
+pub(super) const ENDS_AT_SCRIPTS: &str = "it answers, but ends the connection at a script";
+
+/// The remedy where there are no scripts.
+const NO_SCRIPTS: &str = "this server runs no scripts: is it a sentinel, or a proxy that forbids them? Weir counts by Lua \
+                          scripts (EVAL, EVALSHA): name Redis itself in `store.redis.nodes`";
+
 /// Known refusals: a substring, the topology it applies to (`None` is any), and the remedy. The first match wins.
-const KNOWN: [(&str, Option<Topology>, &str); 27] = [
+const KNOWN: [(&str, Option<Topology>, &str); 31] = [
+    (
+        "out of range",
+        None,
+        "set `store.redis.database` to one that this Redis has: `databases` of its configuration is their number",
+    ),
+    (
+        "is printed by a command",
+        None,
+        "run `store.redis.password_command` as Weir's user and with an empty environment (env -i) to see why",
+    ),
+    (ENDS_AT_SCRIPTS, None, NO_SCRIPTS),
+    ("unsupported command", None, NO_SCRIPTS),
     (
         "OOM",
         None,
@@ -60,7 +79,7 @@ const KNOWN: [(&str, Option<Topology>, &str); 27] = [
         Some(Topology::Sentinel),
         "with `topology: sentinel`, `store.redis.nodes` are the addresses of the sentinels (usually with port 26379)",
     ),
-    ("unknown command", None, "this server runs no scripts: is it a sentinel, or a proxy that forbids them?"),
+    ("unknown command", None, NO_SCRIPTS),
     (
         "syntax error",
         None,
@@ -103,6 +122,14 @@ pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
     Cow::Borrowed(KNOWN.iter().find(fits).map_or(ANY, |(_, _, what)| what))
 }
 
+/// True if this server, or this user, runs no scripts at all. Then nothing ever works.
+pub(super) fn forbids_scripts(reason: &str) -> bool {
+    let names_eval = || reason.to_ascii_lowercase().contains("'eval");
+    reason.contains(ENDS_AT_SCRIPTS)
+        || (["NOPERM", "unknown command", "unsupported command"].iter().any(|text| reason.contains(text))
+            && names_eval())
+}
+
 /// Returns the rights to grant. Redis names the refused command (not always within a script), but never the key.
 fn rights(reason: &str, config: &RedisConfig) -> String {
     let user = config.login.as_ref().and_then(|login| login.username.as_deref()).unwrap_or("default");
@@ -113,6 +140,10 @@ fn rights(reason: &str, config: &RedisConfig) -> String {
     let command = reason.split('\'').nth(1).filter(|name| !name.contains(' '));
     let (decisions, leases) = (rights::of_decisions(), rights::of_leases());
     match command {
+        Some(command) if command.starts_with("eval") => format!(
+            "Weir counts by Lua scripts, which this user may not run: INCRBY and EXPIRE are not enough. Grant what is \
+             missing: ACL SETUSER {user} {decisions} ~{namespace}:*"
+        ),
         Some(command) => format!("grant the command: ACL SETUSER {user} +{command}"),
         None if reason.contains(" key") => format!("grant the keys: ACL SETUSER {user} ~{namespace}:*"),
         None if reason.starts_with(FOR_LEASES) => {
@@ -156,10 +187,34 @@ mod tests {
             (Sentinel, "the sentinel knows no master \"zoo\"", "master_name"),
             (Sentinel, "ERR unknown command 'SENTINEL', with args beginning with:", "26379"),
             (Single, "ERR unknown command 'EVALSHA', with args beginning with:", "sentinel"),
+            (Single, "ERR unsupported command 'EVAL'", "a proxy that forbids them"),
+            (
+                Single,
+                "it answers, but ends the connection at a script: broken pipe",
+                "a proxy that forbids them",
+            ),
+            (Single, "database 99 cannot be selected: ERR DB index is out of range", "store.redis.database"),
+            (Single, "the password for it is printed by a command: it printed nothing", "env -i"),
             (Single, "Connection refused (os error 111)", "can be reached from here"),
             (Single, "no answer within 50ms", "deadline"),
         ] {
             says(topology, reason, expected);
+        }
+    }
+
+    #[test]
+    fn what_forbids_all_scripts() {
+        for (reason, expected) in [
+            ("NOPERM User weir has no permissions to run the 'eval' command", true),
+            ("NOPERM this user has no permissions to run the 'evalsha' command or its subcommand", true),
+            ("ERR unknown command 'EVALSHA', with args beginning with:", true),
+            ("ERR unsupported command 'eval'", true),
+            ("it answers, but ends the connection at a script: broken pipe", true),
+            ("NOPERM User weir has no permissions to run the 'set' command", false),
+            ("ERR unknown command 'SENTINEL', with args beginning with:", false),
+            ("NOPERM this user has no right to +get", false),
+        ] {
+            assert_eq!(forbids_scripts(reason), expected, "{reason}");
         }
     }
 

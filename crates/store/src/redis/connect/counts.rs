@@ -1,0 +1,47 @@
+//! Counts the connections of a process: those that were opened, and those that have ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The counters. Connections are opened rarely, so workers share them.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectionCounts(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    opened: AtomicU64,
+    closed: AtomicU64,
+}
+
+/// How many connections there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RedisConnections {
+    /// Those that were opened and logged in.
+    pub opened: u64,
+    /// Those of them that have ended.
+    pub closed: u64,
+}
+
+/// A connection that is open. It is counted as closed when it is dropped.
+pub(super) struct OpenConnection(Arc<Counters>);
+
+impl ConnectionCounts {
+    pub(super) fn open(&self) -> Arc<OpenConnection> {
+        self.0.opened.fetch_add(1, Relaxed);
+        Arc::new(OpenConnection(Arc::clone(&self.0)))
+    }
+
+    /// Returns the counts.
+    #[must_use]
+    pub fn now(&self) -> RedisConnections {
+        // In this order, so that no more are closed than opened.
+        let closed = self.0.closed.load(Relaxed);
+        RedisConnections { opened: self.0.opened.load(Relaxed).max(closed), closed }
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.closed.fetch_add(1, Relaxed);
+    }
+}
