@@ -42,7 +42,7 @@ pub struct Checked {
 }
 
 impl Config {
-    /// Returns the configuration of [`EXAMPLE`]: the memory store and one strategy.
+    /// Returns the configuration of [`EXAMPLE`]: the memory store and three strategies.
     #[must_use]
     pub fn built_in() -> Self {
         // The text is part of the program, and a test parses it: no caller can make this fail.

@@ -3,6 +3,7 @@
 
 mod connections;
 mod gate;
+mod pages;
 mod progress;
 mod ui;
 
@@ -24,6 +25,7 @@ use tokio::sync::oneshot;
 pub(crate) use self::connections::AdminConnections;
 pub(crate) use self::gate::AdminCaller;
 pub use self::gate::AdminGate;
+pub use self::pages::AdminPages;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
@@ -55,8 +57,7 @@ impl Admin {
         listener: TcpListener,
         tls: Option<Arc<TlsPort>>,
         max_connections: usize,
-        metrics: Metrics,
-        readiness: Readiness,
+        pages: AdminPages,
         usage: Option<UsageHandle>,
         gate: Arc<AdminGate>,
     ) -> std::io::Result<Self> {
@@ -66,7 +67,7 @@ impl Admin {
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    Err(error) = serve(listener, tls, max_connections, metrics, readiness, usage, gate) => {
+                    Err(error) = serve(listener, tls, max_connections, pages, usage, gate) => {
                         tracing::error!(%error, "the admin server ended");
                     }
                     _ = stopped => {}
@@ -92,8 +93,7 @@ async fn serve(
     listener: TcpListener,
     tls: Option<Arc<TlsPort>>,
     max_connections: usize,
-    metrics: Metrics,
-    readiness: Readiness,
+    pages: AdminPages,
     usage: Option<UsageHandle>,
     gate: Arc<AdminGate>,
 ) -> std::io::Result<Infallible> {
@@ -101,10 +101,10 @@ async fn serve(
     let mut router = Router::new()
         .route("/", get(INDEX))
         .route("/livez", get("ok\n"))
-        .route("/readyz", get(readyz).with_state(readiness.clone()))
-        .route("/metrics", get(scrape).with_state(metrics));
+        .route("/readyz", get(readyz).with_state(pages.readiness.clone()))
+        .route("/metrics", get(scrape).with_state(pages.metrics.clone()));
     if let Some(usage) = usage {
-        router = router.merge(ui::routes(usage, readiness));
+        router = router.merge(ui::routes(pages, usage));
     }
     Ok(AdminConnections::new(max_connections, tls, gate).serve(listener, router).await)
 }

@@ -7,19 +7,23 @@ mod config;
 mod consumers;
 mod decision_log;
 mod decisions;
+mod denials;
 mod envoy;
 mod families;
 mod histogram;
 mod lines;
 mod local;
 mod log;
+mod memory;
 mod names;
 mod past;
+mod permits;
 #[cfg(target_os = "linux")]
 mod process;
 mod queues;
 mod recorder;
 mod refusals;
+mod rejected;
 mod sampled;
 mod store;
 mod tls;
@@ -49,8 +53,10 @@ pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use names::CounterNames;
+pub use permits::SeenKey;
 pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
 pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, WorkerCounters};
+pub use rejected::{RejectedKind, log_rejected, log_rejected_each_minute, rejected_by_kind};
 pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
@@ -243,7 +249,7 @@ impl Metrics {
             let MemoryStats { keys, bytes, budget, evictions, refusals } = stats();
             [keys as f64, bytes as f64, budget as f64, evictions as f64, refusals as f64]
         };
-        self.registry.register(Box::new(Sampled::new(MEMORY, read)?))
+        self.registry.register(Box::new(Sampled::new(memory::SERIES, read)?))
     }
 
     /// Registers the Redis store's counter of calls to cluster nodes that are sent one per slot.
@@ -367,34 +373,6 @@ const REDIS: [Series; 1] = [Series {
     help: "Script calls to cluster nodes that get one call for each slot.",
     kind: MetricType::COUNTER,
 }];
-
-const MEMORY: [Series; 5] = [
-    Series {
-        name: "weir_memory_keys",
-        help: "Keys that the memory store holds, with expired ones that are not dropped yet.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_bytes",
-        help: "Bytes of the memory store's tables, entries and logs.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_budget_bytes",
-        help: "Bytes that the memory store may use.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_evictions_total",
-        help: "Keys that still counted and were dropped to make room for new ones.",
-        kind: MetricType::COUNTER,
-    },
-    Series {
-        name: "weir_memory_refusals_total",
-        help: "New keys that found no room; the failure policy answered.",
-        kind: MetricType::COUNTER,
-    },
-];
 
 fn build_info() -> Result<prometheus::IntGauge, prometheus::Error> {
     let options = prometheus::Opts::new("weir_build_info", "The version that runs; always 1.")

@@ -52,7 +52,7 @@ pub use self::control::{ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
 pub use self::health::{
-    EngineSet, EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
+    EngineSet, EnginesInUse, NodeStatus, NodeVersions, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
 };
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;

@@ -110,6 +110,7 @@ fn mistakes_of_entries_are_found_without_rules() {
         ("{ domain: d, bill: true }", "path: is missing"),
         ("{ path: a, bill: true }", "domain: is missing"),
         ("{ domain: d, path: a }", "changes nothing"),
+        ("{ domain: d, path: a, bill: true, max_debt: lots }", "whole number of at least 0, or `unlimited`"),
         ("{ domain: d, path: 'a,', bill: true }", "an element is empty"),
         ("{ domain: d, path: 'a', algorithm: leaky_queue }", "\"leaky_queue\" is not one of fixed_window, "),
         ("{ domain: d, path: a, on_store_failure: local }", "\"local\" is not one of allow, deny, error"),

@@ -86,7 +86,7 @@ fn change(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> RuleChange {
         bill: fields.read("bill", report, boolean),
         max_debt: fields.read("max_debt", report, |text| match text.text {
             "unlimited" => Ok(None),
-            _ => integer(text).map(Some),
+            _ => integer(text).map(Some).map_err(|error| format!("{error}, or `unlimited`")),
         }),
     }
 }

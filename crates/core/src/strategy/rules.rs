@@ -11,6 +11,7 @@ use super::{
     ShadowLimit, Strategy,
 };
 use crate::algorithm::EngineKind;
+use crate::near::near;
 
 /// Configuration of the resources that one pattern matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -349,24 +350,15 @@ impl Rules {
     }
 
     fn unknown_strategy(&self, name: &str) -> Unknown {
-        Unknown::Strategy { name: name.to_owned(), near: self.near(name) }
+        Unknown::Strategy {
+            name: name.to_owned(),
+            near: near(name, self.strategies.iter().map(|strategy| strategy.name())),
+        }
     }
 
     fn unknown_resource(&self, name: &str) -> Unknown {
         let near = self.strategies.iter().take(3).map(|strategy| strategy.name().to_owned()).collect();
         Unknown::Resource { name: name.to_owned(), near }
-    }
-
-    /// At most three configured names that look like `name`, the likeliest first.
-    fn near(&self, name: &str) -> Vec<String> {
-        const ALIKE: f64 = 0.7;
-        let likeness = |strategy: &Arc<Strategy>| {
-            let likeness = strsim::jaro_winkler(strategy.name(), name);
-            (likeness >= ALIKE).then(|| (likeness, strategy.name().to_owned()))
-        };
-        let mut near: Vec<(f64, String)> = self.strategies.iter().filter_map(likeness).collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0));
-        near.into_iter().take(3).map(|(_, name)| name).collect()
     }
 }
 

@@ -13,14 +13,14 @@ use super::grpc_ports::{GrpcPorts, GrpcTls};
 use super::tls::Ports;
 use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
-use crate::admin::{Admin, AdminGate};
+use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
 use crate::server::{self, MakeStores, ShutdownSignal, StoreFiles};
 use crate::service::Snapshot;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, log_rejected_each_minute};
 use crate::usage::UsageThread;
 use crate::watch::{WatchedFiles, watch};
 
@@ -84,7 +84,8 @@ impl App {
         sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
         sources.extend(WatchedConfig::new(&config, &running, &metrics).map(boxed));
         let watched = watch(sources, timing.look_every, timing.reloads.clone());
-        let background = async { tokio::join!(background, watched, give_back()).0 };
+        let background =
+            async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };
         let background = BackgroundThread::start("weir-background", background);
         let _background = background.map_err(AppError::Background)?;
         if let Some(xds) = &xds {
@@ -97,8 +98,11 @@ impl App {
                 listener,
                 ports.admin,
                 config.server.limits.admin_max_connections,
-                metrics.clone(),
-                readiness.clone(),
+                AdminPages {
+                    metrics: metrics.clone(),
+                    readiness: readiness.clone(),
+                    control: control.clone(),
+                },
                 Some(usage.handle()),
                 Arc::clone(&gate),
             )

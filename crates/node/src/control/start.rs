@@ -96,6 +96,7 @@ impl ControlThread {
             view,
             history: ChangeHistory::default(),
             incomplete: waits,
+            loads: loads.clone(),
             applied: 0,
             is_dirty: false,
             cached_at: None,

@@ -21,6 +21,7 @@ use super::request::{ChangeAsked, Changed, ControlFault, ControlRequest};
 use super::store::ControlStore;
 use super::target::{Overlay, OverlayTarget};
 use super::view::ControlView;
+use crate::telemetry::ConfigLoads;
 
 /// Interval of polls of Redis, and of looks for entries that are over.
 pub(super) const EVERY: std::time::Duration = std::time::Duration::from_millis(250);
@@ -40,6 +41,8 @@ pub(super) struct ControlTask {
     pub(super) view: watch::Sender<Arc<ControlView>>,
     pub(super) history: ChangeHistory,
     pub(super) incomplete: Option<String>,
+    /// Shows the version in force.
+    pub(super) loads: ConfigLoads,
     /// The sum of the records that are in force.
     pub(super) applied: u64,
     /// The cache file is older than the entries.
@@ -92,6 +95,7 @@ impl ControlTask {
             self.apply();
         } else if view.position != self.mirror.last_position() {
             let position = self.mirror.last_position();
+            self.loads.set_control(position.version);
             self.view
                 .send_modify(|view| *view = Arc::new(ControlView { position, ..ControlView::clone(view) }));
         }
@@ -267,6 +271,7 @@ impl ControlTask {
                 .then(|| Arc::new(move |rules: &_, written: &_| overlay.over(rules, written)) as Overlay),
         );
         let (position, incomplete) = (self.mirror.last_position(), self.incomplete.clone());
+        self.loads.set_control(position.version);
         self.view.send_replace(Arc::new(ControlView { entries, position, incomplete, now }));
     }
 

@@ -355,6 +355,7 @@ impl<'a, S: Store> Round<'a, S> {
     ) -> Result<Answer<'s, 'l>, LimiterError> {
         let (counted, cost) = record::counted(&outcome, asked.cost, asked.peek);
         self.count(row, counted, cost);
+        record::denied(&self.limiter.recorder, row, strategy, &outcome);
         if self.limiter.recorder.samples() {
             self.limiter.recorder.sampled(row, counted, asked.consumer);
         }

@@ -18,7 +18,7 @@ use super::probe::Probes;
 use super::probed::Probed;
 use super::remedy::ENDS_AT_SCRIPTS;
 use super::rights::{self, Capability};
-use super::rules::{self, RulesDigest};
+use super::rules::{self, NodeVersions, RulesDigest};
 use crate::redis::connect::{Connection, Peer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::for_each_node::for_each_node;
@@ -56,6 +56,7 @@ async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines:
             tags: Vec::new(),
             compared: None,
             rules_written: None,
+            versions_written: None,
             informed: None,
             marker: DataMarker::default(),
         };
@@ -78,6 +79,7 @@ struct Prober {
     compared: Option<Instant>,
     /// What this node has written of its rules.
     rules_written: Option<RulesDigest>,
+    versions_written: Option<NodeVersions>,
     /// The last query of `INFO`.
     informed: Option<Instant>,
     marker: DataMarker,
@@ -197,6 +199,7 @@ impl Prober {
     /// True if a reload has changed this node's rules since they were compared.
     fn has_new_rules(&self) -> bool {
         self.rules_written.as_ref().is_some_and(|written| *written != *self.health.own_rules())
+            || self.versions_written.as_ref().is_some_and(|written| *written != self.health.own_versions())
     }
 
     /// Compares this node's rules with those of other nodes. An error means that the connection is broken.
@@ -206,10 +209,12 @@ impl Prober {
             return Ok(());
         }
         let timeout = Duration::from(self.context.config.connect_timeout);
-        let terms = (&*own, &mut self.rules_written);
+        let versions = self.health.own_versions();
+        self.versions_written = Some(versions.clone());
+        let terms = (&*own, &versions, &mut self.rules_written);
         let exchanged = rules::exchange(connection, &self.context.config.namespace, terms);
         match tokio::time::timeout(timeout, exchanged).await.unwrap_or(Err(AskError::Failed)) {
-            Ok(other) => self.health.rules_compared(other),
+            Ok(compared) => self.health.rules_compared(compared),
             Err(AskError::Refused(reason)) => self.health.rules_refused(&reason),
             Err(AskError::Failed) => return Err(()),
         }
