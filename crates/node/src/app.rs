@@ -6,6 +6,7 @@ mod credentials;
 mod envoy;
 mod error;
 mod listeners;
+mod overlay;
 mod serving;
 mod stores;
 mod tls;
