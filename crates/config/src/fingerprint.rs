@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use weir_core::checksum::Fnv1a;
+
 use super::overrides::ConfigOverrides;
 use super::tree::{Content, YamlNode};
 
@@ -17,8 +19,8 @@ const SECRETS: [&str; 6] = [
 
 /// The FNV-1a hash, of 64 bits, of everything that a configuration says: the file without comments and spaces, and the
 /// overrides. Secrets are left out, so that nobody can guess them by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConfigFingerprint(u64);
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConfigFingerprint(Fnv1a);
 
 impl ConfigFingerprint {
     /// The fingerprint of a file's tree and the overrides.
@@ -26,9 +28,9 @@ impl ConfigFingerprint {
         let mut all = Self::default();
         all.node(tree);
         for (name, text) in overrides.all() {
-            all.text(name);
+            all.0.text(name);
             if !SECRETS.iter().any(|secret| name.ends_with(secret)) {
-                all.text(without_login(text));
+                all.0.text(without_login(text));
             }
         }
         all
@@ -36,15 +38,15 @@ impl ConfigFingerprint {
 
     fn node(&mut self, node: &YamlNode) {
         match &node.content {
-            Content::Empty | Content::Refused => self.byte(0),
-            Content::Scalar { text, .. } => self.text(without_login(text)),
+            Content::Empty | Content::Refused => self.0.byte(0),
+            Content::Scalar { text, .. } => self.0.text(without_login(text)),
             Content::List(items) => {
-                self.byte(1);
+                self.0.byte(1);
                 items.iter().for_each(|item| self.node(item));
-                self.byte(2);
+                self.0.byte(2);
             }
             Content::Map(entries) => {
-                self.byte(3);
+                self.0.byte(3);
                 for (key, value) in entries {
                     self.node(key);
                     let is_secret = matches!(&key.content, Content::Scalar { text, .. } if SECRETS.contains(&text.as_str()));
@@ -52,31 +54,15 @@ impl ConfigFingerprint {
                         self.node(value);
                     }
                 }
-                self.byte(4);
+                self.0.byte(4);
             }
         }
-    }
-
-    fn text(&mut self, text: &str) {
-        text.bytes().for_each(|byte| self.byte(byte));
-        // No text has this byte.
-        self.byte(0xff);
-    }
-
-    fn byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-}
-
-impl Default for ConfigFingerprint {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
 impl fmt::Display for ConfigFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        write!(f, "{:016x}", self.0.sum())
     }
 }
 

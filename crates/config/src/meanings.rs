@@ -1,5 +1,7 @@
 //! What the files say of each strategy, as a number, so that nodes with other limits under one name tell each other apart.
 
+use weir_core::checksum::Fnv1a;
+
 use super::tree::{Content, YamlNode};
 
 /// The FNV-1a hash, of 64 bits, of what the files say of each strategy: its own entry and its overrides, without comments,
@@ -18,11 +20,14 @@ impl StrategyMeanings {
         };
         let meaning = |(key, value): &(YamlNode, YamlNode)| {
             let name = text(key)?;
-            let mut hash = Fnv::default();
-            hash.node(value);
+            let mut sum = Fnv1a::default();
+            add(&mut sum, value);
             // Their order counts: the first that fits is taken.
-            overrides.iter().filter(|item| strategy_of(item) == Some(name)).for_each(|item| hash.node(item));
-            Some((name.to_owned(), hash.0))
+            overrides
+                .iter()
+                .filter(|item| strategy_of(item) == Some(name))
+                .for_each(|item| add(&mut sum, item));
+            Some((name.to_owned(), sum.sum()))
         };
         let mut meanings: Vec<_> =
             section("strategies").map(entries).unwrap_or_default().iter().filter_map(meaning).collect();
@@ -54,46 +59,27 @@ fn strategy_of(item: &YamlNode) -> Option<&str> {
     entries(item).iter().find(|(key, _)| text(key) == Some("strategy")).and_then(|(_, value)| text(value))
 }
 
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn node(&mut self, node: &YamlNode) {
-        match &node.content {
-            Content::Empty | Content::Refused => self.byte(0),
-            Content::Scalar { text, .. } => self.text(text),
-            Content::List(items) => {
-                self.byte(1);
-                items.iter().for_each(|item| self.node(item));
-                self.byte(2);
-            }
-            Content::Map(entries) => {
-                let mut sorted: Vec<_> =
-                    entries.iter().map(|(key, value)| (text(key).unwrap_or_default(), value)).collect();
-                sorted.sort_by_key(|(key, _)| *key);
-                self.byte(3);
-                for (key, value) in sorted {
-                    self.text(key);
-                    self.node(value);
-                }
-                self.byte(4);
-            }
+/// Adds a node and all below it. Keys are added in the order of their names.
+fn add(sum: &mut Fnv1a, node: &YamlNode) {
+    match &node.content {
+        Content::Empty | Content::Refused => sum.byte(0),
+        Content::Scalar { text, .. } => sum.text(text),
+        Content::List(items) => {
+            sum.byte(1);
+            items.iter().for_each(|item| add(sum, item));
+            sum.byte(2);
         }
-    }
-
-    fn text(&mut self, text: &str) {
-        text.bytes().for_each(|byte| self.byte(byte));
-        // No text has this byte.
-        self.byte(0xff);
-    }
-
-    fn byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        Content::Map(entries) => {
+            let mut sorted: Vec<_> =
+                entries.iter().map(|(key, value)| (text(key).unwrap_or_default(), value)).collect();
+            sorted.sort_by_key(|(key, _)| *key);
+            sum.byte(3);
+            for (key, value) in sorted {
+                sum.text(key);
+                add(sum, value);
+            }
+            sum.byte(4);
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 //! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
 //! * [`xds`]: the client of a control plane that sends Envoy's domains.
 //! * [`access`]: who may do what: names of callers, rights, refusals.
-//! * [`tls`]: TLS of the ports. [`generation`]: the number of the current certificates, tokens and rules.
+//! * [`tls`]: TLS of the ports.
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`leases`]: the use case of permits that callers hold for a time.
@@ -25,7 +25,6 @@ pub mod access;
 pub mod admin;
 pub mod app;
 pub mod control;
-pub mod generation;
 pub mod leases;
 pub mod limiter;
 mod memory;

@@ -15,6 +15,7 @@
 mod accept;
 mod authorities;
 mod certificate;
+mod checked_clients;
 mod client;
 mod client_names;
 mod crl;

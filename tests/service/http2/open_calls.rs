@@ -135,10 +135,12 @@ fn open_calls_count_in_the_buffer_budget() {
                 session.send(&[head(id, REFLECTION), data(id, LIST)].concat());
             }
         }
-        // 192 streams ask for 24 KiB each, of 2 MiB.
-        eventually(SOON, "some are refused", || metric(&server, "weir_buffer_refusals_total") > 0);
+        // 192 streams ask for 24 KiB each, of 2 MiB. What is read before each has its answer is of no single moment:
+        // a stream may open between two readings, and one that is refused is open for a moment.
         let open = || metric(&server, "weir_open_streams");
-        eventually(SOON, "the others are open", || open() > 20);
+        let refused = || metric(&server, "weir_buffer_refusals_total");
+        eventually(SOON, "each is open or refused", || refused() > 0 && open() + refused() == 192);
+        assert!(open() > 20, "{}", open());
         // Until the connection that holds most has given, the total may be an eighth above the budget.
         assert!(open() * (24 << 10) <= (2 << 20) / 8 * 9, "{}", open());
         assert!(metric(&server, "weir_buffered_bytes") >= open() * (24 << 10));

@@ -44,6 +44,15 @@ impl Drop for Attack {
     }
 }
 
+/// A thread that takes a core and nothing else.
+fn computing() -> Attack {
+    Attack::start(|| {
+        for step in 0..10_000_u64 {
+            std::hint::black_box(step);
+        }
+    })
+}
+
 /// A connection from another address than the callers'. It may be reset at any time.
 fn connect_from(address: &str, to: SocketAddr) -> Option<TcpStream> {
     use socket2::{Domain, Socket, Type};
@@ -86,24 +95,30 @@ impl Times {
     }
 }
 
-/// Calls with and without an attack by turns. It has begun after so many steps.
+/// Calls alone, beside a thread that only computes, and beside an attack, by turns. The attack has begun after so many
+/// steps. An attacker on this machine takes a core, whatever the server does: the thread that computes shows how much of
+/// a slower p99 is that.
 async fn besides(name: &str, begun: usize, attack: impl Fn(SocketAddr) -> Attack) {
     weir_node::server::raise_open_files();
     let authority = Authority::create();
     let issued = authority.issue("client", &["client"]);
     for transport in TRANSPORTS {
         let server = serve(transport, mutual(&authority, ClientAuth::Required));
-        let (mut quiet, mut attacked, mut count) = (Times::default(), Times::default(), 0);
+        let (mut quiet, mut busy, mut attacked, mut count) =
+            (Times::default(), Times::default(), Times::default(), 0);
         for _ in 0..TURNS {
             quiet.add(&server, &authority, &issued).await;
+            let computing = computing();
+            busy.add(&server, &authority, &issued).await;
+            drop(computing);
             let attack = attack(server.grpc);
             let steps = || attack.count.load(Relaxed);
             eventually(SOON, "the attack has begun", || steps() > begun as u64);
             attacked.add(&server, &authority, &issued).await;
             count += steps();
         }
-        let (attacked, quiet) = (attacked.shown(), quiet.shown());
-        println!("{name} on {transport:?}, {count} times: {attacked}; without: {quiet}");
+        println!("{name} on {transport:?}, {count} times: {}", attacked.shown());
+        println!("  beside a thread that computes: {}; alone: {}", busy.shown(), quiet.shown());
         assert_eq!(
             metric(&server, "weir_connections_refused_total"),
             0.0,

@@ -16,7 +16,6 @@ use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate};
 use crate::control::{ControlHandle, ControlParts, ControlThread};
-use crate::generation::Generation;
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
@@ -86,8 +85,7 @@ impl App {
         (followers.publish)(&config.meanings);
         let running = RunningConfig::new(Arc::clone(&live), Arc::clone(&config.written), followers);
         let overrides_in_request = config.envoy.overrides_in_request;
-        let generation = Generation::default();
-        let ports = Ports::open(&config.server, &metrics, &generation)?;
+        let ports = Ports::open(&config.server, &metrics)?;
         let mut sources = ports.sources;
         let overlay = OverlayInUse::new(&config.envoy.rules, xds.as_ref().map(XdsThread::sets));
         let rules = files.watched(&running, &overlay).map(boxed);

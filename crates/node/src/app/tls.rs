@@ -6,7 +6,6 @@ use weir_config::{ServerConfig, TlsConfig};
 use weir_time::clock::Clock;
 
 use super::error::{AppError, PortTlsError};
-use crate::generation::Generation;
 use crate::telemetry::Metrics;
 use crate::tls::{Handshakes, TlsPort, TlsShared, TlsSource};
 use crate::watch::WatchedFiles;
@@ -26,11 +25,7 @@ pub(super) struct Ports {
 
 impl Ports {
     /// Reads the files of all ports.
-    pub(super) fn open(
-        server: &ServerConfig,
-        metrics: &Metrics,
-        generation: &Generation,
-    ) -> Result<Self, AppError> {
+    pub(super) fn open(server: &ServerConfig, metrics: &Metrics) -> Result<Self, AppError> {
         let mut ports = Self { grpc: None, admin: None, control: None, sources: Vec::new() };
         if server.tls.is_none() && server.admin_tls.is_none() && server.control_tls.is_none() {
             return Ok(ports);
@@ -39,7 +34,6 @@ impl Ports {
             handshakes: Handshakes::new(server.limits.max_handshakes),
             timeout: server.limits.tls_handshake_timeout.into(),
             metrics: metrics.show_tls()?,
-            generation: generation.clone(),
         };
         let mut errors = Vec::new();
         let mut open = |section, name, config: &Option<TlsConfig>, protocols| {

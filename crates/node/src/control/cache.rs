@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use weir_core::checksum::Fnv1a;
 use weir_core::control::{ControlPosition, ControlRecord, decode_record, encode_record};
 
 /// What a file of this version begins with.
@@ -119,11 +120,10 @@ fn part<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     Some(part)
 }
 
-/// FNV-1a, of 64 bits: it finds damage, not an attacker.
 fn checksum(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    let mut sum = Fnv1a::default();
+    sum.bytes(bytes);
+    sum.sum()
 }
 
 #[cfg(test)]

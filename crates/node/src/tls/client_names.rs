@@ -4,20 +4,17 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::{CertificateDer, UnixTime};
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{CertificateError, Error};
 use x509_parser::extensions::GeneralName;
 
+use super::checked_clients::{CheckedClients, ClientCheck};
 use super::key_kinds::parsed;
 
-/// Verifies certificates, and their names.
+/// The name that certificates must have.
 #[derive(Debug)]
-pub(super) struct NamedClients {
-    inner: Arc<dyn ClientCertVerifier>,
-    name: String,
-}
+pub(super) struct NamedClients(String);
 
 impl NamedClients {
     /// Adds the name to a verifier, if there is one.
@@ -26,7 +23,7 @@ impl NamedClients {
         name: Option<&str>,
     ) -> Arc<dyn ClientCertVerifier> {
         match name {
-            Some(name) => Arc::new(Self { inner, name: name.to_owned() }),
+            Some(name) => CheckedClients::wrap(inner, Self(name.to_owned())),
             None => inner,
         }
     }
@@ -34,11 +31,11 @@ impl NamedClients {
     fn has_name(&self, der: &CertificateDer<'_>) -> bool {
         let Ok(certificate) = parsed(der) else { return false };
         let Ok(Some(names)) = certificate.subject_alternative_name() else { return false };
-        let bare = self.name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(&self.name);
+        let bare = self.0.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(&self.0);
         let address = bare.parse::<IpAddr>().ok();
         names.value.general_names.iter().any(|name| match name {
-            GeneralName::URI(uri) => self.name.starts_with("spiffe://") && *uri == self.name,
-            GeneralName::DNSName(pattern) => address.is_none() && is_match(pattern, &self.name),
+            GeneralName::URI(uri) => self.0.starts_with("spiffe://") && *uri == self.0,
+            GeneralName::DNSName(pattern) => address.is_none() && is_match(pattern, &self.0),
             GeneralName::IPAddress(bytes) => match address {
                 Some(IpAddr::V4(address)) => **bytes == address.octets(),
                 Some(IpAddr::V6(address)) => **bytes == address.octets(),
@@ -61,52 +58,17 @@ fn is_match(pattern: &str, host: &str) -> bool {
     is_first && !is_wild && patterns.map(str::to_ascii_lowercase).eq(hosts.map(str::to_ascii_lowercase))
 }
 
-impl ClientCertVerifier for NamedClients {
-    fn offer_client_auth(&self) -> bool {
-        self.inner.offer_client_auth()
-    }
-
-    fn client_auth_mandatory(&self) -> bool {
-        self.inner.client_auth_mandatory()
-    }
-
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.inner.root_hint_subjects()
-    }
-
-    fn verify_client_cert(
+impl ClientCheck for NamedClients {
+    fn check(
         &self,
         end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        let verified = self.inner.verify_client_cert(end_entity, intermediates, now)?;
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<(), Error> {
         match self.has_name(end_entity) {
-            true => Ok(verified),
+            true => Ok(()),
             false => Err(CertificateError::NotValidForName.into()),
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
     }
 }
 

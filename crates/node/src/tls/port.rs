@@ -19,7 +19,6 @@ use super::handshakes::Handshakes;
 use super::loaded::LoadedFiles;
 use super::peers::ConnectedCertificates;
 use super::provider;
-use crate::generation::Generation;
 use crate::telemetry::{TlsLoad, TlsMetrics};
 
 /// The protocols that a port offers (ALPN).
@@ -34,8 +33,6 @@ pub struct TlsShared {
     pub timeout: Duration,
     /// Counters of loads and handshakes.
     pub metrics: Arc<TlsMetrics>,
-    /// The generation, which each reload advances.
-    pub generation: Generation,
 }
 
 /// TLS of one port. No other port has its ticket keys, and its workers share them.
@@ -115,7 +112,6 @@ impl TlsPort {
             Ok(files) => {
                 self.shared.metrics.loaded(TlsLoad::Done);
                 self.current.store(Arc::new(files));
-                self.shared.generation.advance();
                 self.judge();
                 tracing::info!(port = self.name, "TLS files are read");
                 Ok(())

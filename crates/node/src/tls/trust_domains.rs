@@ -6,24 +6,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ring::digest::Context;
-use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{CertificateError, Error};
 use weir_config::{TRUST_DOMAINS, TlsConfig, TlsError};
 
+use super::checked_clients::{CheckedClients, ClientCheck};
 use super::files::TlsFile;
 use super::provider;
 use super::roots::roots;
 use crate::access::CallerName;
 
-/// Verifies certificates by all authorities, and those with a SPIFFE ID by the authorities of its domain too.
+/// The authorities of each domain, which verify certificates with a SPIFFE ID of it.
 #[derive(Debug)]
-pub(super) struct TrustDomains {
-    all: Arc<dyn ClientCertVerifier>,
-    domains: BTreeMap<String, Arc<dyn ClientCertVerifier>>,
-}
+pub(super) struct TrustDomains(BTreeMap<String, Arc<dyn ClientCertVerifier>>);
 
 impl TrustDomains {
     /// Reads the files of the domains, and adds them to `digest`. Without domains, `all` stays as it is.
@@ -48,7 +45,7 @@ impl TrustDomains {
                 Err(error) => errors.push(error),
             }
         }
-        if errors.is_empty() { Ok(Arc::new(Self { all, domains })) } else { Err(errors) }
+        if errors.is_empty() { Ok(CheckedClients::wrap(all, Self(domains))) } else { Err(errors) }
     }
 }
 
@@ -63,51 +60,16 @@ fn domain_of(name: &CallerName) -> Option<&str> {
     name.shown().strip_prefix("spiffe://")?.split('/').next()
 }
 
-impl ClientCertVerifier for TrustDomains {
-    fn offer_client_auth(&self) -> bool {
-        self.all.offer_client_auth()
-    }
-
-    fn client_auth_mandatory(&self) -> bool {
-        self.all.client_auth_mandatory()
-    }
-
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.all.root_hint_subjects()
-    }
-
-    fn verify_client_cert(
+impl ClientCheck for TrustDomains {
+    fn check(
         &self,
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        let verified = self.all.verify_client_cert(end_entity, intermediates, now)?;
+    ) -> Result<(), Error> {
         let name = CallerName::of_certificate(end_entity);
-        let Some(domain) = name.as_ref().and_then(domain_of) else { return Ok(verified) };
-        let own = self.domains.get(domain).ok_or(CertificateError::UnknownIssuer)?;
-        own.verify_client_cert(end_entity, intermediates, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.all.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.all.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.all.supported_verify_schemes()
+        let Some(domain) = name.as_ref().and_then(domain_of) else { return Ok(()) };
+        let own = self.0.get(domain).ok_or(CertificateError::UnknownIssuer)?;
+        own.verify_client_cert(end_entity, intermediates, now).map(drop)
     }
 }

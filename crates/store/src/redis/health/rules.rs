@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::Value;
+use weir_core::checksum::Fnv1a;
 use weir_core::key::Namespace;
 
 use super::ask::{AskError, ask};
@@ -69,12 +70,12 @@ pub(super) enum RulesChange {
 
 impl RulesDigest {
     fn total(&self) -> [u8; 8] {
-        let mut total = 0xcbf2_9ce4_8422_2325_u64;
-        let mut add = |byte: u8| total = (total ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let mut total = Fnv1a::default();
         for (name, hash) in &self.strategies {
-            name.bytes().chain([0xff]).chain(hash.to_le_bytes()).for_each(&mut add);
+            total.text(name);
+            total.bytes(&hash.to_le_bytes());
         }
-        total.to_le_bytes()
+        total.sum().to_le_bytes()
     }
 }
 
