@@ -13,6 +13,7 @@ mod paused;
 mod redis;
 mod reference_metrics;
 mod reload;
+mod settings;
 mod tls;
 mod unreadable;
 mod variables;
