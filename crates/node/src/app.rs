@@ -5,6 +5,7 @@ mod config;
 mod credentials;
 mod envoy;
 mod error;
+mod grpc_ports;
 mod listeners;
 mod serving;
 mod stores;

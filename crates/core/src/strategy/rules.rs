@@ -273,13 +273,23 @@ impl Rules {
     }
 
     /// Applies the exceptions for `consumer` to `resolved`, the rule of other consumers on the same resource.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn excepted<'a>(&'a self, resolved: Resolved<'a>, resource: &str, consumer: &str) -> Resolved<'a> {
         let exceptions = self.exceptions.get(resolved.index);
         if self.access.is_empty() && exceptions.is_none_or(Exceptions::is_empty) {
             return resolved;
         }
+        self.excepted_by(exceptions, resolved, resource, consumer)
+    }
+
+    fn excepted_by<'a>(
+        &'a self,
+        exceptions: Option<&'a Exceptions>,
+        resolved: Resolved<'a>,
+        resource: &str,
+        consumer: &str,
+    ) -> Resolved<'a> {
         let listing = access::listing(&self.access, exceptions.map(|one| &one.access), consumer);
         let applied = exceptions.and_then(|one| one.overrides.find(consumer, resource));
         let strategy = applied.map_or(resolved.strategy, |one| one.strategy);

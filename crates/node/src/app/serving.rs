@@ -9,18 +9,16 @@ use weir_store::redis::{ControlLink, EnginesInUse, UsageLink};
 use super::background::BackgroundThread;
 use super::config::WatchedConfig;
 use super::credentials::WatchedCredentials;
+use super::grpc_ports::{GrpcPorts, GrpcTls};
 use super::tls::Ports;
 use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate};
 use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::memory::give_back;
-use crate::ratelimit::{JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp};
+use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
-use crate::server::{
-    self, MAX_OPERATORS, MakeIntercept, MakeStores, OperationsPort, Parts, PortServices, ShutdownSignal,
-    StoreFiles,
-};
+use crate::server::{self, MakeStores, ShutdownSignal, StoreFiles};
 use crate::service::Snapshot;
 use crate::telemetry::Metrics;
 use crate::usage::UsageThread;
@@ -52,13 +50,10 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self { base, listeners, usage_link, control_link, engines, store_files, share, publish } = self;
+        let Self { base, mut listeners, usage_link, control_link, engines, store_files, share, publish } =
+            self;
         let Foundation { config, timing, readiness, metrics, live, denials_valid, xds } = base;
-        let refusals = Arc::new(AccessMetrics::default());
-        let access = CallerAccess::of(&config, timing.clock.clone(), Arc::clone(&refusals))?;
-        if access.is_some() {
-            metrics.show_refusals(move || refusals.counts())?;
-        }
+        let access = callers(&config, &timing, &metrics)?;
         let workers = server::worker_count(&config.server);
         let counted = metrics.envoy(workers + usize::from(listeners.ratelimit.is_some()))?;
         if config.envoy.reference_metrics {
@@ -108,11 +103,8 @@ impl App {
                 Arc::clone(&gate),
             )
         };
-        let _admin = listeners.admin.map(start).transpose().map_err(AppError::Admin)?;
+        let _admin = listeners.admin.take().map(start).transpose().map_err(AppError::Admin)?;
         let store = Arc::new(store);
-        let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit);
-        let page_files = if pages.is_some() { MAX_CONNECTIONS } else { 0 };
-        let page_files = page_files + if listeners.operations.is_some() { MAX_OPERATORS } else { 0 };
         let start = |(ports, listeners)| {
             let (server, readiness) = (&config.server, readiness.clone());
             let parts = PageParts { ports, server, readiness, gate: AdminGate::open(server) };
@@ -125,36 +117,32 @@ impl App {
             };
             RatelimitHttp::start(listeners, parts, json)
         };
+        let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit.take());
         let _pages = pages.map(start).transpose().map_err(AppError::Admin)?;
-        let served = match (&config.server.ratelimit, &listeners.operations) {
-            (Some(_), _) => PortServices::Envoy,
-            (None, Some(_)) => PortServices::Calls,
-            (None, None) => PortServices::All,
-        };
-        let own = |served, tls, control| {
-            let (store, access) = (Arc::clone(&store), access.clone());
-            Parts {
-                live: Arc::clone(&live),
-                store: Box::new(move || store()),
-                store_files: StoreFiles { always: store_files.always + page_files, ..store_files },
-                readiness: readiness.clone(),
-                metrics: metrics.clone(),
-                envoy: files.parts.clone(),
-                usage: config.usage.service.then(|| usage.handle()),
-                tls,
-                served,
-                control,
-                intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
-            }
-        };
-        let operations = listeners.operations.map(|listener| {
-            let parts = own(PortServices::Operations, ports.control, control.clone());
-            OperationsPort::start(&config.server, listener, parts)
-        });
-        let _operations = operations.transpose().map_err(AppError::Operations)?;
-        let parts = own(served, ports.grpc, control);
-        Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
+        let usage = config.usage.service.then(|| usage.handle());
+        let envoy = files.parts;
+        let tls = GrpcTls { callers: ports.grpc, operators: ports.control };
+        GrpcPorts { live, store, store_files, readiness, metrics, envoy, usage, access, control }.serve(
+            &config.server,
+            listeners,
+            tls,
+            shutdown,
+        )
     }
+}
+
+/// Creates the rights of callers, if the server has identity, and shows what is refused.
+fn callers(
+    config: &Config,
+    timing: &Timing,
+    metrics: &Metrics,
+) -> Result<Option<Arc<CallerAccess>>, AppError> {
+    let refusals = Arc::new(AccessMetrics::default());
+    let access = CallerAccess::of(config, timing.clock.clone(), Arc::clone(&refusals))?;
+    if access.is_some() {
+        metrics.show_refusals(move || refusals.counts())?;
+    }
+    Ok(access)
 }
 
 /// Starts live control, if the configuration has it on.

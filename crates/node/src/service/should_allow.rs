@@ -42,7 +42,10 @@ impl<S: Store> DecisionService<S> {
         pending: &[PendingCall],
         each: impl FnMut(usize, Result<&[u8], Status>),
     ) -> Unanswered {
-        self.current.load().answer_each(pending, each)
+        match self.held.try_lock() {
+            Some(held) => held.answer_each(pending, each),
+            None => self.current.load().answer_each(pending, each),
+        }
     }
 }
 

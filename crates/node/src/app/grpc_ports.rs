@@ -1,0 +1,82 @@
+//! The gRPC ports: that of all callers, and that of operators if it is a port of its own.
+
+use std::sync::Arc;
+
+use weir_config::ServerConfig;
+use weir_store::Store;
+
+use super::{AppError, Listeners};
+use crate::access::CallerAccess;
+use crate::control::ControlHandle;
+use crate::ratelimit::MAX_CONNECTIONS;
+use crate::readiness::Readiness;
+use crate::server::{
+    self, EnvoyParts, LiveSnapshot, MAX_OPERATORS, MakeIntercept, MakeStores, OperationsPort, Parts,
+    PortServices, ShutdownSignal, StoreFiles,
+};
+use crate::telemetry::Metrics;
+use crate::tls::TlsPort;
+use crate::usage::UsageHandle;
+
+/// What both ports serve with.
+pub(super) struct GrpcPorts<S> {
+    pub(super) live: Arc<LiveSnapshot>,
+    pub(super) store: Arc<MakeStores<S>>,
+    /// Open files of the stores of all workers.
+    pub(super) store_files: StoreFiles,
+    pub(super) readiness: Readiness,
+    pub(super) metrics: Metrics,
+    pub(super) envoy: EnvoyParts,
+    /// Without it there is no `UsageService`.
+    pub(super) usage: Option<UsageHandle>,
+    pub(super) access: Option<Arc<CallerAccess>>,
+    /// Without it there is no `ControlService`.
+    pub(super) control: Option<ControlHandle>,
+}
+
+/// TLS of both ports; without it they are plain text.
+pub(super) struct GrpcTls {
+    pub(super) callers: Option<Arc<TlsPort>>,
+    pub(super) operators: Option<Arc<TlsPort>>,
+}
+
+impl<S: Store> GrpcPorts<S> {
+    /// Serves until the end of the process.
+    pub(super) fn serve(
+        mut self,
+        config: &ServerConfig,
+        listeners: Listeners,
+        tls: GrpcTls,
+        shutdown: ShutdownSignal,
+    ) -> Result<(), AppError> {
+        let served = match (&config.ratelimit, &listeners.operations) {
+            (Some(_), _) => PortServices::Envoy,
+            (None, Some(_)) => PortServices::Calls,
+            (None, None) => PortServices::All,
+        };
+        self.store_files.always += if config.ratelimit.is_some() { MAX_CONNECTIONS } else { 0 };
+        self.store_files.always += if listeners.operations.is_some() { MAX_OPERATORS } else { 0 };
+        let start = |listener| {
+            OperationsPort::start(config, listener, self.parts(PortServices::Operations, tls.operators))
+        };
+        let _operations = listeners.operations.map(start).transpose().map_err(AppError::Operations)?;
+        Ok(server::run(config, listeners.grpc, self.parts(served, tls.callers), shutdown)?)
+    }
+
+    fn parts(&self, served: PortServices, tls: Option<Arc<TlsPort>>) -> Parts<S> {
+        let (store, access) = (Arc::clone(&self.store), self.access.clone());
+        Parts {
+            live: Arc::clone(&self.live),
+            store: Box::new(move || store()),
+            store_files: self.store_files,
+            readiness: self.readiness.clone(),
+            metrics: self.metrics.clone(),
+            envoy: self.envoy.clone(),
+            usage: self.usage.clone(),
+            tls,
+            served,
+            control: self.control.clone(),
+            intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
+        }
+    }
+}
