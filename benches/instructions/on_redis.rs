@@ -27,6 +27,7 @@ pub(crate) fn perform(strategy: &str, rounds: u64) {
         nodes: vec![std::env::var(REDIS).unwrap()],
         topology: Topology::Single,
         deadline: Micros::from_secs(30),
+        connect_timeout: Micros::from_secs(30),
         ..RedisConfig::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -18,7 +18,7 @@ pub fn open(plan: &Plan, rate: f64) -> Plan {
 /// 8 connections, 128 calls in flight: enough to keep the service busy, not so many that they only wait.
 pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str, keys: u64) -> Plan {
     let ask = PlannedQuestion {
-        resource: resource.to_owned(),
+        resources: vec![resource.to_owned()],
         consumer: "user_{key}".to_owned(),
         strategy: String::new(),
         attributes: vec![],

@@ -1,6 +1,7 @@
 //! `weir queue`: operations on the queues of a running server.
 
 mod operate;
+mod outcomes;
 
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ Examples:
   weir queue browse jobs:dead                         shows it, and takes nothing
   weir queue redrive jobs                             brings it back into the queue (needs server.admin_service)
   weir queue purge jobs:dead --yes                    removes it (needs server.admin_service)
+  weir queue outcomes jobs --last 1h                  what became of the items of the last hour
   weir queue stats jobs --outcomes 10                 depth, deliveries, and the last outcomes";
 
 #[derive(Debug, clap::Args)]
@@ -65,6 +67,8 @@ enum QueueCommand {
     Redrive(operate::RedriveArgs),
     /// Remove all items of a queue; exits 0, or 2 on an error
     Purge(operate::PurgeArgs),
+    /// Show what became of items; exits 0 if there are some, 1 if there are none, 2 on an error
+    Outcomes(outcomes::OutcomesArgs),
     /// Say how a queue stands
     Stats(StatsArgs),
 }
@@ -174,6 +178,7 @@ pub(crate) fn run(args: QueueArgs) -> ExitCode {
         QueueCommand::Browse(args) => operate::browse(args),
         QueueCommand::Redrive(args) => operate::redrive(args),
         QueueCommand::Purge(args) => operate::purge(args),
+        QueueCommand::Outcomes(args) => outcomes::run(args),
         QueueCommand::Stats(args) => stats(args),
     };
     match done {

@@ -81,11 +81,17 @@ fn waits(retry: Option<&prost_types::Duration>, reset: Option<&prost_types::Dura
     out
 }
 
-/// Formats a duration for people: below a minute exactly, in seconds; above it rounded to two units. The JSON output
-/// has the exact number.
+/// Formats a duration for people: below a second exactly, below a minute to the millisecond, above it in two units. The
+/// JSON output has the exact number.
 pub(super) fn duration(span: &prost_types::Duration) -> String {
     if span.seconds < MINUTE {
-        let text = format!("{}.{:06}", span.seconds, span.nanos / 1_000);
+        let text = match span.seconds {
+            0 => format!("0.{:06}", span.nanos / 1_000),
+            seconds => {
+                let ms = seconds * 1_000 + i64::from(span.nanos).saturating_add(500_000) / 1_000_000;
+                format!("{}.{:03}", ms / 1_000, ms % 1_000)
+            }
+        };
         return format!("{}s", text.trim_end_matches('0').trim_end_matches('.'));
     }
     let seconds = span.seconds.saturating_add(i64::from(span.nanos >= 500_000_000));
@@ -122,6 +128,9 @@ mod tests {
         assert_eq!(shown(10, 0), "10s");
         assert_eq!(shown(0, 0), "0s");
         assert_eq!(shown(0, 1_000), "0.000001s");
+        assert_eq!(shown(0, 999_999_000), "0.999999s");
+        assert_eq!(shown(29, 968_556_000), "29.969s");
+        assert_eq!(shown(59, 999_999_000), "60s");
     }
 
     #[test]

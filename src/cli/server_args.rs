@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Error, Result};
 use weir_config::unix_path;
 use weir_load::ServerAccess;
 use weir_load::client::{Client, ClientError};
@@ -49,25 +49,34 @@ impl ServerArgs {
             let mut client = Client::connect_with(&self.server, &access, timeout).await?;
             ask(&mut client).await
         });
-        match answer {
-            Err(error @ ClientError::Unreachable { .. }) => Err(error)
-                .context("no server answers; start one with `weir serve`, or name one with --server"),
-            Err(error) if is_no_grpc(&error) => {
-                Err(error).context("this server does not speak gRPC; is that the admin port?")
-            }
-            answer => Ok(answer?),
-        }
+        answer.map_err(explained)
     }
 
     /// Connects to the server.
     pub(super) async fn connect(&self) -> Result<Client> {
-        Ok(Client::connect_with(&self.server, &self.checked()?, self.timeout).await?)
+        Client::connect_with(&self.server, &self.checked()?, self.timeout).await.map_err(explained)
     }
 
     /// Validates the path of a Unix socket, and reads the files of TLS and of the token.
     fn checked(&self) -> Result<ServerAccess> {
         unix_path(&self.server).transpose()?;
         self.access.access(&self.server)
+    }
+}
+
+/// The error of a call, with what its caller may have missed.
+pub(super) fn explained(error: ClientError) -> Error {
+    let advice = match &error {
+        ClientError::Unreachable { .. } => {
+            Some("no server answers; start one with `weir serve`, or name one with --server")
+        }
+        error if is_no_grpc(error) => Some("this server does not speak gRPC; is that the admin port?"),
+        _ => None,
+    };
+    let error = Error::from(error);
+    match advice {
+        Some(advice) => error.context(advice),
+        None => error,
     }
 }
 

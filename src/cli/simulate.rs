@@ -142,6 +142,8 @@ struct SimulatedRow {
     most: u64,
     /// The admitted cost in each column.
     admitted: Vec<u64>,
+    /// The limit, and the time until it is full again; `None` if it never is.
+    limit: Option<(u64, Micros)>,
 }
 
 pub(crate) fn run(args: &SimulateArgs) -> ExitCode {
@@ -218,7 +220,8 @@ fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulat
         let admitted = calls.calls.iter().zip(&result.admitted).filter(|(_, admitted)| **admitted);
         let admitted = in_columns(admitted.map(|(call, _)| (call.at, call.cost)), column, columns);
         let offered = in_columns(calls.calls.iter().map(|call| (call.at, call.cost)), column, columns);
-        SimulatedRow { result, calls: Arc::new(calls), offered, window, most, admitted }
+        let limit = own_limit(&rules, &result.strategy);
+        SimulatedRow { result, calls: Arc::new(calls), offered, window, most, admitted, limit }
     };
     let strategies = results.into_iter().map(row).collect();
     let (pattern, seed, closed) = (pattern.to_owned(), args.seed, until.is_some());
@@ -228,6 +231,14 @@ fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulat
 fn callers(args: &SimulateArgs) -> UntilCallers<'_> {
     let (resource, consumers) = (args.resource.as_str(), args.consumers as usize);
     UntilCallers { resource, consumers, cost: args.cost, seed: args.seed }
+}
+
+impl SimulatedRow {
+    /// What the limit admits in a column in the long run.
+    fn per_column(&self, column: Micros) -> Option<f64> {
+        let (limit, window) = self.limit.filter(|(_, window)| *window > Micros::ZERO)?;
+        Some(limit as f64 * column.0 as f64 / window.0 as f64)
+    }
 }
 
 impl Simulated {
@@ -328,6 +339,13 @@ fn own_window(rules: &Rules, name: &str) -> Micros {
     let strategy = rules.strategies().iter().find(|strategy| strategy.name() == name);
     let first = strategy.and_then(|strategy| strategy.algorithms().first());
     first.map_or(Micros::from_secs(1), renewal)
+}
+
+/// Returns the strategy's first limit that is enforced, and the time until it is full again.
+fn own_limit(rules: &Rules, name: &str) -> Option<(u64, Micros)> {
+    let strategy = rules.strategies().iter().find(|strategy| strategy.name() == name)?;
+    let first = strategy.algorithms().iter().find(|limit| !limit.is_shadow())?;
+    Some((first.limit(), renewal(first)))
 }
 
 fn in_columns(costs: impl Iterator<Item = (Micros, u64)>, column: Micros, most: usize) -> Vec<u64> {

@@ -1,5 +1,6 @@
 //! `weir top`: current decision rates and top consumers; live in a terminal, once for a pipe.
 
+mod columns;
 mod plain;
 mod screen;
 mod view;
@@ -14,7 +15,7 @@ use weir_load::client::Client;
 use weir_proto::v1::{ConsumerOutcome, GetUsageRequest, TopConsumersRequest, TopConsumersResponse};
 
 use self::view::{SPAN, UsageView};
-use super::server_args::ServerArgs;
+use super::server_args::{ServerArgs, explained};
 use super::{duration, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
@@ -92,7 +93,13 @@ impl UsageSource {
     async fn look(&mut self) -> Result<UsageView> {
         // Times are by the server's clock, so its time is requested first.
         let now = GetUsageRequest { strategy: self.strategy.clone(), ..GetUsageRequest::default() };
-        let end = self.client.get_usage(now.clone()).await?.to.context("the answer has no time")?;
+        let end = self
+            .client
+            .get_usage(now.clone())
+            .await
+            .map_err(explained)?
+            .to
+            .context("the answer has no time")?;
         let from = prost_types::Timestamp { seconds: end.seconds.saturating_sub(SPAN + 1), nanos: 0 };
         let step = Some(prost_types::Duration { seconds: 1, nanos: 0 });
         let minute = GetUsageRequest { from: Some(from), to: Some(end), step, ..now };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use weir_config::{Config, ConfigOverrides};
 
-use crate::support::command::{Serve, text, weir_command};
+use crate::support::command::{Serve, text, weir, weir_command};
 use crate::support::server::Server;
 
 const CONFIG: &str = "
@@ -59,6 +59,14 @@ fn the_admin_port_is_recognised() {
     let error = text(&out.stderr);
     assert_eq!(out.status.code(), Some(2), "{error}");
     assert!(error.contains("this server does not speak gRPC; is that the admin port?"), "{error}");
+    for command in [&["top", "--once"][..], &["usage"], &["queue", "stats", "work"], &["health"]] {
+        let out = weir(&[command, &["--server", &format!("http://{}", server.admin)]].concat());
+        let error = text(&out.stderr);
+        assert!(
+            error.contains("this server does not speak gRPC; is that the admin port?"),
+            "{command:?}: {error}"
+        );
+    }
 }
 
 #[test]

@@ -62,8 +62,8 @@ const MAY_USE: [(&str, &[&str]); 7] = [
     ("crates/core/src/control", &["control"]),
     ("crates/core/src/algorithm", &["algorithm"]),
     ("crates/core/src/lease", &["lease"]),
-    ("crates/core/src/queue", &["queue"]),
-    ("crates/core/src/strategy", &["strategy", "algorithm", "lease"]),
+    ("crates/core/src/queue", &["queue", "near"]),
+    ("crates/core/src/strategy", &["strategy", "algorithm", "lease", "near"]),
     ("crates/core/src/key", &["key", "strategy", "algorithm"]),
     ("crates/core/src/envoy", &["envoy", "strategy", "algorithm"]),
 ];

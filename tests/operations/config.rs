@@ -105,7 +105,11 @@ fn the_example_is_what_runs_without_a_file() {
     assert_eq!(each.scope, Scope::of(&[Field::Resource, Field::Consumer]));
     assert_eq!(everyone.algorithm, configured(Algorithm::sliding_log(100, Micros::from_secs(10)).unwrap()));
     assert_eq!(each.algorithm, configured(Algorithm::uniform(Micros::from_secs(10)).unwrap()));
-    assert_eq!(config.rules.strategies().len(), 1);
+    let names: Vec<&str> = config.rules.strategies().iter().map(|strategy| strategy.name()).collect();
+    assert_eq!(names, ["tiger-feeding", "api", "search"]);
+    for (resource, strategy) in [("api/search", "search"), ("api/orders", "api"), ("api/a/b", "api")] {
+        assert_eq!(config.rules.resolve(resource, "").unwrap().strategy.name(), strategy);
+    }
 }
 
 /// A file that says everything, in block style, says it exactly.

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::command::{Serve, text, weir, weir_command};
+use crate::support::{SOON, eventually};
 
 const BY_ATTRIBUTES: &str = r#"
 strategies:
@@ -105,6 +106,19 @@ fn envoys_question_has_the_exit_code_of_its_answer() {
     assert_eq!(serve.allow(&["--envoy", "the edge", "path"]).status.code(), Some(2));
 }
 
+/// It said `full again in 86399s`.
+#[test]
+fn waits_of_envoys_rules_are_for_people() {
+    let directory = tempfile::tempdir().unwrap();
+    let daily = "domain: d\ndescriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 2 } }]\n";
+    let file = written(directory.path(), "envoy/daily.yaml", daily);
+    let serve = Serve::start(&["--envoy-config", Path::new(&file).parent().unwrap().to_str().unwrap()]);
+    let shown = text(&serve.allow(&["--envoy", "d", "user=bob"]).stdout);
+    let (_, wait) = shown.split_once("full again in ").unwrap_or_else(|| panic!("{shown}"));
+    let number: String = wait.chars().take_while(char::is_ascii_digit).collect();
+    assert!((1..=2).contains(&number.len()), "{shown}");
+}
+
 #[test]
 fn a_load_that_is_denied_says_how_much_and_what_to_change() {
     let serve = Serve::start(&[]);
@@ -114,7 +128,7 @@ fn a_load_that_is_denied_says_how_much_and_what_to_change() {
         assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
         text(&out.stdout)
     };
-    let denied = load(&[]);
+    let denied = load(&["--resource", "zewtopia.com/tigerfeeding"]);
     assert!(denied.contains("\n  denied   19900 (99.50 %)\n"), "{denied}");
     let advice =
         "spread them over more resources (--resource 'zewtopia.com/tigerfeeding/{key}' --strategy NAME)";
@@ -128,6 +142,39 @@ fn a_load_that_is_denied_says_how_much_and_what_to_change() {
         "20000",
     ]);
     assert!(!spread.contains("nearly all calls were denied"), "{spread}");
+}
+
+/// It asked for one resource of which 100 calls pass in ten seconds, and so measured denials.
+#[test]
+fn a_load_without_options_reaches_each_strategy_of_the_example() {
+    let serve = Serve::start(&[]);
+    let out = weir(&["load", "--server", &serve.server, "--requests", "30000", "--warm-up", "0s", "--quiet"]);
+    let report = text(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{report}{}", text(&out.stderr));
+    assert!(!report.contains("nearly all calls were denied"), "{report}");
+    let page = serve.get("/metrics");
+    let allowed = |strategy: &str| -> f64 {
+        let name = format!("weir_decisions_total{{strategy=\"{strategy}\",outcome=\"allowed\"}} ");
+        page.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    };
+    assert!(
+        allowed("tiger-feeding") == 100.0 && allowed("api") > 5_000.0 && allowed("search") > 5_000.0,
+        "{page}"
+    );
+    // It shows whole seconds.
+    let top = || text(&weir(&["top", "--once", "--server", &serve.server]).stdout);
+    eventually(SOON, "all strategies are on the page", || {
+        let (page, names) = (top(), ["  tiger-feeding", "  api", "  search"]);
+        names.iter().all(|name| page.lines().any(|line| line.starts_with(name)))
+    });
+}
+
+/// To the measure of likeness `aip` was nothing like `api`.
+#[test]
+fn a_strategy_with_two_letters_in_other_places_is_similar() {
+    let serve = Serve::start(&[]);
+    let error = text(&serve.allow(&["api/x", "bob", "--strategy", "aip"]).stderr);
+    assert!(error.contains("there is no strategy `aip` (similar: api)"), "{error}");
 }
 
 /// A secret keeps callers from aiming at a slot of a cluster; a single Redis has none to aim at.

@@ -1,5 +1,7 @@
 //! Logs never hurt decisions: whatever becomes of stdout and stderr, the service serves and drains.
 
+mod rejected;
+
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, PipeReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -1,5 +1,7 @@
 //! The metrics page: valid, complete from the start, and bounded whatever callers send.
 
+mod denials;
+
 use std::collections::BTreeSet;
 
 use weir_proto::v1::ShouldAllowRequest;

@@ -174,3 +174,32 @@ fn dead_letters_are_browsed_redriven_and_purged() {
     let (_, said, _) = queue(&serve, &["stats", "jobs"]);
     assert!(said.contains("  redriven        1\n"), "{said}");
 }
+
+/// The method was there, and no command.
+#[test]
+fn outcomes_are_found_by_item_and_by_time() {
+    let (serve, _folder) = serve();
+    let (_, put, _) = queue(&serve, &["put", "jobs", "a", "b", "c"]);
+    let ids: Vec<&str> = put.split_whitespace().filter(|word| word.contains('-')).collect();
+    assert_eq!(ids.len(), 3, "{put}");
+    assert_eq!(queue(&serve, &["outcomes", "jobs"]).0, Some(1), "nothing is done yet");
+    queue(&serve, &["take", "jobs", "--max-items", "3"]);
+    assert_eq!(queue(&serve, &["ack", "jobs", ids[0], "--outcome", "small"]).0, Some(0));
+    assert_eq!(queue(&serve, &["ack", "jobs", ids[1], "--outcome", "large"]).0, Some(0));
+    let (code, all, _) = queue(&serve, &["outcomes", "jobs", "--last", "1h"]);
+    assert_eq!((code, all.lines().count()), (Some(0), 2), "{all}");
+    assert!(all.lines().next().unwrap().contains(": large"), "the newest first: {all}");
+    let (_, one, _) = queue(&serve, &["outcomes", "jobs", "--item", ids[0]]);
+    assert!(one.contains(ids[0]) && one.contains(": small") && !one.contains(ids[1]), "{one}");
+    assert_eq!(
+        queue(&serve, &["outcomes", "jobs", "--max-items", "1"]).1.lines().count(),
+        2,
+        "and that there are more"
+    );
+    assert_eq!(queue(&serve, &["outcomes", "jobs", "--until", "1"]).0, Some(1), "all are later");
+    let (_, json, _) = queue(&serve, &["outcomes", "jobs", "--output", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["outcomes"][1]["outcome"], "small");
+    let (code, _, error) = queue(&serve, &["outcomes", "wrok"]);
+    assert!(code == Some(2) && error.contains("there is no queue `wrok`"), "{error}");
+}

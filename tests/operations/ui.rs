@@ -1,15 +1,17 @@
 //! The page at `/ui`, in a real browser: light and dark, narrow and wide, without an error and without any request to
 //! somebody else.
 
+mod cluster;
+
 use std::path::Path;
 
 use serde_json::{Value, json};
-use weir_config::{Config, UsageConfig};
+use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig, UsageConfig};
 use weir_testing::Chromium;
 use weir_units::Micros;
 
 use crate::support::server::{BASE, Server, ask, ask_under, config};
-use crate::support::{SOON, eventually};
+use crate::support::{RedisServer, SOON, eventually};
 
 /// A service after an hour of calls, and how many of them were denied, and made.
 async fn served() -> (Server, u64, u64) {
@@ -17,6 +19,7 @@ async fn served() -> (Server, u64, u64) {
     let server = Server::start(Config { usage, ..config() });
     let mut client = server.client().await;
     let (mut denied, mut all) = (0, 0);
+    client.should_allow(ask_under("nobody", "x", "bob")).await.unwrap_err();
     for minute in 0..60_u64 {
         server.clock.set(Micros(BASE.0 + minute * 60_000_000));
         // What was counted before belongs to the minute before.
@@ -78,7 +81,22 @@ fn fits_and_shows_everything(browser: &mut Chromium, width: u32, scheme: &str, o
     assert!(wide <= u64::from(width), "{wide} pixels on a screen of {width}");
     let text = browser.evaluate("document.body.innerText");
     let text = text.as_str().unwrap();
-    for part in ["Decisions", "Denials", "Latency", "burst", "node-1", "store ok", "alice@example.com"] {
+    for part in [
+        "Decisions",
+        "The last ten minutes",
+        "Allowed",
+        "Denials",
+        "Which limit denies",
+        "each",
+        "Latency",
+        "burst",
+        "node-1",
+        "store ok",
+        "alice@example.com",
+        "rejected requests",
+        "unknown strategy",
+        "Versions",
+    ] {
         assert!(text.contains(part), "{part} at {width}: {text}");
     }
     assert!(text.contains(of), "{of}: {text}");
@@ -86,10 +104,84 @@ fn fits_and_shows_everything(browser: &mut Chromium, width: u32, scheme: &str, o
     assert_eq!(browser.evaluate("document.images.length"), 0);
     let bars = browser.evaluate("document.querySelectorAll('#outcomes rect').length").as_u64().unwrap();
     assert_eq!(bars, 120, "allowed and denied calls of each minute");
+    let count = |browser: &mut Chromium, what: &str| {
+        browser.evaluate(&format!("document.querySelectorAll('{what}').length")).as_u64().unwrap()
+    };
+    assert_eq!(count(browser, "#outcomes rect.running"), 2, "the running minute is unfinished");
+    assert!(count(browser, "#seconds rect") >= 18, "the calls of each second of ten minutes");
+    assert!(count(browser, "#passed path") >= 3, "a line for each strategy, on one axis");
+    has_its_own_colors(browser);
     // How light the background is.
     let back = browser.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)");
     let light: u64 = back.as_array().unwrap().iter().filter_map(Value::as_u64).sum();
     assert_eq!(light > 380, scheme == "light", "{back}");
+}
+
+/// A strategy has one colour wherever it is shown, and nothing else has the colours of outcomes.
+fn has_its_own_colors(browser: &mut Chromium) {
+    let legend = |browser: &mut Chromium, chart: &str| {
+        let script = format!(
+            "[...document.querySelectorAll('#{chart}-legend span')].find(it => it.textContent == 'burst')\
+             .firstChild.style.background"
+        );
+        browser.evaluate(&script)
+    };
+    let (denials, passed) = (legend(browser, "denials"), legend(browser, "passed"));
+    assert_eq!(denials, passed);
+    for strategy in ["burst", ""] {
+        browser.evaluate(&format!(
+            "document.getElementById('strategy').value = '{strategy}', document.getElementById('strategy').onchange()"
+        ));
+        assert_eq!(legend(browser, "denials"), denials, "also alone");
+    }
+    let colors = |browser: &mut Chromium, names: &str| -> Vec<String> {
+        let script = format!(
+            "{names}.map(name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim())"
+        );
+        serde_json::from_value(browser.evaluate(&script)).unwrap()
+    };
+    let outcomes = colors(browser, "['allowed', 'denied', 'degraded', 'error', 'uncharged']");
+    let others =
+        colors(browser, "['s0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 'p50', 'p99', 'warn', 'good']");
+    assert!(
+        others.iter().all(|color| !color.is_empty() && !outcomes.contains(color)),
+        "{outcomes:?} {others:?}"
+    );
+}
+
+/// It said that other nodes' decisions were missing, when it was Redis that did not answer.
+#[tokio::test]
+async fn a_stalled_store_says_so_in_the_banner() {
+    let redis = RedisServer::start();
+    let store = StoreConfig::Redis(RedisConfig { nodes: vec![redis.url()], ..RedisConfig::default() });
+    let usage = UsageConfig { node: Some("node-1".to_owned()), shared: true, ..UsageConfig::default() };
+    let config = Config { store, usage, ..config() };
+    let server = Server::start_by_the_system(Config {
+        server: ServerConfig { ready_needs_store: false, ..config.server.clone() },
+        ..config
+    });
+    eventually(SOON, "it is ready", || server.get("/readyz").1.starts_with("ready"));
+    let Some(mut browser) = Chromium::start() else { return };
+    open(&mut browser, &server, 1440, "light");
+    assert_eq!(browser.evaluate("document.getElementById('problem').hidden"), Value::Bool(true));
+    redis.freeze();
+    // The first call that fails has the node probed, until its breaker opens.
+    server.client().await.should_allow(ask_under("open", "x", "bob")).await.unwrap();
+    eventually(SOON, "the banner names the store", || {
+        let banner = browser.evaluate("document.getElementById('problem').innerText");
+        banner.as_str().is_some_and(|text| text.starts_with("The store does not answer"))
+    });
+    let text = browser.evaluate("document.body.innerText");
+    let text = text.as_str().unwrap();
+    assert!(!text.contains("other nodes are missing"), "{text}");
+    eventually(SOON, "the breaker of the node is open", || {
+        let breakers = browser.evaluate("document.getElementById('breakers').innerText");
+        breakers.as_str().is_some_and(|text| text.contains("breaker open"))
+    });
+    redis.thaw();
+    eventually(SOON, "the banner goes", || {
+        browser.evaluate("document.getElementById('problem').hidden") == Value::Bool(true)
+    });
 }
 
 fn has_no_error_and_asked_nobody_else(events: &[Value], server: &Server) {

@@ -15,7 +15,7 @@ use weir_config::{
 };
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
-use weir_node::admin::{Admin, AdminData, AdminGate};
+use weir_node::admin::{Admin, AdminGate, AdminPages};
 use weir_node::app::{self, Listeners, Timing};
 use weir_node::readiness::Readiness;
 use weir_node::server::{
@@ -87,12 +87,8 @@ impl Server {
                 listeners.admin.unwrap(),
                 None,
                 64,
-                AdminData {
-                    metrics: metrics.clone(),
-                    readiness: readiness.clone(),
-                    usage: None,
-                    control: None,
-                },
+                AdminPages { metrics: metrics.clone(), readiness: readiness.clone(), control: None },
+                None,
                 AdminGate::new(None, &config.server),
             );
             let _admin = admin.unwrap();

@@ -42,7 +42,7 @@ pub struct Checked {
 }
 
 impl Config {
-    /// Returns the configuration of [`EXAMPLE`]: the memory store and one strategy.
+    /// Returns the configuration of [`EXAMPLE`]: the memory store and three strategies.
     #[must_use]
     pub fn built_in() -> Self {
         // The text is part of the program, and a test parses it: no caller can make this fail.
@@ -147,13 +147,14 @@ fn read(
     let server = server::server(root.section("server", report), settings, report);
     let StoreSection { mut store, key_secret, namespace, shards } =
         store::store(root.section("store", report), settings, report);
-    let envoy = envoy::envoy(root.section("envoy", report), settings, report);
+    let in_memory = matches!(store, StoreConfig::Memory(_));
+    let envoy = envoy::envoy(root.section("envoy", report), settings, in_memory, report);
     let queues = queues::queues(&mut root, server.limits.max_buffered_bytes, report);
     let others = OtherSections {
         envoy: envoy.config.is_some() || envoy.xds.is_some(),
         inline: server.inline_limits,
         queues: !queues.all().is_empty(),
-        memory: matches!(store, StoreConfig::Memory(_)),
+        memory: in_memory,
         control: server.control,
     };
     let strategies = strategies::strategies(&mut root, others, report);

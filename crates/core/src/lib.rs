@@ -19,5 +19,6 @@ pub mod control;
 pub mod envoy;
 pub mod key;
 pub mod lease;
+mod near;
 pub mod queue;
 pub mod strategy;

@@ -19,12 +19,13 @@ use tokio::sync::watch;
 use tokio::time::Sleep;
 
 use crate::budget::{Account, WorkerBudget};
+use crate::current_peer::with_peer;
 use crate::error_code::ConnectionError;
 use crate::events::ConnectionObserver;
 use crate::in_flight::InFlightCalls;
 use crate::keepalive::Keepalive;
 use crate::limits::ConnectionLimits;
-use crate::peer::Peer;
+use crate::peer::{Peer, PeerAddress};
 use crate::reading_time::ReadingTime;
 use crate::service::{ConnectionCheck, HotService};
 use crate::session::Session;
@@ -50,6 +51,8 @@ pub struct Http2Connection<I, H> {
     keepalive: Keepalive,
     service: Arc<H>,
     check: ConnectionCheck,
+    /// Where it comes from.
+    from: PeerAddress,
     closing: watch::Receiver<()>,
     in_flight: InFlightCalls,
     /// The beginning of a frame that is incomplete.
@@ -116,6 +119,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             ),
             keepalive,
             check: service.methods().connected(peer),
+            from: peer.address(),
             service,
             closing,
             in_flight: InFlightCalls::default(),
@@ -187,7 +191,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             return Poll::Pending;
         }
         turn::enter(self.turn.spent);
-        let polled = self.poll_turn(context);
+        let polled = with_peer(self.from, || self.poll_turn(context));
         self.turn.spent = turn::leave();
         polled
     }

@@ -2,6 +2,7 @@
 
 mod channel;
 mod control;
+mod outcomes;
 
 use std::time::Duration;
 

@@ -96,8 +96,8 @@ impl CallMode {
 /// The question of every call. In each of its texts, `{key}` stands for the number of the call's key.
 #[derive(Debug, Clone)]
 pub struct PlannedQuestion {
-    /// The resource.
-    pub resource: String,
+    /// The resources. Keys use them in turn.
+    pub resources: Vec<String>,
     /// The consumer.
     pub consumer: String,
     /// A configured strategy, or nothing.

@@ -14,7 +14,8 @@ const PREFIX: usize = 5;
 #[derive(Debug)]
 pub(super) struct CallShape {
     pub(super) mode: CallMode,
-    stamp: Stamp,
+    /// The messages for each resource; keys use them in turn.
+    stamps: Vec<Stamp>,
 }
 
 impl CallShape {
@@ -25,16 +26,26 @@ impl CallShape {
             ..ShouldAllowRequest::default()
         }
         .encode_to_vec();
-        let single = |key: &str| [request(ask, key).encode_to_vec(), attributes.clone()].concat();
         let largest = ask.keys.saturating_sub(1);
-        let stamp = match mode {
-            CallMode::Unary => Stamp::new(largest, single),
-            CallMode::Batch(_) => Stamp::new(largest, |key| field(1, &single(key))),
-            CallMode::Stream(_) => Stamp::new(largest, |key| field(2, &single(key))),
-            CallMode::Envoy => Stamp::new(largest, |key| envoy(ask, key)),
-            CallMode::Other(method) => Stamp::new(largest, method.message),
+        let stamp = |resource: &String| {
+            let single =
+                |key: &str| [request(ask, resource, key).encode_to_vec(), attributes.clone()].concat();
+            match mode {
+                CallMode::Unary => Stamp::new(largest, single),
+                CallMode::Batch(_) => Stamp::new(largest, |key| field(1, &single(key))),
+                CallMode::Stream(_) => Stamp::new(largest, |key| field(2, &single(key))),
+                CallMode::Envoy => Stamp::new(largest, |key| envoy(ask, key)),
+                CallMode::Other(method) => Stamp::new(largest, method.message),
+            }
         };
-        Self { mode, stamp }
+        Self { mode, stamps: ask.resources.iter().map(stamp).collect() }
+    }
+
+    fn stamp(&self, key: u64) -> Option<&Stamp> {
+        match &self.stamps[..] {
+            [one] => Some(one),
+            all => all.get((key % all.len().max(1) as u64) as usize),
+        }
     }
 
     /// The method, as a path.
@@ -55,10 +66,11 @@ impl CallShape {
         let mut key = 0;
         for question in 0..self.mode.decisions() {
             key = keys.next();
+            let Some(stamp) = self.stamp(key) else { continue };
             if self.mode.is_stream() {
-                open_question(question as u64, self.stamp.length(key), out);
+                open_question(question as u64, stamp.length(key), out);
             }
-            self.stamp.write(key, out);
+            stamp.write(key, out);
         }
         let length = u32::try_from(out.len() - PREFIX).unwrap_or(u32::MAX);
         out[1..PREFIX].copy_from_slice(&length.to_be_bytes());
@@ -69,7 +81,8 @@ impl CallShape {
     pub(super) fn longest(&self) -> usize {
         // The id of a question on a stream is its position in the message.
         const ID: usize = 16;
-        (self.stamp.longest() + ID) * self.mode.decisions()
+        let longest = self.stamps.iter().map(Stamp::longest).max().unwrap_or(0);
+        (longest + ID) * self.mode.decisions()
     }
 }
 
@@ -88,9 +101,9 @@ fn fill(template: &str, key: &str) -> String {
     template.replace("{key}", key)
 }
 
-fn request(ask: &PlannedQuestion, key: &str) -> ShouldAllowRequest {
+fn request(ask: &PlannedQuestion, resource: &str, key: &str) -> ShouldAllowRequest {
     ShouldAllowRequest {
-        resource: fill(&ask.resource, key),
+        resource: fill(resource, key),
         consumer: fill(&ask.consumer, key),
         strategy: ask.strategy.clone(),
         cost: (ask.cost != 1).then_some(ask.cost),
@@ -126,7 +139,7 @@ mod tests {
 
     fn ask() -> PlannedQuestion {
         PlannedQuestion {
-            resource: "api/{key}".to_owned(),
+            resources: vec!["api/{key}".to_owned()],
             consumer: "user_{key}".to_owned(),
             strategy: "burst".to_owned(),
             attributes: vec![("region".to_owned(), "eu".to_owned()), ("tenant".to_owned(), "a".to_owned())],
@@ -149,8 +162,10 @@ mod tests {
 
     #[test]
     fn requests_are_what_a_client_would_send() {
-        let one =
-            ShouldAllowRequest { attributes: ask().attributes.into_iter().collect(), ..request(&ask(), "0") };
+        let one = ShouldAllowRequest {
+            attributes: ask().attributes.into_iter().collect(),
+            ..request(&ask(), "api/{key}", "0")
+        };
         assert_eq!(one.consumer, "user_0");
         assert_eq!(ShouldAllowRequest::decode(&*message(CallMode::Unary)).unwrap(), one);
         let batch = ShouldAllowBatchRequest::decode(&*message(CallMode::Batch(3))).unwrap();
@@ -158,6 +173,21 @@ mod tests {
         let streamed = ShouldAllowStreamRequest::decode(&*message(CallMode::Stream(300))).unwrap();
         let question = |id| StreamedRequest { id, request: Some(one.clone()) };
         assert_eq!(streamed.requests, (0..300).map(question).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn keys_use_the_resources_in_turn() {
+        let ask = PlannedQuestion {
+            resources: ["a", "b", "c/{key}"].map(str::to_owned).into(),
+            keys: 100,
+            ..ask()
+        };
+        let shape = CallShape::new(CallMode::Unary, &ask);
+        for (key, resource) in [(0, "a"), (1, "b"), (2, "c/2"), (3, "a"), (11, "c/11")] {
+            let mut message = Vec::new();
+            shape.stamp(key).unwrap().write(key, &mut message);
+            assert_eq!(ShouldAllowRequest::decode(&*message).unwrap().resource, resource);
+        }
     }
 
     #[test]

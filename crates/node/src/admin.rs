@@ -4,6 +4,7 @@
 mod connections;
 mod control;
 mod gate;
+mod pages;
 mod progress;
 mod ui;
 
@@ -25,7 +26,7 @@ use tokio::sync::oneshot;
 pub(crate) use self::connections::AdminConnections;
 pub(crate) use self::gate::AdminCaller;
 pub use self::gate::AdminGate;
-use crate::control::ControlHandle;
+pub use self::pages::AdminPages;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
@@ -47,18 +48,6 @@ const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The path of what live control has changed.
 const UI_CONTROL: &str = "/ui/control";
 
-/// What the admin port shows.
-pub struct AdminData {
-    /// The metrics.
-    pub metrics: Metrics,
-    /// Whether the service is ready.
-    pub readiness: Readiness,
-    /// What was decided; without it there is no `/ui`.
-    pub usage: Option<UsageHandle>,
-    /// Live control; without it there is no `/ui/control`.
-    pub control: Option<ControlHandle>,
-}
-
 /// The admin thread. It ends when this is dropped.
 pub struct Admin {
     stop: Option<oneshot::Sender<()>>,
@@ -72,7 +61,8 @@ impl Admin {
         listener: TcpListener,
         tls: Option<Arc<TlsPort>>,
         max_connections: usize,
-        data: AdminData,
+        pages: AdminPages,
+        usage: Option<UsageHandle>,
         gate: Arc<AdminGate>,
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
@@ -81,7 +71,7 @@ impl Admin {
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    Err(error) = serve(listener, tls, max_connections, data, gate) => {
+                    Err(error) = serve(listener, tls, max_connections, pages, usage, gate) => {
                         tracing::error!(%error, "the admin server ended");
                     }
                     _ = stopped => {}
@@ -107,18 +97,19 @@ async fn serve(
     listener: TcpListener,
     tls: Option<Arc<TlsPort>>,
     max_connections: usize,
-    data: AdminData,
+    pages: AdminPages,
+    usage: Option<UsageHandle>,
     gate: Arc<AdminGate>,
 ) -> std::io::Result<Infallible> {
-    let AdminData { metrics, readiness, usage, control } = data;
+    let control = pages.control.clone();
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut router = Router::new()
         .route("/", get(INDEX))
         .route("/livez", get("ok\n"))
-        .route("/readyz", get(readyz).with_state(readiness.clone()))
-        .route("/metrics", get(scrape).with_state(metrics));
+        .route("/readyz", get(readyz).with_state(pages.readiness.clone()))
+        .route("/metrics", get(scrape).with_state(pages.metrics.clone()));
     if let Some(usage) = usage {
-        router = router.merge(ui::routes(usage, readiness));
+        router = router.merge(ui::routes(pages, usage));
     }
     if let Some(control) = control {
         router = router.merge(control::routes(control));

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 pub use bounds::{MAX_RELEASED, MAX_RTT};
 pub use operator::ReleasedLeases;
 use weir_config::AccessRight;
+use weir_core::key::{KeySecret, write_lease_name};
 use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{LeaseAsk, LeaseHandle, LeaseStore as _, StoreError};
@@ -20,7 +21,7 @@ use weir_units::Micros;
 
 use crate::limiter::{self, LimiterError, Question};
 use crate::settle::{self, Outcome, StoreDecision};
-use crate::telemetry::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+use crate::telemetry::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, SeenKey};
 
 /// Answers calls about leases from one store under one set of rules. Each worker has its own.
 pub struct Leases {
@@ -149,9 +150,7 @@ impl Leases {
             Err(_) => CountedLease::Error,
         };
         let took = clock::monotonic().saturating_duration_since(started);
-        // A removed strategy has no row in the current configuration.
-        let is_configured = self.rules.strategies().get(resolved.index);
-        if is_configured.is_some_and(|strategy| Arc::ptr_eq(strategy, resolved.strategy)) {
+        if self.is_configured(resolved) {
             self.recorder.lease(resolved.index, method, counted, took);
         }
         answer.map_err(LeaseError::NotDone)
@@ -183,9 +182,29 @@ impl Leases {
             deadline: asked.deadline.map(|deadline| limiter::deadline_for_store(deadline, started)),
         };
         let answer = self.store.lease(&ask).await;
-        let took = clock::monotonic().saturating_duration_since(started);
-        self.recorder.store_called(took, answer.as_ref().err());
+        let now = clock::monotonic();
+        self.recorder.store_called(now.saturating_duration_since(started), answer.as_ref().err());
+        if let Ok(answer) = &answer {
+            self.saw(&ask, resolved, answer, now);
+        }
         answer
+    }
+
+    /// Shows the permits of a key, as an answer says.
+    fn saw(&self, ask: &LeaseAsk<'_>, resolved: &Resolved<'_>, answer: &LeaseAnswer, at: Instant) {
+        if let Some(rule) = resolved.strategy.permits().filter(|_| self.is_configured(resolved)) {
+            let mut name = Vec::with_capacity(128);
+            write_lease_name(&mut name, resolved.strategy, &ask.subject);
+            let longest = Duration::from_micros(rule.numbers().max_ttl.0);
+            let seen = SeenKey { strategy: 0, held: answer.in_flight, limit: answer.limit, at, longest };
+            self.recorder.saw_permits(resolved.index, KeySecret::BUILT_IN.hash(&name), seen);
+        }
+    }
+
+    /// False for a removed strategy, which has no row in the current configuration.
+    fn is_configured(&self, resolved: &Resolved<'_>) -> bool {
+        let configured = self.rules.strategies().get(resolved.index);
+        configured.is_some_and(|strategy| Arc::ptr_eq(strategy, resolved.strategy))
     }
 
     /// Resolves the strategy and its rule of permits. Fails if the question is invalid.
@@ -261,6 +280,9 @@ impl Leases {
         let row = self.recorder.row(resolved);
         let cost = if counted.is_uncharged() { 0 } else { weight };
         self.recorder.decided(row, CountedMethod::Acquire, counted, cost, took);
+        if matches!(counted, CountedOutcome::Denied | CountedOutcome::Never) {
+            self.recorder.denied(row, 0);
+        }
         if self.recorder.samples() {
             self.recorder.sampled(row, counted, question.asked.consumer);
         }
@@ -271,6 +293,7 @@ impl Leases {
             lease = question.id,
             outcome = counted.name(),
             error = acquired.as_ref().err().map(tracing::field::display),
+            peer = %weir_grpc::current_peer(),
             took_us = micros(took),
             "acquired"
         );

@@ -21,8 +21,8 @@ pub use operate::{Browsed, QueuePage, Redriven};
 pub use question::{PutItem, QueueFailure, TakeQuestion, TakenItems, WorkersItems};
 use weir_config::AccessRight;
 use weir_core::queue::{
-    ItemId, NamedQueue, NewItem, QueueAnswer, QueueKind, QueueOp, QueuePart, QueueRefusal, QueueReply,
-    QueueRule, QueueRules, QueueStats, UnknownQueue,
+    FullQueue, ItemId, NamedQueue, NewItem, QueueAnswer, QueueKind, QueueOp, QueuePart, QueueRefusal,
+    QueueReply, QueueRule, QueueRules, QueueStats, UnknownQueue,
 };
 use weir_store::{QueueAsk, QueueHandle, QueueStore as _, StoreError};
 use weir_time::clock;
@@ -124,6 +124,16 @@ impl SharedQueues {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.all().is_empty()
+    }
+
+    /// True if any of them drops items or lets them age, which asks the store how far it is read.
+    #[must_use]
+    pub fn reads_groups(&self) -> bool {
+        self.rules.all().iter().any(|rule| {
+            let numbers = rule.numbers();
+            let drops = numbers.max_age.is_some() || numbers.when_full == FullQueue::DropOldest;
+            drops && numbers.kind == QueueKind::Stream
+        })
     }
 
     /// The counters.

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use weir_store::redis::StoreStatus;
+use weir_store::redis::{NodeVersions, StoreStatus};
 
 pub use self::troubles::Troubles;
 
@@ -26,6 +26,8 @@ pub struct Readiness {
     state: Arc<watch::Sender<State>>,
     /// Problems that make answers worse but do not change readiness: lines of text.
     notes: Arc<Mutex<Troubles>>,
+    /// What each node of Weir serves, as far as Redis says.
+    versions: Arc<Mutex<Vec<NodeVersions>>>,
     /// True if a node without its store is not ready.
     needs_store: bool,
     accepts: Accepts,
@@ -66,6 +68,7 @@ impl Readiness {
         Self {
             state,
             notes: Arc::new(Mutex::new(Vec::new().into())),
+            versions: Arc::default(),
             needs_store,
             accepts: Accepts::default(),
         }
@@ -88,6 +91,7 @@ impl Readiness {
     pub fn report(&self, status: StoreStatus) {
         let can_decide = status.can_decide();
         *self.notes.lock() = status.notes.into();
+        *self.versions.lock() = status.versions;
         let failures = Troubles::from(status.failures);
         match (can_decide, failures.is_empty()) {
             (true, true) => self.change(State::Ready),
@@ -96,6 +100,12 @@ impl Readiness {
             (false, false) if self.needs_store => self.change(State::WithoutStore(failures)),
             (_, false) => self.change(State::Degraded(failures)),
         }
+    }
+
+    /// What each node of Weir serves; empty on the memory store.
+    #[must_use]
+    pub fn versions(&self) -> Vec<NodeVersions> {
+        self.versions.lock().clone()
     }
 
     /// Starts draining.
@@ -200,6 +210,7 @@ mod tests {
             notes: notes.iter().map(trouble).collect(),
             other_key_secret: false,
             other_rules: false,
+            versions: Vec::new(),
         }
     }
 

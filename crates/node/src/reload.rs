@@ -169,7 +169,9 @@ impl Running {
     fn follow(&self, snapshot: &Snapshot) {
         let SnapshotFollowers { engines, share, shared_usage, control, .. } = &self.followers;
         let used = snapshot.rules.engines().collect::<EngineSet>().with_leases(snapshot.rules.has_leases());
-        let used = used.with_queues(!snapshot.queues.is_empty()).with_usage(*shared_usage);
+        let queues = &snapshot.queues;
+        let used = used.with_queues(!queues.is_empty()).with_queue_groups(queues.reads_groups());
+        let used = used.with_usage(*shared_usage);
         engines.set_strategies(used.with_control(*control));
         share(&snapshot.rules, snapshot.envoy.as_ref().map(|loaded| loaded.domains()));
     }

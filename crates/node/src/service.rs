@@ -10,6 +10,7 @@
 mod admin;
 mod batch;
 mod batch_turns;
+mod called;
 mod concurrency;
 mod control;
 mod count;
@@ -40,6 +41,7 @@ use parking_lot::Mutex;
 
 pub use admin::AdminApi;
 pub use batch_turns::BatchTurns;
+pub(crate) use called::serve_method;
 pub use concurrency::{ConcurrencyApi, CurrentLeases};
 pub use control::ControlApi;
 pub use decisions::DecisionsApi;

@@ -8,19 +8,24 @@ mod config;
 mod consumers;
 mod decision_log;
 mod decisions;
+mod denials;
 mod envoy;
 mod families;
 mod histogram;
 mod lines;
 mod local;
 mod log;
+mod memory;
 mod names;
 mod past;
+mod permits;
 #[cfg(target_os = "linux")]
 mod process;
 mod queues;
 mod recorder;
+mod redis_pool;
 mod refusals;
+mod rejected;
 mod sampled;
 mod store;
 mod tls;
@@ -51,15 +56,17 @@ pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use names::CounterNames;
+pub use permits::SeenKey;
 pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
 pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, WorkerCounters};
+pub use rejected::{RejectedKind, log_rejected, log_rejected_each_minute, rejected_by_kind};
 pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
 use weir_store::local::LocalStats;
 use weir_store::memory::MemoryStats;
-use weir_store::redis::{ConnectionCounts, RedisConnections, StoreHealth};
+use weir_store::redis::{ConnectionCounts, StoreHealth};
 pub use xds::XdsMetrics;
 
 use self::bans::BanCollector;
@@ -246,7 +253,7 @@ impl Metrics {
             let MemoryStats { keys, bytes, budget, evictions, refusals } = stats();
             [keys as f64, bytes as f64, budget as f64, evictions as f64, refusals as f64]
         };
-        self.registry.register(Box::new(Sampled::new(MEMORY, read)?))
+        self.registry.register(Box::new(Sampled::new(memory::SERIES, read)?))
     }
 
     /// Registers the Redis store's counter of calls to cluster nodes that are sent one per slot.
@@ -259,11 +266,8 @@ impl Metrics {
 
     /// Registers the connections to Redis under the names of envoyproxy/ratelimit.
     pub fn show_redis_pool(&self, counts: ConnectionCounts) -> Result<(), prometheus::Error> {
-        let read = move || {
-            let RedisConnections { opened, closed } = counts.now();
-            [(opened - closed) as f64, opened as f64, closed as f64]
-        };
-        self.registry.register(Box::new(Sampled::new(REDIS_POOL, read)?))
+        let read = move || redis_pool::values(counts.now());
+        self.registry.register(Box::new(Sampled::new(redis_pool::SERIES, read)?))
     }
 
     /// Registers what the node decides by itself.
@@ -331,24 +335,6 @@ const CONNECTIONS: [Series; 2] = [
     },
 ];
 
-const REDIS_POOL: [Series; 3] = [
-    Series {
-        name: "ratelimit_redis_pool_cx_active",
-        help: "Connections to Redis that are open now.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "ratelimit_redis_pool_cx_total",
-        help: "Connections to Redis that were opened.",
-        kind: MetricType::COUNTER,
-    },
-    Series {
-        name: "ratelimit_redis_pool_cx_local_close",
-        help: "Connections to Redis that have ended.",
-        kind: MetricType::COUNTER,
-    },
-];
-
 const BUFFERS: [Series; 3] = [
     Series {
         name: "weir_buffered_bytes",
@@ -378,34 +364,6 @@ const REDIS: [Series; 1] = [Series {
     help: "Script calls to cluster nodes that get one call for each slot.",
     kind: MetricType::COUNTER,
 }];
-
-const MEMORY: [Series; 5] = [
-    Series {
-        name: "weir_memory_keys",
-        help: "Keys that the memory store holds, with expired ones that are not dropped yet.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_bytes",
-        help: "Bytes of the memory store's tables, entries and logs.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_budget_bytes",
-        help: "Bytes that the memory store may use.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_memory_evictions_total",
-        help: "Keys that still counted and were dropped to make room for new ones.",
-        kind: MetricType::COUNTER,
-    },
-    Series {
-        name: "weir_memory_refusals_total",
-        help: "New keys that found no room; the failure policy answered.",
-        kind: MetricType::COUNTER,
-    },
-];
 
 fn build_info() -> Result<prometheus::IntGauge, prometheus::Error> {
     let options = prometheus::Opts::new("weir_build_info", "The version that runs; always 1.")

@@ -8,6 +8,7 @@ mod breaker;
 mod callers;
 mod codes;
 mod connect;
+mod connection_counts;
 mod context;
 mod control;
 mod decisions;
@@ -22,7 +23,9 @@ mod link;
 mod links;
 mod lua_files;
 mod outbox;
+mod password_command;
 mod plain;
+mod printed;
 mod probe;
 mod queues;
 mod reply;
@@ -45,18 +48,18 @@ use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
 use self::breaker::Breakers;
-use self::connect::PrintedPasswords;
-pub use self::connect::{ConnectionCounts, RedisConnections};
+pub use self::connection_counts::{ConnectionCounts, RedisConnections};
 use self::context::LinkContext;
 pub use self::control::{ControlLink, ControlNode, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
 pub use self::health::{
-    EngineSet, EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
+    EngineSet, EnginesInUse, NodeStatus, NodeVersions, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
 };
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;
+use self::printed::PrintedPasswords;
 use self::queues::QueueRequest;
 use self::script_call::Redirection;
 use self::single_slot::SingleSlotNodes;

@@ -8,6 +8,8 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::{Code, DescriptorStatus};
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 
+use crate::cli::render;
+
 /// Builds a request with one descriptor of `domain`.
 pub(super) fn request(domain: String, entries: Vec<(String, String)>, hits: u32) -> RateLimitRequest {
     let entries = entries.into_iter().map(|(key, value)| Entry { key, value }).collect();
@@ -43,7 +45,8 @@ fn numbers(status: &DescriptorStatus) -> String {
         Unit::Year => "year",
         Unit::Week => "week",
     };
-    let reset = status.duration_until_reset.as_ref().map(|span| format!(", full again in {}s", span.seconds));
+    let reset = status.duration_until_reset.as_ref();
+    let reset = reset.map(|span| format!(", full again in {}", render::duration(span)));
     format!(
         "{} of {} per {unit} remaining{}",
         status.limit_remaining,

@@ -22,6 +22,7 @@ Examples:
   weir load --mode stream --batch 10                    a stream on each connection, 10 decisions a message
   weir load --resource api/orders --strategy per-user   your own strategy
   weir load --resource 'api/{key}' --consumer anyone    a resource for each key
+  weir load --resource api/orders --resource api/search  two resources, in turn
   weir load --mode envoy --domain edge --descriptor remote_address={key}
   weir load --requests 100000 --warm-up 0s --output json > report.json";
 
@@ -69,9 +70,10 @@ pub(crate) struct LoadArgs {
     /// Decisions in a call of --mode batch, or in a message of --mode stream
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Calls")]
     batch: u32,
-    /// What is used; {key} stands for the key's number
-    #[arg(long, default_value = "zewtopia.com/tigerfeeding", value_name = "NAME", help_heading = "Calls")]
-    resource: String,
+    /// What is used; {key} stands for the key's number. Given several times, the keys use them in turn [default: the
+    /// resources of the built-in example; with --strategy only its first]
+    #[arg(long = "resource", value_name = "NAME", help_heading = "Calls")]
+    resources: Vec<String>,
     /// Who uses it; {key} stands for the key's number
     #[arg(long, default_value = "user_{key}", value_name = "NAME", help_heading = "Calls")]
     consumer: String,
@@ -167,7 +169,7 @@ impl LoadArgs {
             Some(_) => 1_024.max(self.connections),
         });
         let ask = PlannedQuestion {
-            resource: self.resource,
+            resources: resources(self.resources, &self.strategy),
             consumer: self.consumer,
             strategy: self.strategy,
             attributes: self.attributes,
@@ -203,6 +205,16 @@ impl LoadArgs {
             pids: self.pids,
         };
         Ok((plan, self.quiet))
+    }
+}
+
+/// The resources of the calls, or those of the built-in example: each of its strategies has one.
+fn resources(named: Vec<String>, strategy: &str) -> Vec<String> {
+    const EXAMPLES: [&str; 3] = ["zewtopia.com/tigerfeeding", "api/orders", "api/search"];
+    match (named.is_empty(), strategy) {
+        (false, _) => named,
+        (true, "") => EXAMPLES.map(str::to_owned).into(),
+        (true, _) => EXAMPLES.iter().take(1).map(|&name| name.to_owned()).collect(),
     }
 }
 

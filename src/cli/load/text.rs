@@ -76,13 +76,14 @@ fn advice(report: &LoadReport, out: &mut String) {
         return;
     }
     let ask = &report.plan.ask;
+    let resource = ask.resources.first().map_or("", String::as_str);
     let spread = match report.plan.mode {
         CallMode::Envoy => "more descriptors (--descriptor, --keys)".to_owned(),
-        _ if ask.resource.contains("{key}") => format!("more than {} keys (--keys)", ask.keys),
+        _ if resource.contains("{key}") => format!("more than {} keys (--keys)", ask.keys),
         _ if ask.strategy.is_empty() => {
-            format!("more resources (--resource '{}/{{key}}' --strategy NAME)", ask.resource)
+            format!("more resources (--resource '{resource}/{{key}}' --strategy NAME)")
         }
-        _ => format!("more resources (--resource '{}/{{key}}')", ask.resource),
+        _ => format!("more resources (--resource '{resource}/{{key}}')"),
     };
     let _ = writeln!(
         out,

@@ -21,6 +21,7 @@ pub(super) fn page(view: &UsageView) -> String {
         "cost/s",
         "calls",
         "denied",
+        "by list",
         "uncharged",
         "degraded",
     ];
@@ -34,6 +35,7 @@ pub(super) fn page(view: &UsageView) -> String {
             format!("{:.1}", row.cost_per_s),
             row.calls.to_string(),
             row.denied.to_string(),
+            row.listed.to_string(),
             row.uncharged.to_string(),
             row.degraded.to_string(),
         ]

@@ -14,6 +14,7 @@ use weir_time::clock;
 
 use super::super::terminal::clean_cell;
 use super::WindowArg;
+use super::columns::{Column, fitting, used, width_of};
 use super::view::{SPAN, StrategyRow, UsageView, estimate};
 
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -103,7 +104,13 @@ impl Screen {
         let [head, strategies, consumers, foot] = areas.areas(frame.area());
         frame.render_widget(self.head(), head);
         self.draw_strategies(frame, strategies);
-        let [denied, allowed] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(consumers);
+        // Names that do not fit side by side have the whole width, one table below the other.
+        let half = usize::from(consumers.width / 2);
+        let fits =
+            [&self.view.denied, &self.view.allowed].into_iter().all(|one| consumers_width(one) <= half);
+        let halves = [Constraint::Percentage(50); 2];
+        let layout = if fits { Layout::horizontal(halves).spacing(1) } else { Layout::vertical(halves) };
+        let [denied, allowed] = layout.areas(consumers);
         draw_consumers(frame, denied, &format!(" denied most, {} ", self.view.window), &self.view.denied);
         draw_consumers(frame, allowed, &format!(" allowed most, {} ", self.view.window), &self.view.allowed);
         let keys = " q leave   m consumers of the last minute   h of the last hour";
@@ -123,50 +130,73 @@ impl Screen {
     }
 
     fn draw_strategies(&self, frame: &mut Frame<'_>, area: Rect) {
-        let head = [
-            "strategy",
-            "resources",
-            "calls/s",
-            "denied/s",
-            "cost/s",
-            "degraded",
-            "calls of the last minute",
-        ];
-        let widths = [
-            Constraint::Fill(2),
-            Constraint::Fill(3),
-            Constraint::Length(10),
-            Constraint::Length(10),
-            Constraint::Length(10),
-            Constraint::Length(9),
-            Constraint::Length(SPAN as u16 / 2),
-        ];
-        let uncharged: u64 = self.view.rows.iter().map(|row| row.uncharged).sum();
+        let rows = &self.view.rows;
+        let uncharged: u64 = rows.iter().map(|row| row.uncharged).sum();
         let title = match uncharged {
             0 => " decisions, mean of the last 10 s ".to_owned(),
             _ => format!(" decisions, mean of the last 10 s; {uncharged} uncharged in the last minute "),
         };
-        let most = self.view.rows.iter().flat_map(halves).max().unwrap_or(0);
-        let rows = self.view.rows.iter().map(|row| strategy_row(row, most));
-        let table = Table::new(rows, widths)
-            .header(Row::new(head).style(BOLD))
+        let strategies = width_of("strategy", rows.iter().map(|row| row.strategy.as_str()));
+        let patterns = width_of("resources", rows.iter().map(|row| row.pattern.as_str()));
+        let wide = [strategies, patterns, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, LEAST_TREND];
+        let columns: Vec<Column> =
+            wide.into_iter().zip(RANKS).map(|(width, rank)| Column { width, rank }).collect();
+        let width = usize::from(area.width);
+        let shown = fitting(&columns, width);
+        let rest = width.saturating_sub(used(&columns, &shown));
+        let widths = shown.iter().map(|&place| match place {
+            TREND => Constraint::Length(short(LEAST_TREND + rest.min(SPAN as usize / 2 - LEAST_TREND))),
+            place => Constraint::Length(short(columns.get(place).map_or(0, |column| column.width))),
+        });
+        let most = rows.iter().flat_map(halves).max().unwrap_or(0);
+        let line = |row| {
+            let mut cells: Vec<Option<Cell<'_>>> = strategy_cells(row, most).into_iter().map(Some).collect();
+            Row::new(shown.iter().filter_map(|&place| cells.get_mut(place)?.take()).collect::<Vec<_>>())
+        };
+        let head = shown.iter().filter_map(|&place| TITLES.get(place).copied());
+        let table = Table::new(rows.iter().map(line), widths.collect::<Vec<_>>())
+            .header(Row::new(head.collect::<Vec<_>>()).style(BOLD))
             .block(Block::new().borders(Borders::TOP).title(title));
         frame.render_widget(table, area);
     }
 }
 
-fn strategy_row(row: &StrategyRow, most: u64) -> Row<'_> {
-    let number = |number: f64, style: Style| Cell::from(Line::from(format!("{number:.1}")).style(style));
+/// The columns of strategies, how important each is, and the place of the trend, which takes what is left.
+const TITLES: [&str; 8] =
+    ["strategy", "resources", "calls/s", "denied/s", "cost/s", "by list", "degraded", "last minute"];
+const RANKS: [usize; 8] = [0, 3, 1, 2, 6, 7, 4, 5];
+const TREND: usize = 7;
+
+/// Width of a number, and the least width of the trend.
+const NUMBER: usize = 8;
+const LEAST_TREND: usize = 11;
+
+fn strategy_cells(row: &StrategyRow, most: u64) -> [Cell<'_>; 8] {
+    let number = |number: f64, style: Style| Cell::from(Line::from(rate(number)).style(style));
     let color = |count: u64, color: Color| if count > 0 { Style::new().fg(color) } else { DIM };
-    Row::new([
+    [
         Cell::from(row.strategy.as_str()),
         Cell::from(row.pattern.as_str()),
         number(row.calls_per_s, Style::new()),
         number(row.denied_per_s, color(row.denied, Color::Yellow)),
         number(row.cost_per_s, Style::new()),
+        Cell::from(row.listed.to_string()).style(color(row.listed, Color::Magenta)),
         Cell::from(row.degraded.to_string()).style(color(row.degraded, Color::Red)),
         Cell::from(bars(row, most)).style(Style::new().fg(Color::Cyan)),
-    ])
+    ]
+}
+
+/// A rate in at most eight characters.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        ..100_000.0 => format!("{per_second:.1}"),
+        100_000.0..1e8 => format!("{per_second:.0}"),
+        _ => format!("{:.1}M", per_second / 1e6),
+    }
+}
+
+fn short(width: usize) -> u16 {
+    u16::try_from(width).unwrap_or(u16::MAX)
 }
 
 /// Iterates over the calls of each two seconds.
@@ -185,13 +215,40 @@ fn bars(row: &StrategyRow, most: u64) -> String {
     halves(row).map(bar).collect()
 }
 
+/// The width that the names and numbers of consumers need.
+fn consumers_width(consumers: &[ConsumerCalls]) -> usize {
+    used(&consumer_columns(consumers), &[0, 2])
+}
+
+fn consumer_columns(consumers: &[ConsumerCalls]) -> [Column; 3] {
+    let cells: Vec<[String; 3]> = consumers.iter().map(consumer_cells).collect();
+    let of = |place: usize, title| {
+        width_of(title, cells.iter().filter_map(|row| row.get(place).map(String::as_str)))
+    };
+    let widths = [of(0, "consumer"), of(1, "strategy"), of(2, "calls")];
+    let [consumer, strategy, calls] = widths;
+    [(consumer, 0), (strategy, 2), (calls, 1)].map(|(width, rank)| Column { width, rank })
+}
+
+fn consumer_cells(one: &ConsumerCalls) -> [String; 3] {
+    [clean_cell(&one.consumer), clean_cell(&one.strategy), estimate(one)]
+}
+
 fn draw_consumers(frame: &mut Frame<'_>, area: Rect, title: &str, consumers: &[ConsumerCalls]) {
-    let row =
-        |one: &ConsumerCalls| Row::new([clean_cell(&one.consumer), clean_cell(&one.strategy), estimate(one)]);
-    let widths = [Constraint::Fill(3), Constraint::Fill(2), Constraint::Length(16)];
-    let table = Table::new(consumers.iter().map(row), widths)
-        .header(Row::new(["consumer", "strategy", "calls"]).style(BOLD))
-        .block(Block::new().borders(Borders::TOP).title(title.to_owned()));
+    let columns = consumer_columns(consumers);
+    let shown = fitting(&columns, usize::from(area.width));
+    let row = |one: &ConsumerCalls| {
+        let cells = consumer_cells(one);
+        Row::new(shown.iter().filter_map(|&place| cells.get(place).cloned()).collect::<Vec<_>>())
+    };
+    let widths = shown.iter().map(|&place| columns.get(place).map_or(0, |column| column.width));
+    let head = shown.iter().filter_map(|&place| ["consumer", "strategy", "calls"].get(place).copied());
+    let table = Table::new(
+        consumers.iter().map(row),
+        widths.map(|width| Constraint::Length(short(width))).collect::<Vec<_>>(),
+    )
+    .header(Row::new(head.collect::<Vec<_>>()).style(BOLD))
+    .block(Block::new().borders(Borders::TOP).title(title.to_owned()));
     frame.render_widget(table, area);
 }
 
@@ -214,6 +271,7 @@ mod tests {
             pattern: "api/*".to_owned(),
             calls: 600,
             denied: 60,
+            listed: 4,
             uncharged: 3,
             degraded: 0,
             calls_per_s: 10.0,
@@ -246,6 +304,35 @@ mod tests {
         {
             assert!(text.contains(part), "{part}\n{text}");
         }
+    }
+
+    #[test]
+    fn eighty_columns_have_whole_names_and_sixty_have_fewer_columns() {
+        let mut screen = screen();
+        let named = |strategy: &str, pattern: &str| StrategyRow {
+            strategy: strategy.to_owned(),
+            pattern: pattern.to_owned(),
+            ..screen.view.rows[0].clone()
+        };
+        let rows = vec![named("tiger-feeding", "zewtopia.com/tigerfeeding"), named("search", "api/search")];
+        screen.view.rows = rows;
+        let bob = ConsumerCalls {
+            consumer: "alice.of.wonderland@example.com".to_owned(),
+            ..screen.view.denied[0].clone()
+        };
+        (screen.view.allowed, screen.view.denied) = (vec![bob.clone()], vec![bob]);
+        for width in [80, 60] {
+            let text = drawn(&screen, width, 24);
+            for name in ["tiger-feeding", "alice.of.wonderland@example.com", "calls/s", "denied/s"] {
+                assert!(text.contains(name), "{name} at {width}:\n{text}");
+            }
+            assert_eq!(text.matches("60 ±12").count(), 2, "{text}");
+        }
+        let (wide, narrow) = (drawn(&screen, 80, 24), drawn(&screen, 60, 24));
+        assert!(wide.contains("zewtopia.com/tigerfeeding") && wide.contains("degraded"), "{wide}");
+        assert!(narrow.contains("zewtopia.com/tigerfeeding") && !narrow.contains("cost/s"), "{narrow}");
+        let smallest = drawn(&screen, 40, 24);
+        assert!(smallest.contains("tiger-feeding") && !smallest.contains("zewtopia"), "{smallest}");
     }
 
     #[test]

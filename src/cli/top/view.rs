@@ -33,7 +33,10 @@ pub(super) struct StrategyRow {
     pub(super) pattern: String,
     /// Number of calls in the last minute.
     pub(super) calls: u64,
+    /// Calls that a limit denied.
     pub(super) denied: u64,
+    /// Calls of consumers on a deny list, which is no limit.
+    pub(super) listed: u64,
     /// Calls that passed without a charge: peeks, calls of cost 0, and repeated ones.
     pub(super) uncharged: u64,
     /// Calls that a failure policy answered, or that failed.
@@ -92,8 +95,8 @@ impl StrategyRow {
     }
 
     fn add(&mut self, series: &UsageSeries, end: i64) {
-        let is_denied =
-            matches!(&*series.outcome, "denied" | "never" | "deny_list" | "banned" | "degraded_denied");
+        let is_denied = matches!(&*series.outcome, "denied" | "never" | "banned");
+        let is_listed = series.outcome == "deny_list";
         let is_uncharged = matches!(&*series.outcome, "peeked" | "repeated");
         let is_degraded = matches!(&*series.outcome, "degraded_allowed" | "degraded_denied" | "error");
         let begin = end - SPAN;
@@ -104,6 +107,7 @@ impl StrategyRow {
             *calls += point.calls;
             self.calls += point.calls;
             self.denied += if is_denied { point.calls } else { 0 };
+            self.listed += if is_listed { point.calls } else { 0 };
             self.uncharged += if is_uncharged { point.calls } else { 0 };
             self.degraded += if is_degraded { point.calls } else { 0 };
             if at >= end - RECENT {
@@ -147,6 +151,7 @@ mod tests {
             series: vec![
                 series("allowed", vec![point(939, 7), point(940, 1), point(995, 30), point(1_000, 500)]),
                 series("denied", vec![point(999, 10)]),
+                series("deny_list", vec![point(998, 3)]),
             ],
             to: Some(Timestamp { seconds: 1_001, nanos: 0 }),
             ..GetUsageResponse::default()
@@ -154,8 +159,8 @@ mod tests {
         let none = TopConsumersResponse::default();
         let view = UsageView::of(usage, none.clone(), none, WindowArg::Minute);
         let [row] = &view.rows[..] else { panic!("{view:?}") };
-        assert_eq!((row.calls, row.denied, row.degraded), (41, 10, 0));
-        assert_eq!((row.calls_per_s, row.denied_per_s, row.cost_per_s), (4.0, 1.0, 8.0));
+        assert_eq!((row.calls, row.denied, row.listed, row.degraded), (44, 10, 3, 0));
+        assert_eq!((row.calls_per_s, row.denied_per_s, row.cost_per_s), (4.3, 1.0, 8.6));
         assert_eq!((row.trend[0], row.trend[55], row.trend[59]), (1, 30, 10));
         assert_eq!(row.pattern, "p\\u001b[2J", "no terminal obeys it");
     }

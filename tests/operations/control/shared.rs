@@ -43,6 +43,40 @@ async fn a_change_on_one_node_is_in_force_on_all() {
     assert_eq!(third.limit("bob").await, 60, "a node that starts has it before its first call");
 }
 
+/// Each node says in its hash of rules which version it serves, and `/ui` shows all of them and the entries in force.
+#[tokio::test]
+async fn the_page_shows_the_entries_and_what_each_node_serves() {
+    let redis = RedisServer::start();
+    let (one, other) = (node_on(&redis), node_on(&redis));
+    let page =
+        |node: &Node| -> serde_json::Value { serde_json::from_str(&node.server.get("/ui/data").1).unwrap() };
+    assert_eq!(page(&one)["control"]["entries"], serde_json::json!([]));
+    one.put_override(of_consumer("bob", "50"), why("a customer's launch")).await.unwrap();
+    let entries = page(&one)["control"]["entries"].clone();
+    assert_eq!(entries[0]["what"], "override of s for bob on x");
+    assert!(entries[0]["change"].as_str().unwrap().contains("50"), "{entries}");
+    assert_eq!(entries[0]["reason"], "a customer's launch");
+    eventually(SOON, "both nodes show both with the version of the change", || {
+        [&one, &other].into_iter().all(|node| {
+            let versions = page(node)["versions"].clone();
+            let all = versions.as_array().unwrap();
+            let is_served = |of: &serde_json::Value| {
+                of["control"].as_u64().unwrap() > 0
+                    && of["control"] == versions[0]["control"]
+                    && !of["files"].as_str().unwrap().is_empty()
+            };
+            all.len() == 2 && all.iter().all(is_served)
+        })
+    });
+    let control: Vec<String> = redis
+        .keys()
+        .into_iter()
+        .filter(|key| redis.query::<String>(&["TYPE", key]) == "hash")
+        .filter_map(|key| redis.query::<Option<String>>(&["HGET", &key, "control"]))
+        .collect();
+    assert_eq!(control.len(), 2, "a field of its own of each node's rules: {control:?}");
+}
+
 #[tokio::test]
 async fn a_reset_starts_full_on_all_nodes() {
     let redis = RedisServer::start();

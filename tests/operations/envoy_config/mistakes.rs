@@ -197,6 +197,10 @@ fn limits() {
             "max_debt is for rules that bill; this one has no `bill: true` (line 4, column 47)",
         ),
         (
+            "{ unit: day, bill: true, max_debt: lots }",
+            "max_debt is `lots`: it must be a number of hits, or `unlimited` (line 4, column 52)",
+        ),
+        (
             "{ unit: day, algorithm: gcra, count_rejected: true }",
             "count_rejected is for the algorithms fixed_window and sliding_log; this one is gcra (line 4, column 47)",
         ),

@@ -75,3 +75,23 @@ fn all_that_are_missing_are_named_at_once() {
         all.iter().all(|right| page.split([' ', '\n']).any(|word| word == *right))
     });
 }
+
+/// Only queues that drop items, or let them age, ask how far they are read. Without the right, the probe found nothing, and the
+/// first full queue was refused.
+#[test]
+fn queues_that_drop_items_need_one_right_more() {
+    let redis = RedisServer::start();
+    let all = [rights::of_decisions(), rights::of_queues(), vec!["+info"]].concat();
+    rights::add_user(&redis, "worker", PASSWORD, &all);
+    ready(&service(&redis, "worker", QUEUES, false));
+    for queue in ["max_age: 1h", "when_full: drop_oldest"] {
+        rights::withdraw(&redis, "worker", "+xinfo|groups");
+        let server =
+            service(&redis, "worker", &format!("queues: {{ work: {{ capacity: 10, {queue} }} }}"), false);
+        eventually(SOON, "the right is named", || {
+            server.get("/readyz").1.split([' ', '\n']).any(|word| word == "+xinfo|groups")
+        });
+        rights::grant(&redis, "worker", &["+xinfo|groups"]);
+        ready(&server);
+    }
+}

@@ -61,7 +61,8 @@ async fn a_pipe_gets_one_page_of_text() {
 fn without_a_server_it_says_so() {
     let output = weir(&["top", "--once", "--server", "127.0.0.1:1"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("error: no server can be reached at 127.0.0.1:1"));
+    let error = text(&output.stderr);
+    assert!(error.starts_with("error: no server answers; ") && error.contains("at 127.0.0.1:1"), "{error}");
 }
 
 #[tokio::test]

@@ -134,6 +134,11 @@ fn max_debt(map: &Map<'_>, report: &mut MistakeReport) -> Option<Option<u64>> {
     let node = map.get("max_debt")?;
     match &node.content {
         Content::Scalar { text, .. } if text == "unlimited" => Some(None),
+        Content::Scalar { text, .. } if !text.starts_with(|first: char| first.is_ascii_digit()) => {
+            let text = format!("max_debt is `{text}`: it must be a number of hits, or `unlimited`");
+            report.at(node.at, "", text);
+            None
+        }
         _ => map.number("max_debt", report).map(|debt| Some(u64::from(debt))),
     }
 }

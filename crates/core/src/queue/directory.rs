@@ -1,6 +1,7 @@
 //! The queues of a configuration, by name.
 
 use super::{QueuePart, QueueRule};
+use crate::near::near;
 
 /// Suffix of the names of dead-letter queues.
 const DEAD: &str = ":dead";
@@ -86,20 +87,8 @@ impl QueueRules {
     /// The error of a name that no queue has.
     #[must_use]
     pub fn unknown(&self, name: &str) -> UnknownQueue {
-        UnknownQueue { name: name.to_owned(), near: self.near(name.strip_suffix(DEAD).unwrap_or(name)) }
-    }
-
-    /// At most three names that look like `name`, the likeliest first.
-    fn near(&self, name: &str) -> Vec<String> {
-        const ALIKE: f64 = 0.7;
-        let likeness = |rule: &QueueRule| {
-            let likeness = strsim::jaro_winkler(rule.name(), name);
-            (likeness >= ALIKE).then(|| (likeness, rule.name().to_owned()))
-        };
-        let mut near: Vec<(f64, String)> =
-            self.queues.iter().take(self.configured).filter_map(likeness).collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0));
-        near.into_iter().take(3).map(|(_, name)| name).collect()
+        let known = self.queues.iter().take(self.configured).map(|rule| rule.name());
+        UnknownQueue { name: name.to_owned(), near: near(name.strip_suffix(DEAD).unwrap_or(name), known) }
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
     ShadowLimit, Strategy,
 };
 use crate::algorithm::EngineKind;
+use crate::near::near;
 
 /// Configuration of the resources that one pattern matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,27 +280,38 @@ impl Rules {
     }
 
     /// Applies the exceptions for `consumer` to `resolved`, the rule of other consumers on the same resource.
-    #[inline(always)]
     #[must_use]
     pub fn excepted<'a>(&'a self, resolved: Resolved<'a>, resource: &str, consumer: &str) -> Resolved<'a> {
+        self.exception(&resolved, resource, consumer).unwrap_or(resolved)
+    }
+
+    /// Applies the exceptions for `consumer`. `None`: no consumer has any, so that `resolved` holds as it is.
+    #[inline(always)]
+    #[must_use]
+    pub fn exception<'a>(
+        &'a self,
+        resolved: &Resolved<'a>,
+        resource: &str,
+        consumer: &str,
+    ) -> Option<Resolved<'a>> {
         let exceptions = self.exceptions.get(resolved.index);
         if self.access.is_empty() && exceptions.is_none_or(Exceptions::is_empty) {
-            return resolved;
+            return None;
         }
-        self.excepted_by(exceptions, resolved, resource, consumer)
+        Some(self.excepted_by(exceptions, resolved, resource, consumer))
     }
 
     fn excepted_by<'a>(
         &'a self,
         exceptions: Option<&'a Exceptions>,
-        resolved: Resolved<'a>,
+        resolved: &Resolved<'a>,
         resource: &str,
         consumer: &str,
     ) -> Resolved<'a> {
         let listing = access::listing(&self.access, exceptions.map(|one| &one.access), consumer);
         let applied = exceptions.and_then(|one| one.overrides.find(consumer, resource));
         let strategy = applied.map_or(resolved.strategy, |one| one.strategy);
-        Resolved { strategy, listing, applied, ..resolved }
+        Resolved { strategy, listing, applied, ..*resolved }
     }
 
     /// Resolves a request for consumers without an exception: strategy, index, and routing group of the resource. An
@@ -344,24 +356,15 @@ impl Rules {
     }
 
     fn unknown_strategy(&self, name: &str) -> Unknown {
-        Unknown::Strategy { name: name.to_owned(), near: self.near(name) }
+        Unknown::Strategy {
+            name: name.to_owned(),
+            near: near(name, self.strategies.iter().map(|strategy| strategy.name())),
+        }
     }
 
     fn unknown_resource(&self, name: &str) -> Unknown {
         let near = self.strategies.iter().take(3).map(|strategy| strategy.name().to_owned()).collect();
         Unknown::Resource { name: name.to_owned(), near }
-    }
-
-    /// At most three configured names that look like `name`, the likeliest first.
-    fn near(&self, name: &str) -> Vec<String> {
-        const ALIKE: f64 = 0.7;
-        let likeness = |strategy: &Arc<Strategy>| {
-            let likeness = strsim::jaro_winkler(strategy.name(), name);
-            (likeness >= ALIKE).then(|| (likeness, strategy.name().to_owned()))
-        };
-        let mut near: Vec<(f64, String)> = self.strategies.iter().filter_map(likeness).collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0));
-        near.into_iter().take(3).map(|(_, name)| name).collect()
     }
 }
 

@@ -54,7 +54,7 @@ fn greeting(settings: &[(u16, u32)]) -> Vec<u8> {
 
 fn connection(settings: &[(u16, u32)]) -> LoadConnection {
     let ask = PlannedQuestion {
-        resource: "api".to_owned(),
+        resources: vec!["api".to_owned()],
         consumer: "bob".to_owned(),
         strategy: String::new(),
         attributes: vec![],

@@ -6,8 +6,22 @@ const color = name => `var(--${name})`;
 const KINDS = [["allowed", "allowed", ["allowed", "allow_list"]], ["denied", "denied", ["denied", "never", "deny_list", "banned"]],
   ["degraded", "answered by policy", ["degraded_allowed", "degraded_denied"]], ["error", "error", ["error"]],
   ["uncharged", "passed without a charge", ["peeked", "repeated"]]];
-const PALETTE = Array.from({ length: 8 }, (_, place) => `var(--s${place})`);
-const clock = second => new Date(second * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+/* What limits deny. Deny lists are no limits. */
+const LIMITED = ["denied", "never"];
+const COLORS = 8;
+const clock = (second, exact) => new Date(second * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: exact ? "2-digit" : undefined, hourCycle: "h23" });
+
+/* A strategy keeps its colour: it follows from its name, and a name that comes later takes one that is free. */
+const colors = new Map();
+function colorOf(strategy) {
+  if (!colors.has(strategy)) {
+    let hash = 0;
+    for (const char of strategy) hash = (hash * 31 + char.codePointAt(0)) % 65521;
+    const taken = new Set(colors.values()), free = Array.from({ length: COLORS }, (_, step) => (hash + step) % COLORS);
+    colors.set(strategy, free.find(one => !taken.has(one)) ?? free[0]);
+  }
+  return `var(--s${colors.get(strategy)})`;
+}
 function short(number) {
   if (number >= 1e9) return (number / 1e9).toFixed(1) + "G";
   if (number >= 1e6) return (number / 1e6).toFixed(1) + "M";
@@ -22,16 +36,16 @@ function roof(most) {
   return [1, 2, 4, 5, 10].map(factor => factor * unit).find(round => round >= most) || most;
 }
 
-/* Draws layers of values by minute: stacked bars, or lines. */
-function chart(id, minutes, layers, { lines = false, format = short } = {}) {
+/* Draws layers of values by time: stacked bars, or lines. The last time is not over, and is drawn as unfinished. */
+function chart(id, times, layers, { lines = false, format = short, every = [10, 20], exact = false, span = "the last hour" } = {}) {
   const svg = at(id), box = svg.getBoundingClientRect(), width = box.width, height = box.height;
-  const left = 44, bottom = height - 20, top = 8, right = width - 4;
+  const left = 44, bottom = height - 20, top = 8, right = width - 4, running = times.length - 1;
   svg.replaceChildren();
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const sum = place => layers.reduce((sum, layer) => sum + (layer.values[place] || 0), 0);
   const peak = place => lines ? Math.max(...layers.map(layer => layer.values[place] || 0)) : sum(place);
-  const most = roof(Math.max(...minutes.map((_, place) => peak(place)), 1));
-  const x = place => left + (right - left) * place / minutes.length;
+  const most = roof(Math.max(...times.map((_, place) => peak(place)), 1));
+  const x = place => left + (right - left) * place / times.length;
   const y = value => bottom - (bottom - top) * value / most;
   for (const part of [0, .5, 1]) {
     svg.append(shape("line", { x1: left, x2: right, y1: y(most * part), y2: y(most * part), stroke: "var(--grid)" }));
@@ -39,34 +53,39 @@ function chart(id, minutes, layers, { lines = false, format = short } = {}) {
     label.textContent = format(most * part);
     svg.append(label);
   }
-  const every = width < 420 ? 20 : 10;
-  minutes.forEach((minute, place) => {
-    if (Math.round(minute / 60) % every) return;
+  times.forEach((time, place) => {
+    if (time % (60 * every[width < 420 ? 1 : 0])) return;
     const label = shape("text", { x: x(place + .5), y: height - 4, "text-anchor": "middle" });
-    label.textContent = clock(minute);
+    label.textContent = clock(time);
     if (x(place + .5) > left + 12 && x(place + .5) < right - 14) svg.append(label);
   });
-  const wide = Math.max((right - left) / minutes.length - 1, 1);
+  const wide = times.length > 60 ? (right - left) / times.length : Math.max((right - left) / times.length - 1, 1);
   if (lines) {
     for (const layer of layers) {
       let path = "", drawn = false;
+      const point = (place, value) => `${x(place + .5).toFixed(1)} ${y(value).toFixed(1)}`;
       layer.values.forEach((value, place) => {
         if (value === null) { drawn = false; return; }
-        path += `${drawn ? "L" : "M"}${x(place + .5).toFixed(1)} ${y(value).toFixed(1)}`;
         const alone = layer.values[place - 1] == null && layer.values[place + 1] == null;
-        if (alone) svg.append(shape("circle", { cx: x(place + .5), cy: y(value), r: 2.5, fill: layer.color }));
+        if (alone) svg.append(shape("circle", { cx: x(place + .5), cy: y(value), r: 2.5, fill: layer.color, class: place === running ? "running" : "" }));
+        if (place === running && drawn) {
+          const last = `M${point(place - 1, layer.values[place - 1])}L${point(place, value)}`;
+          svg.append(shape("path", { d: last, fill: "none", stroke: layer.color, "stroke-width": 2, "stroke-dasharray": "2 3", class: "running" }));
+          return;
+        }
+        path += `${drawn ? "L" : "M"}${point(place, value)}`;
         drawn = true;
       });
-      svg.append(shape("path", { d: path, fill: "none", stroke: layer.color, "stroke-width": 2, "stroke-linejoin": "round" }));
+      svg.append(shape("path", { d: path, fill: "none", stroke: layer.color, "stroke-width": times.length > 60 ? 1.5 : 2, "stroke-linejoin": "round" }));
     }
   } else {
-    minutes.forEach((_, place) => {
+    times.forEach((_, place) => {
       let below = 0;
       for (const layer of layers) {
         const value = layer.values[place] || 0;
         if (!value) continue;
         const high = Math.max(y(below) - y(below + value), 1);
-        svg.append(shape("rect", { x: x(place), y: y(below) - high, width: wide, height: high, fill: layer.color }));
+        svg.append(shape("rect", { x: x(place), y: y(below) - high, width: wide, height: high, fill: layer.color, class: place === running ? "running" : "" }));
         below += value;
       }
     });
@@ -78,18 +97,18 @@ function chart(id, minutes, layers, { lines = false, format = short } = {}) {
     entry.append(dot, layer.name);
     return entry;
   }));
-  if (!minutes.some((_, place) => peak(place) > 0)) {
+  if (!times.some((_, place) => peak(place) > 0)) {
     const none = shape("text", { x: (left + right) / 2, y: (top + bottom) / 2, "text-anchor": "middle" });
-    none.textContent = "nothing in the last hour";
+    none.textContent = "nothing in " + span;
     svg.append(none);
   }
   svg.onpointerleave = () => { at("tip").hidden = true; };
   svg.onpointermove = event => {
-    const place = Math.floor((event.clientX - svg.getBoundingClientRect().left - left) / (right - left) * minutes.length);
-    if (!(place in minutes)) { at("tip").hidden = true; return; }
+    const place = Math.floor((event.clientX - svg.getBoundingClientRect().left - left) / (right - left) * times.length);
+    if (!(place in times)) { at("tip").hidden = true; return; }
     const values = layers.filter(layer => layer.values[place]).map(layer => `\n${layer.name}: ${format(layer.values[place])}`);
     const tip = at("tip");
-    tip.textContent = clock(minutes[place]) + (values.join("") || "\nnothing");
+    tip.textContent = clock(times[place], exact) + (place === running ? ", not over yet" : "") + (values.join("") || "\nnothing");
     tip.hidden = false;
     tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)) + "px";
     tip.style.top = Math.max(4, Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)) + "px";
@@ -126,57 +145,132 @@ function consumers(id, list, kind) {
   table(id, [["consumer", ""], ["strategy", "wider"], ["calls", "n"]], list.map(row), "nobody");
 }
 
+const total = values => values.reduce((sum, value) => sum + value, 0);
+
+/* A layer for each strategy: at most eight, and the rest as one. */
+function byStrategy(list, times, outcomes, scale = 1) {
+  const sums = new Map();
+  for (const one of list) {
+    if (!outcomes.includes(one.outcome)) continue;
+    const values = sums.get(one.strategy) || times.map(() => 0);
+    one.points.forEach((calls, place) => { values[place] += calls / scale; });
+    sums.set(one.strategy, values);
+  }
+  const all = [...sums].filter(([, values]) => total(values) > 0).sort((a, b) => total(b[1]) - total(a[1]));
+  const layers = all.slice(0, COLORS - 1).map(([name, values]) => ({ name, values, color: colorOf(name) }));
+  const rest = all.slice(COLORS - 1);
+  if (rest.length) layers.push({ name: `${rest.length} others`, color: "var(--dim)", values: times.map((_, place) => rest.reduce((sum, one) => sum + one[1][place], 0)) });
+  return layers.sort((a, b) => a.name < b.name ? -1 : 1);
+}
+
+function byOutcome(list, times) {
+  const add = outcomes => times.map((_, place) => list.filter(one => outcomes.includes(one.outcome)).reduce((sum, one) => sum + one.points[place], 0));
+  return KINDS.map(([kind, name, outcomes]) => ({ name, color: color(kind), values: add(outcomes) }));
+}
+
+const shown = layers => layers.filter((layer, place) => place < 2 || total(layer.values) > 0);
+const seconds = count => count === 0 ? "–" : count < 60 ? count.toFixed(1) + " s" : count < 3600 ? `${Math.floor(count / 60)}m ${Math.round(count % 60)}s` : `${Math.floor(count / 3600)}h ${Math.round(count % 3600 / 60)}m`;
+
 let data = null;
 function draw() {
   if (!data) return;
   const wanted = at("strategy").value, names = [...new Set(data.series.map(one => one.strategy))].sort();
+  names.forEach(colorOf);
   const options = ["", ...names].map(name => { const it = make("option", name || "all strategies"); it.value = name; it.selected = name === wanted; return it; });
   if (at("strategy").length !== options.length) at("strategy").replaceChildren(...options);
-  const series = data.series.filter(one => !wanted || one.strategy === wanted);
+  const of = list => list.filter(one => !wanted || one.strategy === wanted);
+  hour(of(data.series));
+  tenMinutes(of(data.seconds.series));
+  strategies(of(data.series));
+  consumers("top-denied", of(data.denied).slice(0, 10), "denied");
+  consumers("top-allowed", of(data.allowed).slice(0, 10), "allowed");
+  held(of);
+  nodes();
+  const numbers = data.rejected.filter(one => one.count > 0), all = numbers.reduce((sum, one) => sum + one.count, 0);
+  at("rejected").textContent = short(all);
+  at("rejected-kinds").textContent = numbers.map(one => `${one.kind.replaceAll("_", " ")} ${short(one.count)}`).join(", ") || "since this node began";
+  at("foot").textContent = `Weir ${data.version}. Numbers of consumers are estimates. As of ${new Date(data.now * 1000).toLocaleTimeString()}.`;
+}
+
+function hour(series) {
   const minutes = Array.from({ length: 60 }, (_, place) => data.from + 60 * place);
-  const add = (list, pick) => minutes.map((_, place) => list.filter(pick).reduce((sum, one) => sum + one.points[place], 0));
-  const total = values => values.reduce((sum, value) => sum + value, 0);
-  const layers = KINDS.map(([kind, name, outcomes]) => ({ name, color: color(kind), values: add(series, one => outcomes.includes(one.outcome)) }));
-  chart("outcomes", minutes, layers.filter((layer, place) => place < 2 || total(layer.values) > 0));
+  const layers = byOutcome(series, minutes);
+  chart("outcomes", minutes, shown(layers));
   const [allowed, denied, degraded, errors] = layers.map(layer => total(layer.values));
   const all = allowed + denied + degraded + errors;
   at("rate").textContent = short(layers.reduce((sum, layer) => sum + layer.values[58], 0) / 60);
   at("share").textContent = all ? (100 * denied / all).toFixed(1) + " %" : "–";
-  at("denied").textContent = `${short(denied)} of ${short(all)}, last hour`;
+  const listed = total(minutes.map((_, place) => series.filter(one => one.outcome === "deny_list").reduce((sum, one) => sum + one.points[place], 0)));
+  at("denied").textContent = `${short(denied)} of ${short(all)}, last hour` + (listed ? `; ${short(listed)} by lists` : "");
   at("policy").textContent = short(degraded + errors);
-  const of = KINDS[1][2], refused = names.filter(name => !wanted || name === wanted)
-    .map(name => ({ name, values: add(series, one => one.strategy === name && of.includes(one.outcome)) }))
-    .filter(one => total(one.values) > 0).sort((a, b) => total(b.values) - total(a.values));
-  const rest = refused.slice(7), shownAlone = refused.slice(0, 7);
-  if (rest.length) shownAlone.push({ name: `${rest.length} others`, values: minutes.map((_, place) => rest.reduce((sum, one) => sum + one.values[place], 0)) });
-  chart("denials", minutes, shownAlone.map((one, place) => ({ ...one, color: PALETTE[place] })));
+  chart("denials", minutes, byStrategy(series, minutes, LIMITED));
   const took = minutes.map(minute => data.latency.find(one => one.at === minute) || { p50_us: null, p99_us: null });
-  chart("latency", minutes, [{ name: "p99", color: color("degraded"), values: took.map(one => one.p99_us) },
-    { name: "p50", color: color("allowed"), values: took.map(one => one.p50_us) }], { lines: true, format: span });
+  chart("latency", minutes, [{ name: "p99", color: color("p99"), values: took.map(one => one.p99_us) },
+    { name: "p50", color: color("p50"), values: took.map(one => one.p50_us) }], { lines: true, format: span });
   const last = took.filter(one => one.p99_us !== null).pop();
   at("p99").textContent = last ? span(last.p99_us) : "–";
   at("p50").textContent = last ? `p50 ${span(last.p50_us)}, this node` : "this node";
+}
+
+function tenMinutes(series) {
+  const times = Array.from({ length: 600 }, (_, place) => data.seconds.from + place);
+  const options = { every: [2, 2], exact: true, span: "the last ten minutes" };
+  chart("seconds", times, shown(byOutcome(series, times)), options);
+  chart("passed", times, byStrategy(series, times, ["allowed"]), { ...options, lines: true });
+}
+
+function strategies(series) {
   const rows = new Map();
   for (const one of series) {
-    const key = JSON.stringify([one.strategy, one.pattern]), row = rows.get(key) || { ...one, all: 0, no: 0, other: 0, free: 0, cost: 0 };
+    const key = JSON.stringify([one.strategy, one.pattern]), row = rows.get(key) || { ...one, all: 0, no: 0, listed: 0, other: 0, free: 0, cost: 0 };
     row.all += one.calls; row.cost += one.outcome === "allowed" ? one.cost : 0;
-    if (of.includes(one.outcome)) row.no += one.calls; else if (KINDS[4][2].includes(one.outcome)) row.free += one.calls; else if (!KINDS[0][2].includes(one.outcome)) row.other += one.calls;
+    if (LIMITED.includes(one.outcome)) row.no += one.calls; else if (one.outcome === "deny_list") row.listed += one.calls; else if (KINDS[4][2].includes(one.outcome)) row.free += one.calls; else if (!KINDS[0][2].includes(one.outcome)) row.other += one.calls;
     rows.set(key, row);
   }
-  const cells = row => [[make("div", row.strategy), make("small", row.pattern || "no pattern", "narrow")], row.pattern || "–", short(row.all), short(row.no), row.all > row.free ? (100 * row.no / (row.all - row.free)).toFixed(1) + " %" : "–", short(row.other), short(row.cost)];
-  table("rows", [["strategy", ""], ["resources", "wider"], ["calls", "n"], ["denied", "n"], ["denied %", "n wider"], ["by policy", "n wider"], ["cost", "n wider"]],
+  const named = row => { const dot = make("i"); dot.style.background = colorOf(row.strategy); const it = make("div"); it.append(dot, row.strategy); return it; };
+  const cells = row => [[named(row), make("small", row.pattern || "no pattern", "narrow")], row.pattern || "–", short(row.all), short(row.no), row.all > row.free ? (100 * row.no / (row.all - row.free)).toFixed(1) + " %" : "–", short(row.listed), short(row.other), short(row.cost)];
+  table("rows", [["strategy", ""], ["resources", "wider"], ["calls", "n"], ["denied", "n"], ["denied %", "n wider"], ["by list", "n wider"], ["by policy", "n wider"], ["cost", "n wider"]],
     [...rows.values()].sort((a, b) => b.all - a.all).map(cells), "no decisions in the last hour");
-  const mine = list => list.filter(one => !wanted || one.strategy === wanted).slice(0, 10);
-  consumers("top-denied", mine(data.denied), "denied");
-  consumers("top-allowed", mine(data.allowed), "allowed");
+}
+
+/* What limits deny, permits and queues: of this node, since it began. */
+function held(of) {
+  table("limits", [["limit", ""], ["strategy", "wider"], ["denials", "n"]],
+    of(data.limits).map(one => [[make("div", one.limit), make("small", one.strategy, "narrow")], one.strategy, short(one.denials)]), "no limit has denied a call");
+  at("permits-card").hidden = !data.permits.length;
+  table("permits", [["strategy", ""], ["held", "n"], ["limit", "n"], ["keys", "n"]],
+    of(data.permits).map(one => [one.strategy, short(one.held), short(one.limit), short(one.keys)]), "no permits");
+  at("queues-card").hidden = !data.queues.length;
+  table("queues", [["queue", ""], ["items", "n"], ["oldest", "n"], ["waiting calls", "n wider"]],
+    data.queues.map(one => [one.name, short(one.depth), seconds(one.oldest), short(one.waiting)]), "no queues");
+}
+
+function nodes() {
   const state = data.health.startsWith("ready") ? ["good", "store ok"] : data.ready ? ["fair", "degraded"] : ["bad", "not ready"];
   at("store").className = "pill " + state[0];
   at("store").textContent = state[1];
   at("health").textContent = data.health.trim();
+  at("breakers").replaceChildren(...data.breakers.map(one => {
+    const it = make("div", `${one.node}: ${one.open ? "breaker open, not asked" : one.up ? "asked" : "does not decide"}`, one.open || !one.up ? "open" : "");
+    if (one.opened) it.textContent += `, opened ${short(one.opened)} ×`;
+    return it;
+  }));
   at("nodes").textContent = (data.nodes.length > 1 ? `${data.nodes.length} nodes: ` : "node ") + data.nodes.join(", ");
-  at("problem").hidden = !data.incomplete;
-  at("problem").textContent = data.incomplete ? "Decisions of other nodes are missing: " + data.incomplete : "";
-  at("foot").textContent = `Weir ${data.version}. Numbers of consumers are estimates. As of ${new Date(data.now * 1000).toLocaleTimeString()}.`;
+  const stalled = state[0] !== "good";
+  const problem = stalled ? `The store does not answer, so this page shows what this node knows. ${data.health.trim().split("\n")[0]}`
+    : data.incomplete ? `The store has not answered about other nodes, so their decisions are missing here: ${data.incomplete}` : "";
+  at("problem").hidden = !problem;
+  at("problem").textContent = problem;
+  table("versions", [["node", ""], ["files", ""], ["control", "n"]],
+    data.versions.map(one => [one.node, one.files, one.control ? String(one.control) : "–"]), "unknown");
+  const differ = new Set(data.versions.map(one => `${one.files} ${one.control}`)).size > 1;
+  at("versions-note").textContent = differ ? "nodes differ: a change is on its way, or their files are not the same" : "what each node serves";
+  at("control-card").hidden = !data.control;
+  if (!data.control) return;
+  const until = one => one.expires ? `until ${new Date(one.expires * 1000).toLocaleString()}` : "until deleted";
+  const row = one => [[make("div", one.what), make("small", one.waiting ? `waits: ${one.waiting}` : one.reason)], one.change, one.by || "–", until(one)];
+  table("control", [["entry", ""], ["change", "wider"], ["by", "wider"], ["ends", "n"]], data.control.entries.map(row), "nothing is changed: the files are in force");
+  at("control-note").textContent = data.control.more ? `${data.control.more} more: weir control list` : data.control.incomplete || "changes of live control that are in force";
 }
 /* The token stays in this variable: a reload asks for it again. */
 let token = "";

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Settling};
 
+use super::overlay::OverlayInUse;
 use crate::access::CallerAccess;
 use crate::reload::{FileRules, RunningConfig};
 use crate::telemetry::Metrics;
@@ -19,6 +20,7 @@ pub(super) struct WatchedConfig {
     metrics: Metrics,
     /// Who may call; `None` without identity.
     access: Option<Arc<CallerAccess>>,
+    overlay: OverlayInUse,
 }
 
 impl WatchedConfig {
@@ -27,14 +29,14 @@ impl WatchedConfig {
         settings: &Config,
         running: &RunningConfig,
         metrics: &Metrics,
-        access: Option<Arc<CallerAccess>>,
+        (access, overlay): (Option<Arc<CallerAccess>>, OverlayInUse),
     ) -> Option<Self> {
         let origin = settings.origin.clone()?;
         // As they were read at the start: what has changed since then is found by the first looks.
         let files = Settling::new(origin.as_read().clone());
         let origin = if settings.server.control { origin.keeping_written() } else { origin };
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
-        Some(Self { settings, origin, files, running, metrics, access })
+        Some(Self { settings, origin, files, running, metrics, access, overlay })
     }
 
     /// Applies what was read, or logs every mistake in it.
@@ -67,7 +69,10 @@ impl WatchedConfig {
             self.settings.authorize.clone_from(&next.authorize);
             tracing::info!("the rules of authorize are read again");
         }
-        let Config { rules, written, queues, messages, usage, server, fingerprint, meanings, .. } = next;
+        let Config { rules, written, queues, messages, usage, server, envoy, fingerprint, meanings, .. } =
+            next;
+        self.settings.envoy.rules = envoy.rules.clone();
+        self.overlay.set(envoy.rules);
         if self.settings.usage.sample != usage.sample {
             self.metrics.sample_consumers(usage.sample);
             self.settings.usage.sample = usage.sample;

@@ -10,17 +10,19 @@ use super::background::BackgroundThread;
 use super::config::WatchedConfig;
 use super::credentials::WatchedCredentials;
 use super::grpc_ports::{GrpcPorts, GrpcTls};
+use super::overlay::OverlayInUse;
 use super::tls::Ports;
+use super::xds::XdsThread;
 use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
-use crate::admin::{Admin, AdminData, AdminGate};
+use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
 use crate::server::{self, MakeStores, ShutdownSignal, StoreFiles};
 use crate::service::Snapshot;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, log_rejected_each_minute};
 use crate::usage::UsageThread;
 use crate::watch::{WatchedFiles, watch};
 
@@ -80,11 +82,15 @@ impl App {
         let overrides_in_request = config.envoy.overrides_in_request;
         let ports = Ports::open(&config.server, &metrics)?;
         let mut sources = ports.sources;
-        sources.extend(files.watched(&running).map(boxed));
+        let overlay = OverlayInUse::new(&config.envoy.rules, xds.as_ref().map(XdsThread::sets));
+        let rules = files.watched(&running, &overlay).map(boxed);
         sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
-        sources.extend(WatchedConfig::new(&config, &running, &metrics, access.clone()).map(boxed));
+        // Before Envoy's files, which are read under its overlay.
+        sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
+        sources.extend(rules);
         let watched = watch(sources, timing.look_every, timing.reloads.clone());
-        let background = async { tokio::join!(background, watched, give_back()).0 };
+        let background =
+            async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };
         let background = BackgroundThread::start("weir-background", background);
         let _background = background.map_err(AppError::Background)?;
         if let Some(xds) = &xds {
@@ -97,12 +103,12 @@ impl App {
                 listener,
                 ports.admin,
                 config.server.limits.admin_max_connections,
-                AdminData {
+                AdminPages {
                     metrics: metrics.clone(),
                     readiness: readiness.clone(),
-                    usage: Some(usage.handle()),
                     control: control.clone(),
                 },
+                Some(usage.handle()),
                 Arc::clone(&gate),
             )
         };

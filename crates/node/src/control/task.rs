@@ -47,8 +47,9 @@ pub(super) struct ControlTask {
     pub(super) node: String,
     pub(super) nodes: Arc<KnownNodes>,
     pub(super) told: ToldNode,
-    pub(super) loads: ConfigLoads,
     pub(super) incomplete: Option<String>,
+    /// Shows the version in force.
+    pub(super) loads: ConfigLoads,
     /// The sum of the records that are in force.
     pub(super) applied: u64,
     /// The cache file is older than the entries.
@@ -115,6 +116,7 @@ impl ControlTask {
             self.apply();
         } else if view.position != self.mirror.last_position() {
             let position = self.mirror.last_position();
+            self.loads.set_control(position.version);
             self.view
                 .send_modify(|view| *view = Arc::new(ControlView { position, ..ControlView::clone(view) }));
         }
@@ -290,6 +292,7 @@ impl ControlTask {
                 .then(|| Arc::new(move |rules: &_, written: &_| overlay.over(rules, written)) as Overlay),
         );
         let (position, incomplete) = (self.mirror.last_position(), self.incomplete.clone());
+        self.loads.set_control(position.version);
         self.view.send_replace(Arc::new(ControlView { entries, position, incomplete, now }));
     }
 

@@ -116,7 +116,7 @@ impl AdviceWanted {
 }
 
 /// The place of the binding limit; the first of several. `None` if there is no limit.
-fn binding(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Option<usize> {
+pub(super) fn binding(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Option<usize> {
     let both = || algorithms.iter().zip(limits).enumerate().filter(|(_, (limit, _))| !limit.is_shadow());
     let denies_longest = both()
         .filter(|(_, (_, said))| !said.fits())

@@ -304,7 +304,13 @@ impl<S: Store> Limiter<S> {
         if overall.shadowed {
             envoy.recorder.happened(EnvoyEvent::GlobalShadow);
         }
-        tracing::debug!(domain = ask.domain, descriptors = statuses.len(), over = overall.over, "rate limit");
+        tracing::debug!(
+            domain = ask.domain,
+            descriptors = statuses.len(),
+            over = overall.over,
+            peer = %weir_grpc::current_peer(),
+            "rate limit"
+        );
         Ok(RateLimitAnswer { overall, statuses })
     }
 }

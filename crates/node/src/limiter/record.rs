@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use weir_core::strategy::Strategy;
+
+use super::advice::binding;
 use super::answer::{LimiterError, LimitsDecision};
 use super::log::LogFields;
 use crate::settle::{self, Outcome};
-use crate::telemetry::CountedOutcome as Counted;
+use crate::telemetry::{CountedOutcome as Counted, Recorder, TotalsRow};
 
 /// The outcome and the cost that are counted. A call that passes without a charge has an outcome of its own, so that
 /// the counts of `allowed` are the charges.
@@ -42,6 +45,22 @@ fn cost_of(outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>, cost: u6
     }
 }
 
+/// Counts a denial by the limit that denies longest.
+#[inline]
+pub(super) fn denied(
+    recorder: &Recorder,
+    row: TotalsRow,
+    strategy: &Strategy,
+    outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
+) {
+    if let Ok(Outcome::Decided(LimitsDecision { verdict, limits })) = outcome
+        && !verdict.allowed
+        && let Some(limit) = binding(strategy.algorithms(), limits)
+    {
+        recorder.denied(row, limit);
+    }
+}
+
 /// Writes the log line of a decision.
 #[inline]
 pub(super) fn log(
@@ -58,6 +77,7 @@ pub(super) fn log(
         peek = asked.peek,
         outcome = counted.name(),
         error = error.map(tracing::field::display),
+        peer = %weir_grpc::current_peer(),
         took_us = took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
         "decided"
     );

@@ -81,6 +81,7 @@ impl<S: Store> Limiter<S> {
         let (answered_by, outcome) = settled(strategy, decided.map(|()| &*verdicts));
         let (counted, charged) = record::counted(&outcome, *cost, *peek);
         self.recorder.decided(*row, CountedMethod::ShouldAllow, counted, charged, took);
+        record::denied(&self.recorder, *row, strategy, &outcome);
         if let Some(notes) = notes {
             if let Some(consumer) = &notes.sampled {
                 self.recorder.sampled(*row, counted, consumer);

@@ -17,7 +17,7 @@ use weir_store::Store;
 use super::PortServices;
 use super::routes::Services;
 use super::until_deadline::until_deadline;
-use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
+use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES, serve_method};
 
 const SHOULD_ALLOW: MethodId = MethodId(0);
 const SHOULD_ALLOW_BATCH: MethodId = MethodId(1);
@@ -89,7 +89,8 @@ impl<S: Store> HotService for Services<S> {
         let (deadlines, deadline) = (self.decisions.deadlines().clone(), context.deadline);
         request.extensions_mut().insert(context);
         turn::spend(1);
-        let response = self.router.call(request.map(Body::new));
+        let path = request.uri().path().to_owned();
+        let response = serve_method(&path, self.router.call(request.map(Body::new)));
         Call::waiting(self.decisions.deadlines(), None, async move {
             Ok(Reply::Other(Box::new(until_deadline(response, &deadlines, deadline).await)))
         })

@@ -51,6 +51,7 @@ where
     let front = FrontLayer {
         methods: services.methods.clone(),
         check: services.methods.connected(peer),
+        from: peer.address(),
         closing: Closing(closing),
         bounds: CallBounds::new(shared),
         deadlines: services.decisions.deadlines().clone(),

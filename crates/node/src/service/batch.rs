@@ -10,7 +10,7 @@ use weir_store::{Store, TOGETHER, at_once};
 
 use super::several::LaterResult;
 use super::wire::MessageFields;
-use super::{DecisionService, Decisions, status};
+use super::{DecisionService, Decisions, called, status};
 use crate::limiter::{LimiterError, check_batch};
 
 /// Bytes of a typical result.
@@ -49,6 +49,7 @@ impl<S: Store> Decisions<S> {
     fn decide_batch(self: &Arc<Self>, batch: &[u8], count: usize, context: &CallContext) -> Call {
         turn::spend(count);
         let mut later = Vec::new();
+        called::serves("ShouldAllowBatch");
         let mut round = self.limiter.round();
         let reply = Reply::message(count * RESULT_BYTES, |out| {
             let start = out.len();

@@ -18,7 +18,7 @@ pub use json::{EnvoyJson, JsonAnswer, JsonError};
 pub use service::EnvoyService;
 use weir_store::{Store, at_once};
 
-use super::{DecisionService, status, wire};
+use super::{DecisionService, called, status, wire};
 use crate::access::Rights;
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::telemetry::AnswerCode;
@@ -83,6 +83,7 @@ impl<S: Store> EnvoyRateLimit<S> {
             self.envoy.unread(AnswerCode::FailedPrecondition);
             return Err(Status::failed_precondition("no rate limit configuration loaded"));
         };
+        called::serves("ShouldRateLimit");
         let ask = wire::rate_limit(message, context.deadline, rights).map_err(|error| {
             self.envoy.unread(AnswerCode::Internal);
             status::malformed(error)

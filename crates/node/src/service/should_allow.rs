@@ -12,7 +12,7 @@ use weir_grpc::{BegunCall, Call, IncomingCall, PREFIX, PendingCall, Reply, Unans
 use weir_store::{Store, TOGETHER, Verdicts, at_once};
 
 use super::wire::TextsBefore;
-use super::{DecisionService, Decisions, status, wire};
+use super::{DecisionService, Decisions, called, status, wire};
 use crate::access::Rights;
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
@@ -72,6 +72,7 @@ impl<S: Store> Decisions<S> {
         mut each: impl FnMut(usize, Result<&[u8], Status>),
     ) -> Unanswered {
         let mut unanswered = Unanswered::new();
+        called::serves("ShouldAllow");
         let mut round = self.limiter.round();
         let mut numbers = SmallVec::<[usize; TOGETHER]>::new();
         let mut questions = SmallVec::<[Question<'_>; TOGETHER]>::new();

@@ -5,15 +5,19 @@
 
 mod details;
 
+use std::fmt::Display;
+
 use tonic::Status;
 use weir_core::strategy::Unknown;
 use weir_store::StoreError;
 
+use super::called;
 use super::wire::Malformed;
 use crate::access::Refused;
 use crate::leases::LeaseError;
 use crate::limiter::{InvalidField, LimiterError};
 use crate::queues::QueueFailure;
+use crate::telemetry::{RejectedKind, log_rejected};
 
 pub(super) fn of(error: impl Into<LimiterError>) -> Status {
     match error.into() {
@@ -21,20 +25,27 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
         LimiterError::Invalid(field) => invalid(&field),
         // The text begins with the name of the missing field.
         LimiterError::Incomplete(what) => {
-            details::invalid(what.split([' ', ':']).next().unwrap_or(""), what.clone())
+            let field = what.split([' ', ':']).next().unwrap_or("");
+            rejected(RejectedKind::InvalidField, field, &what);
+            details::invalid(field, what.clone())
         }
         LimiterError::Unknown(unknown) => {
-            let (reason, name) = match &unknown {
-                Unknown::Strategy { name, .. } => ("UNKNOWN_STRATEGY", ("strategy", &**name)),
-                Unknown::Resource { name, .. } => ("UNKNOWN_RESOURCE", ("resource", &**name)),
+            let (kind, reason, name) = match &unknown {
+                Unknown::Strategy { name, .. } => {
+                    (RejectedKind::UnknownStrategy, "UNKNOWN_STRATEGY", ("strategy", &**name))
+                }
+                Unknown::Resource { name, .. } => {
+                    (RejectedKind::UnknownResource, "UNKNOWN_RESOURCE", ("resource", &**name))
+                }
             };
+            rejected(kind, name.0, &unknown);
             details::unknown(reason, name, unknown.to_string())
         }
-        LimiterError::Unsupported(why) => Status::failed_precondition(why),
+        LimiterError::Unsupported(why) => unsupported(why),
+        LimiterError::NotDone(StoreError::Unsupported(why)) => unsupported(why),
+        LimiterError::NotCounted(StoreError::Unsupported(why)) => unsupported(why),
         error @ LimiterError::IdsFull(_) => Status::resource_exhausted(error.to_string()),
-        error @ LimiterError::OtherCost(_) => Status::already_exists(error.to_string()),
-        LimiterError::NotDone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
-        LimiterError::NotCounted(StoreError::Unsupported(why)) => Status::failed_precondition(why),
+        error @ LimiterError::OtherCost(_) => other_contents(error.to_string()),
         LimiterError::NotCounted(error) => {
             without_store(&error, |kind| format!("the store could not count ({kind}); try again later"))
         }
@@ -61,7 +72,24 @@ pub(super) fn refused(Refused(reason): Refused) -> Status {
 
 /// Returns the status for a field that breaks its bound.
 pub(super) fn invalid(field: &InvalidField) -> Status {
+    rejected(RejectedKind::InvalidField, field.field, field);
     details::invalid(field.field, field.to_string())
+}
+
+fn unsupported(why: impl Into<String>) -> Status {
+    let why = why.into();
+    rejected(RejectedKind::Unsupported, "", &why);
+    Status::failed_precondition(why)
+}
+
+fn other_contents(text: String) -> Status {
+    rejected(RejectedKind::OtherContents, "id", &text);
+    Status::already_exists(text)
+}
+
+/// Counts and logs the request of the method that is served.
+fn rejected(kind: RejectedKind, field: &str, error: &dyn Display) {
+    log_rejected(kind, called::method(), field, error);
 }
 
 /// Returns the status for a call that another node, or this one later, can serve.
@@ -77,7 +105,7 @@ fn without_store(error: &StoreError, text: impl FnOnce(&str) -> String) -> Statu
 pub(super) fn of_lease(error: LeaseError) -> Status {
     match error {
         LeaseError::Question(error) => of(error),
-        LeaseError::OtherWeight { .. } => Status::already_exists(error.to_string()),
+        LeaseError::OtherWeight { .. } => other_contents(error.to_string()),
         LeaseError::NotDone(error) => without_store(&error, |kind| {
             format!(
                 "the store could not do it ({kind}), or its answer was lost; the same call can be made again"
@@ -92,10 +120,11 @@ pub(super) fn of_queue(error: QueueFailure) -> Status {
         QueueFailure::Refused(error) => refused(error),
         QueueFailure::Invalid(field) => invalid(&field),
         QueueFailure::Unknown(unknown) => {
+            rejected(RejectedKind::UnknownQueue, "queue", &unknown);
             details::unknown("UNKNOWN_QUEUE", ("queue", &unknown.name), unknown.to_string())
         }
-        QueueFailure::Unsupported(why) => Status::failed_precondition(why),
-        QueueFailure::OtherPayload(_) => Status::already_exists(error.to_string()),
+        QueueFailure::Unsupported(why) => unsupported(why),
+        QueueFailure::OtherPayload(_) => other_contents(error.to_string()),
         QueueFailure::TooManyWait(_) => Status::resource_exhausted(error.to_string()),
         QueueFailure::Store(error) => without_store(&error, |kind| {
             format!(
@@ -108,5 +137,6 @@ pub(super) fn of_queue(error: QueueFailure) -> Status {
 
 /// Returns INTERNAL, not INVALID_ARGUMENT, for a message that does not parse: that is gRPC's convention.
 pub(super) fn malformed(malformed: Malformed) -> Status {
+    rejected(RejectedKind::Malformed, "", &malformed);
     Status::internal(malformed.to_string())
 }

@@ -22,7 +22,7 @@ use weir_store::{Store, TOGETHER};
 use super::judge::Judge;
 use super::several::LaterResult;
 use super::wire::{FieldValue, Malformed, MessageFields};
-use super::{DecisionService, Decisions, status};
+use super::{DecisionService, Decisions, called, status};
 
 /// A message of answers is sent at this size, or when no further answer is ready.
 const ENOUGH_BYTES: usize = 16 << 10;
@@ -181,6 +181,7 @@ impl<S: Store> DecisionStream<S> {
     fn decide_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
         let (service, asked) = (self.service.current(), self.context.clone());
         let mut round = None;
+        called::serves("ShouldAllowStream");
         while self.wants_more(out) && self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
             let round = round.get_or_insert_with(|| service.limiter.round());
             let rest = std::mem::take(&mut self.rest);

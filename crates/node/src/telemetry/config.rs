@@ -30,6 +30,8 @@ struct ConfigState {
     refused: u64,
     last_seconds: u64,
     hash: ConfigFingerprint,
+    /// The version of live control in force; 0 without.
+    control: u64,
 }
 
 impl ConfigLoads {
@@ -45,6 +47,17 @@ impl ConfigLoads {
     #[must_use]
     pub fn hash(&self) -> ConfigFingerprint {
         self.0.lock().hash
+    }
+
+    /// The version of live control in force; 0 if there is none.
+    #[must_use]
+    pub fn control(&self) -> u64 {
+        self.0.lock().control
+    }
+
+    /// Sets the version of live control in force.
+    pub fn set_control(&self, version: u64) {
+        self.0.lock().control = version;
     }
 
     /// Counts a reading with mistakes.

@@ -12,10 +12,12 @@ use weir_store::StoreError;
 
 use super::consumers::ConsumerSummary;
 use super::decision_log::DecisionLog;
+use super::denials;
 use super::families::{counter, family, labelled};
 use super::histogram::{Histogram, LatencyCounts};
 use super::names::CounterNames;
 use super::past::{self, PastCounts, ShadowSums};
+use super::permits::{self, PermitSums};
 use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, WorkerCounters};
 use super::totals::{CountedTotal, TotalsLayout};
 
@@ -53,7 +55,7 @@ impl CountedRows {
 /// Collector for a registry, which must own it.
 pub(super) struct SharedDecisionCounters(Arc<DecisionCounters>);
 
-const FAMILIES: [(&str, &str, &[&str]); 8] = [
+const FAMILIES: [(&str, &str, &[&str]); 12] = [
     ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
     (
         "weir_decision_duration_seconds",
@@ -74,6 +76,22 @@ const FAMILIES: [(&str, &str, &[&str]); 8] = [
         "Decisions of shadow strategies by live strategy, shadow and outcome; only of strategies with shadows.",
         &["strategy", "shadow", "outcome"],
     ),
+    (
+        "weir_denials_total",
+        "Decisions that a limit denied, by strategy and limit; of several limits the one that denies longest.",
+        &["strategy", "limit"],
+    ),
+    (
+        "weir_permits_held",
+        "Permits that are held, as the store's last answers to this node said, summed over the keys of a strategy.",
+        &["strategy"],
+    ),
+    (
+        "weir_permits_limit",
+        "Permits that there are, fixed or adaptive, as these answers said, summed over the same keys.",
+        &["strategy"],
+    ),
+    ("weir_permits_keys", "Keys of a strategy that this node has asked for lately.", &["strategy"]),
 ];
 
 impl CountersState {
@@ -87,7 +105,7 @@ impl CountersState {
             }
             is_in_use
         });
-        past.retain(names);
+        past.retain(names, &layout.denials);
     }
 }
 
@@ -199,6 +217,23 @@ impl DecisionCounters {
         sums.into_iter().flat_map(of).collect()
     }
 
+    /// Denials by limit.
+    fn of_denials(state: &CountersState) -> Vec<Metric> {
+        let mut sums = state.past.denials.clone();
+        state.recorders.iter().for_each(|recorder| recorder.add_denials(&mut sums));
+        denials::metrics(sums, &state.layout.denials, &state.names)
+    }
+
+    /// The permits of each strategy that has some.
+    fn sums_of_permits(state: &CountersState) -> BTreeMap<u32, PermitSums> {
+        let mut sums = permits::sums(state.workers.iter().map(|worker| &worker.permits));
+        for &index in &state.layout.leases {
+            let number = state.layout.strategies.get(index);
+            number.map(|&number| sums.entry(number).or_default());
+        }
+        sums
+    }
+
     /// Decisions counted by all workers so far. One row may be reported in several parts.
     pub(super) fn totals(&self, mut each: impl FnMut(CountedTotal)) {
         let mut state = self.state.lock();
@@ -280,6 +315,8 @@ impl Collector for SharedDecisionCounters {
             let parts = workers.iter().map(|worker| &worker.latency[method as usize]);
             histogram(&[("method", method.name())], parts)
         };
+        let sums = DecisionCounters::sums_of_permits(&state);
+        let permits = |value: fn(&PermitSums) -> u64| permits::metrics(&sums, &state.names, value);
         let metrics = [
             (MetricType::COUNTER, decisions),
             (MetricType::HISTOGRAM, CountedMethod::ALL.map(by_method).to_vec()),
@@ -289,6 +326,10 @@ impl Collector for SharedDecisionCounters {
             (MetricType::HISTOGRAM, vec![histogram(&[], workers.iter().map(|worker| &worker.store_latency))]),
             (MetricType::COUNTER, DecisionCounters::of_leases(&state)),
             (MetricType::COUNTER, DecisionCounters::of_shadows(&state)),
+            (MetricType::COUNTER, DecisionCounters::of_denials(&state)),
+            (MetricType::GAUGE, permits(|sum| sum.held)),
+            (MetricType::GAUGE, permits(|sum| sum.limit)),
+            (MetricType::GAUGE, permits(|sum| sum.keys)),
         ];
         FAMILIES
             .iter()

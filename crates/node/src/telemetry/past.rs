@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::denials::{self, DenialLayout, DenialSums};
 use super::names::CounterNames;
 use super::recorder::{CountedLease, CountedOutcome, Recorder};
 use super::totals::{CountedPattern, CountedTotal};
@@ -24,6 +25,7 @@ pub(super) struct PastCounts {
     totals: BTreeMap<(u32, CountedPattern, u8), (u64, u64)>,
     pub(super) leases: BTreeMap<u32, LeaseSums>,
     pub(super) shadows: BTreeMap<[String; 2], ShadowSums>,
+    pub(super) denials: DenialSums,
 }
 
 impl PastCounts {
@@ -36,10 +38,12 @@ impl PastCounts {
         });
         add_leases(&mut self.leases, recorder);
         add_shadows(&mut self.shadows, recorder);
+        recorder.add_denials(&mut self.denials);
     }
 
-    /// Drops the counts of names that are not shown any more.
-    pub(super) fn retain(&mut self, names: &CounterNames) {
+    /// Drops the counts of names that are not shown any more. `configured` are the limits that are.
+    pub(super) fn retain(&mut self, names: &CounterNames, configured: &DenialLayout) {
+        denials::retain(&mut self.denials, configured, names);
         self.totals.retain(|(strategy, pattern, _), _| {
             let is_shown = match pattern {
                 CountedPattern::At(pattern) => names.pattern(*pattern).is_some(),

@@ -8,6 +8,8 @@ use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Metric, MetricFamily, MetricType};
 
+use weir_units::Micros;
+
 use super::families::{counter, family, labelled};
 use super::sampled::gauge;
 
@@ -50,6 +52,8 @@ pub struct QueueCounters {
     events: [AtomicU64; QueueEvent::ALL.len()],
     /// Depth in the last answer.
     depth: AtomicU64,
+    /// Age of the oldest item in the last answer, in microseconds.
+    oldest: AtomicU64,
     /// Calls waiting for an item.
     waiting: AtomicU64,
 }
@@ -114,6 +118,11 @@ impl QueueCounters {
         self.depth.store(depth, Relaxed);
     }
 
+    /// Records the age of the oldest item; 0 if there is none.
+    pub fn saw_oldest(&self, age: Micros) {
+        self.oldest.store(age.0, Relaxed);
+    }
+
     /// The depth that was recorded last.
     #[must_use]
     pub fn depth(&self) -> u64 {
@@ -159,11 +168,16 @@ impl QueueMetrics {
     }
 }
 
-const FAMILIES: [(&str, &str, &[&str]); 3] = [
+const FAMILIES: [(&str, &str, &[&str]); 4] = [
     ("weir_queue_items_total", "What happened to the items of queues.", &["queue", "event"]),
     (
         "weir_queue_depth",
         "Items that hold a place in a queue, as the store's last answer to this node said.",
+        &["queue"],
+    ),
+    (
+        "weir_queue_oldest_item_seconds",
+        "Age of the oldest item of a queue, as the store said; 0 if the queue is empty.",
         &["queue"],
     ),
     ("weir_queue_waiting_takes", "Calls that wait for an item of a queue.", &["queue"]),
@@ -192,9 +206,9 @@ impl Collector for QueueCollector {
                 counter(&labels, counters.events[event as usize].load(Relaxed))
             })
         });
-        let gauges = |value: fn(&QueueCounters) -> u64| -> Vec<Metric> {
+        let gauges = |value: fn(&QueueCounters) -> f64| -> Vec<Metric> {
             let one = |(name, counters): &NamedCounters| {
-                let mut metric = gauge(value(counters) as f64);
+                let mut metric = gauge(value(counters));
                 metric.set_label(labelled(&[("queue", name.as_str())]).take_label());
                 metric
             };
@@ -202,8 +216,9 @@ impl Collector for QueueCollector {
         };
         let metrics = [
             (MetricType::COUNTER, events.collect()),
-            (MetricType::GAUGE, gauges(|counters| counters.depth.load(Relaxed))),
-            (MetricType::GAUGE, gauges(|counters| counters.waiting.load(Relaxed))),
+            (MetricType::GAUGE, gauges(|counters| counters.depth.load(Relaxed) as f64)),
+            (MetricType::GAUGE, gauges(|counters| counters.oldest.load(Relaxed) as f64 / 1e6)),
+            (MetricType::GAUGE, gauges(|counters| counters.waiting.load(Relaxed) as f64)),
         ];
         let families = FAMILIES.iter().zip(metrics);
         families.map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics)).collect()

@@ -9,7 +9,9 @@ use weir_store::StoreError;
 
 use super::consumers::ConsumerSampler;
 use super::decision_log::DecisionLog;
+use super::denials::{DenialCounts, DenialSums};
 use super::histogram::Histogram;
+use super::permits::{SeenKey, SeenPermits};
 use super::totals::{Totals, TotalsLayout, TotalsRow};
 
 /// One worker's counters under one configuration; [`super::Metrics`] sums them at scrape time.
@@ -21,6 +23,7 @@ pub struct Recorder {
     leases: Box<[LeaseCounts]>,
     /// By shadow, in the order of their numbers.
     shadows: Box<[ShadowCounts]>,
+    denials: DenialCounts,
     decision_log: Option<Arc<DecisionLog>>,
     worker: Arc<WorkerCounters>,
 }
@@ -29,6 +32,7 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 pub struct WorkerCounters {
     pub(super) consumers: ConsumerSampler,
+    pub(super) permits: SeenPermits,
     pub(super) latency: [Histogram; CountedMethod::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
     pub(super) store_answers: AtomicU64,
@@ -148,6 +152,7 @@ impl Recorder {
         Self {
             leases: layout.strategies.iter().map(|_| LeaseCounts::default()).collect(),
             shadows: layout.shadows.iter().map(|_| ShadowCounts::default()).collect(),
+            denials: DenialCounts::new(&layout.denials),
             totals: Totals::new(layout),
             decision_log,
             worker,
@@ -202,6 +207,26 @@ impl Recorder {
     pub fn ended(&self, row: TotalsRow, outcome: CountedOutcome, calls: u64, cost: u64) {
         if calls > 0 {
             self.totals.count(row, outcome, calls, cost);
+        }
+    }
+
+    /// Counts a denial in `row` by the limit with this index.
+    #[inline]
+    pub fn denied(&self, row: TotalsRow, limit: usize) {
+        if let Some(strategy) = self.totals.index_of(row) {
+            self.denials.count(&self.totals.layout().denials, strategy, limit);
+        }
+    }
+
+    /// Adds the denials by limit.
+    pub(super) fn add_denials(&self, sums: &mut DenialSums) {
+        self.denials.add_to(&self.totals.layout().denials, sums);
+    }
+
+    /// Remembers what an answer said of the permits of a key, under the strategy with this index.
+    pub fn saw_permits(&self, strategy: usize, key: u128, seen: SeenKey) {
+        if let Some(&strategy) = self.totals.layout().strategies.get(strategy) {
+            self.worker.permits.saw(key, SeenKey { strategy, ..seen });
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_core::strategy::{Resolved, Rules};
 
+use super::denials::DenialLayout;
 use super::names::CounterNames;
 use super::recorder::CountedOutcome;
 
@@ -48,6 +49,8 @@ pub(super) struct TotalsLayout {
     pub(super) leases: Vec<usize>,
     /// The names of each live strategy and its shadow.
     pub(super) shadows: Vec<[String; 2]>,
+    /// The limits that may deny.
+    pub(super) denials: DenialLayout,
 }
 
 /// One worker's counts.
@@ -103,8 +106,10 @@ impl TotalsLayout {
             }
         }
         let with_leases = rules.strategies().iter().enumerate().filter(|(_, it)| it.permits().is_some());
+        let strategies = names.strategies.configure(&strategies);
         Self {
-            strategies: names.strategies.configure(&strategies),
+            denials: DenialLayout::of(rules, &strategies),
+            strategies,
             patterns: names.patterns.configure(&patterns),
             own,
             leases: with_leases.map(|(index, _)| index).collect(),
@@ -180,6 +185,11 @@ impl Totals {
     /// The layout of its rows.
     pub(super) fn layout(&self) -> &Arc<TotalsLayout> {
         &self.layout
+    }
+
+    /// The index of a row's strategy.
+    pub(super) fn index_of(&self, row: TotalsRow) -> Option<usize> {
+        self.key_of(row.0 as usize).map(|(strategy, _)| strategy as usize)
     }
 
     /// The number of the name of a row's strategy.

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, oneshot};
 
 use self::sender::Sender;
 use super::breaker::Breaker;
-use super::connect::{Connection, Peer, connect};
+use super::connect::{Connection, RedisPeer, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::outbox::{LinkClosed, Outbox, OutboxRequest, ReadyCalls};
@@ -126,7 +126,7 @@ impl Task {
         let (address, context) = (self.address.clone(), Arc::clone(&self.context));
         loop {
             let begun = monotonic();
-            let dialled = connect(&address, &context, Peer::Redis);
+            let dialled = connect(&address, &context, RedisPeer::Redis);
             let outcome = if failures == 0 {
                 // No failure yet, so requests wait for the connection.
                 dialled.await

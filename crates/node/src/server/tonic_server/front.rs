@@ -1,7 +1,7 @@
 //! The layer in front of the services: interceptor, bounds of open calls, decompression, and the caller's deadline.
 
 use std::convert::Infallible;
-use std::future::ready;
+use std::future::{poll_fn, ready};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -10,17 +10,19 @@ use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::service::Routes;
 use tower_layer::Layer;
-use weir_grpc::{ConnectionCheck, GZIP, Methods, deadline_exceeded, unknown_encoding};
+use weir_grpc::{
+    ConnectionCheck, GZIP, Methods, PeerAddress, deadline_exceeded, unknown_encoding, with_peer,
+};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
 use super::counted::CountedMessages;
 use super::inflated::InflatedMessages;
 use super::open_calls::CallBounds;
-use crate::server::body_layer::BodyLayer as _;
+use crate::server::body_layer::{BodyLayer, PolledFrame};
 use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
-use crate::service::{BatchTurns, Closing};
+use crate::service::{BatchTurns, Closing, serve_method};
 
 /// Bytes of an unsupported encoding's name that are sent back.
 const MAX_ENCODING: usize = 64;
@@ -30,6 +32,8 @@ const MAX_ENCODING: usize = 64;
 pub(super) struct FrontLayer {
     pub(super) methods: Methods,
     pub(super) check: ConnectionCheck,
+    /// Where the connection comes from.
+    pub(super) from: PeerAddress,
     pub(super) closing: Closing,
     pub(super) bounds: CallBounds,
     pub(super) deadlines: Deadlines,
@@ -42,6 +46,7 @@ pub(super) struct Front {
     router: Router,
     methods: Methods,
     check: ConnectionCheck,
+    from: PeerAddress,
     closing: Closing,
     bounds: CallBounds,
     deadlines: Deadlines,
@@ -52,8 +57,8 @@ impl Layer<Routes> for FrontLayer {
     type Service = Front;
 
     fn layer(&self, routes: Routes) -> Front {
-        let Self { methods, check, closing, bounds, deadlines, turns } = self.clone();
-        Front { router: Router::new(routes), methods, check, closing, bounds, deadlines, turns }
+        let Self { methods, check, from, closing, bounds, deadlines, turns } = self.clone();
+        Front { router: Router::new(routes), methods, check, from, closing, bounds, deadlines, turns }
     }
 }
 
@@ -93,12 +98,23 @@ impl Service<http::Request<Body>> for Front {
         if inflated {
             request = request.map(|body| InflatedMessages(self.bounds.inflater(largest)).around(body));
         }
-        let response = self.router.call(request);
-        let deadlines = self.deadlines.clone();
-        Box::pin(async move {
+        let path = request.uri().path().to_owned();
+        let response = serve_method(&path, self.router.call(request));
+        let (deadlines, from) = (self.deadlines.clone(), self.from);
+        let mut response = Box::pin(async move {
             let response = until_deadline(response, &deadlines, deadline).await;
-            Ok(response.map(|body| call.around(body)))
-        })
+            Ok(response.map(|body| FromPeer(from).around(call.around(body))))
+        });
+        Box::pin(poll_fn(move |context| with_peer(from, || response.as_mut().poll(context))))
+    }
+}
+
+/// Polls a body as a part of a call from this address.
+struct FromPeer(PeerAddress);
+
+impl BodyLayer for FromPeer {
+    fn poll_frame(&mut self, body: Pin<&mut Body>, context: &mut Context<'_>) -> PolledFrame {
+        with_peer(self.0, || http_body::Body::poll_frame(body, context))
     }
 }
 

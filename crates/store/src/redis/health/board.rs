@@ -1,5 +1,7 @@
 //! The health board: the current status, and a log line for each change.
 
+mod shared_rules;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,26 +12,12 @@ use weir_core::key::KeySecret;
 
 use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
-use super::remedy::{forbids_scripts, remedy};
-use super::rules::{OtherRules, RulesChange, RulesDigest, RulesWatch};
+use super::remedy::{NO_EVICTION, ONE_FILE, ONE_SECRET, RUNS_NO_SCRIPTS, forbids_scripts, remedy};
+use super::rules::RulesWatch;
 use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
 use crate::redis::breaker::{BreakerStatus, Breakers};
 use crate::redis::topology::Address;
-
-/// What is wrong where nothing can ever be counted.
-const RUNS_NO_SCRIPTS: &str =
-    "this Redis runs no scripts for Weir, so it counts nothing; on_store_failure answers every call";
-
-/// The remedy for differing secrets.
-const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
-
-/// The remedy for differing rules.
-const ONE_FILE: &str = "give all nodes of one namespace the same strategies";
-
-/// The remedy for evictions.
-const NO_EVICTION: &str =
-    "set `maxmemory-policy noeviction`, and a `maxmemory` that is enough, or give Weir a Redis of its own";
 
 /// The health of the Redis nodes. Clones share it.
 #[derive(Clone)]
@@ -200,48 +188,6 @@ impl StoreHealth {
         }
     }
 
-    /// Sets what this node's files say of its strategies, at the start and after each reload.
-    pub fn publish_rules(&self, own: RulesDigest) {
-        self.0.board.lock().rules.publish(own);
-    }
-
-    pub(super) fn own_rules(&self) -> Arc<RulesDigest> {
-        self.0.board.lock().rules.own()
-    }
-
-    /// Records the node that has other rules, if any.
-    pub(super) fn rules_compared(&self, other: Option<OtherRules>) {
-        self.change(|board| match board.rules.found(other, Since::now()) {
-            Some(RulesChange::Differs) => {
-                if let Some((_, other)) = board.rules.other() {
-                    tracing::warn!(
-                        node = other.node,
-                        strategies = other.text(),
-                        what_to_do = ONE_FILE,
-                        "another node has other limits under the same names, and both count in the same keys"
-                    );
-                }
-            }
-            Some(RulesChange::Agrees) => tracing::info!("no other node has other limits any more"),
-            None => {}
-        });
-    }
-
-    /// True if Redis refused the comparison of rules before.
-    pub(super) fn may_not_compare_rules(&self) -> bool {
-        self.0.board.lock().rules.is_refused()
-    }
-
-    /// Records that Redis refused the comparison of rules. It is not asked again.
-    pub(super) fn rules_refused(&self, reason: &str) {
-        if self.0.board.lock().rules.refused() {
-            tracing::info!(
-                reason, what_to_do = %remedy(reason, &self.0.config),
-                "Redis does not show whether other nodes have the same limits"
-            );
-        }
-    }
-
     /// True unless `INFO` was refused before.
     pub(super) fn may_ask_info(&self) -> bool {
         !self.0.board.lock().info_refused
@@ -345,6 +291,7 @@ impl Board {
             notes: self.notes(config),
             other_key_secret: self.fingerprint.other().is_some(),
             other_rules: self.rules.other().is_some(),
+            versions: self.rules.versions(),
         }
     }
 

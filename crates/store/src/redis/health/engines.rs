@@ -1,13 +1,13 @@
 //! The capabilities in use, which a node must be able to run: engines, leases, queues, usage and live control.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use weir_core::algorithm::EngineKind;
 
 /// A bit set of engines, with flags for leases, queues, usage and live control.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct EngineSet(u16);
+pub struct EngineSet(u32);
 
 /// The engines of all current strategies and rules. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +15,8 @@ pub struct EnginesInUse(Arc<InUse>);
 
 #[derive(Debug, Default)]
 struct InUse {
-    strategies: AtomicU16,
-    rules: AtomicU16,
+    strategies: AtomicU32,
+    rules: AtomicU32,
 }
 
 impl FromIterator<EngineKind> for EngineSet {
@@ -36,6 +36,17 @@ impl EngineSet {
     #[must_use]
     pub const fn with_queues(self, queues: bool) -> Self {
         Self(self.0 | if queues { QUEUES } else { 0 })
+    }
+
+    /// Adds queues that ask how far they are read, if `groups` is true: those that drop or outdate items.
+    #[must_use]
+    pub const fn with_queue_groups(self, groups: bool) -> Self {
+        Self(self.0 | if groups { GROUPS } else { 0 })
+    }
+
+    /// True if such queues are in the set.
+    pub(super) const fn has_queue_groups(self) -> bool {
+        self.0 & GROUPS != 0
     }
 
     /// Adds shared usage if `usage` is true.
@@ -95,12 +106,14 @@ impl EnginesInUse {
 }
 
 /// Flag bits of leases, queues, usage and live control, above those of engines.
-const LEASES: u16 = 1 << 15;
-const QUEUES: u16 = 1 << 14;
-const USAGE: u16 = 1 << 13;
-const CONTROL: u16 = 1 << 12;
+const LEASES: u32 = 1 << 15;
+const QUEUES: u32 = 1 << 14;
+const USAGE: u32 = 1 << 13;
+const CONTROL: u32 = 1 << 12;
+/// Queues that ask how far they are read.
+const GROUPS: u32 = 1 << 16;
 
-const fn bit(engine: EngineKind) -> u16 {
+const fn bit(engine: EngineKind) -> u32 {
     1 << engine.number()
 }
 

@@ -72,6 +72,9 @@ const OF_QUEUES: &[Right] = &[
     ("lpop", "LPOP @"),
 ];
 
+/// Rights of queues that drop items or let them age.
+const OF_QUEUE_GROUPS: &[Right] = &[("xinfo|groups", "XINFO GROUPS @")];
+
 /// Rights of decisions that queues need, too.
 const OF_QUEUES_TOO: &[Right] = &[
     ("get", "GET @"),
@@ -165,8 +168,9 @@ impl Capability {
             Self::Usage => (OF_USAGE, &[]),
             Self::Control => (OF_CONTROL, &[]),
         };
+        let groups = if self == Self::Queues && used.has_queue_groups() { OF_QUEUE_GROUPS } else { &[] };
         let rings = if self == Self::Decisions && used.has(EngineKind::Ring) { OF_RINGS } else { &[] };
-        OF_ALL.iter().chain(own).chain(too).chain(rings)
+        OF_ALL.iter().chain(own).chain(too).chain(rings).chain(groups)
     }
 }
 

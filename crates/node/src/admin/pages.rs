@@ -1,0 +1,16 @@
+//! What the pages of the admin port are about.
+
+use crate::control::ControlHandle;
+use crate::readiness::Readiness;
+use crate::telemetry::Metrics;
+
+/// What the pages of the admin port show. Clones share it.
+#[derive(Clone)]
+pub struct AdminPages {
+    /// The metrics.
+    pub metrics: Metrics,
+    /// The readiness.
+    pub readiness: Readiness,
+    /// Live control, if it is on.
+    pub control: Option<ControlHandle>,
+}

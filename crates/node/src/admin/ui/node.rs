@@ -1,0 +1,92 @@
+//! What this node holds and counts, for the `/ui` page: which limit denies, permits, queues, rejected requests, the
+//! breakers of the Redis nodes, and what each node serves. The numbers are those of the metrics page.
+
+use prometheus::proto::{Metric, MetricFamily};
+use serde_json::{Map, Value, json};
+
+use crate::access::Rights;
+use crate::admin::pages::AdminPages;
+use crate::telemetry::{Metrics, rejected_by_kind};
+
+/// The most rows of each table.
+const ROWS: usize = 50;
+
+/// The tables of this node's state.
+pub(super) fn state(metrics: &Metrics, rights: Rights<'_>) -> Map<String, Value> {
+    let families = metrics.gather();
+    let strategy = |one: &Metric| rights.may_show(&label(one, "strategy"), None, None);
+    let queue = |one: &Metric| rights.may_show_queue(&label(one, "queue"));
+    let value = |name: &str, of: &Metric, by: &str| {
+        let same = |one: &&Metric| label(one, by) == label(of, by);
+        all(&families, name).find(same).map_or(0.0, number)
+    };
+    let mut limits: Vec<&Metric> = all(&families, "weir_denials_total").filter(|one| strategy(one)).collect();
+    limits.retain(|one| number(one) > 0.0);
+    limits.sort_by(|one, other| number(other).total_cmp(&number(one)));
+    let limits = limits.into_iter().take(ROWS).map(|one| {
+        json!({ "strategy": label(one, "strategy"), "limit": label(one, "limit"), "denials": number(one) })
+    });
+    let permits = all(&families, "weir_permits_held").filter(|one| strategy(one)).take(ROWS).map(|one| {
+        let of = |name| value(name, one, "strategy");
+        json!({
+            "strategy": label(one, "strategy"),
+            "held": number(one),
+            "limit": of("weir_permits_limit"),
+            "keys": of("weir_permits_keys"),
+        })
+    });
+    let queues = all(&families, "weir_queue_depth").filter(|one| queue(one)).take(ROWS).map(|one| {
+        let of = |name| value(name, one, "queue");
+        json!({
+            "name": label(one, "queue"),
+            "depth": number(one),
+            "oldest": of("weir_queue_oldest_item_seconds"),
+            "waiting": of("weir_queue_waiting_takes"),
+        })
+    });
+    let breakers = all(&families, "weir_store_breaker_open").take(ROWS).map(|one| {
+        let of = |name| value(name, one, "node");
+        json!({
+            "node": label(one, "node"),
+            "open": number(one) > 0.0,
+            "opened": of("weir_store_breaker_opened_total"),
+            "up": of("weir_store_node_up") > 0.0,
+        })
+    });
+    let rejected = rejected_by_kind().map(|(kind, count)| json!({ "kind": kind, "count": count }));
+    Map::from_iter([
+        ("limits".to_owned(), limits.collect()),
+        ("permits".to_owned(), permits.collect()),
+        ("queues".to_owned(), queues.collect()),
+        ("breakers".to_owned(), breakers.collect()),
+        ("rejected".to_owned(), rejected.into_iter().collect()),
+    ])
+}
+
+/// What each node serves: the hash of its files, and its version of live control. On the memory store there is only this
+/// one.
+pub(super) fn versions(pages: &AdminPages, nodes: &[String]) -> Vec<Value> {
+    let known = pages.readiness.versions();
+    if known.is_empty() {
+        let loads = pages.metrics.config();
+        let node = nodes.first().map_or("this node", String::as_str);
+        return vec![json!({ "node": node, "files": loads.hash().to_string(), "control": loads.control() })];
+    }
+    let one = known.iter().map(|one| json!({ "node": one.node, "files": one.files, "control": one.control }));
+    one.collect()
+}
+
+fn all<'f>(families: &'f [MetricFamily], name: &str) -> impl Iterator<Item = &'f Metric> {
+    let family = families.iter().find(|family| family.name() == name);
+    family.into_iter().flat_map(|family| family.get_metric())
+}
+
+fn label(metric: &Metric, name: &str) -> String {
+    let pair = metric.get_label().iter().find(|pair| pair.name() == name);
+    pair.map_or_else(String::new, |pair| pair.value().to_owned())
+}
+
+/// The value of a counter or of a gauge: the other one is 0.
+fn number(metric: &Metric) -> f64 {
+    metric.get_counter().get_value() + metric.get_gauge().get_value()
+}

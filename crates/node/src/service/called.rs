@@ -1,0 +1,48 @@
+//! The method that this thread is serving, for log lines of rejected requests.
+//!
+//! Hot methods set it once for a round; all others have it set for each poll by the server.
+
+use std::cell::Cell;
+use std::pin::pin;
+
+use weir_config::RIGHTS;
+
+thread_local! {
+    static METHOD: Cell<&'static str> = const { Cell::new("") };
+}
+
+/// Begins a part of a call of `method`.
+#[inline]
+pub(super) fn serves(method: &'static str) {
+    METHOD.set(method);
+}
+
+/// The method of the call that is polled now.
+pub(super) fn method() -> &'static str {
+    METHOD.get()
+}
+
+/// Serves a call of the method with this path.
+pub(crate) fn serve_method<F: Future>(path: &str, call: F) -> impl Future<Output = F::Output> + use<F> {
+    let name = name_of(path);
+    async move {
+        let mut call = pin!(call);
+        std::future::poll_fn(|context| {
+            METHOD.set(name);
+            call.as_mut().poll(context)
+        })
+        .await
+    }
+}
+
+/// The name of one of our methods.
+fn name_of(path: &str) -> &'static str {
+    for row in &RIGHTS {
+        for known in row.methods {
+            if *known == path {
+                return known.rsplit('/').next().unwrap_or_default();
+            }
+        }
+    }
+    ""
+}

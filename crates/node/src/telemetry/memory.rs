@@ -1,0 +1,34 @@
+//! Metrics of the memory store.
+
+use prometheus::proto::MetricType;
+
+use super::sampled::Series;
+
+/// In the order of the values that are read.
+pub(super) const SERIES: [Series; 5] = [
+    Series {
+        name: "weir_memory_keys",
+        help: "Keys that the memory store holds, with expired ones that are not dropped yet.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_bytes",
+        help: "Bytes of the memory store's tables, entries and logs.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_budget_bytes",
+        help: "Bytes that the memory store may use.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_evictions_total",
+        help: "Keys that still counted and were dropped to make room for new ones.",
+        kind: MetricType::COUNTER,
+    },
+    Series {
+        name: "weir_memory_refusals_total",
+        help: "New keys that found no room; the failure policy answered.",
+        kind: MetricType::COUNTER,
+    },
+];

@@ -1,0 +1,128 @@
+//! Log lines of rejected requests: each at debug, and at info one line a minute with a count for each kind.
+//!
+//! What callers send is not in the line at info, because anybody can send anything.
+
+use std::fmt::Display;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use weir_grpc::current_peer;
+use weir_time::clock;
+
+/// Shortest time between two lines at info.
+const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// How often is looked whether a line is due.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Kind of a rejected request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RejectedKind {
+    /// The strategy is not configured.
+    UnknownStrategy,
+    /// The resource has no strategy.
+    UnknownResource,
+    /// The queue is not configured.
+    UnknownQueue,
+    /// A field breaks its bound, or is missing.
+    InvalidField,
+    /// The operation is not defined for what the request names.
+    Unsupported,
+    /// The id is known with other contents.
+    OtherContents,
+    /// The message cannot be read.
+    Malformed,
+}
+
+const KINDS: usize = 7;
+
+/// The names of the kinds, in their order.
+const NAMES: [&str; KINDS] = [
+    "unknown_strategy",
+    "unknown_resource",
+    "unknown_queue",
+    "invalid_field",
+    "unsupported",
+    "other_contents",
+    "malformed",
+];
+
+/// Counts of this process, as its log is one.
+static COUNTS: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
+
+/// How many requests of each kind this process has rejected.
+#[must_use]
+pub fn rejected_by_kind() -> [(&'static str, u64); KINDS] {
+    std::array::from_fn(|kind| (NAMES[kind], COUNTS[kind].load(Relaxed)))
+}
+
+/// Counts a rejected request, and logs it at debug. `field` is the field that is wrong; empty if there is none.
+#[cold]
+pub fn log_rejected(kind: RejectedKind, method: &str, field: &str, error: &dyn Display) {
+    COUNTS[kind as usize].fetch_add(1, Relaxed);
+    let (peer, field) = (current_peer(), Some(field).filter(|field| !field.is_empty()));
+    tracing::debug!(method, field, %peer, %error, "rejected");
+}
+
+/// Logs the line of each minute, for the life of the process.
+pub async fn log_rejected_each_minute() {
+    let mut minutes = RejectedMinutes::default();
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let now = COUNTS.each_ref().map(|count| count.load(Relaxed));
+        if let Some(counts) = minutes.due(now, clock::monotonic()) {
+            log_line(counts);
+        }
+    }
+}
+
+fn log_line(counts: [u64; KINDS]) {
+    let of = |kind: RejectedKind| Some(counts[kind as usize]).filter(|count| *count > 0);
+    tracing::info!(
+        unknown_strategy = of(RejectedKind::UnknownStrategy),
+        unknown_resource = of(RejectedKind::UnknownResource),
+        unknown_queue = of(RejectedKind::UnknownQueue),
+        invalid_field = of(RejectedKind::InvalidField),
+        unsupported = of(RejectedKind::Unsupported),
+        other_contents = of(RejectedKind::OtherContents),
+        malformed = of(RejectedKind::Malformed),
+        "requests were rejected; the log has each of them at debug"
+    );
+}
+
+/// Decides when a line is due.
+#[derive(Debug, Default)]
+struct RejectedMinutes {
+    /// The counts that lines have shown.
+    shown: [u64; KINDS],
+    last: Option<Instant>,
+}
+
+impl RejectedMinutes {
+    /// The counts since the last line, if a line is due: at once for the first rejected request, and then once a minute.
+    fn due(&mut self, counts: [u64; KINDS], now: Instant) -> Option<[u64; KINDS]> {
+        let is_early = self.last.is_some_and(|last| now.saturating_duration_since(last) < LINE_EVERY);
+        if is_early || counts == self.shown {
+            return None;
+        }
+        let since = std::array::from_fn(|kind| counts[kind].wrapping_sub(self.shown[kind]));
+        (self.shown, self.last) = (counts, Some(now));
+        Some(since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_a_minute_counts_what_came_since_the_line_before() {
+        let (mut minutes, start) = (RejectedMinutes::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(minutes.due([0; KINDS], at(0)), None, "nothing was rejected");
+        assert_eq!(minutes.due([2, 0, 0, 1, 0, 0, 0], at(1)), Some([2, 0, 0, 1, 0, 0, 0]));
+        assert_eq!(minutes.due([9, 0, 0, 1, 0, 0, 0], at(60)), None, "within the minute");
+        assert_eq!(minutes.due([9, 0, 0, 1, 0, 4, 0], at(61)), Some([7, 0, 0, 0, 0, 4, 0]));
+        assert_eq!(minutes.due([9, 0, 0, 1, 0, 4, 0], at(200)), None, "nothing came since");
+    }
+}

@@ -1,0 +1,132 @@
+//! Which limit denies, what is held, and how old the oldest item is.
+
+use std::fs;
+
+use weir_config::{Config, ConfigOverrides};
+use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
+use weir_proto::v1::inline_limit::Algorithm;
+use weir_proto::v1::queue_service_client::QueueServiceClient;
+use weir_proto::v1::{
+    AcquireRequest, EnqueueRequest, InlineLimit, InlineWindow, NewItem, ReleaseRequest, ShouldAllowRequest,
+};
+
+use weir_units::Micros;
+
+use super::{series, value};
+use crate::support::server::{BASE, Server, ask_under};
+use crate::support::{RedisServer, SOON, eventually, scratch};
+
+const CONFIG: &str = "
+server: { inline_limits: true }
+strategies:
+  first: { limits: [{ name: hidden, per: [consumer], fixed_window: { limit: 1, window: 1h }, mode: shadow }, { name: tight, per: [consumer], fixed_window: { limit: 2, window: 1h } }] }
+  api:
+    limits:
+      - { name: each, per: [resource, consumer], fixed_window: { limit: 2, window: 1h } }
+      - { name: all, per: [resource], fixed_window: { limit: 5, window: 2h, anchored: true } }
+  jobs: { concurrency: { limit: 2, per: [resource], ttl: 30s } }
+access: { deny: [mallory] }
+queues: { work: { capacity: 10, max_deliveries: 2 } }
+";
+
+fn denials(page: &str, strategy: &str, limit: &str) -> f64 {
+    value(page, &format!("weir_denials_total{{strategy=\"{strategy}\",limit=\"{limit}\"}}"))
+}
+
+fn server(store: &str) -> (Server, tempfile::TempDir) {
+    let folder = scratch::dir("denials-");
+    let file = folder.path().join("weir.yaml");
+    fs::write(&file, format!("{store}{CONFIG}")).unwrap();
+    (Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap()), folder)
+}
+
+async fn asks(server: &Server, strategy: &str, consumer: &str, times: usize) {
+    let mut client = server.client().await;
+    for _ in 0..times {
+        client.should_allow(ask_under(strategy, "r", consumer)).await.unwrap();
+    }
+}
+
+async fn each_limit_counts_its_denials(store: &str) {
+    let (server, folder) = server(store);
+    let at_start = server.get("/metrics").1;
+    asks(&server, "api", "a", 4).await;
+    asks(&server, "api", "b", 2).await;
+    asks(&server, "api", "c", 4).await;
+    asks(&server, "first", "a", 3).await;
+    asks(&server, "api", "mallory", 3).await;
+    let inline = InlineLimit {
+        name: "mine".to_owned(),
+        algorithm: Some(Algorithm::FixedWindow(InlineWindow {
+            limit: 1,
+            window: Some(prost_types::Duration { seconds: 3600, nanos: 0 }),
+            ..Default::default()
+        })),
+        ..Default::default()
+    };
+    for _ in 0..3 {
+        let request = ShouldAllowRequest { inline: Some(inline.clone()), ..ask_under("", "r", "a") };
+        server.client().await.should_allow(request).await.unwrap();
+    }
+    let page = server.get("/metrics").1;
+    assert_eq!(series(&at_start), series(&page), "every series is there from the start");
+    // `c` has one call of the five left; then both deny, and `all` denies longer.
+    assert_eq!([denials(&page, "api", "each"), denials(&page, "api", "all")], [2.0, 3.0]);
+    assert_eq!([denials(&page, "first", "hidden"), denials(&page, "first", "tight")], [0.0, 1.0]);
+    assert_eq!(denials(&page, "inline", "inline"), 2.0);
+    let listed = "weir_decisions_total{strategy=\"api\",outcome=\"deny_list\"}";
+    assert_eq!(value(&page, listed), 3.0, "a list is no limit");
+    // A reload that moves the strategies keeps the counts.
+    fs::write(folder.path().join("weir.yaml"), format!("{store}{}", CONFIG.replace("  first:", "  again:")))
+        .unwrap();
+    eventually(SOON, "the file is read", || {
+        server.get("/metrics").1.contains("weir_denials_total{strategy=\"again\",limit=\"tight\"} 0")
+    });
+    asks(&server, "api", "a", 1).await;
+    asks(&server, "again", "a", 4).await;
+    let page = server.get("/metrics").1;
+    assert_eq!([denials(&page, "api", "each"), denials(&page, "api", "all")], [2.0, 4.0]);
+    assert_eq!([denials(&page, "first", "tight"), denials(&page, "again", "tight")], [1.0, 2.0]);
+}
+
+#[tokio::test]
+async fn each_limit_counts_its_denials_on_memory() {
+    each_limit_counts_its_denials("").await;
+}
+
+#[tokio::test]
+async fn each_limit_counts_its_denials_on_redis() {
+    let redis = RedisServer::start();
+    each_limit_counts_its_denials(&format!("store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url())).await;
+}
+
+#[tokio::test]
+async fn gauges_show_permits_and_the_oldest_item() {
+    let (server, _folder) = server("");
+    let mut leases = ConcurrencyServiceClient::new(server.channel().await);
+    let acquire = |resource: &str, id: &str| AcquireRequest {
+        resource: resource.to_owned(),
+        strategy: "jobs".to_owned(),
+        id: id.to_owned(),
+        ..AcquireRequest::default()
+    };
+    let of =
+        |name: &str| value(&server.get("/metrics").1, &format!("weir_permits_{name}{{strategy=\"jobs\"}}"));
+    assert_eq!([of("held"), of("limit"), of("keys")], [0.0, 0.0, 0.0]);
+    for (resource, id) in [("x", "1"), ("x", "2"), ("x", "3"), ("y", "1")] {
+        leases.acquire(acquire(resource, id)).await.unwrap();
+    }
+    assert_eq!([of("held"), of("limit"), of("keys")], [3.0, 4.0, 2.0]);
+    assert_eq!(denials(&server.get("/metrics").1, "jobs", "permits"), 1.0);
+    let AcquireRequest { resource, strategy, id, .. } = acquire("x", "1");
+    let release = ReleaseRequest { resource, strategy, id, ..ReleaseRequest::default() };
+    leases.release(release).await.unwrap();
+    assert_eq!(of("held"), 2.0);
+    let oldest = || value(&server.get("/metrics").1, "weir_queue_oldest_item_seconds{queue=\"work\"}");
+    assert_eq!(oldest(), 0.0);
+    let items = vec![NewItem { payload: b"work".to_vec(), ..NewItem::default() }];
+    let put = EnqueueRequest { queue: "work".to_owned(), items };
+    QueueServiceClient::new(server.channel().await).enqueue(put).await.unwrap();
+    server.clock.set(Micros(BASE.0 + 90_000_000));
+    eventually(SOON, "the store is asked", || oldest() >= 89.0);
+}
