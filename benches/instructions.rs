@@ -3,13 +3,16 @@
 //! and without sockets. The counts repeat, whatever else the machine does, so that a change for
 //! the worse is seen at once; the bounds below fail the benchmark.
 //!
-//! `cargo bench --bench instructions`, which needs valgrind, and says so where there is none.
+//! `cargo bench --bench instructions`, which needs valgrind, and says so where there is none. `-- redis` measures only the
+//! works with `redis` in their names.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 #[path = "instructions/frames.rs"]
 mod frames;
 #[path = "instructions/identity.rs"]
 mod identity;
+#[path = "instructions/on_redis.rs"]
+mod on_redis;
 
 use std::pin::pin;
 use std::process::Command;
@@ -20,8 +23,10 @@ use bytes::Bytes;
 use prometheus::Registry;
 use prost::Message as _;
 use weir_config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind, UsageConfig};
-use weir_core::algorithm::{Algorithm, Rate};
-use weir_core::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir_core::algorithm::{Algorithm, Rate, Share};
+use weir_core::strategy::{
+    FailurePolicy, Field, Limit, LocalPolicy, Resources, Rules, Scope, Strategy, WhenLocalFull,
+};
 use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, RequestBody};
 use weir_node::limiter::Limiter;
 use weir_node::service::{DecisionService, Templates};
@@ -31,6 +36,7 @@ use weir_store::coalesce::Coalesce;
 use weir_store::denials::DenialsShared;
 use weir_store::memory::MemoryStore;
 use weir_store::{Store, TOGETHER};
+use weir_testing::RedisServer;
 use weir_time::clock::{Clock, ManualClock, Monotonic};
 use weir_units::Micros;
 
@@ -41,7 +47,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The calls that are measured, how many decisions each has, and the most instructions that a decision may take: 2 % above
 /// what it took when the bounds were set. All features that are off have this for themselves.
-const WORKS: [(&str, u64, u64); 15] = [
+const WORKS: [(&str, u64, u64); 17] = [
     ("unary", 1, 5_601),
     ("unary denied", 1, 6_614),
     ("unary together", TOGETHER as u64, 3_944),
@@ -59,6 +65,9 @@ const WORKS: [(&str, u64, u64); 15] = [
     ("frames token together", TOGETHER as u64, 7_395),
     // The same on the other transport: what `fast` saves. No goal.
     ("tonic unary", 1, u64::MAX),
+    // On Redis, without the kernel. A part of them depends on what the sockets had ready. No goal.
+    ("redis plain", TOGETHER as u64, u64::MAX),
+    ("redis local", TOGETHER as u64, u64::MAX),
     ("tonic together", TOGETHER as u64, u64::MAX),
     ("tonic batch", 100, u64::MAX),
 ];
@@ -74,9 +83,13 @@ fn main() {
         println!("valgrind is not installed: instructions are not counted");
         return;
     }
+    let chosen = arguments.get(1).filter(|argument| !argument.starts_with('-'));
     println!("{:<27} {:>24}", "work", "instructions a decision");
     let mut above = Vec::new();
     for (work, decisions, most) in WORKS {
+        if chosen.is_some_and(|chosen| !work.contains(&**chosen)) {
+            continue;
+        }
         // What a process does besides goes away in the difference.
         let each = (count(work, 2_000) - count(work, 1_000)) / 1_000 / decisions;
         println!("{work:<27} {each:>24}");
@@ -89,10 +102,12 @@ fn main() {
 
 /// Instructions of a process that makes so many calls.
 fn count(work: &str, calls: u64) -> u64 {
+    let redis = work.starts_with("redis").then(RedisServer::start);
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().unwrap())
         .args(["run", work, &calls.to_string()])
+        .envs(redis.iter().map(|redis| (on_redis::REDIS, redis.url())))
         .output()
         .unwrap();
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -109,6 +124,9 @@ fn perform(work: &str, calls: u64) {
     }
     if let Some(work) = work.strip_prefix("tonic ") {
         return perform_in_frames(TransportKind::Tonic, store, work, calls);
+    }
+    if let Some(strategy) = work.strip_prefix("redis ") {
+        return on_redis::perform(strategy, calls);
     }
     if work == "known together" {
         let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
@@ -206,7 +224,11 @@ fn rules() -> Rules {
     };
     let bench = strategy("bench", Algorithm::bucket(1_000_000, rate).unwrap());
     let closed = strategy("closed", Algorithm::uniform(Micros::from_secs(3600)).unwrap());
-    Rules::new(vec![bench, closed], Resources::default())
+    let plain = strategy("plain", Algorithm::bucket(1_000_000, rate).unwrap());
+    let share = Share::new(1, 4).unwrap();
+    let policy = FailurePolicy::Local(LocalPolicy { share, when_full: WhenLocalFull::Deny });
+    let local = Strategy::new("local", plain.limits().to_vec(), false, policy).unwrap().with_local().unwrap();
+    Rules::new(vec![bench, closed, plain, local], Resources::default())
 }
 
 fn context() -> Context<'static> {

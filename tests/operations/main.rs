@@ -16,6 +16,7 @@ mod deploy;
 mod envoy_config;
 mod explain;
 mod failure;
+mod fair_waiting;
 mod first_minutes;
 mod load;
 mod local;

@@ -1,15 +1,19 @@
 //! In the place of envoyproxy/ratelimit: what its launchers start, what its variables mean, and what its ports answer.
 
+mod behind_envoy;
 mod client_names;
 mod dashboard;
 mod image;
 mod launched;
+mod long_paused;
 mod manifests;
 mod mapper;
 mod pages;
+mod paused;
 mod redis;
 mod reference_metrics;
 mod reload;
+mod settings;
 mod tls;
 mod unreadable;
 mod variables;

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 
 mod access;
+mod approximate;
 mod batch;
 mod bounds;
 mod changed;

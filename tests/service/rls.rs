@@ -21,6 +21,7 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLi
 
 use crate::support::server::{Server, config};
 use crate::support::stores::{cluster, memory, redis};
+use crate::support::{SOON, eventually};
 
 type Client = RateLimitServiceClient<Channel>;
 
@@ -29,8 +30,14 @@ fn files() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files")
 }
 
-/// A service under `envoy` and the files of the cases, ready to answer.
+/// A service under `envoy` and the files of the cases, or a control plane, ready to answer.
 fn serve(store: StoreConfig, envoy: EnvoyConfig) -> Server {
+    if envoy.xds.is_some() {
+        let server = Server::ready(Config { store, envoy, ..config() });
+        let taken = || server.get("/metrics").1.contains("\nweir_xds_acks_total 1\n");
+        eventually(SOON, "the limits of the control plane", taken);
+        return server;
+    }
     let envoy = EnvoyConfig { config: Some(envoy.config.unwrap_or_else(files)), ..envoy };
     Server::ready(Config { store, envoy, ..config() })
 }

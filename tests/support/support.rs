@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods)] // helpers wait in real time
 #![allow(dead_code)] // a helper is complete, whether or not every part of it has a user today
 
+pub(crate) mod ads;
+pub(crate) mod as_messages;
 pub(crate) mod command;
 pub(crate) mod faulty_nodes;
 pub(crate) mod grpc;

@@ -4,13 +4,15 @@
 use std::path::PathBuf;
 
 use super::secret::password;
-use super::table::{SettingKind as _, redis as redis_keys};
 use super::unix_path::unix_path;
 use super::values::{Digits, MAX_SECRET, Scalar, digits, quote};
 use super::{Login, Secret, values};
 
 /// Maximum length of a DNS host name, in bytes.
 const MAX_HOST: usize = 253;
+
+/// The largest number of a database. Redis has 16, unless its `databases` says otherwise.
+pub(super) const MAX_DATABASE: u32 = 65_535;
 
 /// A parsed address.
 #[derive(Clone)]
@@ -77,8 +79,10 @@ fn database(path: &str) -> Result<Option<u32>, String> {
     if path.is_empty() {
         return Ok(None);
     }
-    let read = redis_keys::DATABASE.read(Scalar { text: path, quoted: false });
-    read.map(Some).map_err(|reason| format!("the database: {reason}"))
+    let number = values::integer(Scalar { text: path, quoted: false });
+    let number = number.and_then(|number| values::within(number, 0, u64::from(MAX_DATABASE)));
+    let number = number.map_err(|reason| format!("the database: {reason}"))?;
+    Ok(u32::try_from(number).ok())
 }
 
 /// Quotes the address, with everything before its last `@` removed.

@@ -26,10 +26,12 @@ impl Config {
             ("server.admin_hosts", server.admin_hosts != other.admin_hosts),
             ("store.key_secret", self.key_secret != next.key_secret),
             ("store.namespace", self.namespace != next.namespace),
-            ("envoy.rules", self.envoy.rules != next.envoy.rules),
             ("log.decisions", self.decision_log != next.decision_log),
             ("authorize", self.authorize != next.authorize),
         ];
+        if self.envoy.rules != next.envoy.rules {
+            changes.push(SettingChange::whole("envoy.rules", Applies::AtReload));
+        }
         let whole = whole.into_iter().filter(|(_, differs)| *differs);
         changes.extend(whole.map(|(path, _)| SettingChange::whole(path, Applies::AtRestart)));
         changes

@@ -44,6 +44,7 @@ pub const MAX_ENVOY_LEVELS: usize = 32;
 pub(super) fn envoy(
     mut fields: Mapping<'_>,
     overrides: &ConfigOverrides,
+    in_memory: bool,
     report: &mut MistakeReport,
 ) -> EnvoyConfig {
     let envoy = EnvoyConfig::read(&mut fields, overrides, report);
@@ -51,7 +52,7 @@ pub(super) fn envoy(
     if xds.is_some() && envoy.config.is_some() {
         fields.report("xds", report, "domains come from `config` or from `xds`, not from both");
     }
-    let rules = overlay::overlay(&mut fields, report);
+    let rules = overlay::overlay(&mut fields, in_memory, report);
     fields.finish(report);
     EnvoyConfig { xds, rules, layout: overrides.envoy_layout().clone(), ..envoy }
 }

@@ -18,10 +18,7 @@ impl<'t> FailurePolicyKey<'t> {
     /// Takes the key of a strategy, whose store may be the memory of this process.
     pub(super) fn read(fields: &mut Mapping<'t>, in_memory: bool, report: &mut MistakeReport) -> Self {
         let value = fields.take("on_store_failure");
-        let policy = value.as_ref().and_then(|value| match value.is_mapping() {
-            true => local(value, in_memory, report).map(FailurePolicy::Local),
-            false => value.read(report, word),
-        });
+        let policy = value.as_ref().and_then(|value| policy(value, in_memory, report));
         Self { policy: policy.unwrap_or_default(), value }
     }
 
@@ -34,6 +31,18 @@ impl<'t> FailurePolicyKey<'t> {
         if let Some(value) = &self.value {
             value.report(report, reason);
         }
+    }
+}
+
+/// Reads a word, or `local` with its numbers.
+pub(super) fn policy(
+    value: &NamedNode<'_>,
+    in_memory: bool,
+    report: &mut MistakeReport,
+) -> Option<FailurePolicy> {
+    match value.is_mapping() {
+        true => local(value, in_memory, report).map(FailurePolicy::Local),
+        false => value.read(report, word),
     }
 }
 

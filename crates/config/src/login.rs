@@ -8,12 +8,6 @@ use super::table::{Entry, FilePath, Optional, Password, SettingKind, Username, r
 use super::values::{quote, text_within};
 use super::{Login, Secret};
 
-/// Maximum number of words of a command.
-pub(super) const MAX_WORDS: usize = 64;
-
-/// Maximum length of one of its words, in bytes.
-pub(super) const MAX_COMMAND_WORD: usize = 4096;
-
 /// The keys of a login.
 pub(super) struct LoginKeys {
     pub(super) username: Entry<Optional<Username>>,
@@ -97,14 +91,17 @@ fn one_of(fields: &mut Mapping<'_>, keys: &LoginKeys, report: &mut MistakeReport
 /// Reads the words of a command. It is not run here, where Weir may be another user on another machine.
 fn command(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Secret> {
     let items = value.items(report)?;
-    if !(1..=MAX_WORDS).contains(&items.len()) {
-        value.report(report, format!("has {} words: it must have from 1 to {MAX_WORDS}", items.len()));
+    if !(1..=redis_keys::MAX_WORDS).contains(&items.len()) {
+        value.report(
+            report,
+            format!("has {} words: it must have from 1 to {}", items.len(), redis_keys::MAX_WORDS),
+        );
         return None;
     }
     let words = items.iter().map(|item| {
         item.read(report, |scalar| match scalar.text {
             text if text.contains('\0') => Err("must not contain a NUL".to_owned()),
-            _ => text_within(scalar, MAX_COMMAND_WORD),
+            _ => text_within(scalar, redis_keys::MAX_COMMAND_WORD),
         })
     });
     let words: Vec<String> = words.collect::<Option<_>>()?;

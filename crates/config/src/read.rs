@@ -147,13 +147,14 @@ fn read(
     let server = server::server(root.section("server", report), settings, report);
     let StoreSection { mut store, key_secret, namespace, shards } =
         store::store(root.section("store", report), settings, report);
-    let envoy = envoy::envoy(root.section("envoy", report), settings, report);
+    let in_memory = matches!(store, StoreConfig::Memory(_));
+    let envoy = envoy::envoy(root.section("envoy", report), settings, in_memory, report);
     let queues = queues::queues(&mut root, server.limits.max_buffered_bytes, report);
     let others = OtherSections {
         envoy: envoy.config.is_some() || envoy.xds.is_some(),
         inline: server.inline_limits,
         queues: !queues.all().is_empty(),
-        memory: matches!(store, StoreConfig::Memory(_)),
+        memory: in_memory,
     };
     let strategies = strategies::strategies(&mut root, others, report);
     let before = report.len();

@@ -15,11 +15,9 @@ pub fn unreadable(path: &Path, error: &io::Error) -> String {
     let gid = rustix::process::getegid().as_raw();
     match blocking(path) {
         Some((place, data)) => {
-            let what = if place == path { "it".to_owned() } else { format!("its directory {place:?}") };
             let (owner, group, mode) = (data.uid(), data.gid(), data.mode() & 0o7777);
-            format!(
-                "{error}: {what} belongs to {owner}:{group} with mode {mode:04o}, and this process is {uid}:{gid}"
-            )
+            let us = format!("this process is {uid}:{gid}");
+            format!("{error}: {place:?} belongs to {owner}:{group} with mode {mode:04o}, and {us}")
         }
         None => format!("{error}: this process is {uid}:{gid}"),
     }
@@ -43,8 +41,11 @@ mod tests {
         assert_eq!(unreadable(Path::new("/no/such"), &missing), "No such file or directory (os error 2)");
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         let said = unreadable(Path::new("/etc/passwd"), &denied);
-        assert!(said.contains(": it belongs to 0:0 with mode 0644, and this process is "), "{said}");
+        assert!(
+            said.contains(": \"/etc/passwd\" belongs to 0:0 with mode 0644, and this process is "),
+            "{said}"
+        );
         let said = unreadable(Path::new("/etc/no/such"), &denied);
-        assert!(said.contains(": its directory \"/etc\" belongs to 0:0 with mode 0755, and"), "{said}");
+        assert!(said.contains(": \"/etc\" belongs to 0:0 with mode 0755, and"), "{said}");
     }
 }

@@ -6,12 +6,14 @@
 //! * [`lease`]: permits that callers hold for a time, and limits that adapt to what the holders report.
 //! * [`queue`]: work queues.
 //! * [`control`]: entries that operators change while nodes serve.
+//! * [`approximate`]: counting on the nodes, within a bound.
 //! * [`checksum`]: a checksum that every node and release computes alike.
 //! * [`envoy`]: matching of descriptors with the rules of Envoy's files.
 //!
 //! Nothing here reads a clock, holds a lock, does I/O, or depends on a store or a transport.
 
 pub mod algorithm;
+pub mod approximate;
 pub mod checksum;
 pub mod control;
 pub mod envoy;

@@ -7,6 +7,7 @@ mod envoy;
 mod error;
 mod grpc_ports;
 mod listeners;
+mod overlay;
 mod serving;
 mod stores;
 mod tls;

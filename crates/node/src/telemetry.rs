@@ -22,6 +22,7 @@ mod permits;
 mod process;
 mod queues;
 mod recorder;
+mod redis_pool;
 mod refusals;
 mod rejected;
 mod sampled;
@@ -63,7 +64,7 @@ pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
 use weir_store::local::LocalStats;
 use weir_store::memory::MemoryStats;
-use weir_store::redis::{ConnectionCounts, RedisConnections, StoreHealth};
+use weir_store::redis::{ConnectionCounts, StoreHealth};
 pub use xds::XdsMetrics;
 
 use self::decision_log::DecisionLogCounters;
@@ -262,11 +263,8 @@ impl Metrics {
 
     /// Registers the connections to Redis under the names of envoyproxy/ratelimit.
     pub fn show_redis_pool(&self, counts: ConnectionCounts) -> Result<(), prometheus::Error> {
-        let read = move || {
-            let RedisConnections { opened, closed } = counts.now();
-            [(opened - closed) as f64, opened as f64, closed as f64]
-        };
-        self.registry.register(Box::new(Sampled::new(REDIS_POOL, read)?))
+        let read = move || redis_pool::values(counts.now());
+        self.registry.register(Box::new(Sampled::new(redis_pool::SERIES, read)?))
     }
 
     /// Registers what the node decides by itself.
@@ -322,24 +320,6 @@ const CONNECTIONS: [Series; 2] = [
     Series {
         name: "weir_connections_refused_total",
         help: "Connections that were closed at once because there were too many.",
-        kind: MetricType::COUNTER,
-    },
-];
-
-const REDIS_POOL: [Series; 3] = [
-    Series {
-        name: "ratelimit_redis_pool_cx_active",
-        help: "Connections to Redis that are open now.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "ratelimit_redis_pool_cx_total",
-        help: "Connections to Redis that were opened.",
-        kind: MetricType::COUNTER,
-    },
-    Series {
-        name: "ratelimit_redis_pool_cx_local_close",
-        help: "Connections to Redis that have ended.",
         kind: MetricType::COUNTER,
     },
 ];

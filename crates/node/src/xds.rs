@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   connector.rs  TCP and TLS ── client.rs  the stream, and the next one ──┬─ exchange.rs   which answer, and when
-//!                                                                          └─ resources.rs  a set of messages …
+//!                                                                          └─ sets.rs       under the overlay
+//!                                                                             resources.rs  a set of messages …
 //!                                                                             descriptors.rs … as domains
 //!                                    update.rs  what is known ── the next snapshot
 //! ```
@@ -15,9 +16,11 @@ mod connector;
 mod descriptors;
 mod exchange;
 mod resources;
+mod sets;
 mod update;
 
 pub use client::{XdsClient, XdsTiming};
+pub use sets::XdsSets;
 pub use update::{XdsUpdate, XdsUpdates};
 
 /// The type of the resources.

@@ -8,6 +8,7 @@
 //! apply to a request, how questions arrive, or in which file its configuration is written.
 
 mod answers;
+mod any_host_name;
 pub mod coalesce;
 mod decision;
 pub mod denials;

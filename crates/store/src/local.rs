@@ -17,6 +17,7 @@
 //! Other strategies pass through at the cost of one comparison.
 
 mod known;
+mod own_strategies;
 mod pending;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,15 +29,22 @@ use weir_config::{MemoryConfig, WhenFull};
 use weir_time::clock::{Clock, Monotonic};
 
 use self::known::KnownUse;
+use self::own_strategies::OwnStrategies;
 use self::pending::{PendingDecision, Recourse};
-use crate::memory::{MemoryStats, MemoryStore};
+use crate::memory::{Locator, MemoryStats, MemoryStore};
 use crate::{Answers, Decision, Store, StoreAnswer, TOGETHER};
 
 /// One worker's store, and the states that the node decides on by itself.
 pub struct LocalFallback<S> {
     store: S,
+    worker: LocalWorker,
+}
+
+/// What pending decisions of one worker share.
+struct LocalWorker {
     /// Its own clone, so that no other worker touches its reference count.
     node: Arc<LocalShared>,
+    strategies: OwnStrategies,
 }
 
 /// What all workers of a process share. Clones share it.
@@ -84,7 +92,8 @@ impl LocalShared {
     /// Wraps one worker's `store`.
     #[must_use]
     pub fn before<S: Store>(&self, store: S) -> LocalFallback<S> {
-        LocalFallback { store, node: Arc::new(self.clone()) }
+        let worker = LocalWorker { node: Arc::new(self.clone()), strategies: OwnStrategies::default() };
+        LocalFallback { store, worker }
     }
 
     /// Drops expired states, a bounded part per call.
@@ -126,9 +135,11 @@ impl<S: Store> Store for LocalFallback<S> {
         }
         let (mut place, _) = answers.end();
         self.store.decide(decisions, answers);
-        for decision in decisions {
-            place += self.complete(decision, answers, place);
-        }
+        self.worker.node.memory().locate_each(|locator| {
+            for decision in decisions {
+                place += self.complete(locator, decision, answers, place);
+            }
+        });
     }
 
     fn knows_some(&self) -> bool {
@@ -142,20 +153,34 @@ impl<S: Store> Store for LocalFallback<S> {
 
 impl<S: Store> LocalFallback<S> {
     /// Completes the answer at `place`. Returns how many answers the decision has.
-    fn complete(&self, decision: &Decision<'_>, answers: &mut Answers, place: usize) -> usize {
+    fn complete<'d>(
+        &self,
+        locator: &mut Locator<'_, 'd>,
+        decision: &Decision<'d>,
+        answers: &mut Answers,
+        place: usize,
+    ) -> usize {
         let Some(answer) = answers.each.get_mut(place) else { return 0 };
         let count = if matches!(answer, StoreAnswer::Later(_)) { 1 } else { decision.costs.len() };
         let recourse = Recourse::of(decision);
         match answer {
             StoreAnswer::Later(later) if recourse.is_concerned() => {
-                let pending = PendingDecision::new(&self.node, decision, recourse);
+                let pending = PendingDecision::new(&self.worker, locator, decision, recourse);
                 // The placeholder is never polled.
                 let later = std::mem::replace(later, Box::pin(std::future::pending()));
-                *answer = StoreAnswer::Later(Box::pin(async move { pending.after(later.await) }));
+                *answer = StoreAnswer::Later(Box::pin(async move {
+                    let mut answer = later.await;
+                    pending.after(&mut answer);
+                    answer
+                }));
             }
             StoreAnswer::Ready(Err(error)) if recourse.decides() && !error.is_callers() => {
-                let (pending, error) = (PendingDecision::new(&self.node, decision, recourse), error.clone());
-                *answer = StoreAnswer::Later(Box::pin(async move { pending.after(Err(error)) }));
+                let pending = PendingDecision::new(&self.worker, locator, decision, recourse);
+                let mut failed = Err(error.clone());
+                *answer = StoreAnswer::Later(Box::pin(async move {
+                    pending.after(&mut failed);
+                    failed
+                }));
             }
             // A cached denial is no answer of the store.
             StoreAnswer::Later(_) | StoreAnswer::Ready(_) => {}

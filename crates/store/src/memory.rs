@@ -35,6 +35,7 @@ use self::cells::ShardCells;
 use self::leases::LeaseTables;
 pub(crate) use self::located::{LocatedDecision, LocatedKeys};
 use self::once::{Marker, OnceCells};
+pub(crate) use self::place::Locator;
 use self::place::StatePlace;
 use self::queues::QueueTable;
 use self::table::ShardTable;

@@ -8,11 +8,13 @@ mod breaker;
 mod callers;
 mod codes;
 mod connect;
+mod connection_counts;
 mod context;
 mod control;
 mod decisions;
 mod doubles;
 mod evaluate;
+mod fair;
 mod fault;
 mod for_each_node;
 mod health;
@@ -21,7 +23,9 @@ mod link;
 mod links;
 mod lua_files;
 mod outbox;
+mod password_command;
 mod plain;
+mod printed;
 mod probe;
 mod queues;
 mod reply;
@@ -44,8 +48,7 @@ use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
 use self::breaker::Breakers;
-use self::connect::PrintedPasswords;
-pub use self::connect::{ConnectionCounts, RedisConnections};
+pub use self::connection_counts::{ConnectionCounts, RedisConnections};
 use self::context::LinkContext;
 pub use self::control::{ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
@@ -56,6 +59,7 @@ pub use self::health::{
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;
+use self::printed::PrintedPasswords;
 use self::queues::QueueRequest;
 use self::script_call::Redirection;
 use self::single_slot::SingleSlotNodes;
@@ -241,7 +245,7 @@ impl WorkerConnections {
         request: &Arc<R>,
         deadline: Instant,
     ) -> Result<R::Answer, StoreError> {
-        match self.deadlines.until(deadline, self.route(request)).await {
+        match self.deadlines.until(deadline, self.route(request, deadline)).await {
             Ok(answer) => answer,
             Err(Passed) => {
                 self.topology().suspect();
@@ -251,12 +255,16 @@ impl WorkerConnections {
     }
 
     /// Sends the request to the slot's owner, and follows its redirects.
-    async fn route<R: OutboxRequest>(&self, request: &Arc<R>) -> Result<R::Answer, StoreError> {
+    async fn route<R: OutboxRequest>(
+        &self,
+        request: &Arc<R>,
+        deadline: Instant,
+    ) -> Result<R::Answer, StoreError> {
         let mut address = self.topology().owner(request.target().slot)?;
         let mut how = Redirection::default();
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
-            match self.links.to(&address).ask(request, how).await {
+            match self.links.to(&address).ask(request, how, deadline).await {
                 Ok(answer) => return Ok(answer),
                 Err(Fault::Moved(to)) if self.topology().is_cluster() => {
                     self.topology().suspect();

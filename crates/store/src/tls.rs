@@ -3,8 +3,6 @@
 //! The ring provider is named here and not installed for the process, so no other part can change it.
 //! Files are read again for every connection: certificates are replaced while we run.
 
-mod any_host_name;
-
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -14,7 +12,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-use self::any_host_name::AnyHostName;
+use crate::any_host_name::AnyHostName;
 use weir_config::{ClientFiles, Identity, TlsError, unreadable};
 
 /// Size limit of a certificate file in bytes; a whole system's certificates take a quarter of it.

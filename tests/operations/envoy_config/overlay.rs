@@ -113,8 +113,15 @@ fn mistakes_of_entries_are_found_without_rules() {
         ("{ domain: d, path: a, bill: true, max_debt: lots }", "whole number of at least 0, or `unlimited`"),
         ("{ domain: d, path: 'a,', bill: true }", "an element is empty"),
         ("{ domain: d, path: 'a', algorithm: leaky_queue }", "\"leaky_queue\" is not one of fixed_window, "),
-        ("{ domain: d, path: a, on_store_failure: local }", "\"local\" is not one of allow, deny, error"),
-        ("{ domain: d, path: a, approximate: true }", "unknown key"),
+        ("{ domain: d, path: a, on_store_failure: local }", "`local` needs the share of each limit"),
+        (
+            "{ domain: d, path: a, on_store_failure: { local: { share: 1/2 } } }",
+            "is for store.redis: the memory store is in this process already",
+        ),
+        (
+            "{ domain: d, path: a, approximate: true, bill: true }",
+            "approximate: is not supported yet: Envoy's rules are counted exactly",
+        ),
         (
             "{ domain: d, path: 'a,*', bill: true }, { domain: d, path: '*,b', bill: true }",
             "`a,*` and `*,b` match the same rules, and neither is more specific",
@@ -129,6 +136,34 @@ fn mistakes_of_entries_are_found_without_rules() {
     }
     assert!(config("{ domain: d, path: 'a,*', bill: true }, { domain: d, path: 'a,b', bill: true }").is_ok());
     assert!(config("{ domain: d, path: '*', bill: true }, { domain: e, path: '*', bill: true }").is_ok());
+}
+
+/// A node by itself has a part of each limit. It must be one that the limit can have.
+#[test]
+fn an_entry_lets_the_node_decide_by_itself() {
+    let on_redis = |share: &str| {
+        let text = format!(
+            "store: {{ redis: {{ nodes: [redis://a] }} }}\nenvoy: {{ config: /x, rules: [{{ domain: d, path: 'route=one,*', \
+             on_store_failure: {{ local: {{ share: {share}, when_full: allow }} }} }}] }}"
+        );
+        let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).unwrap();
+        let folder = scratch::dir("overlay-");
+        let file = FILE.replace("      - { key: free, rate_limit: { unlimited: true } }\n", "");
+        std::fs::write(folder.path().join("d.yaml"), file).unwrap();
+        let folder = EnvoyFolder::from(folder.path()).with_overlay(config.envoy.rules);
+        let files = EnvoyFiles::load(folder, false).map_err(|errors| errors.to_string())?;
+        Ok::<_, String>(files.compile())
+    };
+    let domains = on_redis("1/2").unwrap();
+    let limits: Vec<_> = domains.rules().iter().filter_map(|rule| rule.limit.clone()).collect();
+    assert_eq!(limits.len(), 4);
+    for limit in limits {
+        let local = limit.strategy().local().expect("it decides by itself");
+        let part = local.strategy().algorithms()[0].limit();
+        assert_eq!(part, u64::from(limit.requests_per_unit()) / 2);
+    }
+    let errors = on_redis("1/50").unwrap_err();
+    assert!(errors.contains("on_store_failure: ") && errors.contains("is 0 at a share of 1/50"), "{errors}");
 }
 
 /// A domain whose rules an entry does not fit is refused alone.

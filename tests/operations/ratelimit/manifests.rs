@@ -1,17 +1,20 @@
 //! What the manifests of launchers start: each with its environment, arguments and user, on a read-only root without `/data`.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
+use super::xds::tls::{ServerFiles, copy_secret};
 use super::xds::{Ads, config, leaf};
 use super::{Ratelimit, files, host};
 use crate::support::clients::{environment, python, root, run};
 use crate::support::command::WEIR;
 use crate::support::yaml::documents;
-use crate::support::{Process, SOON, eventually, scratch};
+use crate::support::{Process, RedisServer, SOON, eventually, scratch};
 
 const CORE: [&str; 4] = ["ai-gateway", "istio", "contour", "agentgateway"];
 
@@ -62,7 +65,17 @@ fn start(name: &str, replaced: &[(&str, &str)]) -> Ratelimit {
         variables.push(((*name).to_owned(), (*value).to_owned()));
     }
     let arguments: Vec<String> = container["command"].as_array().unwrap().iter().map(text).collect();
-    let process = Process::spawn(confined(&arguments, &variables)).unwrap();
+    run_confined(name, &arguments, &variables, (host, folder))
+}
+
+/// Starts it confined, and waits until it is healthy.
+fn run_confined(
+    name: &str,
+    arguments: &[String],
+    variables: &[(String, String)],
+    (host, folder): (Ipv4Addr, TempDir),
+) -> Ratelimit {
+    let process = Process::spawn(confined(arguments, variables)).unwrap();
     let mut started = Ratelimit { process, host, _files: folder };
     eventually(SOON, "it is healthy", || {
         if let Some(status) = started.process.exited() {
@@ -133,4 +146,72 @@ fn envoy_gateway_gets_an_image_and_an_overlay() {
     assert_eq!(container["env"][0]["name"], "WEIR_CONFIG");
     assert!(Path::new(container["env"][0]["value"].as_str().unwrap()).starts_with(mount));
     assert_eq!(deployment["pod"]["volumes"][0]["name"], container["volumeMounts"][0]["name"]);
+}
+
+/// All variables that Envoy Gateway sets, with its command. Addresses and the directory of its secret are this machine's.
+#[test]
+fn envoy_gateway_starts_it_with_its_own_environment() {
+    let (secret, redis, host) = (scratch::dir("certs-"), RedisServer::start(), host());
+    copy_secret(secret.path());
+    let ads = ServerFiles::of_envoy_gateway().serve();
+    ads.set("1", &[config("default/eg/http", vec![leaf("k", "v", 2)])]);
+    let file = |name: &str| secret.path().join(name).display().to_string();
+    let [ca, cert, key] = ["ca.crt", "tls.crt", "tls.key"].map(file);
+    let (at, server, redis_url) = (host.to_string(), ads.address.to_string(), redis.addr());
+    let metrics = format!("{at}:19001");
+    let variables = [
+        ("RUNTIME_ROOT", "/data"),
+        ("RUNTIME_SUBDIRECTORY", "ratelimit"),
+        ("RUNTIME_IGNOREDOTFILES", "true"),
+        ("RUNTIME_WATCH_ROOT", "false"),
+        ("LOG_LEVEL", "info"),
+        ("USE_STATSD", "false"),
+        ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
+        ("CONFIG_GRPC_XDS_SERVER_URL", &server),
+        ("CONFIG_GRPC_XDS_NODE_ID", "envoy-ratelimit"),
+        ("GRPC_SERVER_USE_TLS", "true"),
+        ("GRPC_SERVER_TLS_CERT", &cert),
+        ("GRPC_SERVER_TLS_KEY", &key),
+        ("GRPC_SERVER_TLS_CA_CERT", &ca),
+        ("CONFIG_GRPC_XDS_SERVER_USE_TLS", "true"),
+        ("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", &cert),
+        ("CONFIG_GRPC_XDS_CLIENT_TLS_KEY", &key),
+        ("CONFIG_GRPC_XDS_SERVER_TLS_CACERT", &ca),
+        ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true"),
+        ("REDIS_SOCKET_TYPE", "tcp"),
+        ("REDIS_URL", &redis_url),
+        ("USE_PROMETHEUS", "true"),
+        ("PROMETHEUS_ADDR", &metrics),
+        ("PROMETHEUS_MAPPER_YAML", "/etc/statsd-exporter/conf.yaml"),
+        ("TRACING_ENABLED", "true"),
+        ("TRACING_SERVICE_NAME", "envoy-ratelimit"),
+        ("TRACING_SERVICE_NAMESPACE", "envoy-gateway-system"),
+        ("TRACING_SERVICE_INSTANCE_ID", "envoy-ratelimit-5d"),
+        ("TRACING_SAMPLING_RATE", "0.6"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+        // The test's own: the host of the address is not the gateway's, and the ports are on one address.
+        ("CONFIG_GRPC_XDS_SERVER_TLS_SAN", "envoy-gateway"),
+        ("HOST", &at),
+        ("GRPC_HOST", &at),
+        ("DEBUG_HOST", &at),
+        ("WEIR_DRAIN_DELAY", "0s"),
+    ];
+    assert!(!Path::new("/data").exists(), "a directory that need not be there");
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let arguments = ["/bin/ratelimit", "--anything"].map(str::to_owned);
+    let started = run_confined("Envoy Gateway", &arguments, &variables, (host, scratch::dir("eg-")));
+    ads.accepted("1");
+    eventually(SOON, "Redis counts", || started.json("default/eg/http", &[("k", "v")]) == "OK 2/DAY");
+    assert!(!redis.state_keys().is_empty());
+    let (_, page) = started.get(19001, "/metrics").unwrap();
+    assert!(
+        page.contains("ratelimit_service_rate_limit_total_hits{domain=\"default/eg/http\",key1=\"k_v\"}")
+    );
+    assert!(started.send(8081, "GET / HTTP/1.0\r\n\r\n").is_none(), "its port speaks TLS");
+    let (code, log) = started.stop();
+    assert_eq!(code, Some(0), "{log}");
+    // Traces are not sent, which is said once.
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("WARN")).collect();
+    assert!(warnings.iter().any(|line| line.contains("TRACING_ENABLED")), "{warnings:?}");
+    assert!(!log.contains("PROMETHEUS_MAPPER_YAML: "), "{log}");
 }

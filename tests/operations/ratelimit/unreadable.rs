@@ -37,7 +37,7 @@ fn an_error_names_path_owner_mode_and_our_user() {
     lock(&config.join("config.yaml"));
     let said = refused(folder.path(), &[]);
     let (path, told) = (config.join("config.yaml").display().to_string(), said.clone());
-    assert!(said.contains(&path) && said.contains("it belongs to ") && told.contains(us), "{said}");
+    assert!(said.contains(&path) && said.contains(" belongs to ") && told.contains(us), "{said}");
     fs::set_permissions(config.join("config.yaml"), Permissions::from_mode(0o644)).unwrap();
 
     lock(&config);

@@ -1,24 +1,23 @@
 //! The configuration from a control plane.
 
-mod ads;
 mod exchange;
 mod go;
 mod golden;
 mod overlay;
 mod pings;
+mod random;
 mod start;
-mod tls;
+pub(super) mod tls;
 
 use weir_proto::ratelimit::config::ratelimit::v3::{
     RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitUnit,
 };
 
-pub(super) use self::ads::Ads;
 use super::{Ratelimit, command, host, variables};
+pub(super) use crate::support::ads::Ads;
+use crate::support::ads::TYPE_URL;
 use crate::support::command::WEIR;
 use crate::support::{Process, SOON, eventually, scratch};
-
-const TYPE_URL: &str = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
 
 /// The variables of a launcher whose control plane is at `server`, as Envoy Gateway sets them; memory in place of Redis.
 fn xds_variables(server: &str, more: &[(&str, &str)]) -> (Vec<(String, String)>, std::net::Ipv4Addr) {

@@ -14,6 +14,11 @@ pub fn is_of_leases(file: &Path) -> bool {
     file.file_stem().is_some_and(|stem| of_leases.iter().any(|name| stem == *name))
 }
 
+/// Whether they are of counting on the nodes, which has one too.
+pub fn is_of_nodes(file: &Path) -> bool {
+    file.file_stem().is_some_and(|stem| stem == "bounded_sync")
+}
+
 /// Whether they are of queues, which have one too.
 pub fn is_of_queues(file: &Path) -> bool {
     file.file_stem().is_some_and(|stem| stem == "bounded_queue")

@@ -8,6 +8,9 @@ pub(super) use settings::{BOTH_MODES, HEADERS, NO_OVERRIDES, QUOTA_MODE, SHADOW_
 
 use super::play::Case;
 
+/// A case of `share_threshold`, as 29 is.
+pub(super) const SHARED: &str = "a shared counter is none of a value that reads like it";
+
 const fn case(name: &'static str, lines: &'static str) -> Case {
     Case { name, lines }
 }
@@ -132,7 +135,7 @@ pub(super) const REFERENCE: &[Case] = &[
          st [files_no_share=files_no_share/2] => OK | OK 9 of 10/HOUR 3600s",
     ),
     case(
-        "a shared counter is none of a value that reads like it",
+        SHARED,
         "st [user=user/a,res=res/b] => OK | OK 4 of 5/HOUR 3600s
          st [user=user/c,res=res/d] => OK | OK 3 of 5/HOUR 3600s
          st [files=files/*]@10/HOUR => OK | OK 9 of 10/HOUR 3600s

@@ -4,17 +4,19 @@
 //!
 //! * 13: a switch by which one descriptor that is over keeps the others from being charged. There is none.
 //! * 39, 40, 42: the store is gone, no files, health: [`super::status`], because they are about the service.
-//! * 41: the reference's HTTP port, which is not offered yet.
+//! * 41: the reference's HTTP port: `ratelimit/pages.rs` of the operators' tests.
 //! * 43, 44, 45, 56: refused files: `envoy_config`, because no request is needed to see it.
 //! * 46, 57: files that change: `envoy_config/reload.rs`, and [`super::status`] for the metric.
 //! * 49: the reference's cache of what is over. Ours (`crates/store/src/denials.rs`) has tests of its own.
 //! * 52: both global switches at once: in [`super::cases::BOTH_MODES`].
 
-use weir_config::{EnvoyConfig, StoreConfig};
+use weir_config::{EnvoyConfig, StoreConfig, XdsConfig};
 
-use super::cases::{BOTH_MODES, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE, REFERENCE, SHADOW_MODE};
+use super::cases::{BOTH_MODES, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE, REFERENCE, SHADOW_MODE, SHARED};
 use super::play::{Case, play};
-use super::{cluster, memory, redis};
+use super::{cluster, files, memory, redis};
+use crate::support::ads::Ads;
+use crate::support::as_messages::as_messages;
 
 #[tokio::test]
 async fn on_memory() {
@@ -29,6 +31,38 @@ async fn on_redis() {
 #[tokio::test]
 async fn on_a_cluster() {
     every_case(cluster).await;
+}
+
+/// The limits of the files, sent by a control plane.
+///
+/// Left out are the cases of `share_threshold`, which the protocol has no field for, and [`OURS`], which are about what
+/// Weir's own keys say.
+#[tokio::test]
+async fn over_xds() {
+    let ads = tokio::task::spawn_blocking(Ads::start).await.unwrap();
+    let mut texts: Vec<String> = std::fs::read_dir(files())
+        .unwrap()
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    texts.sort();
+    ads.set("1", &as_messages(texts.iter().map(String::as_str)));
+    let xds = XdsConfig { server: ads.address.to_string(), ..XdsConfig::default() };
+    let default = || EnvoyConfig { xds: Some(xds.clone()), ..EnvoyConfig::default() };
+    let is_sent = |case: &&Case| !["29", SHARED].contains(&case.name);
+    let mut first = 0;
+    for (cases, envoy) in [
+        (REFERENCE, default()),
+        (HEADERS, EnvoyConfig { headers: true, dynamic_metadata: true, ..default() }),
+        (SHADOW_MODE, EnvoyConfig { shadow_mode: true, ..default() }),
+        (QUOTA_MODE, EnvoyConfig { quota_mode: true, ..default() }),
+        (BOTH_MODES, EnvoyConfig { quota_mode: true, shadow_mode: true, ..default() }),
+        (NO_OVERRIDES, EnvoyConfig { overrides_in_request: false, ..default() }),
+    ] {
+        let cases: Vec<Case> = cases.iter().filter(is_sent).copied().collect();
+        let wrong = play(&cases, first, memory(), envoy).await;
+        assert!(wrong.is_empty(), "{} lines went otherwise:\n{}", wrong.len(), wrong.join("\n"));
+        first += cases.len();
+    }
 }
 
 async fn every_case(store: fn() -> StoreConfig) {

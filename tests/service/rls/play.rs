@@ -9,6 +9,7 @@ use super::{Client, client, serve};
 use crate::support::server::{BASE, Server};
 
 /// A case of the reference's, or of ours: what is asked, and what is answered.
+#[derive(Clone, Copy)]
 pub(super) struct Case {
     /// Its number in the list of the reference's cases, or what it shows.
     pub(super) name: &'static str,

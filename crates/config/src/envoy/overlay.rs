@@ -1,8 +1,7 @@
 //! Reads `envoy.rules`.
 
-use weir_core::strategy::FailurePolicy;
-
 use crate::errors::MistakeReport;
+use crate::failure_policy::policy;
 use crate::fields::{Mapping, NamedNode};
 use crate::overlay::{
     EnvoyOverlay, MAX_ENVOY_TEXT, MAX_RULES, OverlayAlgorithm, OverlayRule, RuleChange, RulePattern,
@@ -22,11 +21,8 @@ const ALGORITHMS: [(&str, OverlayAlgorithm); 7] = [
     ("interval_refill", OverlayAlgorithm::IntervalRefill),
 ];
 
-const POLICIES: [(&str, FailurePolicy); 3] =
-    [("allow", FailurePolicy::Allow), ("deny", FailurePolicy::Deny), ("error", FailurePolicy::Error)];
-
-/// Reads the list in `envoy`.
-pub(super) fn overlay(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> EnvoyOverlay {
+/// Reads the list in `envoy` of a service whose store may be the memory of this process.
+pub(super) fn overlay(fields: &mut Mapping<'_>, in_memory: bool, report: &mut MistakeReport) -> EnvoyOverlay {
     let Some(value) = fields.take("rules") else { return EnvoyOverlay::default() };
     let items = value.items(report).unwrap_or_default();
     if items.len() > MAX_RULES {
@@ -35,7 +31,7 @@ pub(super) fn overlay(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> E
     }
     let mut rules: Vec<OverlayRule> = Vec::new();
     for item in &items {
-        let Some(rule) = one(item, report) else { continue };
+        let Some(rule) = one(item, in_memory, report) else { continue };
         let clash = rules.iter().find(|other| {
             let (own, other_pattern) = (&rule.pattern, &other.pattern);
             let is_ordered = own.is_within(other_pattern) != other_pattern.is_within(own);
@@ -53,7 +49,7 @@ pub(super) fn overlay(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> E
     EnvoyOverlay::new(rules)
 }
 
-fn one(item: &NamedNode<'_>, report: &mut MistakeReport) -> Option<OverlayRule> {
+fn one(item: &NamedNode<'_>, in_memory: bool, report: &mut MistakeReport) -> Option<OverlayRule> {
     let mut fields = Mapping::of(item, report);
     let domain = fields.require("domain", "it is the domain of the rules", report);
     let domain = domain.and_then(|value| value.read(report, |text| text_within(text, MAX_ENVOY_TEXT)));
@@ -67,7 +63,9 @@ fn one(item: &NamedNode<'_>, report: &mut MistakeReport) -> Option<OverlayRule> 
                 .map_err(|reason| format!("{}: {reason}", quote(&text)))
         })
     });
-    let change = change(&mut fields, report);
+    // A node cannot count an approximation of Envoy's rules yet.
+    fields.refuse(&["approximate"], "is not supported yet: Envoy's rules are counted exactly", report);
+    let change = change(&mut fields, in_memory, report);
     if change.keys().next().is_none() && fields.is_whole() {
         item.report(report, "changes nothing; say how the rules count");
     }
@@ -76,13 +74,14 @@ fn one(item: &NamedNode<'_>, report: &mut MistakeReport) -> Option<OverlayRule> 
     Some(OverlayRule { domain: domain?, path, pattern, change })
 }
 
-fn change(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> RuleChange {
+fn change(fields: &mut Mapping<'_>, in_memory: bool, report: &mut MistakeReport) -> RuleChange {
+    let on_store_failure = fields.take("on_store_failure");
     RuleChange {
         algorithm: fields.read("algorithm", report, |text| choice(text, &ALGORITHMS)),
         burst: fields.read("burst", report, small),
         count_rejected: fields.read("count_rejected", report, boolean),
         unit_multiplier: fields.read("unit_multiplier", report, small),
-        on_store_failure: fields.read("on_store_failure", report, |text| choice(text, &POLICIES)),
+        on_store_failure: on_store_failure.and_then(|value| policy(&value, in_memory, report)),
         bill: fields.read("bill", report, boolean),
         max_debt: fields.read("max_debt", report, |text| match text.text {
             "unlimited" => Ok(None),

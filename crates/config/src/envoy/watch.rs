@@ -12,6 +12,7 @@ use super::errors::EnvoyErrors;
 use super::files::FileSet;
 use super::folder::EnvoyFolder;
 use super::isolate::{GoodFiles, RefusedDomain};
+use crate::overlay::EnvoyOverlay;
 
 /// The current domains. Reads are lock-free; a reload replaces all of them atomically.
 pub type CurrentDomains = Arc<ArcSwap<Domains>>;
@@ -85,6 +86,11 @@ impl EnvoySource {
     #[must_use]
     pub const fn unmatched(&self) -> usize {
         self.unmatched
+    }
+
+    /// Changes the overlay on the rules. It counts from the next read on.
+    pub fn set_overlay(&mut self, overlay: EnvoyOverlay) {
+        self.folder = self.folder.clone().with_overlay(overlay);
     }
 
     /// Polls once.

@@ -63,10 +63,11 @@ impl RuleChange {
             return Err("max_debt is for rules that bill; this one has no `bill: true`".to_owned());
         }
         let new = new.billing(bills);
-        Ok(match self.max_debt.or(old.own_max_debt()) {
+        let new = match self.max_debt.or(old.own_max_debt()) {
             Some(max_debt) => new.with_max_debt(max_debt),
             None => new,
-        })
+        };
+        new.with_local().map_err(|error| format!("on_store_failure: {error}"))
     }
 
     fn kind(&self, old: &RateLimit) -> Result<Kind, String> {

@@ -64,7 +64,7 @@ pub(super) const ENVOY_RULE: &[Key] = &[
     may("burst", Count(0, u32::MAX as u64), "Hits that pass at once, for buckets; the limit by default."),
     may("count_rejected", Boolean, "Whether denied hits are charged too."),
     may("unit_multiplier", Count(0, u32::MAX as u64), "How many units a period has."),
-    may("on_store_failure", Choice(&["allow", "deny", "error"]), "The answer while the store fails."),
+    may("on_store_failure", Defined("failure_policy"), "The answer while the store fails."),
     may("bill", Boolean, "Whether a descriptor's own hits are charged above the limit."),
     may("max_debt", Defined("max_debt"), "How far bills may exceed the limit."),
 ];

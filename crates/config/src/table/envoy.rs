@@ -14,7 +14,12 @@ fn rules() -> Setting {
     let about = "How rules count, where their files or the control plane cannot say it: a list of entries.";
     let more = "Each has `domain` and `path` of the rules, and `algorithm`, `burst`, `count_rejected`, `unit_multiplier`, \
                 `on_store_failure`, `bill` or `max_debt`, as in files: see [envoy.md](envoy.md#overlay).";
-    Setting { unset: "none", more, ..Setting::other("rules", about, ValueKind::Defined("envoy_rules")) }
+    Setting {
+        unset: "none",
+        more,
+        applies: Applies::AtReload,
+        ..Setting::other("rules", about, ValueKind::Defined("envoy_rules"))
+    }
 }
 
 section! {

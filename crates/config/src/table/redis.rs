@@ -3,7 +3,7 @@
 use weir_core::key::{MAX_SHARDS, Namespace, Placements};
 use weir_units::Micros;
 
-use super::super::login::{MAX_COMMAND_WORD, MAX_WORDS};
+use super::super::address::MAX_DATABASE;
 use super::super::nodes::MAX_NODES;
 use super::super::schema::ValueKind;
 use super::super::stores::{ClientFiles, Login, Sentinel, Topology};
@@ -22,7 +22,13 @@ const MAX_WAITING: usize = 1_000_000;
 const MIN_LOCAL_BUDGET: usize = 1 << 20;
 
 /// The number of a database. Redis has 16, unless its `databases` says otherwise.
-pub(crate) const DATABASE: Count<u32> = Count(0, 65_535);
+const DATABASE: Count<u32> = Count(0, MAX_DATABASE);
+
+/// Maximum number of words of a command.
+pub(crate) const MAX_WORDS: usize = 64;
+
+/// Maximum length of one of its words, in bytes.
+pub(crate) const MAX_COMMAND_WORD: usize = 4096;
 
 /// A word of a command.
 const WORD: ValueKind = ValueKind::Text(1, MAX_COMMAND_WORD);
@@ -63,7 +69,8 @@ section! {
             kind: Count(1, MAX_WAITING),
             outside: Outside::Flag("max_waiting"),
             applies: Applies::AtRestart,
-            more: "For decisions above this number, `on_store_failure` answers at once.",
+            more: "At this number `on_store_failure` answers one of them at once: the newest of the strategy that has most of them in \
+                   the queue. [redis.md](redis.md#fair-waiting) describes the queues.",
         }
         /// Denial cache: how long a denial is answered without asking Redis again, at most.
         pub denials_max_age: Micros = Micros::from_secs(1) => {

@@ -61,9 +61,7 @@ impl Tried {
                 )
             )
         };
-        // Those of `envoy.xds` are pairs and addresses that depend on one another: `xds.rs` and the variables test them.
-        let is_tried = |path: &str| !path.starts_with("envoy.xds.");
-        let values = settings().into_iter().filter(|(path, setting)| is_tried(path) && is_value(setting));
+        let values = settings().into_iter().filter(|(_, setting)| is_value(setting));
         values.map(|(path, setting)| Self { path, setting, there: there() }).collect()
     }
 
@@ -89,6 +87,9 @@ impl Tried {
                 "cert_file": existing, "key_file": existing, "client_ca_file": existing, "client_auth": "required",
                 "client_crl_file": existing,
             });
+        }
+        if self.path.starts_with("envoy.xds.") && self.path != "envoy.xds.server" {
+            root["envoy"]["xds"]["server"] = json!("a:1");
         }
         let (sections, key) = self.path.rsplit_once('.').unwrap();
         let mut section = &mut root;
@@ -119,6 +120,11 @@ impl Tried {
             "server.tls.client_crl_file" | "server.tls.client_san" => json!({
                 "cert_file": existing, "key_file": existing, "client_ca_file": existing, "client_auth": "required",
             }),
+            "envoy.xds.tls.cert_file" => json!({ "key_file": existing }),
+            "envoy.xds.tls.key_file" => json!({ "cert_file": existing }),
+            // The other one would be out of order.
+            "envoy.xds.min_backoff" => json!({ "max_backoff": "1h" }),
+            "envoy.xds.max_backoff" => json!({ "min_backoff": "10ms" }),
             "server.tls.min_version" => json!({ "cert_file": existing, "key_file": existing }),
             "log.decisions.file" | "log.decisions.denied_file" => json!({ "denied": true }),
             "log.decisions.max_bytes" | "log.decisions.max_files" => json!({ "keys": 1, "file": existing }),
@@ -149,6 +155,13 @@ impl Tried {
             (ValueKind::Part, _) => vec!["0".to_owned(), "0.5".to_owned(), "1".to_owned()],
             (ValueKind::Words(words), _) => words.iter().map(|word| (*word).to_owned()).collect(),
             (_, path) if path.ends_with("_file") => vec![self.existing()],
+            (_, "envoy.xds.server") => vec!["a:1".to_owned(), "dns:///[::1]:65535".to_owned()],
+            (ValueKind::Text(_, max), "envoy.xds.node_metadata") => {
+                vec!["a=b".to_owned(), format!("a={}", "b".repeat(max - 2))]
+            }
+            (ValueKind::Text(_, max), "envoy.xds.call_headers") => {
+                vec!["a:b,c:d:e".to_owned(), format!("a:{}", "b".repeat(max - 2))]
+            }
             (ValueKind::Text(_, max), _) => vec!["x".to_owned(), "x".repeat(*max)],
             (_, "server.listen" | "server.admin" | "server.control_listen") => {
                 vec!["127.0.0.1:0".to_owned(), "[::1]:9".to_owned()]
@@ -200,9 +213,16 @@ impl Tried {
                 vec![("1.001".to_owned(), "\"1.001\" is not a part of one, from 0 to 1".to_owned())]
             }
             (ValueKind::Words(words), _) => word(format!("is not one of {}", words.join(", "))),
-            (ValueKind::Text(1, max), _) => {
+            (ValueKind::Text(1, max), path) => {
                 let mut bad = long(*max);
                 bad.push((String::new(), "must not be empty".to_owned()));
+                let word = "zzz".to_owned();
+                bad.extend(match path {
+                    "envoy.xds.server" => Some((word, "\"zzz\" is not HOST:PORT".to_owned())),
+                    "envoy.xds.node_metadata" => Some((word, "it must be KEY=VALUE,KEY=VALUE".to_owned())),
+                    "envoy.xds.call_headers" => Some((word, "it must be NAME:VALUE,NAME:VALUE".to_owned())),
+                    _ => None,
+                });
                 bad
             }
             (ValueKind::Text(_, max), _) => long(*max),

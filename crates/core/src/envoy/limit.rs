@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::algorithm::{Algorithm, Invalid, Rate};
-use crate::strategy::{FailurePolicy, Field, Limit, Owner, Scope, Strategy, StrategyError};
+use crate::strategy::{FailurePolicy, Field, Limit, LocalError, Owner, Scope, Strategy, StrategyError};
 use weir_units::Micros;
 
 /// Name of all rules' strategies. Their one limit is named by the unit, which so is a part of the counter's key:
@@ -179,6 +179,12 @@ impl RateLimit {
         self.strategy = Arc::new(owned.with_algorithms(|algorithm| algorithm.with_max_debt(max_debt)));
         self.own_max_debt = Some(max_debt);
         self
+    }
+
+    /// The same with what a node decides with by itself, if its failure policy says so.
+    pub fn with_local(mut self) -> Result<Self, LocalError> {
+        self.strategy = Arc::new(Arc::unwrap_or_clone(self.strategy).with_local()?);
+        Ok(self)
     }
 
     /// Sets the owner of its keys.

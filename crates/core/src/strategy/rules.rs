@@ -274,27 +274,38 @@ impl Rules {
     }
 
     /// Applies the exceptions for `consumer` to `resolved`, the rule of other consumers on the same resource.
-    #[inline(always)]
     #[must_use]
     pub fn excepted<'a>(&'a self, resolved: Resolved<'a>, resource: &str, consumer: &str) -> Resolved<'a> {
+        self.exception(&resolved, resource, consumer).unwrap_or(resolved)
+    }
+
+    /// Applies the exceptions for `consumer`. `None`: no consumer has any, so that `resolved` holds as it is.
+    #[inline(always)]
+    #[must_use]
+    pub fn exception<'a>(
+        &'a self,
+        resolved: &Resolved<'a>,
+        resource: &str,
+        consumer: &str,
+    ) -> Option<Resolved<'a>> {
         let exceptions = self.exceptions.get(resolved.index);
         if self.access.is_empty() && exceptions.is_none_or(Exceptions::is_empty) {
-            return resolved;
+            return None;
         }
-        self.excepted_by(exceptions, resolved, resource, consumer)
+        Some(self.excepted_by(exceptions, resolved, resource, consumer))
     }
 
     fn excepted_by<'a>(
         &'a self,
         exceptions: Option<&'a Exceptions>,
-        resolved: Resolved<'a>,
+        resolved: &Resolved<'a>,
         resource: &str,
         consumer: &str,
     ) -> Resolved<'a> {
         let listing = access::listing(&self.access, exceptions.map(|one| &one.access), consumer);
         let applied = exceptions.and_then(|one| one.overrides.find(consumer, resource));
         let strategy = applied.map_or(resolved.strategy, |one| one.strategy);
-        Resolved { strategy, listing, applied, ..resolved }
+        Resolved { strategy, listing, applied, ..*resolved }
     }
 
     /// Resolves a request for consumers without an exception: strategy, index, and routing group of the resource. An

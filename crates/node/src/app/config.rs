@@ -2,6 +2,7 @@
 
 use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Settling};
 
+use super::overlay::OverlayInUse;
 use crate::reload::{FileRules, RunningConfig};
 use crate::telemetry::Metrics;
 use crate::watch::WatchedFiles;
@@ -14,17 +15,23 @@ pub(super) struct WatchedConfig {
     files: Settling<FilesSnapshot>,
     running: RunningConfig,
     metrics: Metrics,
+    overlay: OverlayInUse,
 }
 
 impl WatchedConfig {
     /// Watches the files of a configuration, if it came from any.
-    pub(super) fn new(settings: &Config, running: &RunningConfig, metrics: &Metrics) -> Option<Self> {
+    pub(super) fn new(
+        settings: &Config,
+        running: &RunningConfig,
+        metrics: &Metrics,
+        overlay: OverlayInUse,
+    ) -> Option<Self> {
         let origin = settings.origin.clone()?;
         // As they were read at the start: what has changed since then is found by the first looks.
         let files = Settling::new(origin.as_read().clone());
         let origin = if settings.server.control { origin.keeping_written() } else { origin };
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
-        Some(Self { settings, origin, files, running, metrics })
+        Some(Self { settings, origin, files, running, metrics, overlay })
     }
 
     /// Applies what was read, or logs every mistake in it.
@@ -50,7 +57,10 @@ impl WatchedConfig {
                 tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
             }
         }
-        let Config { rules, written, queues, messages, usage, server, fingerprint, meanings, .. } = next;
+        let Config { rules, written, queues, messages, usage, server, envoy, fingerprint, meanings, .. } =
+            next;
+        self.settings.envoy.rules = envoy.rules.clone();
+        self.overlay.set(envoy.rules);
         if self.settings.usage.sample != usage.sample {
             self.metrics.sample_consumers(usage.sample);
             self.settings.usage.sample = usage.sample;

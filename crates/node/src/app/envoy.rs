@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use weir_config::{EnvoyConfig, EnvoyFolder, EnvoySource, Look, RefusedDomain};
+use weir_config::{EnvoyConfig, EnvoyFolder, EnvoyOverlay, EnvoySource, Look, RefusedDomain};
 use weir_core::algorithm::EngineKind;
 use weir_core::envoy::Domains;
 use weir_store::redis::{EngineSet, EnginesInUse};
 use weir_time::clock::Clock;
 
 use super::AppError;
+use super::overlay::OverlayInUse;
 use crate::limiter::envoy::Loaded;
 use crate::reload::RunningConfig;
 use crate::server::EnvoyParts;
@@ -65,9 +66,14 @@ pub(super) fn open(
 
 impl OpenedRules {
     /// The files to watch, if there are any.
-    pub(super) fn watched(&mut self, running: &RunningConfig) -> Option<WatchedRules> {
+    pub(super) fn watched(
+        &mut self,
+        running: &RunningConfig,
+        overlay: &OverlayInUse,
+    ) -> Option<WatchedRules> {
         let reader = self.source.take()?;
-        Some(WatchedRules { reader, running: running.clone() })
+        let applied = overlay.current();
+        Some(WatchedRules { reader, running: running.clone(), overlay: overlay.clone(), applied })
     }
 }
 
@@ -75,6 +81,9 @@ impl OpenedRules {
 pub(super) struct WatchedRules {
     reader: RulesReader,
     running: RunningConfig,
+    overlay: OverlayInUse,
+    /// The overlay under which they were read.
+    applied: EnvoyOverlay,
 }
 
 impl WatchedRules {
@@ -88,14 +97,31 @@ impl WatchedRules {
     }
 }
 
+impl WatchedRules {
+    /// Takes over the overlay, if it has changed.
+    fn has_new_overlay(&mut self) -> bool {
+        let overlay = self.overlay.current();
+        let is_new = overlay != self.applied;
+        if is_new {
+            self.reader.source.set_overlay(overlay.clone());
+            self.applied = overlay;
+        }
+        is_new
+    }
+}
+
 impl WatchedFiles for WatchedRules {
     fn look(&mut self) {
-        let look = self.reader.source.look();
+        let look = match self.has_new_overlay() {
+            true => self.reader.source.reload(),
+            false => self.reader.source.look(),
+        };
         // Mistakes are logged.
         let _ = self.apply(look);
     }
 
     fn reload(&mut self) -> Result<(), Vec<String>> {
+        self.has_new_overlay();
         let look = self.reader.source.reload();
         self.apply(look)
     }

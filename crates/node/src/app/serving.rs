@@ -10,7 +10,9 @@ use super::background::BackgroundThread;
 use super::config::WatchedConfig;
 use super::credentials::WatchedCredentials;
 use super::grpc_ports::{GrpcPorts, GrpcTls};
+use super::overlay::OverlayInUse;
 use super::tls::Ports;
+use super::xds::XdsThread;
 use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
@@ -80,9 +82,12 @@ impl App {
         let overrides_in_request = config.envoy.overrides_in_request;
         let ports = Ports::open(&config.server, &metrics)?;
         let mut sources = ports.sources;
-        sources.extend(files.watched(&running).map(boxed));
+        let overlay = OverlayInUse::new(&config.envoy.rules, xds.as_ref().map(XdsThread::sets));
+        let rules = files.watched(&running, &overlay).map(boxed);
         sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
-        sources.extend(WatchedConfig::new(&config, &running, &metrics).map(boxed));
+        // Before Envoy's files, which are read under its overlay.
+        sources.extend(WatchedConfig::new(&config, &running, &metrics, overlay).map(boxed));
+        sources.extend(rules);
         let watched = watch(sources, timing.look_every, timing.reloads.clone());
         let background =
             async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };

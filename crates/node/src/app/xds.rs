@@ -16,13 +16,14 @@ use crate::ratelimit::WaitingPage;
 use crate::reload::RunningConfig;
 use crate::server::{Shutdown, ShutdownSignal};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics, Metrics, XdsMetrics};
-use crate::xds::{XdsClient, XdsTiming, XdsUpdate, XdsUpdates};
+use crate::xds::{XdsClient, XdsSets, XdsTiming, XdsUpdate, XdsUpdates};
 
 /// The client of a control plane, on a thread of its own.
 pub struct XdsThread {
     updates: XdsUpdates,
     metrics: XdsMetrics,
     clock: Clock,
+    sets: XdsSets,
     _thread: BackgroundThread,
 }
 
@@ -41,8 +42,14 @@ impl XdsThread {
         let (metrics, updates) = (XdsMetrics::default(), XdsUpdates::default());
         let timing = XdsTiming::from(clock.clone());
         let client = XdsClient::new(config, xds, timing, metrics.clone(), updates.clone());
+        let sets = client.sets();
         let thread = BackgroundThread::start("weir-xds", client.run()).map_err(AppError::Xds)?;
-        Ok(Some(Self { updates, metrics, clock: clock.clone(), _thread: thread }))
+        Ok(Some(Self { updates, metrics, clock: clock.clone(), sets, _thread: thread }))
+    }
+
+    /// The sets that the control plane sends.
+    pub(super) fn sets(&self) -> XdsSets {
+        self.sets.clone()
     }
 
     /// Makes a snapshot of each set that comes, and shows the metrics.

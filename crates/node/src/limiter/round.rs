@@ -182,15 +182,26 @@ impl<'a, S: Store> Round<'a, S> {
         }
         bounds::check(question)?;
         let rules = &self.limiter.rules;
+        // A reference to the rule of all consumers costs less than a copy of it, which nearly every question would have.
+        let own;
         let resolved = match question.inline() {
-            Some(limit) => inline::resolve(rules, question, limit)?,
+            Some(limit) => {
+                own = inline::resolve(rules, question, limit)?;
+                &own
+            }
             None => {
-                let resolved = self.named(question, named)?;
-                rules.excepted(resolved, question.resource, question.consumer)
+                let all = self.named(question, named)?;
+                match rules.exception(all, question.resource, question.consumer) {
+                    Some(exception) => {
+                        own = exception;
+                        &own
+                    }
+                    None => all,
+                }
             }
         };
-        let row = self.limiter.recorder.row(&resolved);
-        let Resolved { strategy, group, listing, .. } = resolved;
+        let row = self.limiter.recorder.row(resolved);
+        let Resolved { strategy, group, listing, .. } = *resolved;
         bounds::check_needed(question, strategy)?;
         if !question.is_plain() {
             bounds::check_shaping(question, strategy)?;
@@ -213,19 +224,23 @@ impl<'a, S: Store> Round<'a, S> {
 
     /// The rule before lists and overrides; cached while names repeat.
     #[inline(always)]
-    fn named<'q>(
+    fn named<'n, 'q>(
         &self,
         question: &'q Question<'_>,
-        named: &mut Option<Named<'a, 'q>>,
-    ) -> Result<Resolved<'a>, LimiterError> {
-        if let Some(named) = named.as_ref().filter(|named| named.is_by(question)) {
-            return Ok(named.resolved);
+        named: &'n mut Option<Named<'a, 'q>>,
+    ) -> Result<&'n Resolved<'a>, LimiterError> {
+        if !named.as_ref().is_some_and(|named| named.is_by(question)) {
+            *named = None;
         }
-        let (resource, strategy) = (question.resource, question.strategy);
-        let resolved = self.limiter.rules.resolve(resource, strategy).map_err(bounds::shortened)?;
-        let resolved = super::of_rates(resolved)?;
-        *named = Some(Named { resource, strategy, resolved });
-        Ok(resolved)
+        match named {
+            Some(named) => Ok(&named.resolved),
+            named => {
+                let (resource, strategy) = (question.resource, question.strategy);
+                let resolved = self.limiter.rules.resolve(resource, strategy).map_err(bounds::shortened)?;
+                let resolved = super::of_rates(resolved)?;
+                Ok(&named.insert(Named { resource, strategy, resolved }).resolved)
+            }
+        }
     }
 
     fn waiting(

@@ -1,7 +1,6 @@
 //! The client: one stream after the other, for ever.
 
 use std::error::Error as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -9,7 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::{Ascii, MetadataKey, MetadataMap, MetadataValue};
 use tonic::transport::Endpoint;
 use tonic::{Request, Streaming};
-use weir_config::{EnvoyConfig, EnvoyOverlay, GoodDomains, RefusedDomain, XdsAddress, XdsConfig, pairs};
+use weir_config::{EnvoyConfig, XdsAddress, XdsConfig, pairs};
 use weir_proto::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
 use weir_proto::envoy::service::discovery::v3::{DiscoveryRequest, DiscoveryResponse};
 use weir_time::clock::Clock;
@@ -17,7 +16,7 @@ use weir_time::clock::Clock;
 use super::backoff::Backoff;
 use super::connector::XdsConnector;
 use super::exchange::{SetNews, XdsExchange};
-use super::{TYPE_URL, XdsUpdate, XdsUpdates, resources};
+use super::{TYPE_URL, XdsSets, XdsUpdates};
 use crate::telemetry::XdsMetrics;
 
 /// Requests on their way: there is one at a time.
@@ -44,13 +43,9 @@ impl From<Clock> for XdsTiming {
 #[derive(Debug)]
 pub struct XdsClient {
     config: XdsConfig,
-    merge_domains: bool,
-    overlay: EnvoyOverlay,
-    clock: Clock,
+    sets: XdsSets,
     metrics: XdsMetrics,
-    updates: XdsUpdates,
     exchange: XdsExchange,
-    good: GoodDomains,
     backoff: Backoff,
     /// The last reason for having no connection that was logged.
     told: String,
@@ -71,14 +66,21 @@ impl XdsClient {
             exchange: XdsExchange::new(config, timing.refuse_again, timing.refuse_again_most),
             backoff: Backoff::new(span(config.min_backoff), span(config.max_backoff)),
             config: config.clone(),
-            merge_domains: envoy.merge_domains,
-            overlay: envoy.rules.clone(),
-            clock: timing.clock,
+            sets: XdsSets::new(
+                (envoy.merge_domains, envoy.rules.clone()),
+                timing.clock,
+                metrics.clone(),
+                updates,
+            ),
             metrics,
-            updates,
-            good: GoodDomains::default(),
             told: String::new(),
         }
+    }
+
+    /// The sets that it receives.
+    #[must_use]
+    pub fn sets(&self) -> XdsSets {
+        self.sets.clone()
     }
 
     /// Runs until it is dropped.
@@ -128,8 +130,8 @@ impl XdsClient {
     ) -> Result<std::convert::Infallible, String> {
         let mut next = received(&mut responses).await?;
         loop {
-            let answer = match self.exchange.news(&next) {
-                SetNews::New(digest) => self.take(&next, digest),
+            let answer = match self.exchange.news(&next, self.sets.overlays()) {
+                SetNews::New(digest) => self.take(&mut next, digest),
                 SetNews::Known => self.accept(&next, None),
                 SetNews::RefusedBefore(wait) => {
                     match tokio::time::timeout(wait, received(&mut responses)).await {
@@ -147,27 +149,9 @@ impl XdsClient {
     }
 
     /// Reads a set, and serves what is good of it.
-    fn take(&mut self, response: &DiscoveryResponse, digest: [u8; 32]) -> DiscoveryRequest {
-        let read = resources::read(&response.resources, self.merge_domains, &self.overlay, &self.good);
-        for line in &read.unmatched {
-            tracing::warn!("{line}");
-        }
-        let unmatched = read.unmatched.len();
-        let (domains, refused) = self.good.take(read.set);
-        let (count, version) = (response.resources.len(), &response.version_info);
-        self.metrics.changed(self.clock.now(), count, domains.len());
-        let (served, rules) = (domains.len(), domains.rules().len());
-        tracing::info!(
-            version,
-            resources = count,
-            domains = served,
-            rules,
-            "the control plane has sent limits"
-        );
-        log_mistakes(version, &read.mistakes, &refused);
-        let mistakes = read.mistakes;
-        let update = XdsUpdate { domains: Arc::new(domains), refused, mistakes: mistakes.clone(), unmatched };
-        self.updates.push(update);
+    fn take(&mut self, response: &mut DiscoveryResponse, digest: [u8; 32]) -> DiscoveryRequest {
+        let resources = std::mem::take(&mut response.resources);
+        let mistakes = self.sets.take(&response.version_info, resources);
         match mistakes.is_empty() {
             true => self.accept(response, Some(digest)),
             false => {
@@ -226,18 +210,6 @@ fn add_headers(config: &XdsConfig, metadata: &mut MetadataMap) -> Result<(), Str
         metadata.append(key, value);
     }
     Ok(())
-}
-
-fn log_mistakes(version: &str, mistakes: &[String], refused: &[RefusedDomain]) {
-    for mistake in mistakes {
-        tracing::error!(version, "limits of the control plane are refused: {mistake}");
-    }
-    for RefusedDomain { name, goes_on } in refused {
-        match goes_on {
-            true => tracing::error!(domain = name, "refused: its last good version goes on"),
-            false => tracing::error!(domain = name, "refused: it has no good version, so requests fail"),
-        }
-    }
 }
 
 fn shown(status: &tonic::Status) -> String {

@@ -81,9 +81,9 @@ impl XdsExchange {
         self.request(String::new(), None)
     }
 
-    /// What a set is, by its content.
-    pub(super) fn news(&mut self, response: &DiscoveryResponse) -> SetNews {
-        let found = digest_of(&response.resources);
+    /// What a set is, by its content, after this number of changes of the overlay.
+    pub(super) fn news(&mut self, response: &DiscoveryResponse, overlays: u64) -> SetNews {
+        let found = digest_of(&response.resources, overlays);
         let longest = self.longest_wait;
         match &mut self.refused {
             Some(refused) if refused.digest == found => {
@@ -143,8 +143,8 @@ impl XdsExchange {
     }
 }
 
-/// The digest of a set, whose resources have no order.
-fn digest_of(resources: &[Any]) -> SetDigest {
+/// The digest of a set, whose resources have no order, under an overlay.
+fn digest_of(resources: &[Any], overlays: u64) -> SetDigest {
     let mut each: Vec<SetDigest> = resources
         .iter()
         .map(|resource| {
@@ -155,7 +155,10 @@ fn digest_of(resources: &[Any]) -> SetDigest {
         })
         .collect();
     each.sort_unstable();
-    array(digest(&SHA256, each.as_flattened()).as_ref())
+    let mut context = Context::new(&SHA256);
+    context.update(&overlays.to_be_bytes());
+    context.update(each.as_flattened());
+    array(context.finish().as_ref())
 }
 
 fn array(digest: &[u8]) -> SetDigest {
@@ -182,7 +185,7 @@ mod tests {
     }
 
     fn new_digest(exchange: &mut XdsExchange, response: &DiscoveryResponse) -> SetDigest {
-        match exchange.news(response) {
+        match exchange.news(response, 0) {
             SetNews::New(digest) => digest,
             other => panic!("{other:?}"),
         }
@@ -199,7 +202,7 @@ mod tests {
         assert_eq!((&*ack.version_info, &*ack.response_nonce, ack.error_detail), ("7", "n1", None));
         assert_eq!(exchange.first().version_info, "");
         // In another order it is the same set.
-        assert_eq!(exchange.news(&response("1", "n2", &[2, 1])), SetNews::Known);
+        assert_eq!(exchange.news(&response("1", "n2", &[2, 1]), 0), SetNews::Known);
     }
 
     #[test]
@@ -216,14 +219,15 @@ mod tests {
         assert_eq!(nack.error_detail.unwrap().message.len(), MAX_TEXT);
         let waits = [1, 2, 4, 8, 10, 10].map(Duration::from_secs);
         for wait in waits {
-            assert_eq!(exchange.news(&response("2", "c", &[9])), SetNews::RefusedBefore(wait));
+            assert_eq!(exchange.news(&response("2", "c", &[9]), 0), SetNews::RefusedBefore(wait));
         }
         // A stream of its own does not begin the waits anew.
         exchange.first();
-        assert_eq!(exchange.news(&bad), SetNews::RefusedBefore(waits[5]));
+        assert_eq!(exchange.news(&bad, 0), SetNews::RefusedBefore(waits[5]));
         assert_eq!(exchange.refuse_again(&bad).version_info, "");
-        assert!(matches!(exchange.news(&good), SetNews::New(_)), "after a refusal it is applied again");
+        assert!(matches!(exchange.news(&good, 0), SetNews::New(_)), "after a refusal it is applied again");
+        assert!(matches!(exchange.news(&bad, 1), SetNews::New(_)), "under another overlay it may be good");
         exchange.accept(&good, None);
-        assert!(matches!(exchange.news(&bad), SetNews::New(_)));
+        assert!(matches!(exchange.news(&bad, 0), SetNews::New(_)));
     }
 }

@@ -1,7 +1,9 @@
 //! What this process knows of the store: for each key how much was used, and until when.
 //!
 //! Each answer of the store writes it, so it is a table of fixed parts, each under a lock of its own. When a part has
-//! used its budget, the key whose answer is oldest goes. That costs no exactness: a key that is not known begins full.
+//! used its budget, a key with an old answer goes: an answer marks its entry, and the hand of a clock takes the first entry
+//! without a mark, and the marks that it passes. So an answer touches one entry only. It costs no exactness that a key goes:
+//! one that is not known begins full.
 
 use parking_lot::Mutex;
 
@@ -30,21 +32,23 @@ pub(super) struct Use {
     pub(super) until: u64,
 }
 
-/// An entry in the list of its part, which is ordered by the time of the last answer.
+/// An entry of a part.
 struct KnownEntry {
     digest: u128,
     known: Use,
-    older: Slot,
-    newer: Slot,
+    /// The next removed entry, if this one is removed too.
+    next_free: Slot,
+    /// True if the store answered for it again since the hand passed.
+    is_marked: bool,
 }
 
 struct KnownPart {
     index: Index,
     entries: Vec<KnownEntry>,
-    oldest: Slot,
-    newest: Slot,
-    /// Entries that were removed, linked by `newer`.
+    /// The first entry that was removed.
     free: Slot,
+    /// The next entry to go, if it has no mark.
+    hand: usize,
     most: usize,
 }
 
@@ -92,7 +96,7 @@ impl KnownUse {
 
 impl KnownPart {
     fn new(most: usize) -> Self {
-        Self { index: Index::default(), entries: Vec::new(), oldest: NONE, newest: NONE, free: NONE, most }
+        Self { index: Index::default(), entries: Vec::new(), free: NONE, hand: 0, most }
     }
 
     fn find(&self, digest: u128) -> Option<Slot> {
@@ -101,42 +105,48 @@ impl KnownPart {
     }
 
     fn learn(&mut self, digest: u128, known: Use) {
-        let slot = match self.find(digest) {
-            Some(slot) => {
-                self.unlink(slot);
-                slot
-            }
-            None => self.insert(digest),
-        };
-        let (older, newer) = (self.newest, NONE);
+        let found = self.find(digest);
+        if let Some(entry) = found.and_then(|slot| self.entries.get_mut(slot as usize)) {
+            (entry.known, entry.is_marked) = (known, true);
+            return;
+        }
+        // The hand comes to an entry that was removed before it has passed all others.
+        let is_marked = self.free != NONE;
+        let slot = self.room();
         if let Some(entry) = self.entries.get_mut(slot as usize) {
-            *entry = KnownEntry { digest, known, older, newer };
+            *entry = KnownEntry { digest, known, next_free: NONE, is_marked };
         }
-        match self.entries.get_mut(older as usize) {
-            Some(before) => before.newer = slot,
-            None => self.oldest = slot,
-        }
-        self.newest = slot;
+        let Self { index, entries, .. } = self;
+        index.grow(1, |slot| hash_in(entries, slot));
+        index.insert(digest as u64, slot);
     }
 
-    /// Adds a key to the index, at an entry that is in no list.
-    fn insert(&mut self, digest: u128) -> Slot {
-        let slot = if self.free != NONE {
+    /// An entry that is not in the index.
+    fn room(&mut self) -> Slot {
+        if self.free != NONE {
             let slot = self.free;
-            self.free = self.entries.get(slot as usize).map_or(NONE, |entry| entry.newer);
+            self.free = self.entries.get(slot as usize).map_or(NONE, |entry| entry.next_free);
             slot
         } else if self.entries.len() < self.most {
             self.grow()
         } else {
-            let oldest = self.oldest;
-            self.drop_entry(oldest);
-            self.free = NONE;
-            oldest
-        };
-        let Self { index, entries, .. } = self;
-        index.grow(1, |slot| hash_in(entries, slot));
-        index.insert(digest as u64, slot);
-        slot
+            let slot = self.pass_the_marked();
+            self.unindex(slot);
+            slot
+        }
+    }
+
+    /// Moves the hand past the first entry without a mark, and returns it. All entries are in use.
+    fn pass_the_marked(&mut self) -> Slot {
+        loop {
+            let slot = self.hand;
+            self.hand = (slot + 1) % self.entries.len().max(1);
+            match self.entries.get_mut(slot) {
+                Some(entry) if entry.is_marked => entry.is_marked = false,
+                // `most` is far below the largest slot.
+                _ => return slot as Slot,
+            }
+        }
     }
 
     /// Adds an entry. In steps, so that the list has little more room than it uses.
@@ -147,40 +157,21 @@ impl KnownPart {
             self.entries.reserve_exact(step);
         }
         let known = Use { known_as: 0, used: 0, until: 0 };
-        self.entries.push(KnownEntry { digest: 0, known, older: NONE, newer: NONE });
-        // `most` is far below the largest slot.
+        self.entries.push(KnownEntry { digest: 0, known, next_free: NONE, is_marked: false });
         length as Slot
     }
 
     fn remove(&mut self, digest: u128) -> Option<Use> {
         let slot = self.find(digest)?;
-        let known = self.entries.get(slot as usize)?.known;
-        self.drop_entry(slot);
-        Some(known)
+        self.unindex(slot);
+        let entry = self.entries.get_mut(slot as usize)?;
+        (entry.next_free, self.free) = (self.free, slot);
+        Some(entry.known)
     }
 
-    /// Removes an entry from the index and the list, and puts it on the free list.
-    fn drop_entry(&mut self, slot: Slot) {
+    fn unindex(&mut self, slot: Slot) {
         let Self { index, entries, .. } = self;
         index.remove(hash_in(entries, slot), slot, |slot| hash_in(entries, slot));
-        self.unlink(slot);
-        if let Some(entry) = self.entries.get_mut(slot as usize) {
-            entry.newer = self.free;
-            self.free = slot;
-        }
-    }
-
-    fn unlink(&mut self, slot: Slot) {
-        let Some(KnownEntry { older, newer, .. }) = self.entries.get(slot as usize) else { return };
-        let (older, newer) = (*older, *newer);
-        match self.entries.get_mut(older as usize) {
-            Some(before) => before.newer = newer,
-            None => self.oldest = newer,
-        }
-        match self.entries.get_mut(newer as usize) {
-            Some(after) => after.older = older,
-            None => self.newest = older,
-        }
     }
 }
 
@@ -216,34 +207,47 @@ mod tests {
         assert_eq!(known.take(5, 7, 0), Some(used(3)));
     }
 
-    /// Keys of one part come, change and go; it always has the newest ones.
+    /// Keys of one part come, change and go. It has what was said last of each key that it has, and is full.
     #[test]
-    fn the_oldest_key_of_a_part_goes_first() {
+    fn what_is_known_of_a_key_is_what_was_said_last() {
         let mut part = KnownPart::new(10);
-        let mut order: Vec<u128> = Vec::new();
-        let mut expected: HashMap<u128, Use> = HashMap::new();
+        let mut last: HashMap<u128, Use> = HashMap::new();
         let mut random = 1_u64;
         for step in 0..20_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let digest = u128::from(random >> 33) % 17 * 0x9e37_79b9_7f4a_7c15;
-            order.retain(|one| *one != digest);
             if random >> 60 == 0 {
-                assert_eq!(part.remove(digest), expected.remove(&digest));
+                let (known, last) = (part.remove(digest), last.remove(&digest));
+                assert!(known.is_none() || known == last);
             } else {
                 part.learn(digest, used(step));
-                expected.insert(digest, used(step));
-                order.push(digest);
+                last.insert(digest, used(step));
             }
-            if order.len() > 10 {
-                expected.remove(&order.remove(0));
-            }
-            assert_eq!(part.index.len(), expected.len());
-            for (digest, known) in &expected {
-                let slot = part.find(*digest).expect("a newer key is known");
-                assert_eq!(part.entries[slot as usize].known, *known);
-            }
+            let known = |digest| part.find(digest).map(|slot| part.entries[slot as usize].known);
+            assert_eq!(last.keys().filter(|digest| known(**digest).is_some()).count(), part.index.len());
+            assert!(last.iter().all(|(digest, last)| known(*digest).is_none_or(|known| known == *last)));
         }
+        assert!(part.index.len() >= 8, "{}", part.index.len());
         assert!(part.entries.capacity() <= 10);
+    }
+
+    #[test]
+    fn the_oldest_key_goes_unless_the_store_spoke_of_it_again() {
+        let mut part = KnownPart::new(4);
+        let known =
+            |part: &KnownPart| (0..20).filter(|digest| part.find(*digest).is_some()).collect::<Vec<_>>();
+        (0..6).for_each(|digest| part.learn(digest, used(1)));
+        assert_eq!(known(&part), [2, 3, 4, 5]);
+        part.learn(2, used(2));
+        part.learn(6, used(1));
+        assert_eq!(known(&part), [2, 4, 5, 6], "2 had a mark");
+        part.learn(7, used(1));
+        assert_eq!(known(&part), [2, 5, 6, 7]);
+        part.remove(5);
+        part.learn(8, used(1));
+        assert_eq!(known(&part), [2, 6, 7, 8], "there was room");
+        (9..12).for_each(|digest| part.learn(digest, used(1)));
+        assert_eq!(known(&part), [8, 9, 10, 11], "the hand came round");
     }
 
     #[test]

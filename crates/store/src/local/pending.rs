@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use smallvec::SmallVec;
 use weir_core::algorithm::{Algorithm, LimitVerdict, Op, Verdict};
-use weir_core::strategy::{FailurePolicy, Strategy};
+use weir_core::strategy::FailurePolicy;
 
-use super::LocalShared;
 use super::known::Use;
-use crate::memory::{LocatedDecision, LocatedKeys};
+use super::own_strategies::OwnStrategy;
+use super::{LocalShared, LocalWorker};
+use crate::memory::{LocatedDecision, LocatedKeys, Locator};
 use crate::{Decision, LimitSet, StoreError, Verdicts};
 
 /// What an operation has to do with the node's own states.
@@ -57,7 +58,7 @@ impl Recourse {
 /// A decision whose store was asked. Owns its data.
 pub(super) struct PendingDecision {
     node: Arc<LocalShared>,
-    strategy: Arc<Strategy>,
+    strategy: Arc<OwnStrategy>,
     keys: LocatedKeys,
     limits: LimitSet,
     op: Op,
@@ -66,11 +67,16 @@ pub(super) struct PendingDecision {
 }
 
 impl PendingDecision {
-    pub(super) fn new(node: &Arc<LocalShared>, decision: &Decision<'_>, recourse: Recourse) -> Self {
+    pub(super) fn new<'d>(
+        worker: &LocalWorker,
+        locator: &mut Locator<'_, 'd>,
+        decision: &Decision<'d>,
+        recourse: Recourse,
+    ) -> Self {
         Self {
-            keys: node.memory().locate(decision),
-            node: Arc::clone(node),
-            strategy: Arc::clone(decision.strategy),
+            keys: locator.keys_of(decision),
+            node: Arc::clone(&worker.node),
+            strategy: worker.strategies.of(decision.strategy),
             limits: decision.limit_set(),
             op: decision.op,
             cost: decision.costs.first().copied().unwrap_or_default(),
@@ -78,8 +84,8 @@ impl PendingDecision {
         }
     }
 
-    /// Learns from the store's answer, or answers for it.
-    pub(super) fn after(&self, answer: Result<Verdicts, StoreError>) -> Result<Verdicts, StoreError> {
+    /// Learns from the store's answer, or replaces it. In place: an answer is large.
+    pub(super) fn after(&self, answer: &mut Result<Verdicts, StoreError>) {
         if matches!(self.recourse, Recourse::Forgets | Recourse::GivesBack) {
             // After an error too: it may have been executed.
             self.keys.digests().iter().for_each(|&digest| self.node.0.known.forget(digest));
@@ -87,12 +93,13 @@ impl PendingDecision {
         match answer {
             Ok(verdicts) => {
                 if matches!(self.recourse, Recourse::Learns | Recourse::Decides) {
-                    self.learn(&verdicts);
+                    self.learn(verdicts);
                 }
-                Ok(verdicts)
             }
-            Err(error) if self.recourse.decides() && !error.is_callers() => self.decide(error),
-            Err(error) => Err(error),
+            Err(error) if self.recourse.decides() && !error.is_callers() => {
+                *answer = self.decide(error.clone());
+            }
+            Err(_) => {}
         }
     }
 

@@ -6,7 +6,7 @@ use weir_units::Micros;
 
 use super::MemoryStore;
 use super::cells::ShardCells;
-use super::place::StatePlace;
+use super::place::{Locator, StatePlace};
 use crate::{Decision, LimitSet, StoreError, Verdicts};
 
 /// Where the states of a decision are. Owns its data.
@@ -28,6 +28,15 @@ impl LocatedKeys {
     }
 }
 
+impl<'d> Locator<'_, 'd> {
+    /// Locates the keys of `decision`. Those of a strategy with other numbers and the same engines are the same.
+    pub(crate) fn keys_of(&mut self, decision: &Decision<'d>) -> LocatedKeys {
+        let mut place = StatePlace::default();
+        self.locate(decision, &mut place);
+        LocatedKeys(place)
+    }
+}
+
 impl LocatedDecision<'_> {
     /// Its algorithms, in the order of the keys.
     pub(crate) fn algorithms(&self) -> impl Iterator<Item = Algorithm> {
@@ -37,11 +46,9 @@ impl LocatedDecision<'_> {
 }
 
 impl MemoryStore {
-    /// Locates the keys of `decision`. Those of a strategy with other numbers and the same engines are the same.
-    pub(crate) fn locate(&self, decision: &Decision<'_>) -> LocatedKeys {
-        let mut place = StatePlace::default();
-        self.0.locate(|locator| locator.locate(decision, &mut place));
-        LocatedKeys(place)
+    /// Locates the keys of decisions, which share what their keys have in common.
+    pub(crate) fn locate_each<'d, T>(&self, find: impl FnOnce(&mut Locator<'_, 'd>) -> T) -> T {
+        self.0.locate(find)
     }
 
     /// Decides, after each limit was charged up to `least_used` units of the limit at this index, if that is more than

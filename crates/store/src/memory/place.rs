@@ -29,7 +29,7 @@ pub(super) struct StatePlace {
 }
 
 /// Locates decisions, one after the other.
-pub(super) struct Locator<'s, 'd> {
+pub(crate) struct Locator<'s, 'd> {
     secret: &'s KeySecret,
     text: &'s mut Vec<u8>,
     begun: Option<BegunDigest<'d>>,

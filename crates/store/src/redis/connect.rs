@@ -3,10 +3,7 @@
 //! The redis crate can dial too, but it reads the system's certificates again for every TLS connection, and
 //! its errors show an unknown server's reply to `AUTH`, which may repeat the password.
 
-mod counts;
 mod error;
-mod password_command;
-mod printed;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,10 +20,8 @@ use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 use weir_config::{Login, RedisConfig};
 
-use self::counts::OpenConnection;
-pub use self::counts::{ConnectionCounts, RedisConnections};
 pub(super) use self::error::ConnectError;
-pub(super) use self::printed::PrintedPasswords;
+use super::connection_counts::CountedConnection;
 use super::context::LinkContext;
 use super::fault::as_written;
 use super::topology::Address;
@@ -48,7 +43,7 @@ pub(super) struct Connection {
     _driver: Arc<Driver>,
     /// Set when it is logged in; it counts the connection until that is dropped.
     #[allow(dead_code)]
-    counted: Option<Arc<OpenConnection>>,
+    counted: Option<Arc<CountedConnection>>,
 }
 
 /// The connection's I/O task, aborted on drop: with a frozen server it would never end by itself.
@@ -92,13 +87,13 @@ impl Connection {
 
 /// What is at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Peer {
+pub(super) enum RedisPeer {
     Redis,
     /// It has a login of its own, and no databases.
     Sentinel,
 }
 
-impl Peer {
+impl RedisPeer {
     fn login(self, config: &RedisConfig) -> Option<&Login> {
         match self {
             Self::Redis => config.login.as_ref(),
@@ -115,19 +110,22 @@ impl Peer {
 pub(super) async fn connect(
     address: &Address,
     context: &LinkContext,
-    peer: Peer,
+    peer: RedisPeer,
 ) -> Result<Connection, ConnectError> {
     let mut connection = open(address, context, peer).await?;
     connection.counted = Some(context.connections.open());
     Ok(connection)
 }
 
-async fn open(address: &Address, context: &LinkContext, peer: Peer) -> Result<Connection, ConnectError> {
+async fn open(address: &Address, context: &LinkContext, peer: RedisPeer) -> Result<Connection, ConnectError> {
     let Some(command) = peer.login(&context.config).and_then(|login| login.password.command()) else {
         return dial_in_time(address, &context.config, peer, None).await;
     };
     // The command has a time of its own: `connect_timeout` is meant for a round trip.
-    let passwords = context.passwords.of(peer);
+    let passwords = match peer {
+        RedisPeer::Redis => &context.passwords.own,
+        RedisPeer::Sentinel => &context.passwords.sentinels,
+    };
     let password = passwords.get(command).await?;
     let dialled = dial_in_time(address, &context.config, peer, Some(&password.text)).await;
     match dialled {
@@ -147,7 +145,7 @@ async fn open(address: &Address, context: &LinkContext, peer: Peer) -> Result<Co
 async fn dial_in_time(
     address: &Address,
     config: &RedisConfig,
-    peer: Peer,
+    peer: RedisPeer,
     printed: Option<&str>,
 ) -> Result<Connection, ConnectError> {
     let within = config.connect_timeout;
@@ -159,7 +157,7 @@ async fn dial_in_time(
 async fn dial(
     address: &Address,
     config: &RedisConfig,
-    peer: Peer,
+    peer: RedisPeer,
     printed: Option<&str>,
 ) -> Result<Connection, ConnectError> {
     let mut connection = match address.socket() {

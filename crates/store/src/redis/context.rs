@@ -6,7 +6,8 @@ use weir_config::RedisConfig;
 use weir_time::clock::Clock;
 
 use super::breaker::Breakers;
-use super::connect::{ConnectionCounts, PrintedPasswords};
+use super::connection_counts::ConnectionCounts;
+use super::printed::PrintedPasswords;
 use super::single_slot::SingleSlotNodes;
 use super::topology::ClusterView;
 

@@ -119,6 +119,11 @@ impl DecisionRequest {
         }
     }
 
+    /// A number of the owner of its keys: the strategy with its overrides, all inline limits, or a domain of Envoy's.
+    pub(super) fn owner(&self) -> usize {
+        Arc::as_ptr(self.strategy.owner()) as usize
+    }
+
     /// Iterates over the algorithms of its limits, in order.
     fn algorithms(&self) -> impl Iterator<Item = &Algorithm> {
         let all = self.strategy.algorithms().iter().enumerate();

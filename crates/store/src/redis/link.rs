@@ -8,13 +8,13 @@ mod sender;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot};
 
 use self::sender::Sender;
 use super::breaker::Breaker;
-use super::connect::{Connection, Peer, connect};
+use super::connect::{Connection, RedisPeer, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::outbox::{LinkClosed, Outbox, OutboxRequest, ReadyCalls};
@@ -53,13 +53,21 @@ impl Link {
         &self,
         request: &Arc<R>,
         how: Redirection,
+        deadline: Instant,
     ) -> Result<R::Answer, Fault> {
         self.breaker.admit(monotonic).map_err(Fault::Failed)?;
-        let _place = LinkPlace::take(&self.waiting, self.max_waiting)
-            .ok_or(Fault::Failed(StoreError::Overloaded(self.max_waiting)))?;
+        let place = LinkPlace::take(&self.waiting);
+        if place.number >= self.max_waiting {
+            let overloaded = Fault::Failed(StoreError::Overloaded(self.max_waiting));
+            match self.outbox.displace(&**request) {
+                Some(newest) => newest.fail(&overloaded),
+                None => return Err(overloaded),
+            }
+        }
         let (caller, answer) = oneshot::channel();
         let closed = || Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
-        self.outbox.put(ScriptCall::new(request, how, caller)).map_err(|LinkClosed| closed())?;
+        let call = ScriptCall::new(request, how, deadline, caller);
+        self.outbox.put(call).map_err(|LinkClosed| closed())?;
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 }
@@ -70,19 +78,22 @@ impl Drop for Link {
     }
 }
 
-/// A permit for a waiting request. Their number is bounded.
-struct LinkPlace<'a>(&'a AtomicUsize);
+/// A place of a waiting request. Their number is bounded.
+struct LinkPlace<'a> {
+    waiting: &'a AtomicUsize,
+    /// How many there were before.
+    number: usize,
+}
 
 impl<'a> LinkPlace<'a> {
-    fn take(waiting: &'a AtomicUsize, max: usize) -> Option<Self> {
-        let place = Self(waiting);
-        (waiting.fetch_add(1, Relaxed) < max).then_some(place)
+    fn take(waiting: &'a AtomicUsize) -> Self {
+        Self { waiting, number: waiting.fetch_add(1, Relaxed) }
     }
 }
 
 impl Drop for LinkPlace<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        self.waiting.fetch_sub(1, Relaxed);
     }
 }
 
@@ -115,7 +126,7 @@ impl Task {
         let (address, context) = (self.address.clone(), Arc::clone(&self.context));
         loop {
             let begun = monotonic();
-            let dialled = connect(&address, &context, Peer::Redis);
+            let dialled = connect(&address, &context, RedisPeer::Redis);
             let outcome = if failures == 0 {
                 // No failure yet, so requests wait for the connection.
                 dialled.await
@@ -194,9 +205,12 @@ impl Task {
             // Yield once, so that requests that have meanwhile arrived on the worker's sockets join the batch.
             // That makes calls larger by a third where several nodes answer in turn.
             tokio::task::yield_now().await;
-            self.outbox.take(&mut ready);
+            let now = monotonic();
+            self.outbox.take(&mut ready, now);
             let sender = Sender {
+                now,
                 connection,
+                outbox: &self.outbox,
                 given_up: &given_up,
                 breaker: &self.breaker,
                 context: &self.context,
@@ -228,7 +242,7 @@ impl Task {
                 done = &mut work => return Ok(done),
                 waits = self.outbox.ready() => waits?,
             }
-            self.outbox.take(&mut ready);
+            self.outbox.take_all(&mut ready);
             let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
             ready.fail(&Fault::Broken(error));
         }

@@ -1,17 +1,28 @@
 //! The queues of calls to one node: callers push, and the task of the node's link pops.
+//!
+//! Of decisions only so many are in flight. While what waits fits beside them it leaves at once, in the order in which it
+//! came. What does not fit waits in a queue of its owner (`fair.rs`).
+
+mod flight;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::mem;
+use std::sync::Arc;
 use std::task::{Poll, Waker};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use self::flight::FlightLoad;
+pub(super) use self::flight::Flying;
 use super::decisions::DecisionRequest;
+use super::fair::FairQueues;
 use super::fault::Fault;
 use super::leases::{LeaseListRequest, LeaseRequest};
 use super::queues::QueueRequest;
 use super::script_call::{ScriptCall, ScriptRequest};
+use crate::StoreError;
 
 /// Maximum number of keys in one script call: enough for a batch of the largest size with one limit each, and few
 /// enough to block Redis for some milliseconds at most. The last request may exceed it.
@@ -24,7 +35,15 @@ pub(super) struct Outbox(Mutex<WaitingCalls>);
 /// One queue per kind of request, because only calls of one kind are joined.
 #[derive(Default)]
 pub(super) struct WaitingCalls {
+    /// Decisions that came since the last call left.
     decisions: VecDeque<ScriptCall<DecisionRequest>>,
+    /// Their keys.
+    keys: usize,
+    /// Earlier decisions, which did not fit.
+    held_up: FairQueues<ScriptCall<DecisionRequest>>,
+    in_flight: FlightLoad,
+    /// With so many decisions, those whose callers are gone are dropped: their number has no other bound.
+    crowded: usize,
     leases: VecDeque<ScriptCall<LeaseRequest>>,
     lists: VecDeque<ScriptCall<LeaseListRequest>>,
     queues: VecDeque<ScriptCall<QueueRequest>>,
@@ -47,31 +66,54 @@ pub(super) struct LinkClosed;
 
 /// A request that can be queued in an outbox.
 pub(super) trait OutboxRequest: ScriptRequest {
-    /// Returns the queue of its kind.
-    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>>;
+    /// Adds a call to the queue of its kind.
+    fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>);
+
+    /// Takes the call that makes room for this request, if one of another owner has to.
+    fn displace(&self, _waiting: &mut WaitingCalls) -> Option<ScriptCall<Self>> {
+        None
+    }
+
+    /// Counts a call as it leaves, if calls of its kind count.
+    fn fly(_outbox: &Arc<Outbox>, _call: &ScriptCall<Self>) -> Option<Flying> {
+        None
+    }
 }
 
 impl OutboxRequest for DecisionRequest {
-    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
-        &mut waiting.decisions
+    fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
+        waiting.keys += call.weight();
+        waiting.decisions.push_back(call);
+        if waiting.decisions.len() + waiting.held_up.len() > waiting.crowded {
+            waiting.drop_abandoned();
+        }
+    }
+
+    fn displace(&self, waiting: &mut WaitingCalls) -> Option<ScriptCall<Self>> {
+        waiting.sort_by_owner();
+        waiting.held_up.displace(self.owner())
+    }
+
+    fn fly(outbox: &Arc<Outbox>, call: &ScriptCall<Self>) -> Option<Flying> {
+        Some(Flying::new(outbox, FlightLoad::of(call)))
     }
 }
 
 impl OutboxRequest for LeaseRequest {
-    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
-        &mut waiting.leases
+    fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
+        waiting.leases.push_back(call);
     }
 }
 
 impl OutboxRequest for LeaseListRequest {
-    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
-        &mut waiting.lists
+    fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
+        waiting.lists.push_back(call);
     }
 }
 
 impl OutboxRequest for QueueRequest {
-    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
-        &mut waiting.queues
+    fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
+        waiting.queues.push_back(call);
     }
 }
 
@@ -81,21 +123,26 @@ impl Outbox {
         if waiting.is_closed {
             return Err(LinkClosed);
         }
-        R::place(&mut waiting).push_back(call);
+        R::queue(&mut waiting, call);
         let task = waiting.task.take();
         drop(waiting);
         task.into_iter().for_each(Waker::wake);
         Ok(())
     }
 
-    /// Resolves when a call is queued.
+    /// Takes a waiting call to make room for `request`: the newest of the longest queue, unless `request` would be that.
+    pub(super) fn displace<R: OutboxRequest>(&self, request: &R) -> Option<ScriptCall<R>> {
+        request.displace(&mut self.0.lock())
+    }
+
+    /// Resolves when a call is queued and may leave.
     pub(super) async fn ready(&self) -> Result<(), LinkClosed> {
         poll_fn(|context| {
             let mut waiting = self.0.lock();
             if waiting.is_closed {
                 return Poll::Ready(Err(LinkClosed));
             }
-            if waiting.has_some() {
+            if waiting.has_some_to_send() {
                 return Poll::Ready(Ok(()));
             }
             waiting.task = Some(context.waker().clone());
@@ -104,14 +151,35 @@ impl Outbox {
         .await
     }
 
-    /// Pops as many calls of each kind as fit into one script call. Calls whose callers are gone are dropped, because
-    /// they must not be charged.
-    pub(super) fn take(&self, ready: &mut ReadyCalls) {
+    /// Pops as many calls of each kind as fit into one script call, and no more decisions than may be in flight. Calls
+    /// whose callers are gone are dropped, because they must not be charged.
+    pub(super) fn take(&self, ready: &mut ReadyCalls, now: Instant) {
         let mut waiting = self.0.lock();
-        take(&mut waiting.decisions, &mut ready.decisions);
+        waiting.take_decisions(&mut ready.decisions, now);
         take(&mut waiting.leases, &mut ready.leases);
         take(&mut waiting.lists, &mut ready.lists);
         take(&mut waiting.queues, &mut ready.queues);
+    }
+
+    /// Pops all calls, to answer them without sending them.
+    pub(super) fn take_all(&self, ready: &mut ReadyCalls) {
+        let mut waiting = self.0.lock();
+        waiting.sort_by_owner();
+        while let Some(call) = waiting.held_up.pop(Some) {
+            ready.decisions.push(call);
+        }
+        ready.leases.extend(waiting.leases.drain(..));
+        ready.lists.extend(waiting.lists.drain(..));
+        ready.queues.extend(waiting.queues.drain(..));
+    }
+
+    /// A script call has been answered, or will not be.
+    fn land(&self, flight: FlightLoad) {
+        let mut waiting = self.0.lock();
+        waiting.in_flight.remove(flight);
+        let task = if waiting.has_some_to_send() { waiting.task.take() } else { None };
+        drop(waiting);
+        task.into_iter().for_each(Waker::wake);
     }
 
     /// Refuses further calls. Queued ones are dropped, which their callers notice.
@@ -125,9 +193,52 @@ impl Outbox {
 }
 
 impl WaitingCalls {
-    fn has_some(&self) -> bool {
-        let Self { decisions, leases, lists, queues, .. } = self;
-        !(decisions.is_empty() && leases.is_empty() && lists.is_empty() && queues.is_empty())
+    fn has_some_to_send(&self) -> bool {
+        let Self { leases, lists, queues, .. } = self;
+        let waits = !(self.decisions.is_empty() && self.held_up.is_empty());
+        (waits && self.in_flight.has_room()) || !(leases.is_empty() && lists.is_empty() && queues.is_empty())
+    }
+
+    fn take_decisions(&mut self, ready: &mut Vec<ScriptCall<DecisionRequest>>, now: Instant) {
+        let arrived = FlightLoad { decisions: self.decisions.len(), keys: self.keys };
+        if self.held_up.is_empty() && self.in_flight.fits(arrived) {
+            // Nobody waits for anybody, so the order of turns does not matter.
+            for call in self.decisions.drain(..).filter(|call| !call.is_abandoned()) {
+                self.in_flight.add(FlightLoad::of(&call));
+                ready.push(call);
+            }
+            self.keys = 0;
+            return;
+        }
+        self.sort_by_owner();
+        let keep = |call: ScriptCall<_>| {
+            if call.is_late(now) {
+                call.fail(&Fault::Failed(StoreError::Timeout));
+                return None;
+            }
+            Some(call).filter(|call| !call.is_abandoned())
+        };
+        while self.in_flight.has_room()
+            && let Some(call) = self.held_up.pop(keep)
+        {
+            self.in_flight.add(FlightLoad::of(&call));
+            ready.push(call);
+        }
+    }
+
+    fn drop_abandoned(&mut self) {
+        self.sort_by_owner();
+        self.held_up.retain(|call| !call.is_abandoned());
+        self.crowded = 2 * self.held_up.len().max(flight::MAX_IN_FLIGHT);
+    }
+
+    /// Puts the calls that have come into the queues of their owners.
+    fn sort_by_owner(&mut self) {
+        self.keys = 0;
+        for call in self.decisions.drain(..).filter(|call| !call.is_abandoned()) {
+            let owner = call.first().map_or(0, DecisionRequest::owner);
+            self.held_up.push(owner, call);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 mod group;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Cmd, RedisError, Value};
 use smallvec::SmallVec;
@@ -99,6 +99,8 @@ pub(super) struct ScriptCall<R: ScriptRequest> {
     /// True if the call may have keys of one slot only.
     alone: bool,
     spans: bool,
+    /// When the caller of its first request has gone.
+    deadline: Instant,
 }
 
 /// How a request is sent, after earlier redirects.
@@ -122,11 +124,27 @@ pub(super) async fn exchange<R: ScriptRequest>(
 }
 
 impl<R: ScriptRequest> ScriptCall<R> {
-    /// Creates a call of one request.
-    pub(super) fn new(request: &Arc<R>, how: Redirection, caller: WaitingCaller<R::Answer>) -> Self {
+    /// Creates a call of one request, whose caller waits until `deadline`.
+    pub(super) fn new(
+        request: &Arc<R>,
+        how: Redirection,
+        deadline: Instant,
+        caller: WaitingCaller<R::Answer>,
+    ) -> Self {
         let Redirection { asking, alone } = how;
         let (form, requests) = (request.target().form, SmallVec::from_buf([Arc::clone(request)]));
-        Self { requests, callers: Callers::of(caller), form, asking, alone: alone || asking, spans: false }
+        let (callers, alone) = (Callers::of(caller), alone || asking);
+        Self { requests, callers, form, asking, alone, spans: false, deadline }
+    }
+
+    /// Number of its requests.
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// True if its caller waits no more, whether or not it has noticed. Of a call of one request.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        self.deadline <= now
     }
 
     /// Returns its first request.

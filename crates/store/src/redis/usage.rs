@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis::{Pipeline, Value};
 use weir_core::key::usage_slot;
 
-use super::connect::{Connection, Peer, connect};
+use super::connect::{Connection, RedisPeer, connect};
 use super::context::LinkContext;
 use super::fault::as_written;
 use super::topology::Address;
@@ -251,7 +251,7 @@ impl UsageLink {
         let connection = match &mut self.connection {
             Some((address, connection)) if *address == owner => connection,
             other => {
-                let opened = connect(&owner, &self.context, Peer::Redis).await?;
+                let opened = connect(&owner, &self.context, RedisPeer::Redis).await?;
                 &mut other.insert((owner, opened)).1
             }
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 use weir_config::Topology;
 
-use super::connect::{Connection, Peer, connect};
+use super::connect::{Connection, RedisPeer, connect};
 use super::context::LinkContext;
 use super::decisions::DecisionRequest;
 use super::fault::as_written;
@@ -93,8 +93,8 @@ impl Watcher<'_> {
     }
 
     /// Returns what the configured addresses are.
-    fn peer(&self) -> Peer {
-        if self.context.config.sentinel.is_some() { Peer::Sentinel } else { Peer::Redis }
+    fn peer(&self) -> RedisPeer {
+        if self.context.config.sentinel.is_some() { RedisPeer::Sentinel } else { RedisPeer::Redis }
     }
 
     async fn ask(&mut self, address: &Address, connection: &mut Connection) -> Result<(), String> {

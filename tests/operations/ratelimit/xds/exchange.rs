@@ -64,7 +64,7 @@ fn a_restarted_server_may_send_another_set_of_the_same_version() {
     drop(ads);
     eventually(SOON, "it is noticed", || started.metric(6070, "weir_xds_connected") == Some(0.0));
     assert_eq!(started.json("b", &[("k", "v")]), "OVER_LIMIT 1/DAY", "the last set goes on");
-    let ads = super::ads::Ads::start_at(address);
+    let ads = super::Ads::start_at(address);
     ads.set("1", &[config("d", vec![leaf("k", "v", 7)])]);
     ads.accepted("1");
     assert_eq!(ads.requests()[0].version_info, "", "a stream begins without a version");

@@ -1,51 +1,17 @@
 //! The shapes that gateways send, over xDS and as files: the same answers.
 
-use weir_config::EnvoyFiles;
-use weir_core::envoy::{Descriptor, Matcher};
-use weir_proto::ratelimit::config::ratelimit::v3::{RateLimitConfig, RateLimitDescriptor, RateLimitReplace};
+use weir_proto::ratelimit::config::ratelimit::v3::{RateLimitConfig, RateLimitDescriptor};
 
-use super::{Ads, policy, start};
+use super::{Ads, start};
 use crate::ratelimit::{Ratelimit, files};
+use crate::support::as_messages::as_messages;
 
-const GOLDEN: [&str; 2] = [include_str!("golden/routes.yaml"), include_str!("golden/quota.yaml")];
-
-/// The domains of files as messages.
-fn messages(texts: &[&str]) -> Vec<RateLimitConfig> {
-    let named: Vec<(String, &str)> =
-        texts.iter().enumerate().map(|(index, text)| (format!("{index}.yaml"), *text)).collect();
-    let read = EnvoyFiles::parse(named.iter().map(|(name, text)| (name.as_str(), *text)), false).unwrap();
-    read.domains
-        .iter()
-        .map(|(domain, descriptors)| super::config(domain, descriptors.iter().map(message).collect()))
-        .collect()
-}
-
-fn message(descriptor: &Descriptor) -> RateLimitDescriptor {
-    let value = match &descriptor.matcher {
-        Matcher::Any => String::new(),
-        matcher => matcher.text(),
-    };
-    let draft = descriptor.rule.as_ref();
-    let rate_limit = draft.map(|draft| {
-        let replaces = draft.replaces.iter().map(|name| RateLimitReplace { name: name.clone() }).collect();
-        let numbers = draft
-            .limit
-            .as_ref()
-            .map(|limit| policy(limit.requests_per_unit(), limit.unit().wire().try_into().unwrap()));
-        let unlimited = numbers.is_none();
-        let numbers = numbers.unwrap_or_default();
-        super::RateLimitPolicy { name: draft.name.clone(), replaces, unlimited, ..numbers }
-    });
-    RateLimitDescriptor {
-        key: descriptor.key.clone(),
-        value,
-        rate_limit,
-        descriptors: descriptor.descriptors.iter().map(message).collect(),
-        shadow_mode: draft.is_some_and(|draft| draft.shadow_mode),
-        quota_mode: draft.is_some_and(|draft| draft.quota_mode),
-        ..RateLimitDescriptor::default()
-    }
-}
+/// A document for each domain.
+const GOLDEN: [&str; 3] = [
+    include_str!("golden/routes.yaml"),
+    include_str!("golden/quota.yaml"),
+    include_str!("golden/shapes.yaml"),
+];
 
 /// Every path to a limit, with a value of its own where any value counts, and one that matches nothing.
 fn requests(config: &RateLimitConfig) -> Vec<Vec<(String, String)>> {
@@ -67,10 +33,12 @@ fn requests(config: &RateLimitConfig) -> Vec<Vec<(String, String)>> {
 
 #[test]
 fn each_golden_shape_answers_as_a_file_of_it_does() {
-    let configs = messages(&GOLDEN);
-    let folder = files(GOLDEN[0]);
+    let texts: Vec<&str> = GOLDEN.iter().flat_map(|text| text.split("\n---\n")).collect();
+    assert!(texts.len() >= 30, "{}", texts.len());
+    let configs = as_messages(texts.iter().copied());
+    let folder = files(texts[0]);
     let config = folder.path().join("data/ratelimit/config");
-    for (index, text) in GOLDEN.iter().enumerate().skip(1) {
+    for (index, text) in texts.iter().enumerate().skip(1) {
         std::fs::write(config.join(format!("more{index}.yaml")), text).unwrap();
     }
     let root = folder.path().join("data").display().to_string();
@@ -92,7 +60,7 @@ fn each_golden_shape_answers_as_a_file_of_it_does() {
             limits += usize::from(expected.contains('/'));
         }
     }
-    assert!(limits >= 10, "{limits}");
+    assert!(limits >= 44, "{limits}");
     let lines = |started: &Ratelimit| {
         let (_, page) = started.get(6070, "/rlconfig").unwrap();
         let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();

@@ -32,3 +32,44 @@ fn an_entry_changes_rules_of_a_control_plane() {
     let (_, log) = started.stop();
     assert_eq!(log.matches("of the domain \"later\" matches no rule").count(), 1, "{log}");
 }
+
+/// The overlay follows its file while it serves, also where the control plane sends nothing more.
+#[test]
+fn an_overlay_that_changes_is_laid_on_the_last_set() {
+    let folder = scratch::dir("overlay-");
+    let file = folder.path().join("weir.yaml");
+    let write = |entry: &str| std::fs::write(&file, format!("envoy: {{ rules: [{entry}] }}\n")).unwrap();
+    write("");
+    let ads = Ads::start();
+    ads.set("1", &[config("d", vec![leaf("k", "", 2)])]);
+    let own = ("WEIR_CONFIG", file.to_str().unwrap());
+    let started = start(&ads.address.to_string(), &[own, ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true")]);
+    ads.accepted("1");
+    let passed =
+        |value: &str| (0..20).take_while(|_| started.json("d", &[("k", value)]).starts_with("OK")).count();
+    assert_eq!(passed("before"), 2);
+    write("{ domain: d, path: k, algorithm: token_bucket, burst: 5 }");
+    let mut tries = 0;
+    eventually(SOON, "a burst of 5", || {
+        tries += 1;
+        passed(&format!("bucket-{tries}")) == 5
+    });
+    // It does not fit: the domain goes on as it was, and the control plane is not told of what it cannot change.
+    write("{ domain: d, path: k, algorithm: token_bucket, count_rejected: true }");
+    let refused = || started.metric(6070, "weir_envoy_config_loads_total{result=\"error\"}") >= Some(1.0);
+    eventually(SOON, "it is refused", refused);
+    assert_eq!(passed("refused"), 5);
+    assert!(ads.refusals().is_empty());
+    // A set that is refused because of the overlay is taken when that is corrected, though it is the same set.
+    ads.set("2", &[config("d", vec![leaf("k", "", 3)])]);
+    eventually(SOON, "it is refused", || !ads.refusals().is_empty());
+    write("");
+    ads.accepted("2");
+    let mut tries = 0;
+    eventually(SOON, "3 a day", || {
+        tries += 1;
+        passed(&format!("again-{tries}")) == 3
+    });
+    let (_, log) = started.stop();
+    assert!(!log.contains("needs a restart"), "{log}");
+}

@@ -45,6 +45,24 @@ fn no_port_is_open_before_the_first_configuration() {
 }
 
 #[test]
+fn it_may_be_unhealthy_while_there_is_no_domain() {
+    let ads = Ads::start();
+    let needs = ("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", "true");
+    let started = spawn(&ads.address.to_string(), &[FORCE, needs]);
+    let health = |expected: u16| {
+        eventually(SOON, "its health", || {
+            started.get(8080, "/healthcheck").is_some_and(|(status, _)| status == expected)
+        });
+    };
+    health(500);
+    ads.set("1", &[config("d", vec![leaf("k", "v", 2)])]);
+    health(200);
+    ads.set("2", &[]);
+    health(500);
+    assert_eq!(started.stop().0, Some(0));
+}
+
+#[test]
 fn a_service_that_waits_can_be_stopped() {
     let ads = Ads::start();
     let started = spawn(&ads.address.to_string(), &[PROMETHEUS]);

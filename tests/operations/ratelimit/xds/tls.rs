@@ -27,12 +27,18 @@ use crate::support::{SOON, eventually, scratch};
 
 /// The files of a server, read for each handshake; and handshakes that failed.
 #[derive(Clone)]
-struct ServerFiles {
+pub(in crate::ratelimit) struct ServerFiles {
     files: Arc<Mutex<[PathBuf; 3]>>,
     failed: Arc<Mutex<Vec<String>>>,
 }
 
 impl ServerFiles {
+    /// Those that Envoy Gateway makes.
+    pub(in crate::ratelimit) fn of_envoy_gateway() -> Self {
+        let files = ["gateway-ca.pem", "gateway-server.pem", "gateway-server.key"].map(made);
+        Self { files: Arc::new(Mutex::new(files)), failed: Arc::default() }
+    }
+
     fn config(&self) -> ServerConfig {
         let [ca, cert, key] = self.files.lock().clone();
         let mut roots = RootCertStore::empty();
@@ -62,7 +68,7 @@ impl ServerFiles {
         }
     }
 
-    fn serve(&self) -> Ads {
+    pub(in crate::ratelimit) fn serve(&self) -> Ads {
         self.serve_at("127.0.0.1:0".parse().unwrap())
     }
 
@@ -120,7 +126,7 @@ impl AsyncWrite for Encrypted {
 }
 
 /// The variables of the files in `folder`, which are named as in Envoy Gateway's secret.
-pub(super) fn variables(folder: &Path) -> [(&'static str, String); 6] {
+pub(in crate::ratelimit) fn variables(folder: &Path) -> [(&'static str, String); 6] {
     let path = |name: &str| folder.join(name).display().to_string();
     [
         ("CONFIG_GRPC_XDS_SERVER_USE_TLS", "true".to_owned()),
@@ -132,23 +138,28 @@ pub(super) fn variables(folder: &Path) -> [(&'static str, String); 6] {
     ]
 }
 
-pub(super) fn copy(folder: &Path, files: [&Path; 3]) {
+pub(in crate::ratelimit) fn copy(folder: &Path, files: [&Path; 3]) {
     for (name, file) in ["ca.crt", "tls.crt", "tls.key"].into_iter().zip(files) {
         fs::copy(file, folder.join(name)).unwrap();
     }
 }
 
+/// A file of those that Envoy Gateway makes.
+fn made(name: &str) -> PathBuf {
+    root().join("tests/certificates").join(name)
+}
+
+/// Copies what Envoy Gateway's secret has.
+pub(in crate::ratelimit) fn copy_secret(folder: &Path) {
+    copy(folder, [&made("gateway-ca.pem"), &made("gateway-ratelimit.pem"), &made("gateway-ratelimit.key")]);
+}
+
 /// The certificates of Envoy Gateway first, then those of another authority: all three files change.
 #[test]
 fn certificates_are_read_for_each_connection() {
-    let made = |name: &str| root().join("tests/certificates").join(name);
-    let files = [made("gateway-ca.pem"), made("gateway-server.pem"), made("gateway-server.key")];
-    let server = ServerFiles { files: Arc::new(Mutex::new(files)), failed: Arc::default() };
+    let server = ServerFiles::of_envoy_gateway();
     let folder = scratch::dir("xds-tls-");
-    copy(
-        folder.path(),
-        [&made("gateway-ca.pem"), &made("gateway-ratelimit.pem"), &made("gateway-ratelimit.key")],
-    );
+    copy_secret(folder.path());
     let ads = server.serve();
     ads.set("1", &[config("d", vec![leaf("k", "v", 2)])]);
     let variables = variables(folder.path());

@@ -84,37 +84,43 @@ impl<S: Store> Limiter<S> {
             if !S::AT_ONCE || answer.is_err() {
                 self.count_call(started, answer.as_ref().err());
             }
-            let answer = self.settle(envoy, question, limit, answer);
+            let answer = self.settle(envoy, question, limit, (answer, false));
             decided.push((place, answer.map(Some)));
         }
         if later.is_empty() {
             return decided;
         }
         for (place, question, limit, verdicts) in join_all(later).await {
-            self.count_call(started, verdicts.as_ref().err());
+            let failure = verdicts.as_ref().map_or_else(Some, |verdicts| verdicts.local.as_ref());
+            self.count_call(started, failure);
+            let is_local = verdicts.as_ref().is_ok_and(|verdicts| verdicts.local.is_some());
             let answer = verdicts.and_then(|verdicts| {
                 let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict)?;
                 let limit = *limits.first().ok_or_else(no_verdict)?;
                 Ok(DescriptorDecision { verdict: *verdict, limit })
             });
-            decided.push((place, self.settle(envoy, question, limit, answer).map(Some)));
+            decided.push((place, self.settle(envoy, question, limit, (answer, is_local)).map(Some)));
         }
         decided
     }
 
-    /// Turns the store's answer or error into an outcome, by the rule's failure policy.
+    /// Turns the store's answer or error into an outcome, by the rule's failure policy. The answer may be the node's own.
     fn settle(
         &self,
         envoy: &EnvoyLimiter,
         question: &DescriptorQuestion<'_>,
         limit: &RateLimit,
-        answer: Result<DescriptorDecision, StoreError>,
+        (answer, is_local): (Result<DescriptorDecision, StoreError>, bool),
     ) -> Result<Outcome<DescriptorDecision>, RateLimitError> {
-        if answer.is_err() {
+        if answer.is_err() || is_local {
             envoy.recorder.happened(EnvoyEvent::StoreError);
         }
         let decided = settle::settle(limit.strategy(), answer)
             .map_err(|error| RateLimitError::Store { rule: question.found.path().into(), error });
+        let decided = decided.map(|outcome| match outcome {
+            Outcome::Decided(decision) if is_local => Outcome::Local(decision),
+            outcome => outcome,
+        });
         if self.recorder.decision_log().is_some()
             && let Some(decision) = question.decision(None)
         {

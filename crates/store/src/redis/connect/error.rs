@@ -6,7 +6,7 @@ use redis::RedisError;
 use rustls::pki_types::InvalidDnsNameError;
 use weir_units::Micros;
 
-use super::password_command::CommandError;
+use crate::redis::password_command::CommandError;
 use weir_config::SecretError;
 use weir_config::TlsError;
 

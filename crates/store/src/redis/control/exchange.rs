@@ -8,7 +8,7 @@ use weir_core::key::control_slot;
 use weir_units::Micros;
 
 use super::numbers::ControlNumbers;
-use crate::redis::connect::{Connection, Peer, connect};
+use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::evaluate::evaluate;
 use crate::redis::fault::{Fault, as_written};
@@ -159,7 +159,7 @@ impl ControlExchange {
         match &mut self.connection {
             Some((open, _)) if *open == address => {}
             other => {
-                let opened = connect(&address, &self.context, Peer::Redis).await?;
+                let opened = connect(&address, &self.context, RedisPeer::Redis).await?;
                 *other = Some((address, opened));
             }
         }

@@ -12,26 +12,12 @@ use weir_core::key::KeySecret;
 
 use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
-use super::remedy::{forbids_scripts, remedy};
+use super::remedy::{NO_EVICTION, ONE_FILE, ONE_SECRET, RUNS_NO_SCRIPTS, forbids_scripts, remedy};
 use super::rules::RulesWatch;
 use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
 use crate::redis::breaker::{BreakerStatus, Breakers};
 use crate::redis::topology::Address;
-
-/// What is wrong where nothing can ever be counted.
-const RUNS_NO_SCRIPTS: &str =
-    "this Redis runs no scripts for Weir, so it counts nothing; on_store_failure answers every call";
-
-/// The remedy for differing secrets.
-const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
-
-/// The remedy for differing rules.
-const ONE_FILE: &str = "give all nodes of one namespace the same strategies";
-
-/// The remedy for evictions.
-const NO_EVICTION: &str =
-    "set `maxmemory-policy noeviction`, and a `maxmemory` that is enough, or give Weir a Redis of its own";
 
 /// The health of the Redis nodes. Clones share it.
 #[derive(Clone)]

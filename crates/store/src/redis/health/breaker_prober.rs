@@ -11,7 +11,7 @@ use weir_time::clock::monotonic;
 use super::StoreHealth;
 use super::tags::ProcessTags;
 use crate::redis::breaker::{Breaker, BreakerPhase};
-use crate::redis::connect::{Connection, Peer, connect};
+use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::fault::node_failure;
 use crate::redis::for_each_node::for_each_node;
@@ -111,7 +111,7 @@ impl BreakerProber {
     /// Connects if there is no connection. The timeout is that of connections: TLS takes longer than a call.
     async fn connect(&mut self) -> Result<(), String> {
         if self.connection.is_none() {
-            let dialled = connect(&self.address, &self.context, Peer::Redis).await;
+            let dialled = connect(&self.address, &self.context, RedisPeer::Redis).await;
             self.connection = Some(dialled.map_err(String::from)?);
         }
         Ok(())

@@ -19,7 +19,7 @@ use super::probed::Probed;
 use super::remedy::ENDS_AT_SCRIPTS;
 use super::rights::{self, Capability};
 use super::rules::{self, NodeVersions, RulesDigest};
-use crate::redis::connect::{Connection, Peer, connect};
+use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::for_each_node::for_each_node;
 use crate::redis::topology::Address;
@@ -123,7 +123,7 @@ impl Prober {
         let is_new = connection.is_none();
         let open = match connection {
             Some(open) => open,
-            None => match connect(&self.address, context, Peer::Redis).await {
+            None => match connect(&self.address, context, RedisPeer::Redis).await {
                 Ok(opened) => connection.insert(opened),
                 Err(error) => return Probed::Broken(error.into()),
             },

@@ -7,6 +7,20 @@ use weir_config::{RedisConfig, Topology};
 use super::probe_leases::FOR_LEASES;
 use super::rights::{self, WITHOUT};
 
+/// What is wrong where nothing can ever be counted.
+pub(super) const RUNS_NO_SCRIPTS: &str =
+    "this Redis runs no scripts for Weir, so it counts nothing; on_store_failure answers every call";
+
+/// The remedy for differing secrets.
+pub(super) const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
+
+/// The remedy for differing rules.
+pub(super) const ONE_FILE: &str = "give all nodes of one namespace the same strategies";
+
+/// The remedy for evictions.
+pub(super) const NO_EVICTION: &str =
+    "set `maxmemory-policy noeviction`, and a `maxmemory` that is enough, or give Weir a Redis of its own";
+
 /// What a connection does that ends when a script is called.
 pub(super) const ENDS_AT_SCRIPTS: &str = "it answers, but ends the connection at a script";
 

@@ -1,18 +1,21 @@
 //! Sends calls over a connection, each as a task of its own.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::Notify;
-use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
 use crate::redis::breaker::Breaker;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
-use crate::redis::script_call::{CallSlots, ScriptCall, ScriptRequest};
+use crate::redis::outbox::{Outbox, OutboxRequest};
+use crate::redis::script_call::{CallSlots, ScriptCall};
 
 /// Sends calls over one connection.
 pub(super) struct Sender<'a> {
+    pub(super) now: Instant,
+    pub(super) outbox: &'a Arc<Outbox>,
     pub(super) connection: &'a Connection,
     /// Notified when the connection must be closed.
     pub(super) given_up: &'a Arc<Notify>,
@@ -25,16 +28,18 @@ pub(super) struct Sender<'a> {
 
 impl Sender<'_> {
     /// Batches and sends all of `calls`. Returns the number of calls sent.
-    pub(super) fn send<R: ScriptRequest>(&self, calls: &mut Vec<ScriptCall<R>>) -> usize {
+    pub(super) fn send<R: OutboxRequest>(&self, calls: &mut Vec<ScriptCall<R>>) -> usize {
         ScriptCall::group(calls, self.slots);
         let count = calls.len();
-        let sent = monotonic();
+        let sent = self.now;
         for call in calls.drain(..) {
             let (connection, given_up) = (self.connection.clone(), Arc::clone(self.given_up));
             let breaker = Arc::clone(self.breaker);
             let (context, host) = (Arc::clone(self.context), Arc::clone(self.host));
             let deadlines = self.deadlines.clone();
+            let flying = R::fly(self.outbox, &call);
             tokio::spawn(async move {
+                let _flying = flying;
                 let fate = call.run(connection, &context, &deadlines, &host).await;
                 match &fate.failure {
                     None => breaker.succeeded(sent),

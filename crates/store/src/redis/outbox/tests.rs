@@ -5,13 +5,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Wake};
+use std::time::Duration;
 
 use tokio::sync::oneshot::{self, Receiver};
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::key::Namespace;
 use weir_core::strategy::{FailurePolicy, Limit, Scope, Strategy};
+use weir_time::clock::monotonic;
 use weir_units::Micros;
 
+use super::flight::MAX_IN_FLIGHT;
 use super::*;
 use crate::Verdicts;
 use crate::redis::script_call::Redirection;
@@ -27,19 +30,38 @@ impl Wake for Wakes {
     }
 }
 
-fn call() -> (ScriptCall<DecisionRequest>, OutboxAnswer) {
+fn strategy() -> Arc<Strategy> {
     let algorithm = Algorithm::bucket(1, Rate { count: 1, period: Micros::from_secs(1) }).unwrap();
     let limit = Limit { name: "one".into(), scope: Scope::default(), algorithm };
-    let strategy = Arc::new(Strategy::new("one", vec![limit], true, FailurePolicy::Error).unwrap());
-    let request = Arc::new(DecisionRequest::probe(&strategy, &Namespace::new("test").unwrap(), 1));
+    Arc::new(Strategy::new("one", vec![limit], true, FailurePolicy::Error).unwrap())
+}
+
+fn call_of(strategy: &Arc<Strategy>, deadline: Instant) -> (ScriptCall<DecisionRequest>, OutboxAnswer) {
+    let request = Arc::new(DecisionRequest::probe(strategy, &Namespace::new("test").unwrap(), 1));
     let (caller, answer) = oneshot::channel();
-    (ScriptCall::new(&request, Redirection::default(), caller), answer)
+    (ScriptCall::new(&request, Redirection::default(), deadline, caller), answer)
+}
+
+fn put_of(outbox: &Outbox, strategy: &Arc<Strategy>) -> OutboxAnswer {
+    let (call, answer) = call_of(strategy, later());
+    assert!(outbox.put(call).is_ok());
+    answer
 }
 
 fn put(outbox: &Outbox) -> OutboxAnswer {
-    let (call, answer) = call();
-    assert!(outbox.put(call).is_ok());
-    answer
+    put_of(outbox, &strategy())
+}
+
+fn later() -> Instant {
+    monotonic() + Duration::from_secs(3600)
+}
+
+/// The calls that leave now, each as a script call of its own.
+fn leave(outbox: &Arc<Outbox>) -> Vec<(ScriptCall<DecisionRequest>, Option<Flying>)> {
+    let mut taken = ReadyCalls::default();
+    outbox.take(&mut taken, monotonic());
+    let flying = |call| (DecisionRequest::fly(outbox, &call), call);
+    taken.decisions.into_iter().map(flying).map(|(flying, call)| (call, flying)).collect()
 }
 
 #[test]
@@ -53,21 +75,95 @@ fn the_task_is_woken_once_for_several_calls() {
     assert_eq!(wakes.0.load(Relaxed), 1);
     assert!(matches!(ready.poll(&mut context), Poll::Ready(Ok(()))));
     let mut taken = ReadyCalls::default();
-    outbox.take(&mut taken);
+    outbox.take(&mut taken, monotonic());
     assert_eq!(taken.decisions.len(), 2);
     assert!(pin!(outbox.ready()).poll(&mut context).is_pending());
 }
 
 #[test]
-fn calls_of_callers_that_are_gone_are_dropped_and_others_wait_for_room() {
-    let outbox = Outbox::default();
+fn calls_of_callers_that_are_gone_are_dropped_and_others_wait_for_what_is_in_flight() {
+    let outbox = Arc::new(Outbox::default());
     drop(put(&outbox));
-    let answers: Vec<OutboxAnswer> = (0..MAX_KEYS).map(|_| put(&outbox)).collect();
-    let mut taken = ReadyCalls::default();
-    outbox.take(&mut taken);
-    assert_eq!(taken.decisions.len(), MAX_KEYS - 1);
-    outbox.take(&mut taken);
-    assert_eq!(taken.decisions.len(), answers.len());
+    let _answers: Vec<OutboxAnswer> = (0..=MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
+    let mut sent = leave(&outbox);
+    assert_eq!(sent.len(), MAX_IN_FLIGHT);
+    assert!(leave(&outbox).is_empty());
+    let wakes = Arc::new(Wakes::default());
+    let waker = Waker::from(Arc::clone(&wakes));
+    let mut context = Context::from_waker(&waker);
+    let mut ready = pin!(outbox.ready());
+    assert!(ready.as_mut().poll(&mut context).is_pending(), "there is no room");
+    sent.pop();
+    assert_eq!(wakes.0.load(Relaxed), 1, "an answer makes room");
+    assert!(matches!(ready.poll(&mut context), Poll::Ready(Ok(()))));
+    assert_eq!(leave(&outbox).len(), 1);
+}
+
+/// Counts turns: beside a flood, a decision waits for what is in flight, and leaves with the next call.
+#[test]
+fn a_flood_holds_others_up_for_what_is_in_flight() {
+    let outbox = Arc::new(Outbox::default());
+    let (flood, second, other) = (strategy(), strategy(), strategy());
+    let mut answers: Vec<OutboxAnswer> = (0..4_000).map(|_| put_of(&outbox, &flood)).collect();
+    let mut sent = leave(&outbox);
+    answers.push(put_of(&outbox, &other));
+    // One answer, and so room for one decision.
+    sent.pop();
+    let next = leave(&outbox);
+    assert_eq!(next.len(), 1);
+    assert_eq!(of(&next, &other), 1, "3,488 of the flood wait");
+    // Two floods share a call.
+    answers.extend((0..1_000).map(|_| put_of(&outbox, &second)));
+    drop((sent, next));
+    let next = leave(&outbox);
+    assert_eq!((of(&next, &flood), of(&next, &second)), (MAX_IN_FLIGHT / 2, MAX_IN_FLIGHT / 2));
+}
+
+fn of(sent: &[(ScriptCall<DecisionRequest>, Option<Flying>)], strategy: &Arc<Strategy>) -> usize {
+    let owner = Arc::as_ptr(strategy.owner()) as usize;
+    sent.iter().filter(|(call, _)| call.first().is_some_and(|first| first.owner() == owner)).count()
+}
+
+#[test]
+fn who_is_out_of_time_takes_no_turn() {
+    let outbox = Arc::new(Outbox::default());
+    let (flood, other) = (strategy(), strategy());
+    let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put_of(&outbox, &flood)).collect();
+    let mut sent = leave(&outbox);
+    let (late, mut late_answer) = call_of(&other, monotonic());
+    assert!(outbox.put(late).is_ok());
+    let _answer = put_of(&outbox, &other);
+    sent.pop();
+    assert_eq!(of(&leave(&outbox), &other), 1);
+    assert!(matches!(late_answer.try_recv(), Ok(Err(Fault::Failed(StoreError::Timeout)))));
+}
+
+#[test]
+fn room_is_made_by_the_newest_of_the_longest_queue() {
+    let outbox = Arc::new(Outbox::default());
+    let (flood, other) = (strategy(), strategy());
+    let mut answers: Vec<OutboxAnswer> = (0..4).map(|_| put_of(&outbox, &flood)).collect();
+    let request = |strategy| DecisionRequest::probe(strategy, &Namespace::new("test").unwrap(), 1);
+    assert!(outbox.displace(&request(&flood)).is_none(), "its own queue is the longest");
+    let displaced = outbox.displace(&request(&other)).expect("the flood makes room");
+    displaced.fail(&Fault::Failed(StoreError::Overloaded(4)));
+    assert!(matches!(answers[3].try_recv(), Ok(Err(Fault::Failed(StoreError::Overloaded(4))))));
+    assert!(answers[2].try_recv().is_err());
+    assert_eq!(leave(&outbox).len(), 3);
+}
+
+/// Callers that give up while nothing can leave.
+#[test]
+fn calls_without_callers_are_bounded() {
+    let outbox = Arc::new(Outbox::default());
+    let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
+    let _sent = leave(&outbox);
+    let flood = strategy();
+    for _ in 0..20_000 {
+        drop(put_of(&outbox, &flood));
+        let waiting = outbox.0.lock();
+        assert!(waiting.decisions.len() + waiting.held_up.len() <= 2 * MAX_IN_FLIGHT);
+    }
 }
 
 #[test]
@@ -80,7 +176,7 @@ fn a_closed_outbox_ends_its_calls_and_takes_no_more() {
     outbox.close();
     assert_eq!(wakes.0.load(Relaxed), 1);
     assert!(matches!(ready.poll(&mut context), Poll::Ready(Err(LinkClosed))));
-    assert!(outbox.put(call().0).is_err());
+    assert!(outbox.put(call_of(&strategy(), later()).0).is_err());
 
     let outbox = Outbox::default();
     let mut answer = put(&outbox);

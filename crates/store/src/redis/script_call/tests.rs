@@ -4,6 +4,10 @@ use tokio::sync::oneshot;
 
 use super::*;
 
+fn later() -> Instant {
+    monotonic() + Duration::from_secs(3600)
+}
+
 /// A request of a kind, with a number; a call has room for three.
 struct Numbered {
     number: usize,
@@ -57,7 +61,7 @@ fn grouped(
     let mut calls = Vec::new();
     for (number, &(kind, form, slot)) in requests.iter().enumerate() {
         let request = Arc::new(Numbered { number, kind, target: ScriptTarget { slot, form } });
-        calls.push(ScriptCall::new(&request, how(number), oneshot::channel().0));
+        calls.push(ScriptCall::new(&request, how(number), later(), oneshot::channel().0));
     }
     ScriptCall::group(&mut calls, slots);
     let numbers = |call: &ScriptCall<Numbered>| call.requests.iter().map(|it| it.number).collect();
@@ -110,7 +114,7 @@ async fn each_caller_gets_its_own_answer() {
         let (caller, answer) = oneshot::channel();
         receivers.push(answer);
         let request = Arc::new(Numbered { number, kind: 'a', target: ScriptTarget { slot: 0, form: 0 } });
-        calls.push(ScriptCall::new(&request, Redirection::default(), caller));
+        calls.push(ScriptCall::new(&request, Redirection::default(), later(), caller));
     }
     ScriptCall::group(&mut calls, CallSlots::Any);
     let [call] = <[_; 1]>::try_from(calls).ok().unwrap();

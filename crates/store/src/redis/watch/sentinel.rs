@@ -6,7 +6,7 @@
 use redis::Value;
 
 use super::Watcher;
-use crate::redis::connect::{Connection, Peer, connect};
+use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::topology::{Address, SlotMap};
 
 /// Queries one sentinel for the master, and makes it the owner of every slot.
@@ -35,7 +35,7 @@ pub(super) async fn ask(watcher: &mut Watcher<'_>, sentinel: &mut Connection) ->
 async fn verify(watcher: &mut Watcher<'_>, address: &Address) -> Result<Connection, String> {
     let mut connection = match watcher.master.take().filter(|(known, _)| known == address) {
         Some((_, connection)) => connection,
-        None => connect(address, watcher.context, Peer::Redis).await?,
+        None => connect(address, watcher.context, RedisPeer::Redis).await?,
     };
     let role = watcher.ask_for(&mut connection, &redis::cmd("ROLE")).await?;
     if !is_master(&role) {

@@ -21,26 +21,28 @@ use weir_proto::envoy::service::discovery::v3::aggregated_discovery_service_serv
 use weir_proto::envoy::service::discovery::v3::{DiscoveryRequest, DiscoveryResponse};
 use weir_proto::ratelimit::config::ratelimit::v3::RateLimitConfig;
 
-use super::TYPE_URL;
-use crate::support::{SOON, eventually};
+use super::{SOON, eventually};
+
+/// The type of the resources.
+pub(crate) const TYPE_URL: &str = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
 
 /// What it sends.
 #[derive(Clone)]
-pub(super) struct Sent {
-    pub(super) version: String,
-    pub(super) type_url: String,
-    pub(super) resources: Vec<Any>,
+pub(crate) struct Sent {
+    pub(crate) version: String,
+    pub(crate) type_url: String,
+    pub(crate) resources: Vec<Any>,
 }
 
 /// The server. It ends when it is dropped.
-pub(in crate::ratelimit) struct Ads {
-    pub(in crate::ratelimit) address: SocketAddr,
+pub(crate) struct Ads {
+    pub(crate) address: SocketAddr,
     shared: Arc<AdsState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-pub(in crate::ratelimit) struct AdsState {
+pub(crate) struct AdsState {
     sent: watch::Sender<Option<Sent>>,
     requests: Mutex<Vec<DiscoveryRequest>>,
     headers: Mutex<Vec<tonic::metadata::MetadataMap>>,
@@ -49,16 +51,16 @@ pub(in crate::ratelimit) struct AdsState {
 
 impl Ads {
     /// Serves in plain text.
-    pub(in crate::ratelimit) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_at("127.0.0.1:0".parse().unwrap())
     }
 
-    pub(super) fn start_at(address: SocketAddr) -> Self {
+    pub(crate) fn start_at(address: SocketAddr) -> Self {
         Self::start_with(address, TcpListenerStream::new)
     }
 
     /// Serves the connections that `accept` makes of those of a listener.
-    pub(super) fn start_with<S, C, E>(
+    pub(crate) fn start_with<S, C, E>(
         address: SocketAddr,
         accept: impl FnOnce(TcpListener) -> S + Send + 'static,
     ) -> Self
@@ -107,29 +109,29 @@ impl Ads {
     }
 
     /// Sends these domains from now on.
-    pub(in crate::ratelimit) fn set(&self, version: &str, configs: &[RateLimitConfig]) {
+    pub(crate) fn set(&self, version: &str, configs: &[RateLimitConfig]) {
         let of =
             |config: &RateLimitConfig| Any { type_url: TYPE_URL.to_owned(), value: config.encode_to_vec() };
         self.send(version, TYPE_URL, configs.iter().map(of).collect());
     }
 
-    pub(super) fn send(&self, version: &str, type_url: &str, resources: Vec<Any>) {
+    pub(crate) fn send(&self, version: &str, type_url: &str, resources: Vec<Any>) {
         let sent = Sent { version: version.to_owned(), type_url: type_url.to_owned(), resources };
         self.shared.sent.send_replace(Some(sent));
     }
 
     /// All requests so far.
-    pub(in crate::ratelimit) fn requests(&self) -> Vec<DiscoveryRequest> {
+    pub(crate) fn requests(&self) -> Vec<DiscoveryRequest> {
         self.shared.requests.lock().clone()
     }
 
     /// The headers of all streams so far.
-    pub(super) fn headers(&self) -> Vec<tonic::metadata::MetadataMap> {
+    pub(crate) fn headers(&self) -> Vec<tonic::metadata::MetadataMap> {
         self.shared.headers.lock().clone()
     }
 
     /// Waits until this version is accepted.
-    pub(in crate::ratelimit) fn accepted(&self, version: &str) {
+    pub(crate) fn accepted(&self, version: &str) {
         eventually(SOON, &format!("{version} is accepted"), || {
             let requests = self.requests();
             requests.iter().any(|one| one.version_info == version && one.error_detail.is_none())
@@ -137,7 +139,7 @@ impl Ads {
     }
 
     /// The texts of all refusals.
-    pub(super) fn refusals(&self) -> Vec<String> {
+    pub(crate) fn refusals(&self) -> Vec<String> {
         let requests = self.requests();
         requests.into_iter().filter_map(|one| Some(one.error_detail?.message)).collect()
     }

@@ -23,12 +23,12 @@ pub struct RedisConnections {
 }
 
 /// A connection that is open. It is counted as closed when it is dropped.
-pub(super) struct OpenConnection(Arc<Counters>);
+pub(super) struct CountedConnection(Arc<Counters>);
 
 impl ConnectionCounts {
-    pub(super) fn open(&self) -> Arc<OpenConnection> {
+    pub(super) fn open(&self) -> Arc<CountedConnection> {
         self.0.opened.fetch_add(1, Relaxed);
-        Arc::new(OpenConnection(Arc::clone(&self.0)))
+        Arc::new(CountedConnection(Arc::clone(&self.0)))
     }
 
     /// Returns the counts.
@@ -40,7 +40,7 @@ impl ConnectionCounts {
     }
 }
 
-impl Drop for OpenConnection {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
         self.0.closed.fetch_add(1, Relaxed);
     }

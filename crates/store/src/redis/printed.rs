@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, oneshot};
 use weir_time::clock::monotonic;
 
-use super::Peer;
 use super::password_command::{CommandError, run};
 
 /// How long a password is used for new connections.
@@ -18,9 +17,9 @@ const APART: Duration = Duration::from_secs(1);
 
 /// The passwords of Weir and of its user at the sentinels.
 #[derive(Default)]
-pub(in crate::redis) struct PrintedPasswords {
-    own: PrintedPassword,
-    sentinels: PrintedPassword,
+pub(super) struct PrintedPasswords {
+    pub(super) own: PrintedPassword,
+    pub(super) sentinels: PrintedPassword,
 }
 
 /// What one command has printed.
@@ -38,15 +37,6 @@ pub(super) struct GivenPassword {
     pub(super) text: Arc<str>,
     /// True if the command was run for this caller.
     pub(super) is_new: bool,
-}
-
-impl PrintedPasswords {
-    pub(super) fn of(&self, peer: Peer) -> &PrintedPassword {
-        match peer {
-            Peer::Redis => &self.own,
-            Peer::Sentinel => &self.sentinels,
-        }
-    }
 }
 
 impl PrintedPassword {

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// Why a command has printed no password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::redis) enum CommandError {
+pub(super) enum CommandError {
     /// It did not start.
     #[error("it cannot be started: {reason}")]
     Start {

@@ -11,9 +11,9 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// Accepts certificates of these authorities for every name.
 #[derive(Debug)]
-pub(super) struct AnyHostName {
-    pub(super) roots: Arc<RootCertStore>,
-    pub(super) provider: Arc<CryptoProvider>,
+pub(crate) struct AnyHostName {
+    pub(crate) roots: Arc<RootCertStore>,
+    pub(crate) provider: Arc<CryptoProvider>,
 }
 
 impl ServerCertVerifier for AnyHostName {
