@@ -13,6 +13,7 @@ mod log;
 mod question;
 mod record;
 mod round;
+mod same_text;
 mod shadow;
 mod undo;
 mod waiting;

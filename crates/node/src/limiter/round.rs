@@ -20,6 +20,7 @@ use weir_time::clock;
 use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::{Answer, Begun, LimiterError, LimitsDecision};
 use super::log::LogFields;
+use super::same_text::is_same;
 use super::waiting::{Waiting, WaitingNotes, WaitingStage};
 use super::{Limiter, Question, bounds, inline, record, strategy_name_of};
 use crate::access::RoundRights;
@@ -396,11 +397,4 @@ impl Named<'_, '_> {
     fn is_by(&self, question: &Question<'_>) -> bool {
         is_same(self.resource, question.resource) && is_same(self.strategy, question.strategy)
     }
-}
-
-/// True if both texts are equal. Pointers are compared first, because they mostly match. Empty texts are not
-/// compared: some C libraries are slow even for 0 bytes.
-#[inline]
-fn is_same(one: &str, other: &str) -> bool {
-    one.len() == other.len() && (one.is_empty() || one.as_ptr() == other.as_ptr() || one == other)
 }
