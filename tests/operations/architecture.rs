@@ -322,11 +322,8 @@ fn long_files(sources: &[Source]) -> Vec<String> {
 }
 
 fn mod_files(sources: &[Source]) -> Vec<String> {
-    sources
-        .iter()
-        .filter(|source| source.path.ends_with("/mod.rs"))
-        .map(|source| source.path.clone())
-        .collect()
+    let files = sources.iter().filter(|source| source.path.ends_with("/mod.rs"));
+    files.map(|source| source.path.clone()).collect()
 }
 
 fn skipped_tests(sources: &[Source]) -> Vec<String> {

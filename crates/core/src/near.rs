@@ -15,6 +15,11 @@ pub(crate) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<
     near.into_iter().take(MOST).map(|(_, name)| name.to_owned()).collect()
 }
 
+/// The names in brackets, after what they are; nothing if there are none.
+pub(crate) fn or_near(which: &str, near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!(" ({which}: {})", near.join(", ")) }
+}
+
 /// How alike two names are. Two letters that changed places are one mistake, also in a short name.
 fn likeness(one: &str, other: &str) -> f64 {
     const SHORT: usize = 8;

@@ -60,7 +60,6 @@ async fn each_limit_counts_its_denials(store: &str) {
         algorithm: Some(Algorithm::FixedWindow(InlineWindow {
             limit: 1,
             window: Some(prost_types::Duration { seconds: 3600, nanos: 0 }),
-            ..Default::default()
         })),
         ..Default::default()
     };

@@ -11,7 +11,7 @@ use super::{
     ShadowLimit, Strategy,
 };
 use crate::algorithm::EngineKind;
-use crate::near::near;
+use crate::near::{near, or_near};
 
 /// Configuration of the resources that one pattern matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -399,10 +399,6 @@ pub struct ResolvedShadow<'a> {
     pub strategy: &'a Arc<Strategy>,
     /// The access list that applies instead.
     pub listed: Option<Listed>,
-}
-
-fn or_near(which: &str, near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!(" ({which}: {})", near.join(", ")) }
 }
 
 fn engines_of(strategy: &Strategy) -> impl Iterator<Item = EngineKind> {

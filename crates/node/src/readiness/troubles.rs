@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_troubles_last_days_and_hours() {
+    fn what_lasts_has_days_and_hours() {
         let shown = [0, 59, 61, 3_600, 90_000, 822_224].map(for_people);
         assert_eq!(shown, ["0 s", "59 s", "1m 1s", "1h 0m", "1d 1h", "9d 12h"]);
     }

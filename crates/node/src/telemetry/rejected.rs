@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_line_a_minute_counts_what_came_since_the_line_before() {
-        let (mut minutes, start) = (RejectedMinutes::default(), Instant::now());
+        let (mut minutes, start) = (RejectedMinutes::default(), clock::monotonic());
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(minutes.due([0; KINDS], at(0)), None, "nothing was rejected");
         assert_eq!(minutes.due([2, 0, 0, 1, 0, 0, 0], at(1)), Some([2, 0, 0, 1, 0, 0, 0]));
