@@ -21,7 +21,7 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// The pages of one with a control plane, of a service on memory, of one with identity, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
+/// The pages of one with a control plane, of one with Envoy's files, of a service on memory, of one with identity, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
 /// and a decision log.
 fn pages() -> String {
     let text = "
@@ -44,7 +44,13 @@ fn pages() -> String {
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
     eventually(SOON, "the node of the configuration is on the page", named);
-    guarded + &memory + &leases + &redis.get("/metrics").1 + &with_tls() + &with_control_plane()
+    guarded
+        + &memory
+        + &leases
+        + &redis.get("/metrics").1
+        + &with_tls()
+        + &with_control_plane()
+        + &with_files()
 }
 
 /// The page of a service with TLS and a revocation list.
@@ -69,6 +75,13 @@ fn with_control_plane() -> String {
     let xds = XdsConfig { server: "127.0.0.1:1".to_owned(), ..XdsConfig::default() };
     let envoy = EnvoyConfig { xds: Some(xds), ..EnvoyConfig::default() };
     Server::start(Config { envoy, ..config() }).get("/metrics").1
+}
+
+/// The page of a service with Envoy's files, whose limits are on it.
+fn with_files() -> String {
+    let files = weir_testing::clients::root().join("deploy/envoy/ratelimit");
+    let envoy = EnvoyConfig { config: Some(files), ..EnvoyConfig::default() };
+    Server::ready(Config { envoy, ..config() }).get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {
