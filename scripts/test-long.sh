@@ -41,6 +41,7 @@ begun=$SECONDS
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, live control that fails, Valkey, Redis 6.2 and RedisTimeSeries" \
     tests long_concurrency:: long_control_store:: long_valkey:: long_redis_6:: long_timeseries::
+part "a minute without an answer of Redis, in the place of ratelimit" tests --nocapture long_paused::
 part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 part "probes beside silent and slow callers" tests --nocapture long_probes::
 part "clients after a restart" tests --nocapture --test-threads=1 long_reconnect::

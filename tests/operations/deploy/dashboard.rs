@@ -21,7 +21,7 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// The pages of one with a control plane, of a service on memory, of one with identity, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
+/// The pages of one with a control plane, of one with Envoy's files, of a service on memory, of one with identity, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
 /// and a decision log.
 fn pages() -> String {
     let text = "
@@ -44,7 +44,7 @@ fn pages() -> String {
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
     eventually(SOON, "the node of the configuration is on the page", named);
-    let others = with_tls() + &with_control_plane() + &with_live_control();
+    let others = with_tls() + &with_control_plane() + &with_live_control() + &with_files();
     guarded + &memory + &leases + &redis.get("/metrics").1 + &others
 }
 
@@ -78,6 +78,13 @@ fn with_live_control() -> String {
     let server = ServerConfig { control: true, ..config().server };
     let control = ControlConfig { cache_file: Some(folder.path().join("entries")), ..config().control };
     Server::ready(Config { server, control, ..config() }).get("/metrics").1
+}
+
+/// The page of a service with Envoy's files, whose limits are on it.
+fn with_files() -> String {
+    let files = weir_testing::clients::root().join("deploy/envoy/ratelimit");
+    let envoy = EnvoyConfig { config: Some(files), ..EnvoyConfig::default() };
+    Server::ready(Config { envoy, ..config() }).get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {

@@ -46,7 +46,8 @@ fn an_error_names_path_owner_mode_and_our_user() {
     assert!(said.contains(names) && said.contains(us), "{said}");
     fs::set_permissions(&config, Permissions::from_mode(0o755)).unwrap();
 
-    let issued = Authority::create().issue("server", &["weir"]);
+    let authority = Authority::create();
+    let issued = authority.issue("server", &["weir"]);
     lock(&issued.key);
     let more = [
         ("GRPC_SERVER_USE_TLS", "true".to_owned()),
