@@ -180,6 +180,7 @@ impl Task {
     async fn serve(&mut self, connection: &Connection) -> Result<Parted, LinkClosed> {
         let given_up = Arc::new(Notify::new());
         self.breaker.register(&given_up);
+        self.outbox.set_refusing(false);
         let mut slots = if self.context.topology.is_cluster() { CallSlots::Apart } else { CallSlots::Any };
         let passed = self.trials.pass(connection.clone());
         let ended = connection.closed();
@@ -235,6 +236,7 @@ impl Task {
         why: &str,
     ) -> Result<T, LinkClosed> {
         tokio::pin!(work);
+        self.outbox.set_refusing(true);
         let mut ready = ReadyCalls::default();
         loop {
             tokio::select! {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use self::flight::FlightLoad;
 pub(super) use self::flight::Flying;
@@ -42,6 +42,8 @@ pub(super) struct WaitingCalls {
     /// Earlier decisions, which did not fit.
     held_up: FairQueues<ScriptCall<DecisionRequest>>,
     in_flight: FlightLoad,
+    /// True while calls are refused: then none waits for what is in flight.
+    refuses: bool,
     /// With so many decisions, those whose callers are gone are dropped: their number has no other bound.
     crowded: usize,
     leases: VecDeque<ScriptCall<LeaseRequest>>,
@@ -82,7 +84,7 @@ pub(super) trait OutboxRequest: ScriptRequest {
 
 impl OutboxRequest for DecisionRequest {
     fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
-        waiting.keys += call.weight();
+        waiting.keys += call.first().map_or(0, ScriptRequest::weight);
         waiting.decisions.push_back(call);
         if waiting.decisions.len() + waiting.held_up.len() > waiting.crowded {
             waiting.drop_abandoned();
@@ -124,9 +126,7 @@ impl Outbox {
             return Err(LinkClosed);
         }
         R::queue(&mut waiting, call);
-        let task = waiting.task.take();
-        drop(waiting);
-        task.into_iter().for_each(Waker::wake);
+        wake(waiting);
         Ok(())
     }
 
@@ -161,6 +161,11 @@ impl Outbox {
         take(&mut waiting.queues, &mut ready.queues);
     }
 
+    /// Says whether calls are refused, or sent.
+    pub(super) fn set_refusing(&self, refuses: bool) {
+        self.0.lock().refuses = refuses;
+    }
+
     /// Pops all calls, to answer them without sending them.
     pub(super) fn take_all(&self, ready: &mut ReadyCalls) {
         let mut waiting = self.0.lock();
@@ -177,9 +182,7 @@ impl Outbox {
     fn land(&self, flight: FlightLoad) {
         let mut waiting = self.0.lock();
         waiting.in_flight.remove(flight);
-        let task = if waiting.has_some_to_send() { waiting.task.take() } else { None };
-        drop(waiting);
-        task.into_iter().for_each(Waker::wake);
+        wake(waiting);
     }
 
     /// Refuses further calls. Queued ones are dropped, which their callers notice.
@@ -196,18 +199,23 @@ impl WaitingCalls {
     fn has_some_to_send(&self) -> bool {
         let Self { leases, lists, queues, .. } = self;
         let waits = !(self.decisions.is_empty() && self.held_up.is_empty());
-        (waits && self.in_flight.has_room()) || !(leases.is_empty() && lists.is_empty() && queues.is_empty())
+        (waits && (self.refuses || self.in_flight.has_room()))
+            || !(leases.is_empty() && lists.is_empty() && queues.is_empty())
     }
 
     fn take_decisions(&mut self, ready: &mut Vec<ScriptCall<DecisionRequest>>, now: Instant) {
         let arrived = FlightLoad { decisions: self.decisions.len(), keys: self.keys };
         if self.held_up.is_empty() && self.in_flight.fits(arrived) {
             // Nobody waits for anybody, so the order of turns does not matter.
-            for call in self.decisions.drain(..).filter(|call| !call.is_abandoned()) {
-                self.in_flight.add(FlightLoad::of(&call));
-                ready.push(call);
-            }
+            self.in_flight.add(arrived);
             self.keys = 0;
+            for call in self.decisions.drain(..) {
+                if call.is_abandoned() {
+                    self.in_flight.remove(FlightLoad::of(&call));
+                } else {
+                    ready.push(call);
+                }
+            }
             return;
         }
         self.sort_by_owner();
@@ -250,6 +258,13 @@ impl ReadyCalls {
         self.lists.drain(..).for_each(|call| call.fail(fault));
         self.queues.drain(..).for_each(|call| call.fail(fault));
     }
+}
+
+/// Wakes the link's task if it has something to do. Without the lock, because the task needs it.
+fn wake(mut waiting: MutexGuard<'_, WaitingCalls>) {
+    let task = if waiting.has_some_to_send() { waiting.task.take() } else { None };
+    drop(waiting);
+    task.into_iter().for_each(Waker::wake);
 }
 
 fn take<R: ScriptRequest>(waiting: &mut VecDeque<ScriptCall<R>>, ready: &mut Vec<ScriptCall<R>>) {

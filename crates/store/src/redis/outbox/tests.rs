@@ -152,6 +152,24 @@ fn room_is_made_by_the_newest_of_the_longest_queue() {
     assert_eq!(leave(&outbox).len(), 3);
 }
 
+/// While there is no connection, nobody waits for what an earlier one has not answered.
+#[test]
+fn who_is_refused_does_not_wait_for_room() {
+    let outbox = Arc::new(Outbox::default());
+    let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
+    let _sent = leave(&outbox);
+    outbox.set_refusing(true);
+    let _answer = put(&outbox);
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(matches!(pin!(outbox.ready()).poll(&mut context), Poll::Ready(Ok(()))));
+    let mut taken = ReadyCalls::default();
+    outbox.take_all(&mut taken);
+    assert_eq!(taken.decisions.len(), 1);
+    outbox.set_refusing(false);
+    let _answer = put(&outbox);
+    assert!(pin!(outbox.ready()).poll(&mut context).is_pending());
+}
+
 /// Callers that give up while nothing can leave.
 #[test]
 fn calls_without_callers_are_bounded() {
