@@ -54,6 +54,7 @@ part "all files replaced once a second, $WEIR_ROTATION_SECONDS s on each transpo
 export WEIR_MEMORY_STEP=$((budget < 480 ? 5 : 1))
 export WEIR_RELOAD_SECONDS=${WEIR_RELOAD_SECONDS:-$((budget >= 1800 ? 30 : 3))}
 part "ten reloads a second beside load, $WEIR_RELOAD_SECONDS s on each store" tests --nocapture long_reload::
+part "changes among 10,000 strategies and 10,000 entries" tests --nocapture --test-threads=1 long_swap::
 part "the memory of open calls" tests --nocapture long_memory::
 export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24)) WEIR_KILL_SECONDS=$((budget / 8))
 export WEIR_FAULT_SECONDS=$((budget / 16))

@@ -184,7 +184,7 @@ fn check_reports_every_mistake_with_its_place() {
     std::fs::write(&file, weir_config::EXAMPLE).unwrap();
     let good = weir(&["check", path]);
     assert_eq!(good.status.code(), Some(0));
-    assert_eq!(text(&good.stdout), format!("{path}: ok, 1 strategy, 1 resource pattern\n"));
+    assert_eq!(text(&good.stdout), format!("{path}: ok, 3 strategies, 3 resource patterns\n"));
 
     let broken = "strategies:\n  a: { limits: [] }\nresources:\n  - { match: x, strategy: b }\n";
     std::fs::write(&file, broken).unwrap();

@@ -134,7 +134,7 @@ async fn every_item_has_its_policy_and_counts() {
 }
 
 #[tokio::test]
-async fn a_batch_is_one_script_call() {
+async fn a_batch_is_one_script_call_for_each_512_decisions() {
     let redis = RedisServer::builder().arg("--slowlog-log-slower-than").arg("0").arg("--slowlog-max-len");
     let redis = redis.arg("10000").start();
     let store = StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single));
@@ -147,7 +147,8 @@ async fn a_batch_is_one_script_call() {
     for count in [2, 100, MAX_BATCH] {
         let before = script_calls(&redis);
         batch(&mut client, asks(count)).await;
-        assert_eq!(script_calls(&redis) - before, 1, "{count} decisions");
+        // As many may be in flight over one link.
+        assert_eq!(script_calls(&redis) - before, count.div_ceil(512), "{count} decisions");
     }
 }
 

@@ -22,6 +22,7 @@ mod rules;
 mod scope;
 mod shadows;
 mod tag;
+mod unknown;
 
 use std::sync::Arc;
 
@@ -40,10 +41,11 @@ pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
 pub(crate) use prefix::write_sized;
 pub use rates::{RateLimits, StrategyRule};
-pub use rules::{Resolved, ResolvedShadow, Resource, Resources, Rules, Unknown};
+pub use rules::{Resolved, ResolvedShadow, Resource, Resources, Rules};
 pub use scope::{Field, MAX_ATTRIBUTES, Scope};
 pub use shadows::{MAX_SHADOWS, Shadow, ShadowLimit};
 pub use tag::Tag;
+pub use unknown::Unknown;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::lease::ConcurrencyRule;

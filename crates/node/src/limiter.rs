@@ -15,6 +15,7 @@ mod named;
 mod question;
 mod record;
 mod round;
+mod same_outcomes;
 mod shadow;
 mod undo;
 mod waiting;

@@ -262,7 +262,7 @@ mod tests {
     fn the_examples_are_plans() {
         for line in EXAMPLES.lines().skip(1) {
             let line = line.trim().strip_prefix("weir load").unwrap();
-            let command = line.split("   ").next().unwrap().split(" >").next().unwrap();
+            let command = line.split("  ").next().unwrap().split(" >").next().unwrap();
             let command = command.replace("$(pgrep -x weir)", "1").replace('\'', "");
             let args = Load::try_parse_from(["load"].into_iter().chain(command.split_whitespace()));
             args.unwrap_or_else(|error| panic!("{line}: {error}")).args.plan().unwrap();

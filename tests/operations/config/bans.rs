@@ -17,7 +17,7 @@ fn bans_have_bounds_and_need_a_limit_that_counts_by_consumer() {
             ),
             (
                 "{ name: l, per: [resource], uniform: { interval: 1s }, ban: { after: 3, within: 1m, for: 1h } }",
-                "4:69: strategies.a.limits[0].ban: the limit counts by resource, so that consumers share its counters: a ban needs a limit that counts by consumer",
+                "4:69: strategies.a.limits[0].ban: the limit counts by [resource], so that consumers share its counters: a ban needs a limit that counts by consumer",
             ),
             (
                 "{ name: l, per: [consumer, a, b], uniform: { interval: 1s }, ban: { after: 3, within: 1m, for: 1h } }",

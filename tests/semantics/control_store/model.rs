@@ -40,8 +40,6 @@ enum AgreementRule {
     SendDeletions,
     /// A put gets a greater version than its node knows.
     AboveKnown,
-    /// A node takes over at once what the store acknowledged to it.
-    Learn,
     /// A node that starts from its cache file reads everything first.
     RestartUnsettled,
     /// What was read while others wrote tells no position.
@@ -51,8 +49,8 @@ enum AgreementRule {
 /// Without any of the rules some trace fails: the assertions see what the rule is for.
 #[test]
 fn each_rule_is_needed() {
-    use AgreementRule::{AboveKnown, Learn, RestartUnsettled, SendBack, SendDeletions, UnsettledRead};
-    for rule in [SendBack, SendDeletions, AboveKnown, Learn, RestartUnsettled, UnsettledRead] {
+    use AgreementRule::{AboveKnown, RestartUnsettled, SendBack, SendDeletions, UnsettledRead};
+    for rule in [SendBack, SendDeletions, AboveKnown, RestartUnsettled, UnsettledRead] {
         let fails = |number: &u64| std::panic::catch_unwind(|| trace_without(*number, Some(rule))).is_err();
         let found = (0..5_000).find(fails);
         assert!(found.is_some(), "no trace fails without {rule:?}");
@@ -265,9 +263,7 @@ impl Trace {
             let acknowledged = self.acknowledged.entry(record.key.clone()).or_default();
             *acknowledged = record.position().max(*acknowledged);
         }
-        if self.off != Some(AgreementRule::Learn) {
-            mirror.learn(written);
-        }
+        mirror.learn(written);
         self.nodes[node].know(written, ControlPosition::NONE);
     }
 

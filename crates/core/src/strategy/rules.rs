@@ -8,10 +8,10 @@ use super::patterns::NameTable;
 use super::shadows::TieredOverrides;
 use super::{
     Applied, Field, INLINE, InlineLimits, Listed, Override, Overrides, Owner, Pattern, Patterns, Shadow,
-    ShadowLimit, Strategy,
+    ShadowLimit, Strategy, Unknown,
 };
 use crate::algorithm::EngineKind;
-use crate::near::{near, or_near};
+use crate::near::near;
 
 /// Configuration of the resources that one pattern matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,30 +48,6 @@ pub struct Rules {
 pub(super) struct Exceptions {
     pub(super) access: Access,
     pub(super) overrides: Overrides,
-}
-
-/// A name that the configuration does not have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unknown {
-    /// No strategy of that name.
-    #[error("strategy: there is no strategy `{name}`{}", or_near("similar", near))]
-    Strategy {
-        /// The requested name.
-        name: String,
-        /// At most three configured names that look like it.
-        near: Vec<String>,
-    },
-    /// No pattern matches the resource, and the request names no strategy.
-    #[error(
-        "resource: no pattern of the configuration matches `{name}`; name a strategy in the request{}",
-        or_near("configured", near)
-    )]
-    Resource {
-        /// The requested name.
-        name: String,
-        /// At most three configured strategies.
-        near: Vec<String>,
-    },
 }
 
 impl Rules {

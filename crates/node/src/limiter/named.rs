@@ -2,8 +2,6 @@
 
 use weir_core::strategy::Resolved;
 
-use super::Question;
-
 /// Cache of the last resolution: consecutive questions mostly name the same resource and strategy.
 pub(super) struct Named<'a, 'q> {
     pub(super) resource: &'q str,
@@ -13,8 +11,8 @@ pub(super) struct Named<'a, 'q> {
 
 impl Named<'_, '_> {
     #[inline]
-    pub(super) fn is_by(&self, question: &Question<'_>) -> bool {
-        is_same(self.resource, question.resource) && is_same(self.strategy, question.strategy)
+    pub(super) fn is_of(&self, resource: &str, strategy: &str) -> bool {
+        is_same(self.resource, resource) && is_same(self.strategy, strategy)
     }
 }
 

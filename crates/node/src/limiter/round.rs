@@ -22,6 +22,7 @@ use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::{Answer, Begun, LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::named::Named;
+use super::same_outcomes::SameOutcomes;
 use super::waiting::{Waiting, WaitingNotes, WaitingStage};
 use super::{Limiter, Question, bounds, inline, record, strategy_name_of};
 use crate::access::RoundRights;
@@ -40,14 +41,6 @@ pub struct Round<'a, S: Store> {
     run: SameOutcomes,
     /// Answers of the store; kept to reuse the memory.
     answers: Answers,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct SameOutcomes {
-    row: TotalsRow,
-    outcome: Counted,
-    count: u64,
-    cost: u64,
 }
 
 /// A question in its slot.
@@ -70,8 +63,7 @@ enum UnaskedOutcome {
 impl<S: Store> Limiter<S> {
     /// Begins a round.
     pub fn round(&self) -> Round<'_, S> {
-        let run = SameOutcomes { row: TotalsRow::FIRST, outcome: Counted::Allowed, count: 0, cost: 0 };
-        let (started, answers) = (clock::monotonic(), Answers::default());
+        let (started, run, answers) = (clock::monotonic(), SameOutcomes::NONE, Answers::default());
         Round { limiter: self, started, decided: 0, store_answers: 0, run, answers }
     }
 }
@@ -243,13 +235,13 @@ impl<'a, S: Store> Round<'a, S> {
         question: &'q Question<'_>,
         named: &'n mut Option<Named<'a, 'q>>,
     ) -> Result<&'n Resolved<'a>, LimiterError> {
-        if !named.as_ref().is_some_and(|named| named.is_by(question)) {
+        let (resource, strategy) = (question.resource, question.strategy);
+        if !named.as_ref().is_some_and(|named| named.is_of(resource, strategy)) {
             *named = None;
         }
         match named {
             Some(named) => Ok(&named.resolved),
             named => {
-                let (resource, strategy) = (question.resource, question.strategy);
                 let resolved = self.limiter.rules.resolve(resource, strategy).map_err(bounds::shortened)?;
                 let resolved = super::of_rates(resolved)?;
                 Ok(&named.insert(Named { resource, strategy, resolved }).resolved)
@@ -385,12 +377,11 @@ impl<'a, S: Store> Round<'a, S> {
     #[inline(always)]
     fn count(&mut self, row: TotalsRow, outcome: Counted, cost: u64) {
         self.decided += 1;
-        if (self.run.row, self.run.outcome) != (row, outcome) {
+        if !self.run.is_of(row, outcome) {
             self.count_run();
-            self.run = SameOutcomes { row, outcome, count: 0, cost: 0 };
+            self.run = SameOutcomes::new(row, outcome);
         }
-        self.run.count += 1;
-        self.run.cost = self.run.cost.wrapping_add(cost);
+        self.run.add(cost);
     }
 
     fn count_run(&self) {

@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(
             error(outcome),
             "outcome is \"ok\": it must be one of allowed, denied, never, deny_list, allow_list, degraded_allowed, \
-             degraded_denied, error, peeked, repeated"
+             degraded_denied, error, peeked, repeated, banned"
         );
         let step = UsageAsk { step: Some(Micros(1_500_000)), ..back(10, None) };
         assert!(error(step).starts_with("step is 1500000us: it must be a multiple of 1s"));
