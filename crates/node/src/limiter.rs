@@ -17,6 +17,7 @@ mod record;
 mod round;
 mod same_outcomes;
 mod shadow;
+mod unasked;
 mod undo;
 mod waiting;
 

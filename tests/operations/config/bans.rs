@@ -25,7 +25,7 @@ fn bans_have_bounds_and_need_a_limit_that_counts_by_consumer() {
             ),
             (
                 "{ name: l, per: [consumer], uniform: { interval: 1s }, mode: shadow, ban: { after: 3, within: 1m, for: 1h } }",
-                "4:83: strategies.a.limits[0].ban: a limit in shadow mode denies nothing, so nobody would be banned; remove `ban` or `mode: shadow`",
+                "2:3: strategies.a: every limit is in shadow mode, so nothing is enforced; a strategy needs a limit that is, or it is listed as `shadow` of another one\n4:83: strategies.a.limits[0].ban: a limit in shadow mode denies nothing, so nobody would be banned; remove `ban` or `mode: shadow`",
             ),
         ],
         file,

@@ -11,7 +11,7 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use weir_config::AccessRight;
 use weir_core::algorithm::{LimitVerdict, Verdict};
-use weir_core::strategy::{Listed, Resolved, Strategy};
+use weir_core::strategy::{Resolved, Strategy};
 use weir_store::{
     Answers, Decision, LaterVerdicts, OwnedSubject, Store, StoreAnswer, StoreError, TOGETHER, Verdicts,
     no_verdict,
@@ -23,10 +23,10 @@ use super::answer::{Answer, Begun, LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::named::Named;
 use super::same_outcomes::SameOutcomes;
+use super::unasked::UnaskedOutcome;
 use super::waiting::{Waiting, WaitingNotes, WaitingStage};
 use super::{Limiter, Question, bounds, inline, record, strategy_name_of};
 use crate::access::RoundRights;
-use crate::control::BanHit;
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
 
@@ -51,13 +51,6 @@ enum RoundSlot<'q, 'm> {
     Unasked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, UnaskedOutcome),
     /// Rejected.
     Refused(LimiterError),
-}
-
-/// What decides a question without the store.
-#[derive(Clone, Copy)]
-enum UnaskedOutcome {
-    Listed(Listed),
-    Banned(BanHit),
 }
 
 impl<S: Store> Limiter<S> {
