@@ -263,8 +263,9 @@ function nodes() {
   at("problem").textContent = problem;
   table("versions", [["node", ""], ["files", ""], ["control", "n"]],
     data.versions.map(one => [one.node, one.files, one.control ? String(one.control) : "–"]), "unknown");
-  const differ = new Set(data.versions.map(one => `${one.files} ${one.control}`)).size > 1;
-  at("versions-note").textContent = differ ? "nodes differ: a change is on its way, or their files are not the same" : "what each node serves";
+  // The hash of the files has the settings of the node itself, such as its name. Strategies that differ are in the banner.
+  const differ = new Set(data.versions.map(one => one.control)).size > 1;
+  at("versions-note").textContent = differ ? "a change of live control is on its way" : "what each node serves; the hash of files has the node's own settings too";
   at("control-card").hidden = !data.control;
   if (!data.control) return;
   const until = one => one.expires ? `until ${new Date(one.expires * 1000).toLocaleString()}` : "until deleted";
