@@ -81,6 +81,32 @@ fn what_makes_answers_worse_is_one_warning_each() {
     assert_eq!(lines(&log, "INFO", "Redis does not let this user ask for INFO").len(), 1, "{log}");
 }
 
+/// It said no more than that a connection was given up.
+#[test]
+fn a_connection_that_is_given_up_has_a_reason() {
+    let redis = RedisServer::start();
+    let serve = Serve::start(&["--store", &redis.url()]);
+    waits(&serve, "\r\n\r\nready\n");
+    serve.allow(&["api/orders", "bob"]);
+    redis.freeze();
+    eventually(SOON, "the node is not asked any more", || {
+        serve.allow(&["api/orders", "bob"]);
+        serve
+            .get("/metrics")
+            .lines()
+            .any(|line| line.starts_with("weir_store_breaker_open{") && line.ends_with(" 1"))
+    });
+    redis.thaw();
+    waits(&serve, "\r\n\r\nready\n");
+    let (_, log) = serve.stop("TERM");
+    let given_up = lines(&log, "INFO", "gave up a connection to Redis, because its calls failed");
+    assert!(!given_up.is_empty(), "{log}");
+    for line in given_up {
+        assert_eq!(line["node"], redis.addr());
+        assert!(line["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{line}");
+    }
+}
+
 /// How often scripts were called.
 fn script_calls(redis: &RedisServer) -> u64 {
     let stats: redis::InfoDict = redis.query(&["INFO", "commandstats"]);

@@ -227,6 +227,11 @@ impl Breaker {
         connections.iter().filter_map(Weak::upgrade).for_each(|given_up| given_up.notify_one());
     }
 
+    /// Why it is open.
+    pub(super) fn reason(&self) -> Option<Arc<str>> {
+        self.status().open.map(|(_, reason)| reason)
+    }
+
     fn status(&self) -> BreakerStatus {
         let open = self.judge.lock().open();
         BreakerStatus { open, opened: self.opened.load(Relaxed) }

@@ -190,7 +190,12 @@ impl Task {
             tokio::select! {
                 biased;
                 () = given_up.notified() => {
-                    tracing::info!(node = %self.address, "gave up a connection to Redis, because its calls failed");
+                    let reason = self.breaker.reason();
+                    tracing::info!(
+                        node = %self.address,
+                        reason = reason.as_deref(),
+                        "gave up a connection to Redis, because its calls failed"
+                    );
                     return Ok(Parted::GivenUp);
                 }
                 () = &mut ended => {
