@@ -303,7 +303,8 @@ impl Trace {
     fn read_everything(&mut self, node: usize, before: &ControlState, may_fail: bool) {
         let is_same = before.position() == self.store.position();
         let tells = is_same || self.is_off(AgreementRule::UnsettledRead);
-        let position = if tells { before.position() } else { ControlPosition::UNSETTLED };
+        // Without the rule it would be the position that came with the last page.
+        let position = if tells { self.store.position() } else { ControlPosition::UNSETTLED };
         let page = |record: &&ControlRecord| *record.key < *"key 3";
         let first = before.records().filter(page);
         let records: Vec<ControlRecord> =
