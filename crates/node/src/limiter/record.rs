@@ -55,9 +55,13 @@ pub(super) fn denied(
 ) {
     if let Ok(Outcome::Decided(LimitsDecision { verdict, limits })) = outcome
         && !verdict.allowed
-        && let Some(limit) = binding(strategy.algorithms(), limits)
     {
-        recorder.denied(row, limit);
+        // Most strategies have one limit, and nothing is to be compared.
+        let limit = match strategy.algorithms() {
+            [_] => Some(0),
+            all => binding(all, limits),
+        };
+        limit.into_iter().for_each(|limit| recorder.denied(row, limit));
     }
 }
 
