@@ -166,6 +166,13 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
         line("shadows", format!("{}, decided too and never enforced", names.join(", ")));
     }
     line("limits", "all are charged, or none is".to_owned());
+    limits(&mut out, explained);
+    out
+}
+
+/// Each limit with its ban, its keys, the size of its state, and what a node decides by itself.
+fn limits(out: &mut String, explained: &ExplainedRequest<'_>) {
+    let resolved = &explained.resolved;
     let parts = resolved.strategy.local().map_or(&[][..], |local| local.strategy().algorithms());
     for (place, (limit, overridden)) in explained.limits().enumerate() {
         let from = if overridden { ", by the override" } else { "" };
@@ -188,7 +195,6 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
             let _ = writeln!(out, "    local  {} on each node; {bound}", local::part_text(part));
         }
     }
-    out
 }
 
 fn matched(explained: &ExplainedRequest<'_>) -> String {
