@@ -52,7 +52,7 @@ fn says(server: &Server, parts: &[&str]) -> String {
 }
 
 /// The value of a metric of this node.
-fn of_node(server: &Server, metric: &str, node: &str) -> Option<String> {
+pub(crate) fn of_node(server: &Server, metric: &str, node: &str) -> Option<String> {
     let page = server.get("/metrics").1;
     let series = format!("{metric}{{node=\"{node}\"}} ");
     page.lines().find_map(|line| line.strip_prefix(&series)).map(str::to_owned)
