@@ -160,7 +160,7 @@ async fn three_nodes_are_shown_as_one() {
     let redis = RedisServer::start();
     let nodes = Nodes::on(&redis);
     let folder = std::env::var_os("WEIR_PICTURES");
-    let made = hour(&nodes, if folder.is_some() { 20 } else { 1 }).await;
+    let made = hour(&nodes, if folder.is_some() { 8 } else { 1 }).await;
     let asked = &nodes.all[0];
     holds(asked).await;
     asked.client().await.should_allow(ask_under("serach", "x", "bob")).await.unwrap_err();
