@@ -55,8 +55,18 @@ fn connections() -> Vec<RatelimitVariable> {
             "`store.redis.nodes`, `database` and the login in it",
         ),
         mapped("REDIS_AUTH", "", Hidden, "`store.redis.password`, or user and password with a colon"),
-        unsupported("REDIS_AUTH_FILE", "", Text, "set WEIR_REDIS_PASSWORD_FILE"),
-        unsupported("REDIS_AWS_IAM_AUTH", "false", Boolean, "set WEIR_REDIS_PASSWORD_FILE"),
+        mapped(
+            "REDIS_AUTH_FILE",
+            "",
+            Text,
+            "`store.redis.password_file`, which may begin with the user and a colon; read for each connection",
+        ),
+        unsupported(
+            "REDIS_AWS_IAM_AUTH",
+            "false",
+            Boolean,
+            "set `store.redis.password_command` in the file of WEIR_CONFIG",
+        ),
         mapped(
             "REDIS_SENTINEL_AUTH",
             "",
@@ -115,6 +125,7 @@ fn per_second() -> Vec<RatelimitVariable> {
         ignored("REDIS_PERSECOND_URL", "/var/run/nutcracker/ratelimitpersecond.sock", Url, SECOND),
         ignored("REDIS_PERSECOND_POOL_SIZE", "10", COUNT, SECOND),
         ignored("REDIS_PERSECOND_AUTH", "", Hidden, SECOND),
+        ignored("REDIS_PERSECOND_AUTH_FILE", "", Text, SECOND),
         ignored("REDIS_PERSECOND_SENTINEL_AUTH", "", Hidden, SECOND),
         ignored("REDIS_PERSECOND_TLS", "false", Boolean, SECOND),
         ignored("REDIS_PERSECOND_PIPELINE_WINDOW", "0", Duration, SECOND),
