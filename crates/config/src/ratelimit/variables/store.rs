@@ -9,6 +9,7 @@ const SECOND: &str = "all units are counted in the Redis of REDIS_URL";
 
 pub(super) fn variables() -> Vec<RatelimitVariable> {
     let mut all = counting();
+    all.extend(addresses());
     all.extend(connections());
     all.extend(per_second());
     all
@@ -39,7 +40,7 @@ fn counting() -> Vec<RatelimitVariable> {
     ]
 }
 
-fn connections() -> Vec<RatelimitVariable> {
+fn addresses() -> Vec<RatelimitVariable> {
     vec![
         mapped(
             "REDIS_SOCKET_TYPE",
@@ -73,6 +74,11 @@ fn connections() -> Vec<RatelimitVariable> {
             Hidden,
             "`store.redis.sentinel_password`, or user and password with a colon",
         ),
+    ]
+}
+
+fn connections() -> Vec<RatelimitVariable> {
+    vec![
         mapped("REDIS_TLS", "false", Boolean, "TLS to Redis, and to the sentinels"),
         mapped("REDIS_TLS_CLIENT_CERT", "", Text, "`store.redis.tls.cert_file`"),
         mapped("REDIS_TLS_CLIENT_KEY", "", Text, "`store.redis.tls.key_file`"),
