@@ -1,6 +1,5 @@
 //! The `control` section: live control.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use super::errors::MistakeReport;
@@ -31,6 +30,6 @@ impl ControlConfig {
     /// The file of the audit; `None` is standard output.
     #[must_use]
     pub fn audit_path(&self) -> Option<&Path> {
-        (self.audit_file.file_name() != Some(OsStr::new("-"))).then_some(&self.audit_file)
+        (self.audit_file != Path::new("-")).then_some(&self.audit_file)
     }
 }

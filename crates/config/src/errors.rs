@@ -173,8 +173,11 @@ impl MistakeReport {
         Self { notes: Some(Vec::new()), ..self }
     }
 
-    /// Resolves a path that stands at this position of the configuration.
+    /// Resolves a path that stands at this position of the configuration. `-` is a standard stream, wherever it stands.
     pub(super) fn resolve(&self, at: Position, path: &Path) -> PathBuf {
+        if path == Path::new("-") {
+            return path.to_owned();
+        }
         self.bases.get(at.file).map_or_else(|| path.to_owned(), |base| base.join(path))
     }
 

@@ -96,3 +96,15 @@ fn a_difference_of_a_mistaken_configuration_is_its_mistakes() {
     );
     assert_eq!(weir(&["check", "--diff", "one"]).status.code(), Some(2));
 }
+
+/// Files in two folders differ by their paths, but `-` is standard output in both.
+#[test]
+fn the_audit_on_standard_output_is_the_same_in_every_folder() {
+    let yaml = "server: { control: true }
+control: { cache_file: /tmp/entries, audit_file: '-' }
+strategies: { s: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] } }
+";
+    let (one, other) = (directory(&[("weir.yaml", yaml)]), directory(&[("weir.yaml", yaml)]));
+    let out = weir(&["check", "--diff", &shown(&one, "weir.yaml"), &shown(&other, "weir.yaml")]);
+    assert_eq!(text(&out.stdout), "nothing differs\n");
+}
