@@ -11,6 +11,7 @@ use weir_units::Micros;
 
 use super::access::access;
 use super::algorithms::algorithm;
+use super::approximate::ApproximateKey;
 use super::bans::BanKey;
 use super::concurrency;
 use super::errors::MistakeReport;
@@ -185,6 +186,7 @@ pub(super) fn strategy<'t>(
     }
     let limits = fields.require("limits", "list at least one limit", report);
     let policy = FailurePolicyKey::read(&mut fields, others.memory, report);
+    let approximate = ApproximateKey::read(&mut fields, others.memory, report);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
     let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
@@ -204,7 +206,8 @@ pub(super) fn strategy<'t>(
     match Strategy::new(name, filled, single_slot, policy.policy) {
         Ok(strategy) if whole => {
             let strategy = strategy.with_max_reservation(max_reservation).with_bans(bans);
-            let strategy = policy.checked(strategy, report);
+            let counted = approximate.checked(strategy, report);
+            let strategy = counted.and_then(|strategy| policy.checked(strategy, report));
             strategy.map(|strategy| (strategy, access)).ok_or(outline)
         }
         Ok(_) => Err(outline),
@@ -223,7 +226,7 @@ fn of_leases(
     name_fits: bool,
     report: &mut MistakeReport,
 ) -> Result<(Strategy, Access), Outline> {
-    for other in ["limits", "single_slot", "max_reservation", "shadow"] {
+    for other in ["limits", "approximate", "single_slot", "max_reservation", "shadow"] {
         if let Some(other) = fields.take_entry(other) {
             let reason = format!(
                 "cannot stand beside `concurrency`: such a strategy has one limit; remove `{}`",

@@ -1,6 +1,8 @@
 //! Wiring of everything that is not generic over the store.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_config::Config;
 use weir_store::Store;
@@ -26,6 +28,9 @@ use crate::telemetry::{Metrics, log_rejected_each_minute};
 use crate::usage::UsageThread;
 use crate::watch::{WatchedFiles, watch};
 
+/// How long a node that ends takes for what is left to do.
+const LAST_WITHIN: Duration = Duration::from_secs(2);
+
 /// A service without its store.
 pub(super) struct App {
     pub(super) base: Foundation,
@@ -42,6 +47,8 @@ pub(super) struct App {
     pub(super) share: Arc<ShareMemory>,
     /// Shows other nodes what the files say, at the start and after each reload.
     pub(super) publish: Arc<PublishMeanings>,
+    /// What is left to do for the store when all calls have been answered.
+    pub(super) last: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl App {
@@ -52,8 +59,17 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self { base, mut listeners, usage_link, control_link, engines, store_files, share, publish } =
-            self;
+        let Self {
+            base,
+            mut listeners,
+            usage_link,
+            control_link,
+            engines,
+            store_files,
+            share,
+            publish,
+            last,
+        } = self;
         let Foundation { config, timing, readiness, metrics, live, denials_valid, xds } = base;
         let access = callers(&config, &timing, &metrics)?;
         let workers = server::worker_count(&config.server);
@@ -91,7 +107,7 @@ impl App {
         let watched = watch(sources, timing.look_every, timing.reloads.clone());
         let background =
             async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };
-        let background = BackgroundThread::start("weir-background", background);
+        let background = BackgroundThread::start("weir-background", background, (last, LAST_WITHIN));
         let _background = background.map_err(AppError::Background)?;
         if let Some(xds) = &xds {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
