@@ -207,8 +207,7 @@ pub(super) fn strategy<'t>(
         Ok(strategy) if whole => {
             let strategy = strategy.with_max_reservation(max_reservation).with_bans(bans);
             let counted = approximate.checked(strategy, report);
-            let strategy = counted.and_then(|strategy| policy.checked(strategy, report));
-            strategy.map(|strategy| (strategy, access)).ok_or(outline)
+            counted.and_then(|it| policy.checked(it, report)).map(|it| (it, access)).ok_or(outline)
         }
         Ok(_) => Err(outline),
         Err(error) => {
@@ -256,10 +255,8 @@ fn of_leases(
 
 fn max_reservation(scalar: Scalar<'_>) -> Result<Micros, String> {
     let given = duration(scalar)?;
-    if given > LONGEST_RESERVATION {
-        return Err(format!("{given} is out of bounds: it must be at most {LONGEST_RESERVATION}"));
-    }
-    Ok(given)
+    let long = || format!("{given} is out of bounds: it must be at most {LONGEST_RESERVATION}");
+    if given > LONGEST_RESERVATION { Err(long()) } else { Ok(given) }
 }
 
 /// A limit as far as it could be read.

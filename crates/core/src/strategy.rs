@@ -7,6 +7,7 @@ mod attributes;
 mod banning;
 mod bans;
 mod changes;
+mod counted;
 mod error;
 mod failure_policy;
 mod generation;

@@ -41,7 +41,9 @@ struct Accepts(Arc<OnceLock<Box<dyn Fn() -> bool + Send + Sync>>>);
 
 /// Asks for problems.
 #[derive(Clone, Default)]
-struct MoreNotes(Arc<OnceLock<Box<dyn Fn() -> Vec<Trouble> + Send + Sync>>>);
+struct MoreNotes(Arc<OnceLock<AskForNotes>>);
+
+type AskForNotes = Box<dyn Fn() -> Vec<Trouble> + Send + Sync>;
 
 /// Health state of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]

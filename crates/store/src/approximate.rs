@@ -14,6 +14,7 @@
 
 mod central;
 mod clocks;
+mod moment;
 mod places;
 mod sets;
 mod stats;
@@ -33,11 +34,12 @@ use weir_units::Micros;
 
 use self::central::PendingCount;
 use self::clocks::StoreClocks;
+use self::moment::NodeMoment;
 use self::places::PlaceSet;
 use self::sets::{PlaceSets, WorkerSets};
 pub use self::stats::{ApproximateStats, PlaceNote, StrategyCounting};
+use self::table::CountTable;
 pub use self::table::MAX_KEYS;
-use self::table::{CountTable, NodeMoment};
 use self::verdict::count_op;
 use crate::{Answers, CountStore, Decision, Store, StoreAnswer, StoreError, check_supported};
 

@@ -24,8 +24,9 @@ use weir_units::{CEILING, Micros};
 
 use self::batch::{CountBatch, lead};
 use super::ApproximateWorker;
+use super::moment::NodeMoment;
 use super::places::PlaceSet;
-use super::table::{CountWaiter, KeyEntry, NodeMoment, WaitingCount, limit_of};
+use super::table::{CountWaiter, KeyEntry, WaitingCount, limit_of};
 use super::verdict::CountVerdict;
 use crate::{CountStore, CounterKey, Decision, StoreError, Verdicts};
 
@@ -133,7 +134,7 @@ impl<C: CountStore> PendingCount<C> {
         }
         let step = step.unwrap_or(Ok(ChargeStep::Alone));
         if matches!(step, Ok(ChargeStep::Decided(_))) {
-            node.table.count_decided(self.digest);
+            node.table.count_decided(self.digest, 1);
         }
         step
     }

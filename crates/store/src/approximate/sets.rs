@@ -13,10 +13,13 @@ use super::places::PlaceSet;
 /// Sets that a worker remembers; each has one possible place.
 const KEPT: usize = 8;
 
+/// A strategy's name in keys, and its bound.
+type SetName = (Arc<str>, ApproximateBound);
+
 /// All sets, by the strategy's name in keys and its bound.
 #[derive(Default)]
 pub(super) struct PlaceSets {
-    all: Mutex<HashMap<(Arc<str>, ApproximateBound), Arc<PlaceSet>>>,
+    all: Mutex<HashMap<SetName, Arc<PlaceSet>>>,
     made: AtomicU64,
 }
 

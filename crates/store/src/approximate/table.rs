@@ -9,12 +9,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use weir_core::approximate::{CountOp, LocalWindow};
+use weir_core::approximate::CountOp;
 use weir_core::key::{self, KeySecret};
-use weir_units::Micros;
 
 pub(super) use self::entry::{CountWaiter, KeyEntry, WaitingCount};
-use super::clocks::StoreClocks;
+use super::moment::NodeMoment;
 use super::places::PlaceSet;
 use super::verdict::CountVerdict;
 use crate::Decision;
@@ -46,22 +45,6 @@ struct TablePart {
     decided: u64,
 }
 
-/// The node's time, and what it knows of the store's.
-pub(super) struct NodeMoment<'c> {
-    pub(super) now: Micros,
-    pub(super) clocks: &'c StoreClocks,
-}
-
-/// A window in which the node counts.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NodeWindow {
-    pub(super) local: LocalWindow,
-    /// The store's time, at least.
-    pub(super) now: Micros,
-    /// When it ends, by the store's time.
-    pub(super) ends: Micros,
-}
-
 impl Default for CountTable {
     fn default() -> Self {
         Self {
@@ -70,22 +53,6 @@ impl Default for CountTable {
             secret: KeySecret::random(),
             central: AtomicU64::new(0),
         }
-    }
-}
-
-impl NodeMoment<'_> {
-    /// The window in which the node counts keys of this server; `None` if it may not, or the window is not certain.
-    pub(super) fn window(&self, set: &PlaceSet, server: u64) -> Option<NodeWindow> {
-        let clock = self.clocks.of(server)?;
-        let local = set.window(clock, self.now)?;
-        let ends = Micros((local.window + 1).saturating_mul(set.bound.window().0));
-        Some(NodeWindow { local, now: clock.at(self.now).0, ends })
-    }
-
-    /// True if this window has ended for certain.
-    fn is_past(&self, window: u64, set: &PlaceSet, server: u64) -> bool {
-        let least = self.clocks.of(server).map(|clock| clock.at(self.now).0);
-        least.is_some_and(|least| least.0 / set.bound.window().0.max(1) > window)
     }
 }
 
@@ -133,9 +100,9 @@ impl CountTable {
         Some(does(part.entries.entry(digest).or_insert(entry)))
     }
 
-    /// Counts a decision that the node made.
-    pub(super) fn count_decided(&self, digest: u128) {
-        self.part(digest).lock().decided += 1;
+    /// Counts decisions that the node made.
+    pub(super) fn count_decided(&self, digest: u128, count: u64) {
+        self.part(digest).lock().decided += count;
     }
 
     /// Removes keys: those whose window has ended, when many are there; otherwise those that were not used in the window

@@ -9,8 +9,8 @@ use weir_core::approximate::{CountAnswer, CountAsk, HeldPlace, NodePush, PlaceAn
 use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
+use super::moment::NodeMoment;
 use super::places::PlaceSet;
-use super::table::NodeMoment;
 use super::{ApproximateNode, ApproximateShared};
 use crate::{CountStore, CounterKey, StoreError};
 

@@ -5,7 +5,7 @@ use weir_core::approximate::{CountAnswer, CountOp, LocalAnswer};
 use weir_core::strategy::Strategy;
 use weir_units::{Micros, Retry};
 
-use super::table::NodeWindow;
+use super::moment::NodeWindow;
 use crate::Verdicts;
 
 /// A decision about one counter.

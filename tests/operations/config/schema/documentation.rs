@@ -25,6 +25,7 @@ const HEADINGS: [(&str, &str); 42] = [
     ("store.redis", "/$defs/redis"),
     ("store.redis.tls", "/$defs/redis/properties/tls"),
     ("strategies", "/$defs/strategies/additionalProperties"),
+    ("strategies.approximate", "/$defs/approximate"),
     ("limits", "/$defs/limits/items"),
     ("limits.ban", "/$defs/ban"),
     ("uniform", "/$defs/uniform"),

@@ -9,8 +9,9 @@ use weir_time::clock::monotonic;
 use weir_units::Micros;
 
 use crate::approximate::ApproximateWorker;
+use crate::approximate::moment::NodeMoment;
 use crate::approximate::places::PlaceSet;
-use crate::approximate::table::{CountTable, CountWaiter, KeyEntry, NodeMoment};
+use crate::approximate::table::{CountTable, CountWaiter, KeyEntry};
 use crate::approximate::verdict::CountVerdict;
 use crate::{CountStore, CounterKey, StoreError};
 
@@ -62,10 +63,12 @@ pub(super) async fn lead<C: CountStore>(
         let moment = NodeMoment { now: node.clock.now(), clocks: &node.clocks };
         let failure = answer.as_ref().err().cloned();
         batch.answer(&answer, window);
+        let mut decided = 0;
         let next = node.table.with(digest, |entry| match failure {
             Some(error) => fail(entry, &error),
-            None => next(entry, &set, &moment, digest),
+            None => next(entry, &set, &moment, (digest, &mut decided)),
         });
+        node.table.count_decided(digest, decided);
         match next.flatten() {
             Some(next) => batch = next,
             None => break,
@@ -83,8 +86,13 @@ fn fail(entry: &mut KeyEntry, error: &StoreError) -> Option<CountBatch> {
     None
 }
 
-/// Decides for those who wait, in their order. What the node cannot decide is the next call.
-fn next(entry: &mut KeyEntry, set: &PlaceSet, moment: &NodeMoment<'_>, digest: u128) -> Option<CountBatch> {
+/// Decides for those who wait, in their order, and counts what the node decides. What it cannot is the next call.
+fn next(
+    entry: &mut KeyEntry,
+    set: &PlaceSet,
+    moment: &NodeMoment<'_>,
+    (digest, decided): (u128, &mut u64),
+) -> Option<CountBatch> {
     let (mut next, now): (Option<CountBatch>, Instant) = (None, monotonic());
     for waiter in std::mem::take(&mut entry.waiting) {
         if waiter.is_gone(now) {
@@ -100,7 +108,10 @@ fn next(entry: &mut KeyEntry, set: &PlaceSet, moment: &NodeMoment<'_>, digest: u
         let window = moment.window(set, entry.server);
         let asked = (waiter.op, waiter.cost, waiter.limit);
         match window.as_ref().and_then(|window| entry.decide(window, asked, digest)) {
-            Some(decided) => drop(waiter.reply.send(Ok(decided))),
+            Some(verdict) => {
+                *decided += 1;
+                let _ = waiter.reply.send(Ok(verdict));
+            }
             None => next = Some(CountBatch::of(waiter, window.map(|_| entry.charge()))),
         }
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use weir_core::approximate::{CountOp, LocalAnswer, NodeCount, NodePush};
 
-use super::{NodeMoment, NodeWindow};
+use crate::approximate::moment::{NodeMoment, NodeWindow};
 use crate::approximate::places::PlaceSet;
 use crate::approximate::verdict::CountVerdict;
 use crate::{CounterKey, StoreError};
