@@ -28,6 +28,7 @@ mod repeated;
 mod rights;
 mod rules;
 mod signatures;
+mod snapshot_rights;
 mod tokens;
 mod worker;
 
@@ -54,6 +55,7 @@ pub use self::refusals::{AccessMetrics, RefusalReason, Refused};
 pub(crate) use self::repeated::RoundRights;
 pub use self::rights::Rights;
 use self::rules::AccessRules;
+pub use self::snapshot_rights::SnapshotRights;
 
 /// Bytes of a new token.
 const TOKEN_BYTES: usize = 32;
@@ -119,13 +121,22 @@ impl CallerAccess {
         PortCheck::new(Arc::clone(self))
     }
 
-    /// Judges all calls by these rules from now on, also those of open connections. Returns whether they differ.
-    pub fn set_rules(&self, rules: Option<&[AuthorizeRule]>) -> bool {
-        let Some(next) = self.rules.load().next(rules) else { return false };
-        let generation = next.generation();
-        self.rules.store(Arc::new(next));
-        self.rules_generation.store(generation, Release);
-        true
+    /// The current rules, for the first snapshot.
+    pub fn snapshot_rights(&self) -> SnapshotRights {
+        SnapshotRights::new(self.rules.load_full())
+    }
+
+    /// The rules of the next snapshot; `None` if they are the current ones.
+    pub fn next_rules(&self, rules: Option<&[AuthorizeRule]>) -> Option<SnapshotRights> {
+        self.rules.load().next(rules).map(|next| SnapshotRights::new(Arc::new(next)))
+    }
+
+    /// Makes these rules the current ones, also for open connections: methods that no snapshot answers, and the first look
+    /// at a caller, are judged by them.
+    pub fn set_rules(&self, next: &SnapshotRights) {
+        let Some(next) = next.rules() else { return };
+        self.rules.store(Arc::clone(next));
+        self.rules_generation.store(next.generation(), Release);
     }
 
     /// Reads the files of credentials again if they have changed. After a fault the old ones stay.

@@ -11,6 +11,7 @@ use weir_core::strategy::Rules;
 use weir_store::redis::{EngineSet, EnginesInUse};
 use weir_units::Micros;
 
+use crate::access::SnapshotRights;
 use crate::control::{Overlay, OverlayTarget};
 use crate::limiter::envoy::Loaded;
 use crate::server::LiveSnapshot;
@@ -68,6 +69,8 @@ pub struct FileRules {
     pub written: Arc<WrittenStrategies>,
     /// The queues.
     pub queues: QueueRules,
+    /// The rules of `authorize`, if they change.
+    pub rights: Option<SnapshotRights>,
     /// The texts of denials.
     pub messages: DenialMessages,
     /// What they say of each strategy.
@@ -96,12 +99,13 @@ impl RunningConfig {
 
     /// Serves what other files say. Live control stays on top of it.
     pub fn set_files(&self, files: FileRules) {
-        let FileRules { rules, written, queues, messages, meanings } = files;
+        let FileRules { rules, written, queues, rights, messages, meanings } = files;
         let mut sources = self.0.sources.lock();
         sources.written = written;
         sources.rules = Arc::new(rules.after(&sources.rules));
         let templates = Templates::new(&messages).with_denials_valid_for(self.0.followers.denials_valid);
         self.0.replace(|before| Snapshot {
+            rights: rights.unwrap_or_else(|| before.rights.clone()),
             templates: Arc::new(templates),
             queues: Arc::new(before.queues.reconfigured(queues)),
             ..self.0.under(sources.in_force(), before)

@@ -58,6 +58,7 @@ use weir_time::deadlines::Deadlines;
 
 use self::inline::InlineStrategies;
 pub use self::snapshot::Snapshot;
+use crate::access::SnapshotRights;
 use crate::limiter::Limiter;
 use crate::limiter::envoy::Loaded;
 use crate::telemetry::Recorder;
@@ -81,6 +82,7 @@ pub struct DecisionService<S> {
 /// question is decided with parts of two.
 pub struct Decisions<S> {
     limiter: Limiter<S>,
+    rights: SnapshotRights,
     templates: Arc<Templates>,
     /// The rules of Envoy's files; `None` if none were read.
     envoy: Option<Arc<Loaded>>,
@@ -95,7 +97,9 @@ impl<S: Store> DecisionService<S> {
     /// The service over a limiter, for messages of at most `largest` bytes.
     pub fn new(limiter: Limiter<S>, templates: Arc<Templates>, largest: usize) -> Arc<Self> {
         let (deadlines, inline) = (Deadlines::default(), Arc::default());
-        let first = Arc::new(Decisions { limiter, templates, envoy: None, largest, deadlines, inline });
+        let rights = SnapshotRights::default();
+        let first =
+            Arc::new(Decisions { limiter, rights, templates, envoy: None, largest, deadlines, inline });
         let deadlines = first.deadlines.clone();
         Arc::new(Self { deadlines, current: ArcSwap::from(Arc::clone(&first)), held: Mutex::new(first) })
     }
@@ -110,6 +114,7 @@ impl<S: Store> DecisionService<S> {
         let before = self.current.load();
         let next = Arc::new(Decisions {
             limiter: before.limiter.under(Arc::clone(&snapshot.rules), recorder),
+            rights: snapshot.rights.clone(),
             templates: Arc::clone(&snapshot.templates),
             envoy: snapshot.envoy.clone(),
             largest: before.largest,

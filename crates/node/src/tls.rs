@@ -19,6 +19,7 @@ mod checked_clients;
 mod client;
 mod client_names;
 mod crl;
+mod eviction_order;
 mod files;
 mod handshakes;
 mod key_kinds;

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use self::epochs::{EPOCHS, Epochs, LAST_SEEN_PLACES, LastSeenStates, StateChange};
+use self::epochs::{EPOCHS, Epochs, LAST_SEEN_PLACES, LastSeenPlace, StateChange};
 use self::holds::holds;
 use self::known::{DenialTable, Known, KnownQuestion};
 use super::{Answers, Decision, Store, StoreAnswer, TOGETHER, Verdicts};
@@ -72,7 +72,7 @@ pub struct DenialsShared {
     /// For each tag, the number of changes under way.
     under_way: Arc<[AtomicU64]>,
     /// The last seen state of each set of keys.
-    last_seen: Arc<[Mutex<LastSeenStates>]>,
+    last_seen: Arc<[LastSeenPlace]>,
     secret: KeySecret,
     clock: Monotonic,
     max_age: Duration,
@@ -84,7 +84,7 @@ impl DenialsShared {
     pub fn new(max_age: Micros, clock: Monotonic) -> Self {
         let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
         let (epochs, under_way) = (counters(), counters());
-        let last_seen = (0..LAST_SEEN_PLACES).map(|_| Mutex::default()).collect();
+        let last_seen = (0..LAST_SEEN_PLACES).map(|_| LastSeenPlace::default()).collect();
         Self { epochs, under_way, last_seen, secret: KeySecret::random(), clock, max_age: max_age.into() }
     }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use tempfile::TempDir;
 use tonic::metadata::MetadataValue;
@@ -12,11 +14,12 @@ use weir_node::access::new_token;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    ReloadRequest, ShouldAllowStreamRequest, StreamedRequest, WatchControlRequest, streamed_result,
+    ReloadRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest, WatchControlRequest,
+    streamed_result,
 };
 
-use crate::support::scratch;
 use crate::support::server::{Server, ask};
+use crate::support::{SOON, eventually_async, scratch};
 
 struct Guarded {
     folder: TempDir,
@@ -27,12 +30,12 @@ struct Guarded {
 
 const OPS: &str = "{ callers: [token:ops], may: [control] }";
 
-fn write(folder: &Path, rules: &str) {
+fn write(folder: &Path, rules: &str, limit: u64) {
     let text = format!(
         "server: {{ control: true, admin_open: [metrics], identity: {{ tokens_file: {tokens} }} }}
 control: {{ cache_file: {entries}, audit_file: {audit} }}
 authorize: [{OPS}, {rules}]
-strategies: {{ s: {{ limits: [{{ name: l, per: [consumer], token_bucket: {{ rate: 100/h }} }}] }} }}
+strategies: {{ s: {{ limits: [{{ name: l, per: [consumer], token_bucket: {{ rate: {limit}/h }} }}] }} }}
 resources: [{{ match: '*', strategy: s }}]
 ",
         tokens = folder.join("tokens").display(),
@@ -47,14 +50,18 @@ impl Guarded {
         let folder = scratch::dir("rules-");
         let ((shop, one), (ops, other)) = (new_token("shop").unwrap(), new_token("ops").unwrap());
         fs::write(folder.path().join("tokens"), format!("{one}\n{other}\n")).unwrap();
-        write(folder.path(), rules);
+        write(folder.path(), rules, 100);
         let config = Config::load(folder.path().join("weir.yaml"), &ConfigOverrides::default()).unwrap();
         Self { server: Server::ready(config), folder, shop, ops }
     }
 
     /// Writes other rules, and reads the files.
     async fn reload(&self, channel: &Channel, rules: &str) {
-        write(self.folder.path(), rules);
+        self.reload_with(channel, rules, 100).await;
+    }
+
+    async fn reload_with(&self, channel: &Channel, rules: &str, limit: u64) {
+        write(self.folder.path(), rules, limit);
         let mut control = ControlServiceClient::new(channel.clone());
         let report = control.reload(by(&self.ops, ReloadRequest {})).await.unwrap().into_inner();
         assert_eq!(report.mistakes, [""; 0]);
@@ -88,6 +95,40 @@ async fn a_reload_takes_a_right_away_and_gives_another_on_open_connections() {
     guarded.reload(&channel, "{ callers: [token:shop], may: [decide] }").await;
     assert_eq!([asks("a").await, asks("b").await], [Code::Ok; 2]);
     assert_eq!(connections(), before, "no connection was dropped or opened");
+}
+
+/// What may be asked for `a` is counted by the limit of the files that allow it, whatever the moment.
+#[tokio::test]
+async fn rights_and_limits_change_together() {
+    let rules =
+        ["a", "b"].map(|name| format!("{{ callers: [token:shop], may: [decide], resources: [{name}] }}"));
+    let guarded = Guarded::start(&rules[0]);
+    let channel = guarded.server.channel().await;
+    let (asked, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let mut callers = Vec::new();
+    for (resource, limit) in [("a", 100), ("b", 200)] {
+        let (asked, done, token) = (Arc::clone(&asked), Arc::clone(&done), guarded.shop.clone());
+        let mut client = guarded.server.client().await;
+        callers.push(tokio::spawn(async move {
+            while !done.load(SeqCst) {
+                let request = ShouldAllowRequest { peek: true, ..ask(resource, "bob") };
+                let answer = client.should_allow(by(&token, request)).await;
+                if let Ok(answer) = answer {
+                    assert_eq!(answer.into_inner().limits[0].limit, limit, "the limit of another file");
+                    asked.fetch_add(1, SeqCst);
+                }
+            }
+        }));
+    }
+    for number in 1..=40 {
+        let seen = asked.load(SeqCst);
+        guarded.reload_with(&channel, &rules[number % 2], [100, 200][number % 2]).await;
+        eventually_async(SOON, "calls under these rules", async || asked.load(SeqCst) > seen).await;
+    }
+    done.store(true, SeqCst);
+    for caller in callers {
+        caller.await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A caller whose credential was found good, and whether it still is.
 //!
 //! When the rules change, the next use makes the caller anew under the new ones. What holds the old one, an open stream or a
-//! connection, finds the new one through it.
+//! connection, finds the new one through it. So does a worker that still serves the snapshot before, the other way round.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -15,6 +15,7 @@ use super::CallerAccess;
 use super::caller_rights::CallerRights;
 use super::proof::{Proof, ProofSource};
 use super::refusals::{RefusalReason, Refused};
+use super::rules::AccessRules;
 
 /// The most changes of the rules that one open stream may see. Then it ends, and its client opens another.
 const MAX_RENEWALS: u32 = 1_000;
@@ -31,20 +32,23 @@ pub(crate) struct Authenticated {
     generation: AtomicU64,
     /// The generation of the rules that `rights` are of.
     rules: u64,
-    /// The same caller under later rules.
-    newer: OnceLock<Arc<Self>>,
+    /// The same caller under other rules: a list that only grows, so that rights can be borrowed from it.
+    other: OnceLock<Arc<Self>>,
 }
 
 impl Authenticated {
     /// Creates the caller of a proof under a generation of the files.
     pub(super) fn new(access: &Arc<CallerAccess>, proof: Proof, generation: u64) -> Arc<Self> {
+        Self::under(access, proof, generation, &access.rules.load())
+    }
+
+    fn under(access: &Arc<CallerAccess>, proof: Proof, generation: u64, rules: &AccessRules) -> Arc<Self> {
         let Proof { name, source, until } = proof;
-        let rules = access.rules.load();
         let rights = rules.rights_of(&name);
         let generation = AtomicU64::new(generation);
         let until = AtomicU64::new(until.map_or(u64::MAX, |until| until.0));
-        let (rules, newer) = (rules.generation(), OnceLock::new());
-        Arc::new(Self { access: Arc::clone(access), rights, source, until, generation, rules, newer })
+        let (rules, other) = (rules.generation(), OnceLock::new());
+        Arc::new(Self { access: Arc::clone(access), rights, source, until, generation, rules, other })
     }
 
     /// The rights under the current rules.
@@ -53,35 +57,46 @@ impl Authenticated {
         if self.is_current() { &self.rights } else { &self.newest().rights }
     }
 
+    /// The rights under the rules of a snapshot.
+    #[inline]
+    pub(super) fn rights_under(&self, rules: &AccessRules) -> &CallerRights {
+        if self.rules == rules.generation() { &self.rights } else { &self.other_under(rules).rights }
+    }
+
     /// True if its rights are those of the current rules.
     #[inline]
     pub(super) fn is_current(&self) -> bool {
         self.rules == self.access.rules_generation.load(Acquire)
     }
 
-    /// The caller under the current rules.
+    /// The caller under the current rules, which are not those of `rights`.
     #[cold]
     pub(super) fn newest(&self) -> &Arc<Self> {
-        let mut newest = self.newer.get_or_init(|| self.renewed());
-        while !newest.is_current() {
-            newest = newest.newer.get_or_init(|| newest.renewed());
-        }
-        newest
+        self.other_under(&self.access.rules.load())
     }
 
-    fn renewed(&self) -> Arc<Self> {
+    #[cold]
+    fn other_under(&self, rules: &AccessRules) -> &Arc<Self> {
+        let mut other = self.other.get_or_init(|| self.renewed(rules));
+        while other.rules != rules.generation() {
+            other = other.other.get_or_init(|| self.renewed(rules));
+        }
+        other
+    }
+
+    fn renewed(&self, rules: &AccessRules) -> Arc<Self> {
         let until = self.until.load(Relaxed);
         let until = (until != u64::MAX).then_some(Micros(until));
         let (name, source) = (self.rights.name().clone(), self.source.clone());
-        Self::new(&self.access, Proof { name, source, until }, self.generation.load(Relaxed))
+        Self::under(&self.access, Proof { name, source, until }, self.generation.load(Relaxed), rules)
     }
 
     /// True if an open stream has seen too many changes of the rules: each leaves something in memory.
     fn is_worn_out(&self) -> bool {
         let mut renewals = 0;
         let mut caller = self;
-        while let Some(newer) = caller.newer.get() {
-            (caller, renewals) = (&**newer, renewals + 1);
+        while let Some(other) = caller.other.get() {
+            (caller, renewals) = (&**other, renewals + 1);
         }
         renewals >= MAX_RENEWALS
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Settling};
 
 use super::overlay::OverlayInUse;
-use crate::access::CallerAccess;
+use crate::access::{CallerAccess, SnapshotRights};
 use crate::reload::{FileRules, RunningConfig};
 use crate::telemetry::Metrics;
 use crate::watch::WatchedFiles;
@@ -62,15 +62,20 @@ impl WatchedConfig {
                 tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
             }
         }
-        if let Some(access) = &self.access
-            && next.has_identity()
-            && access.set_rules(next.authorize.as_deref())
-        {
-            self.settings.authorize.clone_from(&next.authorize);
-            tracing::info!("the rules of authorize are read again");
-        }
-        let Config { rules, written, queues, messages, usage, server, envoy, fingerprint, meanings, .. } =
-            next;
+        let rights = self.changed_rights(&next);
+        let Config {
+            authorize,
+            rules,
+            written,
+            queues,
+            messages,
+            usage,
+            server,
+            envoy,
+            fingerprint,
+            meanings,
+            ..
+        } = next;
         self.settings.envoy.rules = envoy.rules.clone();
         self.overlay.set(envoy.rules);
         if self.settings.usage.sample != usage.sample {
@@ -79,10 +84,28 @@ impl WatchedConfig {
         }
         self.settings.messages = messages.clone();
         self.settings.server.inline_limits = server.inline_limits;
-        self.running.set_files(FileRules { rules, written, queues, messages, meanings });
+        self.running.set_files(FileRules {
+            rules,
+            written,
+            queues,
+            rights: rights.clone(),
+            messages,
+            meanings,
+        });
+        if let (Some(access), Some(rights)) = (&self.access, &rights) {
+            access.set_rules(rights);
+            self.settings.authorize = authorize;
+            tracing::info!("the rules of authorize are read again");
+        }
         self.metrics.config().read(fingerprint);
         let strategies = self.running.current().rules.strategies().len();
         tracing::info!(strategies, "the configuration is read");
+    }
+
+    /// The rules of `authorize` that are next, if they differ.
+    fn changed_rights(&self, next: &Config) -> Option<SnapshotRights> {
+        let access = self.access.as_ref().filter(|_| next.has_identity())?;
+        access.next_rules(next.authorize.as_deref())
     }
 }
 

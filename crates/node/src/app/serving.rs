@@ -72,6 +72,8 @@ impl App {
         } = self;
         let Foundation { config, timing, readiness, metrics, live, denials_valid, xds } = base;
         let access = callers(&config, &timing, &metrics)?;
+        let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();
+        live.replace(|before| Snapshot { rights, ..before.clone() });
         let workers = server::worker_count(&config.server);
         let counted = metrics.envoy(workers + usize::from(listeners.ratelimit.is_some()))?;
         if config.envoy.reference_metrics {

@@ -3,14 +3,18 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, UnixListener};
+use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use super::ServerError;
-use super::listener::{Accepted, ConnectedPeer, Listener, SocketFile};
+use super::listener::{Accepted, ConnectedPeer, Listener};
 use super::open_files::OpenFiles;
 use super::worker::Hand;
 use crate::tls::TlsPort;
@@ -19,16 +23,13 @@ use crate::tls::TlsPort;
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
+/// Flags of accepted sockets, set by the call that accepts them.
+const ACCEPTED: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+
 /// The listening socket, and the workers that its connections go to.
 pub(super) struct Acceptor {
-    listener: AcceptingListener,
+    listener: AsyncFd<Listener>,
     dealer: Dealer,
-}
-
-/// A listening socket registered with the runtime.
-enum AcceptingListener {
-    Tcp(TcpListener),
-    Unix(UnixListener, SocketFile),
 }
 
 /// Distributes connections over the workers.
@@ -54,7 +55,7 @@ impl Acceptor {
         tls: Option<Arc<TlsPort>>,
     ) -> Result<Self, ServerError> {
         let failed = |error| ServerError::Io { what: "listening", error };
-        let listener = AcceptingListener::on_runtime(listener).map_err(failed)?;
+        let listener = registered(listener).map_err(failed)?;
         let dealer = Dealer { hands, max_connections, files, refused, tls, full: AtomicBool::new(false) };
         Ok(Self { listener, dealer })
     }
@@ -79,17 +80,14 @@ impl Acceptor {
     }
 
     async fn accept(&self) -> io::Result<()> {
-        let (stream, peer) = match &self.listener {
-            AcceptingListener::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
-                (Accepted::Tcp(stream.into_std()?, None), ConnectedPeer(Some(peer)))
+        loop {
+            let mut ready = self.listener.readable().await?;
+            // Sockets are accepted without the runtime, which would register each one here and then again at its worker.
+            if let Ok(accepted) = ready.try_io(|listener| accept(listener.get_ref())) {
+                let (stream, peer) = accepted?;
+                return self.dealer.deal(stream, &peer);
             }
-            AcceptingListener::Unix(listener, _) => {
-                let (stream, _) = listener.accept().await?;
-                (Accepted::Unix(stream.into_std()?), ConnectedPeer(None))
-            }
-        };
-        self.dealer.deal(stream, &peer)
+        }
     }
 
     /// Closes the listener after its backlog is distributed: clients in it may have sent calls already, and the
@@ -97,28 +95,25 @@ impl Acceptor {
     /// meanwhile.
     pub(super) fn close(self) {
         let Self { listener, dealer } = self;
-        let closed = match listener {
-            AcceptingListener::Tcp(listener) => listener.into_std().and_then(|listener| {
-                deal_waiting(&dealer, || {
-                    let (stream, peer) = listener.accept()?;
-                    // Unlike sockets that the runtime accepts, it is not non-blocking by itself.
-                    stream.set_nonblocking(true)?;
-                    Ok((Accepted::Tcp(stream, None), ConnectedPeer(Some(peer))))
-                })
-            }),
-            AcceptingListener::Unix(listener, file) => listener.into_std().and_then(|listener| {
+        let closed = match listener.into_inner() {
+            Listener::Tcp(listener) => deal_waiting(&dealer, || accept_tcp(&listener)),
+            Listener::Unix(listener, file) => {
                 drop(file);
-                deal_waiting(&dealer, || {
-                    let (stream, _) = listener.accept()?;
-                    stream.set_nonblocking(true)?;
-                    Ok((Accepted::Unix(stream), ConnectedPeer(None)))
-                })
-            }),
+                deal_waiting(&dealer, || accept_unix(&listener))
+            }
         };
         if let Err(error) = closed {
             tracing::warn!(%error, "connections that waited to be accepted are closed");
         }
     }
+}
+
+// The successor of this constructor is unsafe, because its file descriptor may be closed meanwhile. That of a listener we own
+// cannot be.
+#[allow(deprecated)]
+fn registered(listener: Listener) -> io::Result<AsyncFd<Listener>> {
+    listener.prepare()?;
+    AsyncFd::with_interest(listener, Interest::READABLE)
 }
 
 /// Distributes connections from `accept` until none is waiting.
@@ -135,20 +130,21 @@ fn deal_waiting(
     }
 }
 
-impl AcceptingListener {
-    /// Registers the listener. Must be called within a runtime.
-    fn on_runtime(listener: Listener) -> io::Result<Self> {
-        Ok(match listener {
-            Listener::Tcp(listener) => {
-                listener.set_nonblocking(true)?;
-                Self::Tcp(TcpListener::from_std(listener)?)
-            }
-            Listener::Unix(listener, file) => {
-                listener.set_nonblocking(true)?;
-                Self::Unix(UnixListener::from_std(listener)?, file)
-            }
-        })
+fn accept(listener: &Listener) -> io::Result<(Accepted, ConnectedPeer)> {
+    match listener {
+        Listener::Tcp(listener) => accept_tcp(listener),
+        Listener::Unix(listener, _) => accept_unix(listener),
     }
+}
+
+fn accept_tcp(listener: &TcpListener) -> io::Result<(Accepted, ConnectedPeer)> {
+    let (socket, peer) = acceptfrom_with(listener, ACCEPTED)?;
+    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+    Ok((Accepted::Tcp(socket.into(), None), ConnectedPeer(peer)))
+}
+
+fn accept_unix(listener: &UnixListener) -> io::Result<(Accepted, ConnectedPeer)> {
+    Ok((Accepted::Unix(accept_with(listener, ACCEPTED)?.into()), ConnectedPeer(None)))
 }
 
 impl Dealer {
@@ -167,9 +163,7 @@ impl Dealer {
             return Ok(());
         }
         self.full.store(false, Relaxed);
-        // Nagle's algorithm would hold each small response until the one before is acknowledged: 40 ms.
-        if let Accepted::Tcp(stream, slot) = &mut stream {
-            stream.set_nodelay(true)?;
+        if let Accepted::Tcp(_, slot) = &mut stream {
             *slot = self.tls.as_ref().map(|tls| tls.begin(peer.0));
         }
         tracing::debug!(%peer, "connection accepted");
@@ -197,4 +191,25 @@ fn concerns_one_connection(error: &io::Error) -> bool {
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | InvalidInput | NotConnected
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn an_accepted_socket_sends_at_once_and_does_not_block() {
+        let listener = Listener::Tcp(TcpListener::bind("127.0.0.1:0").unwrap());
+        listener.prepare().unwrap();
+        let Listener::Tcp(socket) = &listener else { unreachable!() };
+        let client = TcpStream::connect(socket.local_addr().unwrap()).unwrap();
+        let (Accepted::Tcp(accepted, _), peer) = accept(&listener).unwrap() else { unreachable!() };
+        assert_eq!(peer.0, client.local_addr().ok());
+        assert!(accepted.nodelay().unwrap());
+        let waited = std::io::Read::read(&mut &accepted, &mut [0]).unwrap_err();
+        assert_eq!(waited.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(accept(&listener).err().unwrap().kind(), io::ErrorKind::WouldBlock);
+    }
 }

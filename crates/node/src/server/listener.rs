@@ -3,12 +3,12 @@
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use weir_config::ListenAddress;
 use weir_grpc::PeerAddress;
@@ -61,6 +61,18 @@ impl Listener {
                 socket.listen(BACKLOG)?;
                 Ok(Self::Unix(socket.into(), file))
             }
+        }
+    }
+
+    /// Prepares it for an event loop. Accepted sockets inherit that they send at once: Nagle's algorithm would hold each small
+    /// response until the one before is acknowledged, for 40 ms.
+    pub(super) fn prepare(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(listener) => {
+                SockRef::from(listener).set_tcp_nodelay(true)?;
+                listener.set_nonblocking(true)
+            }
+            Self::Unix(listener, _) => listener.set_nonblocking(true),
         }
     }
 
@@ -131,6 +143,21 @@ fn remove_if_stale(path: &Path) -> io::Result<()> {
             ErrorKind::AddrInUse,
             "another process listens on this socket; stop it, or choose another path",
         ),
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(listener) => listener.as_fd(),
+            Self::Unix(listener, _) => listener.as_fd(),
+        }
+    }
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

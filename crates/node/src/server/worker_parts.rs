@@ -60,7 +60,9 @@ impl<S: Store> WorkerParts<S> {
                     leases.follow(snapshot, Arc::clone(&recorder));
                 }
                 if let Some(queues) = queues.as_ref().and_then(Weak::upgrade) {
-                    queues.store(Arc::new(queues.load().under(Arc::clone(&snapshot.queues))));
+                    queues.store(Arc::new(
+                        queues.load().under(Arc::clone(&snapshot.queues), snapshot.rights.clone()),
+                    ));
                 }
                 true
             };

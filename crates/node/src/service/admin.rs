@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
 use weir_core::queue::MAX_ITEMS;
-use weir_grpc::CallContext;
 use weir_proto::v1::admin_service_server::{AdminService, AdminServiceServer};
 use weir_proto::v1::{
     ListLeasesRequest, ListLeasesResponse, PurgeRequest, PurgeResponse, RedriveRequest, RedriveResponse,
@@ -19,7 +18,6 @@ use super::question_of::question_of;
 use super::queue::WorkerQueues;
 use super::queue::page::{next_of, page_of};
 use super::{CurrentLeases, DecisionService, MAX_MESSAGE_BYTES, refund, status};
-use crate::access::Rights;
 use crate::limiter::{Question, shown};
 use crate::queues::{Queues, Redriven};
 
@@ -59,8 +57,8 @@ impl<S: Store> AdminService for AdminApi<S> {
     async fn reset(&self, mut request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
         let context = context(&mut request);
         let request = request.get_ref();
-        let question = question(request, &context);
         let decisions = self.decisions.current();
+        let question: Question<'_> = question_of!(request, 0, context, decisions.rights);
         let undone = decisions.limiter.reset(&question, &request.limits).await;
         tracing::info!(
             caller = question.rights.name(),
@@ -81,7 +79,7 @@ impl<S: Store> AdminService for AdminApi<S> {
     ) -> Result<Response<ListLeasesResponse>, Status> {
         let context = context(&mut request);
         let service = self.leases()?.current();
-        leases::list(service.leases(), request.get_ref(), &context).await.map(Response::new)
+        leases::list(&service, request.get_ref(), &context).await.map(Response::new)
     }
 
     async fn release_leases(
@@ -90,7 +88,7 @@ impl<S: Store> AdminService for AdminApi<S> {
     ) -> Result<Response<ReleaseLeasesResponse>, Status> {
         let context = context(&mut request);
         let service = self.leases()?.current();
-        leases::release(service.leases(), request.get_ref(), &context).await.map(Response::new)
+        leases::release(&service, request.get_ref(), &context).await.map(Response::new)
     }
 
     async fn redrive(
@@ -98,10 +96,11 @@ impl<S: Store> AdminService for AdminApi<S> {
         mut request: Request<RedriveRequest>,
     ) -> Result<Response<RedriveResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues()?, context.deadline);
+        let rights = queues.rights().of(&context);
         let RedriveRequest { queue, max_items, after } = request.get_ref();
         let page = page_of(after, *max_items, MOST_LOOKED_AT)?;
-        let redriven = self.queues()?.redrive(rights, queue, page, deadline).await;
+        let redriven = queues.redrive(rights, queue, page, deadline).await;
         tracing::info!(
             caller = rights.name(),
             method = "Redrive",
@@ -117,9 +116,10 @@ impl<S: Store> AdminService for AdminApi<S> {
 
     async fn purge(&self, mut request: Request<PurgeRequest>) -> Result<Response<PurgeResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues()?, context.deadline);
+        let rights = queues.rights().of(&context);
         let queue = &request.get_ref().queue;
-        let purged = self.queues()?.purge(rights, queue, deadline).await;
+        let purged = queues.purge(rights, queue, deadline).await;
         tracing::info!(
             caller = rights.name(),
             method = "Purge",
@@ -136,8 +136,4 @@ impl<S> AdminApi<S> {
     fn leases(&self) -> Result<&Arc<CurrentLeases>, Status> {
         self.leases.as_ref().ok_or_else(|| Status::failed_precondition("this server has no leases"))
     }
-}
-
-fn question<'a>(request: &'a ResetRequest, context: &'a CallContext) -> Question<'a> {
-    question_of!(request, 0, context)
 }

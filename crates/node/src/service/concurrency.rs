@@ -1,6 +1,5 @@
 //! `weir.v1.ConcurrencyService`: leases, from messages to messages.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -8,7 +7,6 @@ use prost_types::Duration;
 use tonic::{Request, Response, Status};
 use weir_core::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal, MAX_LEASES};
 use weir_core::strategy::Listed;
-use weir_grpc::CallContext;
 use weir_proto::v1::concurrency_service_server::{ConcurrencyService, ConcurrencyServiceServer};
 use weir_proto::v1::{
     AcquireRequest, AcquireResponse, Reason, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
@@ -18,12 +16,13 @@ use weir_units::{Micros, Retry};
 
 use super::incoming::context;
 use super::message::{Facts, Templates};
+use super::question_of::question_of;
 use super::span::{duration, micros};
 use super::wire::STORE_FAILURE;
 use super::{MAX_MESSAGE_BYTES, Snapshot, status};
-use crate::access::Rights;
+use crate::access::SnapshotRights;
 use crate::leases::{Acquired, LeaseQuestion, Leases, PermitsDecision};
-use crate::limiter::{InvalidField, Question};
+use crate::limiter::InvalidField;
 use crate::settle::Outcome;
 use crate::telemetry::Recorder;
 
@@ -41,6 +40,7 @@ pub struct CurrentLeases(ArcSwap<LeaseService>);
 /// One worker's leases under one snapshot.
 pub(super) struct LeaseService {
     leases: Leases,
+    rights: SnapshotRights,
     templates: Arc<Templates>,
 }
 
@@ -48,7 +48,8 @@ impl CurrentLeases {
     /// Leases under the first snapshot.
     #[must_use]
     pub fn new(leases: Leases, templates: Arc<Templates>) -> Arc<Self> {
-        Arc::new(Self(ArcSwap::from_pointee(LeaseService { leases, templates })))
+        let rights = SnapshotRights::default();
+        Arc::new(Self(ArcSwap::from_pointee(LeaseService { leases, rights, templates })))
     }
 
     /// The leases under the current snapshot.
@@ -60,13 +61,18 @@ impl CurrentLeases {
     pub fn follow(&self, snapshot: &Snapshot, recorder: Arc<Recorder>) {
         let (rules, removed) = (Arc::clone(&snapshot.rules), Arc::clone(&snapshot.removed));
         let leases = self.0.load().leases.under(rules, removed, recorder);
-        self.0.store(Arc::new(LeaseService { leases, templates: Arc::clone(&snapshot.templates) }));
+        let (rights, templates) = (snapshot.rights.clone(), Arc::clone(&snapshot.templates));
+        self.0.store(Arc::new(LeaseService { leases, rights, templates }));
     }
 }
 
 impl LeaseService {
     pub(super) fn leases(&self) -> &Leases {
         &self.leases
+    }
+
+    pub(super) fn rights(&self) -> &SnapshotRights {
+        &self.rights
     }
 }
 
@@ -85,23 +91,22 @@ impl ConcurrencyService for ConcurrencyApi {
         &self,
         mut request: Request<AcquireRequest>,
     ) -> Result<Response<AcquireResponse>, Status> {
-        let context = context(&mut request);
+        let (context, service) = (context(&mut request), self.current.0.load_full());
         let request = request.get_ref();
-        let AcquireRequest { resource, consumer, strategy, id, weight, ttl, attributes } = request;
-        let question = question(resource, consumer, strategy, id, attributes, &context);
+        let AcquireRequest { id, weight, ttl, .. } = request;
+        let question = LeaseQuestion { asked: question_of!(request, 0, context, service.rights), id };
         let weight = weight.unwrap_or(DEFAULT_WEIGHT);
         let ttl = ttl.as_ref().map(|ttl| span("ttl", ttl)).transpose()?;
-        let service = self.current.0.load_full();
         let acquired = service.leases.acquire(&question, weight, ttl).await.map_err(status::of_lease)?;
         Ok(Response::new(service.acquired(&acquired, id, weight)))
     }
 
     async fn renew(&self, mut request: Request<RenewRequest>) -> Result<Response<RenewResponse>, Status> {
-        let context = context(&mut request);
-        let RenewRequest { resource, consumer, strategy, id, ttl, attributes } = request.get_ref();
-        let question = question(resource, consumer, strategy, id, attributes, &context);
+        let (context, service) = (context(&mut request), self.current.0.load_full());
+        let request = request.get_ref();
+        let RenewRequest { id, ttl, .. } = request;
+        let question = LeaseQuestion { asked: question_of!(request, 0, context, service.rights), id };
         let ttl = ttl.as_ref().map(|ttl| span("ttl", ttl)).transpose()?;
-        let service = self.current.0.load_full();
         let answer = service.leases.renew(&question, ttl).await.map_err(status::of_lease)?;
         let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = answer;
         let expires_after = expires_after(&outcome);
@@ -113,13 +118,12 @@ impl ConcurrencyService for ConcurrencyApi {
         &self,
         mut request: Request<ReleaseRequest>,
     ) -> Result<Response<ReleaseResponse>, Status> {
-        let context = context(&mut request);
+        let (context, service) = (context(&mut request), self.current.0.load_full());
         let request = request.get_ref();
-        let ReleaseRequest { resource, consumer, strategy, id, outcome, rtt, attributes } = request;
-        let question = question(resource, consumer, strategy, id, attributes, &context);
+        let ReleaseRequest { id, outcome, rtt, .. } = request;
+        let question = LeaseQuestion { asked: question_of!(request, 0, context, service.rights), id };
         let outcome = work_outcome(*outcome)?;
         let rtt = rtt.as_ref().map(|rtt| span("rtt", rtt)).transpose()?;
-        let service = self.current.0.load_full();
         let answer = service.leases.release(&question, outcome, rtt).await.map_err(status::of_lease)?;
         let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = answer;
         let held = outcome == LeaseOutcome::Released;
@@ -185,20 +189,6 @@ impl LeaseService {
         };
         AcquireResponse { reason: reason.into(), lease_expiry_bound: bound.map(duration), message, ..numbers }
     }
-}
-
-fn question<'a>(
-    resource: &'a str,
-    consumer: &'a str,
-    strategy: &'a str,
-    id: &'a str,
-    attributes: &'a HashMap<String, String>,
-    context: &'a CallContext,
-) -> LeaseQuestion<'a> {
-    let attributes = super::wire::attributes(attributes);
-    let plain = Question::until(context.deadline, Rights::of(context));
-    let question = Question { resource, consumer, strategy, cost: 0, attributes, ..plain };
-    LeaseQuestion { asked: question, id }
 }
 
 fn work_outcome(outcome: i32) -> Result<lease::WorkOutcome, Status> {

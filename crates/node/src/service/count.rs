@@ -9,7 +9,6 @@ use weir_store::Store;
 use super::question_of::question_of;
 use super::span::duration;
 use super::{Decisions, status};
-use crate::access::Rights;
 use crate::limiter::{Question, Shaping, interval};
 
 impl<S: Store> Decisions<S> {
@@ -20,9 +19,9 @@ impl<S: Store> Decisions<S> {
         context: &CallContext,
     ) -> Result<CountResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let inline = self.inline_of(request.inline.as_ref(), self.rights.of(context))?;
         let shaping = inline.map(|inline| Box::new(Shaping { inline: Some(inline), ..Shaping::default() }));
-        let question = Question { shaping, ..question_of!(request, 0, context) };
+        let question = Question { shaping, ..question_of!(request, 0, context, self.rights) };
         let span = request.interval.map(|span| (span.seconds, span.nanos));
         let interval = interval(span).map_err(status::of)?;
         let counted = self.limiter.count(&question, &request.limit, interval).await.map_err(status::of)?;

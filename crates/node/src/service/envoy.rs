@@ -19,7 +19,6 @@ pub use service::EnvoyService;
 use weir_store::{Store, at_once};
 
 use super::{DecisionService, called, status, wire};
-use crate::access::Rights;
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::telemetry::AnswerCode;
 
@@ -76,9 +75,9 @@ impl<S: Store> EnvoyRateLimit<S> {
     }
 
     async fn answer(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
-        let rights = Rights::of(context);
-        rights.check_any(AccessRight::Envoy).map_err(status::refused)?;
         let current = self.decisions.current.load();
+        let rights = current.rights.of(context);
+        rights.check_any(AccessRight::Envoy).map_err(status::refused)?;
         let Some(loaded) = &current.envoy else {
             self.envoy.unread(AnswerCode::FailedPrecondition);
             return Err(Status::failed_precondition("no rate limit configuration loaded"));

@@ -23,7 +23,6 @@ use weir_units::Micros;
 use super::incoming::context;
 use super::span::{duration, micros};
 use super::status;
-use crate::access::Rights;
 use crate::limiter::{InvalidField, shown};
 use crate::queues::{Enqueued, PutItem, Queues, Settled, TakeQuestion, TakenItems, WorkersItems};
 
@@ -54,27 +53,24 @@ impl QueueService for QueueApi {
         mut request: Request<EnqueueRequest>,
     ) -> Result<Response<EnqueueResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues.load_full(), context.deadline);
+        let rights = queues.rights().of(&context);
         let EnqueueRequest { queue, items } = request.get_ref();
         let items: Vec<PutItem<'_>> =
             items.iter().map(|item| PutItem { id: &item.id, payload: &item.payload }).collect();
-        let enqueued = self
-            .queues
-            .load_full()
-            .enqueue(rights, queue, &items, deadline)
-            .await
-            .map_err(status::of_queue)?;
+        let enqueued = queues.enqueue(rights, queue, &items, deadline).await.map_err(status::of_queue)?;
         Ok(Response::new(enqueue_response(enqueued)))
     }
 
     async fn take(&self, mut request: Request<TakeRequest>) -> Result<Response<TakeResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues.load_full(), context.deadline);
+        let rights = queues.rights().of(&context);
         let TakeRequest { queue, consumer, max_items, max_wait } = request.get_ref();
         let max_items = max_items.unwrap_or(DEFAULT_ITEMS) as usize;
         let max_wait = span_or_zero("max_wait", max_wait.as_ref())?;
         let question = TakeQuestion { rights, queue, consumer, max_items, max_wait, deadline };
-        let taken = self.queues.load_full().take(&question).await.map_err(status::of_queue)?;
+        let taken = queues.take(&question).await.map_err(status::of_queue)?;
         Ok(Response::new(take_response(taken)))
     }
 
@@ -91,42 +87,46 @@ impl QueueService for QueueApi {
 
     async fn ack(&self, mut request: Request<AckRequest>) -> Result<Response<AckResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues.load_full(), context.deadline);
+        let rights = queues.rights().of(&context);
         let AckRequest { queue, ids, outcome, tokens } = request.get_ref();
         let items = WorkersItems { ids: &item_ids(ids)?, tokens };
-        let settled = self.queues.load_full().ack(rights, queue, (items, outcome), deadline).await;
+        let settled = queues.ack(rights, queue, (items, outcome), deadline).await;
         let Settled { done, depth, .. } = settled.map_err(status::of_queue)?;
         Ok(Response::new(AckResponse { acked: done, depth }))
     }
 
     async fn nack(&self, mut request: Request<NackRequest>) -> Result<Response<NackResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues.load_full(), context.deadline);
+        let rights = queues.rights().of(&context);
         let NackRequest { queue, ids, delay, tokens } = request.get_ref();
         let delay = span_or_zero("delay", delay.as_ref())?;
         let items = WorkersItems { ids: &item_ids(ids)?, tokens };
-        let settled = self.queues.load_full().nack(rights, queue, (items, delay), deadline).await;
+        let settled = queues.nack(rights, queue, (items, delay), deadline).await;
         let Settled { done, dead_lettered, depth } = settled.map_err(status::of_queue)?;
         Ok(Response::new(NackResponse { nacked: done, dead_lettered: small(dead_lettered), depth }))
     }
 
     async fn extend(&self, mut request: Request<ExtendRequest>) -> Result<Response<ExtendResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues.load_full(), context.deadline);
+        let rights = queues.rights().of(&context);
         let ExtendRequest { queue, ids, tokens, visibility } = request.get_ref();
         let visibility = span_or_zero("visibility", visibility.as_ref())?;
         let items = WorkersItems { ids: &item_ids(ids)?, tokens };
-        let settled = self.queues.load_full().extend(rights, queue, (items, visibility), deadline).await;
+        let settled = queues.extend(rights, queue, (items, visibility), deadline).await;
         let Settled { done, depth, .. } = settled.map_err(status::of_queue)?;
         Ok(Response::new(ExtendResponse { extended: done, depth }))
     }
 
     async fn browse(&self, mut request: Request<BrowseRequest>) -> Result<Response<BrowseResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues.load_full(), context.deadline);
+        let rights = queues.rights().of(&context);
         let BrowseRequest { queue, max_items, after } = request.get_ref();
         let page = page::page_of(after, *max_items, page::DEFAULT_PAGE)?;
-        let browsed = self.queues.load_full().browse(rights, queue, page, deadline).await;
+        let browsed = queues.browse(rights, queue, page, deadline).await;
         Ok(Response::new(page::browse_response(browsed.map_err(status::of_queue)?)))
     }
 
@@ -135,10 +135,11 @@ impl QueueService for QueueApi {
         mut request: Request<OutcomesRequest>,
     ) -> Result<Response<OutcomesResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues.load_full(), context.deadline);
+        let rights = queues.rights().of(&context);
         let search = page::search_of(request.get_ref())?;
         let queue = &request.get_ref().queue;
-        let found = self.queues.load_full().outcomes(rights, queue, search, deadline).await;
+        let found = queues.outcomes(rights, queue, search, deadline).await;
         let (found, next) = found.map_err(status::of_queue)?;
         let outcomes = found.into_iter().map(item_outcome).collect();
         Ok(Response::new(OutcomesResponse { outcomes, next: page::next_of(next) }))
@@ -146,9 +147,9 @@ impl QueueService for QueueApi {
 
     async fn stats(&self, mut request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
         let context = context(&mut request);
-        let (deadline, rights) = (context.deadline, Rights::of(&context));
+        let (queues, deadline) = (self.queues.load_full(), context.deadline);
+        let rights = queues.rights().of(&context);
         let StatsRequest { queue, outcomes } = request.get_ref();
-        let queues = self.queues.load_full();
         let stats = queues.stats(rights, queue, *outcomes as usize, deadline).await;
         let (depth, named, stats) = stats.map_err(status::of_queue)?;
         let (numbers, totals) = (named.rule.numbers(), stats.totals);

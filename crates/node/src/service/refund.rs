@@ -11,7 +11,6 @@ use weir_store::Store;
 use super::question_of::question_of;
 use super::span::duration;
 use super::{Decisions, status};
-use crate::access::Rights;
 use crate::limiter::{DEFAULT_COST, Question, Shaping, Undone};
 
 impl<S: Store> Decisions<S> {
@@ -22,10 +21,10 @@ impl<S: Store> Decisions<S> {
         context: &CallContext,
     ) -> Result<RefundResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let inline = self.inline_of(request.inline.as_ref(), self.rights.of(context))?;
         let shaping = inline.map(|inline| Box::new(Shaping { inline: Some(inline), ..Shaping::default() }));
         let cost = request.cost.unwrap_or(DEFAULT_COST);
-        let question = Question { shaping, ..question_of!(request, cost, context) };
+        let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
         let undone = self.limiter.refund(&question, &request.limits, &request.id).await;
         Ok(response(&undone.map_err(status::of)?))
     }

@@ -9,7 +9,6 @@ use weir_store::{Store, TOGETHER, Verdicts};
 
 use super::wire::TextsBefore;
 use super::{Decisions, status, wire};
-use crate::access::Rights;
 use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
 
 /// A pending question of a message.
@@ -54,7 +53,7 @@ impl<S: Store> Decisions<S> {
                     break;
                 }
             };
-            questions.push(Question::until(store_deadline, Rights::of(context)));
+            questions.push(Question::until(store_deadline, self.rights.of(context)));
             let Some(question) = questions.last_mut() else { break };
             if let Err(status) = self.read(question, bytes, before) {
                 unread = Some((id, status));

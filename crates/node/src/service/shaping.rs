@@ -17,7 +17,7 @@ use super::refund::state;
 use super::span::{duration, micros};
 use super::wire;
 use super::{Decisions, status};
-use crate::access::Rights;
+use crate::access::SnapshotRights;
 use crate::limiter::{
     Adjusted, Answer, Begun, DEFAULT_COST, InlineLimit, InvalidField, LimitsDecision, Question, Shaping,
 };
@@ -31,8 +31,8 @@ impl<S: Store> Decisions<S> {
         context: &CallContext,
     ) -> Result<ReserveResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
-        let question = reservation(request, inline, context).map_err(status::of)?;
+        let inline = self.inline_of(request.inline.as_ref(), self.rights.of(context))?;
+        let question = reservation(request, inline, (context, &self.rights)).map_err(status::of)?;
         let (mut answered, mut waiting) = (None, None);
         self.limiter.round().decide(std::iter::once(&question), |begun| match begun {
             Begun::Answered(answer) => {
@@ -71,9 +71,9 @@ impl<S: Store> Decisions<S> {
         context: &CallContext,
     ) -> Result<CancelReservationResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let inline = self.inline_of(request.inline.as_ref(), self.rights.of(context))?;
         let shaping = Some(Box::new(Shaping { inline, ..Shaping::under(&request.id) }));
-        let question = Question { shaping, ..question_of!(request, 0, context) };
+        let question = Question { shaping, ..question_of!(request, 0, context, self.rights) };
         let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
         let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one)).collect();
         let Adjusted { applied: cancelled, cancelled_before, .. } = adjusted;
@@ -87,10 +87,10 @@ impl<S: Store> Decisions<S> {
         context: &CallContext,
     ) -> Result<DebitResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let inline = self.inline_of(request.inline.as_ref(), Rights::of(context))?;
+        let inline = self.inline_of(request.inline.as_ref(), self.rights.of(context))?;
         let shaping = Some(Box::new(Shaping { inline, ..Shaping::under(&request.id) }));
         let cost = request.cost.unwrap_or(DEFAULT_COST);
-        let question = Question { shaping, ..question_of!(request, cost, context) };
+        let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
         Ok(debited(&self.limiter.debit(&question).await.map_err(status::of)?))
     }
 }
@@ -109,11 +109,11 @@ fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {
 fn reservation<'a>(
     request: &'a ReserveRequest,
     inline: Option<InlineLimit<'a>>,
-    context: &'a CallContext,
+    (context, rights): (&'a CallContext, &SnapshotRights),
 ) -> Result<Question<'a>, InvalidField> {
     let bound = "it must not be negative, and have less than 10^9 ns";
     let max_wait = request.max_wait.as_ref().map(|span| micros("max_wait", span, bound)).transpose()?;
     let max_wait = Some(max_wait.unwrap_or_default());
     let shaping = Some(Box::new(Shaping { max_wait, inline, ..Shaping::under(&request.id) }));
-    Ok(Question { shaping, ..question_of!(request, request.cost.unwrap_or(DEFAULT_COST), context) })
+    Ok(Question { shaping, ..question_of!(request, request.cost.unwrap_or(DEFAULT_COST), context, rights) })
 }

@@ -13,7 +13,6 @@ use weir_store::{Store, TOGETHER, Verdicts, at_once};
 
 use super::wire::TextsBefore;
 use super::{DecisionService, Decisions, called, status, wire};
-use crate::access::Rights;
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
 /// Bytes of a typical answer.
@@ -78,7 +77,7 @@ impl<S: Store> Decisions<S> {
         let mut questions = SmallVec::<[Question<'_>; TOGETHER]>::new();
         let mut before = TextsBefore::default();
         for (number, PendingCall { message, context }) in pending.iter().enumerate() {
-            questions.push(Question::until(round.store_deadline(context.deadline), Rights::of(context)));
+            questions.push(Question::until(round.store_deadline(context.deadline), self.rights.of(context)));
             let Some(question) = questions.last_mut() else { continue };
             match self.read(question, message, before) {
                 Ok(()) => {

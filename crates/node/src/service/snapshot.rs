@@ -6,6 +6,7 @@ use weir_config::DenialMessages;
 use weir_core::strategy::Rules;
 
 use super::Templates;
+use crate::access::SnapshotRights;
 use crate::control::BanGuard;
 use crate::limiter::envoy::Loaded;
 use crate::queues::SharedQueues;
@@ -18,6 +19,8 @@ pub struct Snapshot {
     pub rules: Arc<Rules>,
     /// Removed concurrency strategies, whose leases may still be renewed and released.
     pub removed: Arc<Rules>,
+    /// The rules of `authorize`.
+    pub rights: SnapshotRights,
     /// The templates of denial messages.
     pub templates: Arc<Templates>,
     /// The queues, and the takers that wait for their items.
@@ -37,6 +40,7 @@ impl Snapshot {
         Self {
             rules: Arc::new(rules),
             removed: Arc::default(),
+            rights: SnapshotRights::default(),
             templates: Arc::new(Templates::new(&DenialMessages::default())),
             queues: Arc::default(),
             envoy: None,

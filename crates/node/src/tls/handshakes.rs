@@ -4,14 +4,14 @@
 //! of their own address first. A handshake has its place from the moment its connection is accepted, so connections
 //! that a busy worker has not taken over yet count as well.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+use super::eviction_order::EvictionOrder;
 
 /// The unfinished handshakes.
 pub struct Handshakes {
@@ -21,21 +21,18 @@ pub struct Handshakes {
 
 #[derive(Default)]
 struct Open {
-    /// By age.
-    handshakes: BTreeMap<u64, Arc<Unfinished>>,
-    of_source: HashMap<ClientNetwork, usize, foldhash::fast::RandomState>,
+    handshakes: EvictionOrder<ClientNetwork, Arc<Unfinished>>,
     next: u64,
 }
 
 struct Unfinished {
-    source: ClientNetwork,
     has_sent: AtomicBool,
     is_evicted: AtomicBool,
     closed: Notify,
 }
 
 /// Whose handshakes are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum ClientNetwork {
     V4([u8; 4]),
     /// A network of IPv6, /64: one client may have all addresses of it.
@@ -47,6 +44,7 @@ enum ClientNetwork {
 /// One unfinished handshake. It counts until it is dropped.
 pub struct HandshakeSlot {
     handshakes: Arc<Handshakes>,
+    source: ClientNetwork,
     id: u64,
     /// How many its source had when it began, itself included.
     pub(super) of_source: usize,
@@ -64,48 +62,21 @@ impl Handshakes {
     pub(super) fn begin(self: &Arc<Self>, peer: Option<IpAddr>) -> HandshakeSlot {
         let source = ClientNetwork::of(peer);
         let entry = Arc::new(Unfinished {
-            source,
             has_sent: AtomicBool::new(false),
             is_evicted: AtomicBool::new(false),
             closed: Notify::new(),
         });
         let mut open = self.open.lock();
-        if open.handshakes.len() >= self.most {
-            open.evict();
+        if open.handshakes.len() >= self.most
+            && let Some(other) = open.handshakes.pop(|other| other.has_sent.load(Relaxed))
+        {
+            other.is_evicted.store(true, Relaxed);
+            other.closed.notify_one();
         }
         open.next += 1;
         let id = open.next;
-        open.handshakes.insert(id, Arc::clone(&entry));
-        let of_source = open.of_source.entry(source).or_default();
-        *of_source += 1;
-        HandshakeSlot { handshakes: Arc::clone(self), id, of_source: *of_source, entry }
-    }
-}
-
-impl Open {
-    /// Closes a handshake of the source that has most of them: one that has sent nothing, otherwise the oldest.
-    fn evict(&mut self) {
-        let rank = |(id, entry): &(&u64, &Arc<Unfinished>)| {
-            let of_source = self.of_source.get(&entry.source).copied().unwrap_or_default();
-            (Reverse(of_source), entry.has_sent.load(Relaxed), **id)
-        };
-        if let Some(id) = self.handshakes.iter().min_by_key(rank).map(|(id, _)| *id)
-            && let Some(entry) = self.remove(id)
-        {
-            entry.is_evicted.store(true, Relaxed);
-            entry.closed.notify_one();
-        }
-    }
-
-    fn remove(&mut self, id: u64) -> Option<Arc<Unfinished>> {
-        let entry = self.handshakes.remove(&id)?;
-        if let Some(count) = self.of_source.get_mut(&entry.source) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_source.remove(&entry.source);
-            }
-        }
-        Some(entry)
+        let of_source = open.handshakes.insert(source, id, Arc::clone(&entry));
+        HandshakeSlot { handshakes: Arc::clone(self), source, id, of_source, entry }
     }
 }
 
@@ -141,7 +112,7 @@ impl HandshakeSlot {
 
 impl Drop for HandshakeSlot {
     fn drop(&mut self) {
-        self.handshakes.open.lock().remove(self.id);
+        self.handshakes.open.lock().handshakes.remove(self.source, self.id);
     }
 }
 
@@ -212,7 +183,6 @@ mod tests {
         let second = begin(&handshakes, "10.0.0.1");
         assert!(!is_evicted(&first) && !is_evicted(&second));
         drop((first, second));
-        let open = handshakes.open.lock();
-        assert!(open.handshakes.is_empty() && open.of_source.is_empty());
+        assert_eq!(handshakes.open.lock().handshakes.len(), 0);
     }
 }

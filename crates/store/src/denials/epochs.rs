@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use parking_lot::Mutex;
+
 use super::DenialsShared;
 use super::known::KnownQuestion;
 use crate::{Decision, Verdicts};
@@ -20,12 +22,17 @@ thread_local! {
 pub(super) const EPOCHS: usize = 4096;
 
 /// Places for the last seen states, each for several sets of keys. If a set of keys was evicted, its next answer
-/// invalidates its entries. About half a megabyte.
-pub(super) const LAST_SEEN_PLACES: usize = 8192;
+/// invalidates its entries. A megabyte.
+pub(super) const LAST_SEEN_PLACES: usize = 16_384;
 
 /// Hashes of the states that the last answers for some sets of keys showed, by the hash of their fields; the newest first.
 #[derive(Clone, Copy, Default)]
-pub(super) struct LastSeenStates([(u64, u64); 4]);
+pub(super) struct LastSeenStates([(u64, u64); 3]);
+
+/// A place, which is one cache line with its lock: each answer misses the cache for it.
+#[derive(Default)]
+#[repr(align(64))]
+pub(super) struct LastSeenPlace(pub(super) Mutex<LastSeenStates>);
 
 impl LastSeenStates {
     /// True if the state of these keys differs from the last seen one. Records it.
@@ -78,7 +85,7 @@ impl Epochs {
             return false;
         };
         let state = Self::state(newest);
-        let mut last_seen = shared.last_seen[self.last_seen].lock();
+        let mut last_seen = shared.last_seen[self.last_seen].0.lock();
         // A forced debit may change only a wait, and a refund may undo a charge: the hash would show neither.
         let is_unsure = shared.under_way[self.tag].load(SeqCst) > 0;
         let is_raised = last_seen.is_new(self.fields as u64, state) || changed || is_unsure;

@@ -9,22 +9,22 @@ use weir_proto::v1::{
 };
 use weir_units::Micros;
 
-use crate::leases::Leases;
 use crate::limiter::{InvalidField, Question, shown};
+use crate::service::concurrency::LeaseService;
 use crate::service::question_of::question_of;
 use crate::service::span::duration;
 use crate::service::status;
 
 /// Lists a page of leases.
 pub(super) async fn list(
-    leases: &Leases,
+    service: &LeaseService,
     request: &ListLeasesRequest,
     context: &CallContext,
 ) -> Result<ListLeasesResponse, Status> {
-    let question: Question<'_> = question_of!(request, 0, context);
+    let question: Question<'_> = question_of!(request, 0, context, service.rights());
     let after = cursor(&request.page_token).map_err(|error| status::invalid(&error))?;
     let LeasePage { now, count, leases, more } =
-        leases.list(&question, after).await.map_err(status::of_lease)?;
+        service.leases().list(&question, after).await.map_err(status::of_lease)?;
     let next = leases.last().filter(|_| more).map(|last| format!("{}:{}", last.ends.0, last.id));
     let leases = leases.into_iter().map(|lease| message(lease, now)).collect();
     Ok(ListLeasesResponse { leases, count, next_page_token: next.unwrap_or_default() })
@@ -32,17 +32,17 @@ pub(super) async fn list(
 
 /// Releases leases for their holders.
 pub(super) async fn release(
-    leases: &Leases,
+    service: &LeaseService,
     request: &ReleaseLeasesRequest,
     context: &CallContext,
 ) -> Result<ReleaseLeasesResponse, Status> {
-    let question: Question<'_> = question_of!(request, 0, context);
+    let question: Question<'_> = question_of!(request, 0, context, service.rights());
     if request.all != request.ids.is_empty() {
         let value = format!("{} with all = {}", request.ids.len(), request.all);
         let bound = "name ids, or set `all`, and not both".to_owned();
         return Err(status::invalid(&InvalidField { field: "ids", value, bound }));
     }
-    let released = leases.release_all(&question, &request.ids).await;
+    let released = service.leases().release_all(&question, &request.ids).await;
     tracing::info!(
         caller = question.rights.name(),
         method = "ReleaseLeases",

@@ -17,7 +17,6 @@ use weir_units::Micros;
 
 use self::half_close::HalfClose;
 use super::{WorkerQueues, take_response};
-use crate::access::Rights;
 use crate::limiter::InvalidField;
 use crate::queues::{MAX_CREDIT, QueueFailure, TakeQuestion, TakenItems};
 use crate::service::judge::Judge;
@@ -67,8 +66,7 @@ pub(super) async fn open(
         half_close: HalfClose::default(),
         taking: None,
     };
-    let question = subscription.question(1, Micros::ZERO);
-    subscription.queues.load().check(&question).map_err(status::of_queue)?;
+    subscription.check().map_err(status::of_queue)?;
     subscription.add(credit)?;
     Ok(stream::unfold(Some(subscription), |subscription| async {
         let mut subscription = subscription?;
@@ -149,7 +147,7 @@ impl Subscription {
         let max_items = (self.credit as usize).min(MAX_ITEMS);
         async move {
             let question = TakeQuestion {
-                rights: Rights::of(&context),
+                rights: queues.rights().of(&context),
                 queue: &queue,
                 consumer: &consumer,
                 max_items,
@@ -161,10 +159,14 @@ impl Subscription {
         .boxed()
     }
 
-    fn question(&self, max_items: usize, max_wait: Micros) -> TakeQuestion<'_> {
+    /// Checks all but the credit.
+    fn check(&self) -> Result<(), QueueFailure> {
         let (queue, consumer) = (self.queue.as_str(), self.consumer.as_str());
-        let rights = Rights::of(&self.context);
-        TakeQuestion { rights, queue, consumer, max_items, max_wait, deadline: None }
+        let queues = self.queues.load();
+        let rights = queues.rights().of(&self.context);
+        let (max_items, max_wait) = (1, Micros::ZERO);
+        let question = TakeQuestion { rights, queue, consumer, max_items, max_wait, deadline: None };
+        queues.check(&question).map(|_| ())
     }
 
     fn add(&mut self, credit: u32) -> Result<(), Status> {
