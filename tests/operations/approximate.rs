@@ -29,17 +29,21 @@ struct Node {
 impl Node {
     /// Starts it. Its windows have [`WINDOW_SECS`].
     fn start(redis: &RedisServer, limit: u64, approximate: &str) -> Self {
+        Self::on(&format!("nodes: [\"{}\"]", redis.url()), limit, approximate, "deny")
+    }
+
+    /// Starts it on a store with these settings, and with another policy.
+    fn on(store: &str, limit: u64, approximate: &str, policy: &str) -> Self {
         let text = format!(
             "server: {{ admin_service: true, workers: 2 }}
-store: {{ redis: {{ nodes: [\"{}\"], deadline: 2s }} }}
+store: {{ redis: {{ {store}, deadline: 2s }} }}
 strategies:
   api:
-    on_store_failure: deny
+    on_store_failure: {policy}
     approximate: {approximate}
     limits: [{{ name: each, per: [consumer], fixed_window: {{ limit: {limit}, window: {WINDOW_SECS}s }} }}]
 resources: [{{ match: \"*\", strategy: api }}]
-",
-            redis.url()
+"
         );
         let folder = scratch::dir("approximate-");
         let config = folder.path().join("weir.yaml");
@@ -49,11 +53,14 @@ resources: [{{ match: \"*\", strategy: api }}]
 
     /// Starts it and waits for its place.
     fn with_place(redis: &RedisServer, limit: u64, approximate: &str) -> Self {
-        let node = Self::start(redis, limit, approximate);
-        eventually(SOON, "it has a place", || {
-            node.metric("weir_approximate_has_place{strategy=\"api\"}") == 1
-        });
-        node
+        Self::start(redis, limit, approximate).having_its_place()
+    }
+
+    /// Waits for its place.
+    fn having_its_place(self) -> Self {
+        let has_place = || self.metric("weir_approximate_has_place{strategy=\"api\"}") == 1;
+        eventually(SOON, "it has a place", has_place);
+        self
     }
 
     async fn channel(&self) -> Channel {

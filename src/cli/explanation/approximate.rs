@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use weir_core::strategy::Strategy;
 
+use super::algorithm::span;
+
 /// Returns the sentences about a strategy; none if its nodes do not count on their own.
 pub(in crate::cli) fn lines(strategy: &Strategy) -> Vec<String> {
     let (Some(rule), Some(limit)) = (strategy.approximate(), strategy.algorithms().first()) else {
@@ -16,7 +18,7 @@ pub(in crate::cli) fn lines(strategy: &Strategy) -> Vec<String> {
             "a window of {window} admits at most {all} above the limit of {limit}, whatever is late, lost or crashed: {others} \
              nodes with at most {share} each that Redis has not counted when another one gets the last unit; max_over is \
              {max_over}",
-            window = rule.bound.window(),
+            window = span(rule.bound.window().0),
             others = nodes - 1,
         ),
         format!(

@@ -1,6 +1,7 @@
 //! Several nodes: the bound on a hot key, a node that is killed, one that ends, and one too many.
 
 use super::*;
+use crate::support::Cluster;
 
 const LIMIT: u64 = 400;
 
@@ -119,4 +120,30 @@ async fn what_a_node_admits_is_pushed() {
     assert_eq!((answer.limit, answer.remaining), (Some(LIMIT), Some(LIMIT - 51)));
     assert!(answer.reset_after.is_some() && answer.retry_after.is_none());
     assert_eq!((answer.limits[0].limit, answer.limits[0].remaining), (LIMIT, LIMIT - 51));
+}
+
+/// Each key is counted by the master of its slot, whose clock the node has to know first.
+#[tokio::test]
+async fn keys_of_a_cluster_are_counted_by_their_masters() {
+    let cluster = Cluster::start(3, 0);
+    let store = format!("topology: cluster, nodes: {:?}", cluster.urls());
+    let node = Node::on(&store, LIMIT, "{ max_over: 30, nodes: 2, sync: 10ms }", "deny").having_its_place();
+    let mut client = node.client().await;
+    for call in 0..10 {
+        for consumer in 0..20 {
+            let answer = charge(&mut client, &format!("consumer-{consumer}"), 1).await;
+            assert!(answer.allowed && answer.approximate, "call {call}: {answer:?}");
+        }
+    }
+    let (by_node, by_redis) = node.decided();
+    println!("{by_node} decided by the node, {by_redis} by Redis");
+    assert!(by_node + by_redis == 200 && by_node > 100, "{by_node} {by_redis}");
+    let counters = |server: &RedisServer| -> Vec<u64> {
+        let keys = server.keys();
+        let own = keys.iter().filter(|key| key.contains(":each:approximate-"));
+        own.map(|key| server.query(&["HGET", key, "c"])).collect()
+    };
+    let all = || -> Vec<u64> { cluster.nodes().iter().flat_map(&counters).collect() };
+    eventually(SOON, "each master has counted all calls", || all() == [10; 20]);
+    assert!(cluster.nodes().iter().all(|server| !counters(server).is_empty()));
 }

@@ -51,3 +51,25 @@ async fn places_are_taken_again_after_a_loss() {
         assert!(redis.pttl(key) > 0, "{key} has an expiry");
     }
 }
+
+/// With `local` the node decides with its part of the limit when its share is spent.
+#[tokio::test]
+async fn after_its_share_a_node_decides_with_its_part_of_the_limit() {
+    let redis = RedisServer::start();
+    let store = format!("nodes: [\"{}\"]", redis.url());
+    let policy = "{ local: { share: 1/2 } }";
+    let node = Node::on(&store, 100, "{ max_over: 10, nodes: 2, sync: 10s }", policy).having_its_place();
+    let mut client = node.client().await;
+    assert!(charge(&mut client, "c", 1).await.allowed);
+    redis.freeze();
+    for _ in 0..10 {
+        assert!(!charge(&mut client, "c", 1).await.degraded);
+    }
+    let answer = charge(&mut client, "c", 1).await;
+    assert!(answer.allowed && answer.degraded && answer.local && !answer.approximate, "{answer:?}");
+    assert_eq!(
+        (answer.limit, answer.remaining),
+        (Some(50), Some(48)),
+        "half of what Redis told last, rounded up"
+    );
+}
