@@ -213,7 +213,10 @@ fn numbers(algorithm: &Algorithm) -> String {
     match algorithm.limit() {
         0 => format!("{text}; nothing ever passes"),
         _ => {
-            format!("{text}; full again {} after being emptied", algorithm::span(state::renewal(algorithm).0))
+            format!(
+                "{text}; full again {} after being emptied",
+                algorithm::for_people(state::renewal(algorithm))
+            )
         }
     }
 }

@@ -50,7 +50,9 @@ async function main() {
   equal('by the limit that says so', second.denied_by, ['each']);
   const wait = second.retry_after.seconds + second.retry_after.nanos / 1e9;
   assert.ok(HOUR - 60 < wait && wait <= HOUR, `${wait}`);
-  equal('with a sentence', second.message, `Rate limit exceeded. Try again in ${Math.ceil(wait)} seconds`);
+  const [minutes, seconds] = [Math.floor(Math.ceil(wait) / 60), Math.ceil(wait) % 60];
+  const told = minutes === 60 ? '1h' : seconds > 0 ? `${minutes}m ${seconds}s` : `${minutes}m`;
+  equal('with a sentence', second.message, `Rate limit exceeded. Try again in ${told}`);
   equal('another consumer is not', (await ask(TIGERS, 'carol')).allowed, true);
 
   equal('a cost is taken', (await ask('api/search', 'bob', { cost: 7 })).remaining, 3);

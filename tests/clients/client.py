@@ -44,7 +44,9 @@ with grpc.insecure_channel(sys.argv[1]) as channel:
     equal("by the limit that says so", list(second.denied_by), ["each"])
     wait = second.retry_after.ToTimedelta().total_seconds()
     assert HOUR - 60 < wait <= HOUR, wait
-    equal("with a sentence", second.message, f"Rate limit exceeded. Try again in {-int(-wait // 1)} seconds")
+    minutes, seconds = divmod(-int(-wait // 1), 60)
+    told = "1h" if minutes == 60 else f"{minutes}m {seconds}s" if seconds else f"{minutes}m"
+    equal("with a sentence", second.message, f"Rate limit exceeded. Try again in {told}")
     equal("another consumer is not", ask(TIGERS, "carol").allowed, True)
 
     equal("a cost is taken", ask("api/search", "bob", cost=7).remaining, 3)

@@ -48,6 +48,22 @@ fn explained(args: &[&str]) -> String {
     text
 }
 
+/// A time that follows from numbers is for people: it said 950400s and 3636s.
+#[test]
+fn times_have_two_units() {
+    let file = file(
+        "strategies:
+  a: { limits: [{ name: x, per: [consumer], bucketed_window: { limit: 5, window: 1h, buckets: 100 } }] }
+  b: { limits: [{ name: x, per: [consumer], token_bucket: { rate: 1/7h, burst: 33 } }] }
+",
+    );
+    for (strategy, expected) in [("a", "full again 1h 1m after"), ("b", "full again 9d 15h after")] {
+        let args = ["explain", "--config", file.path().to_str().unwrap(), "r", "c", "--strategy", strategy];
+        let said = text(&weir(&args).stdout);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 /// The text with the tag and what follows from it left out.
 fn without_tag(text: &str) -> String {
     let mut out = String::new();

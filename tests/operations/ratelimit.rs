@@ -2,12 +2,14 @@
 
 mod behind_envoy;
 mod client_names;
+mod connections;
 mod dashboard;
 mod image;
 mod launched;
 mod long_paused;
 mod manifests;
 mod mapper;
+mod no_ipv6;
 mod pages;
 mod paused;
 mod redis;

@@ -1,6 +1,8 @@
 //! The page at `/ui`, in a real browser: light and dark, narrow and wide, without an error and without any request to
 //! somebody else.
 
+mod cluster;
+
 use std::path::Path;
 
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use super::errors::MistakeReport;
 use super::fields::{Mapping, NamedNode};
 use super::overrides::ConfigOverrides;
-use super::secret::{missing, password_file};
+use super::secret::{login_file, missing, password_file};
 use super::table::{Entry, FilePath, Optional, Password, SettingKind, Username, redis as redis_keys};
 use super::values::{quote, text_within};
 use super::{Login, Secret};
@@ -48,7 +48,11 @@ pub(super) fn login(
         file.report(&file_path, report, "there is a password too".to_owned());
     }
     let from_text = text.read(&fields.path_of(keys.password.key), report, |s| keys.password.kind.read(s));
-    let from_file = file.read(&file_path, report, |s| password_file(&FilePath.read(s)?));
+    let names_user = overrides.has_user_in_password_file() && keys.username.key == OWN.username.key;
+    let from_file = file.read(&file_path, report, |s| match FilePath.read(s)? {
+        path if names_user => login_file(&path),
+        path => password_file(&path),
+    });
     let password = from_text.flatten().or(from_file).or(in_file);
     match (username, password) {
         (username, Some(password)) => Some(Login { username, password }),

@@ -24,6 +24,8 @@ pub struct ConfigOverrides {
     at: BTreeMap<String, GivenText>,
     /// Which of Envoy's files count.
     envoy_layout: EnvoyLayout,
+    /// The password file of Redis may begin with the user and a colon.
+    user_in_password_file: bool,
     /// Keeps the strategies as the file writes them, whatever the file says of live control.
     keeps_written: bool,
     /// Validates the certificates of `store.redis.tls`. Without it, only the existence of the files is checked.
@@ -90,6 +92,17 @@ impl ConfigOverrides {
     /// Returns which files of `envoy.config` count.
     pub(super) fn envoy_layout(&self) -> &EnvoyLayout {
         &self.envoy_layout
+    }
+
+    /// Lets the password file of Redis begin with the user and a colon.
+    #[must_use]
+    pub fn with_user_in_password_file(self) -> Self {
+        Self { user_in_password_file: true, ..self }
+    }
+
+    /// True if the password file of Redis may begin with the user and a colon.
+    pub(super) fn has_user_in_password_file(&self) -> bool {
+        self.user_in_password_file
     }
 
     /// Keeps the strategies as the file writes them, also if the file turns live control off.

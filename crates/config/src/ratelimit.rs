@@ -13,6 +13,7 @@ mod mapped;
 mod mapper;
 mod plan;
 mod ports;
+mod redis_user;
 mod store;
 mod values;
 mod variables;

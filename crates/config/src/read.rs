@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_core::key::KeySecret;
-use weir_core::strategy::Rules;
+use weir_core::strategy::{Access, Override, Resources, Rules};
 
 use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::expand::{Expander, ValueFiles};
@@ -17,7 +17,7 @@ use super::meanings::StrategyMeanings;
 use super::merge::merged;
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
-use super::strategies::OtherSections;
+use super::strategies::{OtherSections, Strategies};
 use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::unreadable::unreadable;
@@ -173,17 +173,13 @@ fn read(
     let authorize = authorize::authorize(&mut root, &issuers, report);
     let has_redis = matches!(store, StoreConfig::Redis(_));
     let usage = usage::usage(root.section("usage", report), has_redis, settings, report);
-    let mut sentences = root.section("messages", report);
-    let messages = DenialMessages::read(&mut sentences, settings, report);
-    sentences.finish(report);
+    let messages = messages(root.section("messages", report), settings, report);
     let control = control::control(root.section("control", report), (&server, has_redis), settings, report);
     let keeps = server.control || settings.keeps_written();
     let written = if keeps { WrittenStrategies::of(&tree) } else { WrittenStrategies::default() };
     let decision_log = log::log(root.section("log", report), settings, report);
     root.finish(report);
-    let rules = Rules::new(strategies.made, resources);
-    let rules = rules.with_access(access, strategies.access);
-    let mut rules = rules.with_shadows(&strategies.shadows, &overrides).with_overrides(overrides);
+    let mut rules = rules(strategies, resources, access, overrides);
     if server.inline_limits {
         rules = rules.with_inline_limits();
     }
@@ -207,6 +203,21 @@ fn read(
         meanings,
     };
     (config, value_files)
+}
+
+fn messages(
+    mut section: Mapping<'_>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> DenialMessages {
+    let messages = DenialMessages::read(&mut section, settings, report);
+    section.finish(report);
+    messages
+}
+
+fn rules(strategies: Strategies, resources: Resources, access: Access, overrides: Vec<Override>) -> Rules {
+    let rules = Rules::new(strategies.made, resources).with_access(access, strategies.access);
+    rules.with_shadows(&strategies.shadows, &overrides).with_overrides(overrides)
 }
 
 /// Reads a file. `bytes` counts those of all files.

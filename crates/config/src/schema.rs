@@ -97,19 +97,6 @@ fn definitions() -> Value {
         },
         "ban": mapping(BAN),
         "limits": { "type": "array", "minItems": 1, "maxItems": MAX_LIMITS, "items": limit() },
-        "uniform": mapping(UNIFORM),
-        "bucket": bucket(),
-        "leaky_queue": leaky_queue(),
-        "warm_up": mapping(WARM_UP),
-        "max_debt": { "anyOf": [
-            { "type": "integer", "minimum": 0, "maximum": CEILING - 1 },
-            { "type": "string", "pattern": "^([0-9]+(_[0-9]+)+|unlimited)$" },
-        ] },
-        "fixed_window": fixed_window(),
-        "interval_refill": mapping(INTERVAL_REFILL),
-        "sliding_window": mapping(SLIDING_WINDOW),
-        "bucketed_window": bucketed_window(),
-        "sliding_log": sliding_log(),
         "resources": { "type": ["array", "null"], "items": mapping(RESOURCE) },
         "groups": {
             "type": ["object", "null"],
@@ -125,10 +112,30 @@ fn definitions() -> Value {
         "access": mapping(ACCESS),
         "envoy_rules": { "type": ["array", "null"], "maxItems": MAX_RULES_OF_ENVOY, "items": mapping(ENVOY_RULE) },
     });
-    for (name, definition) in access_definitions().as_object().into_iter().flatten() {
-        definitions[name] = definition.clone();
+    for more in [algorithm_definitions(), access_definitions()] {
+        for (name, definition) in more.as_object().into_iter().flatten() {
+            definitions[name] = definition.clone();
+        }
     }
     definitions
+}
+
+fn algorithm_definitions() -> Value {
+    json!({
+        "uniform": mapping(UNIFORM),
+        "bucket": bucket(),
+        "leaky_queue": leaky_queue(),
+        "warm_up": mapping(WARM_UP),
+        "max_debt": { "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": CEILING - 1 },
+            { "type": "string", "pattern": "^([0-9]+(_[0-9]+)+|unlimited)$" },
+        ] },
+        "fixed_window": fixed_window(),
+        "interval_refill": mapping(INTERVAL_REFILL),
+        "sliding_window": mapping(SLIDING_WINDOW),
+        "bucketed_window": bucketed_window(),
+        "sliding_log": sliding_log(),
+    })
 }
 
 /// Identity and rights.

@@ -19,8 +19,16 @@ pub(super) fn password(scalar: Scalar<'_>) -> Result<Secret, String> {
 /// Reads a password file. It is validated now, so that a mistake is reported at startup, and read again whenever a
 /// connection is opened.
 pub(super) fn password_file(path: &Path) -> Result<Secret, String> {
-    let secret = Secret::in_file(path);
-    secret.read().map_err(|error| error.to_string())?;
+    validated(Secret::in_file(path))
+}
+
+/// The same for a file that may begin with the user and a colon.
+pub(super) fn login_file(path: &Path) -> Result<Secret, String> {
+    validated(Secret::in_login_file(path))
+}
+
+fn validated(secret: Secret) -> Result<Secret, String> {
+    secret.read_login().map_err(|error| error.to_string())?;
     Ok(secret)
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_config::{DenialMessages, StrategyMeanings, WrittenStrategies};
+use weir_config::{Config, DenialMessages, StrategyMeanings, WrittenStrategies};
 use weir_core::envoy::Domains;
 use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
@@ -80,11 +80,9 @@ pub struct FileRules {
 impl RunningConfig {
     /// Begins with the current snapshot, which is that of the files.
     #[must_use]
-    pub fn new(
-        live: Arc<LiveSnapshot>,
-        written: Arc<WrittenStrategies>,
-        followers: SnapshotFollowers,
-    ) -> Self {
+    pub fn new(live: Arc<LiveSnapshot>, config: &Config, followers: SnapshotFollowers) -> Self {
+        (followers.publish)(&config.meanings);
+        let written = Arc::clone(&config.written);
         let sources = Mutex::new(Sources { rules: live.current().rules, written, overlay: None });
         let running = Running { live, followers, sources };
         running.follow(&running.live.current());

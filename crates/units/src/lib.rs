@@ -5,8 +5,12 @@
 //!
 //! No clock is read here, or named: that is up to `weir-time`.
 
+mod people;
+
 use std::fmt;
 use std::time::Duration;
+
+pub use self::people::{LastedFor, WaitFor};
 
 /// The most that any level, cost or debt may reach (2^52). The sum of two such numbers is still an
 /// exact double, which is what lets the Lua twins add before they compare.

@@ -6,6 +6,9 @@
 use weir_core::algorithm::{
     Algorithm, Bucket, DEFAULT_MAX_HELD, Engine, Grid, Interval, Log, Sliding, Slots, WarmUp, Window,
 };
+use weir_units::Micros;
+
+use crate::cli::render;
 
 const UNITS: [(u64, &str); 6] = [
     (86_400_000_000, "d"),
@@ -140,4 +143,15 @@ fn offset(ahead: u64, utc: u64) -> String {
 pub(super) fn span(us: u64) -> String {
     let whole = UNITS.iter().find(|(unit, _)| us >= *unit && us.is_multiple_of(*unit));
     whole.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", us / unit))
+}
+
+/// A time that nobody has written: from a minute on in two units.
+pub(super) fn for_people(time: Micros) -> String {
+    match time {
+        Micros(..60_000_000) => span(time.0),
+        Micros(micros) => {
+            let seconds = i64::try_from(micros.div_ceil(1_000_000)).unwrap_or(i64::MAX);
+            render::duration(&prost_types::Duration { seconds, nanos: 0 })
+        }
+    }
 }

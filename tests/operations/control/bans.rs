@@ -110,7 +110,7 @@ async fn who_is_denied_often_is_banned_until_the_ban_ends_and_is_charged_nothing
     assert_eq!((denied.reason(), &*denied.denied_by), (Reason::Banned, &["each".to_owned()][..]));
     assert!(!denied.allowed && denied.limits.is_empty() && denied.limit.is_none());
     assert_eq!(denied.retry_after, Some(Duration { seconds: 359, nanos: 999_999_000 }), "to the microsecond");
-    assert_eq!(denied.message, "This consumer is banned. Try again in 360 seconds");
+    assert_eq!(denied.message, "This consumer is banned. Try again in 6m");
     assert_eq!(denied.denial_valid_for, Some(Duration { seconds: 1, nanos: 0 }));
     assert_eq!(node.asks("bob", 0).await.reason(), Reason::Banned);
     assert!(node.asks("eve", 1).await.allowed);

@@ -1,6 +1,7 @@
 //! What the manifests of launchers start: each with its environment, arguments and user, on a read-only root without `/data`.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -40,8 +41,13 @@ pub(super) fn confined(arguments: &[String], variables: &[(String, String)]) -> 
     command
 }
 
-/// Starts the container of a Deployment on an address of its own, with memory in place of Redis.
+/// Starts the container of a Deployment, and waits until it is healthy.
 fn start(name: &str, replaced: &[(&str, &str)]) -> Ratelimit {
+    healthy(name, launched(name, replaced))
+}
+
+/// Starts the container of a Deployment on an address of its own, with memory in place of Redis.
+fn launched(name: &str, replaced: &[(&str, &str)]) -> Ratelimit {
     let (_, documents) = read(name);
     let pod = &of_kind(&documents, "Deployment")["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
@@ -65,18 +71,19 @@ fn start(name: &str, replaced: &[(&str, &str)]) -> Ratelimit {
         variables.push(((*name).to_owned(), (*value).to_owned()));
     }
     let arguments: Vec<String> = container["command"].as_array().unwrap().iter().map(text).collect();
-    run_confined(name, &arguments, &variables, (host, folder))
+    run_confined(&arguments, &variables, (host, folder))
 }
 
-/// Starts it confined, and waits until it is healthy.
 fn run_confined(
-    name: &str,
     arguments: &[String],
     variables: &[(String, String)],
     (host, folder): (Ipv4Addr, TempDir),
 ) -> Ratelimit {
     let process = Process::spawn(confined(arguments, variables)).unwrap();
-    let mut started = Ratelimit { process, host, _files: folder };
+    Ratelimit { process, host, _files: folder }
+}
+
+fn healthy(name: &str, mut started: Ratelimit) -> Ratelimit {
     eventually(SOON, "it is healthy", || {
         if let Some(status) = started.process.exited() {
             let help =
@@ -121,6 +128,25 @@ fn ai_gateway_gets_the_limits_of_its_controller() {
     assert_eq!(started.json("ai-gateway-quota", &[("k", "v")]), "OK 2/DAY");
     assert_eq!(ads.requests()[0].node.clone().unwrap().id, "envoy-ai-gateway-ratelimit");
     assert!(started.get(19001, "/metrics").unwrap().1.contains("ratelimit_service_rate_limit_total_hits"));
+}
+
+/// It is said, not bounded, how soon: that is up to the machine.
+#[test]
+fn the_first_configuration_opens_the_ports() {
+    let ads = Ads::start();
+    let started = launched("ai-gateway", &[("CONFIG_GRPC_XDS_SERVER_URL", &ads.address.to_string())]);
+    eventually(SOON, "it is connected", || started.metric(19001, "weir_xds_connected") == Some(1.0));
+    assert!(started.get(8080, "/healthcheck").is_none(), "no port is open yet");
+    let sent = weir_time::clock::monotonic();
+    ads.set("1", &[config("ai-gateway-quota", vec![leaf("k", "v", 2)])]);
+    let is_ready = || started.get(8080, "/healthcheck").is_some_and(|(status, _)| status == 200);
+    eventually(SOON, "it is ready", is_ready);
+    let passed = sent.elapsed();
+    let _ = writeln!(
+        std::io::stderr(),
+        "ready {passed:?} after the first configuration (1 s is what users expect)"
+    );
+    assert_eq!(started.json("ai-gateway-quota", &[("k", "v")]), "OK 2/DAY");
 }
 
 /// A minimal schema of what Envoy Gateway reads there (api/v1alpha1/envoygateway_types.go, shared_types.go).
@@ -199,7 +225,7 @@ fn envoy_gateway_starts_it_with_its_own_environment() {
     assert!(!Path::new("/data").exists(), "a directory that need not be there");
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let arguments = ["/bin/ratelimit", "--anything"].map(str::to_owned);
-    let started = run_confined("Envoy Gateway", &arguments, &variables, (host, scratch::dir("eg-")));
+    let started = healthy("Envoy Gateway", run_confined(&arguments, &variables, (host, scratch::dir("eg-"))));
     ads.accepted("1");
     eventually(SOON, "Redis counts", || started.json("default/eg/http", &[("k", "v")]) == "OK 2/DAY");
     assert!(!redis.state_keys().is_empty());

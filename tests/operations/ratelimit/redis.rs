@@ -40,6 +40,60 @@ async fn a_unix_socket_with_a_user() {
     counts(&[("REDIS_URL", &path), ("REDIS_AUTH", "envoy:hunter2")]).await;
 }
 
+/// A file with the user and the password. It is read for each connection.
+#[tokio::test]
+async fn a_user_in_a_file_that_changes() {
+    let folder = scratch::dir("auth-");
+    let file = folder.path().join("auth");
+    std::fs::write(&file, "envoy:hunter2\n").unwrap();
+    let redis = RedisServer::start();
+    redis.cli(&["ACL", "SETUSER", "envoy", "on", ">hunter2", "~*", "+@all"]);
+    redis.cli(&["ACL", "SETUSER", "other", "on", ">hunter2:b", "~*", "+@all"]);
+    let (admin, killed) = (redis.connection(), redis.addr());
+    redis.cli(&["ACL", "SETUSER", "default", "resetpass", ">adm"]);
+    let started = Ratelimit::start(&[
+        ("WEIR_STORE", ""),
+        ("REDIS_SOCKET_TYPE", "tcp"),
+        ("REDIS_URL", &format!("redis://ignored:hunter2ignored@{killed}")),
+        ("REDIS_AUTH_FILE", file.to_str().unwrap()),
+        ("LOG_LEVEL", "trace"),
+    ]);
+    let asks = async || loop {
+        // A call that fails may have been charged.
+        if let Some(code) = started.try_asks("of twenty").await {
+            return code;
+        }
+    };
+    assert_eq!(asks().await, Code::Ok);
+    std::fs::write(&file, "other:hunter2:b").unwrap();
+    let mut admin = admin;
+    redis::cmd("ACL").arg(&["DELUSER", "envoy"]).exec(&mut admin).unwrap();
+    assert_eq!(asks().await, Code::Ok);
+    let users: String = redis::cmd("CLIENT").arg("LIST").query(&mut admin).unwrap();
+    assert!(users.contains("user=other") && !users.contains("user=envoy"), "{users}");
+    let (_, log) = started.stop();
+    assert!(!log.contains("hunter2"), "{log}");
+}
+
+/// One of the variables names the password, and it takes precedence over the address.
+#[tokio::test]
+async fn a_user_of_a_variable_and_one_of_the_address() {
+    let redis = RedisServer::start();
+    redis.cli(&["ACL", "SETUSER", "envoy", "on", ">hunter2", "~*", "+@all"]);
+    let (mut admin, tcp) = (redis.connection(), ("REDIS_SOCKET_TYPE", "tcp"));
+    redis.cli(&["ACL", "SETUSER", "default", "off"]);
+    let folder = scratch::dir("auth-");
+    let file = folder.path().join("auth");
+    std::fs::write(&file, "hunter2").unwrap();
+    let url = format!("redis://nobody:hunter2no@{}", redis.addr());
+    let url = ("REDIS_URL", url.as_str());
+    let forget = |admin: &mut redis::Connection| redis::cmd("FLUSHALL").exec(admin).unwrap();
+    counts(&[tcp, url, ("REDIS_AUTH", "envoy:hunter2")]).await;
+    forget(&mut admin);
+    let native = [("WEIR_REDIS_USERNAME", "envoy"), ("WEIR_REDIS_PASSWORD_FILE", file.to_str().unwrap())];
+    counts(&[tcp, url, native[0], native[1], ("REDIS_AUTH", "envoy:hunter2wrong")]).await;
+}
+
 #[tokio::test]
 async fn a_database_in_the_address() {
     let redis = RedisServer::start();
@@ -121,6 +175,14 @@ fn what_cannot_be() {
             "the database: \"x\" is not a whole number",
         ),
         (&[("REDIS_URL", "a:1,b:1/3"), ("REDIS_TYPE", "cluster")], "a cluster has only database 0"),
+        (
+            &[("REDIS_URL", "/r.sock"), ("REDIS_AUTH", "hunter2"), ("REDIS_AUTH_FILE", "/a")],
+            "REDIS_AUTH_FILE: REDIS_AUTH is set too: set one of them",
+        ),
+        (
+            &[("REDIS_URL", "/r.sock"), ("REDIS_AUTH_FILE", "/no/such")],
+            "REDIS_AUTH_FILE: store.redis.password_file: \"/no/such\" cannot be read",
+        ),
     ] {
         let said = refused(&[&[("WEIR_STORE", "")][..], more].concat());
         assert!(said.contains(reason) && !said.contains("hunter2"), "{more:?}: {said}");

@@ -44,13 +44,14 @@ impl Drop for Attack {
     }
 }
 
-/// A thread that takes a core and nothing else.
-fn computing() -> Attack {
-    Attack::start(|| {
+/// Two threads that take a core each and nothing else.
+fn computing() -> [Attack; 2] {
+    let compute = || {
         for step in 0..10_000_u64 {
             std::hint::black_box(step);
         }
-    })
+    };
+    [Attack::start(compute), Attack::start(compute)]
 }
 
 /// A connection from another address than the callers'. It may be reset at any time.
@@ -95,9 +96,9 @@ impl Times {
     }
 }
 
-/// Calls alone, beside a thread that only computes, and beside an attack, by turns. The attack has begun after so many
-/// steps. An attacker on this machine takes a core, whatever the server does: the thread that computes shows how much of
-/// a slower p99 is that.
+/// Calls alone, beside threads that only compute, and beside an attack, by turns. The attack has begun after so many
+/// steps. An attacker on this machine takes a core, and its connections keep the kernel and the acceptor of another one
+/// busy, whatever the server does with them: the threads that compute show how much of a slower p99 is that.
 async fn besides(name: &str, begun: usize, attack: impl Fn(SocketAddr) -> Attack) {
     weir_node::server::raise_open_files();
     let authority = Authority::create();
@@ -118,7 +119,7 @@ async fn besides(name: &str, begun: usize, attack: impl Fn(SocketAddr) -> Attack
             count += steps();
         }
         println!("{name} on {transport:?}, {count} times: {}", attacked.shown());
-        println!("  beside a thread that computes: {}; alone: {}", busy.shown(), quiet.shown());
+        println!("  beside two threads that compute: {}; alone: {}", busy.shown(), quiet.shown());
         assert_eq!(
             metric(&server, "weir_connections_refused_total"),
             0.0,

@@ -3,6 +3,7 @@
 use super::super::values::quote;
 use super::given::RatelimitGiven;
 use super::mapped::Mapped;
+use super::redis_user::{RedisUser, login};
 use super::variables::{VariableEffect, without_secrets};
 
 /// Longest `connect_timeout`, in microseconds.
@@ -29,7 +30,8 @@ pub(super) fn store(given: &mut RatelimitGiven, mut mapped: Mapped, has_file: bo
         return mapped;
     }
     let tls = given.boolean("REDIS_TLS").unwrap_or(false);
-    match addresses(given, tls) {
+    let user = RedisUser::of(given, &mapped);
+    match addresses(given, tls, user.is_some()) {
         Ok(nodes) => {
             mapped.set("store", "REDIS_URL", nodes.urls.join(","));
             if let Some((name, label)) = nodes.topology {
@@ -38,10 +40,9 @@ pub(super) fn store(given: &mut RatelimitGiven, mut mapped: Mapped, has_file: bo
             if let Some(master) = nodes.master {
                 mapped.set("redis_master_name", "REDIS_URL", master);
             }
-            let auth = given.text("REDIS_AUTH").map(|auth| ("REDIS_AUTH", login(auth)));
-            if let Some((label, (user, password))) = auth.or(nodes.login.map(|login| ("REDIS_URL", login))) {
-                mapped.set_some("redis_username", label, user);
-                mapped.set("redis_password", label, password);
+            let in_address = || nodes.login.map(|login| RedisUser::Text("REDIS_URL", login));
+            if let Some(user) = user.or_else(in_address) {
+                user.map_to(given, &mut mapped);
             }
         }
         Err(reason) => given.wrong("REDIS_URL", reason),
@@ -83,7 +84,8 @@ struct Addresses {
     login: Option<(Option<String>, String)>,
 }
 
-fn addresses(given: &RatelimitGiven, tls: bool) -> Result<Addresses, String> {
+/// Reads the addresses; without the user in them, if another one takes precedence.
+fn addresses(given: &RatelimitGiven, tls: bool, has_user: bool) -> Result<Addresses, String> {
     let url = given.text("REDIS_URL").unwrap_or("/var/run/nutcracker/ratelimit.sock");
     let scheme = if tls { "rediss" } else { "redis" };
     match given.text("REDIS_TYPE").unwrap_or("single") {
@@ -107,7 +109,7 @@ fn addresses(given: &RatelimitGiven, tls: bool) -> Result<Addresses, String> {
             }
             Ok(Addresses { urls: vec![format!("unix:{url}")], ..Addresses::default() })
         }
-        _ => single(url, scheme),
+        _ => single(url, scheme, has_user),
     }
 }
 
@@ -124,12 +126,13 @@ fn sentinels(url: &str, scheme: &str) -> Result<Addresses, String> {
 }
 
 /// `host:port`, or `redis://[[user]:password@]host[:port][/database][?db=&username=&password=]`
-fn single(url: &str, scheme: &str) -> Result<Addresses, String> {
+fn single(url: &str, scheme: &str, has_user: bool) -> Result<Addresses, String> {
     let Some((_, rest)) = url.split_once("://") else {
         return Ok(Addresses { urls: vec![with_scheme(url, scheme)], ..Addresses::default() });
     };
     let encrypted = if url.starts_with("rediss://") { "rediss" } else { scheme };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let rest = rest.rsplit_once('@').filter(|_| has_user).map_or(rest, |(_, rest)| rest);
     let parameter = |name: &str| {
         let found = query.split('&').filter_map(|pair| pair.split_once('='));
         found.filter(|(key, _)| *key == name).map(|(_, value)| value.to_owned()).next()
@@ -148,15 +151,5 @@ fn with_scheme(address: &str, scheme: &str) -> String {
     match address.split_once("://") {
         Some((_, rest)) => format!("{scheme}://{rest}"),
         None => format!("{scheme}://{address}"),
-    }
-}
-
-/// `password` or `user:password`.
-fn login(auth: &str) -> (Option<String>, String) {
-    match auth.split_once(':') {
-        Some((user, password)) => {
-            (Some(user.to_owned()).filter(|user| !user.is_empty()), password.to_owned())
-        }
-        None => (None, auth.to_owned()),
     }
 }

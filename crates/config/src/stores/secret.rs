@@ -20,6 +20,8 @@ pub struct Secret(Source);
 enum Source {
     Text(String),
     File(PathBuf),
+    /// The password, or user, colon and password.
+    LoginFile(PathBuf),
     Command(Arc<[String]>),
 }
 
@@ -37,6 +39,12 @@ pub enum SecretError {
     /// The file is empty, or has just an empty line.
     #[error("what {path:?} says must not be empty")]
     Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file names a user alone.
+    #[error("what {path:?} says has no password after the colon")]
+    NoPassword {
         /// The file.
         path: PathBuf,
     },
@@ -66,6 +74,12 @@ impl Secret {
         Self(Source::File(path.into()))
     }
 
+    /// Creates a secret that is read from this file on each use: a password, or user, colon and password.
+    #[must_use]
+    pub fn in_login_file(path: impl Into<PathBuf>) -> Self {
+        Self(Source::LoginFile(path.into()))
+    }
+
     /// Creates a secret that this command prints: a program and its arguments.
     #[must_use]
     pub fn printed_by(words: impl Into<Arc<[String]>>) -> Self {
@@ -77,15 +91,31 @@ impl Secret {
     pub fn command(&self) -> Option<&Arc<[String]>> {
         match &self.0 {
             Source::Command(words) => Some(words),
-            Source::Text(_) | Source::File(_) => None,
+            Source::Text(_) | Source::File(_) | Source::LoginFile(_) => None,
         }
     }
 
     /// Returns the current secret. Reads the file, if it is in one. Runs no command.
     pub fn read(&self) -> Result<Cow<'_, str>, SecretError> {
+        self.read_login().map(|(_, password)| password)
+    }
+
+    /// Returns the current secret, and the user if the file names one.
+    pub fn read_login(&self) -> Result<(Option<String>, Cow<'_, str>), SecretError> {
         match &self.0 {
-            Source::Text(text) => Ok(Cow::Borrowed(text)),
-            Source::File(path) => read(path).map(Cow::Owned),
+            Source::Text(text) => Ok((None, Cow::Borrowed(text))),
+            Source::File(path) => Ok((None, Cow::Owned(read(path)?))),
+            Source::LoginFile(path) => {
+                let text = read(path)?;
+                let (user, password) = match text.split_once(':') {
+                    Some((user, password)) => (Some(user).filter(|user| !user.is_empty()), password),
+                    None => (None, text.as_str()),
+                };
+                if password.is_empty() {
+                    return Err(SecretError::NoPassword { path: path.clone() });
+                }
+                Ok((user.map(str::to_owned), Cow::Owned(password.to_owned())))
+            }
             Source::Command(_) => Err(SecretError::Printed),
         }
     }
@@ -115,7 +145,7 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Source::Text(_) => f.write_str("Secret(…)"),
-            Source::File(path) => write!(f, "Secret(in {path:?})"),
+            Source::File(path) | Source::LoginFile(path) => write!(f, "Secret(in {path:?})"),
             // An argument may be a secret, too.
             Source::Command(words) => {
                 write!(f, "Secret(printed by {:?})", words.first().map_or("", String::as_str))
@@ -164,6 +194,25 @@ mod tests {
             let error = Secret::in_file(file.path()).read().unwrap_err().to_string();
             assert!(error.ends_with(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_may_name_the_user() {
+        for (text, user, password) in [
+            ("pass\n", None, "pass"),
+            ("weir:pass\n", Some("weir"), "pass"),
+            (":pass", None, "pass"),
+            ("weir:pa:ss", Some("weir"), "pa:ss"),
+        ] {
+            let file = file(text.as_bytes());
+            let secret = Secret::in_login_file(file.path());
+            assert_eq!(secret.read_login().unwrap(), (user.map(str::to_owned), password.into()), "{text:?}");
+            let whole = text.trim_end();
+            assert_eq!(Secret::in_file(file.path()).read_login().unwrap(), (None, whole.into()));
+        }
+        let file = file(b"weir:\n");
+        let error = Secret::in_login_file(file.path()).read_login().unwrap_err().to_string();
+        assert!(error.ends_with("has no password after the colon") && !error.contains("weir:"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::texts::Sentence;
 use super::{Applies, Outside, section};
 
 section! {
-    /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
+    /// The sentences for people. `{wait}` is "4 seconds", "29m 21s" or "9d 13h", `{seconds}` the number of seconds,
     /// `{cost}` and `{limit}` the numbers of the call.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct DenialMessages {
@@ -15,8 +15,8 @@ section! {
             kind: Sentence(&["wait", "seconds", "cost", "limit"]),
             outside: Outside::No,
             applies: Applies::AtReload,
-            more: "`{wait}` is \"4 seconds\", `{seconds}` only the number, `{cost}` and `{limit}` the numbers of the \
-                   call.",
+            more: "`{wait}` is \"4 seconds\", from two minutes on \"29m 21s\" or \"9d 13h\", rounded up; `{seconds}` is the \
+                   number of seconds, `{cost}` and `{limit}` are the numbers of the call.",
         }
         /// The text if a lease is refused until others end.
         // The wait is not known.
@@ -24,7 +24,8 @@ section! {
             kind: Sentence(&["cost", "limit"]),
             outside: Outside::No,
             applies: Applies::AtReload,
-            more: "It may contain `{cost}` and `{limit}`.",
+            more: "It may contain `{cost}` and `{limit}`. If it is not set, a weight above 1 gets \"Fewer than {cost} of {limit} \
+                   permits are free. Try again when more are\".",
         }
         /// The text if the cost is above a limit.
         // No wait helps here, so the sentence may not name one.
@@ -34,7 +35,8 @@ section! {
             kind: Sentence(&["cost", "limit"]),
             outside: Outside::No,
             applies: Applies::AtReload,
-            more: "It may contain `{cost}` and `{limit}`.",
+            more: "It may contain `{cost}` and `{limit}`. If it is not set, a weight of permits gets \"A weight of {cost} is above \
+                   the limit of {limit} permits and can never be granted\".",
         }
 
         after: [],

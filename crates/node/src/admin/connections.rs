@@ -95,10 +95,10 @@ impl AdminConnections {
         tokio::select! {
             () = self.served(&connection, socket, peer, router) => {}
             () = connection.closed.notified() => {
-                tracing::debug!(peer = %connection.peer, "too many connections to the admin port: this one waited longest");
+                tracing::debug!(peer = %connection.peer, "too many connections to this HTTP port: this one waited longest");
             }
             () = late(&connection.progress) => {
-                tracing::debug!(peer = %connection.peer, "a caller of the admin port was too slow");
+                tracing::debug!(peer = %connection.peer, "a caller of an HTTP port was too slow");
             }
         }
         self.open.lock().retain(|one| !Arc::ptr_eq(one, &connection));
@@ -126,7 +126,7 @@ impl AdminConnections {
             Some(certificate) => tokio::select! {
                 () = self.http(connection, stream, peer_with(address, &certificate), router) => {}
                 reason = certificate.invalid() => {
-                    tracing::debug!(peer = %connection.peer, reason, "a connection to the admin port ends");
+                    tracing::debug!(peer = %connection.peer, reason, "a connection to an HTTP port ends");
                 }
             },
         }
@@ -145,7 +145,7 @@ impl AdminConnections {
         let builder = Builder::new(TokioExecutor::new());
         let service = TowerToHyperService::new(router.layer(gate).into_service());
         if let Err(error) = builder.serve_connection(TokioIo::new(observed), service).await {
-            tracing::debug!(peer = %connection.peer, %error, "a connection to the admin port failed");
+            tracing::debug!(peer = %connection.peer, %error, "a connection to an HTTP port failed");
         }
     }
 }

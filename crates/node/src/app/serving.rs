@@ -28,6 +28,9 @@ use crate::telemetry::{Metrics, log_rejected_each_minute};
 use crate::usage::UsageThread;
 use crate::watch::{WatchedFiles, watch};
 
+/// Work of the background thread.
+pub(super) type BoxedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// How long a node that ends takes for what is left to do.
 const LAST_WITHIN: Duration = Duration::from_secs(2);
 
@@ -48,7 +51,7 @@ pub(super) struct App {
     /// Shows other nodes what the files say, at the start and after each reload.
     pub(super) publish: Arc<PublishMeanings>,
     /// What is left to do for the store when all calls have been answered.
-    pub(super) last: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(super) last: BoxedWork,
 }
 
 impl App {
@@ -95,8 +98,7 @@ impl App {
             denials_valid,
             publish,
         };
-        (followers.publish)(&config.meanings);
-        let running = RunningConfig::new(Arc::clone(&live), Arc::clone(&config.written), followers);
+        let running = RunningConfig::new(Arc::clone(&live), &config, followers);
         let overrides_in_request = config.envoy.overrides_in_request;
         let ports = Ports::open(&config.server, &metrics)?;
         let mut sources = ports.sources;
@@ -106,45 +108,27 @@ impl App {
         // Before Envoy's files, which are read under its overlay.
         sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
         sources.extend(rules);
-        let watched = watch(sources, timing.look_every, timing.reloads.clone());
-        let background =
-            async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };
-        let background = BackgroundThread::start("weir-background", background, (last, LAST_WITHIN));
-        let _background = background.map_err(AppError::Background)?;
+        let _background = in_background(sources, &timing, (background, last))?;
         if let Some(xds) = &xds {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
         let (_control, control) = live_control(&config, &timing, &metrics, &running, control_link)?.unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
-        let start = |listener| {
-            Admin::start(
-                listener,
-                ports.admin,
-                config.server.limits.admin_max_connections,
-                AdminPages {
-                    metrics: metrics.clone(),
-                    readiness: readiness.clone(),
-                    control: control.clone(),
-                },
-                Some(usage.handle()),
-                Arc::clone(&gate),
-            )
-        };
+        let most = config.server.limits.admin_max_connections;
+        let pages =
+            AdminPages { metrics: metrics.clone(), readiness: readiness.clone(), control: control.clone() };
+        let start = |listener| Admin::start(listener, ports.admin, most, pages, Some(usage.handle()), gate);
         let _admin = listeners.admin.take().map(start).transpose().map_err(AppError::Admin)?;
         let store = Arc::new(store);
+        let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit.take());
         let start = |(ports, listeners)| {
-            let (server, readiness) = (&config.server, readiness.clone());
-            let parts = PageParts { ports, server, readiness, gate: AdminGate::open(server) };
-            let json = JsonParts {
-                live: Arc::clone(&live),
-                store: Arc::clone(&store),
-                metrics: metrics.clone(),
-                envoy: files.parts.clone(),
-                worker: workers,
-            };
+            let server = &config.server;
+            let parts =
+                PageParts { ports, server, readiness: readiness.clone(), gate: AdminGate::open(server) };
+            let (live, store, metrics) = (Arc::clone(&live), Arc::clone(&store), metrics.clone());
+            let json = JsonParts { live, store, metrics, envoy: files.parts.clone(), worker: workers };
             RatelimitHttp::start(listeners, parts, json)
         };
-        let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit.take());
         let _pages = pages.map(start).transpose().map_err(AppError::Admin)?;
         let usage = config.usage.service.then(|| usage.handle());
         let envoy = files.parts;
@@ -156,6 +140,17 @@ impl App {
             shutdown,
         )
     }
+}
+
+/// Starts the thread of work that no worker does: `background`, watched files and what comes each minute; and `last` when it ends.
+fn in_background(
+    sources: Vec<Box<dyn WatchedFiles>>,
+    timing: &Timing,
+    (background, last): (impl Future<Output = ()> + Send + 'static, BoxedWork),
+) -> Result<BackgroundThread, AppError> {
+    let watched = watch(sources, timing.look_every, timing.reloads.clone());
+    let all = async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };
+    BackgroundThread::start("weir-background", all, (last, LAST_WITHIN)).map_err(AppError::Background)
 }
 
 /// Creates the rights of callers, if the server has identity, and shows what is refused.

@@ -18,7 +18,7 @@ use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, Since, StoreHeal
 use weir_store::{LeaseHandle, QueueHandle};
 use weir_time::clock::Monotonic;
 
-use super::serving::App;
+use super::serving::{App, BoxedWork};
 use super::{AppError, Foundation, Listeners};
 use crate::queues::{depths, kinds};
 use crate::readiness::Readiness;
@@ -100,17 +100,7 @@ fn by_redis(
     base.metrics.show_local(move || counted.stats())?;
     let swept = local.clone();
     let swept = every_second(move || swept.sweep());
-    let approximate = ApproximateShared::new(redis, clock);
-    let counted = approximate.clone();
-    base.metrics.show_approximate(move || counted.stats())?;
-    let noted = approximate.clone();
-    base.readiness.notes_also(move || noted.notes().into_iter().map(without_place).collect());
-    // Its connections begin with the first strategy that nodes count.
-    let counts = shared.store_on_use();
-    let (kept, rules) = (approximate.clone(), Arc::clone(&base.live));
-    let (kept_by, ended, ended_by) = (counts.clone(), approximate.clone(), counts);
-    let kept = async move { kept.keep(kept_by, || rules.current().rules.approximate()).await };
-    let last = Box::pin(async move { ended.finish(ended_by).await });
+    let NodeCounters { approximate, kept, last } = NodeCounters::of(&base, redis, &shared)?;
     let engines = EnginesInUse::default();
     let watch = watch_over(shared.clone(), engines.clone(), base.readiness.clone());
     let (health, loads) = (shared.health().clone(), base.metrics.config().clone());
@@ -173,6 +163,31 @@ async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readi
         }
     };
     tokio::join!(shared.monitor(&engines), report);
+}
+
+/// The counters of the node itself, with what keeps them in the background, and what ends them after the last answer.
+struct NodeCounters {
+    approximate: ApproximateShared,
+    kept: BoxedWork,
+    last: BoxedWork,
+}
+
+impl NodeCounters {
+    /// They are shown on the metrics page and in `/readyz`.
+    fn of(base: &Foundation, redis: &RedisConfig, shared: &RedisShared) -> Result<Self, AppError> {
+        let approximate = ApproximateShared::new(redis, &base.timing.clock);
+        let counted = approximate.clone();
+        base.metrics.show_approximate(move || counted.stats())?;
+        let noted = approximate.clone();
+        base.readiness.notes_also(move || noted.notes().into_iter().map(without_place).collect());
+        // Its connections begin with the first strategy that nodes count.
+        let counts = shared.store_on_use();
+        let (kept, kept_by, live) = (approximate.clone(), counts.clone(), Arc::clone(&base.live));
+        let kept = async move { kept.keep(kept_by, || live.current().rules.approximate()).await };
+        let ended = approximate.clone();
+        let last = async move { ended.finish(counts).await };
+        Ok(Self { approximate, kept: Box::pin(kept), last: Box::pin(last) })
+    }
 }
 
 /// Says that this node has no place among those that count a strategy.

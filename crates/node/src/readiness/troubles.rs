@@ -7,7 +7,7 @@ use prost_types::Timestamp;
 
 use weir_store::redis::{Since, Trouble};
 use weir_time::clock::monotonic;
-use weir_units::Micros;
+use weir_units::{LastedFor, Micros};
 
 /// Why some or all decisions cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,31 +50,13 @@ impl fmt::Display for SinceWhen {
         let Self(Since { wall: Micros(micros), instant }) = self;
         let seconds = i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX);
         let passed = monotonic().saturating_duration_since(*instant).as_secs();
-        write!(f, "{} (for {})", Timestamp { seconds, nanos: 0 }, for_people(passed))
-    }
-}
-
-/// A number of seconds in at most two units.
-fn for_people(seconds: u64) -> String {
-    const UNITS: [(u64, &str, u64, &str); 3] =
-        [(86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s")];
-    match UNITS.into_iter().find(|(large, ..)| seconds >= *large) {
-        None => format!("{seconds} s"),
-        Some((large, large_name, small, small_name)) => {
-            format!("{}{large_name} {}{small_name}", seconds / large, seconds % large / small)
-        }
+        write!(f, "{} (for {})", Timestamp { seconds, nanos: 0 }, LastedFor(passed))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_lasts_has_days_and_hours() {
-        let shown = [0, 59, 61, 3_600, 90_000, 822_224].map(for_people);
-        assert_eq!(shown, ["0 s", "59 s", "1m 1s", "1h 0m", "1d 1h", "9d 12h"]);
-    }
 
     #[test]
     fn a_line_says_since_when_in_both_ways() {

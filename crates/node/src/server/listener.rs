@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
@@ -93,7 +94,9 @@ pub fn listen_tcp(address: SocketAddr) -> io::Result<TcpListener> {
     }
     match listen_on(address) {
         Err(error) if matches!(error.raw_os_error(), Some(EAFNOSUPPORT | EADDRNOTAVAIL)) => {
-            tracing::info!(%address, "there is no IPv6 here: listening on all addresses of IPv4");
+            // Once for all ports.
+            static SAID: Once = Once::new();
+            SAID.call_once(|| tracing::warn!("there is no IPv6 here: listening on all addresses of IPv4"));
             listen_on(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()))
         }
         listener => listener,

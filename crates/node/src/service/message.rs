@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use weir_config::DenialMessages;
 use weir_core::strategy::Strategy;
-use weir_units::{Micros, Retry};
+use weir_units::{Micros, Retry, WaitFor};
 
 /// Templates of denial messages, and how long clients may cache denials.
 #[derive(Debug, Clone)]
@@ -15,11 +15,16 @@ pub struct Templates {
     never: Template,
     /// The same for a weight of permits: the built-in text speaks of a cost.
     never_permits: Template,
+    /// The text if a weight above 1 is refused: some permits may be free then.
+    too_few_permits: Template,
 }
 
 /// The text for a weight above the highest limit, unless the configuration has one for all denials of this kind.
 const NEVER_PERMITS: &str =
     "A weight of {cost} is above the limit of {limit} permits and can never be granted";
+
+/// The text for a weight above 1 that has to wait, unless the configuration has one for all denials of this kind.
+const TOO_FEW_PERMITS: &str = "Fewer than {cost} of {limit} permits are free. Try again when more are";
 
 /// The numbers of one denial.
 #[derive(Debug, Clone, Copy)]
@@ -46,13 +51,17 @@ impl Templates {
     /// Parses the templates of a configuration. Unknown placeholders stay as text.
     #[must_use]
     pub fn new(messages: &DenialMessages) -> Self {
-        let own = messages.never != DenialMessages::default().never;
+        let built_in = DenialMessages::default();
+        let unless_own = |own: &str, built_in: &str, of_permits: &str| {
+            Template::parse(if own == built_in { of_permits } else { own })
+        };
         Self {
             most_valid: Micros::ZERO,
             limited: Template::parse(&messages.limited),
             unknown: Template::parse(&messages.unknown),
             never: Template::parse(&messages.never),
-            never_permits: Template::parse(if own { &messages.never } else { NEVER_PERMITS }),
+            never_permits: unless_own(&messages.never, &built_in.never, NEVER_PERMITS),
+            too_few_permits: unless_own(&messages.unknown, &built_in.unknown, TOO_FEW_PERMITS),
         }
     }
 
@@ -101,6 +110,7 @@ impl Templates {
     pub(crate) fn render_permits(&self, facts: Facts) -> String {
         match facts.retry {
             Retry::Never => self.never_permits.render(facts),
+            Retry::Unknown if facts.cost > 1 => self.too_few_permits.render(facts),
             _ => self.render(facts),
         }
     }
@@ -124,15 +134,14 @@ impl Template {
     }
 
     fn render(&self, facts: Facts) -> String {
-        let seconds = if let Retry::After(wait) = facts.retry { wait.secs_ceil() } else { 0 };
+        let wait = if let Retry::After(wait) = facts.retry { wait } else { Micros::ZERO };
         let mut out = String::with_capacity(64);
         for piece in &self.0 {
             // Writing to a String cannot fail.
             let _ = match piece {
                 Piece::Text(text) => out.write_str(text),
-                Piece::Wait if seconds == 1 => out.write_str("1 second"),
-                Piece::Wait => write!(out, "{seconds} seconds"),
-                Piece::Seconds => write!(out, "{seconds}"),
+                Piece::Wait => write!(out, "{}", WaitFor(wait)),
+                Piece::Seconds => write!(out, "{}", wait.secs_ceil()),
                 Piece::Cost => write!(out, "{}", facts.cost),
                 Piece::Limit => write!(out, "{}", facts.limit),
             };
@@ -168,6 +177,17 @@ mod tests {
         assert_eq!(sentence, "All 5 permits are in use. Try again when one is free");
     }
 
+    #[test]
+    fn a_weight_may_be_refused_while_permits_are_free() {
+        let facts = |cost| Facts { retry: Retry::Unknown, cost, limit: 5 };
+        let built_in = Templates::new(&DenialMessages::default());
+        let sentence = "Fewer than 3 of 5 permits are free. Try again when more are";
+        assert_eq!(built_in.render_permits(facts(3)), sentence);
+        assert_eq!(built_in.render_permits(facts(1)), "All 5 permits are in use. Try again when one is free");
+        let own = DenialMessages { unknown: "Wait".to_owned(), ..DenialMessages::default() };
+        assert_eq!(Templates::new(&own).render_permits(facts(3)), "Wait");
+    }
+
     fn render(template: &str, retry_after_us: Option<u64>) -> String {
         let limited = template.to_owned();
         let messages = DenialMessages { limited, never: template.to_owned(), ..DenialMessages::default() };
@@ -182,6 +202,8 @@ mod tests {
         assert_eq!(render(&limited, Some(1_000_000)), "Rate limit exceeded. Try again in 1 second");
         assert_eq!(render(&limited, Some(1_000_001)), "Rate limit exceeded. Try again in 2 seconds");
         assert_eq!(render(&limited, Some(3_500_000)), "Rate limit exceeded. Try again in 4 seconds");
+        let long = render("{wait} or {seconds}", Some(822_224_534_347));
+        assert_eq!(long, "9d 13h or 822225", "long waits are for people, too");
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<S: Store> Decisions<S> {
         let mut questions = SmallVec::<[Question<'q>; TOGETHER]>::new();
         let mut unread = None;
         let mut before = TextsBefore::default();
-        let store_deadline = round.store_deadline(context.deadline);
+        let (store_deadline, rights) = (round.store_deadline(context.deadline), self.rights.of(context));
         // Advice is computed before the next question is decided.
         let wants_advice = |last: &Question<'_>| last.headers;
         while questions.len() < most
@@ -53,7 +53,7 @@ impl<S: Store> Decisions<S> {
                     break;
                 }
             };
-            questions.push(Question::until(store_deadline, self.rights.of(context)));
+            questions.push(Question::until(store_deadline, rights));
             let Some(question) = questions.last_mut() else { break };
             if let Err(status) = self.read(question, bytes, before) {
                 unread = Some((id, status));

@@ -64,9 +64,7 @@ impl Service<Uri> for XdsConnector {
 
 impl XdsConnector {
     async fn connect(&self) -> io::Result<Pin<Box<dyn Wire>>> {
-        let socket = TcpStream::connect((self.address.host.as_str(), self.address.port)).await?;
-        socket.set_nodelay(true)?;
-        watch_peer(&socket)?;
+        let socket = self.dial().await?;
         let Some(tls) = &self.tls else { return Ok(Box::pin(socket)) };
         let name = tls.server_name.as_deref().unwrap_or(&self.address.host);
         let name = ServerName::try_from(name.to_owned())
@@ -78,6 +76,13 @@ impl XdsConnector {
         let mut config = client_config(&files).map_err(|error| io::Error::other(error.to_string()))?;
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(Box::pin(TlsConnector::from(Arc::new(config)).connect(name, socket).await?))
+    }
+
+    async fn dial(&self) -> io::Result<TcpStream> {
+        let socket = TcpStream::connect((self.address.host.as_str(), self.address.port)).await?;
+        socket.set_nodelay(true)?;
+        watch_peer(&socket)?;
+        Ok(socket)
     }
 }
 
@@ -91,4 +96,23 @@ fn watch_peer(socket: &TcpStream) -> io::Result<()> {
         sockopt::set_tcp_user_timeout(socket, timeout)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel finds a peer that has gone, because no HTTP/2 PING asks for it.
+    #[tokio::test]
+    async fn the_kernel_watches_the_peer() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        let connector =
+            XdsConnector { address: XdsAddress { host: "127.0.0.1".to_owned(), port }, tls: None };
+        let socket = connector.dial().await.unwrap();
+        assert_eq!(sockopt::tcp_user_timeout(&socket).unwrap(), 30_000);
+        assert!(sockopt::socket_keepalive(&socket).unwrap() && socket.nodelay().unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&socket).unwrap(), Duration::from_secs(15));
+        assert_eq!(sockopt::tcp_keepintvl(&socket).unwrap(), Duration::from_secs(5));
+    }
 }

@@ -5,7 +5,6 @@
 
 mod error;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -222,12 +221,12 @@ async fn log_in(
     login: &Login,
     printed: Option<&str>,
 ) -> Result<(), ConnectError> {
-    let password = match printed {
-        Some(printed) => printed.to_owned(),
-        None => password(login).await?,
+    let (user, password) = match printed {
+        Some(printed) => (None, printed.to_owned()),
+        None => credentials(login).await?,
     };
     let mut command = redis::cmd("AUTH");
-    command.arg(login.username.as_deref()).arg(password);
+    command.arg(login.username.as_deref().or(user.as_deref())).arg(password);
     match connection.send(&command).await {
         Ok(_) => Ok(()),
         Err(error) => Err(match error.code() {
@@ -251,9 +250,10 @@ async fn select(connection: &mut Connection, database: u32) -> Result<(), Connec
     }
 }
 
-/// Reads the password on a blocking thread: a file on a hanging volume must not delay decisions.
-async fn password(login: &Login) -> Result<String, ConnectError> {
+/// Reads the password on a blocking thread: a file on a hanging volume must not delay decisions. The file may name the
+/// user too.
+async fn credentials(login: &Login) -> Result<(Option<String>, String), ConnectError> {
     let secret = login.password.clone();
-    let read = tokio::task::spawn_blocking(move || secret.read().map(Cow::into_owned)).await?;
-    Ok(read?)
+    let read = move || secret.read_login().map(|(user, password)| (user, password.into_owned()));
+    Ok(tokio::task::spawn_blocking(read).await??)
 }

@@ -9,6 +9,7 @@ const SECOND: &str = "all units are counted in the Redis of REDIS_URL";
 
 pub(super) fn variables() -> Vec<RatelimitVariable> {
     let mut all = counting();
+    all.extend(addresses());
     all.extend(connections());
     all.extend(per_second());
     all
@@ -39,7 +40,7 @@ fn counting() -> Vec<RatelimitVariable> {
     ]
 }
 
-fn connections() -> Vec<RatelimitVariable> {
+fn addresses() -> Vec<RatelimitVariable> {
     vec![
         mapped(
             "REDIS_SOCKET_TYPE",
@@ -55,14 +56,29 @@ fn connections() -> Vec<RatelimitVariable> {
             "`store.redis.nodes`, `database` and the login in it",
         ),
         mapped("REDIS_AUTH", "", Hidden, "`store.redis.password`, or user and password with a colon"),
-        unsupported("REDIS_AUTH_FILE", "", Text, "set WEIR_REDIS_PASSWORD_FILE"),
-        unsupported("REDIS_AWS_IAM_AUTH", "false", Boolean, "set WEIR_REDIS_PASSWORD_FILE"),
+        mapped(
+            "REDIS_AUTH_FILE",
+            "",
+            Text,
+            "`store.redis.password_file`, which may begin with the user and a colon; read for each connection",
+        ),
+        unsupported(
+            "REDIS_AWS_IAM_AUTH",
+            "false",
+            Boolean,
+            "set `store.redis.password_command` in the file of WEIR_CONFIG",
+        ),
         mapped(
             "REDIS_SENTINEL_AUTH",
             "",
             Hidden,
             "`store.redis.sentinel_password`, or user and password with a colon",
         ),
+    ]
+}
+
+fn connections() -> Vec<RatelimitVariable> {
+    vec![
         mapped("REDIS_TLS", "false", Boolean, "TLS to Redis, and to the sentinels"),
         mapped("REDIS_TLS_CLIENT_CERT", "", Text, "`store.redis.tls.cert_file`"),
         mapped("REDIS_TLS_CLIENT_KEY", "", Text, "`store.redis.tls.key_file`"),
@@ -115,6 +131,7 @@ fn per_second() -> Vec<RatelimitVariable> {
         ignored("REDIS_PERSECOND_URL", "/var/run/nutcracker/ratelimitpersecond.sock", Url, SECOND),
         ignored("REDIS_PERSECOND_POOL_SIZE", "10", COUNT, SECOND),
         ignored("REDIS_PERSECOND_AUTH", "", Hidden, SECOND),
+        ignored("REDIS_PERSECOND_AUTH_FILE", "", Text, SECOND),
         ignored("REDIS_PERSECOND_SENTINEL_AUTH", "", Hidden, SECOND),
         ignored("REDIS_PERSECOND_TLS", "false", Boolean, SECOND),
         ignored("REDIS_PERSECOND_PIPELINE_WINDOW", "0", Duration, SECOND),

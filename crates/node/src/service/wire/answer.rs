@@ -7,7 +7,7 @@ use tonic::Status;
 use weir_core::algorithm::{Cause, LimitVerdict, Verdict};
 use weir_core::strategy::{Limit, Listed, Strategy};
 use weir_proto::v1::Reason;
-use weir_units::{Micros, Retry};
+use weir_units::{Micros, Retry, WaitFor};
 
 use super::put::{MOST_PACKED, Packed, duration, nested, number, optional, put, text, truth};
 use crate::control::BanHit;
@@ -99,8 +99,7 @@ fn banned(out: &mut Vec<u8>, strategy: &Strategy, ban: BanHit, asked: AskedField
     if let Some(limit) = strategy.limits().get(limit) {
         text(out, 7, &limit.name);
     }
-    let (seconds, s) = (wait.secs_ceil(), if wait.secs_ceil() == 1 { "" } else { "s" });
-    text(out, 9, &format!("This consumer is banned. Try again in {seconds} second{s}"));
+    text(out, 9, &format!("This consumer is banned. Try again in {}", WaitFor(wait)));
     if asked.granted {
         optional(out, 12, Some(0));
     }

@@ -1,0 +1,97 @@
+//! Times for people, in at most two units.
+
+use std::fmt;
+
+use super::Micros;
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 3_600;
+const DAY: u64 = 86_400;
+
+/// Up to here a wait is told in seconds.
+const FEW_SECONDS: u64 = 2 * MINUTE;
+
+/// A number of seconds: `59 s`, `1m 1s`, `9d 12h`. What is less than the smaller unit is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastedFor(pub u64);
+
+/// How long to wait: `4 seconds`, `18m`, `9d 13h`. It is rounded up, so that who waits for so long does not come too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitFor(pub Micros);
+
+/// The larger and the smaller unit of a number of seconds, with their names.
+fn units(seconds: u64) -> Option<[(u64, &'static str); 2]> {
+    match seconds {
+        DAY.. => Some([(DAY, "d"), (HOUR, "h")]),
+        HOUR.. => Some([(HOUR, "h"), (MINUTE, "m")]),
+        MINUTE.. => Some([(MINUTE, "m"), (1, "s")]),
+        _ => None,
+    }
+}
+
+impl fmt::Display for LastedFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(seconds) = *self;
+        match units(seconds) {
+            None => write!(f, "{seconds} s"),
+            Some([(large, name), (small, less)]) => {
+                write!(f, "{}{name} {}{less}", seconds / large, seconds % large / small)
+            }
+        }
+    }
+}
+
+impl fmt::Display for WaitFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = match self.0.secs_ceil() {
+            1 => return f.write_str("1 second"),
+            seconds if seconds < FEW_SECONDS => return write!(f, "{seconds} seconds"),
+            seconds => seconds,
+        };
+        // Rounding up may reach the next larger unit.
+        let rounded =
+            units(seconds).map_or(seconds, |[_, (small, _)]| seconds.div_ceil(small).saturating_mul(small));
+        let Some([(large, name), (small, less)]) = units(rounded) else {
+            return write!(f, "{rounded} seconds");
+        };
+        write!(f, "{}{name}", rounded / large)?;
+        match rounded % large / small {
+            0 => Ok(()),
+            rest => write!(f, " {rest}{less}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lasts_has_days_and_hours() {
+        let shown = [0, 59, 61, 3_600, 90_000, 822_224].map(|seconds| LastedFor(seconds).to_string());
+        assert_eq!(shown, ["0 s", "59 s", "1m 1s", "1h 0m", "1d 1h", "9d 12h"]);
+    }
+
+    #[test]
+    fn a_wait_is_never_told_too_short() {
+        let shown = |micros| WaitFor(Micros(micros)).to_string();
+        for (seconds, expected) in [
+            (0, "0 seconds"),
+            (1, "1 second"),
+            (119, "119 seconds"),
+            (120, "2m"),
+            (121, "2m 1s"),
+            (3_599, "59m 59s"),
+            (3_600, "1h"),
+            (3_601, "1h 1m"),
+            (86_399, "1d"),
+            (822_224, "9d 13h"),
+            (864_000, "10d"),
+        ] {
+            assert_eq!(shown(seconds * 1_000_000), expected, "{seconds}");
+        }
+        assert_eq!(shown(1), "1 second");
+        assert_eq!(shown(119_000_001), "2m");
+        assert_eq!(shown(u64::MAX), "213503982d 9h");
+    }
+}
