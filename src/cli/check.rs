@@ -151,6 +151,9 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
             let (file, name) = (names(paths), strategy.name());
             say(&format!("note: {file}: strategy `{name}`, limit `{}`, without Redis: {bound}", limit.name));
         }
+        for about in explanation::approximate::lines(strategy) {
+            say(&format!("note: {}: strategy `{}`, approximate: {about}", names(paths), strategy.name()));
+        }
         for about in explanation::local::lines(strategy) {
             say(&format!("note: {}: strategy `{}`: {about}", names(paths), strategy.name()));
         }

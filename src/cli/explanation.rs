@@ -1,6 +1,7 @@
 //! The explanation of a request, as text and as JSON.
 
 pub(super) mod algorithm;
+pub(super) mod approximate;
 pub(super) mod local;
 mod permits;
 pub(super) mod queue;
@@ -143,6 +144,9 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
     for about in local::lines(resolved.strategy) {
         let _ = writeln!(out, "  {about}");
     }
+    for (place, about) in approximate::lines(resolved.strategy).iter().enumerate() {
+        let _ = writeln!(out, "{:10}{about}", if place == 0 { "approx." } else { "" });
+    }
     let mut line = |name: &str, what: String| {
         let _ = writeln!(out, "{name:10}{what}");
     };
@@ -273,6 +277,7 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
         })),
         "on_store_failure": policy(resolved.strategy.on_store_failure()),
         "local": local::value(resolved.strategy).filter(|_| resolved.listing.is_none()),
+        "approximate": approximate::value(resolved.strategy).filter(|_| resolved.listing.is_none()),
         "tag": tag.map(|_| tagged(resolved.strategy.tag())),
         "slot": tag.map(key::slot),
         "part": tag.and_then(|tag| explained.placements.part(key::slot(tag))).map(|part| json!({

@@ -63,8 +63,8 @@ const MAY_USE: [(&str, &[&str]); 7] = [
     ("crates/core/src/algorithm", &["algorithm"]),
     ("crates/core/src/lease", &["lease"]),
     ("crates/core/src/queue", &["queue", "near"]),
-    ("crates/core/src/strategy", &["strategy", "algorithm", "lease", "near"]),
-    ("crates/core/src/key", &["key", "strategy", "algorithm"]),
+    ("crates/core/src/strategy", &["strategy", "algorithm", "approximate", "lease", "near"]),
+    ("crates/core/src/key", &["key", "strategy", "algorithm", "approximate"]),
     ("crates/core/src/envoy", &["envoy", "strategy", "algorithm"]),
 ];
 

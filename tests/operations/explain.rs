@@ -1,5 +1,6 @@
 //! `weir explain`: what would decide, and why, from the configuration alone.
 
+mod approximate;
 mod local;
 
 use std::io::Write as _;
@@ -166,7 +167,7 @@ fn json_has_the_same_facts() {
         "strategy": "feeding", "strategy_named_by": "resource",
         "access": null,
         "override": { "consumer": "gold-*", "resource": "*" },
-        "on_store_failure": "error", "local": null, "tag": "[resource]", "slot": 6287, "part": null,
+        "on_store_failure": "error", "local": null, "approximate": null, "tag": "[resource]", "slot": 6287, "part": null,
         "limits": [
             {
                 "name": "everyone", "per": ["resource"], "limit": 100, "renewal_us": 10_000_000,

@@ -5,6 +5,7 @@
 mod access;
 mod admin_port;
 mod allow;
+mod approximate;
 mod architecture;
 mod by_hand;
 mod check;

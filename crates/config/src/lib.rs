@@ -25,6 +25,7 @@ mod access;
 mod address;
 mod algorithms;
 mod aliases;
+mod approximate;
 mod authorize;
 mod bans;
 mod callers;

@@ -20,7 +20,7 @@ use weir_units::CEILING;
 pub(super) use self::kinds::ValueKind;
 use self::kinds::{duration, mapping, rate, section, share};
 use self::rules::{
-    ACCESS, ALGORITHMS, BAN, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP,
+    ACCESS, ALGORITHMS, APPROXIMATE, BAN, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP,
     INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG,
     SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
@@ -86,6 +86,7 @@ fn definitions() -> Value {
                 "properties": { "local": mapping(LOCAL) },
             },
         ] },
+        "approximate": mapping(APPROXIMATE),
         "concurrency": concurrency(),
         "sampling": mapping(SAMPLING),
         "partitions": mapping(PARTITIONS),
@@ -216,7 +217,7 @@ fn strategy() -> Value {
     strategy["type"] = json!("object");
     strategy["oneOf"] = json!([
         { "required": ["limits"] },
-        { "required": ["concurrency"], "properties": { "single_slot": false, "max_reservation": false, "shadow": false } },
+        { "required": ["concurrency"], "properties": { "approximate": false, "single_slot": false, "max_reservation": false, "shadow": false } },
     ]);
     strategy
 }

@@ -11,6 +11,7 @@ use weir_units::Micros;
 
 use super::access::access;
 use super::algorithms::algorithm;
+use super::approximate::ApproximateKey;
 use super::bans::BanKey;
 use super::concurrency;
 use super::errors::MistakeReport;
@@ -185,6 +186,7 @@ pub(super) fn strategy<'t>(
     }
     let limits = fields.require("limits", "list at least one limit", report);
     let policy = FailurePolicyKey::read(&mut fields, others.memory, report);
+    let approximate = ApproximateKey::read(&mut fields, others.memory, report);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
     let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
@@ -204,8 +206,8 @@ pub(super) fn strategy<'t>(
     match Strategy::new(name, filled, single_slot, policy.policy) {
         Ok(strategy) if whole => {
             let strategy = strategy.with_max_reservation(max_reservation).with_bans(bans);
-            let strategy = policy.checked(strategy, report);
-            strategy.map(|strategy| (strategy, access)).ok_or(outline)
+            let counted = approximate.checked(strategy, report);
+            counted.and_then(|it| policy.checked(it, report)).map(|it| (it, access)).ok_or(outline)
         }
         Ok(_) => Err(outline),
         Err(error) => {
@@ -223,7 +225,7 @@ fn of_leases(
     name_fits: bool,
     report: &mut MistakeReport,
 ) -> Result<(Strategy, Access), Outline> {
-    for other in ["limits", "single_slot", "max_reservation", "shadow"] {
+    for other in ["limits", "approximate", "single_slot", "max_reservation", "shadow"] {
         if let Some(other) = fields.take_entry(other) {
             let reason = format!(
                 "cannot stand beside `concurrency`: such a strategy has one limit; remove `{}`",
@@ -253,10 +255,8 @@ fn of_leases(
 
 fn max_reservation(scalar: Scalar<'_>) -> Result<Micros, String> {
     let given = duration(scalar)?;
-    if given > LONGEST_RESERVATION {
-        return Err(format!("{given} is out of bounds: it must be at most {LONGEST_RESERVATION}"));
-    }
-    Ok(given)
+    let long = || format!("{given} is out of bounds: it must be at most {LONGEST_RESERVATION}");
+    if given > LONGEST_RESERVATION { Err(long()) } else { Ok(given) }
 }
 
 /// A limit as far as it could be read.

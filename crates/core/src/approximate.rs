@@ -1,7 +1,5 @@
 //! Counting on the nodes within a bound that the user writes: at most `max_over` units above the limit in any window.
 //!
-//! No strategy counts so yet: this is the model with its scripts, without the settings and the store.
-//!
 //! * [`ApproximateBound`]: the numbers, and what follows from them.
 //! * [`Places`]: the numbered places of a strategy in a store. A node counts by itself only while it holds one.
 //!   `lua/approximate/places.lua` is its twin.
@@ -39,5 +37,5 @@ pub use bound::{ApproximateBound, ApproximateError, MAX_NODES};
 pub use held_place::{HeldPlace, LocalWindow};
 pub use node_count::{LocalAnswer, NodeCount};
 pub use places::{PlaceAnswer, PlaceAsk, Places};
-pub use shared_count::{CountAnswer, CountAsk, NodePush, SharedCount};
+pub use shared_count::{CountAnswer, CountAsk, CountOp, NodePush, SharedCount};
 pub use store_clock::StoreClock;

@@ -2,10 +2,12 @@
 
 mod access;
 mod amended;
+mod approximate;
 mod attributes;
 mod banning;
 mod bans;
 mod changes;
+mod counted;
 mod error;
 mod failure_policy;
 mod generation;
@@ -28,6 +30,9 @@ use std::sync::Arc;
 
 pub use access::{Access, Listed, Listing};
 pub use amended::{AccessEntry, RuleChanges};
+pub use approximate::{
+    ApproximateNumbers, ApproximateRule, MAX_SYNC, MIN_APPROXIMATE_WINDOW, MIN_SYNC, NoApproximate,
+};
 pub use attributes::{Attributes, Needed, is_attribute_name};
 pub use bans::{BanError, BanTerms, LimitBan, MAX_BAN_AFTER};
 pub use changes::{BeforeAfter, LimitChange, ResourceChange, StrategyChange};
@@ -89,6 +94,8 @@ pub struct Strategy {
     on_store_failure: FailurePolicy,
     /// What a node decides with by itself, see [`Strategy::with_local`].
     local: Option<Arc<LocalStrategy>>,
+    /// How nodes count it on their own, see [`Strategy::with_approximate`].
+    approximate: Option<Arc<ApproximateRule>>,
 }
 
 /// One limit of a strategy.
@@ -158,6 +165,7 @@ impl Strategy {
             needed,
             on_store_failure,
             local: None,
+            approximate: None,
         })
     }
 
@@ -191,6 +199,7 @@ impl Strategy {
             needed,
             on_store_failure,
             local: None,
+            approximate: None,
             name,
         })
     }
@@ -281,13 +290,14 @@ impl Strategy {
         Self { family: Some(family), ..self }
     }
 
-    /// Changes each algorithm; the result is another set of limits, without a local strategy.
+    /// Changes each algorithm; the result is another set of limits, without a local strategy, and not counted
+    /// on the nodes.
     #[must_use]
     pub fn with_algorithms(mut self, change: impl Fn(Algorithm) -> Algorithm) -> Self {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             rates.change(&self.key_name, |limit| Some(change(limit.algorithm)));
         }
-        Self { id: StrategyId::next(), local: None, ..self }
+        Self { id: StrategyId::next(), local: None, approximate: None, ..self }
     }
 
     /// Sets the owner of its keys.

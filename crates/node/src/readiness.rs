@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use weir_store::redis::{NodeVersions, StoreStatus};
+use weir_store::redis::{NodeVersions, StoreStatus, Trouble};
 
 pub use self::troubles::Troubles;
 
@@ -28,6 +28,8 @@ pub struct Readiness {
     notes: Arc<Mutex<Troubles>>,
     /// What each node of Weir serves, as far as Redis says.
     versions: Arc<Mutex<Vec<NodeVersions>>>,
+    /// Further ones, which are asked for when the page is.
+    more_notes: MoreNotes,
     /// True if a node without its store is not ready.
     needs_store: bool,
     accepts: Accepts,
@@ -36,6 +38,12 @@ pub struct Readiness {
 /// Tells whether a client that connects now is served.
 #[derive(Clone, Default)]
 struct Accepts(Arc<OnceLock<Box<dyn Fn() -> bool + Send + Sync>>>);
+
+/// Asks for problems.
+#[derive(Clone, Default)]
+struct MoreNotes(Arc<OnceLock<AskForNotes>>);
+
+type AskForNotes = Box<dyn Fn() -> Vec<Trouble> + Send + Sync>;
 
 /// Health state of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +68,12 @@ impl fmt::Debug for Accepts {
     }
 }
 
+impl fmt::Debug for MoreNotes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MoreNotes")
+    }
+}
+
 impl Readiness {
     /// The handle of a starting node. If it does not need its store, it is ready without.
     #[must_use]
@@ -68,6 +82,7 @@ impl Readiness {
         Self {
             state,
             notes: Arc::new(Mutex::new(Vec::new().into())),
+            more_notes: MoreNotes::default(),
             versions: Arc::default(),
             needs_store,
             accepts: Accepts::default(),
@@ -77,6 +92,11 @@ impl Readiness {
     /// Says how to find out whether a client that connects now is served. The first one counts.
     pub fn accepts_if(&self, accepts: impl Fn() -> bool + Send + Sync + 'static) {
         let _ = self.accepts.0.set(Box::new(accepts));
+    }
+
+    /// Says how to find further problems that make answers worse but do not change readiness. The first one counts.
+    pub fn notes_also(&self, notes: impl Fn() -> Vec<Trouble> + Send + Sync + 'static) {
+        let _ = self.more_notes.0.set(Box::new(notes));
     }
 
     /// Sets if decisions can be made, or why not. A draining node stays so.
@@ -141,7 +161,8 @@ impl Readiness {
             State::WithoutStore(troubles) => (false, format!("not ready: {troubles}\n")),
             State::Draining | State::Closing => (false, "not ready: shutting down\n".to_owned()),
         };
-        (is_ready, text + &self.notes.lock().lines("note: "))
+        let more = self.more_notes.0.get().map(|notes| Troubles::from(notes()).lines("note: "));
+        (is_ready, text + &self.notes.lock().lines("note: ") + &more.unwrap_or_default())
     }
 
     /// The state now and every later one.
@@ -170,7 +191,7 @@ impl Readiness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_store::redis::{NodeStatus, Since, Trouble};
+    use weir_store::redis::{NodeStatus, Since};
     use weir_units::Micros;
 
     #[test]

@@ -3,6 +3,7 @@
 //! No label takes a value from a request: only strategies, outcomes and kinds of errors vary. Every series exists
 //! from the start, at 0.
 
+mod approximate;
 mod bans;
 mod config;
 mod consumers;
@@ -42,6 +43,7 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
+use self::approximate::ApproximateCollector;
 pub use self::bans::BanCounts;
 pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;
@@ -64,6 +66,7 @@ pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
+use weir_store::approximate::ApproximateStats;
 use weir_store::local::LocalStats;
 use weir_store::memory::MemoryStats;
 use weir_store::redis::{ConnectionCounts, StoreHealth};
@@ -276,6 +279,14 @@ impl Metrics {
         stats: impl Fn() -> LocalStats + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(Sampled::new(local::SERIES, move || local::values(stats()))?))
+    }
+
+    /// Registers what nodes count on their own.
+    pub fn show_approximate(
+        &self,
+        stats: impl Fn() -> ApproximateStats + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(ApproximateCollector::new(stats)?))
     }
 
     /// Registers the health of the Redis nodes.

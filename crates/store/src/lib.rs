@@ -1,15 +1,17 @@
 //! Storage of state: one interface, two engines.
 //!
 //! [`Store`] is the interface. [`memory`] keeps states in this process, [`redis`] in a Redis, a Valkey or a cluster of
-//! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it; [`local`] decides while it cannot. [`tls`] loads the certificates for
-//! connections to Redis.
+//! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it; [`approximate`] counts within a bound
+//! without asking it, and [`local`] decides while it cannot. [`tls`] loads the certificates for connections to Redis.
 //!
 //! A store knows what a decision is from `weir-core`, and its settings from `weir-config`. It does not know which limits
 //! apply to a request, how questions arrive, or in which file its configuration is written.
 
 mod answers;
 mod any_host_name;
+pub mod approximate;
 pub mod coalesce;
+mod count;
 mod decision;
 pub mod denials;
 mod error;
@@ -29,6 +31,7 @@ use std::task::{Context, Poll, Waker};
 use smallvec::SmallVec;
 
 pub use self::answers::{Answers, LaterVerdicts, StoreAnswer, Verdicts};
+pub use self::count::{CountStore, CounterKey};
 pub use self::decision::{Decision, OwnedSubject};
 pub(crate) use self::decision::{Once, Phases, check_supported};
 pub use self::error::{StoreError, no_verdict};

@@ -11,6 +11,7 @@ mod connect;
 mod connection_counts;
 mod context;
 mod control;
+mod counts;
 mod decisions;
 mod doubles;
 mod evaluate;
@@ -89,8 +90,11 @@ pub struct RedisShared {
 #[derive(Clone)]
 pub struct RedisStore(Arc<WorkerConnections>);
 
-/// A store without connections until it is used.
-struct LateStore {
+/// A store without connections until it is used. Clones share them.
+#[derive(Clone)]
+pub struct LateStore(Arc<LateConnections>);
+
+struct LateConnections {
     shared: RedisShared,
     store: OnceLock<RedisStore>,
 }
@@ -128,8 +132,8 @@ impl RedisShared {
     /// A store that is as [`RedisShared::store`] from its first use on, and opens no connection before. It is used on
     /// one runtime only.
     #[must_use]
-    pub fn store_on_use(&self) -> impl QueueStore + use<> {
-        LateStore { shared: self.clone(), store: OnceLock::new() }
+    pub fn store_on_use(&self) -> LateStore {
+        LateStore(Arc::new(LateConnections { shared: self.clone(), store: OnceLock::new() }))
     }
 
     /// Returns the number of script calls to cluster nodes that get one call per slot.
@@ -221,7 +225,14 @@ impl QueueStore for RedisStore {
 
 impl QueueStore for LateStore {
     async fn queue(&self, ask: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
-        self.store.get_or_init(|| self.shared.store()).queue(ask).await
+        self.store().queue(ask).await
+    }
+}
+
+impl LateStore {
+    fn store(&self) -> &RedisStore {
+        let LateConnections { shared, store } = &*self.0;
+        store.get_or_init(|| shared.store())
     }
 }
 

@@ -133,6 +133,40 @@ impl Monotonic {
     }
 }
 
+/// The time since the machine booted. It also runs while the machine is suspended, where [`Monotonic`] stands still.
+#[derive(Debug, Clone)]
+pub enum BootClock {
+    /// The machine's.
+    System,
+    /// The manual clock, without steps of its wall clock.
+    Manual(ManualClock),
+}
+
+impl BootClock {
+    /// Returns the one that belongs to `clock`: both are manual, or neither is.
+    #[must_use]
+    pub fn of(clock: &Clock) -> Self {
+        match clock {
+            Clock::System => Self::System,
+            Clock::Manual(clock) => Self::Manual(clock.clone()),
+        }
+    }
+
+    /// A time, in microseconds since the machine booted, or of the manual clock.
+    #[must_use]
+    #[inline]
+    pub fn now(&self) -> Micros {
+        match self {
+            Self::System => {
+                let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+                let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+                Micros(seconds * 1_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000)
+            }
+            Self::Manual(clock) => clock.monotonic(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

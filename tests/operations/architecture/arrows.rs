@@ -22,8 +22,8 @@ const CIRCLES: [(&str, &str); 18] = [
     ("config", "aliases, tree"),
     (
         "config",
-        "access, address, algorithms, authorize, bans, callers, concurrency, failure_policy, fields, identity, jwks, listen, \
-         nodes, overrides, patterns, quantities, queues, schema, secret, shadows, stores, strategies, table, tls, tokens, values",
+        "access, address, algorithms, approximate, authorize, bans, callers, concurrency, failure_policy, fields, identity, \
+         jwks, listen, nodes, overrides, patterns, quantities, queues, schema, secret, shadows, stores, strategies, table, tls, tokens, values",
     ),
     ("core/algorithm", "cells, decide, judge, once, state"),
     ("core/algorithm", "held, log"),

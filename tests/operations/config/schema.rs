@@ -58,6 +58,9 @@ strategies:
       - { name: a, per: [], bucketed_window: { limit: 5, window: 1h, buckets: 60, strict: false } }
       - { name: b, per: [], fixed_window: { limit: 5, calendar: month, offset: "-05:30", count_denied: true } }
     single_slot: true
+  counted:
+    approximate: { max_over: 50, nodes: 10, sync: 200ms }
+    limits: [{ name: a, per: [consumer], fixed_window: { limit: 100, window: 1m } }]
 resources:
   - { match: "a/*", strategy: all, group: one }
   - { match: "b/*", strategy: all, group: two }
@@ -73,6 +76,7 @@ fn full_on_memory() -> String {
     let line = |begin: &str| FULL.lines().find(|line| line.starts_with(begin)).unwrap();
     // The memory store does not go away.
     let text = FULL.replace(line("groups:"), "").replace(line("    on_store_failure: { local:"), "");
+    let text = text.replace(line("    approximate:"), "");
     text.replace(line("  redis:"), "  memory: { budget: 512MiB, when_full: refuse, share: 64MiB }")
 }
 

@@ -21,7 +21,7 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// The pages of one with a control plane, of one with Envoy's files, of a service on memory, of one with identity, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
+/// The pages of one with a control plane, of one with Envoy's files, of a service on memory, of one with identity, of two on Redis, which have metrics of its nodes and of nodes that count, and of one with leases, queues, shadows
 /// and a decision log.
 fn pages() -> String {
     let text = "
@@ -44,8 +44,25 @@ fn pages() -> String {
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
     eventually(SOON, "the node of the configuration is on the page", named);
-    let others = with_tls() + &with_control_plane() + &with_live_control() + &with_files();
+    let others =
+        with_counting_nodes() + &with_tls() + &with_control_plane() + &with_live_control() + &with_files();
     guarded + &memory + &leases + &redis.get("/metrics").1 + &others
+}
+
+/// The page of a service that counts a strategy on its own.
+fn with_counting_nodes() -> String {
+    let text = "
+        store: { redis: { nodes: ['redis://a'] } }
+        strategies:
+          api:
+            approximate: { max_over: 9, nodes: 2 }
+            limits: [{ name: each, per: [consumer], fixed_window: { limit: 100, window: 1m } }]
+    ";
+    let Config { rules, .. } = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
+    let server = Server::start(Config { rules, store: redis(), ..config() });
+    let counts = || server.get("/metrics").1.contains("weir_approximate_has_place{");
+    eventually(SOON, "the strategy is on the page", counts);
+    server.get("/metrics").1
 }
 
 /// The page of a service with TLS and a revocation list.

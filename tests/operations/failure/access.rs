@@ -1,5 +1,6 @@
 //! Redis with users: the narrowest rights that work, and what a wrong password does.
 
+mod counts;
 mod leases;
 mod queues;
 
@@ -28,10 +29,14 @@ pub(crate) const LEASE_RIGHTS: &str =
 /// What it must be allowed besides, where there are queues.
 const QUEUE_RIGHTS: &str = "+hget +hset +hmget +hdel +zadd +zrem +zcard +zrange +zrangebyscore +xadd +xlen +xrange +xrevrange +xtrim +xdel +xack +xclaim +xreadgroup +xgroup|create +lpop";
 
+/// What it must be allowed besides, where nodes count a strategy on their own.
+const COUNT_RIGHTS: &str = "+hset +hget +hmget +pexpire";
+
 #[test]
 fn the_readme_says_the_same() {
     assert!(include_str!("../../../docs/redis.md").contains(&format!("`{LEASE_RIGHTS}`")));
     assert!(include_str!("../../../docs/redis.md").contains(&format!("`{QUEUE_RIGHTS}`")));
+    assert!(include_str!("../../../docs/redis.md").contains(&format!("`{COUNT_RIGHTS}`")));
     assert!(include_str!("../../../docs/redis.md").contains(&format!("`~weir:* {RIGHTS}`")));
 }
 
@@ -82,6 +87,12 @@ async fn leases_need_their_own_rights_and_no_others() {
 async fn queues_need_their_own_rights_and_no_others() {
     needs_exactly(QUEUE_RIGHTS, async |store, redis, name| queues::everything(store, redis, name).await)
         .await;
+}
+
+/// The same of counters that nodes count on their own.
+#[tokio::test]
+async fn counters_of_nodes_need_their_own_rights_and_no_others() {
+    needs_exactly(COUNT_RIGHTS, async |store, _, name| counts::everything(store, name).await).await;
 }
 
 /// With these rights nothing is refused, and without any of them something is.

@@ -1,13 +1,25 @@
 //! The scripts and their twins answer alike, whatever is asked in whatever order.
 
 use weir_core::approximate::{
-    ApproximateBound, CountAsk, NodePush, PlaceAnswer, PlaceAsk, Places, SharedCount,
+    ApproximateBound, CountAsk, CountOp, NodePush, PlaceAnswer, PlaceAsk, Places, SharedCount,
 };
 use weir_units::Micros;
 
 use super::random::TraceRandom;
 use super::scripts::{CountScript, PlacesScript};
 use crate::support::shared_redis;
+
+/// Mostly charges.
+const OPS: [CountOp; 8] = [
+    CountOp::Charge,
+    CountOp::Charge,
+    CountOp::Charge,
+    CountOp::AtMost,
+    CountOp::Peek,
+    CountOp::Force,
+    CountOp::Refund,
+    CountOp::Reset,
+];
 
 /// Far from any expiry of the server's own clock.
 const WINDOW: Micros = Micros(3_600_000_000);
@@ -31,7 +43,9 @@ async fn counters() {
             let (sequence, units) = (random.below(30), random.below(12));
             let push = NodePush { window, place, incarnation, sequence, units };
             let push = Some(push).filter(|_| !random.one_in(4));
-            let ask = CountAsk { push, cost: random.below(4), limit: 20, share: random.below(4) };
+            let op = OPS[random.below(OPS.len() as u64) as usize];
+            let (cost, share) = (random.below(4), random.below(4));
+            let ask = CountAsk { push, op, cost, times: 1 + random.below(3), limit: 20, share, most: 25 };
             let key = format!("{{approximate}}:count:{seed}");
             let found = script.answer(&key, WINDOW, ask, Micros(now));
             assert_eq!(found, twin.answer(ask, Micros(now), WINDOW), "seed {seed}, step {step}: {ask:?}");

@@ -1,8 +1,8 @@
 //! One node of a trace: its clock, its place, and its counter of the key.
 
 use weir_core::approximate::{
-    ApproximateBound, CountAnswer, CountAsk, HeldPlace, LocalAnswer, LocalWindow, NodeCount, NodePush,
-    PlaceAnswer, PlaceAsk, StoreClock,
+    ApproximateBound, CountAnswer, CountAsk, CountOp, HeldPlace, LocalAnswer, LocalWindow, NodeCount,
+    NodePush, PlaceAnswer, PlaceAsk, StoreClock,
 };
 use weir_units::Micros;
 
@@ -67,19 +67,23 @@ impl TraceNode {
     pub fn decide(&mut self, cost: u64, limit: u64, now: u64) -> (bool, Option<StoreCall>) {
         let own = self.clock(now);
         let share = self.bound.share();
-        let ask = |push| Some(StoreCall::Count(CountAsk { push, cost, limit, share }));
+        let charge = CountAsk { push: None, op: CountOp::Charge, cost, times: 1, limit, share, most: 0 };
+        let ask = |push| Some(StoreCall::Count(CountAsk { push, ..charge }));
         let (Some(local), Some(store)) = (self.local(own), self.store) else { return (false, ask(None)) };
         let length = self.bound.window();
         let ends = Micros((local.window + 1) * length.0);
         match self.count.decide(local, (cost, limit, share), store.at(own).1, ends) {
             LocalAnswer::Allowed { .. } => (true, None),
             LocalAnswer::Denied { .. } => (false, None),
-            LocalAnswer::Central(push) => (false, ask(Some(self.pushed(push)))),
+            LocalAnswer::Central => {
+                let push = self.count.charge(local.place);
+                (false, ask(Some(self.pushed(push))))
+            }
         }
     }
 
     /// What it sends by itself now: a heartbeat, a push, or that it frees its place.
-    pub fn due(&mut self, now: u64) -> Vec<StoreCall> {
+    pub fn due(&mut self, limit: u64, now: u64) -> Vec<StoreCall> {
         let own = self.clock(now);
         let mut calls = Vec::new();
         if let Some(place) = self.place
@@ -106,8 +110,8 @@ impl TraceNode {
         {
             self.next_push = own.0 + self.bound.window().0 / 8;
             let push = self.count.push(place.place);
-            let push = Some(self.pushed(push));
-            calls.push(StoreCall::Count(CountAsk { push, cost: 0, limit: 0, share: 0 }));
+            let push = self.pushed(push);
+            calls.push(StoreCall::Count(CountAsk::of_push(push, limit)));
         }
         calls
     }
@@ -140,7 +144,7 @@ impl TraceNode {
                 let known = StoreClock::of_answer(answer.now, sent, own);
                 self.store = Some(self.store.map_or(known, |store| store.and(known)));
                 let Some(push) = ask.push else { return };
-                if ask.cost > 0 && answer.allowed && push.window == answer.window {
+                if ask.cost > 0 && answer.passed > 0 && push.window == answer.window {
                     self.central += ask.cost;
                 }
                 self.count.learn(push, answer);

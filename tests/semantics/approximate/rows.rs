@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use weir_core::approximate::{
-    ApproximateBound, CountAnswer, CountAsk, LocalAnswer, LocalWindow, NodeCount, SharedCount,
+    ApproximateBound, CountAnswer, CountAsk, CountOp, LocalAnswer, LocalWindow, NodeCount, SharedCount,
 };
 use weir_units::{Micros, Retry};
 
@@ -110,20 +110,23 @@ fn step(
     if row.op == "sync" {
         node.enter(local);
         let push = node.push(place);
-        let found = answer(CountAsk { push: Some(push), cost: 0, limit, share });
+        let found = answer(CountAsk::of_push(push, limit));
         node.learn(push, found);
         let over_by = Some(found.count.saturating_sub(limit));
         return BoundedAnswer { global: Some(found.count), over_by, ..BoundedAnswer::default() };
     }
     assert_eq!(row.op, "check");
     let (allowed, remaining, central, retry) = match node.decide(local, (row.cost, limit, share), now, ends) {
-        LocalAnswer::Allowed { remaining } => (true, remaining, false, Retry::Now),
-        LocalAnswer::Denied { remaining, retry } => (false, remaining, false, retry),
-        LocalAnswer::Central(push) => {
-            let found = answer(CountAsk { push: Some(push), cost: row.cost, limit, share });
+        LocalAnswer::Allowed { used } => (true, limit - used - row.cost, false, Retry::Now),
+        LocalAnswer::Denied { used, retry } => (false, limit.saturating_sub(used), false, retry),
+        LocalAnswer::Central => {
+            let push = node.charge(place);
+            let ask =
+                CountAsk { op: CountOp::Charge, cost: row.cost, share, ..CountAsk::of_push(push, limit) };
+            let found = answer(ask);
             node.learn(push, found);
-            let retry = if found.allowed { Retry::Now } else { Retry::After(Micros(ends.0 - now.0)) };
-            (found.allowed, limit.saturating_sub(found.count), true, retry)
+            let retry = if found.passed == 1 { Retry::Now } else { Retry::After(Micros(ends.0 - now.0)) };
+            (found.passed == 1, limit.saturating_sub(found.count), true, retry)
         }
     };
     let retry_after_us = match retry {

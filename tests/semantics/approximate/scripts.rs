@@ -24,12 +24,16 @@ impl CountScript {
         let none = NodePush { window: 0, place: 0, incarnation: 0, sequence: 0, units: 0 };
         let (push, has_push) = (ask.push.unwrap_or(none), u8::from(ask.push.is_some()));
         let mut call = eval(COUNT, key);
-        call.arg(now.0).arg(length.0).arg(ask.cost).arg(ask.limit).arg(ask.share);
+        call.arg(now.0).arg(length.0).arg(ask.op.name()).arg(ask.cost).arg(ask.times);
+        call.arg(ask.limit).arg(ask.share).arg(ask.most);
         call.arg(has_push).arg(push.window).arg(push.place).arg(push.incarnation);
         call.arg(push.sequence).arg(push.units);
-        let (allowed, window, count, version, now): (u8, u64, u64, u64, u64) =
-            call.query(&mut self.0).unwrap();
-        CountAnswer { allowed: allowed == 1, window, count, version, now: Micros(now) }
+        let replies: Vec<Vec<u64>> = call.query(&mut self.0).unwrap();
+        let [passed, units, at, before, window, count, version, refunded, over, now] = replies[0][..] else {
+            panic!("{replies:?}")
+        };
+        let now = Micros(now);
+        CountAnswer { passed, units, at, before, window, count, version, refunded, over, now }
     }
 }
 

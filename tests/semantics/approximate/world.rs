@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::approximate::{ApproximateBound, Places, SharedCount};
+use weir_core::approximate::{ApproximateBound, CountOp, Places, SharedCount};
 use weir_units::Micros;
 
 use super::node::{StoreCall, StoreReply, TraceNode};
@@ -156,7 +156,7 @@ impl ApproximateWorld {
         }
         let names: Vec<u64> = self.nodes.keys().copied().collect();
         for name in &names {
-            let calls = self.nodes.get_mut(name).map(|node| node.due(until)).unwrap_or_default();
+            let calls = self.nodes.get_mut(name).map(|node| node.due(self.limit, until)).unwrap_or_default();
             calls.into_iter().for_each(|call| self.send(*name, call));
         }
         self.nodes.retain(|_, node| !node.has_ended);
@@ -219,7 +219,7 @@ impl ApproximateWorld {
         self.fly(name, sent, Parcel::Call(call));
         // Pushes alone may be repeated: a charge is sent once.
         if let StoreCall::Count(ask) = call
-            && ask.cost == 0
+            && ask.op == CountOp::Peek
             && self.random.one_in(8)
         {
             self.fly(name, sent, Parcel::Call(call));
@@ -250,7 +250,7 @@ impl ApproximateWorld {
                     push.sequence = u64::MAX;
                 }
                 let answer = self.shared.answer(asked, now, Micros(WINDOW));
-                if answer.allowed {
+                if ask.op == CountOp::Charge && answer.passed > 0 {
                     *self.admitted.entry(answer.window).or_default() += ask.cost;
                 }
                 self.counted.insert(answer.window, answer.count);

@@ -1,6 +1,7 @@
 //! The keys of strategies, their limits and algorithms, and of access lists.
 
 use weir_core::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES, MOST_MAX_HELD};
+use weir_core::approximate::MAX_NODES;
 use weir_core::lease::MAX_ADAPTIVE_LIMIT;
 use weir_core::strategy::{MAX_ATTRIBUTES, MAX_BAN_AFTER, MAX_SHADOWS};
 use weir_units::CEILING;
@@ -20,6 +21,7 @@ pub(super) const STRATEGY: &[Key] = &[
     may("limits", Defined("limits"), "All of them are charged, or none is."),
     may("concurrency", Defined("concurrency"), "Permits that callers hold for a time, instead of `limits`."),
     may("on_store_failure", Defined("failure_policy"), "What answers when the store cannot.").or("error"),
+    may("approximate", Defined("approximate"), "Nodes count on their own, within this bound."),
     may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
     may("access", Defined("access"), "Who is denied or let through by this strategy."),
     may("max_reservation", Duration, "The longest wait that a reservation may ask for; at most 1h.").or("1m"),
@@ -42,6 +44,12 @@ pub(super) const LOCAL: &[Key] = &[
         "What answers for new keys when `store.redis.local_budget` is used up.",
     )
     .or("error"),
+];
+
+pub(super) const APPROXIMATE: &[Key] = &[
+    must("max_over", Count(1, CEILING), "How many units above the limit a window admits at most."),
+    must("nodes", Count(2, MAX_NODES), "How many nodes count at most; `max_over` is at least one less."),
+    may("sync", Duration, "How often nodes show what they have counted; 10ms to 10s.").or("100ms"),
 ];
 
 pub(super) const CONCURRENCY: &[Key] = &[

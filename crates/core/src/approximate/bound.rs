@@ -9,7 +9,7 @@ pub const MAX_NODES: u64 = 1_000;
 const MAX_OVER: u64 = 1 << 52;
 
 /// How many units more than its limit a strategy may admit in a window, and how many nodes may count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ApproximateBound {
     max_over: u64,
     nodes: u64,

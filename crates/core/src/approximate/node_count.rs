@@ -16,6 +16,8 @@ pub struct NodeCount {
     /// The store's count and its version.
     count: u64,
     version: u64,
+    /// Units that were taken back, as the store said with this count.
+    refunded: u64,
     /// The number of the last call for the key, and of the last one that charges.
     sequence: u64,
     charged: u64,
@@ -29,18 +31,18 @@ pub struct NodeCount {
 pub enum LocalAnswer {
     /// The units are admitted and counted here.
     Allowed {
-        /// What is left.
-        remaining: u64,
+        /// What was used before, as far as the node knows.
+        used: u64,
     },
     /// They are more than what is left, as far as the node knows.
     Denied {
-        /// What is left.
-        remaining: u64,
+        /// What is used.
+        used: u64,
         /// When they fit, if they ever do.
         retry: Retry,
     },
-    /// The store decides, and counts what is pushed with it.
-    Central(NodePush),
+    /// The store decides: see [`NodeCount::charge`].
+    Central,
 }
 
 impl NodeCount {
@@ -54,24 +56,29 @@ impl NodeCount {
     ) -> LocalAnswer {
         self.enter(local);
         let used = self.used();
-        let remaining = limit.saturating_sub(used);
         if cost > limit {
-            return LocalAnswer::Denied { remaining, retry: Retry::Never };
+            return LocalAnswer::Denied { used, retry: Retry::Never };
         }
         if !self.has_begun {
-            return self.central(local.place);
+            return LocalAnswer::Central;
         }
-        if cost > remaining {
-            return LocalAnswer::Denied {
-                remaining,
-                retry: Retry::After(Micros(ends.0.saturating_sub(now.0))),
-            };
+        if used.saturating_add(cost) > limit {
+            let retry = Retry::After(Micros(ends.0.saturating_sub(now.0)));
+            return LocalAnswer::Denied { used, retry };
         }
         if self.owes() + cost > share {
-            return self.central(local.place);
+            return LocalAnswer::Central;
         }
         self.admitted += cost;
-        LocalAnswer::Allowed { remaining: remaining - cost }
+        LocalAnswer::Allowed { used }
+    }
+
+    /// What goes with a charge that the store decides. Until the answer the node counts no further (R5).
+    #[must_use]
+    pub fn charge(&mut self, place: u64) -> NodePush {
+        let push = self.push(place);
+        (self.charged, self.has_begun) = (push.sequence, false);
+        push
     }
 
     /// Takes in the store's answer to a call with `pushed`.
@@ -85,7 +92,7 @@ impl NodeCount {
         self.has_begun |= pushed.sequence >= self.charged;
         self.seen = self.seen.max(pushed.units.min(self.admitted));
         if answer.version >= self.version {
-            (self.count, self.version) = (answer.count, answer.version);
+            (self.count, self.version, self.refunded) = (answer.count, answer.version, answer.refunded);
         }
     }
 
@@ -109,12 +116,6 @@ impl NodeCount {
         self.window
     }
 
-    fn central(&mut self, place: u64) -> LocalAnswer {
-        let push = self.push(place);
-        (self.charged, self.has_begun) = (push.sequence, false);
-        LocalAnswer::Central(push)
-    }
-
     /// Begins anew in another window, or under another incarnation.
     pub fn enter(&mut self, local: LocalWindow) {
         let LocalWindow { window, incarnation, begins_at_store, .. } = local;
@@ -127,8 +128,9 @@ impl NodeCount {
         *self == Self::default()
     }
 
-    /// What is used, as far as the node knows. After losses of the store's data, at least what the node has admitted.
+    /// What is used, as far as the node knows. After losses of the store's data, at least what the node has admitted, unless
+    /// it was taken back.
     fn used(&self) -> u64 {
-        (self.count + self.owes()).max(self.admitted)
+        (self.count + self.owes()).max(self.admitted.saturating_sub(self.refunded))
     }
 }

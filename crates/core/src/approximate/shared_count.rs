@@ -11,6 +11,10 @@ pub struct SharedCount {
     count: u64,
     /// Grows with each change. Begins with the time, so that it also grows where the store's data was lost.
     version: u64,
+    /// Units that were taken back: what nodes have admitted of them does not count any more.
+    refunded: u64,
+    /// Units above the limit that nodes have pushed.
+    over: u64,
     /// By the number of the place.
     pushed: BTreeMap<u64, PushedUnits>,
 }
@@ -38,33 +42,89 @@ pub struct NodePush {
     pub units: u64,
 }
 
+/// What is done at the counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountOp {
+    /// Charges the cost, if it fits: so many times, as long as it does.
+    Charge,
+    /// Charges as much of the cost as fits.
+    AtMost,
+    /// Says whether the cost would fit.
+    Peek,
+    /// Charges the cost up to the bound of the debt, whatever fits.
+    Force,
+    /// Takes the cost back, as far as it is counted.
+    Refund,
+    /// Takes everything back.
+    Reset,
+}
+
 /// What a node asks of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountAsk {
     /// What is counted first.
     pub push: Option<NodePush>,
+    /// What is done then.
+    pub op: CountOp,
     /// The units to decide on; 0 asks for the count alone.
     pub cost: u64,
+    /// How many calls of this cost there are, one after the other. For [`CountOp::Charge`]; 1 for the others.
+    pub times: u64,
     /// The limit.
     pub limit: u64,
     /// What each holder of a place may owe. A call of another node is decided at so much less, and so is one that does not
     /// show all that its node owes: of a past window, of a holder of before, or overtaken by a later one.
     pub share: u64,
+    /// Up to which count a debit charges.
+    pub most: u64,
 }
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountAnswer {
-    /// True if the units were charged.
-    pub allowed: bool,
+    /// How many of the calls passed: the first ones.
+    pub passed: u64,
+    /// Units that were charged, or taken back.
+    pub units: u64,
+    /// The limit that they were decided at.
+    pub at: u64,
+    /// The units that were counted before the calls, after the push.
+    pub before: u64,
     /// The store's window.
     pub window: u64,
     /// The units that are counted, after the decision.
     pub count: u64,
     /// The version of the count.
     pub version: u64,
+    /// Units that were taken back in this window.
+    pub refunded: u64,
+    /// Units above the limit that nodes have pushed in this window.
+    pub over: u64,
     /// The store's time.
     pub now: Micros,
+}
+
+impl CountAsk {
+    /// What a push alone asks for.
+    #[must_use]
+    pub const fn of_push(push: NodePush, limit: u64) -> Self {
+        Self { push: Some(push), op: CountOp::Peek, cost: 0, times: 1, limit, share: 0, most: 0 }
+    }
+}
+
+impl CountOp {
+    /// Its name in the script.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Charge => "charge",
+            Self::AtMost => "at_most",
+            Self::Peek => "peek",
+            Self::Force => "force",
+            Self::Refund => "refund",
+            Self::Reset => "reset",
+        }
+    }
 }
 
 impl SharedCount {
@@ -74,18 +134,47 @@ impl SharedCount {
         if self.window != window || self.version == 0 {
             *self = Self { window, version: now.0.max(self.version + 1), ..Self::default() };
         }
-        let holds = ask.push.is_some_and(|push| push.window == window && self.push(push));
-        let limit = if holds { ask.limit } else { ask.limit.saturating_sub(ask.share) };
-        let allowed = self.count + ask.cost <= limit;
-        if allowed && ask.cost > 0 {
-            self.add(ask.cost);
+        let holds = ask.push.is_some_and(|push| push.window == window && self.push(push, ask.limit));
+        let at = if holds { ask.limit } else { ask.limit.saturating_sub(ask.share) };
+        let before = self.count;
+        let (passed, units) = self.decide(&ask, at);
+        let Self { count, version, refunded, over, .. } = *self;
+        CountAnswer { passed, units, at, before, window, count, version, refunded, over, now }
+    }
+
+    /// How many calls pass, and the units that are charged or taken back.
+    fn decide(&mut self, ask: &CountAsk, at: u64) -> (u64, u64) {
+        let (cost, before) = (ask.cost, self.count);
+        let fits = u64::from(before + cost <= at);
+        let (passed, units) = match ask.op {
+            CountOp::Peek => (fits, 0),
+            CountOp::Charge if cost == 0 => (fits * ask.times, 0),
+            CountOp::Charge => {
+                let passed = ask.times.min(at.saturating_sub(before) / cost);
+                (passed, passed * cost)
+            }
+            CountOp::AtMost => {
+                let units = cost.min(at.saturating_sub(before));
+                (u64::from(units > 0).max(fits), units)
+            }
+            CountOp::Force => (1, cost.min(ask.most.saturating_sub(before))),
+            CountOp::Refund => (1, cost.min(before)),
+            CountOp::Reset => (1, before),
+        };
+        match ask.op {
+            CountOp::Refund | CountOp::Reset if units > 0 => {
+                self.count -= units;
+                self.refunded += units;
+                self.version += 1;
+            }
+            _ if units > 0 => self.add(units),
+            _ => {}
         }
-        let Self { count, version, .. } = *self;
-        CountAnswer { allowed, window, count, version, now }
+        (passed, units)
     }
 
     /// Counts what is new. False if a later call of this place has come before.
-    fn push(&mut self, push: NodePush) -> bool {
+    fn push(&mut self, push: NodePush, limit: u64) -> bool {
         let NodePush { incarnation, sequence, units, .. } = push;
         let last = self.pushed.entry(push.place).or_default();
         if incarnation < last.incarnation {
@@ -97,7 +186,10 @@ impl SharedCount {
         let (is_last, more) = (sequence >= last.sequence, units.saturating_sub(last.units));
         (last.sequence, last.units) = (last.sequence.max(sequence), last.units.max(units));
         if more > 0 {
+            let before = self.count;
             self.add(more);
+            // A debit may have passed the limit before: that is no over-admission.
+            self.over += self.count.saturating_sub(before.max(limit));
         }
         is_last
     }
@@ -113,6 +205,8 @@ mod tests {
     use super::*;
 
     const LENGTH: Micros = Micros(1_000);
+    const ASK: CountAsk =
+        CountAsk { push: None, op: CountOp::Charge, cost: 1, times: 1, limit: 10, share: 2, most: 15 };
 
     #[test]
     fn pushes_count_once_and_for_their_window() {
@@ -121,8 +215,8 @@ mod tests {
             Some(NodePush { window, place, incarnation, sequence: units, units })
         };
         let mut ask = |push, cost, now| {
-            let answer = shared.answer(CountAsk { push, cost, limit: 10, share: 2 }, Micros(now), LENGTH);
-            (answer.allowed, answer.count)
+            let answer = shared.answer(CountAsk { push, cost, ..ASK }, Micros(now), LENGTH);
+            (answer.passed == 1, answer.count)
         };
         assert_eq!(ask(push(5, 0, 7, 3), 2, 5_000), (true, 5));
         assert_eq!(ask(push(5, 0, 7, 3), 0, 5_001), (true, 5), "a repeated push");
@@ -141,8 +235,8 @@ mod tests {
             Some(NodePush { window, place: 0, incarnation, sequence, units: 0 })
         };
         let mut ask = |push, cost| {
-            let answer = shared.answer(CountAsk { push, cost, limit: 10, share: 2 }, Micros(5_000), LENGTH);
-            answer.allowed
+            let answer = shared.answer(CountAsk { push, cost, ..ASK }, Micros(5_000), LENGTH);
+            answer.passed == 1
         };
         assert!(ask(None, 8) && !ask(None, 1));
         assert!(!ask(push(4, 7, 1), 1), "its window has ended");
@@ -150,5 +244,42 @@ mod tests {
         assert!(!ask(push(5, 7, 3), 1), "its place has another holder");
         assert!(!ask(push(5, 8, 1), 1), "it was overtaken");
         assert!(ask(push(5, 8, 3), 1) && !ask(push(5, 8, 4), 1));
+    }
+
+    #[test]
+    fn each_operation_changes_the_count() {
+        let mut shared = SharedCount::default();
+        let mut ask = |op, cost, times| {
+            let ask = CountAsk { op, cost, times, share: 0, ..ASK };
+            let answer = shared.answer(ask, Micros(5_000), LENGTH);
+            (answer.passed, answer.units, answer.count)
+        };
+        assert_eq!(ask(CountOp::Charge, 3, 2), (2, 6, 6));
+        assert_eq!(ask(CountOp::Peek, 4, 1), (1, 0, 6));
+        assert_eq!(ask(CountOp::Peek, 5, 1), (0, 0, 6));
+        assert_eq!(ask(CountOp::Charge, 3, 2), (1, 3, 9), "the first of two");
+        assert_eq!(ask(CountOp::AtMost, 3, 1), (1, 1, 10));
+        assert_eq!(ask(CountOp::AtMost, 3, 1), (0, 0, 10));
+        assert_eq!(ask(CountOp::Charge, 0, 2), (2, 0, 10));
+        assert_eq!(ask(CountOp::Force, 9, 1), (1, 5, 15), "up to the bound of the debt");
+        assert_eq!(ask(CountOp::Charge, 0, 2), (0, 0, 15), "nothing passes in debt");
+        assert_eq!(ask(CountOp::Refund, 7, 1), (1, 7, 8));
+        assert_eq!(ask(CountOp::Reset, 0, 1), (1, 8, 0));
+        assert_eq!(ask(CountOp::Refund, 1, 1), (1, 0, 0));
+        let answer = shared.answer(CountAsk { cost: 0, ..ASK }, Micros(5_001), LENGTH);
+        assert_eq!((answer.refunded, answer.over), (15, 0));
+    }
+
+    #[test]
+    fn what_nodes_push_above_the_limit_is_measured() {
+        let mut shared = SharedCount::default();
+        let push = |place, units| NodePush { window: 5, place, incarnation: 7, sequence: units, units };
+        let mut over = |ask| shared.answer(ask, Micros(5_000), LENGTH).over;
+        assert_eq!(over(CountAsk { cost: 9, ..ASK }), 0, "it is denied");
+        assert_eq!(over(CountAsk { cost: 8, ..ASK }), 0);
+        assert_eq!(over(CountAsk::of_push(push(0, 3), 10)), 1);
+        assert_eq!(over(CountAsk { op: CountOp::Force, cost: 2, ..ASK }), 1, "a debit is none");
+        assert_eq!(over(CountAsk::of_push(push(0, 3), 10)), 1, "a repeated push");
+        assert_eq!(over(CountAsk::of_push(push(1, 2), 10)), 3);
     }
 }

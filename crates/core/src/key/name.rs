@@ -1,7 +1,9 @@
 //! Names of states in Redis.
 
-use super::{KeyPrefix, Subject};
+use super::tag::write_places;
+use super::{KeyPrefix, KeySecret, Subject};
 use crate::algorithm::Engine;
+use crate::approximate::ApproximateBound;
 use crate::strategy::{Field, Limit, Scope, Strategy};
 
 /// Appends the key of one limit.
@@ -30,7 +32,33 @@ pub fn write_held_key(
 
 /// Appends the name of a limit's state: the key without its tag.
 pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
-    write_name_of(out, limit.algorithm.engine().name(), strategy, limit, subject);
+    match strategy.approximate() {
+        // Other numbers, or a window of another length, must not meet its state.
+        Some(rule) => write_name_of(out, &approximate_kind(&rule.bound), strategy, limit, subject),
+        None => write_name_of(out, limit.algorithm.engine().name(), strategy, limit, subject),
+    }
+}
+
+/// What stands in place of an engine where nodes count: no engine has this name.
+fn approximate_kind(bound: &ApproximateBound) -> String {
+    format!("approximate-{}-{}-{}", bound.max_over(), bound.nodes(), bound.window().0)
+}
+
+/// Hash tag of the places of a strategy's nodes.
+#[must_use]
+pub fn places_tag(secret: &KeySecret, strategy: &str) -> u128 {
+    let mut text = Vec::with_capacity(64);
+    write_places(&mut text, strategy);
+    secret.hash(&text)
+}
+
+/// Appends the key of the places of the nodes that count a strategy, by its name in keys. It ends with a kind, where
+/// the keys of a strategy named `places` have a colon.
+pub fn write_places_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, strategy: &str, bound: &ApproximateBound) {
+    prefix.write(out);
+    for part in ["places:", strategy, ":", &approximate_kind(bound)] {
+        out.extend_from_slice(part.as_bytes());
+    }
 }
 
 /// A name whose third part is `kind`: an engine, or a name that no engine has.

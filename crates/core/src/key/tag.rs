@@ -30,6 +30,11 @@ pub(super) fn write_group(out: &mut Vec<u8>, group: &str) {
     write_part(out, b'g', group);
 }
 
+/// Appends the hashed text of the tag of a strategy's places.
+pub(super) fn write_places(out: &mut Vec<u8>, strategy: &str) {
+    write_part(out, b'p', strategy);
+}
+
 /// Appends the hashed text of a queue's tag.
 pub(super) fn write_queue(out: &mut Vec<u8>, queue: &str) {
     write_part(out, b'q', queue);

@@ -25,7 +25,7 @@ pub struct StrategyChange<'a> {
     /// True if all of its states get other keys in Redis, so that they start full there: its keys lie elsewhere.
     pub moves: bool,
     /// True if all of its states start full: it has permits now and had rates, or the other way round, or permits are
-    /// counted by other fields.
+    /// counted by other fields, or nodes count within another bound.
     pub starts_full: bool,
     /// True if something else than its limits differs: its failure policy, its permits, its longest reservation.
     pub differs: bool,
@@ -127,7 +127,10 @@ impl Rules {
             (StrategyRule::Rates(_), StrategyRule::Rates(_))
                 | (StrategyRule::Permits(_), StrategyRule::Permits(_))
         );
-        let starts_full = !kinds || (one.permits().is_some() && one.fields() != other.fields());
+        let bound = |strategy: &Strategy| strategy.approximate().map(|rule| rule.bound);
+        let starts_full = !kinds
+            || (one.permits().is_some() && one.fields() != other.fields())
+            || bound(one) != bound(other);
         let moves = one.tag() != other.tag();
         let differs = !same && limits.is_empty() && !starts_full && !moves;
         Some(StrategyChange { name, strategy, limits, moves, starts_full, differs, overrides, lists })

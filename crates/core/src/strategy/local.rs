@@ -88,7 +88,7 @@ impl Strategy {
         if self.permits().is_some() {
             return Err(LocalError::Permits);
         }
-        let mut smaller = Self { local: None, ..self.clone() };
+        let mut smaller = Self { local: None, approximate: None, ..self.clone() };
         smaller.id = StrategyId::next();
         for limit in self.limits() {
             smaller.set_algorithm(&limit.name, self.part_of(limit, share)?);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Field, LocalError, Pattern, Patterns, Scope, Strategy, StrategyId, StrategyRule};
+use super::{Field, LocalError, NoApproximate, Pattern, Patterns, Scope, Strategy, StrategyId, StrategyRule};
 use crate::algorithm::Algorithm;
 
 /// The overrides of one strategy.
@@ -57,6 +57,9 @@ pub enum OverrideError {
     /// It has no part for nodes that decide by themselves.
     #[error(transparent)]
     Local(#[from] LocalError),
+    /// Nodes cannot count it on their own within the strategy's bound.
+    #[error(transparent)]
+    Approximate(#[from] NoApproximate),
     /// Its counter is shared between consumers, for whom different numbers would apply.
     #[error(
         "limit `{limit}` of strategy `{strategy}` counts by {scope}, so that consumers share its counters; \
@@ -156,7 +159,7 @@ impl Strategy {
         }
     }
 
-    /// Replaces the algorithm of limit `name`, also in the local strategy.
+    /// Replaces the algorithm of limit `name`, also in the local strategy and in the bound of nodes that count.
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
         self.check_override(name)?;
         self.id = StrategyId::next();
@@ -168,6 +171,7 @@ impl Strategy {
                 (*limit.name == *name).then_some(own)
             });
         }
+        self.override_approximate()?;
         Ok(self.override_local(name)?)
     }
 }

@@ -15,6 +15,7 @@ impl Strategy {
             && self.tag == other.tag
             && self.mixes_numbers == other.mixes_numbers
             && self.on_store_failure == other.on_store_failure
+            && self.approximate == other.approximate
             && self.max_reservation() == other.max_reservation()
             && self.bans() == other.bans()
             && match (&self.rule, &other.rule) {

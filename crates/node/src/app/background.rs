@@ -5,6 +5,7 @@
 
 use std::io;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -15,10 +16,11 @@ pub(super) struct BackgroundThread {
 }
 
 impl BackgroundThread {
-    /// Starts the thread, which runs `work`.
+    /// Starts the thread, which runs `work`, and `last` when it is dropped: for so long at most.
     pub(super) fn start(
         name: &'static str,
         work: impl Future<Output = ()> + Send + 'static,
+        last: (impl Future<Output = ()> + Send + 'static, Duration),
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
@@ -27,6 +29,8 @@ impl BackgroundThread {
                 // A task of its own: a panic in it ends the work, not the thread, and the panic hook has logged it.
                 tokio::spawn(work);
                 let _ = stopped.await;
+                let (last, within) = last;
+                let _ = tokio::time::timeout(within, last).await;
             });
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body)?;

@@ -1,6 +1,8 @@
 //! Wiring of everything that is not generic over the store.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_config::Config;
 use weir_store::Store;
@@ -26,6 +28,12 @@ use crate::telemetry::{Metrics, log_rejected_each_minute};
 use crate::usage::UsageThread;
 use crate::watch::{WatchedFiles, watch};
 
+/// Work of the background thread.
+pub(super) type BoxedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How long a node that ends takes for what is left to do.
+const LAST_WITHIN: Duration = Duration::from_secs(2);
+
 /// A service without its store.
 pub(super) struct App {
     pub(super) base: Foundation,
@@ -42,6 +50,8 @@ pub(super) struct App {
     pub(super) share: Arc<ShareMemory>,
     /// Shows other nodes what the files say, at the start and after each reload.
     pub(super) publish: Arc<PublishMeanings>,
+    /// What is left to do for the store when all calls have been answered.
+    pub(super) last: BoxedWork,
 }
 
 impl App {
@@ -52,8 +62,17 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self { base, mut listeners, usage_link, control_link, engines, store_files, share, publish } =
-            self;
+        let Self {
+            base,
+            mut listeners,
+            usage_link,
+            control_link,
+            engines,
+            store_files,
+            share,
+            publish,
+            last,
+        } = self;
         let Foundation { config, timing, readiness, metrics, live, denials_valid, xds } = base;
         let access = callers(&config, &timing, &metrics)?;
         let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();
@@ -89,7 +108,7 @@ impl App {
         // Before Envoy's files, which are read under its overlay.
         sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
         sources.extend(rules);
-        let _background = in_background(sources, &timing, background)?;
+        let _background = in_background(sources, &timing, (background, last))?;
         if let Some(xds) = &xds {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
@@ -123,15 +142,15 @@ impl App {
     }
 }
 
-/// Starts the thread of work that no worker does: `background`, watched files and what comes each minute.
+/// Starts the thread of work that no worker does: `background`, watched files and what comes each minute; and `last` when it ends.
 fn in_background(
     sources: Vec<Box<dyn WatchedFiles>>,
     timing: &Timing,
-    background: impl Future<Output = ()> + Send + 'static,
+    (background, last): (impl Future<Output = ()> + Send + 'static, BoxedWork),
 ) -> Result<BackgroundThread, AppError> {
     let watched = watch(sources, timing.look_every, timing.reloads.clone());
     let all = async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };
-    BackgroundThread::start("weir-background", all).map_err(AppError::Background)
+    BackgroundThread::start("weir-background", all, (last, LAST_WITHIN)).map_err(AppError::Background)
 }
 
 /// Creates the rights of callers, if the server has identity, and shows what is refused.

@@ -9,15 +9,16 @@ use weir_config::{RedisConfig, StoreConfig, StrategyMeanings};
 use weir_core::envoy::Domains;
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
+use weir_store::approximate::{ApproximateShared, PlaceNote};
 use weir_store::coalesce::Coalesce;
 use weir_store::denials::DenialsShared;
 use weir_store::local::LocalShared;
 use weir_store::memory::MemoryStore;
-use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, StoreHealth};
+use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, Since, StoreHealth, Trouble};
 use weir_store::{LeaseHandle, QueueHandle};
 use weir_time::clock::Monotonic;
 
-use super::serving::App;
+use super::serving::{App, BoxedWork};
 use super::{AppError, Foundation, Listeners};
 use crate::queues::{depths, kinds};
 use crate::readiness::Readiness;
@@ -70,8 +71,8 @@ fn by_memory(
     let engines = EnginesInUse::default();
     let store_files = StoreFiles::default();
     let publish = Arc::new(|_: &StrategyMeanings| ());
-    let app =
-        App { base, listeners, usage_link: None, control_link: None, engines, store_files, share, publish };
+    let (usage_link, control_link, last) = (None, None, Box::pin(async {}));
+    let app = App { base, listeners, usage_link, control_link, engines, store_files, share, publish, last };
     let stores = move || WorkerStores {
         decisions: store.clone(),
         leases: Some(LeaseHandle::new(store.clone())),
@@ -99,6 +100,7 @@ fn by_redis(
     base.metrics.show_local(move || counted.stats())?;
     let swept = local.clone();
     let swept = every_second(move || swept.sweep());
+    let NodeCounters { approximate, kept, last } = NodeCounters::of(&base, redis, &shared)?;
     let engines = EnginesInUse::default();
     let watch = watch_over(shared.clone(), engines.clone(), base.readiness.clone());
     let (health, loads) = (shared.health().clone(), base.metrics.config().clone());
@@ -111,7 +113,7 @@ fn by_redis(
         // The connection of the looks begins on the thread that asks, with the first queue.
         let store = QueueHandle::new(asked.store_on_use());
         let depths = depths::watch(store.clone(), Arc::clone(&queues));
-        tokio::join!(watch, depths, kinds::watch(store, queues), swept, versions).0
+        tokio::join!(watch, depths, kinds::watch(store, queues), swept, versions, kept).0
     };
     let workers = server::worker_count(&base.config.server);
     let store_files = StoreFiles {
@@ -124,7 +126,7 @@ fn by_redis(
     let usage_link = Some(Box::new(move || usage.usage()) as Box<_>);
     let live = Arc::clone(&base.live);
     let publish = published_by(shared.health().clone(), &base.config.usage.node());
-    let app = App { base, listeners, usage_link, control_link, engines, store_files, share, publish };
+    let app = App { base, listeners, usage_link, control_link, engines, store_files, share, publish, last };
     let redis = redis.clone();
     let stores = move || {
         let store = shared.store();
@@ -134,7 +136,8 @@ fn by_redis(
             true => QueueHandle::new(shared.store_on_use()),
             false => QueueHandle::new(shared.store()),
         };
-        let decisions = local.before(Coalesce::before(denials.before(store), &redis));
+        let exact = Coalesce::before(denials.before(store.clone()), &redis);
+        let decisions = local.before(approximate.before(exact, store));
         WorkerStores { decisions, leases, queues: Some(queues) }
     };
     app.serve(Box::new(stores), background, shutdown)
@@ -160,6 +163,45 @@ async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readi
         }
     };
     tokio::join!(shared.monitor(&engines), report);
+}
+
+/// The counters of the node itself, with what keeps them in the background, and what ends them after the last answer.
+struct NodeCounters {
+    approximate: ApproximateShared,
+    kept: BoxedWork,
+    last: BoxedWork,
+}
+
+impl NodeCounters {
+    /// They are shown on the metrics page and in `/readyz`.
+    fn of(base: &Foundation, redis: &RedisConfig, shared: &RedisShared) -> Result<Self, AppError> {
+        let approximate = ApproximateShared::new(redis, &base.timing.clock);
+        let counted = approximate.clone();
+        base.metrics.show_approximate(move || counted.stats())?;
+        let noted = approximate.clone();
+        base.readiness.notes_also(move || noted.notes().into_iter().map(without_place).collect());
+        // Its connections begin with the first strategy that nodes count.
+        let counts = shared.store_on_use();
+        let (kept, kept_by, live) = (approximate.clone(), counts.clone(), Arc::clone(&base.live));
+        let kept = async move { kept.keep(kept_by, || live.current().rules.approximate()).await };
+        let ended = approximate.clone();
+        let last = async move { ended.finish(counts).await };
+        Ok(Self { approximate, kept: Box::pin(kept), last: Box::pin(last) })
+    }
+}
+
+/// Says that this node has no place among those that count a strategy.
+fn without_place(note: PlaceNote) -> Trouble {
+    let PlaceNote { strategy, nodes, since } = note;
+    Trouble {
+        what: format!(
+            "Redis decides every call of strategy `{strategy}` for this node, at a smaller limit, because it has no place"
+        ),
+        since: Since::of(since),
+        reason: format!("all {nodes} places of its `approximate` are taken"),
+        remedy: "set `approximate.nodes` to the number of nodes; the place of a node that crashed is free after two windows"
+            .to_owned(),
+    }
 }
 
 /// Shares the memory among strategies, and Envoy's domains if there are any.

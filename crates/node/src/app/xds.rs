@@ -3,6 +3,7 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use prometheus::Registry;
 use weir_config::{Config, EnvoyConfig};
@@ -43,7 +44,8 @@ impl XdsThread {
         let timing = XdsTiming::from(clock.clone());
         let client = XdsClient::new(config, xds, timing, metrics.clone(), updates.clone());
         let sets = client.sets();
-        let thread = BackgroundThread::start("weir-xds", client.run()).map_err(AppError::Xds)?;
+        let thread = BackgroundThread::start("weir-xds", client.run(), (async {}, Duration::ZERO))
+            .map_err(AppError::Xds)?;
         Ok(Some(Self { updates, metrics, clock: clock.clone(), sets, _thread: thread }))
     }
 

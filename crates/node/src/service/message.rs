@@ -82,6 +82,7 @@ impl Templates {
         // A state that is evicted is a full limit. The store evicts nothing that denies a cost of 1.
         let may_change = cost > 1
             || strategy.mixes_numbers()
+            || strategy.approximate().is_some()
             || strategy.algorithms().iter().any(|limit| limit.counts_denied());
         let valid = wait.min(self.most_valid);
         (valid > Micros::ZERO && !may_change).then_some(valid)

@@ -64,6 +64,12 @@ pub(super) const PLAIN: &str = include_str!("../../../../lua/plain.lua");
 /// The parts of the short path that are the same for every engine.
 pub(super) const PLAIN_ANY: &str = include_str!("../../../../lua/plain/any.lua");
 
+/// The scripts of counters that nodes count on their own.
+pub(super) const APPROXIMATE: [(&str, &str); 2] = [
+    ("count", include_str!("../../../../lua/approximate/count.lua")),
+    ("places", include_str!("../../../../lua/approximate/places.lua")),
+];
+
 /// The script that checks for missing rights.
 pub(super) const RIGHTS: &str = include_str!("../../../../lua/rights.lua");
 

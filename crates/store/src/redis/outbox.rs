@@ -16,6 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use self::flight::FlightLoad;
 pub(super) use self::flight::Flying;
+use super::counts::CountRequest;
 use super::decisions::DecisionRequest;
 use super::fair::FairQueues;
 use super::fault::Fault;
@@ -49,6 +50,7 @@ pub(super) struct WaitingCalls {
     leases: VecDeque<ScriptCall<LeaseRequest>>,
     lists: VecDeque<ScriptCall<LeaseListRequest>>,
     queues: VecDeque<ScriptCall<QueueRequest>>,
+    counts: VecDeque<ScriptCall<CountRequest>>,
     /// The link's task, while it waits for calls.
     task: Option<Waker>,
     is_closed: bool,
@@ -61,6 +63,7 @@ pub(super) struct ReadyCalls {
     pub(super) leases: Vec<ScriptCall<LeaseRequest>>,
     pub(super) lists: Vec<ScriptCall<LeaseListRequest>>,
     pub(super) queues: Vec<ScriptCall<QueueRequest>>,
+    pub(super) counts: Vec<ScriptCall<CountRequest>>,
 }
 
 /// The link or its task has ended.
@@ -119,6 +122,12 @@ impl OutboxRequest for QueueRequest {
     }
 }
 
+impl OutboxRequest for CountRequest {
+    fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
+        waiting.counts.push_back(call);
+    }
+}
+
 impl Outbox {
     pub(super) fn put<R: OutboxRequest>(&self, call: ScriptCall<R>) -> Result<(), LinkClosed> {
         let mut waiting = self.0.lock();
@@ -159,6 +168,7 @@ impl Outbox {
         take(&mut waiting.leases, &mut ready.leases);
         take(&mut waiting.lists, &mut ready.lists);
         take(&mut waiting.queues, &mut ready.queues);
+        take(&mut waiting.counts, &mut ready.counts);
     }
 
     /// Says whether calls are refused, or sent.
@@ -176,6 +186,7 @@ impl Outbox {
         ready.leases.extend(waiting.leases.drain(..));
         ready.lists.extend(waiting.lists.drain(..));
         ready.queues.extend(waiting.queues.drain(..));
+        ready.counts.extend(waiting.counts.drain(..));
     }
 
     /// A script call has been answered, or will not be.
@@ -197,10 +208,10 @@ impl Outbox {
 
 impl WaitingCalls {
     fn has_some_to_send(&self) -> bool {
-        let Self { leases, lists, queues, .. } = self;
+        let Self { leases, lists, queues, counts, .. } = self;
         let waits = !(self.decisions.is_empty() && self.held_up.is_empty());
         (waits && (self.refuses || self.in_flight.has_room()))
-            || !(leases.is_empty() && lists.is_empty() && queues.is_empty())
+            || !(leases.is_empty() && lists.is_empty() && queues.is_empty() && counts.is_empty())
     }
 
     fn take_decisions(&mut self, ready: &mut Vec<ScriptCall<DecisionRequest>>, now: Instant) {
@@ -257,6 +268,7 @@ impl ReadyCalls {
         self.leases.drain(..).for_each(|call| call.fail(fault));
         self.lists.drain(..).for_each(|call| call.fail(fault));
         self.queues.drain(..).for_each(|call| call.fail(fault));
+        self.counts.drain(..).for_each(|call| call.fail(fault));
     }
 }
 

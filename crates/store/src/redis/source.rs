@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use super::lua_files::{self, CONTROL, DECIDE, LEASES, LIMIT, NUMBERS, QUEUES, START, files_of};
+use super::lua_files::{self, APPROXIMATE, CONTROL, DECIDE, LEASES, LIMIT, NUMBERS, QUEUES, START, files_of};
 use super::plain::{self, Form};
 use weir_core::algorithm::{Algorithm, EngineKind};
 use weir_core::lease::{ConcurrencyRule, ControllerRule};
@@ -74,6 +74,27 @@ pub(super) fn control_script(does: ControlScript) -> &'static Script {
         ControlScript::PollBans => 5,
     };
     CONTROL_SCRIPTS[number].get_or_init(|| Script::of(CONTROL[number].1.join("\n")))
+}
+
+/// The scripts of counters that nodes count on their own, in the order of [`APPROXIMATE`].
+static COUNT_SCRIPTS: [OnceLock<Script>; APPROXIMATE.len()] = [const { OnceLock::new() }; APPROXIMATE.len()];
+
+/// A script of counters that nodes count on their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CountScript {
+    /// Counts and decides.
+    Count,
+    /// Gives places to nodes.
+    Places,
+}
+
+/// Returns a script of such counters.
+pub(super) fn count_script(does: CountScript) -> &'static Script {
+    let number = match does {
+        CountScript::Count => 0,
+        CountScript::Places => 1,
+    };
+    COUNT_SCRIPTS[number].get_or_init(|| Script::of(APPROXIMATE[number].1.to_owned()))
 }
 
 /// The kind of script for a queue operation.
@@ -159,7 +180,8 @@ pub(super) fn script_for<'a>(
 }
 
 /// Returns scripts that cover every part of `lua/`, by name, for linters: the full driver with all engines, the short
-/// path of every list of one or two engines (a third limit repeats the parts of the second), leases, queues, live control and rights.
+/// path of every list of one or two engines (a third limit repeats the parts of the second), leases, queues, live control,
+/// counters of nodes, and rights.
 pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     let full = ("full".to_owned(), join(bits(EngineKind::ALL.into_iter()) | ONCE | HELD, ""));
     let short = plain::lists_of_two().map(|list| {
@@ -171,7 +193,8 @@ pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     let control = CONTROL.iter().map(|(name, files)| (format!("control-{name}"), files.join("\n")));
     let rights = ("rights".to_owned(), lua_files::RIGHTS.to_owned());
     let list = ("lease-list".to_owned(), lua_files::LEASE_LIST.to_owned());
-    [full, rights, list].into_iter().chain(short).chain(leases).chain(queues).chain(control)
+    let counts = APPROXIMATE.iter().map(|(name, file)| (format!("approximate-{name}"), (*file).to_owned()));
+    [full, rights, list].into_iter().chain(short).chain(leases).chain(queues).chain(control).chain(counts)
 }
 
 const fn bit(engine: EngineKind) -> usize {

@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 42] = [
+const HEADINGS: [(&str, &str); 43] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.identity", "/$defs/identity"),
@@ -25,6 +25,7 @@ const HEADINGS: [(&str, &str); 42] = [
     ("store.redis", "/$defs/redis"),
     ("store.redis.tls", "/$defs/redis/properties/tls"),
     ("strategies", "/$defs/strategies/additionalProperties"),
+    ("strategies.approximate", "/$defs/approximate"),
     ("limits", "/$defs/limits/items"),
     ("limits.ban", "/$defs/ban"),
     ("uniform", "/$defs/uniform"),

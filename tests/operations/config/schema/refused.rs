@@ -59,6 +59,14 @@ fn mistaken() -> Vec<(String, &'static str)> {
             strategy(&format!("limits: [{{ {each} }}], on_store_failure: {{ local: {{ share: 0.25 }} }}")),
             "/strategies/a/on_store_failure",
         ),
+        (
+            strategy(&format!("limits: [{{ {each} }}], approximate: {{ max_over: 0, nodes: 2 }}")),
+            "/strategies/a/approximate/max_over",
+        ),
+        (
+            strategy(&format!("limits: [{{ {each} }}], approximate: {{ max_over: 9 }}")),
+            "/strategies/a/approximate",
+        ),
         (strategy(&format!("limits: [{{ {each}, gcra: {{ rate: 1/s }} }}]")), "/strategies/a/limits/0"),
         (strategy("limits: [{ name: a, per: [] }]"), "/strategies/a/limits/0"),
         (strategy("limits: [{ name: a, uniform: { interval: 1s } }]"), "/strategies/a/limits/0"),

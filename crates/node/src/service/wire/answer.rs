@@ -39,6 +39,9 @@ pub(crate) fn response(
                 let retry = longest_wait(limits);
                 denial_valid_for(out, templates.valid_for(answer.strategy, retry, asked.cost));
             }
+            if answer.strategy.approximate().is_some() {
+                out.extend_from_slice(&APPROXIMATE);
+            }
         }
         Outcome::Local(LimitsDecision { verdict, limits }) => {
             decided::<true>(out, answer.strategy, verdict, limits, asked, templates);
@@ -57,6 +60,9 @@ pub(crate) fn response(
         }
     }
 }
+
+/// Field 17, true. Its tag has two bytes.
+const APPROXIMATE: [u8; 3] = [0x88, 0x01, 1]; // 17 << 3 | 0, as a varint
 
 /// Field 18, true. Its tag has two bytes.
 const LOCAL: [u8; 3] = [0x90, 0x01, 1]; // 18 << 3 | 0, as a varint

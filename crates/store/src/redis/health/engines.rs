@@ -61,6 +61,17 @@ impl EngineSet {
         Self(self.0 | if control { CONTROL } else { 0 })
     }
 
+    /// Adds strategies that nodes count on their own if `approximate` is true.
+    #[must_use]
+    pub const fn with_approximate(self, approximate: bool) -> Self {
+        Self(self.0 | if approximate { APPROXIMATE } else { 0 })
+    }
+
+    /// True if strategies that nodes count on their own are in the set.
+    pub(super) const fn has_approximate(self) -> bool {
+        self.0 & APPROXIMATE != 0
+    }
+
     /// True if live control is in the set.
     pub(super) const fn has_control(self) -> bool {
         self.0 & CONTROL != 0
@@ -112,6 +123,8 @@ const USAGE: u32 = 1 << 13;
 const CONTROL: u32 = 1 << 12;
 /// Queues that ask how far they are read.
 const GROUPS: u32 = 1 << 16;
+/// Strategies that nodes count on their own.
+const APPROXIMATE: u32 = 1 << 17;
 
 const fn bit(engine: EngineKind) -> u32 {
     1 << engine.number()

@@ -72,6 +72,9 @@ const OF_QUEUES: &[Right] = &[
     ("lpop", "LPOP @"),
 ];
 
+const OF_APPROXIMATE: &[Right] =
+    &[("hset", "HSET @ f x"), ("hget", "HGET @ f"), ("hmget", "HMGET @ f"), ("pexpire", "PEXPIRE @ 1000")];
+
 /// Rights of queues that drop items or let them age.
 const OF_QUEUE_GROUPS: &[Right] = &[("xinfo|groups", "XINFO GROUPS @")];
 
@@ -125,6 +128,8 @@ pub(super) enum Capability {
     Leases,
     /// Queues.
     Queues,
+    /// Strategies that nodes count on their own.
+    Approximate,
     /// Usage shared between nodes.
     Usage,
     /// Live control, and bans.
@@ -133,7 +138,7 @@ pub(super) enum Capability {
 
 impl Capability {
     /// The required ones: a node that lacks one fails its probe.
-    pub(super) const NEEDED: [Self; 3] = [Self::Decisions, Self::Leases, Self::Queues];
+    pub(super) const NEEDED: [Self; 4] = [Self::Decisions, Self::Leases, Self::Queues, Self::Approximate];
 
     /// True if it is in use.
     pub(super) fn is_in(self, used: EngineSet) -> bool {
@@ -141,6 +146,7 @@ impl Capability {
             Self::Decisions => EngineKind::ALL.into_iter().any(|engine| used.has(engine)),
             Self::Leases => used.has_leases(),
             Self::Queues => used.has_queues(),
+            Self::Approximate => used.has_approximate(),
             Self::Usage => used.has_usage(),
             Self::Control => used.has_control(),
         }
@@ -152,6 +158,7 @@ impl Capability {
             Self::Decisions => "",
             Self::Leases => super::probe_leases::FOR_LEASES,
             Self::Queues => "for queues: ",
+            Self::Approximate => "for approximate strategies: ",
             Self::Usage => "for usage: ",
             Self::Control => "for live control: ",
         }
@@ -165,6 +172,7 @@ impl Capability {
             }
             Self::Leases => (OF_LEASES, &[]),
             Self::Queues => (OF_QUEUES, OF_QUEUES_TOO),
+            Self::Approximate => (OF_APPROXIMATE, &[]),
             Self::Usage => (OF_USAGE, &[]),
             Self::Control => (OF_CONTROL, &[]),
         };
@@ -237,6 +245,7 @@ mod tests {
             (of_decisions(), "~weir:*"),
             (of_leases(), ""),
             (names(OF_QUEUES), ""),
+            (names(OF_APPROXIMATE), ""),
             (names(OF_USAGE), ""),
             (names(OF_CONTROL), ""),
         ] {

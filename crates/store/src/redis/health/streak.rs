@@ -60,7 +60,8 @@ impl Since {
     }
 
     /// Returns a time on the monotonic clock, on both clocks.
-    pub(super) fn of(instant: Instant) -> Self {
+    #[must_use]
+    pub fn of(instant: Instant) -> Self {
         let now = Self::now();
         let passed = Micros::from(now.instant.saturating_duration_since(instant));
         Self { wall: Micros(now.wall.0.saturating_sub(passed.0)), instant }
