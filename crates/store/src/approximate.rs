@@ -6,7 +6,7 @@
 //!   background ── heartbeats of the places, and what the node has admitted, every `sync` ──► upkeep.rs
 //! ```
 //!
-//! `weir_core::approximate` has the rules of the bound. [`places`] is what a node knows of the places of a strategy, [`clocks`]
+//! `weir_core::approximate` has the rules of the bound. `places.rs` is what a node knows of the places of a strategy, `clocks.rs`
 //! what it knows of the store's clocks.
 //!
 //! A node without a place, a key beyond [`MAX_KEYS`], and the moments in which the window is not certain are decided by the

@@ -140,7 +140,7 @@ impl Template {
             // Writing to a String cannot fail.
             let _ = match piece {
                 Piece::Text(text) => out.write_str(text),
-                Piece::Wait => write!(out, "{}", WaitFor(wait)),
+                Piece::Wait => WaitFor(wait).write(&mut out),
                 Piece::Seconds => write!(out, "{}", wait.secs_ceil()),
                 Piece::Cost => write!(out, "{}", facts.cost),
                 Piece::Limit => write!(out, "{}", facts.limit),
