@@ -21,6 +21,9 @@ Examples:
   weir check --envoy basic.yaml        one such file
   weir check --diff weir.yaml new.yaml what a change does: what differs, starts full, or needs a restart";
 
+/// Rules of Envoy whose bounds are printed.
+const NOTED_RULES: usize = 20;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// The configuration file; or a directory of configurations, or of Envoy's rate limit files
@@ -178,7 +181,15 @@ fn envoys(folder: EnvoyFolder, merge_domains: bool) -> Result<String, EnvoyError
     let files = EnvoyFiles::load(folder, merge_domains)?;
     envoy::warn(&files);
     let (count, domains) = (files.count, files.domains.len());
-    let limits = files.compile().rules().len();
+    let compiled = files.compile();
+    let limits = compiled.rules().len();
+    let counted_on_nodes = compiled.rules().iter().filter_map(|rule| {
+        let bound = explanation::approximate::lines(rule.limit.as_ref()?.strategy()).into_iter().next();
+        Some((&rule.path, bound?))
+    });
+    for (path, bound) in counted_on_nodes.take(NOTED_RULES) {
+        say(&format!("note: rule `{path}`, approximate: {bound}"));
+    }
     let (count, domains) = (counted(count, "file", "files"), counted(domains, "domain", "domains"));
     Ok(format!("{count}, {domains}, {}", counted(limits, "limit", "limits")))
 }

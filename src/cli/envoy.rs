@@ -113,6 +113,11 @@ impl<'a> ExplainedDescriptor<'a> {
             Some(rule) => {
                 line("rule", format!("`{}`{}", rule.path, modes(rule)));
                 line("limit", limit(rule));
+                if let Some(counted) = rule.limit.as_ref().and_then(|limit| limit.strategy().approximate()) {
+                    let (nodes, max_over) = (counted.bound.nodes(), counted.bound.max_over());
+                    let bound = format!("a window admits at most {max_over} above the limit");
+                    line("nodes", format!("{nodes} count on their own: {bound}"));
+                }
                 if rule.limit.is_some() {
                     line("counter", counter(rule));
                 }
@@ -156,6 +161,12 @@ impl<'a> ExplainedDescriptor<'a> {
                 "unit": rule.limit.as_ref().map(|limit| limit.unit().name()),
                 "unit_multiplier": rule.limit.as_ref().map(RateLimit::unit_multiplier),
                 "algorithm": rule.limit.as_ref().map(|limit| algorithm(limit.kind())),
+                "approximate": rule.limit.as_ref().and_then(|limit| limit.strategy().approximate()).map(|rule| json!({
+                    "max_over": rule.bound.max_over(),
+                    "nodes": rule.bound.nodes(),
+                    "share": rule.bound.share(),
+                    "sync_us": rule.sync.0,
+                })),
                 "shadow_mode": rule.shadow_mode,
                 "quota_mode": rule.quota_mode,
                 "replaces": rule.replaces.iter().map(|name| &**name).collect::<Vec<_>>(),

@@ -1,6 +1,7 @@
 //! Strategies that nodes count on their own: processes on one real Redis, some of which end, are killed, or find no place.
 
 mod calls;
+mod envoy;
 mod nodes;
 mod outage;
 

@@ -39,7 +39,12 @@ impl<'t> ApproximateKey<'t> {
     }
 }
 
-fn numbers(value: &NamedNode<'_>, in_memory: bool, report: &mut MistakeReport) -> Option<ApproximateNumbers> {
+/// Reads the numbers of a value, on a store that may be the memory of this process.
+pub(super) fn numbers(
+    value: &NamedNode<'_>,
+    in_memory: bool,
+    report: &mut MistakeReport,
+) -> Option<ApproximateNumbers> {
     if in_memory {
         let reason = "is for store.redis: a node with the memory store shares its counters with no other, and asks nobody";
         value.report(report, reason);

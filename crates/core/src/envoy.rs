@@ -11,6 +11,7 @@
 
 mod affixes;
 mod cidr;
+mod counted;
 mod descriptor;
 mod domain;
 mod glob;

@@ -174,7 +174,7 @@ impl Running {
         let queues = &snapshot.queues;
         let used = used.with_queues(!queues.is_empty()).with_queue_groups(queues.reads_groups());
         let used = used.with_usage(*shared_usage);
-        let used = used.with_approximate(!snapshot.rules.approximate().is_empty());
+        let used = used.with_approximate(!snapshot.approximate().is_empty());
         engines.set_strategies(used.with_control(*control));
         share(&snapshot.rules, snapshot.envoy.as_ref().map(|loaded| loaded.domains()));
     }

@@ -1,8 +1,9 @@
 //! `envoy.rules`: what files and control planes cannot say of a rule.
 
 use weir_config::{Config, ConfigOverrides, EnvoyConfig, EnvoyFiles, EnvoyFolder, EnvoySource, Look};
-use weir_core::envoy::{Kind, RateLimit};
+use weir_core::envoy::{Domains, Kind, RateLimit, Unit};
 use weir_core::strategy::FailurePolicy;
+use weir_units::Micros;
 
 use crate::support::scratch;
 
@@ -119,8 +120,14 @@ fn mistakes_of_entries_are_found_without_rules() {
             "is for store.redis: the memory store is in this process already",
         ),
         (
-            "{ domain: d, path: a, approximate: true, bill: true }",
-            "approximate: is not supported yet: Envoy's rules are counted exactly",
+            "{ domain: d, path: a, approximate: { max_over: 9, nodes: 2 } }",
+            "approximate: is for store.redis: a node with the memory store shares its counters with no other",
+        ),
+        ("{ domain: d, path: a, approximate: true }", "approximate: must be a mapping"),
+        ("{ domain: d, path: a, approximate: { nodes: 2 } }", "approximate.max_over: is missing"),
+        (
+            "{ domain: d, path: a, approximate: { max_over: 9, nodes: 1, sync: 1ms, x: 1 } }",
+            "approximate.nodes: 1 is out of bounds",
         ),
         (
             "{ domain: d, path: 'a,*', bill: true }, { domain: d, path: '*,b', bill: true }",
@@ -138,23 +145,70 @@ fn mistakes_of_entries_are_found_without_rules() {
     assert!(config("{ domain: d, path: '*', bill: true }, { domain: e, path: '*', bill: true }").is_ok());
 }
 
+/// The rules of the file, without that which is unlimited, under these entries on Redis.
+fn on_redis(entry: &str) -> Result<Domains, String> {
+    let text = format!(
+        "store: {{ redis: {{ nodes: [redis://a] }} }}\nenvoy: {{ config: /x, rules: [{{ domain: d, {entry} }}] }}"
+    );
+    let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default());
+    let config = config.map_err(|errors| errors.to_string())?;
+    let folder = scratch::dir("overlay-");
+    let file = FILE.replace("      - { key: free, rate_limit: { unlimited: true } }\n", "");
+    std::fs::write(folder.path().join("d.yaml"), file).unwrap();
+    let folder = EnvoyFolder::from(folder.path()).with_overlay(config.envoy.rules);
+    let files = EnvoyFiles::load(folder, false).map_err(|errors| errors.to_string())?;
+    Ok(files.compile())
+}
+
+/// Nodes count rules on their own, within the bound of the entry. What they cannot count is a mistake.
+#[test]
+fn an_entry_lets_nodes_count_on_their_own() {
+    const NUMBERS: &str = "approximate: { max_over: 9, nodes: 4, sync: 50ms }";
+    let failure = "on_store_failure: { local: { share: 1/2 } }";
+    let domains = on_redis(&format!("path: 'route=one,rule-*', max_debt: 7, {failure}, {NUMBERS}")).unwrap();
+    let counted: Vec<_> = domains.rules().iter().filter_map(|rule| rule.limit.as_ref()).collect();
+    assert_eq!(counted.len(), 4);
+    for limit in &counted {
+        let (strategy, is_hour) = (limit.strategy(), limit.unit() == Unit::Hour);
+        assert_eq!(strategy.approximate().is_some(), is_hour, "{limit:?}");
+        assert_eq!(strategy.local().is_some(), is_hour);
+        let Some(rule) = strategy.approximate() else { continue };
+        assert_eq!(
+            (rule.bound.share(), rule.bound.window(), rule.sync),
+            (3, Micros::from_secs(3600), Micros(50_000))
+        );
+        assert_eq!(limit.own_max_debt(), Some(Some(7)));
+    }
+    assert_eq!(domains.approximate().len(), 1, "both have the same bound, so they share its places");
+    let kind = "approximate: `approximate` is for a strategy of exactly one limit, which is a fixed_window";
+    for (entry, reason) in [
+        ("path: 'route=one,own'", kind),
+        ("path: 'route=one,rule-1*', algorithm: token_bucket", kind),
+        ("path: 'route=one,rule-1*', algorithm: sliding_window", kind),
+        ("path: 'route=one,rule-1*', count_rejected: true", kind),
+    ] {
+        let errors = on_redis(&format!("{entry}, {NUMBERS}")).unwrap_err();
+        assert!(errors.contains(reason), "{entry}: {errors}");
+    }
+    for (numbers, reason) in [
+        ("{ max_over: 10, nodes: 2 }", "which must be less than the limit of 10"),
+        ("{ max_over: 9, nodes: 20 }", "`max_over` is 9; with 20 nodes it must be from 19 to 2^52"),
+    ] {
+        let errors = on_redis(&format!("path: 'route=one,rule-0*', approximate: {numbers}")).unwrap_err();
+        assert!(errors.contains("rule `route=one,rule-0-match-0=rule-0-match-0`: approximate: "), "{errors}");
+        assert!(errors.contains(reason), "{errors}");
+    }
+}
+
 /// A node by itself has a part of each limit. It must be one that the limit can have.
 #[test]
 fn an_entry_lets_the_node_decide_by_itself() {
-    let on_redis = |share: &str| {
-        let text = format!(
-            "store: {{ redis: {{ nodes: [redis://a] }} }}\nenvoy: {{ config: /x, rules: [{{ domain: d, path: 'route=one,*', \
-             on_store_failure: {{ local: {{ share: {share}, when_full: allow }} }} }}] }}"
-        );
-        let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).unwrap();
-        let folder = scratch::dir("overlay-");
-        let file = FILE.replace("      - { key: free, rate_limit: { unlimited: true } }\n", "");
-        std::fs::write(folder.path().join("d.yaml"), file).unwrap();
-        let folder = EnvoyFolder::from(folder.path()).with_overlay(config.envoy.rules);
-        let files = EnvoyFiles::load(folder, false).map_err(|errors| errors.to_string())?;
-        Ok::<_, String>(files.compile())
+    let under = |share: &str| {
+        on_redis(&format!(
+            "path: 'route=one,*', on_store_failure: {{ local: {{ share: {share}, when_full: allow }} }}"
+        ))
     };
-    let domains = on_redis("1/2").unwrap();
+    let domains = under("1/2").unwrap();
     let limits: Vec<_> = domains.rules().iter().filter_map(|rule| rule.limit.clone()).collect();
     assert_eq!(limits.len(), 4);
     for limit in limits {
@@ -162,7 +216,7 @@ fn an_entry_lets_the_node_decide_by_itself() {
         let part = local.strategy().algorithms()[0].limit();
         assert_eq!(part, u64::from(limit.requests_per_unit()) / 2);
     }
-    let errors = on_redis("1/50").unwrap_err();
+    let errors = under("1/50").unwrap_err();
     assert!(errors.contains("on_store_failure: ") && errors.contains("is 0 at a share of 1/50"), "{errors}");
 }
 

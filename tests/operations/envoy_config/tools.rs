@@ -169,6 +169,31 @@ rule      none: the answer is OK, and nothing is charged
     }
 }
 
+/// The bound of rules that nodes count on their own, with the numbers of the entry.
+#[test]
+fn check_and_explain_print_the_bound_of_rules() {
+    let (folder, native) = (folder(), scratch::dir("native-"));
+    let config = native.path().join("weir.yaml");
+    let config = config.to_str().unwrap();
+    let rule = "{ domain: rl, path: 'files=*', approximate: { max_over: 9, nodes: 4 } }";
+    let envoy = format!("envoy: {{ config: {:?}, rules: [{rule}] }}", folder.path());
+    std::fs::write(config, format!("store: {{ redis: {{ nodes: [redis://a] }} }}\n{envoy}\n")).unwrap();
+    let bound = "a window of 1h admits at most 9 above the limit of 10";
+    let (code, _, notes) = run(&["check", config]);
+    assert_eq!(code, Some(0), "{notes}");
+    assert!(notes.contains(&format!("note: rule `rl.files_files/*`, approximate: {bound}")), "{notes}");
+    assert_eq!(notes.matches("approximate: ").count(), 1, "{notes}");
+    let explain = |more: &[&str]| {
+        let args = ["explain", "--config", config, "--envoy", "rl", "files=files/a"];
+        run(&[&args[..], more].concat()).1
+    };
+    let line = "\nnodes     4 count on their own: a window admits at most 9 above the limit\n";
+    assert!(explain(&[]).contains(line), "{}", explain(&[]));
+    let json = serde_json::from_str::<Value>(&explain(&["--output", "json"])).unwrap();
+    let said = &json["rule"]["approximate"];
+    assert_eq!([&said["max_over"], &said["nodes"], &said["share"]], [9, 4, 3]);
+}
+
 #[test]
 fn explain_says_it_to_programs_too() {
     let folder = folder();
@@ -180,7 +205,7 @@ fn explain_says_it_to_programs_too() {
         "rule": {
             "path": "rl.ip_cidr:10.0.0.0/8", "name": "", "unlimited": false, "requests_per_unit": 7,
             "unit": "day", "unit_multiplier": 2, "algorithm": "fixed_window, counting rejected requests",
-            "shadow_mode": false, "quota_mode": false, "replaces": [], "shared": [false],
+            "approximate": null, "shadow_mode": false, "quota_mode": false, "replaces": [], "shared": [false],
         },
     });
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap(), expected);

@@ -1,5 +1,6 @@
 //! Reads `envoy.rules`.
 
+use crate::approximate;
 use crate::errors::MistakeReport;
 use crate::failure_policy::policy;
 use crate::fields::{Mapping, NamedNode};
@@ -63,10 +64,9 @@ fn one(item: &NamedNode<'_>, in_memory: bool, report: &mut MistakeReport) -> Opt
                 .map_err(|reason| format!("{}: {reason}", quote(&text)))
         })
     });
-    // A node cannot count an approximation of Envoy's rules yet.
-    fields.refuse(&["approximate"], "is not supported yet: Envoy's rules are counted exactly", report);
+    let reported = report.len();
     let change = change(&mut fields, in_memory, report);
-    if change.keys().next().is_none() && fields.is_whole() {
+    if change.keys().next().is_none() && fields.is_whole() && report.len() == reported {
         item.report(report, "changes nothing; say how the rules count");
     }
     fields.finish(report);
@@ -76,6 +76,7 @@ fn one(item: &NamedNode<'_>, in_memory: bool, report: &mut MistakeReport) -> Opt
 
 fn change(fields: &mut Mapping<'_>, in_memory: bool, report: &mut MistakeReport) -> RuleChange {
     let on_store_failure = fields.take("on_store_failure");
+    let approximate = fields.take("approximate");
     RuleChange {
         algorithm: fields.read("algorithm", report, |text| choice(text, &ALGORITHMS)),
         burst: fields.read("burst", report, small),
@@ -87,6 +88,7 @@ fn change(fields: &mut Mapping<'_>, in_memory: bool, report: &mut MistakeReport)
             "unlimited" => Ok(None),
             _ => integer(text).map(Some).map_err(|error| format!("{error}, or `unlimited`")),
         }),
+        approximate: approximate.and_then(|value| approximate::numbers(&value, in_memory, report)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an entry changes of a rule.
 
 use weir_core::envoy::{Draft, Kind, RateLimit};
-use weir_core::strategy::FailurePolicy;
+use weir_core::strategy::{ApproximateNumbers, FailurePolicy};
 
 /// The names of the algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(crate) struct RuleChange {
     pub(crate) bill: Option<bool>,
     /// `Some(None)` is unlimited.
     pub(crate) max_debt: Option<Option<u64>>,
+    /// Nodes count on their own, within this bound.
+    pub(crate) approximate: Option<ApproximateNumbers>,
 }
 
 impl RuleChange {
@@ -37,6 +39,7 @@ impl RuleChange {
             ("on_store_failure", self.on_store_failure.is_some()),
             ("bill", self.bill.is_some()),
             ("max_debt", self.max_debt.is_some()),
+            ("approximate", self.approximate.is_some()),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(key, _)| key)
     }
@@ -65,6 +68,12 @@ impl RuleChange {
         let new = new.billing(bills);
         let new = match self.max_debt.or(old.own_max_debt()) {
             Some(max_debt) => new.with_max_debt(max_debt),
+            None => new,
+        };
+        let new = match self.approximate {
+            Some(numbers) => {
+                new.with_approximate(numbers).map_err(|error| format!("approximate: {error}"))?
+            }
             None => new,
         };
         new.with_local().map_err(|error| format!("on_store_failure: {error}"))

@@ -67,6 +67,7 @@ pub(super) const ENVOY_RULE: &[Key] = &[
     may("on_store_failure", Defined("failure_policy"), "The answer while the store fails."),
     may("bill", Boolean, "Whether a descriptor's own hits are charged above the limit."),
     may("max_debt", Defined("max_debt"), "How far bills may exceed the limit."),
+    may("approximate", Defined("approximate"), "Nodes count on their own, within this bound."),
 ];
 
 const ENVOY_ALGORITHMS: [&str; 7] = [

@@ -13,7 +13,7 @@ use super::{Applies, Outside, Setting, section};
 fn rules() -> Setting {
     let about = "How rules count, where their files or the control plane cannot say it: a list of entries.";
     let more = "Each has `domain` and `path` of the rules, and `algorithm`, `burst`, `count_rejected`, `unit_multiplier`, \
-                `on_store_failure`, `bill` or `max_debt`, as in files: see [envoy.md](envoy.md#overlay).";
+                `on_store_failure`, `bill` or `max_debt`, as in files, or `approximate`: see [envoy.md](envoy.md#overlay).";
     Setting {
         unset: "none",
         more,

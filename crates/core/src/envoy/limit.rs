@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use crate::algorithm::{Algorithm, Invalid, Rate};
-use crate::strategy::{FailurePolicy, Field, Limit, LocalError, Owner, Scope, Strategy, StrategyError};
+use crate::strategy::{
+    ApproximateNumbers, FailurePolicy, Field, Limit, LocalError, NoApproximate, Owner, Scope, Strategy,
+    StrategyError,
+};
 use weir_units::Micros;
 
 /// Name of all rules' strategies. Their one limit is named by the unit, which so is a part of the counter's key:
@@ -184,6 +187,12 @@ impl RateLimit {
     /// The same with what a node decides with by itself, if its failure policy says so.
     pub fn with_local(mut self) -> Result<Self, LocalError> {
         self.strategy = Arc::new(Arc::unwrap_or_clone(self.strategy).with_local()?);
+        Ok(self)
+    }
+
+    /// The same, counted on the nodes within a bound. What changes its algorithm comes before.
+    pub fn with_approximate(mut self, numbers: ApproximateNumbers) -> Result<Self, NoApproximate> {
+        self.strategy = Arc::new(Arc::unwrap_or_clone(self.strategy).with_approximate(numbers)?);
         Ok(self)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_config::{RedisConfig, StoreConfig, StrategyMeanings};
-use weir_core::envoy::Domains;
+use weir_core::envoy::{Domains, STRATEGY};
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_store::approximate::{ApproximateShared, PlaceNote};
@@ -183,7 +183,7 @@ impl NodeCounters {
         // Its connections begin with the first strategy that nodes count.
         let counts = shared.store_on_use();
         let (kept, kept_by, live) = (approximate.clone(), counts.clone(), Arc::clone(&base.live));
-        let kept = async move { kept.keep(kept_by, || live.current().rules.approximate()).await };
+        let kept = async move { kept.keep(kept_by, || live.current().approximate()).await };
         let ended = approximate.clone();
         let last = async move { ended.finish(counts).await };
         Ok(Self { approximate, kept: Box::pin(kept), last: Box::pin(last) })
@@ -193,10 +193,12 @@ impl NodeCounters {
 /// Says that this node has no place among those that count a strategy.
 fn without_place(note: PlaceNote) -> Trouble {
     let PlaceNote { strategy, nodes, since } = note;
+    let of = match &*strategy {
+        STRATEGY => "Envoy's rules with the same `approximate`".to_owned(),
+        strategy => format!("strategy `{strategy}`"),
+    };
     Trouble {
-        what: format!(
-            "Redis decides every call of strategy `{strategy}` for this node, at a smaller limit, because it has no place"
-        ),
+        what: format!("Redis decides every call of {of} for this node, at a smaller limit, because it has no place"),
         since: Since::of(since),
         reason: format!("all {nodes} places of its `approximate` are taken"),
         remedy: "set `approximate.nodes` to the number of nodes; the place of a node that crashed is free after two windows"

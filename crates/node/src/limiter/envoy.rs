@@ -21,6 +21,7 @@ use smallvec::SmallVec;
 use weir_config::EnvoyConfig;
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::envoy::{Domain, Domains, Rule};
+use weir_core::strategy::Strategy;
 use weir_store::{Store, StoreError};
 use weir_time::clock;
 
@@ -74,6 +75,8 @@ impl From<&EnvoyConfig> for EnvoyRules {
 #[derive(Debug)]
 pub struct Loaded {
     domains: Arc<Domains>,
+    /// Strategies that nodes count on their own. They are looked up every second, and there may be many rules.
+    approximate: Vec<Arc<Strategy>>,
     counts: FileCounts,
 }
 
@@ -223,8 +226,14 @@ impl Loaded {
     /// The rules of `domains`, whose hits `metrics` counts.
     #[must_use]
     pub fn new(domains: Arc<Domains>, metrics: &EnvoyMetrics) -> Self {
-        let counts = metrics.of(&domains);
-        Self { domains, counts }
+        let (counts, approximate) = (metrics.of(&domains), domains.approximate());
+        Self { domains, approximate, counts }
+    }
+
+    /// Strategies that nodes count on their own, one for each bound.
+    #[must_use]
+    pub fn approximate(&self) -> &[Arc<Strategy>] {
+        &self.approximate
     }
 
     /// The domains.

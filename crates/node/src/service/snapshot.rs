@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_config::DenialMessages;
-use weir_core::strategy::Rules;
+use weir_core::strategy::{Rules, Strategy};
 
 use super::Templates;
 use crate::access::SnapshotRights;
@@ -47,5 +47,13 @@ impl Snapshot {
             rows: metrics.rows(),
             bans: None,
         }
+    }
+
+    /// All strategies that nodes count on their own: those of the files, and those of Envoy's rules.
+    #[must_use]
+    pub fn approximate(&self) -> Vec<Arc<Strategy>> {
+        let mut all = self.rules.approximate();
+        all.extend(self.envoy.iter().flat_map(|loaded| loaded.approximate()).cloned());
+        all
     }
 }

@@ -78,10 +78,24 @@ impl WorkerSets {
     /// The set of a strategy, if there is one yet.
     pub(super) fn of(&mut self, strategy: &Strategy, sets: &PlaceSets) -> Option<&Arc<PlaceSet>> {
         let id = strategy.id().number();
-        let kept = &mut self.0[(id % KEPT as u64) as usize];
-        if kept.as_ref().is_none_or(|(of, set)| *of != id || set.is_ending()) {
-            *kept = sets.of(strategy).map(|set| (id, set));
+        let place = (id % KEPT as u64) as usize;
+        let is_kept = |kept: &Option<(u64, Arc<PlaceSet>)>| {
+            kept.as_ref().is_some_and(|(of, set)| *of == id && !set.is_ending())
+        };
+        if !is_kept(&self.0[place]) {
+            let set = self.shared(strategy).or_else(|| sets.of(strategy));
+            self.0[place] = set.map(|set| (id, set));
         }
-        kept.as_ref().map(|(_, set)| set)
+        self.0[place].as_ref().map(|(_, set)| set)
+    }
+
+    /// A set that another strategy shares: many rules of Envoy have one.
+    fn shared(&self, strategy: &Strategy) -> Option<Arc<PlaceSet>> {
+        let rule = strategy.approximate()?;
+        let is_its = |set: &PlaceSet| {
+            set.bound == rule.bound && *set.key_name == *strategy.key_name() && !set.is_ending()
+        };
+        let mut kept = self.0.iter().flatten();
+        kept.find(|(_, set)| is_its(set)).map(|(_, set)| Arc::clone(set))
     }
 }

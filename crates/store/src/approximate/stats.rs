@@ -1,6 +1,7 @@
 //! What operators see of strategies that nodes count on their own.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -23,7 +24,7 @@ pub struct ApproximateStats {
 /// How this node counts a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrategyCounting {
-    /// The bound: the most units above the limit in a window.
+    /// The bound: the most units above the limit in a window; of Envoy's rules the largest one.
     pub max_over: u64,
     /// The most that this node has heard of, of one key in one window.
     pub over_admitted: u64,
@@ -44,6 +45,16 @@ pub struct PlaceNote {
     pub since: Instant,
 }
 
+impl StrategyCounting {
+    /// Adds what was counted at another bound.
+    fn add(&mut self, other: Self) {
+        self.max_over = self.max_over.max(other.max_over);
+        self.over_admitted = self.over_admitted.max(other.over_admitted);
+        self.has_place &= other.has_place;
+        self.pushed += other.pushed;
+    }
+}
+
 impl ApproximateShared {
     /// Current statistics.
     #[must_use]
@@ -57,11 +68,11 @@ impl ApproximateShared {
                 has_place: set.held().is_some(),
                 pushed: set.pushed.load(Relaxed),
             };
-            let all = strategies.entry(Arc::clone(&set.strategy)).or_insert(own);
-            all.over_admitted = all.over_admitted.max(own.over_admitted);
-            all.has_place &= own.has_place;
-            if *all != own {
-                all.pushed += own.pushed;
+            match strategies.entry(Arc::clone(&set.strategy)) {
+                Entry::Vacant(new) => {
+                    new.insert(own);
+                }
+                Entry::Occupied(mut all) => all.get_mut().add(own),
             }
         }
         let (by_node, by_store) = (node.table.decided(), node.table.central.load(Relaxed));

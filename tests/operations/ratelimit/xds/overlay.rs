@@ -1,7 +1,7 @@
 //! `envoy.rules` on limits of a control plane.
 
 use super::{Ads, config, leaf, start};
-use crate::support::{SOON, eventually, scratch};
+use crate::support::{RedisServer, SOON, eventually, scratch};
 
 #[test]
 fn an_entry_changes_rules_of_a_control_plane() {
@@ -72,4 +72,57 @@ fn an_overlay_that_changes_is_laid_on_the_last_set() {
     });
     let (_, log) = started.stop();
     assert!(!log.contains("needs a restart"), "{log}");
+}
+
+/// Nodes count rules of a control plane on their own, also those of its next sets.
+#[test]
+fn nodes_count_rules_of_a_control_plane() {
+    let (folder, redis) = (scratch::dir("overlay-"), RedisServer::start());
+    let file = folder.path().join("weir.yaml");
+    let rule = "{ domain: d, path: 'k=*', approximate: { max_over: 4, nodes: 2, sync: 10s } }";
+    std::fs::write(&file, format!("envoy: {{ rules: [{rule}] }}\n")).unwrap();
+    let ads = Ads::start();
+    ads.set("1", &[config("other", vec![leaf("k", "v", 10)])]);
+    let own = [
+        ("WEIR_CONFIG", file.to_str().unwrap()),
+        ("FORCE_START_WITHOUT_INITIAL_CONFIG", "true"),
+        ("WEIR_STORE", &redis.url()),
+    ];
+    let started = start(&ads.address.to_string(), &own);
+    ads.accepted("1");
+    let place = || started.metric(6070, "weir_approximate_has_place{strategy=\"envoy\"}");
+    assert_eq!(place(), None);
+    ads.set("2", &[config("d", vec![leaf("k", "v", 10)])]);
+    ads.accepted("2");
+    eventually(SOON, "it has a place", || place() == Some(1.0));
+    let passed =
+        |value: &str| (0..30).take_while(|_| started.json("d", &[("k", value)]).starts_with("OK")).count();
+    assert_eq!(passed("v"), 10, "one node alone admits no more than the limit");
+    let by_node = || started.metric(6070, "weir_approximate_decisions_total{by=\"node\"}").unwrap();
+    assert!(by_node() > 0.0);
+
+    // What the entry does not fit is refused, and named. The limits before go on.
+    ads.set("3", &[config("d", vec![leaf("k", "v", 4)])]);
+    eventually(SOON, "it is refused", || !ads.refusals().is_empty());
+    let refusal = &ads.refusals()[0];
+    assert!(
+        refusal.starts_with("envoy.rules: domain \"d\", rule `k=v`: approximate: each node may"),
+        "{refusal}"
+    );
+    assert!(refusal.ends_with("which must be less than the limit of 4"), "{refusal}");
+    assert_eq!(passed("v"), 0);
+
+    // Another limit keeps the counters and the place.
+    ads.set("4", &[config("d", vec![leaf("k", "v", 13)])]);
+    ads.accepted("4");
+    let mut more = 0;
+    eventually(SOON, "the rest of 13", || {
+        more += passed("v");
+        more == 3
+    });
+    assert_eq!(place(), Some(1.0));
+    ads.set("5", &[config("other", vec![leaf("k", "v", 10)])]);
+    ads.accepted("5");
+    eventually(SOON, "it gives the place back", || place().is_none());
+    started.stop();
 }
