@@ -23,6 +23,7 @@ mod leases;
 mod link;
 mod links;
 mod lua_files;
+mod node_changes;
 mod outbox;
 mod password_command;
 mod plain;
