@@ -52,6 +52,8 @@ struct ApproximateNode {
     sets: PlaceSets,
     clocks: StoreClocks,
     clock: BootClock,
+    /// On which the timers of workers run.
+    timed_by: Clock,
     default_deadline: Duration,
     /// Callers that may wait for the answer about one key.
     max_waiting: usize,
@@ -80,6 +82,7 @@ impl ApproximateShared {
             sets: PlaceSets::default(),
             clocks: StoreClocks::default(),
             clock: BootClock::of(clock),
+            timed_by: clock.clone(),
             default_deadline: config.deadline.into(),
             max_waiting: config.max_waiting,
         }))
@@ -88,7 +91,7 @@ impl ApproximateShared {
     /// Wraps one worker's `store`; `counts` has the counters.
     #[must_use]
     pub fn before<S: Store, C: CountStore>(&self, store: S, counts: C) -> ApproximateStore<S, C> {
-        let (sets, deadlines) = (Mutex::default(), Deadlines::exact());
+        let (sets, deadlines) = (Mutex::default(), Deadlines::on(&self.0.timed_by));
         let worker = ApproximateWorker { node: self.clone(), counts, sets, deadlines };
         ApproximateStore { store, worker: Arc::new(worker) }
     }

@@ -44,8 +44,20 @@ const CIRCLES: [(&str, &str); 18] = [
     ("node/telemetry", "consumers, recorder, totals"),
 ];
 
-const CRATES: [&str; 11] =
-    ["weir", "config", "core", "grpc", "load", "node", "proto", "store", "testing", "time", "units"];
+const CRATES: [&str; 12] = [
+    "weir",
+    "config",
+    "core",
+    "grpc",
+    "load",
+    "node",
+    "proto",
+    "simulator",
+    "store",
+    "testing",
+    "time",
+    "units",
+];
 
 #[test]
 fn modules_form_no_circles() {

@@ -4,7 +4,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root.
-pub(super) const MAY_USE: [(&str, &[&str]); 11] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 12] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),
@@ -16,10 +16,11 @@ pub(super) const MAY_USE: [(&str, &[&str]); 11] = [
     ("load", &["grpc", "proto", "time"]),
     ("weir", &["node", "config", "load", "store", "core", "proto", "time", "units"]),
     ("testing", &["config", "core", "store", "time", "units"]),
+    ("simulator", &["units"]),
 ];
 
 /// Libraries (and those whose names begin with theirs and a dash) that only some crates may use.
-const LIBRARIES: [(&str, &[&str]); 8] = [
+const LIBRARIES: [(&str, &[&str]); 9] = [
     ("redis", &["store", "testing"]),
     ("rustls", &["store", "load", "node"]),
     ("tonic", &["proto", "grpc", "load", "node"]),
@@ -28,6 +29,8 @@ const LIBRARIES: [(&str, &[&str]); 8] = [
     ("axum", &["node"]),
     ("tracing-subscriber", &["node"]),
     ("clap", &["weir"]),
+    // It compiles Lua: no part of the program needs it.
+    ("mlua", &["simulator"]),
 ];
 
 #[test]
@@ -48,6 +51,8 @@ fn the_check_can_fail() {
         ("config", "weir-store.workspace = true"),
         ("config", "rustls.workspace = true"),
         ("store", "weir-node.workspace = true"),
+        ("node", "weir-simulator.workspace = true"),
+        ("testing", "mlua.workspace = true"),
     ] {
         let manifest =
             Source::new(&format!("crates/{name}/Cargo.toml"), &format!("[dependencies]\n{line}\n"));

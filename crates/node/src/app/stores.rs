@@ -87,8 +87,8 @@ fn by_redis(
     listeners: Listeners,
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError> {
-    let clock = &base.timing.clock;
-    let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(clock));
+    let clock = base.timing.clock.clone();
+    let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
     let counted = shared.clone();
     base.metrics.show_redis(move || counted.single_slot_calls())?;
     base.metrics.show_store(shared.health().clone())?;
@@ -136,7 +136,7 @@ fn by_redis(
             true => QueueHandle::new(shared.store_on_use()),
             false => QueueHandle::new(shared.store()),
         };
-        let exact = Coalesce::before(denials.before(store.clone()), &redis);
+        let exact = Coalesce::on(&clock, denials.before(store.clone()), &redis);
         let decisions = local.before(approximate.before(exact, store));
         WorkerStores { decisions, leases, queues: Some(queues) }
     };

@@ -30,6 +30,7 @@ impl ApproximateShared {
     /// Takes places for the strategies that `strategies` returns, keeps them, and pushes what the node has admitted. Runs
     /// until it is dropped, on a runtime apart from the workers.
     pub async fn keep<C: CountStore>(&self, counts: C, strategies: impl Fn() -> Vec<Arc<Strategy>>) {
+        let mut upkeeps = JoinSet::new();
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -39,13 +40,14 @@ impl ApproximateShared {
             for set in new {
                 let key = counts.places(&set.key_name, &set.bound);
                 let upkeep = Upkeep { node: self.clone(), counts: counts.clone(), set, key };
-                tokio::spawn(async move { tokio::join!(upkeep.heartbeats(), upkeep.pushes()) });
+                upkeeps.spawn(async move { tokio::join!(upkeep.heartbeats(), upkeep.pushes()).1 });
             }
             for set in removed {
                 let key = counts.places(&set.key_name, &set.bound);
                 let upkeep = Upkeep { node: self.clone(), counts: counts.clone(), set, key };
-                tokio::spawn(async move { upkeep.end().await });
+                upkeeps.spawn(async move { upkeep.end().await });
             }
+            while upkeeps.try_join_next().is_some() {}
             let node = &self.0;
             node.table.sweep(&NodeMoment { now: node.clock.now(), clocks: &node.clocks });
         }

@@ -1,0 +1,107 @@
+//! What a server is beside its data: its role, its slots, its names.
+
+use super::commands::{self, CommandEntry};
+use super::keyspace::Keyspace;
+use super::numbers::integer;
+use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::slots::{SimulatedSlots, SlotPlace, slot_of};
+use weir_units::Micros;
+
+/// All that commands of a server work on.
+#[derive(Debug, Default)]
+pub(super) struct NodeState {
+    pub(super) keys: Keyspace,
+    /// Nothing on a server by itself.
+    pub(super) slots: Option<SimulatedSlots>,
+    pub(super) is_replica: bool,
+    /// Whether the command at hand came after ASKING.
+    pub(super) is_asking: bool,
+    /// Histories of the data: the own one, and the one before a failover.
+    pub(super) histories: [String; 2],
+}
+
+impl NodeState {
+    /// Runs a command of a client.
+    pub(super) fn run(&mut self, args: &[Vec<u8>]) -> CommandResult {
+        let Some(entry) = commands::find(&args[0]) else { return Err(unknown(args)) };
+        if !entry.has_arity(args.len()) {
+            return Err(CommandError::arity(entry.name));
+        }
+        self.check_place(entry.keys(args))?;
+        self.check_write(entry)?;
+        entry.call(&mut self.keys, args)
+    }
+
+    /// Runs a command of a script.
+    pub(super) fn run_in_script(&mut self, args: &[Vec<u8>]) -> CommandResult {
+        if args[0].eq_ignore_ascii_case(b"TIME") && args.len() == 1 {
+            return Ok(time_reply(self.keys.now));
+        }
+        if args[0].eq_ignore_ascii_case(b"CLUSTER") {
+            return self.count_keys_in_slot(args);
+        }
+        let Some(entry) = commands::find(&args[0]) else {
+            return Err(CommandError::text("ERR Unknown Redis command called from script"));
+        };
+        if !entry.has_arity(args.len()) {
+            return Err(CommandError::text("ERR Wrong number of args calling Redis command from script"));
+        }
+        self.check_write(entry)?;
+        if self.check_place(entry.keys(args)).is_err() {
+            const TEXT: &str = "ERR Script attempted to access a non local key in a cluster node";
+            return Err(CommandError::text(TEXT));
+        }
+        entry.call(&mut self.keys, args)
+    }
+
+    /// Fails if these keys are not here.
+    pub(super) fn check_place(&mut self, keys: &[Vec<u8>]) -> Result<(), CommandError> {
+        let Self { slots: Some(slots), keys: own, is_asking, .. } = self else { return Ok(()) };
+        match slots.place(keys, *is_asking, |key| own.live(key).is_some()) {
+            SlotPlace::Here => Ok(()),
+            SlotPlace::Elsewhere(error) => Err(error),
+        }
+    }
+
+    fn check_write(&self, entry: &CommandEntry) -> Result<(), CommandError> {
+        if entry.writes && self.is_replica {
+            return Err(CommandError::text("READONLY You can't write against a read only replica."));
+        }
+        Ok(())
+    }
+
+    /// CLUSTER COUNTKEYSINSLOT, the only one that scripts use.
+    pub(super) fn count_keys_in_slot(&mut self, args: &[Vec<u8>]) -> CommandResult {
+        match args {
+            [_, name, _] if self.slots.is_none() && name.eq_ignore_ascii_case(b"COUNTKEYSINSLOT") => {
+                Err(CommandError::text("ERR This instance has cluster support disabled"))
+            }
+            [_, name, slot] if name.eq_ignore_ascii_case(b"COUNTKEYSINSLOT") => {
+                let slot = integer(slot)?;
+                let keys = self.keys.data.names().filter(|key| i64::from(slot_of(key)) == slot);
+                Ok(SimulatedReply::count(keys.count()))
+            }
+            _ => Err(CommandError::text("ERR Unknown Redis command called from script")),
+        }
+    }
+}
+
+/// The reply to TIME.
+pub(super) fn time_reply(now: Micros) -> SimulatedReply {
+    let parts = [now.0 / 1_000_000, now.0 % 1_000_000];
+    SimulatedReply::bulks(parts.map(|part| part.to_string().into_bytes()))
+}
+
+/// The error of a command that does not exist.
+pub(super) fn unknown(args: &[Vec<u8>]) -> CommandError {
+    const MOST: usize = 128;
+    let shown = |word: &[u8]| String::from_utf8_lossy(&word[..word.len().min(MOST)]).into_owned();
+    let mut words = String::new();
+    for word in &args[1..] {
+        if words.len() >= MOST {
+            break;
+        }
+        words.push_str(&format!("'{}' ", shown(&word[..word.len().min(MOST - words.len())])));
+    }
+    CommandError::of(format!("ERR unknown command '{}', with args beginning with: {words}", shown(&args[0])))
+}
