@@ -1,6 +1,7 @@
 //! Strategies that nodes count on their own: processes on one real Redis, some of which end, are killed, or find no place.
 
 mod calls;
+mod chunks;
 mod cut_off;
 mod envoy;
 mod nodes;
@@ -36,6 +37,12 @@ impl Node {
 
     /// Starts it on a store with these settings, and with another policy.
     fn on(store: &str, limit: u64, approximate: &str, policy: &str) -> Self {
+        let limit = format!("fixed_window: {{ limit: {limit}, window: {WINDOW_SECS}s }}");
+        Self::of(store, &limit, approximate, policy)
+    }
+
+    /// The same with this limit.
+    fn of(store: &str, limit: &str, approximate: &str, policy: &str) -> Self {
         let text = format!(
             "server: {{ admin_service: true, workers: 2 }}
 store: {{ redis: {{ {store} }} }}
@@ -43,7 +50,7 @@ strategies:
   api:
     on_store_failure: {policy}
     approximate: {approximate}
-    limits: [{{ name: each, per: [consumer], fixed_window: {{ limit: {limit}, window: {WINDOW_SECS}s }} }}]
+    limits: [{{ name: each, per: [consumer], {limit} }}]
 resources: [{{ match: \"*\", strategy: api }}]
 "
         );

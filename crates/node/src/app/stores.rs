@@ -192,13 +192,14 @@ impl NodeCounters {
 
 /// Says that this node has no place among those that count a strategy.
 fn without_place(note: PlaceNote) -> Trouble {
-    let PlaceNote { strategy, nodes, since } = note;
+    let PlaceNote { strategy, nodes, at_full_limit, since } = note;
+    let limit = if at_full_limit { "the full limit" } else { "a smaller limit" };
     let of = match &*strategy {
         STRATEGY => "Envoy's rules with the same `approximate`".to_owned(),
         strategy => format!("strategy `{strategy}`"),
     };
     Trouble {
-        what: format!("Redis decides every call of {of} for this node, at a smaller limit, because it has no place"),
+        what: format!("Redis decides every call of {of} for this node, at {limit}, because it has no place"),
         since: Since::of(since),
         reason: format!("all {nodes} places of its `approximate` are taken"),
         remedy: "set `approximate.nodes` to the number of nodes; the place of a node that crashed is free after two windows"
