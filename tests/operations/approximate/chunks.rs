@@ -74,7 +74,7 @@ async fn a_hot_bucket_keeps_to_its_bound() {
     let redis = RedisServer::start();
     let limit = format!("token_bucket: {{ rate: {rate}/s, burst: {burst} }}");
     let approximate = format!("{{ chunk: {chunk}, nodes: 3 }}");
-    let store = format!("nodes: [\"{}\"]", redis.url());
+    let store = format!("nodes: [\"{}\"], deadline: 2s", redis.url());
     let start = || Node::of(&store, &limit, &approximate, "deny").having_its_place();
     let nodes: Vec<Node> = (0..3).map(|_| start()).collect();
     let mut callers = tokio::task::JoinSet::new();
