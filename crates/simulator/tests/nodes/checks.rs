@@ -25,7 +25,7 @@ use self::scripts::{CheckedScript, kind_of};
 use crate::log::{LoggedEvent, SimulationEvent, WorldFault};
 use crate::setup::SimulatedConfig;
 
-/// Offences that are shown of one run.
+/// Offences against the models that are shown of one run, besides those against bounds.
 const SHOWN: usize = 5;
 
 /// What all checks need to know.
@@ -60,9 +60,10 @@ pub(crate) fn offences(events: &[LoggedEvent], servers: usize) -> Vec<String> {
             }
             SimulationEvent::Answered(question, Ok(decided)) => exact.answer(question, decided),
             SimulationEvent::Ended { node, counter, cost, outcome, .. } => {
-                exact.end(counter, *cost, outcome).map(|decided_at| {
-                    admitted.add((*node, at), counter, *cost, (outcome, decided_at));
-                })
+                let ended = exact.end(counter, *cost, outcome);
+                let decided_at = ended.as_ref().ok().copied().flatten();
+                admitted.add((*node, at), counter, *cost, (outcome, decided_at));
+                ended.map(drop)
             }
             SimulationEvent::Fault(fault) => {
                 exact.fault(fault);
@@ -72,15 +73,13 @@ pub(crate) fn offences(events: &[LoggedEvent], servers: usize) -> Vec<String> {
             }
             _ => Ok(()),
         };
-        if let Err(why) = wrong {
+        if let Err(why) = wrong
+            && found.len() < SHOWN
+        {
             found.push(format!("{:.3} ms: {why}", at as f64 / 1_000.0));
-        }
-        if found.len() >= SHOWN {
-            return found;
         }
     }
     found.extend(admitted.excess(&run));
     found.extend(leases::excess(events, &run));
-    found.truncate(SHOWN);
     found
 }

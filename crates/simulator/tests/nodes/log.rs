@@ -126,7 +126,24 @@ pub(crate) enum WorldFault {
         by: i64,
     },
     ScriptsForgotten(usize),
-    SlotsMove {
+    /// Keys go to another server: some before their slots do, the others with them.
+    KeysMove {
+        from: usize,
+        to: usize,
+        keys: Vec<Vec<u8>>,
+    },
+    /// A server drops keys that it has and should not.
+    KeysDropped {
+        server: usize,
+        keys: Vec<Vec<u8>>,
+    },
+    SlotsBeginToMove {
+        from: usize,
+        to: usize,
+        first: u16,
+        last: u16,
+    },
+    SlotsHaveMoved {
         from: usize,
         to: usize,
         first: u16,

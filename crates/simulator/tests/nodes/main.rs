@@ -12,6 +12,7 @@ mod network;
 mod node;
 mod plan;
 mod planted;
+mod printed;
 mod random;
 mod replayed;
 mod run;

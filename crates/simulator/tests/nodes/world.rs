@@ -2,24 +2,24 @@
 
 mod calls;
 mod faults;
+mod slots;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use self::faults::ScheduledFault;
+use self::slots::ClusterSlots;
 use crate::checks::name_of;
-use crate::log::{LoggedEvent, ScriptEvent, SimulationEvent, SimulationLog, WorldFault};
+use crate::log::{LoggedEvent, ScriptEvent, SimulationEvent, SimulationLog};
 use crate::network::{FIRST_PORT, HOST, SimulatedNetwork};
 use crate::node::{NodeProcess, NodeSetup};
 use crate::plan::{PlantedFault, SimulationPlan};
 use crate::random::SeededRandom;
 use crate::setup::SimulatedConfig;
 use crate::timeline::{MachineClock, Timeline};
-use weir_simulator::redis::{
-    SimulatedData, SimulatedNode, SimulatedRange, SimulatedRedis, SimulatedSlots, slot_of,
-};
+use weir_simulator::redis::{SimulatedData, SimulatedRedis};
 
 /// How long callers call, in µs.
 const CALLS_UNTIL: u64 = 12_000_000;
@@ -34,8 +34,7 @@ pub(crate) struct SimulatedWorld {
     random: SeededRandom,
     log: SimulationLog,
     servers: Vec<SimulatedServer>,
-    /// Slots of a cluster, in rows: first, last, owner.
-    slots: Vec<(u16, u16, usize)>,
+    slots: ClusterSlots,
     setup: NodeSetup,
     machines: Vec<NodeMachine>,
     /// What is to happen, by its time and a number.
@@ -74,7 +73,7 @@ impl SimulatedWorld {
         let network = SimulatedNetwork::new(timeline, log.clone(), redis, (&plan, random.fork()));
         let SimulatedConfig { redis, rules } = SimulatedConfig::on(plan.servers);
         let setup = NodeSetup { redis, rules, network, log: log.clone() };
-        let slots = rows_of(plan.servers);
+        let slots = ClusterSlots::of(plan.servers);
         let mut world = Self {
             timeline,
             log,
@@ -126,52 +125,6 @@ impl SimulatedWorld {
         let machine = &mut self.machines[node];
         machine.process = Some(NodeProcess::begin(&self.setup, node, &machine.clock, workers, seed));
     }
-
-    /// Tells all servers of a cluster who has which slots.
-    fn show_slots(&self) {
-        if self.servers.len() < 2 {
-            return;
-        }
-        let node = |server: usize| SimulatedNode { host: HOST.to_owned(), port: FIRST_PORT + server as u16 };
-        let range = |&(first, last, owner): &(u16, u16, usize)| SimulatedRange {
-            first,
-            last,
-            master: node(owner),
-            replicas: Vec::new(),
-        };
-        let ranges: Vec<_> = self.slots.iter().map(range).collect();
-        for (number, server) in self.servers.iter().enumerate() {
-            server.redis.serve_slots(Some(SimulatedSlots {
-                own: node(number),
-                ranges: ranges.clone(),
-                migrating: BTreeMap::new(),
-                importing: BTreeSet::new(),
-            }));
-        }
-    }
-
-    /// Moves some slots of a row to another server, with their keys.
-    fn move_slots(&mut self) {
-        if self.servers.len() < 2 {
-            return;
-        }
-        let row = self.random.below(self.slots.len() as u64) as usize;
-        let (first, last, from) = self.slots[row];
-        let to = (from + 1 + self.random.below(self.servers.len() as u64 - 1) as usize) % self.servers.len();
-        let middle = first + self.random.below(u64::from(last - first) + 1) as u16;
-        self.slots[row] = (middle, last, to);
-        if middle > first {
-            self.slots.push((first, middle - 1, from));
-        }
-        let mut data = self.servers[from].redis.data();
-        let moved = data.split_off(|key| (middle..=last).contains(&slot_of(key)));
-        self.servers[from].redis.restore(data);
-        let mut own = self.servers[to].redis.data();
-        own.merge(moved);
-        self.servers[to].redis.restore(own);
-        self.log.fault(WorldFault::SlotsMove { from, to, first: middle, last });
-        self.show_slots();
-    }
 }
 
 impl SimulatedServer {
@@ -199,11 +152,4 @@ impl SimulatedServer {
         let replica = Arc::new(Mutex::new(redis.data()));
         Self { redis, clock, replica }
     }
-}
-
-/// All slots, in one row for each server.
-fn rows_of(servers: usize) -> Vec<(u16, u16, usize)> {
-    const SLOTS: usize = 16_384;
-    let begin = |server: usize| SLOTS * server / servers;
-    (0..servers).map(|server| (begin(server) as u16, (begin(server + 1) - 1) as u16, server)).collect()
 }

@@ -10,7 +10,6 @@ use weir_units::Micros;
 use super::resp::RespValue;
 use crate::log::{ScriptEvent, WorldFault};
 use crate::setup::counted_bound;
-use weir_simulator::redis::slot_of;
 
 /// Arguments of a call of `lua/approximate/count.lua`.
 const WIDTH: usize = 13;
@@ -36,15 +35,24 @@ impl CountingModel {
     }
 
     pub(super) fn fault(&mut self, fault: &WorldFault) {
-        match *fault {
-            WorldFault::Replicated(server) => self.replicas[server] = self.servers[server].clone(),
-            WorldFault::ServerFailsOver(server) => self.servers[server] = self.replicas[server].clone(),
-            WorldFault::SlotsMove { from, to, first, last } => {
-                let moves = |key: &Vec<u8>| (first..=last).contains(&slot_of(key));
-                let counts: Vec<_> = self.servers[from].counts.extract_if(|key, _| moves(key)).collect();
-                let places: Vec<_> = self.servers[from].places.extract_if(|key, _| moves(key)).collect();
-                self.servers[to].counts.extend(counts);
-                self.servers[to].places.extend(places);
+        match fault {
+            &WorldFault::Replicated(server) => self.replicas[server] = self.servers[server].clone(),
+            &WorldFault::ServerFailsOver(server) => self.servers[server] = self.replicas[server].clone(),
+            WorldFault::KeysDropped { server, keys } => {
+                for key in keys {
+                    self.servers[*server].counts.remove(key);
+                    self.servers[*server].places.remove(key);
+                }
+            }
+            WorldFault::KeysMove { from, to, keys } => {
+                for key in keys {
+                    if let Some(count) = self.servers[*from].counts.remove(key) {
+                        self.servers[*to].counts.insert(key.clone(), count);
+                    }
+                    if let Some(places) = self.servers[*from].places.remove(key) {
+                        self.servers[*to].places.insert(key.clone(), places);
+                    }
+                }
             }
             _ => {}
         }

@@ -11,7 +11,6 @@ use super::CheckedRun;
 use super::scripts::decisions_of;
 use crate::log::{CallOutcome, CounterName, DecidedCost, ScriptEvent, StoreQuestion, WorldFault};
 use crate::setup::{COUNTED, strategy};
-use weir_simulator::redis::slot_of;
 
 /// The states of a server, as the model has them.
 type ModelStates = HashMap<Vec<u8>, KeptState>;
@@ -70,13 +69,18 @@ impl ExactModel {
     }
 
     pub(super) fn fault(&mut self, fault: &WorldFault) {
-        match *fault {
-            WorldFault::Replicated(server) => self.replicas[server] = self.servers[server].clone(),
-            WorldFault::ServerFailsOver(server) => self.servers[server] = self.replicas[server].clone(),
-            WorldFault::SlotsMove { from, to, first, last } => {
-                let moves = |key: &Vec<u8>, _: &mut KeptState| (first..=last).contains(&slot_of(key));
-                let moved: Vec<_> = self.servers[from].extract_if(moves).collect();
-                self.servers[to].extend(moved);
+        match fault {
+            &WorldFault::Replicated(server) => self.replicas[server] = self.servers[server].clone(),
+            &WorldFault::ServerFailsOver(server) => self.servers[server] = self.replicas[server].clone(),
+            WorldFault::KeysDropped { server, keys } => {
+                keys.iter().for_each(|key| drop(self.servers[*server].remove(key)));
+            }
+            WorldFault::KeysMove { from, to, keys } => {
+                for key in keys {
+                    if let Some(state) = self.servers[*from].remove(key) {
+                        self.servers[*to].insert(key.clone(), state);
+                    }
+                }
             }
             _ => {}
         }

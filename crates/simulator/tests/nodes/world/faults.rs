@@ -22,6 +22,8 @@ pub(super) enum ScheduledFault {
     FailOver {
         server: usize,
     },
+    /// Slots that began to move have moved.
+    EndMove,
     /// A clock that has stepped goes back.
     StepBack {
         server: usize,
@@ -48,6 +50,7 @@ impl SimulatedWorld {
             ScheduledFault::Heal { node, server } => self.setup.network.heal(node, server),
             ScheduledFault::Restart { node } => self.begin_node(node),
             ScheduledFault::FailOver { server } => self.fail_over(server),
+            ScheduledFault::EndMove => self.end_move(),
             ScheduledFault::StepBack { server, by } => self.step(server, by),
         }
     }
@@ -66,7 +69,7 @@ impl SimulatedWorld {
             }
             12 | 13 if self.plan.has_exceptions => self.die(server),
             14 if self.plan.has_exceptions => self.step_clock(server),
-            _ => self.move_slots(),
+            _ => self.begin_move(),
         }
     }
 
@@ -118,6 +121,7 @@ impl SimulatedWorld {
         failed.redis.restore(failed.replica.lock().clone());
         failed.redis.forget_scripts();
         self.log.fault(WorldFault::ServerFailsOver(server));
+        self.drop_others_keys(server);
         self.setup.network.start(server);
     }
 
