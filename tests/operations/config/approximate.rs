@@ -120,19 +120,19 @@ fn chunks() {
         (
             "{ chunk: 1, nodes: 5, max_over: 9 }",
             bucket(50),
-            "63: strategies.a.approximate.max_over: does not go with `chunk`: nodes either take units before they admit them, or \
+            "65: strategies.a.approximate.max_over: does not go with `chunk`: nodes either take units before they admit them, or \
              tell Redis afterwards"
                 .to_owned(),
         ),
         (
             "{ chunk: 1, nodes: 5, sync: 1s }",
             bucket(50),
-            "59: strategies.a.approximate.sync: is for `max_over`: what nodes take with `chunk` is counted at once".to_owned(),
+            "61: strategies.a.approximate.sync: is for `max_over`: what nodes take with `chunk` is counted at once".to_owned(),
         ),
         (
             "{ max_over: 9, nodes: 5, max_age: 1s }",
             window.to_owned(),
-            "65: strategies.a.approximate.max_age: is for `chunk`: how old a chunk may be".to_owned(),
+            "67: strategies.a.approximate.max_age: is for `chunk`: how old a chunk may be".to_owned(),
         ),
     ] {
         refused(&[(&strategy(numbers, &limits), &format!("2:{reason}"))], str::to_owned);
