@@ -68,10 +68,11 @@ impl CountingModel {
             let (window, ask) = ask_of(arguments).ok_or("the arguments of a call cannot be read")?;
             let Some(numbers) = reply.numbers() else { continue };
             let counts = &mut self.servers[script.server].counts;
-            counts.retain(|_, (_, expires)| *expires > now);
+            counts.retain(|of, (_, expires)| of != key || !has_expired(*expires, now));
             let (count, expires) = counts.entry(key.clone()).or_default();
             let answer = count.answer(ask, now, window);
-            *expires = Micros((answer.window + 2) * window.0);
+            let lasts = ((answer.window + 2) * window.0).saturating_sub(now.0);
+            *expires = expiry(now, lasts);
             let model = [answer.passed, answer.units, answer.at, answer.before, answer.window, answer.count];
             if numbers.get(..6) != Some(&model[..]) {
                 return Err(format!(
@@ -92,7 +93,7 @@ impl CountingModel {
         let ask = place_of(&script.arguments).ok_or("the arguments of places cannot be read")?;
         let (bound, now) = (self.bound, script.now);
         let all = &mut self.servers[script.server].places;
-        all.retain(|_, (_, expires)| *expires > now);
+        all.retain(|of, (_, expires)| of != key || !has_expired(*expires, now));
         let (places, expires) =
             all.entry(key.clone()).or_insert_with(|| (Places::new(bound), Micros(u64::MAX)));
         let before = places.clone();
@@ -104,7 +105,7 @@ impl CountingModel {
             _ => answer != PlaceAnswer::None,
         };
         if is_written {
-            *expires = Micros(now.0 + 3 * bound.window().0);
+            *expires = expiry(now, 3 * bound.window().0);
         }
         let model = match answer {
             PlaceAnswer::Holds { place, incarnation, now } => vec![place, incarnation, now.0],
@@ -117,6 +118,17 @@ impl CountingModel {
             "places were asked {ask:?} and answered {numbers:?}; the model answers {model:?} of {before:?}"
         ))
     }
+}
+
+/// When a key expires that lasts so long from now: PEXPIRE counts in milliseconds.
+fn expiry(now: Micros, lasts: u64) -> Micros {
+    Micros((now.0 / 1_000 + lasts.div_ceil(1_000)) * 1_000)
+}
+
+/// True after the millisecond of the expiry. A key goes when it is looked at, and not before: if the clock goes back until
+/// then, it is still there.
+fn has_expired(expires: Micros, now: Micros) -> bool {
+    now.0 / 1_000 > expires.0 / 1_000
 }
 
 fn ask_of(arguments: &[Vec<u8>]) -> Option<(Micros, CountAsk)> {
