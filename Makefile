@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck bench bench-access bench-against figures pictures soak run redis clients envoy chromium prometheus timeseries redis-6
+.PHONY: help build dist check test test-long lint luacheck bench bench-access bench-against figures pictures simulate soak run redis clients envoy chromium prometheus timeseries redis-6
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ figures: ## Put the table of the last `make bench` into docs/performance.md
 pictures: ## Draw the pictures of docs/algorithms.md with `weir simulate`
 	$(CARGO) build --release
 	scripts/pictures.sh "$(TARGET_DIR)/release/weir" docs/pictures
+
+# With --workspace: for a single package, cargo would build everything again with other features.
+simulate: ## Print a run of the simulator of nodes, from SEED=0
+	WEIR_SEED=$(or $(SEED),0) $(CARGO) test --quiet --profile tests --workspace --test nodes -- --nocapture printed::
 
 soak: redis ## Keep the service at saturation for SECONDS=300 on each store, and check every decision
 	WEIR_SOAK_SECONDS=$(or $(SECONDS),300) $(CARGO) test --release --workspace --test operations -- --nocapture long_soak::

@@ -8,6 +8,11 @@ budget=${BUDGET:-480}
 cargo=${CARGO:-cargo}
 status=0
 
+# The simulator of nodes takes about a second of CPU time for each seed.
+simulate() {
+    WEIR_SIMULATION_SEEDS=$1 "$cargo" test --profile tests -q --workspace --test nodes -- --nocapture long_seeds::
+}
+
 # With --workspace: for a single package, cargo would build everything again with other features.
 tests() { "$cargo" test --profile tests -q --workspace --test semantics --test service --test operations -- "$@"; }
 
@@ -38,6 +43,8 @@ suite_on_tonic() {
 echo "building"
 "$cargo" test --profile tests --workspace --no-run --lib --bins --tests -q || exit 1
 begun=$SECONDS
+seeds=$((budget >= 1800 ? 200 : 40))
+part "$seeds seeds of the simulator of nodes" simulate $seeds
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, live control that fails, Valkey, Redis 6.2 and RedisTimeSeries" \
     tests long_concurrency:: long_control_store:: long_valkey:: long_redis_6:: long_timeseries::

@@ -6,10 +6,12 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
 use weir_config::{EnvoyFiles, EnvoyFolder};
+use weir_core::approximate::ChunkLimit;
 use weir_core::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
 use weir_core::strategy::FailurePolicy;
 
 use super::allow::AllowOutput;
+use super::explanation::approximate::numbers;
 use super::say;
 
 /// Maximum number of alternatives shown per level.
@@ -115,7 +117,17 @@ impl<'a> ExplainedDescriptor<'a> {
                 line("limit", limit(rule));
                 if let Some(counted) = rule.limit.as_ref().and_then(|limit| limit.strategy().approximate()) {
                     let (nodes, max_over) = (counted.bound.nodes(), counted.bound.max_over());
-                    let bound = format!("a window admits at most {max_over} above the limit");
+                    let bound = match counted.bound.chunks().map(|terms| (terms.chunk, terms.of)) {
+                        None => format!("a window admits at most {max_over} above the limit"),
+                        Some((chunk, ChunkLimit::Window(_))) => {
+                            format!("with chunks of {chunk}, a window never admits more than the limit")
+                        }
+                        Some((chunk, ChunkLimit::Bucket)) => {
+                            format!(
+                                "with chunks of {chunk}, at most {max_over} beyond burst and rate in any time"
+                            )
+                        }
+                    };
                     line("nodes", format!("{nodes} count on their own: {bound}"));
                 }
                 if rule.limit.is_some() {
@@ -161,12 +173,7 @@ impl<'a> ExplainedDescriptor<'a> {
                 "unit": rule.limit.as_ref().map(|limit| limit.unit().name()),
                 "unit_multiplier": rule.limit.as_ref().map(RateLimit::unit_multiplier),
                 "algorithm": rule.limit.as_ref().map(|limit| algorithm(limit.kind())),
-                "approximate": rule.limit.as_ref().and_then(|limit| limit.strategy().approximate()).map(|rule| json!({
-                    "max_over": rule.bound.max_over(),
-                    "nodes": rule.bound.nodes(),
-                    "share": rule.bound.share(),
-                    "sync_us": rule.sync.0,
-                })),
+                "approximate": rule.limit.as_ref().and_then(|limit| limit.strategy().approximate()).map(numbers),
                 "shadow_mode": rule.shadow_mode,
                 "quota_mode": rule.quota_mode,
                 "replaces": rule.replaces.iter().map(|name| &**name).collect::<Vec<_>>(),

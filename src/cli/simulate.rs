@@ -155,6 +155,7 @@ pub(crate) fn run(args: &SimulateArgs) -> ExitCode {
 
 fn simulated_or_replayed(args: &SimulateArgs) -> Result<()> {
     let rules = rules(args)?;
+    note_exact(args, &rules);
     match &args.pattern {
         Some(pattern) => show(args, &simulated(args, pattern, rules)?),
         None => print(&replay::run(args, rules)?).context("the result cannot be printed"),
@@ -165,6 +166,18 @@ fn rules(args: &SimulateArgs) -> Result<Rules> {
     let config = loaded(&args.config, &no_overrides());
     let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
     Ok(config.rules)
+}
+
+/// Says of which strategies nodes would admit more than the one exact counter of a simulation.
+fn note_exact(args: &SimulateArgs, rules: &Rules) {
+    let is_asked = |name: &str| args.strategies.is_empty() || args.strategies.iter().any(|one| one == name);
+    let counted = rules.strategies().iter().filter(|strategy| strategy.approximate().is_some());
+    for name in counted.map(|strategy| strategy.name()).filter(|name| is_asked(name)) {
+        say(&format!(
+            "note: strategy `{name}` has `approximate`, and is simulated as one exact counter: nodes may admit more, within the \
+             bound that `weir explain` prints"
+        ));
+    }
 }
 
 fn show(args: &SimulateArgs, simulated: &Simulated) -> Result<()> {

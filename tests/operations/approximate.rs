@@ -1,6 +1,8 @@
 //! Strategies that nodes count on their own: processes on one real Redis, some of which end, are killed, or find no place.
 
 mod calls;
+mod chunks;
+mod cut_off;
 mod envoy;
 mod nodes;
 mod outage;
@@ -30,19 +32,25 @@ struct Node {
 impl Node {
     /// Starts it. Its windows have [`WINDOW_SECS`].
     fn start(redis: &RedisServer, limit: u64, approximate: &str) -> Self {
-        Self::on(&format!("nodes: [\"{}\"]", redis.url()), limit, approximate, "deny")
+        Self::on(&format!("nodes: [\"{}\"], deadline: 2s", redis.url()), limit, approximate, "deny")
     }
 
     /// Starts it on a store with these settings, and with another policy.
     fn on(store: &str, limit: u64, approximate: &str, policy: &str) -> Self {
+        let limit = format!("fixed_window: {{ limit: {limit}, window: {WINDOW_SECS}s }}");
+        Self::of(store, &limit, approximate, policy)
+    }
+
+    /// The same with this limit.
+    fn of(store: &str, limit: &str, approximate: &str, policy: &str) -> Self {
         let text = format!(
             "server: {{ admin_service: true, workers: 2 }}
-store: {{ redis: {{ {store}, deadline: 2s }} }}
+store: {{ redis: {{ {store} }} }}
 strategies:
   api:
     on_store_failure: {policy}
     approximate: {approximate}
-    limits: [{{ name: each, per: [consumer], fixed_window: {{ limit: {limit}, window: {WINDOW_SECS}s }} }}]
+    limits: [{{ name: each, per: [consumer], {limit} }}]
 resources: [{{ match: \"*\", strategy: api }}]
 "
         );

@@ -155,6 +155,31 @@ fn calls_that_are_held_show_for_how_long() {
     assert!(!text.contains("hold"), "{text}");
 }
 
+/// A simulation has one counter, and nodes have several: the difference is said.
+#[test]
+fn strategies_that_nodes_count_are_simulated_exactly_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.yaml");
+    let limits = "limits: [{ name: each, per: [consumer], fixed_window: { limit: 3, window: 1m } }]";
+    let rules = format!(
+        "
+store: {{ redis: {{ nodes: [\"redis://127.0.0.1:6379\"] }} }}
+strategies:
+  counted: {{ approximate: {{ max_over: 2, nodes: 3 }}, {limits} }}
+  plain: {{ {limits} }}
+"
+    );
+    fs::write(&file, rules).unwrap();
+    let all = ["--config", file.to_str().unwrap(), "--pattern", "burst:9x1m", "--output", "csv"];
+    let (code, out, err) = simulate(&all);
+    assert_eq!(code, Some(0), "{err}");
+    let of = |name: &str| out.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned();
+    assert_eq!(of("counted"), of("plain"));
+    assert!(err.starts_with("note: strategy `counted` has `approximate`"), "{err}");
+    let (_, _, err) = simulate(&[&all[..], &["--strategy", "plain"]].concat());
+    assert!(!err.contains("approximate"), "{err}");
+}
+
 /// One strategy that counted by an attribute ended the simulation of all.
 #[test]
 fn what_cannot_be_simulated_is_left_out_and_named() {

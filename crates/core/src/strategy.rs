@@ -31,7 +31,8 @@ use std::sync::Arc;
 pub use access::{Access, Listed, Listing};
 pub use amended::{AccessEntry, RuleChanges};
 pub use approximate::{
-    ApproximateNumbers, ApproximateRule, MAX_SYNC, MIN_APPROXIMATE_WINDOW, MIN_SYNC, NoApproximate,
+    ApproximateNumbers, ApproximateRule, ChunkNumbers, MAX_SYNC, MIN_APPROXIMATE_WINDOW, MIN_SYNC,
+    NoApproximate, OverNumbers,
 };
 pub use attributes::{Attributes, Needed, is_attribute_name};
 pub use bans::{BanError, BanTerms, LimitBan, MAX_BAN_AFTER};
@@ -79,8 +80,8 @@ pub struct Strategy {
     generation: u64,
     /// The limits whose numbers are an override's own, a bit for each.
     overridden: u8,
-    /// See [`Strategy::family`]; derived from the name if `None`.
-    family: Option<usize>,
+    /// See [`Strategy::family`].
+    family: usize,
     /// Shared with the overrides too.
     owner: Arc<Owner>,
     rule: StrategyRule,
@@ -147,17 +148,17 @@ impl Strategy {
         let tag = Tag::of(name, &limits, single_slot)?;
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         let fields = Scope::of(&fields);
-        let name: Arc<str> = name.into();
+        let (id, name) = (StrategyId::next(), Arc::<str>::from(name));
         Ok(Self {
             key_name: Arc::clone(&name),
             generation: 0,
             overridden: 0,
-            family: None,
+            family: id.number() as usize,
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: limits.iter().any(|limit| limit.scope != fields),
             mixes_numbers: false,
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
-            id: StrategyId::next(),
+            id,
             rule: StrategyRule::Rates(RateLimits::new(&name, limits)),
             name,
             tag,
@@ -178,17 +179,17 @@ impl Strategy {
     ) -> Result<Self, StrategyError> {
         check_name(name)?;
         let needed = attributes::needed(std::iter::once((CONCURRENCY, &scope)))?;
-        let name: Arc<str> = name.into();
+        let (id, name) = (StrategyId::next(), Arc::<str>::from(name));
         Ok(Self {
             key_name: Arc::clone(&name),
             generation: 0,
             overridden: 0,
-            family: None,
+            family: id.number() as usize,
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: false,
             mixes_numbers: false,
             tag_is_whole: !scope.fields().is_empty(),
-            id: StrategyId::next(),
+            id,
             rule: StrategyRule::Permits(Box::new(rule)),
             tag: if scope.fields().is_empty() {
                 Tag::Strategy((*name).into())
@@ -276,7 +277,7 @@ impl Strategy {
     /// otherwise.
     #[must_use]
     pub fn family(&self) -> usize {
-        self.family.unwrap_or(self.name.as_ptr() as usize)
+        self.family
     }
 
     /// The name in keys: [`Strategy::name`], followed by the generation if there is one.
@@ -287,7 +288,7 @@ impl Strategy {
     }
 
     fn of_family(self, family: usize) -> Self {
-        Self { family: Some(family), ..self }
+        Self { family, ..self }
     }
 
     /// Changes each algorithm; the result is another set of limits, without a local strategy, and not counted

@@ -98,6 +98,11 @@ impl SimulatedRedis {
         self.core.lock().process_id = id;
     }
 
+    /// Replaces a piece of each script that is loaded from now on, as a mistake in it would. For tests that must find it.
+    pub fn change_scripts(&self, from: impl Into<String>, to: impl Into<String>) {
+        self.core.lock().changes.push((from.into(), to.into()));
+    }
+
     /// Calls `observer` after each script, in the order in which they run.
     pub fn on_script(&self, observer: ScriptObserver) {
         self.core.lock().observer = Some(observer);

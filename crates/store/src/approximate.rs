@@ -11,8 +11,11 @@
 //!
 //! A node without a place, a key beyond [`MAX_KEYS`], and the moments in which the window is not certain are decided by the
 //! store, at a limit that is smaller by one share. Other strategies pass through at the cost of one comparison.
+//!
+//! `chunks.rs` has strategies whose nodes take chunks, with the same places and clocks.
 
 mod central;
+mod chunks;
 mod clocks;
 mod moment;
 mod places;
@@ -33,13 +36,14 @@ use weir_time::deadlines::Deadlines;
 use weir_units::Micros;
 
 use self::central::PendingCount;
+use self::chunks::ChunkEntry;
 use self::clocks::StoreClocks;
 use self::moment::NodeMoment;
 use self::places::PlaceSet;
 use self::sets::{PlaceSets, WorkerSets};
 pub use self::stats::{ApproximateStats, PlaceNote, StrategyCounting};
-use self::table::CountTable;
 pub use self::table::MAX_KEYS;
+use self::table::{CountTable, KeyTable};
 use self::verdict::count_op;
 use crate::{Answers, CountStore, Decision, Store, StoreAnswer, StoreError, check_supported};
 
@@ -49,10 +53,15 @@ pub struct ApproximateShared(Arc<ApproximateNode>);
 
 struct ApproximateNode {
     table: CountTable,
+    chunks: KeyTable<ChunkEntry>,
     sets: PlaceSets,
     clocks: StoreClocks,
     clock: BootClock,
+    /// On which the timers of workers run.
+    timed_by: Clock,
     default_deadline: Duration,
+    /// For how long a node denies by what the store has shown.
+    denies_for: Micros,
     /// Callers that may wait for the answer about one key.
     max_waiting: usize,
 }
@@ -75,12 +84,16 @@ impl ApproximateShared {
     /// No counters yet. Callers wait within the bounds of `config`.
     #[must_use]
     pub fn new(config: &RedisConfig, clock: &Clock) -> Self {
+        let keys = Arc::default();
         Self(Arc::new(ApproximateNode {
-            table: CountTable::default(),
+            table: KeyTable::new(&keys),
+            chunks: KeyTable::new(&keys),
             sets: PlaceSets::default(),
             clocks: StoreClocks::default(),
             clock: BootClock::of(clock),
+            timed_by: clock.clone(),
             default_deadline: config.deadline.into(),
+            denies_for: config.denials_max_age,
             max_waiting: config.max_waiting,
         }))
     }
@@ -88,7 +101,7 @@ impl ApproximateShared {
     /// Wraps one worker's `store`; `counts` has the counters.
     #[must_use]
     pub fn before<S: Store, C: CountStore>(&self, store: S, counts: C) -> ApproximateStore<S, C> {
-        let (sets, deadlines) = (Mutex::default(), Deadlines::exact());
+        let (sets, deadlines) = (Mutex::default(), Deadlines::on(&self.0.timed_by));
         let worker = ApproximateWorker { node: self.clone(), counts, sets, deadlines };
         ApproximateStore { store, worker: Arc::new(worker) }
     }
@@ -105,7 +118,7 @@ impl<S: Store, C: CountStore> Store for ApproximateStore<S, C> {
         for of_kind in decisions.chunk_by(|one, other| is_counted(one) == is_counted(other)) {
             match of_kind.first() {
                 Some(first) if is_counted(first) => {
-                    of_kind.iter().for_each(|decision| self.worker.decide(decision, now, answers));
+                    of_kind.iter().for_each(|decision| self.decide_one(decision, now, answers));
                 }
                 _ => self.store.decide(of_kind, answers),
             }
@@ -122,6 +135,15 @@ impl<S: Store, C: CountStore> Store for ApproximateStore<S, C> {
         answers: &mut Answers,
     ) -> smallvec::SmallVec<[usize; crate::TOGETHER]> {
         self.store.known(decisions, answers)
+    }
+}
+
+impl<S: Store, C: CountStore> ApproximateStore<S, C> {
+    fn decide_one(&self, decision: &Decision<'_>, now: Micros, answers: &mut Answers) {
+        match decision.strategy.approximate().and_then(|rule| rule.bound.chunks()) {
+            Some(terms) => self.worker.decide_chunk((decision, &terms), now, &self.store, answers),
+            None => self.worker.decide(decision, now, answers),
+        }
     }
 }
 

@@ -35,7 +35,7 @@ use tokio::sync::oneshot;
 use weir_config::RedisConfig;
 use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;
-use weir_time::clock::monotonic;
+use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
 use self::queue::{ByKey, Queue, Waiter};
@@ -76,13 +76,19 @@ impl<S: Store> Coalesce<S> {
     /// Wraps one worker's `store`. Callers wait within the bounds of `config`, on a runtime with I/O.
     #[must_use]
     pub fn before(store: S, config: &RedisConfig) -> Self {
+        Self::on(&Clock::System, store, config)
+    }
+
+    /// The same on another clock than the machine's.
+    #[must_use]
+    pub fn on(clock: &Clock, store: S, config: &RedisConfig) -> Self {
         Self(Arc::new(Inner {
             store,
             enabled: config.coalesce,
             default_deadline: config.deadline.into(),
             max_waiting: config.max_waiting,
             waiting: AtomicUsize::new(0),
-            deadlines: Deadlines::exact(),
+            deadlines: Deadlines::on(clock),
             secret: KeySecret::random(),
             flights: Mutex::default(),
         }))

@@ -23,6 +23,7 @@ mod leases;
 mod link;
 mod links;
 mod lua_files;
+mod node_changes;
 mod outbox;
 mod password_command;
 mod plain;
@@ -33,6 +34,7 @@ mod reply;
 mod script_call;
 mod single_slot;
 mod source;
+mod surroundings;
 mod topology;
 mod trials;
 mod usage;
@@ -65,6 +67,7 @@ use self::queues::QueueRequest;
 use self::script_call::Redirection;
 use self::single_slot::SingleSlotNodes;
 pub use self::source::scripts_to_check;
+pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource, Surroundings};
 use self::topology::ClusterView;
 pub use self::usage::{UsageCommand, UsageLink, UsageSample, UsageTimeSeries};
 use super::{
@@ -110,21 +113,34 @@ impl RedisShared {
     /// the server's.
     #[must_use]
     pub fn new(config: &RedisConfig, secret: KeySecret, clock: Clock) -> Self {
+        Self::within(config, secret, Surroundings { clock, ..Surroundings::default() })
+    }
+
+    /// The same in other surroundings than the machine's.
+    #[must_use]
+    pub fn within(config: &RedisConfig, secret: KeySecret, surroundings: Surroundings) -> Self {
         let topology = Arc::new(ClusterView::new(config));
         let single_slot_nodes = SingleSlotNodes::default();
         let breakers = Arc::<Breakers>::default();
         let health = StoreHealth::new(config, &secret, Arc::clone(&breakers));
         let config = config.clone();
         let (passwords, connections) = (PrintedPasswords::default(), ConnectionCounts::default());
-        let context =
-            LinkContext { config, passwords, connections, clock, topology, single_slot_nodes, breakers };
+        let context = LinkContext {
+            config,
+            passwords,
+            connections,
+            surroundings,
+            topology,
+            single_slot_nodes,
+            breakers,
+        };
         Self { context: Arc::new(context), secret, health }
     }
 
     /// A store for the current thread's runtime, on which its connections are opened now.
     #[must_use]
     pub fn store(&self) -> RedisStore {
-        let deadlines = Deadlines::exact();
+        let deadlines = Deadlines::on(&self.context.surroundings.clock);
         let links = Links::open(Arc::clone(&self.context), deadlines.clone());
         RedisStore(Arc::new(WorkerConnections { shared: self.clone(), links, deadlines }))
     }

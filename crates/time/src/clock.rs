@@ -1,5 +1,6 @@
 //! The one place that reads a clock. Everything else gets the time as an argument.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,6 +15,8 @@ pub enum Clock {
     System,
     /// A clock that tests and simulations move by hand.
     Manual(ManualClock),
+    /// The clock of a machine in a simulation of several. Timers and [`monotonic`] are those of the simulation's runtime.
+    Simulated(SimulatedClock),
 }
 
 impl Clock {
@@ -25,6 +28,7 @@ impl Clock {
         match self {
             Self::System => SystemTime::now().duration_since(UNIX_EPOCH).map_or(Micros::ZERO, Micros::from),
             Self::Manual(clock) => clock.now(),
+            Self::Simulated(clock) => clock.now(),
         }
     }
 
@@ -32,9 +36,37 @@ impl Clock {
     #[must_use]
     pub fn explicit(&self) -> Option<Micros> {
         match self {
-            Self::System => None,
+            Self::System | Self::Simulated(_) => None,
             Self::Manual(clock) => Some(clock.now()),
         }
+    }
+
+    /// True if timers may be those of the operating system.
+    pub(crate) fn is_of_machine(&self) -> bool {
+        !matches!(self, Self::Simulated(_))
+    }
+}
+
+/// A clock whose time a simulation computes. Clones share it.
+#[derive(Clone)]
+pub struct SimulatedClock(Arc<dyn Fn() -> Micros + Send + Sync>);
+
+impl SimulatedClock {
+    /// A clock that stands at what `now` returns.
+    pub fn new(now: impl Fn() -> Micros + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// Its time.
+    #[must_use]
+    pub fn now(&self) -> Micros {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for SimulatedClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SimulatedClock").field(&self.now()).finish()
     }
 }
 
@@ -84,11 +116,13 @@ impl ManualClock {
 }
 
 /// A point on the monotonic clock, for latencies and deadlines; never part of a decision.
+///
+/// It is the clock of tokio's timers: the machine's, or the virtual one of a runtime whose clock a test has paused.
 #[must_use]
 #[allow(clippy::disallowed_methods)] // the one reader
 #[inline]
 pub fn monotonic() -> Instant {
-    Instant::now()
+    tokio::time::Instant::now().into_std()
 }
 
 /// CPU time that this thread has used so far.
@@ -117,7 +151,7 @@ impl Monotonic {
     #[must_use]
     pub fn of(clock: &Clock) -> Self {
         match clock {
-            Clock::System => Self::System,
+            Clock::System | Clock::Simulated(_) => Self::System,
             Clock::Manual(clock) => Self::Manual { origin: monotonic(), clock: clock.clone() },
         }
     }
@@ -140,6 +174,8 @@ pub enum BootClock {
     System,
     /// The manual clock, without steps of its wall clock.
     Manual(ManualClock),
+    /// That of a machine in a simulation: its clock.
+    Simulated(SimulatedClock),
 }
 
 impl BootClock {
@@ -149,6 +185,7 @@ impl BootClock {
         match clock {
             Clock::System => Self::System,
             Clock::Manual(clock) => Self::Manual(clock.clone()),
+            Clock::Simulated(clock) => Self::Simulated(clock.clone()),
         }
     }
 
@@ -163,6 +200,7 @@ impl BootClock {
                 Micros(seconds * 1_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000)
             }
             Self::Manual(clock) => clock.monotonic(),
+            Self::Simulated(clock) => clock.now(),
         }
     }
 }

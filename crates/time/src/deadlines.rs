@@ -25,7 +25,7 @@ use slab::Slab;
 use tokio::sync::Notify;
 
 use crate::alarm::Alarm;
-use crate::clock::monotonic;
+use crate::clock::{Clock, monotonic};
 
 /// Turns of the runtime that an answer takes from the socket to its caller: through the
 /// connection's task, its call's and, where callers share a call, that call's task.
@@ -79,6 +79,12 @@ impl Deadlines {
     #[must_use]
     pub fn exact() -> Self {
         Self(Arc::new(SharedTimers { is_exact: true, ..SharedTimers::default() }))
+    }
+
+    /// Returns deadlines for a store on this clock: exact ones, unless the time is simulated.
+    #[must_use]
+    pub fn on(clock: &Clock) -> Self {
+        if clock.is_of_machine() { Self::exact() } else { Self::default() }
     }
 
     /// Returns the output of `future`, if it completes before `at`. A future that is ready at once is never late and
@@ -171,6 +177,8 @@ impl Timer {
         while let Some(next) = self.wake_due(now) {
             let wakes = next.max(not_before);
             tokio::select! {
+                // So that a simulation takes the same course each time. Either order does.
+                biased;
                 () = alarm.wait(wakes) => now = monotonic().max(wakes),
                 () = self.shared.earlier.notified() => now = monotonic(),
             }

@@ -1,7 +1,8 @@
 //! What a strategy that nodes count on their own may admit above its limit, in words with the numbers of the configuration.
 
 use serde_json::{Value, json};
-use weir_core::strategy::Strategy;
+use weir_core::approximate::{ChunkLimit, ChunkTerms};
+use weir_core::strategy::{ApproximateRule, Strategy};
 
 use super::algorithm::span;
 
@@ -10,8 +11,16 @@ pub(in crate::cli) fn lines(strategy: &Strategy) -> Vec<String> {
     let (Some(rule), Some(limit)) = (strategy.approximate(), strategy.algorithms().first()) else {
         return Vec::new();
     };
+    match rule.bound.chunks() {
+        None => over(rule, limit.limit()),
+        Some(terms) => chunks(rule, &terms, limit.limit()),
+    }
+}
+
+/// Of nodes that admit units that the others have not seen.
+fn over(rule: &ApproximateRule, limit: u64) -> Vec<String> {
     let (max_over, nodes) = (rule.bound.max_over(), rule.bound.nodes());
-    let (share, limit) = (rule.bound.share(), limit.limit());
+    let share = rule.bound.share();
     let all = (nodes - 1) * share;
     vec![
         format!(
@@ -34,14 +43,56 @@ pub(in crate::cli) fn lines(strategy: &Strategy) -> Vec<String> {
     ]
 }
 
+/// Of nodes that take chunks.
+fn chunks(rule: &ApproximateRule, terms: &ChunkTerms, limit: u64) -> Vec<String> {
+    let (nodes, ChunkTerms { chunk, max_age, .. }) = (rule.bound.nodes(), *terms);
+    let bound = match terms.of {
+        ChunkLimit::Window(window) => format!(
+            "a window of {window} never admits more than its limit of {limit}, whatever is late, lost or crashed: Redis has counted \
+             a chunk when a node takes it",
+            window = span(window.0),
+        ),
+        ChunkLimit::Bucket => format!(
+            "in any time t the bucket admits at most {all} beyond its burst of {limit} and rate * t, whatever is late, lost or \
+             crashed: {nodes} nodes with at most {chunk} each that they took before",
+            all = rule.bound.max_over(),
+        ),
+    };
+    vec![
+        bound,
+        format!(
+            "{nodes} nodes take chunks of {chunk}, one of each key at a time, spend them within {max_age}, and give back what is \
+             left; Redis decides for further nodes, at the full limit, and says so in /readyz",
+        ),
+        format!(
+            "a loss of Redis's data and a step of its clock add at most {limit} + {nodes} * {chunk} each; answers of \
+             on_store_failure, debits and refunds are not part of the bound",
+        ),
+    ]
+}
+
 /// Returns the numbers and the sentences.
 pub(super) fn value(strategy: &Strategy) -> Option<Value> {
     let rule = strategy.approximate()?;
-    Some(json!({
-        "max_over": rule.bound.max_over(),
-        "nodes": rule.bound.nodes(),
-        "share": rule.bound.share(),
-        "sync_us": rule.sync.0,
-        "bound": lines(strategy),
-    }))
+    let mut value = numbers(rule);
+    value["bound"] = lines(strategy).into();
+    Some(value)
+}
+
+/// Returns the numbers.
+pub(in crate::cli) fn numbers(rule: &ApproximateRule) -> Value {
+    match rule.bound.chunks() {
+        None => json!({
+            "max_over": rule.bound.max_over(),
+            "nodes": rule.bound.nodes(),
+            "share": rule.bound.share(),
+            "sync_us": rule.sync.0,
+        }),
+        Some(ChunkTerms { chunk, max_age, .. }) => json!({
+            "max_over": rule.bound.max_over(),
+            "nodes": rule.bound.nodes(),
+            "chunk": chunk,
+            "max_age_us": max_age.0,
+        }),
+    }
 }

@@ -128,7 +128,7 @@ async fn what_a_node_admits_is_pushed() {
 #[tokio::test]
 async fn keys_of_a_cluster_are_counted_by_their_masters() {
     let cluster = Cluster::start(3, 0);
-    let store = format!("topology: cluster, nodes: {:?}", cluster.urls());
+    let store = format!("topology: cluster, nodes: {:?}, deadline: 2s", cluster.urls());
     let node = Node::on(&store, LIMIT, "{ max_over: 30, nodes: 2, sync: 10ms }", "deny").having_its_place();
     let mut client = node.client().await;
     for call in 0..10 {

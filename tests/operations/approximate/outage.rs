@@ -56,7 +56,7 @@ async fn places_are_taken_again_after_a_loss() {
 #[tokio::test]
 async fn after_its_share_a_node_decides_with_its_part_of_the_limit() {
     let redis = RedisServer::start();
-    let store = format!("nodes: [\"{}\"]", redis.url());
+    let store = format!("nodes: [\"{}\"], deadline: 2s", redis.url());
     let policy = "{ local: { share: 1/2 } }";
     let node = Node::on(&store, 100, "{ max_over: 10, nodes: 2, sync: 10s }", policy).having_its_place();
     let mut client = node.client().await;

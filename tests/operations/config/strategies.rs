@@ -253,6 +253,75 @@ fn approximate() {
 }
 
 #[test]
+fn chunks() {
+    let strategy = |numbers: &str, limits: &str| {
+        format!(
+            "store: {{ redis: {{ nodes: [\"redis://a\"] }} }}\nstrategies: {{ a: {{ approximate: {numbers}, limits: [{limits}] }} }}"
+        )
+    };
+    let numbers = "{ chunk: 10, nodes: 5 }";
+    let bucket =
+        |burst: u64| format!("{{ name: l, per: [consumer], token_bucket: {{ rate: 9/s, burst: {burst} }} }}");
+    let window = "{ name: l, per: [consumer], fixed_window: { limit: 50, window: 1m } }";
+    for (limit, most) in [(bucket(50), 50), (window.to_owned(), 0)] {
+        let made = accepted(&strategy(numbers, &limit)).rules.strategies()[0].clone();
+        let bound = made.approximate().unwrap().bound;
+        assert_eq!((bound.max_over(), bound.chunks().unwrap().max_age.0), (most, 1_000_000));
+    }
+    let kind = "`approximate` with `chunk` is for a strategy of exactly one limit, which is a token_bucket, or a fixed_window with \
+                `window` and without `anchored`, `spread`, `calendar` and `count_denied`: only of these a node can take units \
+                ahead, and give back what it has not spent; ";
+    let log = "{ name: l, per: [consumer], sliding_log: { limit: 50, window: 1m } }";
+    for (numbers, limits, reason) in [
+        (numbers, log.to_owned(), format!("33: strategies.a.approximate: {kind}limit `l` is another one")),
+        (numbers, format!("{window}, {}", bucket(50).replace("name: l", "name: m")), format!("33: strategies.a.approximate: {kind}this one has 2 limits")),
+        (
+            numbers,
+            bucket(49),
+            "33: strategies.a.approximate: `chunk` is 10; it must be from 1 to 9: `nodes` = 5 nodes may each take one of the \
+             limit of 49"
+                .to_owned(),
+        ),
+        (
+            "{ chunk: 1, nodes: 51 }",
+            bucket(50),
+            "33: strategies.a.approximate: a `chunk` is at least 1, and `nodes` = 51 nodes may each take one: the limit of 50 must \
+             be at least 51"
+                .to_owned(),
+        ),
+        (
+            "{ chunk: 0, nodes: 5 }",
+            bucket(50),
+            "42: strategies.a.approximate.chunk: 0 is out of bounds: it must be from 1 to 4503599627370496".to_owned(),
+        ),
+        (
+            "{ chunk: 1, nodes: 5, max_age: 99ms }",
+            bucket(50),
+            "62: strategies.a.approximate.max_age: 99ms is out of bounds: it must be from 100ms to 10s".to_owned(),
+        ),
+        (
+            "{ chunk: 1, nodes: 5, max_over: 9 }",
+            bucket(50),
+            "63: strategies.a.approximate.max_over: does not go with `chunk`: nodes either take units before they admit them, or \
+             tell Redis afterwards"
+                .to_owned(),
+        ),
+        (
+            "{ chunk: 1, nodes: 5, sync: 1s }",
+            bucket(50),
+            "59: strategies.a.approximate.sync: is for `max_over`: what nodes take with `chunk` is counted at once".to_owned(),
+        ),
+        (
+            "{ max_over: 9, nodes: 5, max_age: 1s }",
+            window.to_owned(),
+            "65: strategies.a.approximate.max_age: is for `chunk`: how old a chunk may be".to_owned(),
+        ),
+    ] {
+        refused(&[(&strategy(numbers, &limits), &format!("2:{reason}"))], str::to_owned);
+    }
+}
+
+#[test]
 fn options() {
     refused(
         &[

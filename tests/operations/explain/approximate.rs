@@ -14,6 +14,52 @@ strategies:
 resources: [{ match: "*", strategy: api }]
 "#;
 
+/// The same of nodes that take chunks, of a window and of a bucket.
+#[test]
+fn the_bound_of_chunks_is_said_in_words() {
+    for (limit, key, lines) in [
+        (
+            "fixed_window: { limit: 1000, window: 1m }",
+            "api:each:chunks-window-100-10-2000000-60000000:c1:c",
+            [
+                "a window of 1m never admits more than its limit of 1000, whatever is late, lost or crashed: Redis has counted a \
+                 chunk when a node takes it",
+                "a loss of Redis's data and a step of its clock add at most 1000 + 10 * 100 each; answers of on_store_failure, \
+                 debits and refunds are not part of the bound",
+            ],
+        ),
+        (
+            "token_bucket: { rate: 500/s, burst: 1000 }",
+            "api:each:chunks-bucket-100-10-2000000-10000000:c1:c",
+            [
+                "in any time t the bucket admits at most 1000 beyond its burst of 1000 and rate * t, whatever is late, lost or \
+                 crashed: 10 nodes with at most 100 each that they took before",
+                "10 nodes take chunks of 100, one of each key at a time, spend them within 2s, and give back what is left; Redis \
+                 decides for further nodes, at the full limit, and says so in /readyz",
+            ],
+        ),
+    ] {
+        let text_of = COUNTED
+            .replace("{ max_over: 50, nodes: 10, sync: 200ms }", "{ chunk: 100, nodes: 10, max_age: 2s }");
+        let file = file(&text_of.replace("fixed_window: { limit: 100, window: 1m }", limit));
+        let path = file.path().to_str().unwrap();
+        let explained = text(&weir(&["explain", "--config", path, "r", "c"]).stdout);
+        let checked = text(&weir(&["check", path]).stderr);
+        for line in lines {
+            for said in [&explained, &checked] {
+                assert!(said.contains(line), "{line}\n{said}");
+            }
+        }
+        assert!(explained.contains(key), "{explained}");
+        let json = weir(&["explain", "--config", path, "r", "c", "--output", "json"]);
+        let said = &serde_json::from_slice::<Value>(&json.stdout).unwrap()["approximate"];
+        assert_eq!(
+            [&said["chunk"], &said["nodes"], &said["max_age_us"]],
+            [&json!(100), &json!(10), &json!(2_000_000)]
+        );
+    }
+}
+
 /// The bound is said in words with the numbers of the configuration.
 #[test]
 fn the_bound_is_said_in_words() {

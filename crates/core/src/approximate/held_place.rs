@@ -55,11 +55,17 @@ impl HeldPlace {
         self.until = self.until.max(Micros(until));
     }
 
+    /// True if the node may count at its time `now`: a heartbeat was answered within a window, less the error.
+    #[must_use]
+    pub fn may_count(&self, now: Micros) -> bool {
+        now < self.until
+    }
+
     /// The window in which the node may count at its time `now`. None if it may not: its heartbeats were not answered, or
     /// the store's window is not certain.
     #[must_use]
     pub fn window(&self, bound: &ApproximateBound, store: StoreClock, now: Micros) -> Option<LocalWindow> {
-        if now >= self.until {
+        if !self.may_count(now) {
             return None;
         }
         let window = store.window(now, bound.window())?;

@@ -2,8 +2,8 @@
 
 use super::tag::write_places;
 use super::{KeyPrefix, KeySecret, Subject};
-use crate::algorithm::Engine;
-use crate::approximate::ApproximateBound;
+use crate::algorithm::{Engine, EngineKind};
+use crate::approximate::{ApproximateBound, ApproximateMode, ChunkLimit, ChunkTerms};
 use crate::strategy::{Field, Limit, Scope, Strategy};
 
 /// Appends the key of one limit.
@@ -41,7 +41,17 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
 
 /// What stands in place of an engine where nodes count: no engine has this name.
 fn approximate_kind(bound: &ApproximateBound) -> String {
-    format!("approximate-{}-{}-{}", bound.max_over(), bound.nodes(), bound.window().0)
+    let (nodes, window) = (bound.nodes(), bound.window().0);
+    match bound.mode() {
+        ApproximateMode::Over { max_over } => format!("approximate-{max_over}-{nodes}-{window}"),
+        ApproximateMode::Chunks(ChunkTerms { chunk, max_age, of }) => {
+            let engine = match of {
+                ChunkLimit::Bucket => EngineKind::Bucket,
+                ChunkLimit::Window(_) => EngineKind::Window,
+            };
+            format!("chunks-{}-{chunk}-{nodes}-{}-{window}", engine.name(), max_age.0)
+        }
+    }
 }
 
 /// Hash tag of the places of a strategy's nodes.

@@ -87,8 +87,8 @@ fn by_redis(
     listeners: Listeners,
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError> {
-    let clock = &base.timing.clock;
-    let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(clock));
+    let clock = base.timing.clock.clone();
+    let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
     let counted = shared.clone();
     base.metrics.show_redis(move || counted.single_slot_calls())?;
     base.metrics.show_store(shared.health().clone())?;
@@ -136,7 +136,7 @@ fn by_redis(
             true => QueueHandle::new(shared.store_on_use()),
             false => QueueHandle::new(shared.store()),
         };
-        let exact = Coalesce::before(denials.before(store.clone()), &redis);
+        let exact = Coalesce::on(&clock, denials.before(store.clone()), &redis);
         let decisions = local.before(approximate.before(exact, store));
         WorkerStores { decisions, leases, queues: Some(queues) }
     };
@@ -192,13 +192,14 @@ impl NodeCounters {
 
 /// Says that this node has no place among those that count a strategy.
 fn without_place(note: PlaceNote) -> Trouble {
-    let PlaceNote { strategy, nodes, since } = note;
+    let PlaceNote { strategy, nodes, at_full_limit, since } = note;
+    let limit = if at_full_limit { "the full limit" } else { "a smaller limit" };
     let of = match &*strategy {
         STRATEGY => "Envoy's rules with the same `approximate`".to_owned(),
         strategy => format!("strategy `{strategy}`"),
     };
     Trouble {
-        what: format!("Redis decides every call of {of} for this node, at a smaller limit, because it has no place"),
+        what: format!("Redis decides every call of {of} for this node, at {limit}, because it has no place"),
         since: Since::of(since),
         reason: format!("all {nodes} places of its `approximate` are taken"),
         remedy: "set `approximate.nodes` to the number of nodes; the place of a node that crashed is free after two windows"

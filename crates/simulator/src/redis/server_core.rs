@@ -47,6 +47,8 @@ pub(super) struct ServerCore {
     engine: Result<ScriptEngine, String>,
     /// Texts by their digests.
     scripts: HashMap<String, Arc<[u8]>>,
+    /// Pieces of scripts, and what they become.
+    pub(super) changes: Vec<(String, String)>,
 }
 
 impl ServerCore {
@@ -63,6 +65,7 @@ impl ServerCore {
             observer: None,
             engine,
             scripts: HashMap::new(),
+            changes: Vec::new(),
         }
     }
 
@@ -96,10 +99,20 @@ impl ServerCore {
     }
 
     fn load(&mut self, text: &[u8]) -> Result<String, CommandError> {
-        let sha = digest(text);
-        self.engine()?.compile(&sha, text)?;
+        let (sha, text) = (digest(text), self.changed(text));
+        self.engine()?.compile(&sha, &text)?;
         self.scripts.entry(sha.clone()).or_insert_with(|| text.into());
         Ok(sha)
+    }
+
+    fn changed(&self, text: &[u8]) -> Vec<u8> {
+        match std::str::from_utf8(text) {
+            Ok(text) if !self.changes.is_empty() => {
+                let replaced = |text: String, (from, to): &(String, String)| text.replace(from, to);
+                self.changes.iter().fold(text.to_owned(), replaced).into_bytes()
+            }
+            _ => text.to_vec(),
+        }
     }
 
     /// EVAL, or EVALSHA if `by_digest`.

@@ -51,12 +51,12 @@ impl PlaceSets {
             set.sync.store(rule.sync.0, Relaxed);
             all.insert(key, set);
         }
-        (new, before.into_values().collect())
+        (new, in_order(before))
     }
 
     /// Removes all of them.
     pub(super) fn take_all(&self) -> Vec<Arc<PlaceSet>> {
-        std::mem::take(&mut *self.all.lock()).into_values().collect()
+        in_order(std::mem::take(&mut *self.all.lock()))
     }
 
     /// All of them, sorted by strategy and window.
@@ -72,6 +72,13 @@ impl PlaceSets {
         let rule = strategy.approximate()?;
         self.all.lock().get(&(Arc::from(strategy.key_name()), rule.bound)).cloned()
     }
+}
+
+/// The sets, in the order in which they were made.
+fn in_order(sets: HashMap<SetName, Arc<PlaceSet>>) -> Vec<Arc<PlaceSet>> {
+    let mut sets: Vec<_> = sets.into_values().collect();
+    sets.sort_by_key(|set| set.number);
+    sets
 }
 
 impl WorkerSets {

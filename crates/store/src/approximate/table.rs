@@ -6,6 +6,7 @@ mod entry;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
@@ -29,31 +30,23 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The counters, by the digests of their keys.
-pub(super) struct CountTable {
-    parts: Box<[Mutex<TablePart>]>,
-    keys: AtomicUsize,
+/// What the node knows of keys, by their digests.
+pub(super) struct KeyTable<E> {
+    parts: Box<[Mutex<TablePart<E>>]>,
+    /// Keys of all tables of the node.
+    keys: Arc<AtomicUsize>,
     secret: KeySecret,
     /// Decisions of the store.
     pub(super) central: AtomicU64,
 }
 
-#[derive(Default)]
-struct TablePart {
-    entries: HashMap<u128, KeyEntry, foldhash::fast::RandomState>,
+/// The counters.
+pub(super) type CountTable = KeyTable<KeyEntry>;
+
+struct TablePart<E> {
+    entries: HashMap<u128, E, foldhash::fast::RandomState>,
     /// Decisions that the node made.
     decided: u64,
-}
-
-impl Default for CountTable {
-    fn default() -> Self {
-        Self {
-            parts: (0..PARTS).map(|_| Mutex::default()).collect(),
-            keys: AtomicUsize::new(0),
-            secret: KeySecret::random(),
-            central: AtomicU64::new(0),
-        }
-    }
 }
 
 impl CountTable {
@@ -76,8 +69,39 @@ impl CountTable {
         Some(found)
     }
 
+    /// Removes keys: those whose window has ended, when many are there; otherwise those that were not used in the window
+    /// after it.
+    pub(super) fn sweep(&self, moment: &NodeMoment<'_>) {
+        let kept = if self.len() > MAX_KEYS / 2 { 0 } else { 1 };
+        self.retain(|entry| {
+            let last = entry.count.window().saturating_add(kept);
+            entry.is_in_flight || !moment.is_past(last, &entry.set, entry.server)
+        });
+    }
+}
+
+impl<E> KeyTable<E> {
+    /// No keys yet; `keys` counts those of all tables.
+    pub(super) fn new(keys: &Arc<AtomicUsize>) -> Self {
+        let part = |_| Mutex::new(TablePart { entries: HashMap::default(), decided: 0 });
+        Self {
+            parts: (0..PARTS).map(part).collect(),
+            keys: Arc::clone(keys),
+            secret: KeySecret::random(),
+            central: AtomicU64::new(0),
+        }
+    }
+
+    /// Decides with the entry of a key, if it is there, and counts that.
+    pub(super) fn decide_with<T>(&self, digest: u128, does: impl FnOnce(&mut E) -> Option<T>) -> Option<T> {
+        let mut part = self.part(digest).lock();
+        let decided = does(part.entries.get_mut(&digest)?)?;
+        part.decided += 1;
+        Some(decided)
+    }
+
     /// Does something with the entry of a key.
-    pub(super) fn with<T>(&self, digest: u128, does: impl FnOnce(&mut KeyEntry) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, digest: u128, does: impl FnOnce(&mut E) -> T) -> Option<T> {
         self.part(digest).lock().entries.get_mut(&digest).map(does)
     }
 
@@ -85,8 +109,8 @@ impl CountTable {
     pub(super) fn with_new<T>(
         &self,
         digest: u128,
-        make: impl FnOnce() -> Option<KeyEntry>,
-        does: impl FnOnce(&mut KeyEntry) -> T,
+        make: impl FnOnce() -> Option<E>,
+        does: impl FnOnce(&mut E) -> T,
     ) -> Option<T> {
         let mut part = self.part(digest).lock();
         if let Some(entry) = part.entries.get_mut(&digest) {
@@ -105,22 +129,22 @@ impl CountTable {
         self.part(digest).lock().decided += count;
     }
 
-    /// Removes keys: those whose window has ended, when many are there; otherwise those that were not used in the window
-    /// after it.
-    pub(super) fn sweep(&self, moment: &NodeMoment<'_>) {
-        let kept = if self.keys.load(Relaxed) > MAX_KEYS / 2 { 0 } else { 1 };
+    /// Removes the keys that are not to be kept.
+    pub(super) fn retain(&self, is_kept: impl Fn(&E) -> bool) {
         for part in &self.parts {
             let mut part = part.lock();
             let before = part.entries.len();
-            part.entries.retain(|_, entry| {
-                let last = entry.count.window().saturating_add(kept);
-                entry.is_in_flight || !moment.is_past(last, &entry.set, entry.server)
-            });
+            part.entries.retain(|_, entry| is_kept(entry));
             self.keys.fetch_sub(before - part.entries.len(), Relaxed);
         }
     }
 
-    /// Number of keys.
+    /// True if `is_it` holds for all entries.
+    pub(super) fn all(&self, is_it: impl Fn(&E) -> bool) -> bool {
+        self.parts.iter().all(|part| part.lock().entries.values().all(&is_it))
+    }
+
+    /// Number of keys of all tables.
     pub(super) fn len(&self) -> usize {
         self.keys.load(Relaxed)
     }
@@ -140,7 +164,7 @@ impl CountTable {
         })
     }
 
-    fn part(&self, digest: u128) -> &Mutex<TablePart> {
+    fn part(&self, digest: u128) -> &Mutex<TablePart<E>> {
         &self.parts[(digest >> 40) as usize % PARTS]
     }
 }

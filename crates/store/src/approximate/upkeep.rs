@@ -1,4 +1,5 @@
 //! What a node does in the background: heartbeats of its places, pushes of what it has admitted, and the end of both.
+//! What it gives back of chunks is in `chunks/give_back.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +19,7 @@ use crate::{CountStore, CounterKey, StoreError};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Pushes on their way at a time.
-const PUSHED_TOGETHER: usize = 500;
+pub(super) const PUSHED_TOGETHER: usize = 500;
 
 /// How often the last push is tried.
 const LAST_PUSHES: usize = 3;
@@ -30,6 +31,7 @@ impl ApproximateShared {
     /// Takes places for the strategies that `strategies` returns, keeps them, and pushes what the node has admitted. Runs
     /// until it is dropped, on a runtime apart from the workers.
     pub async fn keep<C: CountStore>(&self, counts: C, strategies: impl Fn() -> Vec<Arc<Strategy>>) {
+        let mut upkeeps = JoinSet::new();
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -39,15 +41,17 @@ impl ApproximateShared {
             for set in new {
                 let key = counts.places(&set.key_name, &set.bound);
                 let upkeep = Upkeep { node: self.clone(), counts: counts.clone(), set, key };
-                tokio::spawn(async move { tokio::join!(upkeep.heartbeats(), upkeep.pushes()) });
+                upkeeps.spawn(async move { tokio::join!(upkeep.heartbeats(), upkeep.pushes()).1 });
             }
             for set in removed {
                 let key = counts.places(&set.key_name, &set.bound);
                 let upkeep = Upkeep { node: self.clone(), counts: counts.clone(), set, key };
-                tokio::spawn(async move { upkeep.end().await });
+                upkeeps.spawn(async move { upkeep.end().await });
             }
+            while upkeeps.try_join_next().is_some() {}
             let node = &self.0;
             node.table.sweep(&NodeMoment { now: node.clock.now(), clocks: &node.clocks });
+            node.sweep_chunks();
         }
     }
 
@@ -61,10 +65,10 @@ impl ApproximateShared {
 }
 
 /// The upkeep of one set of places.
-struct Upkeep<C> {
+pub(super) struct Upkeep<C> {
     node: ApproximateShared,
-    counts: C,
-    set: Arc<PlaceSet>,
+    pub(super) counts: C,
+    pub(super) set: Arc<PlaceSet>,
     key: CounterKey,
 }
 
@@ -125,7 +129,10 @@ impl<C: CountStore> Upkeep<C> {
             if self.set.is_ending() {
                 return;
             }
-            self.push_all().await;
+            match self.set.bound.chunks() {
+                Some(_) => self.give_back(false).await,
+                None => self.push_all().await,
+            }
         }
     }
 
@@ -182,10 +189,11 @@ impl<C: CountStore> Upkeep<C> {
         }
     }
 
-    /// Counts no more, pushes everything, and frees the place. While something is not pushed the place stays blocked, for two
-    /// windows.
+    /// Counts no more, pushes or gives back everything, and frees the place. While something of it is not answered the place
+    /// stays blocked, for two windows.
     async fn end(&self) {
         self.set.end();
+        let is_settled = self.give_all_back().await;
         for _ in 0..LAST_PUSHES {
             self.push_all().await;
             if !self.set.owes() {
@@ -193,6 +201,7 @@ impl<C: CountStore> Upkeep<C> {
             }
         }
         if let Some(HeldPlace { place, incarnation, .. }) = self.set.held()
+            && is_settled
             && !self.set.owes()
         {
             let free = PlaceAsk::Free { place, incarnation };
@@ -202,7 +211,7 @@ impl<C: CountStore> Upkeep<C> {
         }
     }
 
-    fn node(&self) -> &ApproximateNode {
+    pub(super) fn node(&self) -> &ApproximateNode {
         &self.node.0
     }
 }

@@ -23,6 +23,7 @@ pub(super) use self::error::ConnectError;
 use super::connection_counts::CountedConnection;
 use super::context::LinkContext;
 use super::fault::as_written;
+use super::surroundings::Dialer;
 use super::topology::Address;
 use crate::tls;
 
@@ -118,7 +119,7 @@ pub(super) async fn connect(
 
 async fn open(address: &Address, context: &LinkContext, peer: RedisPeer) -> Result<Connection, ConnectError> {
     let Some(command) = peer.login(&context.config).and_then(|login| login.password.command()) else {
-        return dial_in_time(address, &context.config, peer, None).await;
+        return dial_in_time(address, context, peer, None).await;
     };
     // The command has a time of its own: `connect_timeout` is meant for a round trip.
     let passwords = match peer {
@@ -126,7 +127,7 @@ async fn open(address: &Address, context: &LinkContext, peer: RedisPeer) -> Resu
         RedisPeer::Sentinel => &context.passwords.sentinels,
     };
     let password = passwords.get(command).await?;
-    let dialled = dial_in_time(address, &context.config, peer, Some(&password.text)).await;
+    let dialled = dial_in_time(address, context, peer, Some(&password.text)).await;
     match dialled {
         Err(error) if error.refuses_password() => {
             passwords.refused(&password).await;
@@ -135,7 +136,7 @@ async fn open(address: &Address, context: &LinkContext, peer: RedisPeer) -> Resu
             }
             // It has expired. The next one may do.
             let password = passwords.get(command).await?;
-            dial_in_time(address, &context.config, peer, Some(&password.text)).await
+            dial_in_time(address, context, peer, Some(&password.text)).await
         }
         other => other,
     }
@@ -143,25 +144,27 @@ async fn open(address: &Address, context: &LinkContext, peer: RedisPeer) -> Resu
 
 async fn dial_in_time(
     address: &Address,
-    config: &RedisConfig,
+    context: &LinkContext,
     peer: RedisPeer,
     printed: Option<&str>,
 ) -> Result<Connection, ConnectError> {
-    let within = config.connect_timeout;
+    let within = context.config.connect_timeout;
     // One timeout for all steps: a server may accept the connection and never answer.
-    let dialled = tokio::time::timeout(within.into(), dial(address, config, peer, printed)).await;
-    dialled.unwrap_or(Err(ConnectError::Silent { within, tls: config.tls.is_some() }))
+    let dialled = tokio::time::timeout(within.into(), dial(address, context, peer, printed)).await;
+    dialled.unwrap_or(Err(ConnectError::Silent { within, tls: context.config.tls.is_some() }))
 }
 
 async fn dial(
     address: &Address,
-    config: &RedisConfig,
+    context: &LinkContext,
     peer: RedisPeer,
     printed: Option<&str>,
 ) -> Result<Connection, ConnectError> {
-    let mut connection = match address.socket() {
-        Some(path) => over(UnixStream::connect(path).await?).await?,
-        None => over_tcp(address, config).await?,
+    let config = &context.config;
+    let mut connection = match (&context.surroundings.dialer, address.socket()) {
+        (Dialer::Given(dialer), _) => over(dialer.dial(&address.host, address.port).await?).await?,
+        (Dialer::Sockets, Some(path)) => over(UnixStream::connect(path).await?).await?,
+        (Dialer::Sockets, None) => over_tcp(address, config).await?,
     };
     match peer.login(config) {
         Some(login) => log_in(&mut connection, login, printed).await?,

@@ -1,16 +1,24 @@
 //! The requests of counters that nodes count on their own, for `lua/approximate/`. Those of one slot share a script call.
 
+mod chunks;
+
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisWrite as _, Value};
 use smallvec::SmallVec;
-use weir_core::approximate::{ApproximateBound, CountAnswer, CountAsk, NodePush, PlaceAnswer, PlaceAsk};
+use weir_core::algorithm::Algorithm;
+use weir_core::approximate::{
+    ApproximateBound, ChunkAnswer, ChunkAsk, CountAnswer, CountAsk, NodePush, PlaceAnswer, PlaceAsk,
+};
 use weir_core::key::{self, Subject};
 use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
+#[cfg(test)]
+pub(super) use self::chunks::DOUBLES;
+use self::chunks::{ChunkNumbers, ChunksHead};
 use super::callers::Replies;
 use super::context::LinkContext;
 use super::evaluate::ScriptName;
@@ -26,6 +34,9 @@ const TOGETHER: usize = 100;
 /// Bytes of the arguments of one request, about.
 const ARGUMENTS: usize = 160;
 
+/// What scripts say of a key that holds something else.
+const NOT_A_STATE: &str = "something else than this limit's state";
+
 /// The numbers of a reply.
 type CountNumbers = SmallVec<[u64; 10]>;
 
@@ -33,7 +44,13 @@ type CountNumbers = SmallVec<[u64; 10]>;
 pub(super) struct CountRequest {
     target: ScriptTarget<CountScript>,
     key: Arc<[u8]>,
-    arguments: SmallVec<[CountArgument; 13]>,
+    arguments: CountArguments,
+}
+
+/// What a script is told of one request.
+enum CountArguments {
+    Each(SmallVec<[CountArgument; 13]>),
+    Chunk(ChunkNumbers),
 }
 
 /// An argument of a script.
@@ -63,7 +80,7 @@ impl CountRequest {
             Number(push.sequence),
             Number(push.units),
         ];
-        Self::new(key, CountScript::Count, &arguments)
+        Self::new(key, CountScript::Count, CountArguments::Each(SmallVec::from_buf(arguments)))
     }
 
     fn of_place(key: &CounterKey, bound: &ApproximateBound, ask: PlaceAsk) -> Self {
@@ -75,12 +92,12 @@ impl CountRequest {
         };
         let (window, nodes) = (Number(bound.window().0), Number(bound.nodes()));
         let arguments = [window, nodes, Word(does), Number(place), Number(incarnation)];
-        Self::new(key, CountScript::Places, &arguments)
+        Self::new(key, CountScript::Places, CountArguments::Each(SmallVec::from_slice(&arguments)))
     }
 
-    fn new(key: &CounterKey, script: CountScript, arguments: &[CountArgument]) -> Self {
+    fn new(key: &CounterKey, script: CountScript, arguments: CountArguments) -> Self {
         let target = ScriptTarget { slot: key.slot, form: script };
-        Self { target, key: Arc::clone(&key.name), arguments: SmallVec::from_slice(arguments) }
+        Self { target, key: Arc::clone(&key.name), arguments }
     }
 }
 
@@ -101,7 +118,7 @@ impl ScriptRequest for CountRequest {
     }
 
     fn fits(&self, others: &[Arc<Self>]) -> bool {
-        self.target.form == CountScript::Count && others.len() < TOGETHER
+        self.target.form != CountScript::Places && others.len() < TOGETHER
     }
 
     fn deadline(context: &LinkContext) -> Duration {
@@ -119,11 +136,20 @@ impl ScriptRequest for CountRequest {
         for request in requests {
             command.arg(&*request.key);
         }
+        let is_of_chunks = |request: &Arc<Self>| matches!(request.arguments, CountArguments::Chunk(_));
+        if requests.iter().all(is_of_chunks) {
+            write_chunks(requests, terms.now, &mut command);
+            return command;
+        }
         match terms.now {
             Some(now) => command.arg(now.0),
             None => command.arg(-1),
         };
-        for argument in requests.iter().flat_map(|request| &request.arguments) {
+        let each = requests.iter().filter_map(|request| match &request.arguments {
+            CountArguments::Each(arguments) => Some(arguments),
+            CountArguments::Chunk(_) => None,
+        });
+        for argument in each.flatten() {
             match argument {
                 CountArgument::Number(number) => command.arg(*number),
                 CountArgument::Word(word) => command.arg(*word),
@@ -144,6 +170,17 @@ impl ScriptRequest for CountRequest {
     }
 }
 
+/// Writes the one argument of a script of chunks.
+fn write_chunks(requests: &[Arc<CountRequest>], now: Option<Micros>, command: &mut Cmd) {
+    let mut numbers = command.writer_for_next_arg();
+    ChunksHead::of(now, requests.len()).put(&mut numbers);
+    for request in requests {
+        if let CountArguments::Chunk(own) = &request.arguments {
+            own.put(&mut numbers);
+        }
+    }
+}
+
 /// The numbers of a counter, or why it failed.
 fn one(reply: &Value) -> Result<CountNumbers, StoreError> {
     match reply {
@@ -151,7 +188,7 @@ fn one(reply: &Value) -> Result<CountNumbers, StoreError> {
         reason => {
             let reason = text(reason)?;
             // Redis adds where in the script it was.
-            let is_unreadable = reason.contains("WRONGTYPE");
+            let is_unreadable = reason.contains("WRONGTYPE") || reason.contains(NOT_A_STATE);
             Err(if is_unreadable { StoreError::Unreadable } else { StoreError::Refused }(reason.into()))
         }
     }
@@ -198,6 +235,18 @@ impl CountStore for RedisStore {
         };
         let now = Micros(now);
         Ok(CountAnswer { passed, units, at, before, window, count, version, refunded, over, now })
+    }
+
+    async fn chunk(
+        &self,
+        key: &CounterKey,
+        limit: &Algorithm,
+        ask: &ChunkAsk,
+        deadline: Option<Instant>,
+    ) -> Result<ChunkAnswer, StoreError> {
+        let request = CountRequest::of_chunk(key, limit, ask);
+        let numbers = self.0.ask(&Arc::new(request), deadline).await?;
+        chunks::answer(limit, &numbers)
     }
 
     fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey {
@@ -247,6 +296,16 @@ impl CountStore for LateStore {
         deadline: Option<Instant>,
     ) -> Result<CountAnswer, StoreError> {
         self.store().count(key, window, ask, deadline).await
+    }
+
+    async fn chunk(
+        &self,
+        key: &CounterKey,
+        limit: &Algorithm,
+        ask: &ChunkAsk,
+        deadline: Option<Instant>,
+    ) -> Result<ChunkAnswer, StoreError> {
+        self.store().chunk(key, limit, ask, deadline).await
     }
 
     fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey {

@@ -29,7 +29,7 @@ pub(super) async fn for_each_node<F: Future<Output = ()> + Send + 'static>(
         for node in nodes {
             running.entry(node.clone()).or_insert_with(|| tasks.spawn(start(node)));
         }
-        if changes.changed().await.is_err() {
+        if !changes.changed().await {
             return;
         }
     }

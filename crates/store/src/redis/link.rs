@@ -19,6 +19,7 @@ use super::context::LinkContext;
 use super::fault::Fault;
 use super::outbox::{LinkClosed, Outbox, OutboxRequest, ReadyCalls};
 use super::script_call::{CallSlots, Redirection, ScriptCall};
+use super::surroundings::RandomSource;
 use super::topology::Address;
 use super::trials::Trials;
 use crate::StoreError;
@@ -145,7 +146,7 @@ impl Task {
                     };
                     // A server that accepts connections but cannot serve (a demoted master that answers
                     // READONLY) is dialled no more often than an unreachable one.
-                    if began.elapsed() >= BRIEF {
+                    if monotonic().saturating_duration_since(began) >= BRIEF {
                         failures = u32::from(matches!(parted, Parted::GivenUp));
                         continue;
                     }
@@ -160,7 +161,7 @@ impl Task {
                 }
             };
             failures = failures.saturating_add(1);
-            let pause = tokio::time::sleep(backoff(failures));
+            let pause = tokio::time::sleep(backoff(failures, &self.context.surroundings.random));
             if self.meanwhile_refuse(pause, &error).await.is_err() {
                 return;
             }
@@ -258,9 +259,7 @@ impl Task {
 }
 
 /// Exponential backoff from 20 ms to half a second, with added jitter so that workers do not dial in step.
-fn backoff(failures: u32) -> Duration {
-    use std::hash::BuildHasher as _;
+fn backoff(failures: u32, random: &RandomSource) -> Duration {
     let base = 20_u64 << failures.saturating_sub(1).min(5);
-    let jitter = std::collections::hash_map::RandomState::new().hash_one(failures) % (base / 2 + 1);
-    Duration::from_millis(base.min(500) + jitter)
+    Duration::from_millis(base.min(500) + random.below(base / 2 + 1))
 }

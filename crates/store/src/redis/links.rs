@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::context::LinkContext;
 use super::link::Link;
+use super::node_changes::NextChange;
 use super::topology::Address;
 use weir_time::deadlines::Deadlines;
 
@@ -51,8 +51,8 @@ impl Links {
 }
 
 /// Opens connections to new nodes, until the worker has ended.
-async fn keep(links: Weak<Links>, mut changes: watch::Receiver<()>) {
-    while changes.changed().await.is_ok() {
+async fn keep(links: Weak<Links>, mut changes: NextChange) {
+    while changes.changed().await {
         let Some(links) = links.upgrade() else { return };
         links.open_known();
     }

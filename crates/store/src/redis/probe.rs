@@ -10,8 +10,9 @@ use std::time::Duration;
 use redis::{ErrorKind, Value};
 
 use super::connect::Connection;
-use super::topology::{Address, ClusterView};
-use weir_core::key::{KeySecret, Namespace, slot};
+use super::context::LinkContext;
+use super::topology::Address;
+use weir_core::key::slot;
 
 /// Counts, writes, reads back, counts again and deletes, atomically, so that no other client's keys are counted.
 const TRIAL: &str = "
@@ -67,16 +68,15 @@ impl Refusal {
 /// Runs the trial on the node at `address`.
 pub(super) async fn spans_slots(
     connection: &mut Connection,
-    namespace: &Namespace,
-    topology: &ClusterView,
+    context: &LinkContext,
     address: &Address,
 ) -> Result<(), Refusal> {
-    let [one, two] = two_slots(topology, address).ok_or(Refusal::FewSlots)?;
+    let [one, two] = two_slots(context, address).ok_or(Refusal::FewSlots)?;
     let mut command = redis::cmd("EVAL");
     command.arg(TRIAL).arg(0);
     for (tag, _) in [one, two] {
         let mut key = Vec::new();
-        namespace.prefix(tag).write(&mut key);
+        context.config.namespace.prefix(tag).write(&mut key);
         key.extend_from_slice(b"probe");
         command.arg(key);
     }
@@ -92,9 +92,9 @@ pub(super) async fn spans_slots(
 }
 
 /// Finds two unused tags of different slots, with their slots. The node owns both by the current slot map.
-fn two_slots(topology: &ClusterView, address: &Address) -> Option<[(u128, u16); 2]> {
-    let any = KeySecret::random().hash(b"probe");
-    let own = |tag: &u128| topology.owner(slot(*tag)).is_ok_and(|owner| owner == *address);
+fn two_slots(context: &LinkContext, address: &Address) -> Option<[(u128, u16); 2]> {
+    let any = u128::from(context.surroundings.random.number());
+    let own = |tag: &u128| context.topology.owner(slot(*tag)).is_ok_and(|owner| owner == *address);
     let mut tags = (0..TRIES).map(|number| any.wrapping_add(number)).filter(own).map(|tag| (tag, slot(tag)));
     let first = tags.next()?;
     let second = tags.find(|(_, slot)| *slot != first.1)?;

@@ -175,7 +175,8 @@ impl<R: ScriptRequest> ScriptCall<R> {
         deadlines: &Deadlines,
         host: &str,
     ) -> Fate {
-        let terms = CallTerms { now: context.clock.explicit(), spans: self.spans, asking: self.asking };
+        let terms =
+            CallTerms { now: context.surroundings.clock.explicit(), spans: self.spans, asking: self.asking };
         let exchange = exchange(&mut connection, self.form, &self.requests, terms);
         let deadline = monotonic() + R::deadline(context);
         let Ok(reply) = deadlines.until(deadline, exchange).await else {

@@ -41,15 +41,16 @@ impl SingleSlotNodes {
     /// Records a failed trial of a link to the node at `address`. `is_first`: the link's first failure. Returns true if
     /// it should be logged.
     pub(super) fn failed(&self, address: &Address, is_first: bool) -> bool {
-        let mut refusing = self.refusing.lock();
-        let is_recent = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < LOG_EVERY);
+        let (mut refusing, now) = (self.refusing.lock(), monotonic());
+        let is_recent =
+            |at: Option<Instant>| at.is_some_and(|at| now.saturating_duration_since(at) < LOG_EVERY);
         refusing.retain(|_, node| node.links > 0 || is_recent(node.logged_at));
         let node = refusing.entry(address.clone()).or_default();
         node.links += usize::from(is_first);
         if node.is_logged || is_recent(node.logged_at) {
             return false;
         }
-        (node.is_logged, node.logged_at) = (true, Some(monotonic()));
+        (node.is_logged, node.logged_at) = (true, Some(now));
         true
     }
 

@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use redis::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use weir_config::{RedisConfig, Topology as Kind};
 
+use super::node_changes::{NextChange, NodeChanges};
 use crate::StoreError;
 
 /// Number of slots of a Redis Cluster.
@@ -33,7 +34,7 @@ pub(super) struct ClusterView {
     map: ArcSwapOption<SlotMap>,
     suspicion: Notify,
     /// Notifies when the set of nodes changes.
-    changes: watch::Sender<()>,
+    changes: NodeChanges,
 }
 
 /// The owner of every slot.
@@ -48,7 +49,7 @@ const NOBODY: u16 = u16::MAX;
 impl ClusterView {
     pub(super) fn new(config: &RedisConfig) -> Self {
         let seeds = config.nodes.iter().filter_map(|url| Address::of_url(url)).collect();
-        let (map, suspicion, changes) = (ArcSwapOption::empty(), Notify::new(), watch::Sender::new(()));
+        let (map, suspicion, changes) = (ArcSwapOption::empty(), Notify::new(), NodeChanges::default());
         Self { kind: config.topology, seeds, map, suspicion, changes }
     }
 
@@ -109,7 +110,7 @@ impl ClusterView {
     }
 
     /// Subscribes to changes of [`ClusterView::nodes`].
-    pub(super) fn changes(&self) -> watch::Receiver<()> {
+    pub(super) fn changes(&self) -> NextChange {
         self.changes.subscribe()
     }
 
@@ -117,7 +118,7 @@ impl ClusterView {
         let before = self.nodes();
         self.map.store(Some(Arc::new(map)));
         if self.nodes() != before {
-            self.changes.send_replace(());
+            self.changes.tell();
         }
     }
 }

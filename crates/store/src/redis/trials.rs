@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::probe::{Refusal, spans_slots};
+use super::surroundings::RandomSource;
 use super::topology::Address;
 
 /// The trials of one link, over all its connections.
@@ -27,8 +28,7 @@ impl Trials {
     pub(super) async fn pass(&mut self, mut connection: Connection) {
         let timeout = Duration::from(self.context.config.deadline);
         for failures in 1.. {
-            let LinkContext { config, topology, .. } = &*self.context;
-            let trial = spans_slots(&mut connection, &config.namespace, topology, &self.address);
+            let trial = spans_slots(&mut connection, &self.context, &self.address);
             match tokio::time::timeout(timeout, trial).await.unwrap_or(Err(Refusal::Silence(timeout))) {
                 Ok(()) => return self.passed(),
                 // The link notices by itself, and retries on its next connection.
@@ -36,7 +36,7 @@ impl Trials {
                 Err(Refusal::FewSlots) => tracing::debug!(node = %self.address, "{}", Refusal::FewSlots),
                 Err(refusal) => self.failed(&refusal),
             }
-            tokio::time::sleep(backoff(failures)).await;
+            tokio::time::sleep(backoff(failures, &self.context.surroundings.random)).await;
         }
     }
 
@@ -69,12 +69,10 @@ impl Drop for Trials {
 }
 
 /// Exponential backoff from 1 s to a minute, with subtracted jitter so that workers do not retry in step.
-fn backoff(failures: u32) -> Duration {
-    use std::hash::BuildHasher as _;
+fn backoff(failures: u32, random: &RandomSource) -> Duration {
     let base = 1_000_u64 << failures.saturating_sub(1).min(6);
     let base = base.min(60_000);
-    let jitter = std::collections::hash_map::RandomState::new().hash_one(failures) % (base / 10 + 1);
-    Duration::from_millis(base - jitter)
+    Duration::from_millis(base - random.below(base / 10 + 1))
 }
 
 #[cfg(test)]
@@ -85,7 +83,7 @@ mod tests {
     fn trials_are_repeated_after_a_second_that_doubles_up_to_a_minute() {
         let bases = [1, 2, 4, 8, 16, 32, 60, 60];
         for (failures, base) in (1..).zip(bases).chain([(u32::MAX, 60)]) {
-            let (pause, base) = (backoff(failures), Duration::from_secs(base));
+            let (pause, base) = (backoff(failures, &RandomSource::System), Duration::from_secs(base));
             assert!(base * 9 / 10 <= pause && pause <= base, "{pause:?} after {failures}");
         }
     }

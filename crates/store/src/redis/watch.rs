@@ -29,6 +29,8 @@ pub(super) async fn watch(context: &LinkContext, mut report: impl FnMut(Result<(
         let pause = if outcome.is_ok() { UNASKED } else { SUSPECTED };
         report(outcome);
         tokio::select! {
+            // So that a simulation takes the same course each time. Either order does.
+            biased;
             () = tokio::time::sleep(pause) => {}
             () = context.topology.suspected() => tokio::time::sleep(SUSPECTED).await,
         }

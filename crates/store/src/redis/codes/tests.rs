@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use weir_core::algorithm::EngineKind;
 
 use super::{
-    bucket, cause, control_status, enqueue_status, lease_op, lease_outcome, lease_status, op, redelivery,
-    settle_op, window,
+    bucket, cause, chunk_op, control_status, enqueue_status, lease_op, lease_outcome, lease_status, op,
+    redelivery, settle_op, window,
 };
 use crate::redis::control::DOUBLES as CONTROL_DOUBLES;
+use crate::redis::counts::DOUBLES as CHUNK_DOUBLES;
 use crate::redis::decisions::DOUBLES as DECISION_DOUBLES;
 use crate::redis::leases::DOUBLES as LEASE_DOUBLES;
 use crate::redis::queues::DOUBLES as QUEUE_DOUBLES;
@@ -22,7 +23,7 @@ macro_rules! lua {
 /// A script, its codes, and those of them that it never names because they are the remaining case.
 type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
 
-const CODES: [Codes; 11] = [
+const CODES: [Codes; 12] = [
     (lua!("start" "limit"), op::ALL, &[]),
     (lua!("limit"), cause::ALL, &[]),
     (lua!("limit"), bucket::ALL, &[]),
@@ -34,6 +35,7 @@ const CODES: [Codes; 11] = [
     (lua!("queue/settle"), settle_op::ALL, &["NACK"]),
     (lua!("queue/take"), redelivery::ALL, &["FIRST"]),
     (lua!("control/write" "control/put" "control/poll"), control_status::ALL, &[]),
+    (lua!("approximate/chunks"), chunk_op::ALL, &["CHARGE_CHUNK"]),
 ];
 
 #[test]
@@ -64,6 +66,7 @@ fn both_sides_have_the_same_order() {
         (lua!("lease/start"), LEASE_DOUBLES),
         (lua!("queue/start" "queue/settle"), QUEUE_DOUBLES),
         (lua!("control/start"), CONTROL_DOUBLES),
+        (lua!("start" "approximate/chunks"), CHUNK_DOUBLES),
     ];
     for (text, structs) in scripts {
         let read = lists(text);

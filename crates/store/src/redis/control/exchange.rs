@@ -86,7 +86,7 @@ impl ControlExchange {
 
     /// The time that Redis is told instead of using its own clock, if any.
     pub(super) fn now(&self) -> Option<Micros> {
-        self.context.clock.explicit()
+        self.context.surroundings.clock.explicit()
     }
 
     /// Runs a script.

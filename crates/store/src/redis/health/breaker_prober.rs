@@ -30,7 +30,7 @@ pub(in crate::redis) async fn keep_probing_breakers(
     context: &Arc<LinkContext>,
     health: Option<&StoreHealth>,
 ) {
-    let tags = Arc::new(ProcessTags::random());
+    let tags = Arc::new(ProcessTags::of(&context.surroundings.random));
     let start = |address: Address| {
         let breaker = context.breakers.of(&address);
         let (context, health, tags) = (Arc::clone(context), health.cloned(), Arc::clone(&tags));
@@ -75,7 +75,8 @@ impl BreakerProber {
             self.breaker.trouble().await;
             while self.is_needed() {
                 self.probe().await;
-                let more = if self.breaker.phase() == BreakerPhase::Open { jitter() } else { Duration::ZERO };
+                let more =
+                    if self.breaker.phase() == BreakerPhase::Open { self.jitter() } else { Duration::ZERO };
                 tokio::time::sleep(PROBE_EVERY + more).await;
             }
         }
@@ -140,6 +141,11 @@ impl BreakerProber {
         node_failure(&error).map_or(Ok(()), Err)
     }
 
+    /// Up to the interval of probes, so that the nodes of Weir do not probe in step.
+    fn jitter(&self) -> Duration {
+        Duration::from_micros(self.context.surroundings.random.below(PROBE_EVERY.as_micros() as u64))
+    }
+
     /// `None` if the node has no slot.
     fn command(&self) -> Option<Cmd> {
         let LinkContext { config, topology, .. } = &*self.context;
@@ -151,11 +157,4 @@ impl BreakerProber {
         command.arg(PROBE).arg(1).arg(key);
         Some(command)
     }
-}
-
-/// Up to the interval of probes, so that the nodes of Weir do not probe in step.
-fn jitter() -> Duration {
-    use std::hash::BuildHasher as _;
-    let random = std::collections::hash_map::RandomState::new().hash_one(0_u8);
-    PROBE_EVERY.mul_f64(random as f64 / u64::MAX as f64)
 }

@@ -44,7 +44,7 @@ pub(in crate::redis) async fn monitor(
 
 /// Keeps one prober running per known master, and stops those of masters that are gone.
 async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines: &EnginesInUse) {
-    let probes = Arc::new(Probes::new());
+    let probes = Arc::new(Probes::new(&context.surroundings.random));
     let start = |address: Address| {
         let prober = Prober {
             address,

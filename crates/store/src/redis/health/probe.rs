@@ -22,6 +22,7 @@ use super::tags::ProcessTags;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
 use crate::redis::decisions::DecisionRequest;
+use crate::redis::surroundings::RandomSource;
 use crate::redis::topology::{Address, ClusterView};
 
 /// Long enough that a probe reads what the last one wrote, as charges do. Short enough that its keys expire within
@@ -40,8 +41,8 @@ pub(super) struct Probes {
 }
 
 impl Probes {
-    pub(super) fn new() -> Self {
-        Self { tags: ProcessTags::random(), strategies: strategies(), leases: LeaseProbe::new(WINDOW) }
+    pub(super) fn new(random: &RandomSource) -> Self {
+        Self { tags: ProcessTags::of(random), strategies: strategies(), leases: LeaseProbe::new(WINDOW) }
     }
 
     /// Chooses hash tags for the node at `address`: in a cluster one in a slot of the node, otherwise two of different

@@ -30,7 +30,7 @@ pub(super) async fn probe<R: ScriptRequest>(
     requests: &[Arc<R>],
 ) -> Probed {
     let Some(first) = requests.first() else { return Probed::Elsewhere };
-    let terms = CallTerms { now: context.clock.explicit(), ..CallTerms::default() };
+    let terms = CallTerms { now: context.surroundings.clock.explicit(), ..CallTerms::default() };
     let reply = match exchange(connection, first.target().form, requests, terms).await {
         Ok(reply) => reply,
         Err(error) => return refused(&error, context.topology.is_cluster()),

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use weir_core::key::{KeySecret, slot};
+use weir_core::key::slot;
+
+use crate::redis::surroundings::RandomSource;
 
 /// Maximum number of tags tried. If a node has a single slot, one tag in 16,384 fits, so a search fails with a
 /// probability of e^-64.
@@ -13,8 +15,8 @@ const TRIES: u64 = 64 * 16_384;
 pub(super) struct ProcessTags(AtomicU64);
 
 impl ProcessTags {
-    pub(super) fn random() -> Self {
-        Self(AtomicU64::new(KeySecret::random().hash(b"probe") as u64))
+    pub(super) fn of(random: &RandomSource) -> Self {
+        Self(AtomicU64::new(random.number()))
     }
 
     /// Returns the next tag in a slot that `owns` accepts; `None` if none is found.
@@ -32,13 +34,16 @@ mod tests {
 
     #[test]
     fn a_node_with_a_single_slot_gets_a_tag_as_well() {
-        let tags = ProcessTags::random();
+        let tags = ProcessTags::of(&RandomSource::System);
         for only in [0, 1, 8191, 16_383] {
             let tag = tags.next(|slot| slot == only).unwrap();
             assert_eq!(slot(tag), only);
             assert_ne!(tags.next(|slot| slot == only), Some(tag), "each has its own");
         }
         assert_eq!(tags.next(|_| false), None);
-        assert_ne!(ProcessTags::random().next(|_| true), ProcessTags::random().next(|_| true));
+        assert_ne!(
+            ProcessTags::of(&RandomSource::System).next(|_| true),
+            ProcessTags::of(&RandomSource::System).next(|_| true)
+        );
     }
 }

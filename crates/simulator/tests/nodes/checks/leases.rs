@@ -1,0 +1,51 @@
+//! What holders of leases hold, by what they were told.
+
+use std::collections::BTreeMap;
+
+use weir_core::lease::{LeaseOp, LeaseOutcome};
+
+use super::CheckedRun;
+use crate::log::{LoggedEvent, SimulationEvent};
+use crate::setup::PERMITS_LIMIT;
+use crate::timeline::START;
+
+/// A lease as its holder knows it, by the server's clock.
+#[derive(Debug, Clone, Copy)]
+struct KnownLease {
+    weight: u64,
+    from: u64,
+    until: u64,
+}
+
+/// Where holders hold more than the limit: never more than one limit above it for each failover and step of a clock.
+pub(super) fn excess(events: &[LoggedEvent], run: &CheckedRun) -> Option<String> {
+    let mut keys = BTreeMap::<&str, BTreeMap<&str, KnownLease>>::new();
+    for event in events {
+        let SimulationEvent::Leased { key, id, op, answer, .. } = &event.event else { continue };
+        let leases = keys.entry(key).or_default();
+        match (op, answer) {
+            // The holder gives it back: from now on it does not count on it.
+            (LeaseOp::Release { .. }, None) => {
+                if let Some(lease) = leases.get_mut(id.as_str()) {
+                    lease.until = lease.until.min(START + event.at);
+                }
+            }
+            (LeaseOp::Acquire { .. } | LeaseOp::Renew { .. }, Some(Ok(answer))) => {
+                let LeaseOutcome::Held { expires_after, .. } = answer.outcome else { continue };
+                let (now, until) = (answer.now.0, answer.now.0 + expires_after.0);
+                let weight = if let LeaseOp::Acquire { weight, .. } = op { *weight } else { 0 };
+                let lease = leases.entry(id).or_insert(KnownLease { weight, from: now, until });
+                lease.until = until;
+            }
+            _ => {}
+        }
+    }
+    let most = PERMITS_LIMIT * (1 + run.exceptions);
+    keys.iter().find_map(|(key, leases)| {
+        leases.values().find_map(|first| {
+            let held = |lease: &&KnownLease| lease.from <= first.from && first.from < lease.until;
+            let held: u64 = leases.values().filter(held).map(|lease| lease.weight).sum();
+            (held > most).then(|| format!("{key}: {held} permits are held, at most {most} may be"))
+        })
+    })
+}
