@@ -99,7 +99,7 @@ fn compared(replies: &[u8], real: &mut BufReader<TcpStream>, asked: &[u8]) -> Ve
     let mut out = Vec::new();
     for reply in replies::split(replies) {
         let other = replies::read(real);
-        if reply == other || is_about_the_server(reply) {
+        if reply == other || is_about_the_server(reply) || differ_in_time(reply, &other) {
             out.extend_from_slice(reply);
             continue;
         }
@@ -113,6 +113,19 @@ fn compared(replies: &[u8], real: &mut BufReader<TcpStream>, asked: &[u8]) -> Ve
         out.extend_from_slice(text.as_bytes());
     }
     out
+}
+
+/// Whether these are replies of a script that asked for the server's time, which is the first number of the first string.
+fn differ_in_time(one: &[u8], other: &[u8]) -> bool {
+    let lines = if one.starts_with(b"*") { 2 } else { 1 };
+    let ends = one.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let Some(start) = ends.take(lines).last() else { return false };
+    let time = |reply: &[u8]| Some(f64::from_le_bytes(reply.get(start..start + 8)?.try_into().ok()?));
+    let rest = |reply: &[u8]| [&reply[..start], &reply[start + 8..]].concat();
+    match (time(one), time(other)) {
+        (Some(at), Some(other_at)) => (at - other_at).abs() < 3.6e9 && at > 1e15 && rest(one) == rest(other),
+        _ => false,
+    }
 }
 
 /// INFO, whose texts differ.

@@ -47,10 +47,8 @@ impl ScriptEngine {
         if let Some(function) = self.compiled.get(sha) {
             return Ok(function.clone());
         }
-        // The lines stay those of the text.
-        let whole = [b"return function() ", text, b"\nend"].concat();
-        let chunk = self.lua.load(whole).set_name(SCRIPT_SOURCE);
-        let function: Function = chunk.eval().map_err(|error| {
+        let chunk = self.lua.load(text).set_name(SCRIPT_SOURCE);
+        let function = chunk.into_function().map_err(|error| {
             let why = text_of(&error);
             CommandError::of(format!("ERR Error compiling script (new function): {why}"))
         })?;

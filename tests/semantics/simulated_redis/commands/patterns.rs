@@ -1,7 +1,6 @@
 //! Commands with places for random words.
 
-/// A word in lower case stands for a random one of a kind, `name?` may be missing, and what follows `...` stands once or a few
-/// times.
+/// A word in lower case stands for a random one of its kind, and what follows `...` stands once or a few times.
 pub(super) const PATTERNS: &[&str] = &[
     "GET key",
     "GET key",
@@ -101,7 +100,9 @@ pub(super) const PATTERNS: &[&str] = &[
     "PING",
     "PING value",
     "ECHO value",
-    "SELECT integer",
+    "SELECT 0",
+    "SELECT 99",
+    "SELECT x",
     "AUTH value",
     "AUTH value value",
     "CLUSTER SLOTS",
@@ -191,48 +192,48 @@ pub(super) const SCRIPTS: &[&str] = &[
     "return {xpcall(function() error('x') end, function(why) return 'seen ' .. why end)}",
 ];
 
-/// The words of a pattern, chosen by a number.
-pub(super) fn filled(pattern: &str, number: u64) -> Vec<Vec<u8>> {
-    let mut chooser = Chooser(number);
-    if pattern.contains("return")
-        || pattern.contains("error(")
-        || pattern.contains(" = ")
-        || pattern.contains("then")
-    {
-        let script = pattern.as_bytes().to_vec();
-        let kinds = ["key", "key", "value", "member"].map(|kind| chooser.word(kind));
-        return [b"EVAL".to_vec(), script, b"2".to_vec()].into_iter().chain(kinds).collect();
-    }
-    let (start, repeated) =
-        pattern.split_once(" ... ").map_or((pattern, ""), |(start, group)| (start, group));
-    let mut words: Vec<Vec<u8>> = start.split(' ').map(|word| chooser.word(word)).collect();
-    if !repeated.is_empty() {
-        for _ in 0..=chooser.below(3) {
-            words.extend(repeated.split(' ').map(|word| chooser.word(word)));
-        }
-    }
-    words
-}
-
 /// Chooses words: a small generator of numbers, seeded by one.
-struct Chooser(u64);
+pub(super) struct Chooser(u64);
 
 impl Chooser {
+    pub(super) fn new(number: u64) -> Self {
+        let mut chooser = Self(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        chooser.below(1);
+        chooser
+    }
+
+    /// The words of a pattern.
+    pub(super) fn filled(&mut self, pattern: &str) -> Vec<Vec<u8>> {
+        let is_script = ["return", "error(", " = 1", "then"].iter().any(|word| pattern.contains(word));
+        if is_script {
+            let words = ["key", "key", "value", "member"].map(|kind| self.word(kind));
+            return [b"EVAL".to_vec(), pattern.into(), b"2".to_vec()].into_iter().chain(words).collect();
+        }
+        let (start, repeated) = pattern.split_once(" ... ").unwrap_or((pattern, ""));
+        let mut words: Vec<Vec<u8>> = start.split(' ').map(|word| self.word(word)).collect();
+        if !repeated.is_empty() {
+            for _ in 0..=self.below(3) {
+                words.extend(repeated.split(' ').map(|word| self.word(word)));
+            }
+        }
+        words
+    }
+
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 
-    fn of<'a>(&mut self, words: &[&'a [u8]]) -> &'a [u8] {
+    pub(super) fn of<'a, T: ?Sized>(&mut self, words: &[&'a T]) -> &'a T {
         let place = self.below(words.len() as u64);
         words[usize::try_from(place).unwrap()]
     }
 
     fn word(&mut self, kind: &str) -> Vec<u8> {
         match kind {
-            "key" => self.of(&[b"a", b"b", b"c", b"d"]),
+            "key" => self.of(&[&b"a"[..], b"b", b"c", b"d"]),
             "value" => self.of(&[
-                b"",
+                &b""[..],
                 b"0",
                 b"1",
                 b"-7",
@@ -245,7 +246,7 @@ impl Chooser {
                 b"a longer value, but not so long that it is kept in another way",
             ]),
             "integer" => self.of(&[
-                b"0",
+                &b"0"[..],
                 b"1",
                 b"2",
                 b"3",
@@ -262,15 +263,17 @@ impl Chooser {
                 b"+1",
                 b"01",
             ]),
-            "span" => self.of(&[b"1000000000", b"2000000000", b"0", b"-5", b"x", b"9223372036854775807"]),
-            "time" => self.of(&[b"3000000000000", b"4000000000000", b"1", b"0", b"-1", b"x"]),
-            "option" => {
-                self.of(&[b"NX", b"XX", b"GT", b"LT", b"CH", b"GET", b"KEEPTTL", b"nx", b"zz", b"PX"])
+            "span" => {
+                self.of(&[&b"1000000000"[..], b"2000000000", b"0", b"-5", b"x", b"9223372036854775807"])
             }
-            "field" => self.of(&[b"f", b"g", b"", b"h a"]),
-            "member" => self.of(&[b"m", b"n", b"o", b"", b"mm"]),
+            "time" => self.of(&[&b"3000000000000"[..], b"4000000000000", b"1", b"0", b"-1", b"x"]),
+            "option" => {
+                self.of(&[&b"NX"[..], b"XX", b"GT", b"LT", b"CH", b"GET", b"KEEPTTL", b"nx", b"zz", b"PX"])
+            }
+            "field" => self.of(&[&b"f"[..], b"g", b"", b"h a"]),
+            "member" => self.of(&[&b"m"[..], b"n", b"o", b"", b"mm"]),
             "score" => self.of(&[
-                b"0",
+                &b"0"[..],
                 b"1",
                 b"2",
                 b"-0",
@@ -284,11 +287,21 @@ impl Chooser {
                 b"-3.75",
                 b"12345678901",
             ]),
-            "bound" => {
-                self.of(&[b"0", b"(0", b"1", b"(1", b"-inf", b"+inf", b"(inf", b"2", b"x", b"(0.1", b"("])
-            }
+            "bound" => self.of(&[
+                &b"0"[..],
+                b"(0",
+                b"1",
+                b"(1",
+                b"-inf",
+                b"+inf",
+                b"(inf",
+                b"2",
+                b"x",
+                b"(0.1",
+                b"(",
+            ]),
             "id" => self.of(&[
-                b"0-0",
+                &b"0-0"[..],
                 b"1-1",
                 b"1-2",
                 b"2",
@@ -300,7 +313,9 @@ impl Chooser {
                 b"1-x",
                 b"9",
             ]),
-            "edge" => self.of(&[b"-", b"+", b"1", b"(1-1", b"1-2", b"2", b"(2", b"x", b"5-7", b"(-", b"0"]),
+            "edge" => {
+                self.of(&[&b"-"[..], b"+", b"1", b"(1-1", b"1-2", b"2", b"(2", b"x", b"5-7", b"(-", b"0"])
+            }
             literal => return literal.as_bytes().to_vec(),
         }
         .to_vec()
