@@ -2,6 +2,7 @@
 
 mod access_args;
 mod allow;
+mod approximate;
 mod bans;
 mod check;
 mod control;

@@ -11,7 +11,7 @@ use weir_core::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
 use weir_core::strategy::FailurePolicy;
 
 use super::allow::AllowOutput;
-use super::explanation::approximate::numbers;
+use super::approximate::numbers;
 use super::say;
 
 /// Maximum number of alternatives shown per level.

@@ -2,6 +2,7 @@
 //!
 //! Here: whole files. Below: a topic each, one table per rule.
 
+mod approximate;
 mod bans;
 mod exceptions;
 mod expanded;

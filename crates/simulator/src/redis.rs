@@ -4,6 +4,7 @@
 //! They behave like Redis 7.0, as far as Weir's scripts and nodes ask: `tests` compares them with a real one.
 
 mod commands;
+mod error_text;
 mod hashes;
 mod key_commands;
 mod keyspace;

@@ -82,10 +82,16 @@ impl DenialsShared {
     /// A cache of denials for at most `max_age`; with 0, every decision goes to the store.
     #[must_use]
     pub fn new(max_age: Micros, clock: Monotonic) -> Self {
+        Self::under(KeySecret::random(), max_age, clock)
+    }
+
+    /// The same with this secret, which says which keys collide.
+    #[must_use]
+    pub fn under(secret: KeySecret, max_age: Micros, clock: Monotonic) -> Self {
         let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
         let (epochs, under_way) = (counters(), counters());
         let last_seen = (0..LAST_SEEN_PLACES).map(|_| LastSeenPlace::default()).collect();
-        Self { epochs, under_way, last_seen, secret: KeySecret::random(), clock, max_age: max_age.into() }
+        Self { epochs, under_way, last_seen, secret, clock, max_age: max_age.into() }
     }
 
     /// Wraps one worker's `store`.

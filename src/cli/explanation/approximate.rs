@@ -1,10 +1,11 @@
 //! What a strategy that nodes count on their own may admit above its limit, in words with the numbers of the configuration.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use weir_core::approximate::{ChunkLimit, ChunkTerms};
 use weir_core::strategy::{ApproximateRule, Strategy};
 
 use super::algorithm::span;
+use crate::cli::approximate::numbers;
 
 /// Returns the sentences about a strategy; none if its nodes do not count on their own.
 pub(in crate::cli) fn lines(strategy: &Strategy) -> Vec<String> {
@@ -77,22 +78,4 @@ pub(super) fn value(strategy: &Strategy) -> Option<Value> {
     let mut value = numbers(rule);
     value["bound"] = lines(strategy).into();
     Some(value)
-}
-
-/// Returns the numbers.
-pub(in crate::cli) fn numbers(rule: &ApproximateRule) -> Value {
-    match rule.bound.chunks() {
-        None => json!({
-            "max_over": rule.bound.max_over(),
-            "nodes": rule.bound.nodes(),
-            "share": rule.bound.share(),
-            "sync_us": rule.sync.0,
-        }),
-        Some(ChunkTerms { chunk, max_age, .. }) => json!({
-            "max_over": rule.bound.max_over(),
-            "nodes": rule.bound.nodes(),
-            "chunk": chunk,
-            "max_age_us": max_age.0,
-        }),
-    }
 }

@@ -26,7 +26,7 @@ fn variables(text: &str) -> BTreeSet<&str> {
 #[test]
 fn documented_variables_exist() {
     /// Of the tests, and the example of a misspelled one.
-    const OTHERS: [&str; 3] = ["WEIR_SOAK_SECONDS", "WEIR_BUDGTE", "WEIR_TEST_TRANSPORT"];
+    const OTHERS: [&str; 4] = ["WEIR_SOAK_SECONDS", "WEIR_BUDGTE", "WEIR_TEST_TRANSPORT", "WEIR_SEED"];
     let mut help = text(&weir(&["--help"]).stdout);
     // What says how variables are called names none that is not there.
     for command in ["serve", "allow", "lease", "check", "schema", "explain", "import-envoy", "load"] {

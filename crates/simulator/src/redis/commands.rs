@@ -1,7 +1,8 @@
 //! The commands that work on keys: their names, how many words they have, and which of them are keys.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
-use super::reply::{CommandError, CommandResult};
+use super::reply::CommandResult;
 use super::{hashes, key_commands, lists, scans, score_ranges, scored, streams, strings};
 
 /// What a command does.
@@ -36,7 +37,7 @@ impl CommandEntry {
     /// Runs it, if it has enough words.
     pub(super) fn call(&self, keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
         if !self.has_arity(args.len()) {
-            return Err(CommandError::arity(self.name));
+            return Err(SimulatedError::arity(self.name));
         }
         (self.run)(keys, args)
     }

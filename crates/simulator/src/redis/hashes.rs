@@ -1,13 +1,14 @@
 //! Commands of hashes.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::numbers::integer;
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::stored::FieldMap;
 
 pub(super) fn hset(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     if args.len() % 2 == 1 {
-        return Err(CommandError::arity("hset"));
+        return Err(SimulatedError::arity("hset"));
     }
     keys.write(&args[1], |fields: &mut FieldMap| {
         let pairs = args[2..].chunks_exact(2);
@@ -55,8 +56,8 @@ pub(super) fn hincrby(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let by = integer(&args[3])?;
     let fields = keys.read::<FieldMap>(&args[1])?;
     let before = fields.and_then(|fields| fields.get(&args[2])).map_or(Ok(0), |text| integer(text));
-    let before = before.map_err(|_| CommandError::text("ERR hash value is not an integer"))?;
-    let after = before.checked_add(by).ok_or(CommandError::OVERFLOW)?;
+    let before = before.map_err(|_| SimulatedError::text("ERR hash value is not an integer"))?;
+    let after = before.checked_add(by).ok_or(SimulatedError::OVERFLOW)?;
     keys.write(&args[1], |fields: &mut FieldMap| {
         fields.insert(args[2].clone(), after.to_string().into_bytes());
     })?;

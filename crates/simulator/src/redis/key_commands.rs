@@ -1,8 +1,9 @@
 //! Commands of keys of any type: whether they exist, and when they go.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::numbers::integer;
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 
 pub(super) fn del(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     Ok(SimulatedReply::count(args[1..].iter().filter(|key| keys.remove(key)).count()))
@@ -74,7 +75,7 @@ fn move_expiry(keys: &mut Keyspace, args: &[Vec<u8>], (name, unit, base): (&str,
     let condition = ExpiryCondition::parse(&args[3..])?;
     let number = integer(&args[2])?;
     let at = number.checked_mul(unit).and_then(|span| span.checked_add(base));
-    let at = at.ok_or_else(|| CommandError::of(format!("ERR invalid expire time in '{name}' command")))?;
+    let at = at.ok_or_else(|| SimulatedError::of(format!("ERR invalid expire time in '{name}' command")))?;
     let now = keys.now_ms();
     let Some(stored) = keys.live(&args[1]) else { return Ok(SimulatedReply::Int(0)) };
     if !condition.allows(stored.expires_at, at) {
@@ -98,7 +99,7 @@ struct ExpiryCondition {
 }
 
 impl ExpiryCondition {
-    fn parse(words: &[Vec<u8>]) -> Result<Self, CommandError> {
+    fn parse(words: &[Vec<u8>]) -> Result<Self, SimulatedError> {
         let mut condition = Self::default();
         for word in words {
             match word.to_ascii_uppercase().as_slice() {
@@ -108,17 +109,17 @@ impl ExpiryCondition {
                 b"LT" => condition.less = true,
                 _ => {
                     let word = String::from_utf8_lossy(word);
-                    return Err(CommandError::of(format!("ERR Unsupported option {word}")));
+                    return Err(SimulatedError::of(format!("ERR Unsupported option {word}")));
                 }
             }
         }
         let Self { none, some, greater, less } = condition;
         if none && (some || greater || less) {
             const TEXT: &str = "ERR NX and XX, GT or LT options at the same time are not compatible";
-            return Err(CommandError::text(TEXT));
+            return Err(SimulatedError::text(TEXT));
         }
         if greater && less {
-            return Err(CommandError::text("ERR GT and LT options at the same time are not compatible"));
+            return Err(SimulatedError::text("ERR GT and LT options at the same time are not compatible"));
         }
         Ok(condition)
     }

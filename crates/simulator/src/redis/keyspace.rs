@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::reply::CommandError;
+use super::error_text::SimulatedError;
 use super::stored::{SimulatedData, StoredKey, StoredKind, StoredValue};
 use weir_units::Micros;
 
@@ -30,9 +30,9 @@ impl Keyspace {
     }
 
     /// A value to be read.
-    pub(super) fn read<T: StoredKind>(&mut self, key: &[u8]) -> Result<Option<&T>, CommandError> {
+    pub(super) fn read<T: StoredKind>(&mut self, key: &[u8]) -> Result<Option<&T>, SimulatedError> {
         let Some(stored) = self.live(key) else { return Ok(None) };
-        T::of(&stored.value).map(Some).ok_or(CommandError::WRONG_TYPE)
+        T::of(&stored.value).map(Some).ok_or(SimulatedError::WRONG_TYPE)
     }
 
     /// A value to be changed, if there is one. The key goes if nothing of it is left.
@@ -40,11 +40,11 @@ impl Keyspace {
         &mut self,
         key: &[u8],
         change: impl FnOnce(&mut T) -> R,
-    ) -> Result<Option<R>, CommandError> {
+    ) -> Result<Option<R>, SimulatedError> {
         let Some(stored) = self.live(key) else { return Ok(None) };
         // A value of another type is not copied.
-        T::of(&stored.value).ok_or(CommandError::WRONG_TYPE)?;
-        let value = T::of_mut(Arc::make_mut(&mut stored.value)).ok_or(CommandError::WRONG_TYPE)?;
+        T::of(&stored.value).ok_or(SimulatedError::WRONG_TYPE)?;
+        let value = T::of_mut(Arc::make_mut(&mut stored.value)).ok_or(SimulatedError::WRONG_TYPE)?;
         let result = change(value);
         if value.is_gone() {
             self.data.keys.remove(key);
@@ -57,11 +57,11 @@ impl Keyspace {
         &mut self,
         key: &[u8],
         change: impl FnOnce(&mut T) -> R,
-    ) -> Result<R, CommandError> {
+    ) -> Result<R, SimulatedError> {
         if self.live(key).is_none() {
             self.put(key, T::default().wrapped(), None);
         }
-        self.edit(key, change)?.ok_or(CommandError::WRONG_TYPE)
+        self.edit(key, change)?.ok_or(SimulatedError::WRONG_TYPE)
     }
 
     /// Replaces whatever the key holds.

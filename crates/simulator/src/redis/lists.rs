@@ -1,8 +1,9 @@
 //! Commands of lists.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::numbers::integer;
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::stored::ListItems;
 
 pub(super) fn rpush(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
@@ -38,9 +39,9 @@ fn pop(
         [_, _, count] => {
             let count = integer(count).ok().and_then(|count| usize::try_from(count).ok());
             const TEXT: &str = "ERR value is out of range, must be positive";
-            Some(count.ok_or(CommandError::text(TEXT))?)
+            Some(count.ok_or(SimulatedError::text(TEXT))?)
         }
-        _ => return Err(CommandError::arity(name)),
+        _ => return Err(SimulatedError::arity(name)),
     };
     let popped = keys.edit(&args[1], |items: &mut ListItems| match count {
         None => SimulatedReply::optional(next(items)),
@@ -63,10 +64,10 @@ pub(super) fn lindex(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 pub(super) fn lset(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let set = keys.edit(&args[1], |items: &mut ListItems| {
         let item = place(items, integer(&args[2])?).and_then(|place| items.get_mut(place));
-        *item.ok_or(CommandError::text("ERR index out of range"))? = args[3].clone();
+        *item.ok_or(SimulatedError::text("ERR index out of range"))? = args[3].clone();
         Ok(SimulatedReply::OK)
     })?;
-    set.unwrap_or(Err(CommandError::text("ERR no such key")))
+    set.unwrap_or(Err(SimulatedError::text("ERR no such key")))
 }
 
 pub(super) fn lrange(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {

@@ -28,7 +28,7 @@ pub(super) fn to_lua(lua: &Lua, reply: &SimulatedReply) -> mlua::Result<Value> {
     let text = |text: &[u8]| lua.create_string(text).map(Value::String);
     Ok(match reply {
         SimulatedReply::Status(text) => single_field(lua, "ok", text.as_bytes())?,
-        SimulatedReply::Error(CommandError(text)) => single_field(lua, "err", text.as_bytes())?,
+        SimulatedReply::Error(SimulatedError(text)) => single_field(lua, "err", text.as_bytes())?,
         SimulatedReply::Int(number) => Value::Number(*number as f64),
         SimulatedReply::Bulk(bytes) => text(bytes)?,
         SimulatedReply::Nil | SimulatedReply::NilArray => Value::Boolean(false),
@@ -83,7 +83,7 @@ pub(super) fn to_reply(value: &Value) -> mlua::Result<SimulatedReply> {
 
 fn table_to_reply(table: &Table) -> mlua::Result<SimulatedReply> {
     if let Some(text) = field(table, "err")? {
-        return Ok(SimulatedReply::Error(CommandError::of(text)));
+        return Ok(SimulatedReply::Error(SimulatedError::of(text)));
     }
     if let Some(text) = field(table, "ok")? {
         let text: String = text.chars().map(|it| if matches!(it, '\r' | '\n') { ' ' } else { it }).collect();

@@ -1,6 +1,7 @@
 //! What a server is beside its data: its role, its slots, its names.
 
 use super::commands::{self, CommandEntry};
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::numbers::{c_text, integer};
 use super::reply::{CommandError, CommandResult, SimulatedReply};
@@ -29,7 +30,7 @@ impl NodeState {
     pub(super) fn run(&mut self, args: &[Vec<u8>]) -> CommandResult {
         let Some(entry) = commands::find(&args[0]) else { return Err(unknown(args)) };
         if !entry.has_arity(args.len()) {
-            return Err(CommandError::arity(entry.name));
+            return Err(SimulatedError::arity(entry.name));
         }
         self.check_place(entry.keys(args))?;
         self.check_write(entry)?;
@@ -51,18 +52,18 @@ impl NodeState {
             return Err(CommandError::text("ERR Unknown Redis command called from script"));
         };
         if !entry.has_arity(args.len()) {
-            return Err(CommandError::text("ERR Wrong number of args calling Redis command from script"));
+            return Err(SimulatedError::text("ERR Wrong number of args calling Redis command from script"));
         }
         self.check_write(entry)?;
         if self.check_place(entry.keys(args)).is_err() {
             const TEXT: &str = "ERR Script attempted to access a non local key in a cluster node";
-            return Err(CommandError::text(TEXT));
+            return Err(SimulatedError::text(TEXT));
         }
         entry.call(&mut self.keys, args)
     }
 
     /// Fails if these keys are not here.
-    pub(super) fn check_place(&mut self, keys: &[Vec<u8>]) -> Result<(), CommandError> {
+    pub(super) fn check_place(&mut self, keys: &[Vec<u8>]) -> Result<(), SimulatedError> {
         let Self { slots: Some(slots), keys: own, is_asking, .. } = self else { return Ok(()) };
         match slots.place(keys, *is_asking, |key| own.live(key).is_some()) {
             SlotPlace::Here => Ok(()),
@@ -70,9 +71,9 @@ impl NodeState {
         }
     }
 
-    fn check_write(&self, entry: &CommandEntry) -> Result<(), CommandError> {
+    fn check_write(&self, entry: &CommandEntry) -> Result<(), SimulatedError> {
         if entry.writes && self.is_replica {
-            return Err(CommandError::text("READONLY You can't write against a read only replica."));
+            return Err(SimulatedError::text("READONLY You can't write against a read only replica."));
         }
         Ok(())
     }
@@ -81,14 +82,14 @@ impl NodeState {
     pub(super) fn count_keys_in_slot(&mut self, args: &[Vec<u8>]) -> CommandResult {
         match args {
             [_, name, _] if self.slots.is_none() && name.eq_ignore_ascii_case(b"COUNTKEYSINSLOT") => {
-                Err(CommandError::text("ERR This instance has cluster support disabled"))
+                Err(SimulatedError::text("ERR This instance has cluster support disabled"))
             }
             [_, name, slot] if name.eq_ignore_ascii_case(b"COUNTKEYSINSLOT") => {
                 let slot = integer(slot)?;
                 let keys = self.keys.data.names().filter(|key| i64::from(slot_of(key)) == slot);
                 Ok(SimulatedReply::count(keys.count()))
             }
-            _ => Err(CommandError::text("ERR Unknown Redis command called from script")),
+            _ => Err(SimulatedError::text("ERR Unknown Redis command called from script")),
         }
     }
 }
@@ -100,7 +101,7 @@ pub(super) fn time_reply(now: Micros) -> SimulatedReply {
 }
 
 /// The error of a command that does not exist.
-pub(super) fn unknown(args: &[Vec<u8>]) -> CommandError {
+pub(super) fn unknown(args: &[Vec<u8>]) -> SimulatedError {
     const MOST: usize = 128;
     let shown = |word: &[u8]| String::from_utf8_lossy(c_text(&word[..word.len().min(MOST)])).into_owned();
     let mut words = String::new();
@@ -110,5 +111,8 @@ pub(super) fn unknown(args: &[Vec<u8>]) -> CommandError {
         }
         words.push_str(&format!("'{}' ", shown(&word[..word.len().min(MOST - words.len())])));
     }
-    CommandError::of(format!("ERR unknown command '{}', with args beginning with: {words}", shown(&args[0])))
+    SimulatedError::of(format!(
+        "ERR unknown command '{}', with args beginning with: {words}",
+        shown(&args[0])
+    ))
 }

@@ -1,9 +1,9 @@
 //! Numbers as Redis and C read and write them.
 
-use super::reply::CommandError;
+use super::error_text::SimulatedError;
 
 /// Reads an integer as Redis does: no sign but a minus, no spaces, no leading zeros.
-pub(super) fn integer(text: &[u8]) -> Result<i64, CommandError> {
+pub(super) fn integer(text: &[u8]) -> Result<i64, SimulatedError> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let is_plain = match digits {
         [b'0'] => text.len() == 1,
@@ -11,7 +11,7 @@ pub(super) fn integer(text: &[u8]) -> Result<i64, CommandError> {
         _ => false,
     };
     let text = std::str::from_utf8(text).ok().filter(|_| is_plain);
-    text.and_then(|text| text.parse().ok()).ok_or(CommandError::NOT_AN_INTEGER)
+    text.and_then(|text| text.parse().ok()).ok_or(SimulatedError::NOT_AN_INTEGER)
 }
 
 /// The text that C makes of bytes: it ends at a zero.
@@ -81,7 +81,7 @@ mod tests {
             assert_eq!(integer(text.as_bytes()), Ok(number));
         }
         for text in ["", "-", "+1", " 1", "1 ", "01", "-0", "1.0", "1e3", "9223372036854775808", "\u{661}"] {
-            assert_eq!(integer(text.as_bytes()), Err(CommandError::NOT_AN_INTEGER), "{text:?}");
+            assert_eq!(integer(text.as_bytes()), Err(SimulatedError::NOT_AN_INTEGER), "{text:?}");
         }
     }
 

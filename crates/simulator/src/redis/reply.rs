@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::error_text::SimulatedError;
 use super::numbers::double_text;
 
 /// The version of the protocol that a connection speaks.
@@ -16,7 +17,7 @@ pub(super) enum RespVersion {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum SimulatedReply {
     Status(Cow<'static, str>),
-    Error(CommandError),
+    Error(SimulatedError),
     Int(i64),
     Bulk(Vec<u8>),
     /// A bulk string that is absent.
@@ -32,34 +33,8 @@ pub(super) enum SimulatedReply {
     Scored(Vec<(Vec<u8>, f64)>),
 }
 
-/// The text of an error, without the minus sign.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CommandError(pub(super) Cow<'static, str>);
-
 /// What a command answers, or why it does not.
-pub(super) type CommandResult = Result<SimulatedReply, CommandError>;
-
-impl CommandError {
-    pub(super) const WRONG_TYPE: Self =
-        Self::text("WRONGTYPE Operation against a key holding the wrong kind of value");
-    pub(super) const SYNTAX: Self = Self::text("ERR syntax error");
-    pub(super) const NOT_AN_INTEGER: Self = Self::text("ERR value is not an integer or out of range");
-    pub(super) const NOT_A_FLOAT: Self = Self::text("ERR value is not a valid float");
-    pub(super) const OVERFLOW: Self = Self::text("ERR increment or decrement would overflow");
-
-    pub(super) const fn text(text: &'static str) -> Self {
-        Self(Cow::Borrowed(text))
-    }
-
-    pub(super) fn of(text: String) -> Self {
-        Self(Cow::Owned(text))
-    }
-
-    /// The error of a command with too few or too many arguments.
-    pub(super) fn arity(command: &str) -> Self {
-        Self::of(format!("ERR wrong number of arguments for '{command}' command"))
-    }
-}
+pub(super) type CommandResult = Result<SimulatedReply, SimulatedError>;
 
 impl SimulatedReply {
     pub(super) const OK: Self = Self::Status(Cow::Borrowed("OK"));
@@ -86,7 +61,7 @@ impl SimulatedReply {
         let is_new = version == RespVersion::Three;
         match self {
             Self::Status(text) => line(out, b'+', text.as_bytes()),
-            Self::Error(CommandError(text)) => line(out, b'-', &one_line(text)),
+            Self::Error(SimulatedError(text)) => line(out, b'-', &one_line(text)),
             Self::Int(number) => line(out, b':', number.to_string().as_bytes()),
             Self::Bulk(text) => bulk(out, text),
             Self::Nil | Self::NilArray if is_new => out.extend_from_slice(b"_\r\n"),

@@ -1,8 +1,9 @@
 //! SCAN and its kin. A page has everything, as that of a small value has in Redis.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::numbers::{double_text, integer};
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::scored_members::ScoredMembers;
 use super::stored::FieldMap;
 
@@ -48,12 +49,12 @@ impl ScanPattern {
         let mut pattern = None;
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            let value = words.next().ok_or(CommandError::SYNTAX)?;
+            let value = words.next().ok_or(SimulatedError::SYNTAX)?;
             match word.to_ascii_uppercase().as_slice() {
-                b"COUNT" if integer(value)? < 1 => return Err(CommandError::SYNTAX),
+                b"COUNT" if integer(value)? < 1 => return Err(SimulatedError::SYNTAX),
                 b"COUNT" => {}
                 b"MATCH" => pattern = Some(value.clone()),
-                _ => return Err(CommandError::SYNTAX),
+                _ => return Err(SimulatedError::SYNTAX),
             }
         }
         Ok(Self(pattern))

@@ -1,13 +1,14 @@
 //! Commands that read parts of sorted sets.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::lists::span;
 use super::numbers::{double, integer};
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::scored_members::{ScoreBound, ScoredMembers};
 
 /// Reads two bounds of scores.
-pub(super) fn bounds(least: &[u8], most: &[u8]) -> Result<[ScoreBound; 2], CommandError> {
+pub(super) fn bounds(least: &[u8], most: &[u8]) -> Result<[ScoreBound; 2], SimulatedError> {
     let bound = |text: &[u8]| {
         let (text, excludes) = text.strip_prefix(b"(").map_or((text, false), |rest| (rest, true));
         // An empty text is zero.
@@ -32,7 +33,7 @@ pub(super) fn zrange(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     if options.limit.is_some() {
         const TEXT: &str =
             "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX";
-        return Err(CommandError::text(TEXT));
+        return Err(SimulatedError::text(TEXT));
     }
     let (start, end) = (integer(&args[2])?, integer(&args[3])?);
     let Some(set) = keys.read::<ScoredMembers>(&args[1])? else {
@@ -82,7 +83,7 @@ struct RangeOptions {
 }
 
 impl RangeOptions {
-    fn parse(words: &[Vec<u8>], chooses: bool) -> Result<Self, CommandError> {
+    fn parse(words: &[Vec<u8>], chooses: bool) -> Result<Self, SimulatedError> {
         let mut options = Self::default();
         let mut at = 0;
         while let Some(word) = words.get(at) {
@@ -94,7 +95,7 @@ impl RangeOptions {
                 }
                 b"REV" if chooses => options.reverse = true,
                 b"BYSCORE" if chooses => options.by_score = true,
-                _ => return Err(CommandError::SYNTAX),
+                _ => return Err(SimulatedError::SYNTAX),
             }
             at += 1;
         }

@@ -1,9 +1,10 @@
 //! Commands that write sorted sets, or ask for one member.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::lists::span;
 use super::numbers::{double, integer};
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::score_ranges::bounds;
 use super::scored_members::ScoredMembers;
 
@@ -36,33 +37,33 @@ impl AddOptions {
         (options, words.len())
     }
 
-    fn check(&self, words: usize) -> Result<(), CommandError> {
+    fn check(&self, words: usize) -> Result<(), SimulatedError> {
         if words == 0 || words % 2 == 1 {
-            return Err(CommandError::SYNTAX);
+            return Err(SimulatedError::SYNTAX);
         }
         if self.absent && self.present {
             const TEXT: &str = "ERR XX and NX options at the same time are not compatible";
-            return Err(CommandError::text(TEXT));
+            return Err(SimulatedError::text(TEXT));
         }
         if self.absent && (self.greater || self.less) || self.greater && self.less {
             const TEXT: &str = "ERR GT, LT, and/or NX options at the same time are not compatible";
-            return Err(CommandError::text(TEXT));
+            return Err(SimulatedError::text(TEXT));
         }
         if self.adds && words > 2 {
-            return Err(CommandError::text("ERR INCR option supports a single increment-element pair"));
+            return Err(SimulatedError::text("ERR INCR option supports a single increment-element pair"));
         }
         Ok(())
     }
 
     /// The new score of a member, `None` if it stays as it is.
-    fn score(&self, before: Option<f64>, score: f64) -> Result<Option<f64>, CommandError> {
+    fn score(&self, before: Option<f64>, score: f64) -> Result<Option<f64>, SimulatedError> {
         let Some(before) = before else { return Ok((!self.present).then_some(score)) };
         if self.absent {
             return Ok(None);
         }
         let score = if self.adds { before + score } else { score };
         if score.is_nan() {
-            return Err(CommandError::text("ERR resulting score is not a number (NaN)"));
+            return Err(SimulatedError::text("ERR resulting score is not a number (NaN)"));
         }
         let stays = self.greater && score <= before || self.less && score >= before;
         Ok((!stays).then_some(score))
@@ -74,7 +75,7 @@ pub(super) fn zadd(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let pairs = &args[2 + words..];
     options.check(pairs.len())?;
     let scores: Option<Vec<f64>> = pairs.iter().step_by(2).map(|text| double(text)).collect();
-    let scores = scores.ok_or(CommandError::NOT_A_FLOAT)?;
+    let scores = scores.ok_or(SimulatedError::NOT_A_FLOAT)?;
     let is_absent = keys.read::<ScoredMembers>(&args[1])?.is_none();
     if is_absent && options.present {
         return Ok(if options.adds { SimulatedReply::Nil } else { SimulatedReply::Int(0) });

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, Variadic};
 use parking_lot::Mutex;
 
+use super::error_text::SimulatedError;
 use super::lua_errors::{FailedCommand, SCRIPT_SOURCE, line_of_script, text_of, value_of};
 use super::lua_struct;
 use super::lua_values::{ScriptWord, error_text, field, single_field, to_lua, to_reply};
 use super::node_state::NodeState;
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 
 /// A state of Lua, and the scripts that it has compiled.
 pub(super) struct ScriptEngine {
@@ -43,14 +44,14 @@ impl ScriptEngine {
     }
 
     /// Compiles a script, unless it was compiled before.
-    pub(super) fn compile(&mut self, sha: &str, text: &[u8]) -> Result<Function, CommandError> {
+    pub(super) fn compile(&mut self, sha: &str, text: &[u8]) -> Result<Function, SimulatedError> {
         if let Some(function) = self.compiled.get(sha) {
             return Ok(function.clone());
         }
         let chunk = self.lua.load(text).set_name(SCRIPT_SOURCE);
         let function = chunk.into_function().map_err(|error| {
             let why = text_of(&error);
-            CommandError::of(format!("ERR Error compiling script (new function): {why}"))
+            SimulatedError::of(format!("ERR Error compiling script (new function): {why}"))
         })?;
         self.compiled.insert(sha.to_owned(), function.clone());
         Ok(function)
@@ -69,7 +70,7 @@ impl ScriptEngine {
             Err(error) => return SimulatedReply::Error(error),
         };
         self.execute(sha, script, keys, args).unwrap_or_else(|error| {
-            SimulatedReply::Error(CommandError::of(format!("ERR Error running script {sha}, {error}")))
+            SimulatedReply::Error(SimulatedError::of(format!("ERR Error running script {sha}, {error}")))
         })
     }
 
@@ -96,12 +97,12 @@ impl ScriptEngine {
 }
 
 /// The reply to a script that an error ended.
-fn aborted(sha: &str, error: &Value) -> mlua::Result<CommandError> {
-    let Value::Table(error) = error else { return Ok(CommandError::text("ERR unknown error")) };
+fn aborted(sha: &str, error: &Value) -> mlua::Result<SimulatedError> {
+    let Value::Table(error) = error else { return Ok(SimulatedError::text("ERR unknown error")) };
     let text = field(error, "err")?.unwrap_or_default();
     let line: Option<i64> = error.raw_get("line")?;
     let place = line.map_or(String::new(), |line| format!(" script: {sha}, on {SCRIPT_SOURCE}:{line}."));
-    Ok(CommandError::of(format!("{text}{place}")))
+    Ok(SimulatedError::of(format!("{text}{place}")))
 }
 
 /// Runs a command for a script.
@@ -110,7 +111,7 @@ fn run_command(node: &Mutex<NodeState>, words: Variadic<ScriptWord>) -> CommandR
     for word in words {
         let ScriptWord::Text(word) = word else {
             const TEXT: &str = "ERR Lua redis lib command arguments must be strings or integers";
-            return Err(CommandError::text(TEXT));
+            return Err(SimulatedError::text(TEXT));
         };
         args.push(word);
     }
@@ -126,7 +127,7 @@ fn redis_library(lua: &Lua, node: &Arc<Mutex<NodeState>>) -> mlua::Result<Table>
     let own = Arc::clone(node);
     let call = move |lua: &Lua, words| match run_command(&own, words) {
         Ok(reply) => to_lua(lua, &reply),
-        Err(CommandError(text)) => Err(mlua::Error::external(FailedCommand(text.into_owned()))),
+        Err(SimulatedError(text)) => Err(mlua::Error::external(FailedCommand(text.into_owned()))),
     };
     library.raw_set("call", lua.create_function(call)?)?;
     let own = Arc::clone(node);

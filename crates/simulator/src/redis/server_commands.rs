@@ -1,8 +1,9 @@
 //! Commands about the server and the connection.
 
+use super::error_text::SimulatedError;
 use super::node_state::unknown;
 use super::numbers::integer;
-use super::reply::{CommandError, CommandResult, RespVersion, SimulatedReply};
+use super::reply::{CommandResult, RespVersion, SimulatedReply};
 use super::server_core::ServerCore;
 use super::session_state::SessionState;
 use super::slots::slot_of;
@@ -11,7 +12,7 @@ use super::slots::slot_of;
 const VERSION: &str = "7.0.15";
 
 pub(super) fn hello(session: &mut SessionState, core: &ServerCore, args: &[Vec<u8>]) -> CommandResult {
-    const NOPROTO: CommandError = CommandError::text("NOPROTO unsupported protocol version");
+    const NOPROTO: SimulatedError = SimulatedError::text("NOPROTO unsupported protocol version");
     if let Some(version) = args.get(1) {
         session.version = match integer(version) {
             Ok(2) => RespVersion::Two,
@@ -23,10 +24,10 @@ pub(super) fn hello(session: &mut SessionState, core: &ServerCore, args: &[Vec<u
     while let Some(word) = words.next() {
         match word.to_ascii_uppercase().as_slice() {
             b"AUTH" => {
-                words.next().zip(words.next()).ok_or(CommandError::SYNTAX)?;
+                words.next().zip(words.next()).ok_or(SimulatedError::SYNTAX)?;
             }
-            b"SETNAME" => session.name = words.next().ok_or(CommandError::SYNTAX)?.clone(),
-            _ => return Err(CommandError::SYNTAX),
+            b"SETNAME" => session.name = words.next().ok_or(SimulatedError::SYNTAX)?.clone(),
+            _ => return Err(SimulatedError::SYNTAX),
         }
     }
     let node = core.node.lock();
@@ -43,7 +44,7 @@ pub(super) fn hello(session: &mut SessionState, core: &ServerCore, args: &[Vec<u
 }
 
 pub(super) fn client(session: &mut SessionState, args: &[Vec<u8>]) -> CommandResult {
-    let does = args.get(1).ok_or_else(|| CommandError::arity("client"))?.to_ascii_uppercase();
+    let does = args.get(1).ok_or_else(|| SimulatedError::arity("client"))?.to_ascii_uppercase();
     match (does.as_slice(), &args[2..]) {
         (b"ID", []) => Ok(SimulatedReply::Int(session.id)),
         (b"SETNAME", [name]) => {
@@ -56,7 +57,7 @@ pub(super) fn client(session: &mut SessionState, args: &[Vec<u8>]) -> CommandRes
         (b"SETINFO", [_, _]) => Ok(SimulatedReply::OK),
         (does, _) => {
             let does = String::from_utf8_lossy(does);
-            Err(CommandError::of(format!("ERR unknown subcommand '{does}'. Try CLIENT HELP.")))
+            Err(SimulatedError::of(format!("ERR unknown subcommand '{does}'. Try CLIENT HELP.")))
         }
     }
 }
@@ -64,13 +65,15 @@ pub(super) fn client(session: &mut SessionState, args: &[Vec<u8>]) -> CommandRes
 /// There are no passwords.
 pub(super) fn auth(args: &[Vec<u8>]) -> CommandResult {
     match args {
-        [_, _] => Err(CommandError::text(
+        [_, _] => Err(SimulatedError::text(
             "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
              configuration is correct?",
         )),
         [_, user, _] if user == b"default" => Ok(SimulatedReply::OK),
-        [_, _, _] => Err(CommandError::text("WRONGPASS invalid username-password pair or user is disabled.")),
-        _ => Err(CommandError::arity("auth")),
+        [_, _, _] => {
+            Err(SimulatedError::text("WRONGPASS invalid username-password pair or user is disabled."))
+        }
+        _ => Err(SimulatedError::arity("auth")),
     }
 }
 
@@ -78,8 +81,8 @@ pub(super) fn auth(args: &[Vec<u8>]) -> CommandResult {
 pub(super) fn select(args: &[Vec<u8>]) -> CommandResult {
     match args {
         [_, database] if integer(database)? == 0 => Ok(SimulatedReply::OK),
-        [_, _] => Err(CommandError::text("ERR DB index is out of range")),
-        _ => Err(CommandError::arity("select")),
+        [_, _] => Err(SimulatedError::text("ERR DB index is out of range")),
+        _ => Err(SimulatedError::arity("select")),
     }
 }
 
@@ -115,7 +118,7 @@ pub(super) fn role(core: &ServerCore) -> SimulatedReply {
 }
 
 pub(super) fn cluster(core: &ServerCore, args: &[Vec<u8>]) -> CommandResult {
-    let does = args.get(1).ok_or_else(|| CommandError::arity("cluster"))?.to_ascii_uppercase();
+    let does = args.get(1).ok_or_else(|| SimulatedError::arity("cluster"))?.to_ascii_uppercase();
     let mut node = core.node.lock();
     if does == b"KEYSLOT" && args.len() == 3 && node.slots.is_some() {
         return Ok(SimulatedReply::Int(slot_of(&args[2]).into()));
@@ -124,7 +127,7 @@ pub(super) fn cluster(core: &ServerCore, args: &[Vec<u8>]) -> CommandResult {
         return node.count_keys_in_slot(args);
     }
     let Some(slots) = &node.slots else {
-        return Err(CommandError::text("ERR This instance has cluster support disabled"));
+        return Err(SimulatedError::text("ERR This instance has cluster support disabled"));
     };
     match does.as_slice() {
         b"SLOTS" => Ok(slots.slots_reply()),

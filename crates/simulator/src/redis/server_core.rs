@@ -6,9 +6,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use weir_units::Micros;
 
+use super::error_text::SimulatedError;
 use super::node_state::NodeState;
 use super::numbers::integer;
-use super::reply::{CommandError, CommandResult, RespVersion, SimulatedReply};
+use super::reply::{CommandResult, RespVersion, SimulatedReply};
 use super::script_engine::ScriptEngine;
 
 /// What tells a server the time.
@@ -75,7 +76,7 @@ impl ServerCore {
 
     /// SCRIPT and its subcommands.
     pub(super) fn script(&mut self, args: &[Vec<u8>]) -> CommandResult {
-        let does = args.get(1).ok_or_else(|| CommandError::arity("script"))?.to_ascii_uppercase();
+        let does = args.get(1).ok_or_else(|| SimulatedError::arity("script"))?.to_ascii_uppercase();
         match (does.as_slice(), &args[2..]) {
             (b"LOAD", [text]) => Ok(SimulatedReply::bulk(self.load(text)?)),
             (b"EXISTS", digests @ [_, ..]) => {
@@ -89,16 +90,16 @@ impl ServerCore {
             }
             (does, _) => {
                 let does = String::from_utf8_lossy(does);
-                Err(CommandError::of(format!("ERR unknown subcommand '{does}'. Try SCRIPT HELP.")))
+                Err(SimulatedError::of(format!("ERR unknown subcommand '{does}'. Try SCRIPT HELP.")))
             }
         }
     }
 
-    fn engine(&mut self) -> Result<&mut ScriptEngine, CommandError> {
-        self.engine.as_mut().map_err(|why| CommandError::of(format!("ERR Lua does not start: {why}")))
+    fn engine(&mut self) -> Result<&mut ScriptEngine, SimulatedError> {
+        self.engine.as_mut().map_err(|why| SimulatedError::of(format!("ERR Lua does not start: {why}")))
     }
 
-    fn load(&mut self, text: &[u8]) -> Result<String, CommandError> {
+    fn load(&mut self, text: &[u8]) -> Result<String, SimulatedError> {
         let (sha, text) = (digest(text), self.changed(text));
         self.engine()?.compile(&sha, &text)?;
         self.scripts.entry(sha.clone()).or_insert_with(|| text.into());
@@ -122,9 +123,9 @@ impl ServerCore {
         let count = match usize::try_from(count) {
             Ok(count) if count <= rest => count,
             Ok(_) => {
-                return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
+                return Err(SimulatedError::text("ERR Number of keys can't be greater than number of args"));
             }
-            Err(_) => return Err(CommandError::text("ERR Number of keys can't be negative")),
+            Err(_) => return Err(SimulatedError::text("ERR Number of keys can't be negative")),
         };
         let (keys, words) = args[3..].split_at(count);
         self.node.lock().check_place(keys)?;
@@ -134,7 +135,7 @@ impl ServerCore {
             self.load(&args[1])?
         };
         let Some(text) = self.scripts.get(&sha).cloned() else {
-            return Err(CommandError::text("NOSCRIPT No matching script. Please use EVAL."));
+            return Err(SimulatedError::text("NOSCRIPT No matching script. Please use EVAL."));
         };
         let reply = self.engine()?.run(&sha, &text, keys, words);
         if let Some(observer) = &self.observer {

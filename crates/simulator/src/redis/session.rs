@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::error_text::SimulatedError;
 use super::node_state::time_reply;
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::requests::RequestReader;
 use super::server_commands;
 use super::server_core::ServerCore;
@@ -45,7 +46,7 @@ impl SimulatedConnection {
                 }
                 Err(error) => {
                     let text = format!("ERR Protocol error: {}", error.0);
-                    SimulatedReply::Error(CommandError::of(text)).write(self.session.version, replies);
+                    SimulatedReply::Error(SimulatedError::of(text)).write(self.session.version, replies);
                     self.session.closed = true;
                 }
             }
@@ -71,7 +72,7 @@ impl SessionState {
     fn run(&mut self, core: &mut ServerCore, args: &[Vec<u8>]) -> CommandResult {
         let name = args[0].to_ascii_uppercase();
         let least = |words: usize| match args.len() < words {
-            true => Err(CommandError::arity(&String::from_utf8_lossy(&name).to_lowercase())),
+            true => Err(SimulatedError::arity(&String::from_utf8_lossy(&name).to_lowercase())),
             false => Ok(()),
         };
         match name.as_slice() {

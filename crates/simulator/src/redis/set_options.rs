@@ -1,7 +1,7 @@
 //! The options of SET.
 
+use super::error_text::SimulatedError;
 use super::numbers::integer;
-use super::reply::CommandError;
 
 /// When SET writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +27,10 @@ pub(super) struct SetOptions {
     pub(super) gets: bool,
 }
 
-const INVALID: CommandError = CommandError::text("ERR invalid expire time in 'set' command");
+const INVALID: SimulatedError = SimulatedError::text("ERR invalid expire time in 'set' command");
 
 impl SetOptions {
-    pub(super) fn parse(words: &[Vec<u8>]) -> Result<Self, CommandError> {
+    pub(super) fn parse(words: &[Vec<u8>]) -> Result<Self, SimulatedError> {
         let mut options = Self::default();
         let mut number = None;
         let mut words = words.iter();
@@ -57,12 +57,12 @@ impl SetOptions {
                 b"PX" => |number| SetExpiry::After(number, 1),
                 b"EXAT" => |number| SetExpiry::At(number, 1_000),
                 b"PXAT" => |number| SetExpiry::At(number, 1),
-                _ => return Err(CommandError::SYNTAX),
+                _ => return Err(SimulatedError::SYNTAX),
             };
             if options.expiry.is_some() {
-                return Err(CommandError::SYNTAX);
+                return Err(SimulatedError::SYNTAX);
             }
-            number = Some((timed, words.next().ok_or(CommandError::SYNTAX)?));
+            number = Some((timed, words.next().ok_or(SimulatedError::SYNTAX)?));
             options.expiry = Some(timed(1));
         }
         // The number is read after all words.
@@ -73,7 +73,7 @@ impl SetOptions {
     }
 
     /// The time in milliseconds, if there is a new one.
-    pub(super) fn expires_at(&self, now_ms: i64) -> Result<Option<i64>, CommandError> {
+    pub(super) fn expires_at(&self, now_ms: i64) -> Result<Option<i64>, SimulatedError> {
         let (number, unit, base) = match self.expiry {
             None | Some(SetExpiry::Kept) => return Ok(None),
             Some(SetExpiry::After(number, unit)) => (number, unit, now_ms),

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::reply::{CommandError, SimulatedReply};
+use super::error_text::SimulatedError;
+use super::reply::SimulatedReply;
 
 /// A node by its address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +44,7 @@ pub struct SimulatedSlots {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SlotPlace {
     Here,
-    Elsewhere(CommandError),
+    Elsewhere(SimulatedError),
 }
 
 /// The slot of a key: of what is between the first braces, if that is not empty.
@@ -71,7 +72,7 @@ impl SimulatedSlots {
     ) -> SlotPlace {
         let Some(first) = keys.first() else { return SlotPlace::Here };
         let slot = slot_of(first);
-        let elsewhere = |text: String| SlotPlace::Elsewhere(CommandError::of(text));
+        let elsewhere = |text: String| SlotPlace::Elsewhere(SimulatedError::of(text));
         if keys.iter().any(|key| slot_of(key) != slot) {
             return elsewhere("CROSSSLOT Keys in request don't hash to the same slot".to_owned());
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::error_text::SimulatedError;
 use super::numbers::integer;
-use super::reply::CommandError;
 
 /// A stream without groups.
 #[derive(Debug, Clone, Default)]
@@ -22,11 +22,11 @@ pub(super) struct EntryId {
 impl EntryId {
     pub(super) const MAX: Self = Self { ms: u64::MAX, seq: u64::MAX };
 
-    pub(super) const INVALID: CommandError =
-        CommandError::text("ERR Invalid stream ID specified as stream command argument");
+    pub(super) const INVALID: SimulatedError =
+        SimulatedError::text("ERR Invalid stream ID specified as stream command argument");
 
     /// Reads an id. `seq` stands for a missing second part.
-    pub(super) fn parse(text: &[u8], seq: u64) -> Result<Self, CommandError> {
+    pub(super) fn parse(text: &[u8], seq: u64) -> Result<Self, SimulatedError> {
         let (ms, rest) = match text.iter().position(|byte| *byte == b'-') {
             Some(at) => (&text[..at], Some(&text[at + 1..])),
             None => (text, None),
@@ -55,7 +55,7 @@ impl EntryId {
     }
 }
 
-fn part(text: &[u8]) -> Result<u64, CommandError> {
+fn part(text: &[u8]) -> Result<u64, SimulatedError> {
     if let Ok(number) = integer(text) {
         return u64::try_from(number).map_err(|_| EntryId::INVALID);
     }

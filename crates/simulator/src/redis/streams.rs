@@ -1,16 +1,17 @@
 //! Commands of streams. There are no groups: queues of the kind `stream` need a real Redis.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::numbers::integer;
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::stored_stream::{EntryId, StoredStream};
 
 pub(super) fn xadd(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let (trim, words) = StreamTrim::parse(&args[2..], true)?;
     let rest = &args[2 + words..];
-    let Some((id, fields)) = rest.split_first() else { return Err(CommandError::arity("xadd")) };
+    let Some((id, fields)) = rest.split_first() else { return Err(SimulatedError::arity("xadd")) };
     if fields.len() < 2 || fields.len() % 2 == 1 {
-        return Err(CommandError::arity("xadd"));
+        return Err(SimulatedError::arity("xadd"));
     }
     let now = u64::try_from(keys.now_ms()).unwrap_or_default();
     let id = AskedId::parse(id)?;
@@ -79,7 +80,7 @@ pub(super) fn xdel(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 pub(super) fn xtrim(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let (trim, words) = StreamTrim::parse(&args[2..], false)?;
     if words == 0 || args.len() > 2 + words {
-        return Err(CommandError::SYNTAX);
+        return Err(SimulatedError::SYNTAX);
     }
     let removed = keys.edit(&args[1], |stream: &mut StoredStream| trim.apply(stream))?;
     Ok(SimulatedReply::count(removed.unwrap_or(0)))
@@ -94,8 +95,8 @@ pub(super) fn xrevrange(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult 
 }
 
 fn range(keys: &mut Keyspace, args: &[Vec<u8>], [start, end]: [&[u8]; 2], is_reverse: bool) -> CommandResult {
-    const START: CommandError = CommandError::text("ERR invalid start ID for the interval");
-    const END: CommandError = CommandError::text("ERR invalid end ID for the interval");
+    const START: SimulatedError = SimulatedError::text("ERR invalid start ID for the interval");
+    const END: SimulatedError = SimulatedError::text("ERR invalid end ID for the interval");
     let start = match start.strip_prefix(b"(") {
         Some(id) => EntryId::parse(id, 0)?.next().ok_or(START)?,
         None => bound(start, 0)?,
@@ -107,7 +108,7 @@ fn range(keys: &mut Keyspace, args: &[Vec<u8>], [start, end]: [&[u8]; 2], is_rev
     let count = match &args[4..] {
         [] => usize::MAX,
         [word, count] if word.eq_ignore_ascii_case(b"COUNT") => usize::try_from(integer(count)?).unwrap_or(0),
-        _ => return Err(CommandError::SYNTAX),
+        _ => return Err(SimulatedError::SYNTAX),
     };
     let Some(stream) = keys.read::<StoredStream>(&args[1])? else {
         return Ok(SimulatedReply::Array(Vec::new()));
@@ -132,7 +133,7 @@ fn range(keys: &mut Keyspace, args: &[Vec<u8>], [start, end]: [&[u8]; 2], is_rev
     }))
 }
 
-fn bound(text: &[u8], seq: u64) -> Result<EntryId, CommandError> {
+fn bound(text: &[u8], seq: u64) -> Result<EntryId, SimulatedError> {
     match text {
         b"-" => Ok(EntryId::default()),
         b"+" => Ok(EntryId::MAX),
@@ -150,7 +151,7 @@ enum StreamTrim {
 
 impl StreamTrim {
     /// Reads the words before the id. Returns how many there are, too.
-    fn parse(words: &[Vec<u8>], adds: bool) -> Result<(Self, usize), CommandError> {
+    fn parse(words: &[Vec<u8>], adds: bool) -> Result<(Self, usize), SimulatedError> {
         let Some(word) = words.first().map(|word| word.to_ascii_uppercase()) else {
             return Ok((Self::None, 0));
         };
@@ -161,14 +162,14 @@ impl StreamTrim {
         let has_sign = words.get(1).is_some_and(|sign| sign == b"=" || sign == b"~");
         let used = if has_sign { 3 } else { 2 };
         let number = words.get(used - 1).ok_or(if adds {
-            CommandError::arity("xadd")
+            SimulatedError::arity("xadd")
         } else {
-            CommandError::SYNTAX
+            SimulatedError::SYNTAX
         })?;
         if !is_length {
             return Ok((Self::Before(EntryId::parse(number, 0)?), used));
         }
-        const NEGATIVE: CommandError = CommandError::text("ERR The MAXLEN argument must be >= 0.");
+        const NEGATIVE: SimulatedError = SimulatedError::text("ERR The MAXLEN argument must be >= 0.");
         Ok((Self::Longer(usize::try_from(integer(number)?).map_err(|_| NEGATIVE)?), used))
     }
 

@@ -1,16 +1,17 @@
 //! Commands of strings.
 
+use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::numbers::integer;
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::set_options::{SetCondition, SetExpiry, SetOptions};
 use super::stored::StoredValue;
 
 /// The most bytes of a string.
 const MOST_BYTES: i64 = 512 << 20;
 
-const TOO_LONG: CommandError =
-    CommandError::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+const TOO_LONG: SimulatedError =
+    SimulatedError::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
 pub(super) fn get(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     Ok(SimulatedReply::optional(keys.read::<Vec<u8>>(&args[1])?.cloned()))
@@ -46,7 +47,8 @@ pub(super) fn strlen(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 
 pub(super) fn setrange(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let (offset, part) = (integer(&args[2])?, &args[3]);
-    let offset_at = usize::try_from(offset).map_err(|_| CommandError::text("ERR offset is out of range"))?;
+    let offset_at =
+        usize::try_from(offset).map_err(|_| SimulatedError::text("ERR offset is out of range"))?;
     let length = keys.read::<Vec<u8>>(&args[1])?.map_or(0, Vec::len);
     if part.is_empty() {
         return Ok(SimulatedReply::count(length));
@@ -91,7 +93,7 @@ pub(super) fn incrby(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 
 fn add(keys: &mut Keyspace, key: &[u8], by: i64) -> CommandResult {
     let before = keys.read::<Vec<u8>>(key)?.map_or(Ok(0), |text| integer(text))?;
-    let after = before.checked_add(by).ok_or(CommandError::OVERFLOW)?;
+    let after = before.checked_add(by).ok_or(SimulatedError::OVERFLOW)?;
     keys.write(key, |text: &mut Vec<u8>| *text = after.to_string().into_bytes())?;
     Ok(SimulatedReply::Int(after))
 }

@@ -78,8 +78,10 @@ impl NodeProcess {
             random: RandomSource::seeded(seed),
         };
         let redis = &setup.redis;
+        // Keys collide in the cache of denials as the seed says.
+        let secret = KeySecret::from_text(&format!("{seed:x}"));
         let shared = RedisShared::within(redis, KeySecret::BUILT_IN, surroundings);
-        let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
+        let denials = DenialsShared::under(secret, redis.denials_max_age, Monotonic::of(&clock));
         let local = LocalShared::new(redis.local_budget, clock.clone());
         let approximate = ApproximateShared::new(redis, &clock);
         let (counts, mut tasks) = (shared.store_on_use(), JoinSet::new());

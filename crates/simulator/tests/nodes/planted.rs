@@ -15,7 +15,8 @@ fn finds(name: &str, fault: &PlantedFault, how: &str) {
     let run = |seed| SimulationReport::of(SimulationPlan::of(seed).with(fault.clone()));
     let offence = |report: &SimulationReport| report.offences.iter().find(|why| why.contains(how)).cloned();
     let found = (0..SEEDS).find_map(|seed| Some((seed, offence(&run(seed))?)));
-    let (seed, offence) = found.unwrap_or_else(|| panic!("{name}: {SEEDS} seeds did not find it by \"{how}\""));
+    let (seed, offence) =
+        found.unwrap_or_else(|| panic!("{name}: {SEEDS} seeds did not find it by \"{how}\""));
     println!("{name}: found with seed {seed}: {}", offence.chars().take(160).collect::<String>());
 }
 

@@ -1,9 +1,9 @@
 //! The strategies of a simulation, and how its nodes are configured.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig};
+use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology};
 use weir_core::approximate::ApproximateBound;
 use weir_core::strategy::{Rules, Strategy};
 use weir_units::Micros;
@@ -59,7 +59,20 @@ pub(crate) struct SimulatedConfig {
 impl SimulatedConfig {
     /// On so many servers: a cluster, if there are several.
     pub(crate) fn on(servers: usize) -> Self {
-        let config = Config::parse(&text(servers), "simulation", &ConfigOverrides::default());
+        // Read once: the ids of strategies, which say which keys collide in caches, are then the same in each run.
+        static READ: OnceLock<SimulatedConfig> = OnceLock::new();
+        let Self { redis, rules } = READ.get_or_init(Self::read);
+        let ports = (0..servers as u16).map(|server| FIRST_PORT + server);
+        let redis = RedisConfig {
+            nodes: ports.map(|port| format!("redis://{HOST}:{port}")).collect(),
+            topology: if servers > 1 { Topology::Cluster } else { Topology::Single },
+            ..redis.clone()
+        };
+        Self { redis, rules: Arc::clone(rules) }
+    }
+
+    fn read() -> Self {
+        let config = Config::parse(&text(), "simulation", &ConfigOverrides::default());
         let config = config.unwrap_or_else(|errors| panic!("{errors}"));
         let StoreConfig::Redis(redis) = config.store else { panic!("the store is Redis") };
         Self { redis, rules: Arc::new(config.rules) }
@@ -71,14 +84,10 @@ pub(crate) fn strategy<'r>(rules: &'r Rules, name: &str) -> Option<&'r Arc<Strat
     rules.strategies().iter().find(|strategy| strategy.name() == name)
 }
 
-fn text(servers: usize) -> String {
-    let ports = (0..servers as u16).map(|server| FIRST_PORT + server);
-    let nodes: Vec<_> = ports.map(|port| format!("\"redis://{HOST}:{port}\"")).collect();
-    let topology = if servers > 1 { "cluster" } else { "single" };
+fn text() -> String {
     let mut text = format!(
-        "store: {{ redis: {{ nodes: [{}], topology: {topology}, deadline: 80ms, connect_timeout: 150ms }} }}\n\
-         strategies:\n",
-        nodes.join(", ")
+        "store: {{ redis: {{ nodes: [\"redis://{HOST}:{FIRST_PORT}\"], deadline: 80ms, connect_timeout: 150ms }} }}\n\
+         strategies:\n"
     );
     for (name, limits) in EXACT {
         let _ = writeln!(text, "  {name}: {{ on_store_failure: error, limits: [{limits}] }}");

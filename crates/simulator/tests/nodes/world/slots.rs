@@ -63,7 +63,12 @@ impl SimulatedWorld {
                 }
             }
             let own = node(number);
-            server.redis.serve_slots(Some(SimulatedSlots { own, ranges: ranges.clone(), migrating, importing }));
+            server.redis.serve_slots(Some(SimulatedSlots {
+                own,
+                ranges: ranges.clone(),
+                migrating,
+                importing,
+            }));
         }
     }
 
@@ -121,9 +126,8 @@ impl SimulatedWorld {
         let mut own = self.servers[to].redis.data();
         let has: BTreeSet<Vec<u8>> = own.names().map(<[u8]>::to_vec).collect();
         let mut data = self.servers[from].redis.data();
-        let moved = data.split_off(|key| {
-            (first..=last).contains(&slot_of(key)) && !has.contains(key) && moves(key)
-        });
+        let moved =
+            data.split_off(|key| (first..=last).contains(&slot_of(key)) && !has.contains(key) && moves(key));
         let keys = moved.names().map(<[u8]>::to_vec).collect();
         self.servers[from].redis.restore(data);
         own.merge(moved);
