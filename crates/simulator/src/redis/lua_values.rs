@@ -2,8 +2,9 @@
 
 use mlua::{FromLua, Lua, Table, Value};
 
+use super::error_text::SimulatedError;
 use super::numbers::{argument_text, c_text, double_text, truncated};
-use super::reply::{CommandError, SimulatedReply};
+use super::reply::SimulatedReply;
 
 /// A word of a command that a script calls.
 pub(super) enum ScriptWord {

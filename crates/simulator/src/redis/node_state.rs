@@ -4,7 +4,7 @@ use super::commands::{self, CommandEntry};
 use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
 use super::numbers::{c_text, integer};
-use super::reply::{CommandError, CommandResult, SimulatedReply};
+use super::reply::{CommandResult, SimulatedReply};
 use super::slots::{SimulatedSlots, SlotPlace, slot_of};
 use weir_units::Micros;
 
@@ -47,9 +47,9 @@ impl NodeState {
         }
         let Some(entry) = commands::find(&args[0]) else {
             if NOT_IN_SCRIPTS.iter().any(|name| args[0].eq_ignore_ascii_case(name.as_bytes())) {
-                return Err(CommandError::text("ERR This Redis command is not allowed from script"));
+                return Err(SimulatedError::text("ERR This Redis command is not allowed from script"));
             }
-            return Err(CommandError::text("ERR Unknown Redis command called from script"));
+            return Err(SimulatedError::text("ERR Unknown Redis command called from script"));
         };
         if !entry.has_arity(args.len()) {
             return Err(SimulatedError::text("ERR Wrong number of args calling Redis command from script"));

@@ -35,17 +35,21 @@ fn page(parts: Vec<Vec<u8>>) -> SimulatedReply {
 }
 
 /// A cursor is a number as C reads it.
-fn check_cursor(cursor: &[u8]) -> Result<(), CommandError> {
+fn check_cursor(cursor: &[u8]) -> Result<(), SimulatedError> {
     let digits = cursor.strip_prefix(b"-").or(cursor.strip_prefix(b"+")).unwrap_or(cursor);
     let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
-    if cursor.is_empty() || number.is_some() { Ok(()) } else { Err(CommandError::text("ERR invalid cursor")) }
+    if cursor.is_empty() || number.is_some() {
+        Ok(())
+    } else {
+        Err(SimulatedError::text("ERR invalid cursor"))
+    }
 }
 
 /// The pattern of a scan.
 struct ScanPattern(Option<Vec<u8>>);
 
 impl ScanPattern {
-    fn parse(words: &[Vec<u8>]) -> Result<Self, CommandError> {
+    fn parse(words: &[Vec<u8>]) -> Result<Self, SimulatedError> {
         let mut pattern = None;
         let mut words = words.iter();
         while let Some(word) = words.next() {

@@ -13,7 +13,7 @@ pub(super) fn bounds(least: &[u8], most: &[u8]) -> Result<[ScoreBound; 2], Simul
         let (text, excludes) = text.strip_prefix(b"(").map_or((text, false), |rest| (rest, true));
         // An empty text is zero.
         let score = if text.is_empty() { Some(0.0) } else { double(text) };
-        let score = score.ok_or(CommandError::text("ERR min or max is not a float"))?;
+        let score = score.ok_or(SimulatedError::text("ERR min or max is not a float"))?;
         Ok(ScoreBound { score, excludes })
     };
     Ok([bound(least)?, bound(most)?])

@@ -117,7 +117,7 @@ fn run_command(node: &Mutex<NodeState>, words: Variadic<ScriptWord>) -> CommandR
     }
     if args.is_empty() {
         const TEXT: &str = "ERR Please specify at least one argument for this redis lib call";
-        return Err(CommandError::text(TEXT));
+        return Err(SimulatedError::text(TEXT));
     }
     node.lock().run_in_script(&args)
 }

@@ -35,7 +35,7 @@ enum AskedId {
 }
 
 impl AskedId {
-    fn parse(text: &[u8]) -> Result<Self, CommandError> {
+    fn parse(text: &[u8]) -> Result<Self, SimulatedError> {
         if text == b"*" {
             return Ok(Self::Any);
         }
@@ -44,13 +44,13 @@ impl AskedId {
         }
         let id = EntryId::parse(text, 0)?;
         if id == EntryId::default() {
-            return Err(CommandError::text("ERR The ID specified in XADD must be greater than 0-0"));
+            return Err(SimulatedError::text("ERR The ID specified in XADD must be greater than 0-0"));
         }
         Ok(Self::Exactly(id))
     }
 
-    fn after(self, last: EntryId, now: u64) -> Result<EntryId, CommandError> {
-        const SMALL: CommandError = CommandError::text(
+    fn after(self, last: EntryId, now: u64) -> Result<EntryId, SimulatedError> {
+        const SMALL: SimulatedError = SimulatedError::text(
             "ERR The ID specified in XADD is equal or smaller than the target stream top item",
         );
         let fresh = EntryId { ms: now, seq: 0 };
