@@ -30,6 +30,7 @@ mod rights;
 mod service;
 mod shadow;
 mod shaping;
+mod simulated_redis;
 mod simulation;
 mod stream;
 #[path = "../support/support.rs"]

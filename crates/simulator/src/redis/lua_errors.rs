@@ -11,10 +11,7 @@ pub(super) const SCRIPT_SOURCE: &str = "@user_script";
 pub(super) fn line_of_script(lua: &Lua) -> Option<usize> {
     const DEEPEST: usize = 64;
     for level in 0..DEEPEST {
-        let line = lua.inspect_stack(level, |at| {
-            let is_script = at.source().source.as_deref() == Some(SCRIPT_SOURCE);
-            is_script.then(|| at.current_line()).flatten()
-        })?;
+        let line = lua.inspect_stack(level, |at| line_at(at))?;
         if line.is_some() {
             return line;
         }
@@ -22,9 +19,15 @@ pub(super) fn line_of_script(lua: &Lua) -> Option<usize> {
     None
 }
 
-/// An error with the line of the caller.
+fn line_at(at: &mlua::debug::Debug) -> Option<usize> {
+    let is_script = at.source().source.as_deref() == Some(SCRIPT_SOURCE);
+    is_script.then(|| at.current_line()).flatten()
+}
+
+/// An error with the line of the caller, if that is a script and not another function of the server.
 pub(super) fn raised(lua: &Lua, text: &str) -> mlua::Error {
-    let line = line_of_script(lua).map_or(String::new(), |line| format!("user_script:{line}: "));
+    let line = lua.inspect_stack(1, |at| line_at(at)).flatten();
+    let line = line.map_or(String::new(), |line| format!("user_script:{line}: "));
     mlua::Error::RuntimeError(format!("{line}{text}"))
 }
 

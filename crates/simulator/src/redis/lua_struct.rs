@@ -51,7 +51,7 @@ impl<'a> StructFormat<'a> {
     }
 
     /// The next item of one that stands at `length`.
-    fn next(&mut self, length: usize) -> Result<Option<StructItem>, String> {
+    fn next(&mut self, lua: &Lua, length: usize) -> mlua::Result<Option<StructItem>> {
         while let Some((kind, rest)) = self.rest.split_first() {
             self.rest = rest;
             let size = match kind {
@@ -63,7 +63,7 @@ impl<'a> StructFormat<'a> {
                 b'!' => {
                     self.align = self.number(8);
                     if !self.align.is_power_of_two() {
-                        return Err(format!("alignment {} is not a power of 2", self.align));
+                        return Err(raised(lua, &format!("alignment {} is not a power of 2", self.align)));
                     }
                     continue;
                 }
@@ -74,10 +74,16 @@ impl<'a> StructFormat<'a> {
                 b'i' | b'I' => self.number(4),
                 b'c' => self.number(1),
                 b's' => 0,
-                other => return Err(format!("invalid format option '{}'", char::from(*other))),
+                other => {
+                    let why = format!("invalid format option '{}'", char::from(*other));
+                    return Err(bad_argument(lua, 1, &why));
+                }
             };
             if matches!(kind, b'i' | b'I') && size > MOST_BYTES {
-                return Err(format!("integral size {size} is larger than limit of {MOST_BYTES}"));
+                return Err(raised(
+                    lua,
+                    &format!("integral size {size} is larger than limit of {MOST_BYTES}"),
+                ));
             }
             let unit = if size == 0 || *kind == b'c' { 1 } else { size.min(self.align) };
             let padding = if unit.is_power_of_two() { length.wrapping_neg() & (unit - 1) } else { 0 };
@@ -93,7 +99,7 @@ fn pack(lua: &Lua, args: &Variadic<Value>) -> mlua::Result<LuaString> {
     let mut items = StructFormat::new(&format);
     let mut out = Vec::with_capacity(64);
     let mut at = 1;
-    while let Some(item) = items.next(out.len()).map_err(|why| raised(lua, &why))? {
+    while let Some(item) = items.next(lua, out.len())? {
         out.resize(out.len() + item.padding, 0);
         match item.kind {
             b'x' => out.push(0),
@@ -141,7 +147,7 @@ fn unpack(lua: &Lua, args: Variadic<Value>) -> mlua::Result<Variadic<Value>> {
     let mut items = StructFormat::new(&format);
     let mut out: Vec<Value> = Vec::with_capacity(8);
     let short = || bad_argument(lua, 2, "data string too short");
-    while let Some(item) = items.next(at).map_err(|why| raised(lua, &why))? {
+    while let Some(item) = items.next(lua, at)? {
         at += item.padding;
         let mut size = item.size;
         if item.kind == b'c' && size == 0 {
@@ -190,7 +196,7 @@ fn size(lua: &Lua, format: &LuaString) -> mlua::Result<f64> {
     let format = format.as_bytes();
     let mut items = StructFormat::new(&format);
     let mut length = 0;
-    while let Some(item) = items.next(length).map_err(|why| raised(lua, &why))? {
+    while let Some(item) = items.next(lua, length)? {
         if item.kind == b's' {
             return Err(bad_argument(lua, 1, "variable-size format for 'struct.size'"));
         }

@@ -3,7 +3,7 @@
 use mlua::{FromLua, Lua, Table, Value};
 
 use super::error_text::SimulatedError;
-use super::numbers::{argument_text, double_text, truncated};
+use super::numbers::{argument_text, c_text, double_text, truncated};
 use super::reply::SimulatedReply;
 
 /// A word of a command that a script calls.
@@ -63,6 +63,7 @@ pub(super) fn single_field(lua: &Lua, name: &str, text: &[u8]) -> mlua::Result<V
 
 /// The table of an error as `redis.error_reply` makes it: one without a code gets ERR.
 pub(super) fn error_text(text: &[u8]) -> Vec<u8> {
+    let text = c_text(text);
     match text.strip_prefix(b"-").unwrap_or(text) {
         text if text.contains(&b' ') => text.to_vec(),
         text => [b"ERR ", text].concat(),

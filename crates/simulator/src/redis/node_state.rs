@@ -3,7 +3,7 @@
 use super::commands::{self, CommandEntry};
 use super::error_text::SimulatedError;
 use super::keyspace::Keyspace;
-use super::numbers::integer;
+use super::numbers::{c_text, integer};
 use super::reply::{CommandResult, SimulatedReply};
 use super::slots::{SimulatedSlots, SlotPlace, slot_of};
 use weir_units::Micros;
@@ -20,6 +20,10 @@ pub(super) struct NodeState {
     /// Histories of the data: the own one, and the one before a failover.
     pub(super) histories: [String; 2],
 }
+
+/// Commands that exist, but not for scripts.
+const NOT_IN_SCRIPTS: [&str; 10] =
+    ["AUTH", "EVAL", "EVALSHA", "EXEC", "HELLO", "MONITOR", "MULTI", "PSUBSCRIBE", "SUBSCRIBE", "WATCH"];
 
 impl NodeState {
     /// Runs a command of a client.
@@ -42,6 +46,9 @@ impl NodeState {
             return self.count_keys_in_slot(args);
         }
         let Some(entry) = commands::find(&args[0]) else {
+            if NOT_IN_SCRIPTS.iter().any(|name| args[0].eq_ignore_ascii_case(name.as_bytes())) {
+                return Err(SimulatedError::text("ERR This Redis command is not allowed from script"));
+            }
             return Err(SimulatedError::text("ERR Unknown Redis command called from script"));
         };
         if !entry.has_arity(args.len()) {
@@ -96,7 +103,7 @@ pub(super) fn time_reply(now: Micros) -> SimulatedReply {
 /// The error of a command that does not exist.
 pub(super) fn unknown(args: &[Vec<u8>]) -> SimulatedError {
     const MOST: usize = 128;
-    let shown = |word: &[u8]| String::from_utf8_lossy(&word[..word.len().min(MOST)]).into_owned();
+    let shown = |word: &[u8]| String::from_utf8_lossy(c_text(&word[..word.len().min(MOST)])).into_owned();
     let mut words = String::new();
     for word in &args[1..] {
         if words.len() >= MOST {

@@ -14,6 +14,11 @@ pub(super) fn integer(text: &[u8]) -> Result<i64, SimulatedError> {
     text.and_then(|text| text.parse().ok()).ok_or(SimulatedError::NOT_AN_INTEGER)
 }
 
+/// The text that C makes of bytes: it ends at a zero.
+pub(super) fn c_text(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
 /// Reads a double, also an infinite one.
 pub(super) fn double(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;

@@ -6,9 +6,12 @@
 local value_of, line_of_script = ...
 local error, pcall, setmetatable, tostring, type, xpcall = error, pcall, setmetatable, tostring, type, xpcall
 
+-- As in Redis, a table of an error becomes its text.
 local function as_lua(ran, why, ...)
-  if not ran and type(why) == 'userdata' then return false, value_of(why) end
-  return ran, why, ...
+  if ran then return ran, why, ... end
+  if type(why) == 'userdata' then why = value_of(why) end
+  if type(why) == 'table' and type(why.err) == 'string' then why = why.err end
+  return false, why
 end
 
 local function protected(...)

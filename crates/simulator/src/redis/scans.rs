@@ -8,22 +8,25 @@ use super::scored_members::ScoredMembers;
 use super::stored::FieldMap;
 
 pub(super) fn scan(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
-    let pattern = ScanPattern::parse(&args[1], &args[2..])?;
+    check_cursor(&args[1])?;
+    let pattern = ScanPattern::parse(&args[2..])?;
     let names: Vec<Vec<u8>> = keys.data.keys.keys().filter(|name| pattern.fits(name)).cloned().collect();
     Ok(page(names.into_iter().filter(|name| keys.live(name).is_some()).collect()))
 }
 
 pub(super) fn hscan(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
-    let pattern = ScanPattern::parse(&args[2], &args[3..])?;
-    let fields = keys.read::<FieldMap>(&args[1])?.into_iter().flatten();
-    let fields = fields.filter(|(name, _)| pattern.fits(name));
+    check_cursor(&args[2])?;
+    let Some(fields) = keys.read::<FieldMap>(&args[1])? else { return Ok(page(Vec::new())) };
+    let pattern = ScanPattern::parse(&args[3..])?;
+    let fields = fields.iter().filter(|(name, _)| pattern.fits(name));
     Ok(page(fields.flat_map(|(name, value)| [name.clone(), value.clone()]).collect()))
 }
 
 pub(super) fn zscan(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
-    let pattern = ScanPattern::parse(&args[2], &args[3..])?;
-    let members = keys.read::<ScoredMembers>(&args[1])?.into_iter().flat_map(ScoredMembers::iter);
-    let members = members.filter(|(member, _)| pattern.fits(member));
+    check_cursor(&args[2])?;
+    let Some(members) = keys.read::<ScoredMembers>(&args[1])? else { return Ok(page(Vec::new())) };
+    let pattern = ScanPattern::parse(&args[3..])?;
+    let members = members.iter().filter(|(member, _)| pattern.fits(member));
     Ok(page(members.flat_map(|(member, score)| [member.to_vec(), double_text(score).into_bytes()]).collect()))
 }
 
@@ -31,12 +34,22 @@ fn page(parts: Vec<Vec<u8>>) -> SimulatedReply {
     SimulatedReply::Array(vec![SimulatedReply::bulk("0"), SimulatedReply::bulks(parts)])
 }
 
+/// A cursor is a number as C reads it.
+fn check_cursor(cursor: &[u8]) -> Result<(), SimulatedError> {
+    let digits = cursor.strip_prefix(b"-").or(cursor.strip_prefix(b"+")).unwrap_or(cursor);
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
+    if cursor.is_empty() || number.is_some() {
+        Ok(())
+    } else {
+        Err(SimulatedError::text("ERR invalid cursor"))
+    }
+}
+
 /// The pattern of a scan.
 struct ScanPattern(Option<Vec<u8>>);
 
 impl ScanPattern {
-    fn parse(cursor: &[u8], words: &[Vec<u8>]) -> Result<Self, SimulatedError> {
-        integer(cursor).map_err(|_| SimulatedError::text("ERR invalid cursor"))?;
+    fn parse(words: &[Vec<u8>]) -> Result<Self, SimulatedError> {
         let mut pattern = None;
         let mut words = words.iter();
         while let Some(word) = words.next() {

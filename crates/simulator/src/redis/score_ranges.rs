@@ -11,7 +11,9 @@ use super::scored_members::{ScoreBound, ScoredMembers};
 pub(super) fn bounds(least: &[u8], most: &[u8]) -> Result<[ScoreBound; 2], SimulatedError> {
     let bound = |text: &[u8]| {
         let (text, excludes) = text.strip_prefix(b"(").map_or((text, false), |rest| (rest, true));
-        let score = double(text).ok_or(SimulatedError::text("ERR min or max is not a float"))?;
+        // An empty text is zero.
+        let score = if text.is_empty() { Some(0.0) } else { double(text) };
+        let score = score.ok_or(SimulatedError::text("ERR min or max is not a float"))?;
         Ok(ScoreBound { score, excludes })
     };
     Ok([bound(least)?, bound(most)?])

@@ -52,6 +52,8 @@ impl ScoredMembers {
 
     /// Sets the score of a member, new or not.
     pub(super) fn set(&mut self, member: &[u8], score: f64) {
+        // A small set keeps no negative zero.
+        let score = score + 0.0;
         if let Some(before) = self.scores.insert(member.to_vec(), score) {
             self.order.remove(&(OrderedScore(before), member.to_vec()));
         }

@@ -48,10 +48,8 @@ impl ScriptEngine {
         if let Some(function) = self.compiled.get(sha) {
             return Ok(function.clone());
         }
-        // The lines stay those of the text.
-        let whole = [b"return function() ", text, b"\nend"].concat();
-        let chunk = self.lua.load(whole).set_name(SCRIPT_SOURCE);
-        let function: Function = chunk.eval().map_err(|error| {
+        let chunk = self.lua.load(text).set_name(SCRIPT_SOURCE);
+        let function = chunk.into_function().map_err(|error| {
             let why = text_of(&error);
             SimulatedError::of(format!("ERR Error compiling script (new function): {why}"))
         })?;
@@ -118,7 +116,7 @@ fn run_command(node: &Mutex<NodeState>, words: Variadic<ScriptWord>) -> CommandR
         args.push(word);
     }
     if args.is_empty() {
-        const TEXT: &str = "ERR Please specify at least one argument for this redis.call() call";
+        const TEXT: &str = "ERR Please specify at least one argument for this redis lib call";
         return Err(SimulatedError::text(TEXT));
     }
     node.lock().run_in_script(&args)

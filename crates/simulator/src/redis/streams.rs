@@ -14,8 +14,9 @@ pub(super) fn xadd(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
         return Err(SimulatedError::arity("xadd"));
     }
     let now = u64::try_from(keys.now_ms()).unwrap_or_default();
+    let id = AskedId::parse(id)?;
     let last = keys.read::<StoredStream>(&args[1])?.map_or(EntryId::default(), |stream| stream.last);
-    let id = new_id(id, last, now)?;
+    let id = id.after(last, now)?;
     keys.write(&args[1], |stream: &mut StoredStream| {
         stream.entries.insert(id, fields.to_vec());
         stream.last = id;
@@ -24,26 +25,44 @@ pub(super) fn xadd(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     })
 }
 
-fn new_id(text: &[u8], last: EntryId, now: u64) -> Result<EntryId, SimulatedError> {
-    const SMALL: SimulatedError = SimulatedError::text(
-        "ERR The ID specified in XADD is equal or smaller than the target stream top item",
-    );
-    if text == b"*" {
-        let fresh = EntryId { ms: now, seq: 0 };
-        return if fresh > last { Some(fresh) } else { last.next() }.ok_or(SMALL);
-    }
-    let id = match text.strip_suffix(b"-*") {
-        Some(ms) => {
-            let ms = EntryId::parse(ms, 0)?.ms;
-            let seq = if ms == last.ms { last.next().map_or(0, |id| id.seq) } else { 0 };
-            EntryId { ms, seq }
+/// The id that XADD is to give.
+enum AskedId {
+    /// Of the time.
+    Any,
+    /// The next one of a millisecond.
+    Of(u64),
+    Exactly(EntryId),
+}
+
+impl AskedId {
+    fn parse(text: &[u8]) -> Result<Self, SimulatedError> {
+        if text == b"*" {
+            return Ok(Self::Any);
         }
-        None => EntryId::parse(text, 0)?,
-    };
-    if id == EntryId::default() {
-        return Err(SimulatedError::text("ERR The ID specified in XADD must be greater than 0-0"));
+        if let Some(ms) = text.strip_suffix(b"-*") {
+            return Ok(Self::Of(EntryId::parse(ms, 0)?.ms));
+        }
+        let id = EntryId::parse(text, 0)?;
+        if id == EntryId::default() {
+            return Err(SimulatedError::text("ERR The ID specified in XADD must be greater than 0-0"));
+        }
+        Ok(Self::Exactly(id))
     }
-    if id > last { Ok(id) } else { Err(SMALL) }
+
+    fn after(self, last: EntryId, now: u64) -> Result<EntryId, SimulatedError> {
+        const SMALL: SimulatedError = SimulatedError::text(
+            "ERR The ID specified in XADD is equal or smaller than the target stream top item",
+        );
+        let fresh = EntryId { ms: now, seq: 0 };
+        let id = match self {
+            Self::Any if fresh > last => Some(fresh),
+            Self::Any => last.next(),
+            Self::Of(ms) if ms == last.ms => last.next().filter(|id| id.ms == ms),
+            Self::Of(ms) => Some(EntryId { ms, seq: 0 }),
+            Self::Exactly(id) => Some(id),
+        };
+        id.filter(|id| *id > last).ok_or(SMALL)
+    }
 }
 
 pub(super) fn xlen(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
@@ -51,11 +70,11 @@ pub(super) fn xlen(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 }
 
 pub(super) fn xdel(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
-    let ids = args[2..].iter().map(|id| EntryId::parse(id, 0)).collect::<Result<Vec<_>, _>>()?;
     let removed = keys.edit(&args[1], |stream: &mut StoredStream| {
-        ids.iter().filter(|id| stream.entries.remove(id).is_some()).count()
+        let ids = args[2..].iter().map(|id| EntryId::parse(id, 0)).collect::<Result<Vec<_>, _>>()?;
+        Ok(ids.iter().filter(|id| stream.entries.remove(id).is_some()).count())
     })?;
-    Ok(SimulatedReply::count(removed.unwrap_or(0)))
+    Ok(SimulatedReply::count(removed.unwrap_or(Ok(0))?))
 }
 
 pub(super) fn xtrim(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {

@@ -103,3 +103,59 @@ fn servers_may_be_used_from_any_thread() {
     is_sent::<SimulatedRedis>();
     is_sent::<SimulatedConnection>();
 }
+
+/// Each script calls only what is here, except what only queues of the kind `stream` need.
+#[test]
+fn scripts_call_nothing_else() {
+    const OF_GROUPS: [&str; 5] = ["XACK", "XCLAIM", "XGROUP", "XINFO", "XREADGROUP"];
+    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lua")];
+    let mut called = std::collections::BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "lua") {
+                called.extend(calls_of(&std::fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    assert!(called.len() > 30, "{called:?}");
+    called.retain(|name| !OF_GROUPS.contains(&name.as_str()) && name != "TIME");
+    let missing: Vec<_> =
+        called.iter().filter(|name| super::commands::find(name.as_bytes()).is_none()).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The words in capitals that are first arguments.
+fn calls_of(script: &str) -> Vec<String> {
+    let first = |rest: &str| rest.split_once('\'').map(|(word, _)| word.to_owned());
+    let words =
+        ["call('", "ask('", "try('"].iter().flat_map(|start| script.split(start).skip(1).filter_map(first));
+    words.filter(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase())).collect()
+}
+
+/// The same calls leave the same trace. Prints how many calls of a script a second makes.
+#[test]
+fn the_same_calls_have_the_same_replies() {
+    const CALLS: u64 = 20_000;
+    let trace = |_| {
+        let (redis, now) = server();
+        let mut connection = redis.connect();
+        let text = include_str!("../../../../lua/approximate/count.lua");
+        let sha = ask(&mut connection, &["SCRIPT", "LOAD", text])[5..45].to_owned();
+        let mut replies = String::new();
+        for number in 0..CALLS {
+            now.store(START + number * 1_000, Ordering::Relaxed);
+            let key = format!("key {}", number % 50);
+            let call = ["EVALSHA", &sha, "1", &key, "-1", "1000000", "charge", "1", "1", "10", "2", "0", "0"];
+            replies += &ask(&mut connection, &[&call[..], &["0"; 5]].concat());
+        }
+        (replies, redis.data().names().map(<[u8]>::to_vec).collect::<Vec<_>>())
+    };
+    let start = std::time::Instant::now();
+    let traces = [0, 1].map(trace);
+    let calls = 2.0 * CALLS as f64 / start.elapsed().as_secs_f64();
+    println!("{calls:.0} calls of lua/approximate/count.lua a second");
+    assert!(traces[0] == traces[1]);
+}

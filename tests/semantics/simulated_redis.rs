@@ -1,0 +1,36 @@
+//! The servers of weir-simulator are what they stand for: they decide as the pure driver does, and reply as a real Redis does.
+//!
+//! A program that takes the place of `redis-server` serves one on a socket. It is this program again.
+
+mod commands;
+mod front;
+mod replies;
+
+use self::front::FrontMode;
+
+/// Those that ask nothing but scripts and plain commands.
+const TESTS: [&str; 9] = [
+    "approximate::",
+    "control_store::bans",
+    "control_store::differential",
+    "denials::",
+    "differential::redis",
+    "differential::a_",
+    "leases::differential",
+    "leases::rows",
+    "vectors::",
+];
+
+/// Those of them that tell the scripts the time: the clocks of two servers differ by microseconds.
+const BESIDE: [&str; 2] = ["differential::redis", "leases::differential"];
+
+#[test]
+fn it_decides_as_redis_does() {
+    front::passes("it_decides_as_redis_does", FrontMode::Alone, &TESTS);
+}
+
+/// Each request of these goes to both, and an answer that differs is an error.
+#[test]
+fn it_replies_to_scripts_as_redis_does() {
+    front::passes("it_replies_to_scripts_as_redis_does", FrontMode::Beside, &BESIDE);
+}
