@@ -127,6 +127,24 @@ async fn use_up(mut client: Client, consumer: &str, denials: u32) -> (u64, u64) 
     (passed, calls)
 }
 
+/// Four callers of each node use up one key at once. Returns how many calls passed, and all calls.
+async fn all_use_up(nodes: &[Node], consumer: &str) -> (u64, u64) {
+    let mut callers = tokio::task::JoinSet::new();
+    for node in nodes {
+        for _ in 0..4 {
+            let (client, consumer) = (node.client().await, consumer.to_owned());
+            callers.spawn(async move { use_up(client, &consumer, 40).await });
+        }
+    }
+    let all = callers.join_all().await;
+    all.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// Decisions of all nodes, and of Redis.
+fn all_decided(nodes: &[Node]) -> (u64, u64) {
+    nodes.iter().map(Node::decided).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
 /// What Redis has counted of the only key.
 fn counted(redis: &RedisServer) -> u64 {
     let key =

@@ -35,27 +35,14 @@ async fn a_hot_window_keeps_to_its_limit_and_costs_few_calls() {
     let nodes: Vec<Node> =
         (0..3).map(|_| Node::with_place(&redis, LIMIT, "{ chunk: 40, nodes: 3, max_age: 10s }")).collect();
     let before = script_calls(&redis);
-    let passed = within_a_window(&redis, async |consumer: &str| {
-        let mut callers = tokio::task::JoinSet::new();
-        for node in &nodes {
-            for _ in 0..4 {
-                let (client, consumer) = (node.client().await, consumer.to_owned());
-                callers.spawn(async move { use_up(client, &consumer, 40).await });
-            }
-        }
-        let all = callers.join_all().await;
-        all.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-    })
-    .await;
-    let (passed, calls) = passed;
+    let (passed, calls) =
+        within_a_window(&redis, async |consumer: &str| all_use_up(&nodes, consumer).await).await;
     let asked = script_calls(&redis) - before;
     println!("{passed} of {calls} calls passed, limit {LIMIT}; {asked} script calls, heartbeats among them");
     assert!(passed <= LIMIT, "{passed}");
     assert!(passed > LIMIT - 3 * 40, "{passed}: what nodes took was spent");
-    let (mut by_node, mut by_redis) = (0, 0);
+    let (by_node, by_redis) = all_decided(&nodes);
     for node in &nodes {
-        let (own, central) = node.decided();
-        (by_node, by_redis) = (by_node + own, by_redis + central);
         assert_eq!(node.metric("weir_approximate_max_over{strategy=\"api\"}"), 0);
         assert!(
             !node.serve.get("/metrics").contains("weir_approximate_over_admitted{"),

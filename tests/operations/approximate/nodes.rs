@@ -11,23 +11,9 @@ async fn a_hot_key_keeps_to_the_bound_and_costs_few_calls() {
     let redis = RedisServer::start();
     let nodes: Vec<Node> =
         (0..3).map(|_| Node::with_place(&redis, LIMIT, "{ max_over: 20, nodes: 3, sync: 10s }")).collect();
-    let (passed, calls) = within_a_window(&redis, async |consumer: &str| {
-        let mut callers = tokio::task::JoinSet::new();
-        for node in &nodes {
-            for _ in 0..4 {
-                let (client, consumer) = (node.client().await, consumer.to_owned());
-                callers.spawn(async move { use_up(client, &consumer, 40).await });
-            }
-        }
-        let all = callers.join_all().await;
-        all.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-    })
-    .await;
-    let (mut by_node, mut by_redis) = (0, 0);
-    for node in &nodes {
-        let (own, central) = node.decided();
-        (by_node, by_redis) = (by_node + own, by_redis + central);
-    }
+    let (passed, calls) =
+        within_a_window(&redis, async |consumer: &str| all_use_up(&nodes, consumer).await).await;
+    let (by_node, by_redis) = all_decided(&nodes);
     println!("{calls} calls: {by_node} decided by nodes, {by_redis} by Redis");
     println!("{} above the limit of {LIMIT}, at most 20", passed - LIMIT);
     assert!((LIMIT..=LIMIT + 20).contains(&passed), "{passed}");

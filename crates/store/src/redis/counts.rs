@@ -22,7 +22,7 @@ use self::chunks::{ChunkNumbers, ChunksHead};
 use super::callers::Replies;
 use super::context::LinkContext;
 use super::evaluate::ScriptName;
-use super::reply::{garbled, text};
+use super::reply::{NOT_A_STATE, garbled, text};
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
 use super::source::{CountScript, Script, count_script};
 use super::{LateStore, RedisStore};
@@ -33,9 +33,6 @@ const TOGETHER: usize = 100;
 
 /// Bytes of the arguments of one request, about.
 const ARGUMENTS: usize = 160;
-
-/// What scripts say of a key that holds something else.
-const NOT_A_STATE: &str = "something else than this limit's state";
 
 /// The numbers of a reply.
 type CountNumbers = SmallVec<[u64; 10]>;

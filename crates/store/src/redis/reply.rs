@@ -7,6 +7,9 @@ use redis::Value;
 
 use crate::StoreError;
 
+/// The error text for a key whose value looks like a state of its limit and is not one. `lua/numbers.lua` has it too.
+pub(super) const NOT_A_STATE: &str = "the key holds something else than this limit's state";
+
 /// Returns the error for a reply that breaks the contract.
 pub(super) fn garbled() -> StoreError {
     StoreError::Refused("the script's reply is not one that this version understands".into())

@@ -12,13 +12,10 @@ use smallvec::SmallVec;
 use super::DecisionRequest;
 use super::reason::read_reason;
 use crate::redis::callers::Replies;
-use crate::redis::reply::{garbled, whole};
+use crate::redis::reply::{NOT_A_STATE, garbled, whole};
 use crate::{LimitSet, StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
 use weir_units::Micros;
-
-/// The error text for a key whose value looks like a state of its limit and is not one.
-const NOT_A_STATE: &str = "the key holds something else than this limit's state";
 
 /// Answers `requests` from the states at the front of `numbers`. `reasons` starts with their failures.
 pub(super) fn replay(
