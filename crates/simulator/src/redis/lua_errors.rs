@@ -11,7 +11,7 @@ pub(super) const SCRIPT_SOURCE: &str = "@user_script";
 pub(super) fn line_of_script(lua: &Lua) -> Option<usize> {
     const DEEPEST: usize = 64;
     for level in 0..DEEPEST {
-        let line = lua.inspect_stack(level, |at| line_at(at))?;
+        let line = lua.inspect_stack(level, line_at)?;
         if line.is_some() {
             return line;
         }
@@ -26,7 +26,7 @@ fn line_at(at: &mlua::debug::Debug) -> Option<usize> {
 
 /// An error with the line of the caller, if that is a script and not another function of the server.
 pub(super) fn raised(lua: &Lua, text: &str) -> mlua::Error {
-    let line = lua.inspect_stack(1, |at| line_at(at)).flatten();
+    let line = lua.inspect_stack(1, line_at).flatten();
     let line = line.map_or(String::new(), |line| format!("user_script:{line}: "));
     mlua::Error::RuntimeError(format!("{line}{text}"))
 }
