@@ -135,7 +135,7 @@ fn calls_of(script: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase())).collect()
 }
 
-/// The same calls leave the same trace. Prints how many calls of a script a second makes.
+/// The same calls leave the same trace.
 #[test]
 fn the_same_calls_have_the_same_replies() {
     const CALLS: u64 = 20_000;
