@@ -17,6 +17,8 @@
 mod central;
 mod chunks;
 mod clocks;
+mod key_flight;
+mod line;
 mod moment;
 mod places;
 mod sets;

@@ -86,6 +86,34 @@ queues: { jobs: { capacity: 3 } }
     );
 }
 
+/// The numbers of the bound are a part of the keys' names; how often nodes push is not.
+#[test]
+fn a_strategy_that_is_counted_in_another_way_starts_full() {
+    const SUMS: &str = ", approximate: { max_over: 90, nodes: 10 }";
+    const CHUNKS: &str = ", approximate: { chunk: 10, nodes: 10 }";
+    const OTHER_CHUNKS: &str = ", approximate: { chunk: 20, nodes: 10 }";
+    const SYNC: &str = ", approximate: { max_over: 90, nodes: 10, sync: 1s }";
+    let config = |counted: &str| {
+        format!(
+            "store: {{ redis: {{ nodes: ['redis://127.0.0.1:6379'] }} }}
+strategies: {{ s: {{ limits: [{{ name: l, per: [consumer], fixed_window: {{ limit: 1000, window: 10s }} }}]{counted} }} }}
+"
+        )
+    };
+    let starts_full = "strategies.s: counts something else, so it starts full\n";
+    let keeps = "strategies.s: changed, and keeps what is used\n";
+    for (old, new, line) in [
+        ("", SUMS, starts_full),
+        (SUMS, "", starts_full),
+        (SUMS, CHUNKS, starts_full),
+        (CHUNKS, OTHER_CHUNKS, starts_full),
+        (SUMS, SYNC, keeps),
+        (SUMS, SUMS, "nothing differs\n"),
+    ] {
+        assert_eq!(differences(&config(old), &config(new)), (Some(0), line.to_owned(), String::new()));
+    }
+}
+
 #[test]
 fn a_difference_of_a_mistaken_configuration_is_its_mistakes() {
     let (code, out, errors) = differences("strategies: { s: {} }", "nonsense: 1");

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use tokio::sync::oneshot;
 use weir_core::approximate::{CountAnswer, CountAsk, CountOp, NodePush};
 use weir_core::strategy::Strategy;
 use weir_time::deadlines::Passed;
@@ -24,9 +23,10 @@ use weir_units::{CEILING, Micros};
 
 use self::batch::{CountBatch, lead};
 use super::ApproximateWorker;
+use super::line::WaitingVerdict;
 use super::moment::NodeMoment;
 use super::places::PlaceSet;
-use super::table::{CountWaiter, KeyEntry, WaitingCount, limit_of};
+use super::table::{CountQuestion, CountWaiter, KeyEntry, limit_of};
 use super::verdict::CountVerdict;
 use crate::{CountStore, CounterKey, Decision, StoreError, Verdicts};
 
@@ -49,7 +49,7 @@ enum ChargeStep {
     /// The node has decided.
     Decided(CountVerdict),
     /// It waits for a call about its key.
-    Waits(WaitingCount),
+    Waits(WaitingVerdict<CountVerdict>),
     /// The store decides it alone.
     Alone,
 }
@@ -109,21 +109,18 @@ impl<C: CountStore> PendingCount<C> {
             || self.entry(set, &moment),
             |entry| {
                 let Some(window) = moment.window(set, entry.server) else { return Ok(ChargeStep::Alone) };
-                if entry.is_in_flight && entry.waiting.len() >= node.max_waiting {
-                    return Err(StoreError::Overloaded(node.max_waiting));
-                }
-                let asked = (self.op, self.cost, self.limit);
-                if !entry.is_in_flight
-                    && let Some(decided) = entry.decide(&window, asked, self.digest)
+                let Self { op, cost, limit, .. } = *self;
+                if !entry.line.is_in_flight()
+                    && let Some(decided) = entry.decide(&window, (op, cost, limit), self.digest)
                 {
                     return Ok(ChargeStep::Decided(decided));
                 }
-                let (waiter, waiting) = self.waiter();
-                if entry.is_in_flight {
-                    entry.waiting.push_back(waiter);
+                let (waiter, waiting) = CountWaiter::new(CountQuestion { op, cost, limit }, self.deadline);
+                if entry.line.is_in_flight() {
+                    entry.line.join(waiter, node.max_waiting)?;
                 } else {
-                    entry.is_in_flight = true;
-                    begun = Some(CountBatch::of(waiter, Some(entry.charge())));
+                    entry.line.depart();
+                    begun = CountBatch::of(vec![waiter]).map(|batch| batch.with_push(Some(entry.charge())));
                 }
                 Ok(ChargeStep::Waits(waiting))
             },
@@ -137,12 +134,6 @@ impl<C: CountStore> PendingCount<C> {
             node.table.count_decided(self.digest, 1);
         }
         step
-    }
-
-    fn waiter(&self) -> (CountWaiter, WaitingCount) {
-        let (reply, waiting) = oneshot::channel();
-        let Self { op, cost, limit, deadline, .. } = *self;
-        (CountWaiter { op, cost, limit, deadline, reply }, waiting)
     }
 
     /// An entry of the table, if the node may count its key.

@@ -19,7 +19,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use smallvec::smallvec;
-use tokio::sync::oneshot;
 use weir_core::algorithm::{Algorithm, Op};
 use weir_core::approximate::{ChunkOp, ChunkTerms, ChunkVerdict};
 use weir_core::strategy::Strategy;
@@ -28,8 +27,9 @@ use weir_time::deadlines::Passed;
 use weir_units::Micros;
 
 pub(super) use self::entry::ChunkEntry;
-use self::entry::{ChunkWaiter, WaitingChunk};
+use self::entry::{ChunkQuestion, ChunkWaiter};
 use self::flight::{ChunkBatch, lead};
+use super::line::WaitingVerdict;
 use super::places::PlaceSet;
 use super::{ApproximateNode, ApproximateWorker};
 use crate::{Answers, CountStore, CounterKey, Decision, Store, StoreAnswer, StoreError, Verdicts};
@@ -50,7 +50,7 @@ struct PendingChunk<C> {
 enum ChunkStep {
     Decided(ChunkVerdict),
     /// It waits for a call about its key.
-    Waits(WaitingChunk),
+    Waits(WaitingVerdict<ChunkVerdict>),
 }
 
 impl<C: CountStore> ApproximateWorker<C> {
@@ -76,7 +76,7 @@ impl<C: CountStore> ApproximateWorker<C> {
         let limit = only_limit(decision.strategy);
         let known = limit.and_then(|limit| {
             node.chunks.decide_with(digest, |entry| {
-                if entry.is_in_flight {
+                if entry.line.is_in_flight() {
                     return None;
                 }
                 let moment = entry.moment(node, now);
@@ -152,21 +152,18 @@ impl<C: CountStore> PendingChunk<C> {
             return Err(StoreError::Unsupported("its nodes take no chunks"));
         };
         let make = || Some(ChunkEntry::new(set, self.key.clone(), self.worker.counts.server_of(&self.key)));
-        let (waiter, waiting) = self.waiter(*limit);
+        let question = ChunkQuestion { op: self.op, cost: self.cost, limit: *limit };
+        let (waiter, waiting) = ChunkWaiter::new(question, self.deadline);
         let mut begun = None;
         let step = node.chunks.with_new(self.digest, make, |entry| {
-            if entry.is_in_flight {
-                if entry.waiting.len() >= node.max_waiting {
-                    return Err(StoreError::Overloaded(node.max_waiting));
-                }
-                entry.waiting.push_back(waiter);
-                return Ok(None);
+            if entry.line.is_in_flight() {
+                return entry.line.join(waiter, node.max_waiting).map(|()| None);
             }
             let moment = entry.moment(node, node.clock.now());
             let decided = entry.count.decide((limit, &terms), (self.op, self.cost), &moment);
             if decided.is_none() {
-                entry.is_in_flight = true;
-                begun = Some(ChunkBatch::of(waiter).with_call(entry, &terms, &moment));
+                entry.line.depart();
+                begun = ChunkBatch::of(vec![waiter]).map(|batch| batch.with_call(entry, &terms, &moment));
             }
             Ok(decided)
         });
@@ -184,12 +181,6 @@ impl<C: CountStore> PendingChunk<C> {
             // Other keys have filled the table since the call began.
             None => Err(StoreError::Overloaded(super::MAX_KEYS)),
         }
-    }
-
-    fn waiter(&self, limit: Algorithm) -> (ChunkWaiter, WaitingChunk) {
-        let (reply, waiting) = oneshot::channel();
-        let Self { op, cost, deadline, .. } = *self;
-        (ChunkWaiter { op, cost, limit, deadline, reply }, waiting)
     }
 }
 

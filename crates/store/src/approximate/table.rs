@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use weir_core::approximate::CountOp;
 use weir_core::key::{self, KeySecret};
 
-pub(super) use self::entry::{CountWaiter, KeyEntry, WaitingCount};
+pub(super) use self::entry::{CountQuestion, CountWaiter, KeyEntry};
 use super::moment::NodeMoment;
 use super::places::PlaceSet;
 use super::verdict::CountVerdict;
@@ -62,7 +62,7 @@ impl CountTable {
         let limit = limit_of(decision);
         let mut part = self.part(digest).lock();
         let TablePart { entries, decided } = &mut *part;
-        let entry = entries.get_mut(&digest).filter(|entry| !entry.is_in_flight)?;
+        let entry = entries.get_mut(&digest).filter(|entry| !entry.line.is_in_flight())?;
         let window = moment.window(set, entry.server)?;
         let found = entry.decide(&window, (op, cost, limit), digest)?;
         *decided += 1;
@@ -75,7 +75,7 @@ impl CountTable {
         let kept = if self.len() > MAX_KEYS / 2 { 0 } else { 1 };
         self.retain(|entry| {
             let last = entry.count.window().saturating_add(kept);
-            entry.is_in_flight || !moment.is_past(last, &entry.set, entry.server)
+            entry.line.is_in_flight() || !moment.is_past(last, &entry.set, entry.server)
         });
     }
 }
@@ -116,11 +116,12 @@ impl<E> KeyTable<E> {
         if let Some(entry) = part.entries.get_mut(&digest) {
             return Some(does(entry));
         }
-        if self.keys.load(Relaxed) >= MAX_KEYS {
+        // Counted first, because other workers add keys to other parts meanwhile.
+        let is_full = self.keys.fetch_add(1, Relaxed) >= MAX_KEYS;
+        let Some(entry) = (if is_full { None } else { make() }) else {
+            self.keys.fetch_sub(1, Relaxed);
             return None;
-        }
-        let entry = make()?;
-        self.keys.fetch_add(1, Relaxed);
+        };
         Some(does(part.entries.entry(digest).or_insert(entry)))
     }
 

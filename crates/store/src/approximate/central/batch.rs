@@ -2,44 +2,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use weir_core::approximate::{CountAnswer, CountAsk, CountOp, NodePush};
-use weir_time::clock::monotonic;
 use weir_units::Micros;
 
 use crate::approximate::ApproximateWorker;
+use crate::approximate::key_flight::KeyFlight;
 use crate::approximate::moment::NodeMoment;
 use crate::approximate::places::PlaceSet;
-use crate::approximate::table::{CountTable, CountWaiter, KeyEntry};
+use crate::approximate::table::{CountQuestion, CountWaiter, KeyEntry};
 use crate::approximate::verdict::CountVerdict;
 use crate::{CountStore, CounterKey, StoreError};
 
-/// The callers of one call, which have the same cost.
+/// The callers of one call, which ask the same.
 pub(super) struct CountBatch {
     push: Option<NodePush>,
-    op: CountOp,
-    cost: u64,
-    limit: u64,
+    question: CountQuestion,
     waiters: Vec<CountWaiter>,
-}
-
-/// The calls about a key. However they end, nobody waits for them afterwards.
-struct KeyFlight<'t> {
-    table: &'t CountTable,
-    digest: u128,
-    has_landed: bool,
-}
-
-impl Drop for KeyFlight<'_> {
-    fn drop(&mut self) {
-        if !self.has_landed {
-            self.table.with(self.digest, |entry| {
-                entry.is_in_flight = false;
-                entry.waiting.clear();
-            });
-        }
-    }
 }
 
 /// Makes the call of `batch`, and the next ones until nobody waits. A task of its own: a caller that gives up loses only its
@@ -51,7 +30,7 @@ pub(super) async fn lead<C: CountStore>(
     mut batch: CountBatch,
 ) {
     let node = &worker.node.0;
-    let mut flight = KeyFlight { table: &node.table, digest, has_landed: false };
+    let flight = KeyFlight::new(&node.table, digest);
     loop {
         let sent = node.clock.now();
         let window = set.bound.window();
@@ -63,87 +42,66 @@ pub(super) async fn lead<C: CountStore>(
         let moment = NodeMoment { now: node.clock.now(), clocks: &node.clocks };
         let failure = answer.as_ref().err().cloned();
         batch.answer(&answer, window);
-        let mut decided = 0;
-        let next = node.table.with(digest, |entry| match failure {
-            Some(error) => fail(entry, &error),
-            None => next(entry, &set, &moment, (digest, &mut decided)),
+        let following = node.table.with(digest, |entry| match failure {
+            Some(error) => {
+                entry.line.fail(&error);
+                (None, 0)
+            }
+            None => next(entry, &set, &moment, digest),
         });
+        let Some((following, decided)) = following else { break };
         node.table.count_decided(digest, decided);
-        match next.flatten() {
-            Some(next) => batch = next,
+        match following {
+            Some(following) => batch = following,
             None => break,
         }
     }
-    flight.has_landed = true;
+    flight.land();
 }
 
-/// Those who wait would wait for the same failure.
-fn fail(entry: &mut KeyEntry, error: &StoreError) -> Option<CountBatch> {
-    entry.is_in_flight = false;
-    for waiter in entry.waiting.drain(..) {
-        let _ = waiter.reply.send(Err(error.clone()));
-    }
-    None
-}
-
-/// Decides for those who wait, in their order, and counts what the node decides. What it cannot is the next call.
+/// Decides for those who wait. What it cannot is the next call. Returns also how many it has decided.
 fn next(
     entry: &mut KeyEntry,
     set: &PlaceSet,
     moment: &NodeMoment<'_>,
-    (digest, decided): (u128, &mut u64),
-) -> Option<CountBatch> {
-    let (mut next, now): (Option<CountBatch>, Instant) = (None, monotonic());
-    for waiter in std::mem::take(&mut entry.waiting) {
-        if waiter.is_gone(now) {
-            continue;
-        }
-        if let Some(batch) = &mut next {
-            match batch.is_for(&waiter) {
-                true => batch.waiters.push(waiter),
-                false => entry.waiting.push_back(waiter),
-            }
-            continue;
-        }
-        let window = moment.window(set, entry.server);
-        let asked = (waiter.op, waiter.cost, waiter.limit);
-        match window.as_ref().and_then(|window| entry.decide(window, asked, digest)) {
-            Some(verdict) => {
-                *decided += 1;
-                let _ = waiter.reply.send(Ok(verdict));
-            }
-            None => next = Some(CountBatch::of(waiter, window.map(|_| entry.charge()))),
-        }
-    }
-    entry.is_in_flight = next.is_some();
-    next
+    digest: u128,
+) -> (Option<CountBatch>, u64) {
+    let window = moment.window(set, entry.server);
+    // Out of the entry for now, because its counter decides.
+    let mut line = std::mem::take(&mut entry.line);
+    let (waiters, decided) = line.next(&CountOp::Charge, |asked| {
+        let window = window.as_ref()?;
+        entry.decide(window, (asked.op, asked.cost, asked.limit), digest)
+    });
+    entry.line = line;
+    let batch = CountBatch::of(waiters).map(|batch| batch.with_push(window.map(|_| entry.charge())));
+    (batch, decided)
 }
 
 impl CountBatch {
-    /// The call of one caller.
-    pub(super) fn of(waiter: CountWaiter, push: Option<NodePush>) -> Self {
-        let CountWaiter { op, cost, limit, .. } = waiter;
-        Self { push, op, cost, limit, waiters: vec![waiter] }
+    /// The call of these callers; `None` if there are none.
+    pub(super) fn of(waiters: Vec<CountWaiter>) -> Option<Self> {
+        let question = waiters.first()?.question;
+        Some(Self { push: None, question, waiters })
     }
 
-    fn is_for(&self, waiter: &CountWaiter) -> bool {
-        let asks = (self.op, self.cost, self.limit) == (waiter.op, waiter.cost, waiter.limit);
-        self.op == CountOp::Charge && asks
+    /// What the node owes goes with the call.
+    pub(super) fn with_push(self, push: Option<NodePush>) -> Self {
+        Self { push, ..self }
     }
 
     fn ask(&self, share: u64) -> CountAsk {
-        let Self { push, op, cost, limit, ref waiters } = *self;
+        let Self { push, question: CountQuestion { op, cost, limit }, ref waiters } = *self;
         CountAsk { push, op, cost, times: waiters.len() as u64, limit, share, most: limit }
     }
 
     fn answer(&mut self, answer: &Result<CountAnswer, StoreError>, window: Micros) {
-        let asked = (self.op, self.cost, self.limit);
+        let CountQuestion { op, cost, limit } = self.question;
         for (index, waiter) in self.waiters.drain(..).enumerate() {
-            let verdict = match answer {
-                Ok(answer) => Ok(CountVerdict::of_store(answer, asked, index as u64, window)),
+            waiter.answer(match answer {
+                Ok(answer) => Ok(CountVerdict::of_store(answer, (op, cost, limit), index as u64, window)),
                 Err(error) => Err(error.clone()),
-            };
-            let _ = waiter.reply.send(verdict);
+            });
         }
     }
 }

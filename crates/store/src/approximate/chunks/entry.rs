@@ -1,29 +1,21 @@
 //! The chunk of one key on this node, and the callers that wait for the store's answer about it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
-use tokio::sync::oneshot;
 use weir_core::algorithm::{Algorithm, State};
 use weir_core::approximate::{ChunkAnswer, ChunkCall, ChunkCount, ChunkMoment, ChunkOp, ChunkVerdict};
 use weir_units::{LATEST, Micros};
 
+use crate::CounterKey;
 use crate::approximate::ApproximateNode;
+use crate::approximate::line::{HasKeyLine, KeyLine, KeyQuestion, KeyWaiter};
 use crate::approximate::places::PlaceSet;
-use crate::{CounterKey, StoreError};
 
-/// Receives the verdict for a waiting caller.
-pub(super) type WaitingChunk = oneshot::Receiver<Result<ChunkVerdict, StoreError>>;
+/// A charge of a key.
+pub(super) type ChunkQuestion = KeyQuestion<ChunkOp, Algorithm>;
 
 /// A caller that waits for the store's answer.
-pub(super) struct ChunkWaiter {
-    pub(super) op: ChunkOp,
-    pub(super) cost: u64,
-    pub(super) limit: Algorithm,
-    pub(super) deadline: Instant,
-    pub(super) reply: oneshot::Sender<Result<ChunkVerdict, StoreError>>,
-}
+pub(super) type ChunkWaiter = KeyWaiter<ChunkOp, Algorithm, ChunkVerdict>;
 
 /// The chunk of one key.
 pub(in crate::approximate) struct ChunkEntry {
@@ -34,9 +26,7 @@ pub(in crate::approximate) struct ChunkEntry {
     pub(super) count: ChunkCount,
     /// True while the key is listed among those whose chunks grow old.
     is_listed: bool,
-    /// True while a call is on its way to the store.
-    pub(super) is_in_flight: bool,
-    pub(super) waiting: VecDeque<ChunkWaiter>,
+    pub(super) line: KeyLine<ChunkOp, Algorithm, ChunkVerdict>,
 }
 
 impl ChunkEntry {
@@ -47,8 +37,7 @@ impl ChunkEntry {
             server,
             count: ChunkCount::default(),
             is_listed: false,
-            is_in_flight: false,
-            waiting: VecDeque::new(),
+            line: KeyLine::default(),
         }
     }
 
@@ -93,13 +82,16 @@ impl ChunkEntry {
     }
 
     pub(super) fn is_idle(&self, now: Micros, denies_for: Micros) -> bool {
-        !self.is_in_flight && !self.is_listed && self.count.is_idle(now, denies_for)
+        !self.line.is_in_flight() && !self.is_listed && self.count.is_idle(now, denies_for)
     }
 }
 
-impl ChunkWaiter {
-    /// True if its caller waits no more.
-    pub(super) fn is_gone(&self, now: Instant) -> bool {
-        self.reply.is_closed() || self.deadline <= now
+impl HasKeyLine for ChunkEntry {
+    type Op = ChunkOp;
+    type Limit = Algorithm;
+    type Verdict = ChunkVerdict;
+
+    fn line(&mut self) -> &mut KeyLine<ChunkOp, Algorithm, ChunkVerdict> {
+        &mut self.line
     }
 }

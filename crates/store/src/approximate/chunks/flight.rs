@@ -3,39 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use weir_core::algorithm::Algorithm;
+use weir_core::algorithm::State;
 use weir_core::approximate::{ChunkAnswer, ChunkCall, ChunkMoment, ChunkOp, ChunkTerms};
-use weir_time::clock::monotonic;
 
-use super::entry::{ChunkEntry, ChunkWaiter};
-use crate::approximate::table::KeyTable;
+use super::entry::{ChunkEntry, ChunkQuestion, ChunkWaiter};
+use crate::approximate::key_flight::KeyFlight;
 use crate::approximate::{ApproximateNode, ApproximateWorker};
 use crate::{CountStore, CounterKey, StoreError};
 
-/// The callers of one call, which have the same cost and limit.
+/// The callers of one call, which ask the same.
 pub(super) struct ChunkBatch {
-    op: ChunkOp,
-    cost: u64,
-    limit: Algorithm,
+    question: ChunkQuestion,
     waiters: Vec<ChunkWaiter>,
-}
-
-/// The calls about a key. However they end, nobody waits for them afterwards.
-struct ChunkFlight<'t> {
-    table: &'t KeyTable<ChunkEntry>,
-    digest: u128,
-    has_landed: bool,
-}
-
-impl Drop for ChunkFlight<'_> {
-    fn drop(&mut self) {
-        if !self.has_landed {
-            self.table.with(self.digest, |entry| {
-                entry.is_in_flight = false;
-                entry.waiting.clear();
-            });
-        }
-    }
 }
 
 /// Makes the call of a batch, and the next ones until nobody waits. A task of its own: a caller that gives up loses only its
@@ -47,7 +26,7 @@ pub(super) async fn lead<C: CountStore>(
     (mut batch, mut call): (ChunkBatch, ChunkCall),
 ) {
     let node = &worker.node.0;
-    let mut flight = ChunkFlight { table: &node.chunks, digest, has_landed: false };
+    let flight = KeyFlight::new(&node.chunks, digest);
     loop {
         let answer = worker.counts.chunk(&key, call.limit(), &call.ask, None).await;
         let server = worker.counts.server_of(&key);
@@ -64,69 +43,45 @@ pub(super) async fn lead<C: CountStore>(
             }
             Err(error) => Some(error),
         };
-        let mut decided = 0;
         let following = node.chunks.with(digest, |entry| match &failure {
-            Some(error) => fail(entry, error),
-            None => next(entry, node, &terms, &mut decided),
+            Some(error) => {
+                entry.line.fail(error);
+                (None, 0)
+            }
+            None => next(entry, node, &terms),
         });
         if let Some(error) = failure {
             batch.fail(&error);
         }
+        let Some((following, decided)) = following else { break };
         node.chunks.count_decided(digest, decided);
-        match following.flatten() {
+        match following {
             Some(following) => (batch, call) = following,
             None => break,
         }
     }
-    flight.has_landed = true;
+    flight.land();
 }
 
-/// Those who wait would wait for the same failure.
-fn fail(entry: &mut ChunkEntry, error: &StoreError) -> Option<(ChunkBatch, ChunkCall)> {
-    entry.is_in_flight = false;
-    for waiter in entry.waiting.drain(..) {
-        let _ = waiter.reply.send(Err(error.clone()));
-    }
-    None
-}
-
-/// Decides for those who wait, in their order, and counts what the node decides. What it cannot is the next call.
+/// Decides for those who wait. What it cannot is the next call. Returns also how many it has decided.
 fn next(
     entry: &mut ChunkEntry,
     node: &ApproximateNode,
     terms: &ChunkTerms,
-    decided: &mut u64,
-) -> Option<(ChunkBatch, ChunkCall)> {
-    let (mut next, now): (Option<ChunkBatch>, _) = (None, monotonic());
+) -> (Option<(ChunkBatch, ChunkCall)>, u64) {
     let moment = entry.moment(node, node.clock.now());
-    for waiter in std::mem::take(&mut entry.waiting) {
-        if waiter.is_gone(now) {
-            continue;
-        }
-        if let Some(batch) = &mut next {
-            match batch.is_for(&waiter) {
-                true => batch.waiters.push(waiter),
-                false => entry.waiting.push_back(waiter),
-            }
-            continue;
-        }
-        match entry.count.decide((&waiter.limit, terms), (waiter.op, waiter.cost), &moment) {
-            Some(verdict) => {
-                *decided += 1;
-                let _ = waiter.reply.send(Ok(verdict));
-            }
-            None => next = Some(ChunkBatch::of(waiter)),
-        }
-    }
-    entry.is_in_flight = next.is_some();
-    next.map(|batch| batch.with_call(entry, terms, &moment))
+    let ChunkEntry { line, count, .. } = entry;
+    let (waiters, decided) = line
+        .next(&ChunkOp::Charge, |asked| count.decide((&asked.limit, terms), (asked.op, asked.cost), &moment));
+    let batch = ChunkBatch::of(waiters).map(|batch| batch.with_call(entry, terms, &moment));
+    (batch, decided)
 }
 
 impl ChunkBatch {
-    /// The call of one caller.
-    pub(super) fn of(waiter: ChunkWaiter) -> Self {
-        let ChunkWaiter { op, cost, limit, .. } = waiter;
-        Self { op, cost, limit, waiters: vec![waiter] }
+    /// The call of these callers; `None` if there are none.
+    pub(super) fn of(waiters: Vec<ChunkWaiter>) -> Option<Self> {
+        let question = waiters.first()?.question;
+        Some(Self { question, waiters })
     }
 
     /// The call for all of them.
@@ -136,14 +91,10 @@ impl ChunkBatch {
         terms: &ChunkTerms,
         moment: &ChunkMoment,
     ) -> (Self, ChunkCall) {
+        let ChunkQuestion { op, cost, limit } = &self.question;
         let times = self.waiters.len() as u64;
-        let call = entry.count.ask((&self.limit, terms), (self.op, self.cost, times), moment);
+        let call = entry.count.ask((limit, terms), (*op, *cost, times), moment);
         (self, call)
-    }
-
-    fn is_for(&self, waiter: &ChunkWaiter) -> bool {
-        let asks = (self.op, self.cost) == (waiter.op, waiter.cost);
-        self.op == ChunkOp::Charge && asks && self.limit == waiter.limit
     }
 
     /// Answers them after `learn` has taken in the state that the answer leaves. Returns why the answer is of no use.
@@ -151,24 +102,23 @@ impl ChunkBatch {
         &mut self,
         call: &ChunkCall,
         answer: &ChunkAnswer,
-        learn: impl FnOnce(Option<weir_core::algorithm::State>),
+        learn: impl FnOnce(Option<State>),
     ) -> Option<StoreError> {
         let mut verdicts = Vec::with_capacity(self.waiters.len());
-        let Some(after) = answer.verdicts(&self.limit, &call.ask, |verdict| verdicts.push(verdict)) else {
+        let limit = &self.question.limit;
+        let Some(after) = answer.verdicts(limit, &call.ask, |verdict| verdicts.push(verdict)) else {
             return Some(StoreError::Refused(
                 "the script's answer contradicts the state that it shows".into(),
             ));
         };
         learn(after);
         for (waiter, verdict) in self.waiters.drain(..).zip(verdicts) {
-            let _ = waiter.reply.send(Ok(verdict));
+            waiter.answer(Ok(verdict));
         }
         None
     }
 
     fn fail(&mut self, error: &StoreError) {
-        for waiter in self.waiters.drain(..) {
-            let _ = waiter.reply.send(Err(error.clone()));
-        }
+        self.waiters.drain(..).for_each(|waiter| waiter.answer(Err(error.clone())));
     }
 }

@@ -1,28 +1,20 @@
 //! The counter of one key on this node, and the callers that wait for the store's answer about it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
-use tokio::sync::oneshot;
 use weir_core::approximate::{CountOp, LocalAnswer, NodeCount, NodePush};
 
+use crate::CounterKey;
+use crate::approximate::line::{HasKeyLine, KeyLine, KeyQuestion, KeyWaiter};
 use crate::approximate::moment::{NodeMoment, NodeWindow};
 use crate::approximate::places::PlaceSet;
 use crate::approximate::verdict::CountVerdict;
-use crate::{CounterKey, StoreError};
 
-/// Receives the verdict for a waiting caller.
-pub(in crate::approximate) type WaitingCount = oneshot::Receiver<Result<CountVerdict, StoreError>>;
+/// A charge of a key.
+pub(in crate::approximate) type CountQuestion = KeyQuestion<CountOp, u64>;
 
 /// A caller that waits for the store's answer.
-pub(in crate::approximate) struct CountWaiter {
-    pub(in crate::approximate) op: CountOp,
-    pub(in crate::approximate) cost: u64,
-    pub(in crate::approximate) limit: u64,
-    pub(in crate::approximate) deadline: Instant,
-    pub(in crate::approximate) reply: oneshot::Sender<Result<CountVerdict, StoreError>>,
-}
+pub(in crate::approximate) type CountWaiter = KeyWaiter<CountOp, u64, CountVerdict>;
 
 /// The counter of one key.
 pub(in crate::approximate) struct KeyEntry {
@@ -36,9 +28,7 @@ pub(in crate::approximate) struct KeyEntry {
     limit: u64,
     /// True while the key is among those of which the node owes something.
     is_owing: bool,
-    /// True while a charge is on its way to the store.
-    pub(in crate::approximate) is_in_flight: bool,
-    pub(in crate::approximate) waiting: VecDeque<CountWaiter>,
+    pub(in crate::approximate) line: KeyLine<CountOp, u64, CountVerdict>,
 }
 
 impl KeyEntry {
@@ -51,8 +41,7 @@ impl KeyEntry {
             place: 0,
             limit: 0,
             is_owing: false,
-            is_in_flight: false,
-            waiting: VecDeque::new(),
+            line: KeyLine::default(),
         }
     }
 
@@ -103,7 +92,7 @@ impl KeyEntry {
             self.is_owing = false;
             return None;
         }
-        if self.is_in_flight {
+        if self.line.is_in_flight() {
             self.set.owe(digest);
             return None;
         }
@@ -119,9 +108,12 @@ impl KeyEntry {
     }
 }
 
-impl CountWaiter {
-    /// True if its caller waits no more.
-    pub(in crate::approximate) fn is_gone(&self, now: Instant) -> bool {
-        self.reply.is_closed() || self.deadline <= now
+impl HasKeyLine for KeyEntry {
+    type Op = CountOp;
+    type Limit = u64;
+    type Verdict = CountVerdict;
+
+    fn line(&mut self) -> &mut KeyLine<CountOp, u64, CountVerdict> {
+        &mut self.line
     }
 }
