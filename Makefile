@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck bench bench-access bench-against figures pictures simulate soak run redis clients envoy chromium prometheus timeseries redis-6
+.PHONY: help build dist check test test-long lint luacheck bench bench-access bench-against bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus timeseries redis-6
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ endif
 
 bench-access: ## Measure what TLS, identity and rights cost: CPU per call, and handshakes; writes target/bench/access.md
 	$(CARGO) bench --bench access
+
+bench-modes: redis ## Measure what counting on the node costs and saves: exact, local, approximate; writes target/bench/modes.md
+	$(CARGO) bench --bench modes
 
 bench-against: ## Compare the CPU of a decision with that of REF=..., by turns; also ROUNDS=5 SPAN=4s STORES="memory redis"
 	@scripts/bench-against.sh $(REF)
