@@ -88,7 +88,7 @@ impl Works {
             let file = files.path().join(format!("{number}.yaml"));
             let Mode { limit, more, .. } = mode;
             let text = format!(
-                "store: {{ redis: {{ nodes: [\"{}\"], namespace: mode-{number} }} }}
+                "store: {{ namespace: mode-{number}, redis: {{ nodes: [\"{}\"] }} }}
 strategies:
   default:
     limits: [{{ name: each, per: [consumer], {limit} }}]
