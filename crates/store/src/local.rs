@@ -16,6 +16,7 @@
 //!
 //! Other strategies pass through at the cost of one comparison.
 
+mod completed;
 mod known;
 mod own_strategies;
 mod pending;
@@ -28,6 +29,7 @@ use smallvec::SmallVec;
 use weir_config::{MemoryConfig, WhenFull};
 use weir_time::clock::{Clock, Monotonic};
 
+use self::completed::CompletedAnswer;
 use self::known::KnownUse;
 use self::own_strategies::OwnStrategies;
 use self::pending::{PendingDecision, Recourse};
@@ -37,13 +39,7 @@ use crate::{Answers, Decision, Store, StoreAnswer, TOGETHER};
 /// One worker's store, and the states that the node decides on by itself.
 pub struct LocalFallback<S> {
     store: S,
-    worker: LocalWorker,
-}
-
-/// What pending decisions of one worker share.
-struct LocalWorker {
-    /// Its own clone, so that no other worker touches its reference count.
-    node: Arc<LocalShared>,
+    node: LocalShared,
     strategies: OwnStrategies,
 }
 
@@ -92,8 +88,7 @@ impl LocalShared {
     /// Wraps one worker's `store`.
     #[must_use]
     pub fn before<S: Store>(&self, store: S) -> LocalFallback<S> {
-        let worker = LocalWorker { node: Arc::new(self.clone()), strategies: OwnStrategies::default() };
-        LocalFallback { store, worker }
+        LocalFallback { store, node: self.clone(), strategies: OwnStrategies::new(self.clone()) }
     }
 
     /// Drops expired states, a bounded part per call.
@@ -135,7 +130,7 @@ impl<S: Store> Store for LocalFallback<S> {
         }
         let (mut place, _) = answers.end();
         self.store.decide(decisions, answers);
-        self.worker.node.memory().locate_each(|locator| {
+        self.node.memory().locate_each(|locator| {
             for decision in decisions {
                 place += self.complete(locator, decision, answers, place);
             }
@@ -165,17 +160,13 @@ impl<S: Store> LocalFallback<S> {
         let recourse = Recourse::of(decision);
         match answer {
             StoreAnswer::Later(later) if recourse.is_concerned() => {
-                let pending = PendingDecision::new(&self.worker, locator, decision, recourse);
+                let pending = PendingDecision::new(&self.strategies, locator, decision, recourse);
                 // The placeholder is never polled.
                 let later = std::mem::replace(later, Box::pin(std::future::pending()));
-                *answer = StoreAnswer::Later(Box::pin(async move {
-                    let mut answer = later.await;
-                    pending.after(&mut answer);
-                    answer
-                }));
+                *answer = StoreAnswer::Later(Box::pin(CompletedAnswer { later, pending }));
             }
             StoreAnswer::Ready(Err(error)) if recourse.decides() && !error.is_callers() => {
-                let pending = PendingDecision::new(&self.worker, locator, decision, recourse);
+                let pending = PendingDecision::new(&self.strategies, locator, decision, recourse);
                 let mut failed = Err(error.clone());
                 *answer = StoreAnswer::Later(Box::pin(async move {
                     pending.after(&mut failed);

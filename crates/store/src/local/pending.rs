@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 use weir_core::algorithm::{Algorithm, LimitVerdict, Op, Verdict};
 use weir_core::strategy::FailurePolicy;
 
-use super::known::Use;
-use super::own_strategies::OwnStrategy;
-use super::{LocalShared, LocalWorker};
+use super::LocalStates;
+use super::known::{KnownKey, Use};
+use super::own_strategies::{OwnStrategies, OwnStrategy};
 use crate::memory::{LocatedDecision, LocatedKeys, Locator};
 use crate::{Decision, LimitSet, StoreError, Verdicts};
 
@@ -57,7 +57,6 @@ impl Recourse {
 
 /// A decision whose store was asked. Owns its data.
 pub(super) struct PendingDecision {
-    node: Arc<LocalShared>,
     strategy: Arc<OwnStrategy>,
     keys: LocatedKeys,
     limits: LimitSet,
@@ -68,15 +67,14 @@ pub(super) struct PendingDecision {
 
 impl PendingDecision {
     pub(super) fn new<'d>(
-        worker: &LocalWorker,
+        strategies: &OwnStrategies,
         locator: &mut Locator<'_, 'd>,
         decision: &Decision<'d>,
         recourse: Recourse,
     ) -> Self {
         Self {
             keys: locator.keys_of(decision),
-            node: Arc::clone(&worker.node),
-            strategy: worker.strategies.of(decision.strategy),
+            strategy: strategies.of(decision.strategy),
             limits: decision.limit_set(),
             op: decision.op,
             cost: decision.costs.first().copied().unwrap_or_default(),
@@ -88,7 +86,7 @@ impl PendingDecision {
     pub(super) fn after(&self, answer: &mut Result<Verdicts, StoreError>) {
         if matches!(self.recourse, Recourse::Forgets | Recourse::GivesBack) {
             // After an error too: it may have been executed.
-            self.keys.digests().iter().for_each(|&digest| self.node.0.known.forget(digest));
+            self.forget();
         }
         match answer {
             Ok(verdicts) => {
@@ -103,23 +101,33 @@ impl PendingDecision {
         }
     }
 
+    fn states(&self) -> &LocalStates {
+        &self.strategy.node.0
+    }
+
+    fn forget(&self) {
+        let Some(local) = self.strategy.local() else { return };
+        let known = &self.states().known;
+        self.keys.digests().iter().for_each(|&digest| known.forget(KnownKey::new(digest, local.known_as())));
+    }
+
     fn learn(&self, verdicts: &Verdicts) {
         let (Some(local), Some((verdict, limits))) = (self.strategy.local(), verdicts.get(0)) else { return };
         // Of a debit that was made before, the answer has what it charged then.
         if self.op == Op::Force && !verdict.applied {
             return;
         }
-        let (known_as, now) = (local.known_as().number(), self.node.now());
+        let (states, now) = (self.states(), self.strategy.node.now());
         let meant = self.strategy.algorithms().iter().enumerate();
         let meant = meant.filter(|(index, _)| self.limits.has(*index)).map(|(_, algorithm)| algorithm);
         for ((algorithm, one), &digest) in meant.zip(limits).zip(self.keys.digests()) {
-            let used = self.used_after(algorithm, verdict, one);
+            let (key, used) =
+                (KnownKey::new(digest, local.known_as()), self.used_after(algorithm, verdict, one));
             if used == 0 {
-                self.node.0.known.forget(digest);
+                states.known.forget(key);
                 continue;
             }
-            let until = now.saturating_add(one.reset_after.0);
-            self.node.0.known.learn(digest, Use { known_as, used, until });
+            states.known.learn(key, Use { used, until: now.saturating_add(one.reset_after.0) });
         }
     }
 
@@ -143,25 +151,25 @@ impl PendingDecision {
         else {
             return Err(error);
         };
-        let LocalShared(states) = &*self.node;
-        let (strategy, known_as, now) = (&**local.strategy(), local.known_as().number(), self.node.now());
+        let (states, now) = (self.states(), self.strategy.node.now());
+        let strategy = &**local.strategy();
         let decision = LocatedDecision { strategy, limits: self.limits, op: self.op, cost: self.cost };
         let most: SmallVec<[u64; 2]> = decision.algorithms().map(|algorithm| algorithm.limit()).collect();
-        let mut taken: SmallVec<[(u128, Use); 2]> = SmallVec::new();
+        let mut taken: SmallVec<[(KnownKey, Use); 2]> = SmallVec::new();
         let least_used = |index: usize| {
-            let digest = *self.keys.digests().get(index)?;
-            let known = states.known.take(digest, known_as, now)?;
-            taken.push((digest, known));
+            let key = KnownKey::new(*self.keys.digests().get(index)?, local.known_as());
+            let known = states.known.take(key, now)?;
+            taken.push((key, known));
             Some(policy.share.of_used(known.used).min(most.get(index).copied()?))
         };
-        match self.node.memory().decide_located(&self.keys, decision, least_used) {
+        match self.strategy.node.memory().decide_located(&self.keys, decision, least_used) {
             Ok(verdicts) => {
                 states.decided.fetch_add(1, Relaxed);
                 Ok(Verdicts { local: Some(error), ..verdicts })
             }
             Err(full) => {
                 // Nothing of it was charged, or not all.
-                taken.into_iter().for_each(|(digest, known)| states.known.learn_again(digest, known));
+                taken.into_iter().for_each(|(key, known)| states.known.learn_again(key, known));
                 Err(if matches!(full, StoreError::Full(_)) {
                     StoreError::LocalFull(states.budget)
                 } else {
