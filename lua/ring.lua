@@ -10,6 +10,9 @@
 -- (a clock that went back far, a changed limit, a refund) is read whole, into a list as slots.lua has it, and
 -- written whole.
 
+-- The most slots that count. Twin: MAX_BUCKETS of slots.rs, and the one that is now. A count above it was not written by
+-- this file, and a string for it might be as large as all memory.
+local RING_MOST = 3601
 local RING_GROUP, RING_HEAD = 64, 32
 local RING_CELLS = '<' .. string.rep('d', RING_GROUP)
 
@@ -83,7 +86,7 @@ local function ring_read(key, now, p1, p2)
   if #raw < RING_HEAD then return nil, NOT_A_STATE end
   local width, count, newest, total = unpack_struct('<dddd', raw)
   if not (exact(width) and exact(count) and exact(newest) and exact(total)) or width == 0 or count == 0
-      or width * count > 2 * CEILING or newest * width > 2 * CEILING or total > CEILING then
+      or count > RING_MOST or width * count > 2 * CEILING or newest * width > 2 * CEILING or total > CEILING then
     return nil, NOT_A_STATE
   end
   local start, span = newest * width, p1 * p2

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::algorithm::{Algorithm, MAX_BUCKETS, Op, Rate};
 use weir_core::strategy::Strategy;
 use weir_store::StoreError;
 use weir_time::clock::Clock;
@@ -141,6 +141,28 @@ async fn absurd_numbers_change_no_other_key() {
             }
         }
     }
+}
+
+/// A ring that claimed to have more slots than any has was once zeroed at that length: Redis built strings of up to
+/// 2 GB, and answered nobody for 10 s and more.
+#[tokio::test]
+async fn a_ring_of_more_slots_than_any_has_is_not_written() {
+    let world = World::start().await;
+    let rings = each_engine(LONG).into_iter().filter(|one| one.algorithms()[0].engine().name() == "ring");
+    let now = Clock::System.now().0 as f64;
+    for ring in rings {
+        let key = &keys(&ring)[0];
+        for count in [3_602.0, 1e6, f64::from(i32::MAX), now] {
+            let numbers = [1.0, count, 2.0 * now, 4.0];
+            let stored: Vec<u8> = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+            let mut connection = world.redis.connection();
+            redis::cmd("SET").arg(key).arg(&stored).exec(&mut connection).unwrap();
+            let answer = world.decide(&ring, Op::Charge, &[1]).await;
+            assert!(matches!(answer, Err(StoreError::Unreadable(_))), "{count}: {answer:?}");
+            assert_eq!(world.redis.query::<Vec<u8>>(&["GET", key]), stored);
+        }
+    }
+    assert_eq!(MAX_BUCKETS + 1, 3_601, "RING_MOST of ring.lua");
 }
 
 /// One limit that cannot be read keeps all of its decision from being charged.
