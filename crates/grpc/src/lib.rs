@@ -66,3 +66,4 @@ pub use service::{
     Methods, PendingCall, SideStream, Unanswered,
 };
 pub use session::{FEW_CALLS, MESSAGE_TIMEOUT};
+pub use transport::{BoxedStream, DuplexBytes};

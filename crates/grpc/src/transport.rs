@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 use crate::keepalive::LastActivity;
@@ -51,6 +51,14 @@ macro_rules! write_to_inner_stream {
         }
     };
 }
+
+/// A byte stream that a connection can be served on: TCP, a Unix socket, or TLS over TCP.
+pub trait DuplexBytes: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<I: AsyncRead + AsyncWrite + Unpin + Send> DuplexBytes for I {}
+
+/// A byte stream of any kind, for code that is not on the path of a decision: it is compiled once for all kinds.
+pub type BoxedStream = Box<dyn DuplexBytes>;
 
 /// Any byte stream: TCP, a Unix socket, TLS, or a pipe in memory.
 pub(crate) struct ByteStream<I> {

@@ -13,11 +13,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
-use weir_grpc::{Peer, PeerAddress};
+use weir_grpc::{BoxedStream, Peer, PeerAddress};
 use weir_time::clock::monotonic;
 
 use super::gate::{self, AdminGate};
@@ -114,7 +113,7 @@ impl AdminConnections {
     ) {
         let address = PeerAddress::Tcp(peer);
         let Some((port, share)) = &self.tls else {
-            return self.http(connection, socket, Peer::new(address), router).await;
+            return self.http(connection, Box::new(socket), Peer::new(address), router).await;
         };
         let Some(TlsConnection { stream, certificate }) =
             port.accept(socket, Some(peer), port.begin(Some(peer)), share).await
@@ -122,9 +121,9 @@ impl AdminConnections {
             return;
         };
         match certificate {
-            None => self.http(connection, stream, Peer::new(address), router).await,
+            None => self.http(connection, Box::new(stream), Peer::new(address), router).await,
             Some(certificate) => tokio::select! {
-                () = self.http(connection, stream, peer_with(address, &certificate), router) => {}
+                () = self.http(connection, Box::new(stream), peer_with(address, &certificate), router) => {}
                 reason = certificate.invalid() => {
                     tracing::debug!(peer = %connection.peer, reason, "a connection to an HTTP port ends");
                 }
@@ -133,13 +132,7 @@ impl AdminConnections {
     }
 
     /// Serves HTTP over a byte stream. The gate checks each request.
-    async fn http<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-        &self,
-        connection: &AdminConnection,
-        stream: I,
-        peer: Peer,
-        router: Router,
-    ) {
+    async fn http(&self, connection: &AdminConnection, stream: BoxedStream, peer: Peer, router: Router) {
         let gate = middleware::from_fn_with_state(self.gate.connected(peer), gate::admit);
         let observed = ObservedSocket { socket: stream, progress: Arc::clone(&connection.progress) };
         let builder = Builder::new(TokioExecutor::new());

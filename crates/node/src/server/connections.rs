@@ -217,6 +217,7 @@ impl<S: Store> Opened<S> {
             }
             // Boxed, so that the future of a `fast` connection is not as large as this one.
             TransportKind::Tonic => {
+                let (stream, services) = (Box::new(stream), services.tonic());
                 let live = tonic_server::live(stream, &peer, services, &limits, &shared, life.over());
                 tokio::select! {
                     ended = Box::pin(live) => ended.map_err(|error| error.to_string()),

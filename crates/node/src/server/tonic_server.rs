@@ -14,47 +14,52 @@ use std::io;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tonic::transport::Server;
 use weir_config::ServerLimits;
-use weir_grpc::{ConnectionContext, Peer};
-use weir_store::Store;
+use weir_grpc::{BoxedStream, ConnectionContext, Methods, Peer};
+use weir_time::deadlines::Deadlines;
 
 use self::front::FrontLayer;
 use self::open_calls::CallBounds;
 use self::socket::Socket;
 use super::connections::SHUTDOWN_TIMEOUT;
-use super::routes::Services;
+use super::router::Router;
 use crate::service::{BatchTurns, Closing};
 
 /// Initial receive windows per stream and per connection: those of `fast`.
 const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
+/// What a connection calls.
+pub(super) struct TonicServices {
+    pub(super) methods: Methods,
+    pub(super) router: Router,
+    pub(super) deadlines: Deadlines,
+}
+
 /// Serves one connection until it ends; or, once `over` is ready, until its calls have ended.
-pub(super) async fn live<I, S>(
-    stream: I,
+///
+/// It knows neither the kind of the stream nor that of the store: for each of them hyper, h2 and tonic's server would
+/// be compiled again.
+pub(super) async fn live(
+    stream: BoxedStream,
     peer: &Arc<Peer>,
-    services: Arc<Services<S>>,
+    services: TonicServices,
     limits: &ServerLimits,
     shared: &ConnectionContext,
     over: impl Future<Output = ()>,
-) -> Result<(), tonic::transport::Error>
-where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: Store,
-{
+) -> Result<(), tonic::transport::Error> {
     let (close, closing) = watch::channel(());
     let (socket, mut events, _served) = Socket::new(stream, limits.handshake_timeout.into());
     let front = FrontLayer {
-        methods: services.methods.clone(),
         check: services.methods.connected(peer),
+        methods: services.methods,
         from: peer.address(),
         closing: Closing(closing),
         bounds: CallBounds::new(shared),
-        deadlines: services.decisions.deadlines().clone(),
+        deadlines: services.deadlines,
         turns: BatchTurns::default(),
     };
     let shutdown = async {
