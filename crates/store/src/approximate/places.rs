@@ -103,11 +103,6 @@ impl PlaceSet {
         self.owing.lock().push(digest);
     }
 
-    /// True if it owes something of some key.
-    pub(super) fn owes(&self) -> bool {
-        !self.owing.lock().is_empty()
-    }
-
     /// Takes the keys of which it owes something.
     pub(super) fn take_owing(&self) -> Vec<u128> {
         std::mem::take(&mut *self.owing.lock())

@@ -145,6 +145,16 @@ impl<E> KeyTable<E> {
         self.parts.iter().all(|part| part.lock().entries.values().all(&is_it))
     }
 
+    /// The digests of the entries for which `is_it` holds.
+    pub(super) fn digests(&self, is_it: impl Fn(&E) -> bool) -> Vec<u128> {
+        let mut found = Vec::new();
+        for part in &self.parts {
+            let part = part.lock();
+            found.extend(part.entries.iter().filter(|(_, entry)| is_it(entry)).map(|(digest, _)| *digest));
+        }
+        found
+    }
+
     /// Number of keys of all tables.
     pub(super) fn len(&self) -> usize {
         self.keys.load(Relaxed)

@@ -19,7 +19,10 @@ use crate::{CountStore, CounterKey, StoreError};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Pushes on their way at a time.
-pub(super) const PUSHED_TOGETHER: usize = 500;
+pub(super) const PUSHED_TOGETHER: usize = 100;
+
+/// Shorter pauses between pushes than this are left out: timers count milliseconds.
+const SHORTEST_PAUSE: Micros = Micros(2_000);
 
 /// How often the last push is tried.
 const LAST_PUSHES: usize = 3;
@@ -123,27 +126,34 @@ impl<C: CountStore> Upkeep<C> {
     }
 
     async fn pushes(&self) {
+        let mut took = Micros::ZERO;
         loop {
             let sync = Micros(self.set.sync.load(Relaxed));
-            tokio::time::sleep(sync.into()).await;
+            tokio::time::sleep(Micros(sync.0.saturating_sub(took.0)).into()).await;
             if self.set.is_ending() {
                 return;
             }
+            let begun = self.node().clock.now();
             match self.set.bound.chunks() {
                 Some(_) => self.give_back(false).await,
-                None => self.push_all().await,
+                None => self.push_all(self.set.take_owing(), sync).await,
             }
+            took = Micros(self.node().clock.now().0.saturating_sub(begun.0));
         }
     }
 
-    /// Pushes what the node owes. What is not answered is pushed the next time.
-    async fn push_all(&self) {
-        let owing = self.set.take_owing();
+    /// Pushes what the node owes of these keys, spread over `time`: many at once would delay the decisions of the workers,
+    /// and of Redis. What is not answered is pushed the next time.
+    async fn push_all(&self, owing: Vec<u128>, time: Micros) {
+        let pause = Micros(time.0 / owing.len().div_ceil(PUSHED_TOGETHER).max(1) as u64);
         let mut is_answered = true;
-        for digests in owing.chunks(PUSHED_TOGETHER) {
+        for (index, digests) in owing.chunks(PUSHED_TOGETHER).enumerate() {
             if !is_answered {
                 digests.iter().for_each(|digest| self.set.owe(*digest));
                 continue;
+            }
+            if index > 0 && pause >= SHORTEST_PAUSE {
+                tokio::time::sleep(pause.into()).await;
             }
             let mut calls = JoinSet::new();
             digests.iter().for_each(|digest| self.push(*digest, &mut calls));
@@ -195,14 +205,14 @@ impl<C: CountStore> Upkeep<C> {
         self.set.end();
         let is_settled = self.give_all_back().await;
         for _ in 0..LAST_PUSHES {
-            self.push_all().await;
-            if !self.set.owes() {
-                break;
+            match self.owing() {
+                owing if owing.is_empty() => break,
+                owing => self.push_all(owing, Micros::ZERO).await,
             }
         }
         if let Some(HeldPlace { place, incarnation, .. }) = self.set.held()
             && is_settled
-            && !self.set.owes()
+            && self.owing().is_empty()
         {
             let free = PlaceAsk::Free { place, incarnation };
             if let Err(error) = self.counts.place(&self.key, &self.set.bound, free).await {
@@ -211,7 +221,17 @@ impl<C: CountStore> Upkeep<C> {
         }
     }
 
+    /// The keys of which the node owes something, also those whose push is on its way or was given up.
+    fn owing(&self) -> Vec<u128> {
+        let (node, set) = (self.node(), self.set.number);
+        let moment = NodeMoment { now: node.clock.now(), clocks: &node.clocks };
+        node.table.digests(|entry| entry.set.number == set && entry.owes(&moment))
+    }
+
     pub(super) fn node(&self) -> &ApproximateNode {
         &self.node.0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,7 +88,7 @@ impl KeyEntry {
         moment: &NodeMoment<'_>,
         digest: u128,
     ) -> Option<(NodePush, u64)> {
-        if self.count.owes() == 0 || moment.is_past(self.count.window(), &self.set, self.server) {
+        if !self.owes(moment) {
             self.is_owing = false;
             return None;
         }
@@ -97,6 +97,11 @@ impl KeyEntry {
             return None;
         }
         Some((self.count.push(self.place), self.limit))
+    }
+
+    /// True if the node owes something that can still be pushed.
+    pub(in crate::approximate) fn owes(&self, moment: &NodeMoment<'_>) -> bool {
+        self.count.owes() > 0 && !moment.is_past(self.count.window(), &self.set, self.server)
     }
 
     /// After a push was answered, or failed: the key stays among those that owe if it does.
