@@ -21,7 +21,7 @@ use super::listener::Accepted;
 use super::open::OpenConnection;
 use super::routes::Services;
 use super::tls_connection::TlsWorker;
-use super::tonic_server;
+use super::tonic_server::{self, TonicServices};
 use super::worker::stopped;
 use crate::telemetry::TransportMetrics;
 use crate::tls::{HandshakeSlot, TlsPort};
@@ -217,7 +217,12 @@ impl<S: Store> Opened<S> {
             }
             // Boxed, so that the future of a `fast` connection is not as large as this one.
             TransportKind::Tonic => {
-                let (stream, services) = (Box::new(stream), services.tonic());
+                let services = TonicServices {
+                    methods: services.methods.clone(),
+                    router: services.router.clone(),
+                    deadlines: services.decisions.deadlines().clone(),
+                };
+                let stream = Box::new(stream);
                 let live = tonic_server::live(stream, &peer, services, &limits, &shared, life.over());
                 tokio::select! {
                     ended = Box::pin(live) => ended.map_err(|error| error.to_string()),

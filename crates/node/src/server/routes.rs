@@ -18,7 +18,6 @@ use weir_store::Store;
 use super::dispatch::methods;
 use super::health::HealthApi;
 use super::router::Router;
-use super::tonic_server::TonicServices;
 use super::worker_parts::WorkerParts;
 use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
 use crate::limiter::envoy::EnvoyLimiter;
@@ -38,17 +37,6 @@ pub(super) struct Services<S> {
     /// tonic's router for all methods, hot ones included.
     pub(super) router: Router,
     pub(super) methods: Methods,
-}
-
-impl<S: Store> Services<S> {
-    /// Returns what a connection served by tonic calls.
-    pub(super) fn tonic(&self) -> TonicServices {
-        TonicServices {
-            methods: self.methods.clone(),
-            router: self.router.clone(),
-            deadlines: self.decisions.deadlines().clone(),
-        }
-    }
 }
 
 /// Creates the services of one worker, as far as they are enabled.

@@ -16,19 +16,19 @@ const WINDOW: Micros = Micros::from_secs(10);
 /// In the middle of the window of number 1.
 const NOW: Micros = Micros::from_secs(15);
 
-/// Counts whatever is pushed, if it answers.
+/// SilentCounts whatever is pushed, if it answers.
 #[derive(Clone, Default)]
-struct Counts(Arc<Mutex<Asked>>);
+struct SilentCounts(Arc<Mutex<SilentAsks>>);
 
 #[derive(Default)]
-struct Asked {
+struct SilentAsks {
     is_silent: bool,
     /// The units of each push, and how many were sent when the place was freed.
     pushed: Vec<u64>,
     freed_after: Option<usize>,
 }
 
-impl CountStore for Counts {
+impl CountStore for SilentCounts {
     fn counter(&self, _: &Strategy, _: &Subject<'_>) -> CounterKey {
         CounterKey { name: (*b"key").into(), slot: 0 }
     }
@@ -96,7 +96,7 @@ impl CountStore for Counts {
 }
 
 /// A node that holds a place, with keys of which it has admitted 3 units each.
-fn owing(keys: u128) -> Upkeep<Counts> {
+fn owing(keys: u128) -> Upkeep<SilentCounts> {
     let clock = Clock::Manual(ManualClock::at(NOW));
     let node = ApproximateShared::new(&RedisConfig::default(), &clock);
     node.0.clocks.learn(SERVER, NOW, NOW, NOW);
@@ -104,7 +104,7 @@ fn owing(keys: u128) -> Upkeep<Counts> {
     let set = Arc::new(PlaceSet::new(1, "api".into(), "api".into(), bound));
     // Got in the window before, so keys need not begin at the store (R2).
     set.hold(Some(HeldPlace::new(&bound, (0, 1), Micros(NOW.0 - WINDOW.0), NOW, Micros::ZERO)));
-    let counts = Counts::default();
+    let counts = SilentCounts::default();
     let key = counts.places("api", &bound);
     let moment = NodeMoment { now: node.0.clock.now(), clocks: &node.0.clocks };
     for digest in 0..keys {
