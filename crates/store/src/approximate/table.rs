@@ -145,14 +145,15 @@ impl<E> KeyTable<E> {
         self.parts.iter().all(|part| part.lock().entries.values().all(&is_it))
     }
 
-    /// The digests of the entries for which `is_it` holds.
-    pub(super) fn digests(&self, is_it: impl Fn(&E) -> bool) -> Vec<u128> {
+    /// The digests of the entries that have an `order`, in this order. That of the table is another in each process.
+    pub(super) fn digests<O: Ord>(&self, order: impl Fn(&E) -> Option<O>) -> Vec<u128> {
         let mut found = Vec::new();
         for part in &self.parts {
             let part = part.lock();
-            found.extend(part.entries.iter().filter(|(_, entry)| is_it(entry)).map(|(digest, _)| *digest));
+            found.extend(part.entries.iter().filter_map(|(digest, entry)| Some((order(entry)?, *digest))));
         }
-        found
+        found.sort_unstable();
+        found.into_iter().map(|(_, digest)| digest).collect()
     }
 
     /// Number of keys of all tables.

@@ -12,6 +12,7 @@ use weir_units::Micros;
 
 use super::moment::NodeMoment;
 use super::places::PlaceSet;
+use super::table::KeyEntry;
 use super::{ApproximateNode, ApproximateShared};
 use crate::{CountStore, CounterKey, StoreError};
 
@@ -225,7 +226,8 @@ impl<C: CountStore> Upkeep<C> {
     fn owing(&self) -> Vec<u128> {
         let (node, set) = (self.node(), self.set.number);
         let moment = NodeMoment { now: node.clock.now(), clocks: &node.clocks };
-        node.table.digests(|entry| entry.set.number == set && entry.owes(&moment))
+        let owes = |entry: &&KeyEntry| entry.set.number == set && entry.owes(&moment);
+        node.table.digests(|entry| Some(entry).filter(owes).map(|entry| Arc::clone(&entry.key.name)))
     }
 
     pub(super) fn node(&self) -> &ApproximateNode {

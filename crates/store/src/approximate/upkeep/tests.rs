@@ -8,7 +8,6 @@ use weir_core::key::Subject;
 use weir_time::clock::{Clock, ManualClock, monotonic};
 
 use super::*;
-use crate::approximate::table::KeyEntry;
 
 const SERVER: u64 = 7;
 const LIMIT: u64 = 100;
