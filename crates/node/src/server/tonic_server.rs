@@ -32,7 +32,7 @@ use crate::service::{BatchTurns, Closing};
 const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// What a connection calls.
+/// The services of a worker, without the type of its store.
 pub(super) struct TonicServices {
     pub(super) methods: Methods,
     pub(super) router: Router,

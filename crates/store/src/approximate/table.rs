@@ -145,7 +145,8 @@ impl<E> KeyTable<E> {
         self.parts.iter().all(|part| part.lock().entries.values().all(&is_it))
     }
 
-    /// The digests of the entries that have an `order`, in this order. That of the table is another in each process.
+    /// The digests of the entries that have an `order`, in this order. The order of the table
+    /// differs between processes, and two runs of a simulation must send the same.
     pub(super) fn digests<O: Ord>(&self, order: impl Fn(&E) -> Option<O>) -> Vec<u128> {
         let mut found = Vec::new();
         for part in &self.parts {

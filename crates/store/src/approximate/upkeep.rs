@@ -153,7 +153,8 @@ impl<C: CountStore> Upkeep<C> {
                 digests.iter().for_each(|digest| self.set.owe(*digest));
                 continue;
             }
-            if index > 0 && pause >= SHORTEST_PAUSE {
+            // A node that ends pushes the rest at once.
+            if index > 0 && pause >= SHORTEST_PAUSE && !self.set.is_ending() {
                 tokio::time::sleep(pause.into()).await;
             }
             let mut calls = JoinSet::new();
