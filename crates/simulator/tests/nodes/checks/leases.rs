@@ -7,9 +7,8 @@ use weir_core::lease::{LeaseOp, LeaseOutcome};
 use super::CheckedRun;
 use crate::log::{LoggedEvent, SimulationEvent};
 use crate::setup::PERMITS_LIMIT;
-use crate::timeline::START;
 
-/// A lease as its holder knows it, by the server's clock.
+/// A lease as its holder knows it, by the true time: a server's clock may step while the lease is held.
 #[derive(Debug, Clone, Copy)]
 struct KnownLease {
     weight: u64,
@@ -20,21 +19,29 @@ struct KnownLease {
 /// Where holders hold more than the limit: never more than one limit above it for each failover and step of a clock.
 pub(super) fn excess(events: &[LoggedEvent], run: &CheckedRun) -> Option<String> {
     let mut keys = BTreeMap::<&str, BTreeMap<&str, KnownLease>>::new();
+    // When scripts ran, by the servers' times that their answers have.
+    let mut ran_at = BTreeMap::new();
     for event in events {
+        if let SimulationEvent::Script(script) = &event.event {
+            ran_at.insert(script.now, event.at);
+        }
         let SimulationEvent::Leased { key, id, op, answer, .. } = &event.event else { continue };
         let leases = keys.entry(key).or_default();
         match (op, answer) {
             // The holder gives it back: from now on it does not count on it.
             (LeaseOp::Release { .. }, None) => {
                 if let Some(lease) = leases.get_mut(id.as_str()) {
-                    lease.until = lease.until.min(START + event.at);
+                    lease.until = lease.until.min(event.at);
                 }
             }
             (LeaseOp::Acquire { .. } | LeaseOp::Renew { .. }, Some(Ok(answer))) => {
                 let LeaseOutcome::Held { expires_after, .. } = answer.outcome else { continue };
-                let (now, until) = (answer.now.0, answer.now.0 + expires_after.0);
+                let Some(&from) = ran_at.get(&answer.now) else {
+                    return Some(format!("{key}: no script ran at {}, when {id} was granted", answer.now.0));
+                };
+                let until = from + expires_after.0;
                 let weight = if let LeaseOp::Acquire { weight, .. } = op { *weight } else { 0 };
-                let lease = leases.entry(id).or_insert(KnownLease { weight, from: now, until });
+                let lease = leases.entry(id).or_insert(KnownLease { weight, from, until });
                 lease.until = until;
             }
             _ => {}
