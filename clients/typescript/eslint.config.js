@@ -1,0 +1,15 @@
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["dist", "src/gen", "scripts", "test/pages"] },
+  tseslint.configs.strictTypeChecked,
+  tseslint.configs.stylisticTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ["*.js"] }, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      "@typescript-eslint/no-unused-vars": ["error", { varsIgnorePattern: "^_", argsIgnorePattern: "^_" }],
+      "@typescript-eslint/only-throw-error": ["error", { allowThrowingUnknown: true }],
+    },
+  },
+  { files: ["*.js"], extends: [tseslint.configs.disableTypeChecked] },
+);

@@ -1,0 +1,52 @@
+// The errors of this package. A denial is no error, except where a lease cannot begin.
+
+import type { MistakeCode, OutageCode } from "./codes.js";
+
+/** The base class of all errors of this package. */
+export class WeirError extends Error {
+  override name = "WeirError";
+}
+
+/** No decision can be had: Weir is away, late, overloaded, or does not accept the credentials. */
+export class OutageError extends WeirError {
+  override name = "OutageError";
+  /** The gRPC code. */
+  readonly code: OutageCode;
+
+  /** @internal */
+  constructor(code: OutageCode, message: string, cause?: unknown) {
+    super(`${code}: ${message}`, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
+}
+
+/** The question is wrong: an unknown strategy, a field out of its bounds, a missing right. It is thrown whatever the policy is. */
+export class MistakeError extends WeirError {
+  override name = "MistakeError";
+  /** The gRPC code. */
+  readonly code: MistakeCode;
+  /** The field that is wrong, if Weir names one. */
+  readonly field: string | undefined;
+
+  /** @internal */
+  constructor(code: MistakeCode, message: string, field?: string, cause?: unknown) {
+    super(`${code}: ${message}`, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.field = field;
+  }
+}
+
+/** An option of a client or of a middleware is wrong. */
+export class ConfigurationError extends WeirError {
+  override name = "ConfigurationError";
+}
+
+/** The client is closed. */
+export class ClosedError extends WeirError {
+  override name = "ClosedError";
+
+  /** @internal */
+  constructor() {
+    super("the client is closed");
+  }
+}

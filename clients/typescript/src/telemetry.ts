@@ -1,0 +1,99 @@
+// Traces and metrics, if the OpenTelemetry API is installed. This package never loads an SDK.
+
+import { createRequire } from "node:module";
+
+import type { Counter, Histogram, MeterProvider, Span, UpDownCounter } from "@opentelemetry/api";
+
+import type { Decision } from "./decision.js";
+import { OutageError, WeirError } from "./errors.js";
+
+type Api = typeof import("@opentelemetry/api");
+
+const NAME = "weir-ratelimit";
+
+interface Instruments {
+  readonly decisions: Counter;
+  readonly duration: Histogram;
+  readonly outages: Counter;
+  readonly open: UpDownCounter;
+}
+
+/** A call that is being recorded. @internal */
+export interface Recorded {
+  /** The metadata that carry the context of the trace. */
+  readonly trace: Record<string, string>;
+  /** Ends the span and counts the outcome. */
+  end(outcome: { decision: Decision } | { error: unknown }): void;
+}
+
+/** The recorder of a client. @internal */
+export class Telemetry {
+  readonly #api: Api;
+  #provider: MeterProvider | undefined;
+  #instruments: Instruments | undefined;
+
+  private constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** Returns undefined if the API is not installed. */
+  static load(): Telemetry | undefined {
+    try {
+      return new Telemetry(createRequire(import.meta.url)("@opentelemetry/api") as Api);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Begins to record a call. */
+  begin(now: () => number): Recorded {
+    const { trace, context, propagation, SpanKind } = this.#api;
+    const span = trace.getTracer(NAME).startSpan("weir.allow", { kind: SpanKind.CLIENT });
+    const carrier: Record<string, string> = {};
+    propagation.inject(trace.setSpan(context.active(), span), carrier);
+    const started = now();
+    return {
+      trace: carrier,
+      end: (outcome) => {
+        this.#measured().duration.record((now() - started) / 1000);
+        if ("decision" in outcome) this.#decided(span, outcome.decision);
+        else this.#failed(span, outcome.error);
+        span.end();
+      },
+    };
+  }
+
+  /** Records that the breaker has opened (1) or closed (-1). */
+  breaker(change: 1 | -1): void {
+    this.#measured().open.add(change);
+  }
+
+  #decided(span: Span, { allowed, source, reason, deniedBy, failure }: Decision): void {
+    span.setAttributes({ "weir.allowed": allowed, "weir.source": source, "weir.reason": reason });
+    if (deniedBy.length > 0) span.setAttribute("weir.denied_by", [...deniedBy]);
+    this.#measured().decisions.add(1, { outcome: allowed ? "allowed" : "denied", source, reason });
+    if (failure !== undefined) this.#measured().outages.add(1, { code: failure.code });
+  }
+
+  #failed(span: Span, error: unknown): void {
+    span.setStatus({ code: this.#api.SpanStatusCode.ERROR });
+    if (error instanceof OutageError) this.#measured().outages.add(1, { code: error.code });
+    const outcome = error instanceof WeirError ? "error" : "cancelled";
+    this.#measured().decisions.add(1, { outcome });
+  }
+
+  // Instruments of a provider that was registered later are others.
+  #measured(): Instruments {
+    const provider = this.#api.metrics.getMeterProvider();
+    if (this.#instruments !== undefined && this.#provider === provider) return this.#instruments;
+    const meter = provider.getMeter(NAME);
+    this.#provider = provider;
+    this.#instruments = {
+      decisions: meter.createCounter("weir.client.decisions", { description: "Decisions by outcome, source and reason" }),
+      duration: meter.createHistogram("weir.client.duration", { description: "Time of a decision", unit: "s" }),
+      outages: meter.createCounter("weir.client.outages", { description: "Outages by code" }),
+      open: meter.createUpDownCounter("weir.client.breaker.open", { description: "Breakers that are open" }),
+    };
+    return this.#instruments;
+  }
+}
