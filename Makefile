@@ -24,6 +24,7 @@ test: redis clients envoy chromium prometheus ## Run all tests against real serv
 	@status=0; \
 	scripts/run-tests.sh --profile tests --workspace --no-fail-fast --lib --bins --tests -- --skip long_ || status=1; \
 	$(CARGO) test --profile tests --workspace --no-fail-fast --doc || status=1; \
+	scripts/test-clients.sh || status=1; \
 	rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; \
 	if [ $$status -eq 0 ]; then echo "make test: all tests passed"; else echo "make test: FAILED, see above"; fi; \
 	exit $$status
@@ -31,7 +32,8 @@ test: redis clients envoy chromium prometheus ## Run all tests against real serv
 test-long: redis clients envoy chromium prometheus timeseries redis-6 ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
-lint: luacheck ## Check the format, clippy, rustdoc and luacheck, without any warning
+lint: luacheck ## Check the format, clippy, rustdoc, luacheck and the linters of clients/, without any warning
+	scripts/test-clients.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps

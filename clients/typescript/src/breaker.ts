@@ -1,6 +1,6 @@
 // The breaker: while no server answers, calls get the policy at once, and a few probes are sent.
 
-import type { OutageError } from "./errors.js";
+import { OutageError } from "./errors.js";
 
 const OUTAGES = 5;
 const SILENCE_MS = 500;
@@ -12,6 +12,8 @@ export class Breaker {
   #outages = 0;
   #silentSince = 0;
   #last: OutageError | undefined;
+  /** Made once for each outage, because the stack of an error costs more than the rest of an answer. */
+  #openError: OutageError | undefined;
   #waitMs = SHORTEST_WAIT_MS;
   #probedAt = 0;
   #connected = false;
@@ -22,9 +24,10 @@ export class Breaker {
     return this.#open;
   }
 
-  /** The last outage, if no server has answered since. */
-  get lastOutage(): OutageError | undefined {
-    return this.#last;
+  /** The failure of a call that is not sent. Its cause is the last outage. */
+  get openError(): OutageError {
+    this.#openError ??= new OutageError("UNAVAILABLE", "the breaker is open", this.#last);
+    return this.#openError;
   }
 
   /** Whether a call may be sent. A connection that has come back is worth a probe before it is due. */
@@ -43,6 +46,7 @@ export class Breaker {
   answered(): void {
     this.#outages = 0;
     this.#last = undefined;
+    this.#openError = undefined;
     this.#open = false;
   }
 
@@ -51,6 +55,7 @@ export class Breaker {
     if (this.#outages === 0) this.#silentSince = now;
     this.#outages += 1;
     this.#last = outage;
+    this.#openError = undefined;
     if (this.#open) {
       this.#connected &&= connected;
     } else if (this.#outages >= OUTAGES && now - this.#silentSince >= SILENCE_MS) {

@@ -32,7 +32,7 @@ export class Client implements Limiter {
   readonly #notice = new Notice();
   #telemetry: Telemetry | undefined;
   #channel: Channel | undefined;
-  #closed = false;
+  #closing: Promise<void> | undefined;
   #inFlight = 0;
   #idle: (() => void) | undefined;
 
@@ -79,13 +79,9 @@ export class Client implements Limiter {
   }
 
   /** Ends the client. Calls that are in flight have this time to end; later calls throw ClosedError. */
-  async close(timeoutMs = 5000): Promise<void> {
-    const first = !this.#closed;
-    this.#closed = true;
-    if (this.#inFlight > 0) await this.#drained(timeoutMs);
-    if (first && this.#breaker?.open === true) this.#telemetry?.breaker(-1);
-    this.#channel?.close();
-    this.#channel = undefined;
+  close(timeoutMs = 5000): Promise<void> {
+    this.#closing ??= this.#end(timeoutMs);
+    return this.#closing;
   }
 
   /** The same as `close()`. */
@@ -94,7 +90,7 @@ export class Client implements Limiter {
   }
 
   #open(): Channel {
-    if (this.#closed) throw new ClosedError();
+    if (this.#closing !== undefined) throw new ClosedError();
     if (this.#channel !== undefined) return this.#channel;
     // The API is loaded here, not with the package, so that a program can register its SDK first.
     if (this.#settings.telemetry) this.#telemetry = Telemetry.load();
@@ -105,7 +101,7 @@ export class Client implements Limiter {
   async #decide(channel: Channel, encoded: Encoded, signal: AbortSignal | undefined, recorded?: Recorded): Promise<Decision> {
     const breaker = this.#breaker;
     if (breaker?.open === true && !breaker.admits(now(), isConnected(channel))) {
-      return answer(encoded.policy, new OutageError("UNAVAILABLE", "the breaker is open", breaker.lastOutage));
+      return answer(encoded.policy, breaker.openError);
     }
     try {
       const metadata = this.#headers.make(recorded?.trace);
@@ -132,6 +128,12 @@ export class Client implements Limiter {
     const open = breaker.open;
     breaker.failed(now(), isConnected(channel), outage);
     if (breaker.open && !open) this.#telemetry?.breaker(1);
+  }
+
+  async #end(timeoutMs: number): Promise<void> {
+    if (this.#inFlight > 0) await this.#drained(timeoutMs);
+    if (this.#breaker?.open === true) this.#telemetry?.breaker(-1);
+    this.#channel?.close();
   }
 
   #drained(timeoutMs: number): Promise<void> {

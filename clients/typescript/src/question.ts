@@ -36,27 +36,24 @@ export function encodeQuestion(question: Question, defaults: Defaults): Encoded 
 
 function encode(question: Question, defaults: Defaults): Uint8Array {
   const { resource, consumer, cost, strategy = defaults.strategy, attributes, peek, atMost, id, headers } = question;
-  checkText("resource", resource);
+  for (const [field, text] of Object.entries({ resource, consumer, strategy, id, ...attributes })) {
+    if (text !== undefined || field === "resource") checkText(field, text);
+  }
   if (cost !== undefined && !(Number.isSafeInteger(cost) && cost >= 0)) {
     refuse("cost", cost, "a whole number from 0 to 2^53 - 1");
   }
-  try {
-    const message = create(ShouldAllowRequestSchema, {
-      resource,
-      ...(consumer === undefined ? {} : { consumer }),
-      ...(strategy === undefined ? {} : { strategy }),
-      ...(cost === undefined ? {} : { cost: BigInt(cost) }),
-      ...(attributes === undefined ? {} : { attributes }),
-      ...(peek === undefined ? {} : { peek }),
-      ...(atMost === undefined ? {} : { atMost }),
-      ...(id === undefined ? {} : { id }),
-      ...(headers === undefined ? {} : { headers }),
-    });
-    return toBinary(ShouldAllowRequestSchema, message);
-  } catch (error) {
-    // A field of the wrong type, from a caller without TypeScript.
-    throw new MistakeError("INVALID_ARGUMENT", (error as Error).message, undefined, error);
-  }
+  const message = create(ShouldAllowRequestSchema, {
+    resource,
+    ...(consumer === undefined ? {} : { consumer }),
+    ...(strategy === undefined ? {} : { strategy }),
+    ...(cost === undefined ? {} : { cost: BigInt(cost) }),
+    ...(attributes === undefined ? {} : { attributes }),
+    ...(peek === undefined ? {} : { peek }),
+    ...(atMost === undefined ? {} : { atMost }),
+    ...(id === undefined ? {} : { id }),
+    ...(headers === undefined ? {} : { headers }),
+  });
+  return toBinary(ShouldAllowRequestSchema, message);
 }
 
 function bounded(message: Uint8Array): Uint8Array {

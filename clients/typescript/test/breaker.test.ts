@@ -12,6 +12,7 @@ function opened(connected = false): Breaker {
   const breaker = new Breaker();
   for (const now of [1000, 1100, 1200, 1300, 1500]) breaker.failed(now, connected, OUTAGE);
   expect(breaker.open).toBe(true);
+  expect(breaker.openError.cause).toBe(OUTAGE);
   return breaker;
 }
 
@@ -64,7 +65,7 @@ test("C-32: the first answer ends it", () => {
   const breaker = opened();
   breaker.answered();
   expect(breaker.open).toBe(false);
-  expect(breaker.lastOutage).toBeUndefined();
+  expect(breaker.openError.cause).toBeUndefined();
   expect(breaker.admits(1501, false)).toBe(true);
 });
 

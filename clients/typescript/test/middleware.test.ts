@@ -30,12 +30,15 @@ describe.each(Object.entries(SITES))("%s", (name, start) => {
     const weir = new FakeClient();
     weir.script.allow("bob", { headers: LIMITS });
     await using app = await site(weir);
-    for (const [path, status] of [["/ok", 200], ["/empty", 204], ["/stream", 200], ["/none", name === "fetch" ? 302 : 404], ["/boom", 500]] as const) {
-      const answer = await ask(app.url + path, BOB);
-      expect([path, answer.status, answer.headers.ratelimit, answer.headers["ratelimit-policy"]]).toEqual([
-        path, status, LIMITS.RateLimit, LIMITS["RateLimit-Policy"],
-      ]);
-    }
+    const paths = [["/ok", 200], ["/empty", 204], ["/stream", 200], ["/none", name === "fetch" ? 302 : 404], ["/boom", 500]] as const;
+    await quietly(async () => {
+      for (const [path, status] of paths) {
+        const answer = await ask(app.url + path, BOB);
+        expect([path, answer.status, answer.headers.ratelimit, answer.headers["ratelimit-policy"]]).toEqual([
+          path, status, LIMITS.RateLimit, LIMITS["RateLimit-Policy"],
+        ]);
+      }
+    });
     expect(weir.asked).toMatchObject(Array(5).fill({ resource: "api", consumer: "bob", headers: true }));
   });
 
@@ -184,7 +187,7 @@ test("wrong options of a middleware fail at once", () => {
   const client = new FakeClient();
   const right = { client, resource: "api", consumer: () => "bob" };
   const wrong = [{ consumer: "bob" }, { resource: "" }, { onMistake: "allow" }, { client: undefined }];
-  for (const options of wrong.map((one) => ({ ...right, ...one }) as never as typeof right)) {
+  for (const options of wrong.map((one) => ({ ...right, ...one }) as unknown as typeof right)) {
     expect(() => weirExpress(options.client, options)).toThrow(ConfigurationError);
     expect(() => weirHono(options.client, options)).toThrow(ConfigurationError);
     expect(() => limited(() => new Response(), options)).toThrow(ConfigurationError);

@@ -18,7 +18,7 @@ export interface TestServer extends AsyncDisposable {
   readonly asked: ShouldAllowRequest[];
 }
 
-export async function startServer(handler: Handler, credentials = ServerCredentials.createInsecure()): Promise<TestServer> {
+export async function startServer(handler: Handler, credentials = ServerCredentials.createInsecure(), port = 0): Promise<TestServer> {
   const asked: ShouldAllowRequest[] = [];
   const server = new Server();
   const shouldAllow = {
@@ -45,14 +45,14 @@ export async function startServer(handler: Handler, credentials = ServerCredenti
       },
     },
   );
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync("127.0.0.1:0", credentials, (error, bound) => {
-      if (error === null) resolve(bound);
+  const bound = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(`127.0.0.1:${String(port)}`, credentials, (error, found) => {
+      if (error === null) resolve(found);
       else reject(error);
     });
   });
   return {
-    target: `127.0.0.1:${String(port)}`,
+    target: `127.0.0.1:${String(bound)}`,
     asked,
     [Symbol.asyncDispose]: () => {
       server.forceShutdown();

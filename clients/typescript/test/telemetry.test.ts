@@ -1,0 +1,118 @@
+// Traces and metrics. Names of tests begin with the rules of the contract.
+
+import { context, metrics, propagation, trace, type TextMapPropagator } from "@opentelemetry/api";
+import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { Client } from "../src/index.js";
+import { Reason } from "../src/gen/weir/v1/rate_limit_pb.js";
+import { startServer, type TestServer } from "./helpers/server.js";
+
+const spans = new InMemorySpanExporter();
+let exporter: InMemoryMetricExporter;
+let provider: MeterProvider;
+let server: TestServer;
+
+const propagator: TextMapPropagator = {
+  inject: (here, carrier, setter) => { setter.set(carrier, "traceparent", trace.getSpanContext(here)?.traceId ?? ""); },
+  extract: (here) => here,
+  fields: () => ["traceparent"],
+};
+const parents: unknown[] = [];
+
+beforeEach(async () => {
+  exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  provider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 1_000_000 })] });
+  metrics.setGlobalMeterProvider(provider);
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }));
+  propagation.setGlobalPropagator(propagator);
+  parents.length = 0;
+  server = await startServer((call) => {
+    parents.push(...call.metadata.get("traceparent"));
+    if (call.request.consumer === "away") return undefined;
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- a status
+    if (call.request.consumer === "wrong") throw { code: 5, details: "unknown strategy" };
+    const allowed = call.request.consumer !== "bob";
+    return { allowed, reason: allowed ? Reason.OK : Reason.LIMITED, deniedBy: allowed ? [] : ["each"] };
+  });
+});
+
+afterEach(async () => {
+  await server[Symbol.asyncDispose]();
+  await provider.shutdown();
+  metrics.disable();
+  trace.disable();
+  propagation.disable();
+  context.disable();
+  spans.reset();
+});
+
+async function points(): Promise<[string, unknown, unknown][]> {
+  await provider.forceFlush();
+  const scopes = exporter.getMetrics().at(-1)?.scopeMetrics ?? [];
+  const all = scopes.flatMap(({ metrics: families }) => families);
+  return all.flatMap(({ descriptor, dataPoints }) =>
+    dataPoints.map(({ attributes, value }) => [descriptor.name, attributes, typeof value === "number" ? value : value.count] as [string, unknown, unknown]));
+}
+
+test("C-59: spans and metrics of each outcome, and the context of the trace as metadata", async () => {
+  await using weir = new Client(server.target, { onFailure: "allow", timeoutMs: 50 });
+  await weir.allow({ resource: "search", consumer: "eve" });
+  await weir.allow({ resource: "search", consumer: "bob" });
+  await weir.allow({ resource: "search", consumer: "away" });
+  await weir.allow({ resource: "search", consumer: "wrong" }).catch(() => undefined);
+  await weir.allow({ resource: "search", consumer: "away", onFailure: "error" }).catch(() => undefined);
+  const aborted = weir.allow({ resource: "search", consumer: "away", signal: AbortSignal.timeout(10) });
+  await aborted.catch(() => undefined);
+  const finished = spans.getFinishedSpans();
+  expect(finished.map(({ name, attributes, status }) => [name, attributes, status.code])).toEqual([
+    ["weir.allow", { "weir.allowed": true, "weir.source": "weir", "weir.reason": "ok" }, 0],
+    ["weir.allow", { "weir.allowed": false, "weir.source": "weir", "weir.reason": "limited", "weir.denied_by": ["each"] }, 0],
+    ["weir.allow", { "weir.allowed": true, "weir.source": "policy", "weir.reason": "policy" }, 0],
+    ["weir.allow", {}, 2],
+    ["weir.allow", {}, 2],
+    ["weir.allow", {}, 2],
+  ]);
+  expect(parents).toEqual(finished.map((span) => span.spanContext().traceId));
+  expect(await points()).toEqual(expect.arrayContaining([
+    ["weir.client.decisions", { outcome: "allowed", source: "weir", reason: "ok" }, 1],
+    ["weir.client.decisions", { outcome: "denied", source: "weir", reason: "limited" }, 1],
+    ["weir.client.decisions", { outcome: "allowed", source: "policy", reason: "policy" }, 1],
+    ["weir.client.decisions", { outcome: "error" }, 2],
+    ["weir.client.decisions", { outcome: "cancelled" }, 1],
+    ["weir.client.outages", { code: "DEADLINE_EXCEEDED" }, 2],
+    ["weir.client.duration", {}, 6],
+  ]));
+});
+
+test("C-58: consumers and resources are in no label and in no span", async () => {
+  await using weir = new Client(server.target, { onFailure: "allow" });
+  await weir.allow({ resource: "secret-search", consumer: "secret-eve", strategy: "secret-strategy", attributes: { a: "secret-b" } });
+  const seen = [await points(), spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes])];
+  expect(JSON.stringify(seen)).toContain("weir.allow");
+  expect(JSON.stringify(seen)).not.toContain("secret");
+});
+
+test("C-59: the number of open breakers", async () => {
+  const open = async () => (await points()).filter(([name]) => name === "weir.client.breaker.open").map(([, , value]) => value);
+  await using weir = new Client("127.0.0.1:1", { onFailure: "allow", timeoutMs: 100 });
+  const started = performance.now();
+  let outage = "";
+  while (!outage.includes("breaker") && performance.now() - started < 5000) {
+    outage = (await weir.allow({ resource: "search" })).failure?.message ?? "";
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(outage).toBe("UNAVAILABLE: the breaker is open");
+  expect(await open()).toEqual([1]);
+  await weir.close();
+  expect(await open()).toEqual([0]);
+});
+
+test("telemetry: off sends and counts nothing", async () => {
+  await using weir = new Client(server.target, { onFailure: "allow", telemetry: "off" });
+  await weir.allow({ resource: "search" });
+  expect(spans.getFinishedSpans()).toEqual([]);
+  expect(await points()).toEqual([]);
+  expect(parents).toEqual([]);
+});

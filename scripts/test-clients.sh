@@ -1,0 +1,52 @@
+#!/bin/sh
+# Installs what the client libraries in clients/ need, and runs their tests, with the scripted server and the `weir` of the
+# profile `tests`. SKIP_CLIENTS=1 skips all of them, and says so.
+#
+#   test-clients.sh                    build and test all languages
+#   test-clients.sh test typescript    one language
+#   test-clients.sh lint [typescript]  linters, types and the checks of the packages
+set -eu
+cd "$(dirname "$0")/.."
+
+task=${1:-test}
+only=${2:-}
+
+say() { echo "test-clients: $*" >&2; }
+
+need() {
+    command -v "$1" >/dev/null && return
+    say "the tests need $1 (on Debian and Ubuntu: apt-get install $2); SKIP_CLIENTS=1 skips the tests of the clients"
+    exit 1
+}
+
+# Installs the packages if the lock file is not the one of the last time.
+typescript_install() {
+    need node nodejs
+    need npm npm
+    stamp=$(cat package.json package-lock.json | cksum)
+    [ "$(cat node_modules/.weir-stamp 2>/dev/null || true)" = "$stamp" ] && return
+    say "installing the packages of clients/typescript"
+    npm ci --silent --no-progress --ignore-scripts >&2
+    echo "$stamp" >node_modules/.weir-stamp
+}
+
+typescript() (
+    cd clients/typescript
+    typescript_install
+    npm run --silent build
+    case $task in
+        lint) npm run --silent lint && npm run --silent pack-check >&2 ;;
+        *) npm run --silent test ;;
+    esac
+)
+
+if [ "${SKIP_CLIENTS:-}" = 1 ]; then
+    say "SKIP_CLIENTS=1: the client libraries are NOT tested"
+    exit 0
+fi
+status=0
+for language in typescript; do
+    [ -n "$only" ] && [ "$only" != "$language" ] && continue
+    $language || status=1
+done
+exit $status
