@@ -2,6 +2,7 @@
 
 mod access_args;
 mod allow;
+mod allow_output;
 mod approximate;
 mod bans;
 mod check;

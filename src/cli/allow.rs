@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use clap::ValueEnum;
 use weir_load::client::Client;
 use weir_proto::v1::{InlineLimit, ShouldAllowRequest};
 
+use super::allow_output::AllowOutput;
 use super::server_args::ServerArgs;
 use super::{attribute, duration, fail, print, render};
 
@@ -76,12 +76,6 @@ pub(crate) struct AllowArgs {
     /// Text for people, or the proto-JSON of the response
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
     output: AllowOutput,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum AllowOutput {
-    Text,
-    Json,
 }
 
 pub(crate) fn run(args: AllowArgs) -> ExitCode {

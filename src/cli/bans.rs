@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{ConsumerBan, LiftBanRequest, LiftBanResponse, ListBansRequest, ListBansResponse};
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::control::explained;
 use super::server_args::ServerArgs;
 use super::{fail, print, render};

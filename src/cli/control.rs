@@ -15,7 +15,7 @@ use weir_proto::v1::{
     PutStrategyRequest, StateChange, delete_control_request,
 };
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::server_args::ServerArgs;
 use super::{fail, print, render};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use weir_proto::v1::CountRequest;
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::subject::SubjectArgs;
 use super::{duration, fail, print, render};
 

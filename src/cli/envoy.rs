@@ -10,7 +10,7 @@ use weir_core::approximate::ChunkLimit;
 use weir_core::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
 use weir_core::strategy::FailurePolicy;
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::approximate::numbers;
 use super::say;
 

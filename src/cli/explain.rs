@@ -12,7 +12,7 @@ use weir_core::strategy::{Attributes, Resolved, Rules, Strategy, StrategyRule};
 use weir_node::access::{CallerName, Explained, Rights, rights_of};
 use weir_node::limiter::{self, Question};
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::explanation::queue::ExplainedQueue;
 use super::settings::{loaded, no_overrides};
 use super::{attribute, envoy, explanation, fail, print};

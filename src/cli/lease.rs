@@ -12,7 +12,7 @@ use weir_proto::v1::{
     RenewRequest, RenewResponse, WorkOutcome,
 };
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::server_args::ServerArgs;
 use super::{attribute, duration, fail, print, render};
 

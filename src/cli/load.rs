@@ -12,7 +12,7 @@ use anyhow::Result;
 use weir_load::{LoadError, LoadReport, RunWatch};
 
 pub(crate) use self::args::LoadArgs;
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::{fail, print};
 
 const SOME_FAILED: u8 = 1;

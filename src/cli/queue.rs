@@ -14,7 +14,7 @@ use weir_proto::v1::{
     StatsRequest, StatsResponse, TakeRequest, TakeResponse,
 };
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::server_args::ServerArgs;
 use super::{duration, fail, print, render};
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use weir_load::client::ClientError;
 use weir_proto::v1::ReloadResponse;
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::server_args::ServerArgs;
 use super::{fail, print, render};
 

@@ -1,6 +1,6 @@
 //! The options of commands that name a resource, a consumer and a strategy of a running server.
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::attribute;
 use super::server_args::ServerArgs;
 

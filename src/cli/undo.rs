@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use weir_proto::v1::{CancelReservationRequest, DebitRequest, LimitState, ResetRequest};
 
-use super::allow::AllowOutput;
 use super::allow::shaping::debited;
+use super::allow_output::AllowOutput;
 use super::subject::SubjectArgs;
 use super::{fail, print, render};
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{GetUsageRequest, GetUsageResponse};
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::server_args::ServerArgs;
 use super::terminal::clean_cell;
 use super::{duration, fail, print, render, say};

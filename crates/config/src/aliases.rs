@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::errors::MistakeReport;
-use super::tree::{Content, YamlNode};
+use super::yaml_node::{Content, YamlNode};
 
 /// Anchored nodes by anchor number.
 #[derive(Debug, Default)]

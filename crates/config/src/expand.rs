@@ -11,10 +11,10 @@ use super::errors::{MistakeReport, Position};
 use super::expanded_from::{ExpandedFrom, VariableLookup};
 use super::fields::{MAX_PATH, join};
 use super::files::MAX_FILE;
-use super::tree::{Content, YamlNode};
 use super::unreadable::unreadable;
 use super::values::quote;
 use super::watched_files::FilesSnapshot;
+use super::yaml_node::{Content, YamlNode};
 
 /// Maximum size of a file that a value names, in bytes.
 pub const MAX_VALUE_FILE: usize = 64 << 10;

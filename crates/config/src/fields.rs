@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::errors::{MistakeReport, Position};
 use super::overrides::ConfigOverrides;
 use super::table::{Entry, SettingKind};
-use super::tree::{Content, YamlNode};
 use super::values::{Scalar, nearest, quote, shortened};
+use super::yaml_node::{Content, YamlNode};
 
 /// Maximum length of a file path, in bytes.
 pub(super) const MAX_PATH: usize = 4096;

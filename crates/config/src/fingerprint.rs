@@ -5,7 +5,7 @@ use std::fmt;
 use weir_core::checksum::Fnv1a;
 
 use super::overrides::ConfigOverrides;
-use super::tree::{Content, YamlNode};
+use super::yaml_node::{Content, YamlNode};
 
 /// Keys whose values are secrets.
 const SECRETS: [&str; 6] = [

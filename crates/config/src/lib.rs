@@ -84,6 +84,7 @@ mod usage;
 mod values;
 mod watched_files;
 mod xds;
+mod yaml_node;
 
 use std::path::PathBuf;
 use std::sync::Arc;

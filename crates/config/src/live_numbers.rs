@@ -12,7 +12,7 @@ use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::short_numbers::{Patch, patch_of};
 use super::strategies::{self, OtherSections};
-use super::tree::{Content, YamlNode};
+use super::yaml_node::{Content, YamlNode};
 
 /// Numbers by the names of limits: `50/1s`, or keys of the limit's algorithm, such as `{ rate: 50/1s, burst: 100 }`.
 pub type LimitNumbers = BTreeMap<String, String>;

@@ -2,7 +2,7 @@
 
 use weir_core::checksum::Fnv1a;
 
-use super::tree::{Content, YamlNode};
+use super::yaml_node::{Content, YamlNode};
 
 /// The FNV-1a hash, of 64 bits, of what the files say of each strategy: its own entry and its overrides, without comments,
 /// spaces and the order of keys. What live control changes is no part of it.

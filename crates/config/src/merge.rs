@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::errors::MistakeReport;
-use super::tree::{Content, YamlNode};
+use super::yaml_node::{Content, YamlNode};
 
 /// Mappings whose entries are owned by one file as a whole.
 const NAMED: [&str; 3] = ["strategies", "queues", "groups"];

@@ -19,9 +19,10 @@ use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
 use super::strategies::{OtherSections, Strategies};
 use super::table::{DenialMessages, EnvoyConfig};
-use super::tree::{Content, YamlNode, compose, end_of};
+use super::tree::{compose, end_of};
 use super::unreadable::unreadable;
 use super::watched_files::FilesSnapshot;
+use super::yaml_node::{Content, YamlNode};
 use super::{
     Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
     envoy, log, overrides_section, queues, resources, server, store, strategies, usage,

@@ -4,8 +4,9 @@ use weir_units::Micros;
 
 use super::errors::MistakeReport;
 use super::quantities::rate_of;
-use super::tree::{Content, YamlNode, compose};
+use super::tree::compose;
 use super::values::{Digits, digits, nearest, quote, shortened};
+use super::yaml_node::{Content, YamlNode};
 
 /// Maximum length of the numbers of one limit, in bytes.
 pub const MAX_NUMBERS: usize = 512;

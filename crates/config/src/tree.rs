@@ -11,6 +11,7 @@ use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, Span, Tag};
 
 use super::aliases::{Aliases, merged};
 use super::errors::{MistakeReport, Position};
+use super::yaml_node::{Content, YamlNode};
 
 /// Maximum nesting depth of lists and mappings.
 const MAX_DEPTH: usize = 64;
@@ -23,37 +24,6 @@ pub(super) const MAX_NODES: usize = 1_000_000;
 
 /// Maximum number of nodes in a file with aliases. An alias counts as all the nodes it expands to.
 const MAX_FOREIGN_NODES: usize = 250_000;
-
-/// A node of the tree.
-#[derive(Debug, Clone)]
-pub(super) struct YamlNode {
-    /// Its start; that of its key, if it is empty.
-    pub(super) at: Position,
-    /// Its content.
-    pub(super) content: Content,
-    /// True if a syntax error truncated it, so that missing parts may just not have been read.
-    pub(super) cut: bool,
-}
-
-/// The content of a node.
-#[derive(Debug, Clone)]
-pub(super) enum Content {
-    /// Nothing: an empty value, `~` or `null`.
-    Empty,
-    /// A scalar.
-    Scalar {
-        /// Its text, without quotes.
-        text: String,
-        /// True if it was quoted or a block scalar, and so is text.
-        quoted: bool,
-    },
-    /// A list.
-    List(Vec<YamlNode>),
-    /// A mapping: keys and values, in the order of the file.
-    Map(Vec<(YamlNode, YamlNode)>),
-    /// A mistake that was reported already.
-    Refused,
-}
 
 /// Parses `text` into a tree. After a syntax error, returns the part before it.
 ///

@@ -20,6 +20,7 @@ mod limit;
 mod metadata;
 mod regexes;
 mod rule;
+mod sibling;
 mod values;
 
 pub use cidr::{Cidr, InvalidCidr};

@@ -20,17 +20,19 @@ mod listed;
 mod page;
 mod partitions;
 mod rule;
+mod sample;
 mod sampling;
 mod vegas;
 
 pub use aimd::AimdRule;
 pub use answer::{LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
-pub use controller::{AdaptiveRule, ControllerRule, LimitRange};
+pub use controller::{AdaptiveRule, ControllerRule};
 pub use gradient2::Gradient2Rule;
 pub use held::{LeaseCall, LeaseSet};
 pub use listed::{HeldLease, LeaseCursor, LeasePage, MAX_LEASE_PAGE};
 pub use partitions::{MAX_PARTITIONS, Partition, Partitions};
 pub use rule::{ConcurrencyError, ConcurrencyNumbers, ConcurrencyRule, LimitSource};
+pub use sample::LimitRange;
 pub use sampling::{SHORTEST_RTT, SamplingRule};
 pub use vegas::{ProbeRule, VegasRule};
 

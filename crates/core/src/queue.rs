@@ -18,6 +18,7 @@ mod directory;
 mod enqueue;
 mod item;
 mod operate;
+mod outcome;
 mod pace;
 mod part;
 mod records;
@@ -25,17 +26,20 @@ mod room;
 mod rule;
 mod settle;
 mod take;
+mod time;
 
 pub use bounded::BoundedQueue;
 pub use call::{
-    BrowsedItem, DeliveredItem, NewItem, OutcomeRecord, OutcomeSearch, QueueAnswer, QueueOp, QueuePart,
-    QueueRefusal, QueueReply, QueueStats, QueueTime, Redelivery, RedeliveryCause,
+    BrowsedItem, DeliveredItem, NewItem, QueueAnswer, QueueOp, QueuePart, QueueRefusal, QueueReply,
+    QueueStats, Redelivery, RedeliveryCause,
 };
 pub use directory::{NamedQueue, QueueRules, UnknownQueue};
 pub use item::{ItemId, NoItemId};
+pub use outcome::{OutcomeRecord, OutcomeSearch};
 pub use pace::QueuePace;
 pub use part::QueueTotals;
 pub use rule::{FullQueue, QueueError, QueueKind, QueueNumbers, QueueOrder, QueueRule};
+pub use time::QueueTime;
 
 use weir_units::Micros;
 

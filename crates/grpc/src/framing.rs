@@ -1,6 +1,9 @@
 //! The framing of the messages of one body. Each has a prefix: a flag and the length.
 
-use crate::messages::PREFIX;
+use tonic::Status;
+
+/// Bytes of a message's prefix: one flag and a length of four bytes.
+pub const PREFIX: usize = 5;
 
 /// The progress of the messages of one body.
 #[derive(Debug, Default)]
@@ -84,6 +87,15 @@ impl MessageFraming {
     pub fn announced(&self) -> Option<usize> {
         (self.missing > 0 && !self.refused).then_some(self.announced)
     }
+}
+
+/// Checks that a message has at most `largest` bytes.
+#[inline]
+pub fn check_size(length: usize, largest: usize) -> Result<(), Status> {
+    if length <= largest {
+        return Ok(());
+    }
+    Err(Status::resource_exhausted(format!("the message has {length} bytes; at most {largest} may be sent")))
 }
 
 #[cfg(test)]

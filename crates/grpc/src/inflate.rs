@@ -13,7 +13,7 @@ use tonic::metadata::MetadataValue;
 
 use crate::budget::{BufferBudget, HeldBytes, no_space};
 use crate::events::{ConnectionEvent, ConnectionObserver};
-use crate::messages::{PREFIX, check_size};
+use crate::framing::{PREFIX, check_size};
 use crate::{reply, turn};
 
 /// The supported encoding of requests, beside `identity`.

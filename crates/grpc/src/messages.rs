@@ -10,9 +10,7 @@ use http_body::Body as _;
 use tonic::Status;
 
 use crate::body::{BodyFault, RequestBody};
-
-/// Bytes of a message's prefix: one flag and a length of four bytes.
-pub const PREFIX: usize = 5;
+use crate::framing::{PREFIX, check_size};
 
 /// While fewer bytes of a message than this have arrived, its buffer doubles: the announced length may never come.
 const SMALL: usize = 8 << 10;
@@ -220,13 +218,4 @@ impl Messages {
             (flag, _) => Err(Status::internal(format!("{flag} is no flag of a message: it must be 0 or 1"))),
         }
     }
-}
-
-/// Checks that a message has at most `largest` bytes.
-#[inline]
-pub fn check_size(length: usize, largest: usize) -> Result<(), Status> {
-    if length <= largest {
-        return Ok(());
-    }
-    Err(Status::resource_exhausted(format!("the message has {length} bytes; at most {largest} may be sent")))
 }

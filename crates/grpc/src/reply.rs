@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body::Body;
 use tonic::Status;
 
-use crate::messages::PREFIX;
+use crate::framing::PREFIX;
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");

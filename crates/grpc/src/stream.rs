@@ -8,8 +8,8 @@ use http::HeaderMap;
 
 use crate::body::{BodyBuffer, ClientGone, ReadLedger, RequestBody};
 use crate::framing::MessageFraming;
+use crate::framing::PREFIX;
 use crate::in_flight::StreamingResponse;
-use crate::messages::PREFIX;
 use crate::open_streams::OpenStream;
 use crate::request_headers::RequestHead;
 use crate::service::{CallKind, MethodTraits};

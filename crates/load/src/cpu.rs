@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use super::plan::Plan;
+
 /// Unit of CPU time in `/proc`, the same on every Linux.
 const TICKS_PER_SECOND: u64 = 100;
 
@@ -12,6 +14,19 @@ pub(super) struct Usage {
     pub(super) cpu_us: u64,
     /// Resident memory.
     pub(super) rss_bytes: u64,
+}
+
+/// CPU time and memory of this process, and of those of the plan.
+#[derive(Debug, Clone)]
+pub(super) struct Usages {
+    pub(super) own: Option<Usage>,
+    pub(super) others: Vec<Option<Usage>>,
+}
+
+impl Usages {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self { own: usage(None), others: plan.pids.iter().map(|pid| usage(Some(*pid))).collect() }
+    }
 }
 
 /// Of the process with this id, or of this process without one.

@@ -25,6 +25,7 @@ mod report;
 mod request;
 mod response;
 mod run;
+mod run_watch;
 mod schedule;
 mod service;
 mod socket;
@@ -36,7 +37,8 @@ mod worker;
 pub use self::access::{AccessError, ClientTls, ServerAccess, Token};
 pub use self::plan::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread, UnaryMethod};
 pub use self::report::{Cpu, Latency, LoadReport, OpenLoop, ServerCpu};
-pub use self::run::{RunProgress, RunWatch, run};
+pub use self::run::run;
+pub use self::run_watch::{RunProgress, RunWatch};
 pub use self::tally::Counts;
 
 /// Why there is no report.

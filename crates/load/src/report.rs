@@ -6,9 +6,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-use super::cpu::Usage;
+use super::cpu::{Usage, Usages};
 use super::plan::{Pace, Plan, PlanEnd, Spread};
-use super::run::Usages;
 use super::tally::{Counts, Tally};
 
 /// Results of a run.

@@ -1,68 +1,20 @@
 //! A run: connects, starts the threads, reads the processes' CPU time, and builds the report.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use socket2::{Socket, Type};
 
 use super::LoadError;
-use super::cpu::{Usage, usage};
+use super::cpu::{Usages, usage};
 use super::link::{LoadLink, LoadTarget};
 use super::plan::{Plan, PlanEnd};
 use super::report::{LoadReport, Measured};
+use super::run_watch::RunWatch;
 use super::service::CallShape;
-use super::tally::{Counts, Tally};
+use super::tally::Tally;
 use super::worker::{LoadShare, LoadWorker, Record, part};
 use weir_time::clock::monotonic;
-
-/// Handle of a run: progress, and a switch to stop it.
-#[derive(Debug, Default)]
-pub struct RunWatch {
-    decisions: AtomicU64,
-    allowed: AtomicU64,
-    failed: AtomicU64,
-    stopped: AtomicBool,
-}
-
-/// Progress of a run, without the warm-up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RunProgress {
-    /// Decisions so far.
-    pub decisions: u64,
-    /// Allowed ones among them.
-    pub allowed: u64,
-    /// Requests that failed.
-    pub failed: u64,
-}
-
-impl RunWatch {
-    /// Current progress.
-    #[must_use]
-    pub fn progress(&self) -> RunProgress {
-        RunProgress {
-            decisions: self.decisions.load(Relaxed),
-            allowed: self.allowed.load(Relaxed),
-            failed: self.failed.load(Relaxed),
-        }
-    }
-
-    /// Ends the run early: no further calls are made, and pending ones are awaited.
-    pub fn stop(&self) {
-        self.stopped.store(true, Relaxed);
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Relaxed)
-    }
-
-    /// Adds a thread's increment.
-    pub(super) fn add(&self, before: &Counts, now: &Counts) {
-        self.decisions.fetch_add(now.decisions() - before.decisions(), Relaxed);
-        self.allowed.fetch_add(now.allowed - before.allowed, Relaxed);
-        self.failed.fetch_add(now.failed - before.failed, Relaxed);
-    }
-}
 
 /// Executes `plan`; returns when all calls have ended. `watch` reports the progress meanwhile.
 ///
@@ -146,12 +98,12 @@ fn measure(plan: &Plan, begin: Instant, workers: Vec<LoadWorker<'_>>) -> Result<
         drop(done);
         let mut ended = EndedWorkers { channel: ended, running: threads, tally: None };
         ended.wait_until(Some(begin + plan.warm_up))?;
-        let before = Usages::of(plan);
+        let before = Usages::new(plan);
         ended.wait_until(match plan.end {
             PlanEnd::After(duration) => Some(begin + plan.warm_up + duration),
             PlanEnd::Calls(_) => None,
         })?;
-        let after = Usages::of(plan);
+        let after = Usages::new(plan);
         let until = monotonic();
         ended.wait_until(None)?;
         let tally = ended.tally.ok_or_else(|| LoadError::Plan("nothing was run".to_owned()))?;
@@ -188,18 +140,5 @@ impl EndedWorkers {
             }
         }
         Ok(())
-    }
-}
-
-/// Use by this process and those of the plan.
-#[derive(Debug, Clone)]
-pub(super) struct Usages {
-    pub(super) own: Option<Usage>,
-    pub(super) others: Vec<Option<Usage>>,
-}
-
-impl Usages {
-    fn of(plan: &Plan) -> Self {
-        Self { own: usage(None), others: plan.pids.iter().map(|pid| usage(Some(*pid))).collect() }
     }
 }

@@ -12,7 +12,7 @@ use super::LoadError;
 use super::connection::{CallOutcome, LoadCall};
 use super::link::{LinkEvent, LoadLink};
 use super::plan::{Pace, Plan, PlanEnd};
-use super::run::RunWatch;
+use super::run_watch::RunWatch;
 use super::schedule::Schedule;
 use super::service::CallShape;
 use super::spread::Keys;

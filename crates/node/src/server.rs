@@ -22,6 +22,8 @@ mod open_files;
 mod operations;
 mod router;
 mod routes;
+mod services;
+mod stopping;
 mod tls_connection;
 mod tonic_server;
 mod until_deadline;

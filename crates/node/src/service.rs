@@ -21,6 +21,7 @@ mod incoming;
 mod inline;
 mod judge;
 mod message;
+mod put;
 mod question_of;
 mod queue;
 mod refund;

@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result};
 use weir_load::client::Client;
 use weir_proto::v1::{DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReserveRequest};
 
-use super::{AllowArgs, AllowOutput};
+use super::AllowArgs;
+use crate::cli::allow_output::AllowOutput;
 use crate::cli::{print, render};
 
 /// Reserves a call. Returns true if it is admitted.

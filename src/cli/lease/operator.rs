@@ -8,7 +8,7 @@ use weir_proto::v1::{
     HeldLease, ListLeasesRequest, ListLeasesResponse, ReleaseLeasesRequest, ReleaseLeasesResponse,
 };
 
-use super::super::allow::AllowOutput;
+use super::super::allow_output::AllowOutput;
 use super::super::server_args::ServerArgs;
 use super::super::terminal::clean_cell;
 use super::super::{attribute, print, render};

@@ -9,7 +9,7 @@ use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 
 use super::server::Server;
 use crate::cli::access_args::AccessArgs;
-use crate::cli::allow::AllowOutput;
+use crate::cli::allow_output::AllowOutput;
 use crate::cli::{attribute, duration};
 
 const EXAMPLES: &str = "\

@@ -8,8 +8,8 @@ use super::node::{Map, text};
 use super::rate_limit::rate_limit;
 use super::{MAX_DESCRIPTORS, MAX_ENVOY_LEVELS as MAX_LEVELS, metadata};
 use crate::errors::{MistakeReport, Position};
-use crate::tree::{Content, YamlNode};
 use crate::values::quote;
+use crate::yaml_node::{Content, YamlNode};
 
 /// Identities of siblings: their key, and their matcher as text.
 pub(super) type SiblingKeys = HashSet<(String, String)>;

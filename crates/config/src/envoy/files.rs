@@ -13,8 +13,9 @@ use super::keys;
 use super::node::Map;
 use crate::errors::{MistakeReport, Position};
 use crate::overlay::ENVOY_RULES;
-use crate::tree::{YamlNode, compose_foreign};
+use crate::tree::compose_foreign;
 use crate::values::shortened;
+use crate::yaml_node::YamlNode;
 
 /// The content of a set of files.
 #[derive(Debug, Clone, Default)]

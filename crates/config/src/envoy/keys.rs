@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::node::Map;
 use super::scalar::{Plain, plain};
 use crate::errors::{MistakeReport, Position};
-use crate::tree::{Content, YamlNode};
 use crate::values::{nearest, shortened};
+use crate::yaml_node::{Content, YamlNode};
 
 /// Keys that have an effect, by the mapping they belong to.
 const ROOT: [&str; 2] = ["domain", "descriptors"];

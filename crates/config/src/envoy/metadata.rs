@@ -4,7 +4,7 @@ use weir_core::envoy::Metadata;
 
 use super::scalar::{Plain, plain};
 use crate::errors::MistakeReport;
-use crate::tree::{Content, YamlNode};
+use crate::yaml_node::{Content, YamlNode};
 
 /// Reads `node` as metadata.
 pub(super) fn metadata(node: &YamlNode, report: &mut MistakeReport) -> Option<Metadata> {

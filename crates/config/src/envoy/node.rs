@@ -3,8 +3,8 @@
 use super::scalar::{Plain, plain};
 use crate::errors::{MistakeReport, Position};
 use crate::overlay::MAX_ENVOY_TEXT as MAX_TEXT;
-use crate::tree::{Content, YamlNode};
 use crate::values::{quote, shortened};
+use crate::yaml_node::{Content, YamlNode};
 
 /// A mapping whose keys have been checked.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,8 @@ use weir_core::strategy::FailurePolicy;
 
 use super::node::{Map, text};
 use crate::errors::MistakeReport;
-use crate::tree::{Content, YamlNode};
 use crate::values::{quote, shortened};
+use crate::yaml_node::{Content, YamlNode};
 
 /// Our extensions: the parameters of counting.
 const NUMBERS: [&str; 7] =

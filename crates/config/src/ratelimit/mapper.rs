@@ -5,8 +5,9 @@ use std::path::Path;
 
 use super::super::errors::MistakeReport;
 use super::super::tokens::read_bounded;
-use super::super::tree::{Content, YamlNode, compose_foreign};
+use super::super::tree::compose_foreign;
 use super::super::values::shortened;
+use super::super::yaml_node::{Content, YamlNode};
 use super::given::RatelimitGiven;
 
 /// The largest such file, in bytes.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::values::SiblingIndex;
+use super::sibling::SiblingIndex;
 
 /// A network, such as `10.0.0.0/8` or `2001:db8::/32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::glob::{Glob, Globs};
-use super::values::{SiblingIndex, Values};
+use super::sibling::SiblingIndex;
+use super::values::Values;
 use super::{Descriptor, Matcher, Rule};
 
 /// The descriptors of one level.

@@ -3,7 +3,7 @@
 use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::{Input, PatternID};
 
-use super::values::SiblingIndex;
+use super::sibling::SiblingIndex;
 
 /// The longest expression, in bytes.
 pub const MAX_REGEX: usize = 512;

@@ -6,9 +6,7 @@ use super::Matcher;
 use super::cidr::{Cidr, Cidrs};
 use super::glob::{Glob, Globs};
 use super::regexes::Regexes;
-
-/// The place of a descriptor among its siblings: its index, and so its order in the file.
-pub(super) type SiblingIndex = usize;
+use super::sibling::SiblingIndex;
 
 /// The descriptors of one key, by the values they are for.
 #[derive(Debug, Default)]

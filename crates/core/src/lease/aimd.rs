@@ -2,7 +2,7 @@
 //!
 //! Twin: lua/lease/aimd.lua.
 
-use super::controller::{LimitRange, Sample};
+use super::sample::{LimitRange, Sample};
 use weir_units::Micros;
 
 /// The numbers of an AIMD limit.

@@ -5,6 +5,7 @@
 
 use super::aimd::AimdRule;
 use super::gradient2::{Gradient2Rule, Gradient2State};
+use super::sample::{LimitRange, Sample};
 use super::sampling::{SampleWindow, SamplingRule};
 use super::vegas::{VegasRule, VegasState};
 use weir_units::Micros;
@@ -37,26 +38,6 @@ pub enum ControllerRule {
     Gradient2(Gradient2Rule),
 }
 
-/// The lowest and the highest limit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LimitRange {
-    min: f64,
-    max: f64,
-}
-
-/// Sample of one release.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sample {
-    /// How long the work took, in microseconds; at least 1.
-    pub(super) rtt: f64,
-    /// Permits in flight when it began, its own weight included.
-    pub(super) in_flight: f64,
-    /// True if it failed for lack of capacity.
-    pub(super) dropped: bool,
-    /// A number from a half to one that differs from release to release.
-    pub(super) jitter: f64,
-}
-
 /// State of a key's adaptive limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AdaptiveState {
@@ -76,7 +57,7 @@ impl AdaptiveRule {
     /// The bounds of the limit.
     #[must_use]
     pub fn range(&self) -> LimitRange {
-        LimitRange { min: self.min as f64, max: self.max as f64 }
+        LimitRange::new(self.min, self.max)
     }
 }
 
@@ -89,13 +70,6 @@ impl ControllerRule {
             Self::Vegas(_) => "vegas",
             Self::Gradient2(_) => "gradient2",
         }
-    }
-}
-
-impl LimitRange {
-    /// The nearest limit within the range.
-    pub(super) fn clamp(self, limit: f64) -> f64 {
-        limit.min(self.max).max(self.min)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It ignores drops. Twin: lua/lease/gradient2.lua.
 
-use super::controller::{LimitRange, Sample};
+use super::sample::{LimitRange, Sample};
 
 /// The samples whose plain mean the long average starts from.
 const WARM_UP: f64 = 10.0;

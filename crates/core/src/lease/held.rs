@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::controller::{AdaptiveState, Sample};
+use super::controller::AdaptiveState;
 use super::listed::HeldLease;
 use super::partitions::Partition;
+use super::sample::Sample;
 use super::{
     BOUND_LOOKS, ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, LimitSource, MAX_LEASES,
     WorkOutcome,

@@ -2,7 +2,7 @@
 //!
 //! Twin: lua/lease/sampling.lua.
 
-use super::controller::Sample;
+use super::sample::Sample;
 use weir_units::Micros;
 
 /// Shorter round trips are no samples of a window: they say nothing of what is limited.

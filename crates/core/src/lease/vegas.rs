@@ -2,7 +2,7 @@
 //!
 //! Twin: lua/lease/vegas.lua.
 
-use super::controller::{LimitRange, Sample};
+use super::sample::{LimitRange, Sample};
 
 /// The numbers of a Vegas limit.
 #[derive(Debug, Clone, Copy, PartialEq)]

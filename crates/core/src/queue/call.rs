@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_units::Micros;
 
-use super::{ItemId, QueueTotals};
+use super::{ItemId, OutcomeRecord, OutcomeSearch, QueueTotals};
 
 /// One of the two queues that share a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,22 +13,6 @@ pub enum QueuePart {
     Main,
     /// Its dead letters.
     Dead,
-}
-
-/// Time of a call, by two clocks. Expiry and due times follow only the steady one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueueTime {
-    /// A clock that never steps.
-    pub steady: Micros,
-    /// The time of day, for the ids of items and outcomes.
-    pub wall: Micros,
-}
-
-impl From<Micros> for QueueTime {
-    /// Both are one clock.
-    fn from(now: Micros) -> Self {
-        Self { steady: now, wall: now }
-    }
 }
 
 /// Operation on a queue.
@@ -98,19 +82,6 @@ pub enum QueueOp<'a> {
         /// How many of the newest outcomes are shown.
         outcomes: usize,
     },
-}
-
-/// Which outcomes are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OutcomeSearch {
-    /// Only that of this item.
-    pub item: Option<ItemId>,
-    /// The earliest millisecond.
-    pub from_ms: u64,
-    /// Only outcomes before this one.
-    pub before: ItemId,
-    /// The most outcomes, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
-    pub max_items: usize,
 }
 
 /// Items, each with the token of its delivery; 0, or none at all, is not checked.
@@ -294,19 +265,4 @@ pub struct QueueStats {
     pub outcomes: u64,
     /// The newest of them, the newest first.
     pub newest: Vec<OutcomeRecord>,
-}
-
-/// Outcome of an item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutcomeRecord {
-    /// When it was acked: the id of the record.
-    pub at: ItemId,
-    /// The item.
-    pub item: ItemId,
-    /// Number of deliveries.
-    pub deliveries: u64,
-    /// Name of the worker.
-    pub taker: Box<str>,
-    /// The worker's text.
-    pub text: Box<str>,
 }

@@ -19,16 +19,13 @@ use weir_store::Store;
 
 use super::listener::Accepted;
 use super::open::OpenConnection;
-use super::routes::Services;
+use super::services::Services;
+use super::stopping::{SHUTDOWN_TIMEOUT, stopped};
 use super::tls_connection::TlsWorker;
 use super::tonic_server::{self, TonicServices};
-use super::worker::stopped;
+
 use crate::telemetry::TransportMetrics;
 use crate::tls::{HandshakeSlot, TlsPort};
-
-/// Time in which a client must acknowledge the PING behind our GOAWAY, or complete its handshake during a shutdown.
-/// Healthy clients need one round trip; others must not delay the shutdown.
-pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time in which a connection ends after [`Peer::disconnect`], whatever its calls do.
 const DISCONNECT_GRACE: Duration = Duration::from_millis(1500);

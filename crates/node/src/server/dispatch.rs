@@ -15,7 +15,7 @@ use weir_grpc::{
 use weir_store::Store;
 
 use super::PortServices;
-use super::routes::Services;
+use super::services::Services;
 use super::until_deadline::until_deadline;
 use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES, serve_method};
 

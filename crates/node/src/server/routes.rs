@@ -1,12 +1,9 @@
 //! The services of one worker.
 
-use std::sync::Arc;
-
 use tonic::service::Routes;
 use tonic_reflection::server::Builder;
 
 use weir_config::{MAX_QUEUE_MESSAGE, ServerConfig};
-use weir_grpc::Methods;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
 use weir_proto::v1::{
@@ -18,26 +15,16 @@ use weir_store::Store;
 use super::dispatch::methods;
 use super::health::HealthApi;
 use super::router::Router;
+use super::services::Services;
 use super::worker_parts::WorkerParts;
 use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
-    AdminApi, ConcurrencyApi, ControlApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService,
-    QueueApi, UsageApi,
+    AdminApi, ConcurrencyApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, QueueApi, UsageApi,
 };
 
 /// Bound of messages to health and reflection, which contain only names.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
-
-/// All services of one worker.
-pub(super) struct Services<S> {
-    /// The services of the hot methods, from bytes to bytes.
-    pub(super) decisions: Arc<DecisionService<S>>,
-    pub(super) envoy: Arc<EnvoyRateLimit<S>>,
-    /// tonic's router for all methods, hot ones included.
-    pub(super) router: Router,
-    pub(super) methods: Methods,
-}
 
 /// Creates the services of one worker, as far as they are enabled.
 pub(super) fn services<S: Store>(

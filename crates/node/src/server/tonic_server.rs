@@ -24,8 +24,8 @@ use weir_time::deadlines::Deadlines;
 use self::front::FrontLayer;
 use self::open_calls::CallBounds;
 use self::socket::Socket;
-use super::connections::SHUTDOWN_TIMEOUT;
 use super::router::Router;
+use super::stopping::SHUTDOWN_TIMEOUT;
 use crate::service::{BatchTurns, Closing};
 
 /// Initial receive windows per stream and per connection: those of `fast`.

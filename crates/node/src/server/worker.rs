@@ -13,6 +13,7 @@ use weir_store::Store;
 use super::connections::Connections;
 use super::listener::Accepted;
 use super::open::OpenConnection;
+use super::stopping::stopped;
 use super::{Parts, ServerError, routes, runtime};
 use crate::memory::give_back;
 
@@ -142,9 +143,4 @@ fn serve<S: Store>(
             }
         }
     })
-}
-
-/// Waits until the server has to stop. Nothing is ever sent: the wait ends when the sender is dropped.
-pub(super) async fn stopped(mut stop: watch::Receiver<()>) {
-    while stop.changed().await.is_ok() {}
 }

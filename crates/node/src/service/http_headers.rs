@@ -8,7 +8,7 @@ use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::Strategy;
 use weir_units::{Micros, Retry};
 
-use super::wire::{nested, text};
+use super::put::{nested, text};
 use crate::limiter::Advice;
 
 /// Field number of the map of headers.

@@ -8,7 +8,7 @@ use weir_grpc::CallContext;
 use weir_store::{Store, TOGETHER, Verdicts};
 
 use super::wire::TextsBefore;
-use super::{Decisions, status, wire};
+use super::{Decisions, put, status, wire};
 use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
 
 /// A pending question of a message.
@@ -105,6 +105,6 @@ impl<S: Store> Decisions<S> {
         let write = answer
             .as_ref()
             .map(|answer| |out: &mut Vec<u8>| wire::response(out, answer, asked, &self.templates));
-        wire::result(out, field, |out| wire::number(out, 1, id), write);
+        wire::result(out, field, |out| put::number(out, 1, id), write);
     }
 }

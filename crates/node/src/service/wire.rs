@@ -6,12 +6,10 @@
 
 mod answer;
 mod fields;
-mod put;
 mod question;
 mod rate_limit;
 
 pub(super) use answer::{STORE_FAILURE, response, result};
 pub(super) use fields::{FieldValue, Malformed, MessageFields};
-pub(super) use put::{nested, number, text};
 pub(super) use question::{TextsBefore, attributes, read};
 pub(super) use rate_limit::rate_limit;

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use self::sketch::SpaceSaving;
 pub use self::summary::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
-use super::recorder::CountedOutcome;
+use super::outcome::CountedOutcome;
 
 /// Decisions between two summaries that are all counted.
 const EXACT: u32 = 1_000;

@@ -16,9 +16,10 @@ use super::denials;
 use super::families::{counter, family, labelled};
 use super::histogram::{Histogram, LatencyCounts};
 use super::names::CounterNames;
+use super::outcome::CountedOutcome;
 use super::past::{self, PastCounts, ShadowSums};
 use super::permits::{self, PermitSums};
-use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, WorkerCounters};
+use super::recorder::{CountedLease, CountedMethod, Recorder, Rejection, WorkerCounters};
 use super::totals::{CountedTotal, TotalsLayout};
 
 /// All workers' counters under their Prometheus names.

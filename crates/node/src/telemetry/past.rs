@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::denials::{self, DenialLayout, DenialSums};
 use super::names::CounterNames;
-use super::recorder::{CountedLease, CountedOutcome, Recorder};
+use super::outcome::CountedOutcome;
+use super::recorder::{CountedLease, Recorder};
 use super::totals::{CountedPattern, CountedTotal};
 
 /// Removed shadows whose counters are still shown.

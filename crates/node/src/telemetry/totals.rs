@@ -10,7 +10,7 @@ use weir_core::strategy::{Resolved, Rules};
 
 use super::denials::DenialLayout;
 use super::names::CounterNames;
-use super::recorder::CountedOutcome;
+use super::outcome::CountedOutcome;
 
 /// Most patterns with a row of their own; the rest use the table.
 const MAX_OWN: usize = 4096;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::budget::{Account, BufferBudget};
-use crate::messages::PREFIX;
+use crate::framing::PREFIX;
 use crate::reading_time::ReadingTime;
 use crate::service::CALL_BYTES;
 

@@ -9,6 +9,8 @@ use weir_core::algorithm::Invalid;
 use weir_core::envoy::{Kind, RateLimit, Unit};
 use weir_core::strategy::{FailurePolicy, Owner};
 
+use crate::limiter::InvalidField;
+
 /// How many are kept. A deployment has a handful; a caller that sends more pays for making them.
 const MOST: usize = 1024;
 
@@ -39,6 +41,16 @@ impl Given {
         known.insert(question, Arc::clone(&limit));
         Ok(limit)
     }
+}
+
+/// The unit of a limit that a request brings along.
+pub(super) fn unit(number: i32) -> Result<Unit, InvalidField> {
+    Unit::of_wire(number).ok_or_else(|| InvalidField {
+        field: "descriptors.limit.unit",
+        value: number.to_string(),
+        bound: "it must be SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), YEAR (6) or WEEK (7)"
+            .to_owned(),
+    })
 }
 
 #[cfg(test)]

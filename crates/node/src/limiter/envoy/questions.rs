@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use weir_core::algorithm::{Algorithm, Op};
-use weir_core::envoy::{Domain, RateLimit, Unit};
+use weir_core::envoy::{Domain, RateLimit};
 
 use super::{
     DescriptorAsk, DescriptorQuestion, EnvoyLimiter, FoundLimit, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT,
@@ -85,14 +85,4 @@ fn check_length(field: &'static str, text: &str) -> Result<(), InvalidField> {
     }
     let bound = format!("it has {} bytes; at most {MAX_TEXT} fit", text.len());
     Err(InvalidField { field, value: format!("\"{}\"", shown(text)), bound })
-}
-
-/// The unit of a limit that a request brings along.
-pub(super) fn unit(number: i32) -> Result<Unit, InvalidField> {
-    Unit::of_wire(number).ok_or_else(|| InvalidField {
-        field: "descriptors.limit.unit",
-        value: number.to_string(),
-        bound: "it must be SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), YEAR (6) or WEEK (7)"
-            .to_owned(),
-    })
 }

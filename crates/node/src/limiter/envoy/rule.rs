@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use weir_core::envoy::{Domain, Matched, RateLimit, Rule};
 
-use super::questions::unit;
+use super::given::unit;
 use super::{DescriptorAsk, EnvoyLimiter, RateLimitError};
 use crate::limiter::InvalidField;
 

@@ -5,7 +5,7 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 
 use super::{EnvoyAnswers, headers, metadata};
 use crate::limiter::envoy::{DescriptorStatus, RateLimitAnswer, RateLimitAsk};
-use crate::service::wire::{nested, number, text};
+use crate::service::put::{nested, number, text};
 
 /// Appends the response.
 pub(super) fn write(

@@ -9,11 +9,11 @@ use weir_core::strategy::{Limit, Listed, Strategy};
 use weir_proto::v1::Reason;
 use weir_units::{Micros, Retry, WaitFor};
 
-use super::put::{MOST_PACKED, Packed, duration, nested, number, optional, put, text, truth};
 use crate::control::BanHit;
 use crate::limiter::{Answer, AskedFields, LimitsDecision};
 use crate::service::http_headers;
 use crate::service::message::{Facts, Templates};
+use crate::service::put::{MOST_PACKED, Packed, duration, nested, number, optional, put, text, truth};
 use crate::settle::Outcome;
 
 /// Message if a policy denies: the wait is not known.

@@ -1,0 +1,34 @@
+//! The nodes of a parsed file.
+
+use super::errors::Position;
+
+/// A node of the tree.
+#[derive(Debug, Clone)]
+pub(super) struct YamlNode {
+    /// Its start; that of its key, if it is empty.
+    pub(super) at: Position,
+    /// Its content.
+    pub(super) content: Content,
+    /// True if a syntax error truncated it, so that missing parts may just not have been read.
+    pub(super) cut: bool,
+}
+
+/// The content of a node.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// Nothing: an empty value, `~` or `null`.
+    Empty,
+    /// A scalar.
+    Scalar {
+        /// Its text, without quotes.
+        text: String,
+        /// True if it was quoted or a block scalar, and so is text.
+        quoted: bool,
+    },
+    /// A list.
+    List(Vec<YamlNode>),
+    /// A mapping: keys and values, in the order of the file.
+    Map(Vec<(YamlNode, YamlNode)>),
+    /// A mistake that was reported already.
+    Refused,
+}

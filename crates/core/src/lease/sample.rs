@@ -1,0 +1,32 @@
+//! What a controller learns from a release, and the range within which it moves the limit.
+
+/// The lowest and the highest limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LimitRange {
+    min: f64,
+    max: f64,
+}
+
+impl LimitRange {
+    pub(super) const fn new(min: u64, max: u64) -> Self {
+        Self { min: min as f64, max: max as f64 }
+    }
+
+    /// The nearest limit within the range.
+    pub(super) fn clamp(self, limit: f64) -> f64 {
+        limit.min(self.max).max(self.min)
+    }
+}
+
+/// Sample of one release.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    /// How long the work took, in microseconds; at least 1.
+    pub(super) rtt: f64,
+    /// Permits in flight when it began, its own weight included.
+    pub(super) in_flight: f64,
+    /// True if it failed for lack of capacity.
+    pub(super) dropped: bool,
+    /// A number from a half to one that differs from release to release.
+    pub(super) jitter: f64,
+}

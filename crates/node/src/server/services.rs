@@ -1,0 +1,18 @@
+//! The services of one worker.
+
+use std::sync::Arc;
+
+use weir_grpc::Methods;
+
+use super::router::Router;
+use crate::service::{DecisionService, EnvoyRateLimit};
+
+/// All services of one worker.
+pub(super) struct Services<S> {
+    /// The services of the hot methods, from bytes to bytes.
+    pub(super) decisions: Arc<DecisionService<S>>,
+    pub(super) envoy: Arc<EnvoyRateLimit<S>>,
+    /// tonic's router for all methods, hot ones included.
+    pub(super) router: Router,
+    pub(super) methods: Methods,
+}
