@@ -10,7 +10,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// A module by its path from the root of the crate: `["redis", "link"]`.
-type Module = Vec<String>;
+pub(super) type Module = Vec<String>;
 
 /// The modules of a folder, and which of those beside them they use.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
@@ -114,12 +114,12 @@ fn arrows_and_circles_are_found() {
 }
 
 /// The sources of a crate, by module.
-struct Krate {
+pub(super) struct Krate {
     sources: BTreeMap<Module, Source>,
 }
 
 impl Krate {
-    fn read(name: &str) -> Self {
+    pub(super) fn read(name: &str) -> Self {
         let folder = if name == "weir" { "src".to_owned() } else { format!("crates/{name}/src") };
         let is_of_tests = |path: &str| path.ends_with("/tests.rs") || path.contains("/tests/");
         let sources = read_all(&folder, "rs").into_iter().filter(|source| !is_of_tests(&source.path));
@@ -131,6 +131,15 @@ impl Krate {
     fn of(files: &[(&str, &str)]) -> Self {
         let source = |(path, text): &(&str, &str)| (module_of(path), Source::new(path, text));
         Self { sources: files.iter().map(source).collect() }
+    }
+
+    /// Each module with its code, without comments and tests.
+    pub(super) fn codes(&self) -> impl Iterator<Item = (&Module, &str)> {
+        self.sources.iter().map(|(module, source)| (module, source.code.as_str()))
+    }
+
+    pub(super) fn has(&self, module: &Module) -> bool {
+        self.sources.contains_key(module)
     }
 
     /// The arrows between the modules of each folder, by the module that the folder belongs to.
@@ -153,7 +162,7 @@ impl Krate {
     }
 
     /// The module that has what a path in `from` names.
-    fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<Module> {
+    pub(super) fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<Module> {
         let is_absolute = ["crate", "weir"].contains(&path.first()?.as_str());
         let mut module = if is_absolute { Vec::new() } else { from.to_vec() };
         for step in path {
@@ -216,7 +225,7 @@ fn module_of(path: &str) -> Module {
 }
 
 /// All paths in a code that begin at a module of the crate.
-fn paths(code: &str) -> Vec<Module> {
+pub(super) fn paths(code: &str) -> Vec<Module> {
     let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let mut found = Vec::new();
     // The program's own crate is `weir` for its main.rs and what belongs to it.
@@ -231,7 +240,7 @@ fn paths(code: &str) -> Vec<Module> {
 }
 
 /// The paths of a tree such as `a::{b, c::{self, D as E}}`, and the names that they are known by.
-fn trees(code: &str) -> Vec<(Module, String)> {
+pub(super) fn trees(code: &str) -> Vec<(Module, String)> {
     let mut found = Vec::new();
     tree(code, &mut Vec::new(), &mut found);
     found
