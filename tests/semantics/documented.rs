@@ -2,7 +2,9 @@
 
 mod adaptive;
 mod asked;
+mod coming_from;
 mod footprint;
+mod links;
 mod names;
 mod operations;
 mod pictures;

@@ -17,32 +17,38 @@ fn recipes_are_what_is_run() {
         let root = env!("CARGO_MANIFEST_DIR");
         let config = std::fs::read_to_string(format!("{root}/{file}")).unwrap();
         assert_eq!(block(recipe, "yaml"), config, "{file}");
-        let config = Config::parse(&config, file, &ConfigOverrides::default()).unwrap();
-        // Its clock stands still, because some answers change within half a second.
-        let serve = Server::start(config);
-        let address = format!("http://{}", serve.grpc);
-        let mut printed = String::new();
-        for command in block(recipe, "console").lines().filter_map(|line| line.strip_prefix("$ ")) {
-            let words = command.strip_prefix("./target/release/weir ").expect("a command of ours");
-            let words: Vec<&str> = words.split(' ').collect();
-            let mut weir = weir_command(&words);
-            let out = weir.current_dir(root).env("WEIR_SERVER", &address).output().unwrap();
-            assert_eq!(text(&out.stderr), "", "{command}");
-            printed += &format!("$ {command}\n{}", text(&out.stdout));
-        }
+        let printed = printed(&config, block(recipe, "console"), "./target/release/weir ");
         assert_eq!(without_times(&printed), without_times(block(recipe, "console")), "{file}");
     }
 }
 
+/// What the commands of `console` print when a service with this configuration answers them. Each begins with `program`.
+pub(super) fn printed(config: &str, console: &str, program: &str) -> String {
+    let config = Config::parse(config, "weir.yaml", &ConfigOverrides::default()).unwrap();
+    // Its clock stands still, because some answers change within half a second.
+    let serve = Server::start(config);
+    let address = format!("http://{}", serve.grpc);
+    let mut printed = String::new();
+    for command in console.lines().filter_map(|line| line.strip_prefix("$ ")) {
+        let words = command.strip_prefix(program).expect("a command of ours");
+        let words: Vec<&str> = words.split(' ').collect();
+        let mut weir = weir_command(&words);
+        let out = weir.current_dir(env!("CARGO_MANIFEST_DIR")).env("WEIR_SERVER", &address).output().unwrap();
+        assert_eq!(text(&out.stderr), "", "{command}");
+        printed += &format!("$ {command}\n{}", text(&out.stdout));
+    }
+    printed
+}
+
 /// The content of the first block of its kind.
-fn block<'a>(recipe: &'a str, kind: &str) -> &'a str {
+pub(super) fn block<'a>(recipe: &'a str, kind: &str) -> &'a str {
     let (_, rest) =
         recipe.split_once(&format!("```{kind}\n")).unwrap_or_else(|| panic!("no {kind}: {recipe}"));
     rest.split("```").next().unwrap()
 }
 
 /// How long something takes depends on when it is asked; all else does not.
-fn without_times(text: &str) -> String {
+pub(super) fn without_times(text: &str) -> String {
     let is_time = |word: &str| {
         let word = word.trim_end_matches(',');
         word.starts_with(|first: char| first.is_ascii_digit()) && word.ends_with(['s', 'm', 'h', 'd'])
