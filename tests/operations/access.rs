@@ -251,11 +251,18 @@ fn data_is_served_under_known_names_only_and_bodies_are_bounded() {
         ("weir.internal.", 421),
         ("", 421),
     ] {
-        assert_eq!(get("/ui/data", &format!("host: {host}\r\n")), expected, "{host:?}");
-        assert_eq!(get("/livez", &format!("host: {host}\r\n")), 200, "{host:?}");
+        for path in ["/ui/data", "/ui", "/ui/page.js", "/metrics", "/"] {
+            assert_eq!(get(path, &format!("host: {host}\r\n")), expected, "{path} {host:?}");
+        }
+        for path in ["/livez", "/readyz"] {
+            assert_eq!(get(path, &format!("host: {host}\r\n")), 200, "{path} {host:?}");
+        }
     }
-    // A page cannot send a token that it does not know.
-    assert_eq!(get("/ui/data", "host: evil.example\r\nauthorization: Bearer x\r\n"), 200);
+    // A page can send any credential, and here nobody has verified it.
+    assert_eq!(get("/ui/data", "host: evil.example\r\nauthorization: Bearer x\r\n"), 421);
+    for path in ["/livez", "/metrics"] {
+        assert_eq!(get(path, "host: localhost\r\nhost: localhost\r\n"), 400, "{path}");
+    }
     for path in ["/livez", "/metrics", "/ui/data"] {
         assert_eq!(get(path, "host: localhost\r\ncontent-length: 1048577\r\n"), 413, "{path}");
     }

@@ -22,7 +22,7 @@ fn probe(admin: SocketAddr, path: &str, deadline: Duration) -> bool {
     let answered = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&admin, deadline)?;
         stream.set_read_timeout(Some(deadline))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n")?;
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;
         Ok(answer.starts_with(b"HTTP/1.1 200 "))
@@ -50,7 +50,7 @@ async fn probes_beside_callers(deadline: Duration) {
         }
     };
     // Pages are asked for and never read.
-    let pages = "GET /metrics HTTP/1.1\r\nhost: weir\r\n\r\n".repeat(200).leak();
+    let pages = "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(200).leak();
     let mut held: Vec<TcpStream> = (0..64).map(attack(pages)).collect();
     let mut answered = 0;
     for round in 0..50 {

@@ -243,4 +243,7 @@ fn the_composition_fits_together() {
     let prometheus = yaml("deploy/compose/prometheus.yml");
     let targets = strings(&prometheus["scrape_configs"][0]["static_configs"][0]["targets"]);
     assert_eq!(targets, ["weir-1:8080", "weir-2:8080"]);
+    // Prometheus asks by these names.
+    let weir = yaml("deploy/compose/weir.yaml");
+    assert_eq!(strings(&weir["server"]["admin_hosts"]), ["weir-1", "weir-2"]);
 }

@@ -40,7 +40,7 @@ impl Talkative {
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(self.admin).ok()?;
         stream.set_read_timeout(Some(SOON)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n").ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok()?;
         let mut text = String::new();
         stream.read_to_string(&mut text).ok()?;
         text.starts_with("HTTP/1.1 200 ").then_some(text)

@@ -20,22 +20,32 @@ struct Guarded {
 
 impl Guarded {
     fn start() -> Self {
+        Self::with("")
+    }
+
+    /// Starts with these settings of `server`.
+    fn with(settings: &str) -> Self {
         let dir = scratch::dir("browsers");
         let (token, line) = new_token("shop").unwrap();
         std::fs::write(dir.path().join("tokens"), line).unwrap();
         let file = dir.path().join("weir.yaml");
-        std::fs::write(&file, format!("server: {{ identity: {{ tokens_file: tokens }} }}{STRATEGIES}"))
-            .unwrap();
+        let server = format!("server: {{ {settings}identity: {{ tokens_file: tokens }} }}{STRATEGIES}");
+        std::fs::write(&file, server).unwrap();
         let server = Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap());
         Self { server, token, _dir: dir }
     }
 
     /// The head of an answer, in lower case.
     fn head(&self, method: &str, path: &str, headers: &str) -> String {
+        self.answer(&format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n"
+        ))
+    }
+
+    /// The head of the answer to a request, in lower case.
+    fn answer(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.server.admin).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -91,4 +101,25 @@ async fn the_page_asks_for_the_token_and_keeps_it_in_memory() {
     eventually(SOON, "a reload asks again", || {
         is(&mut browser, &format!("{asks} && !document.body.dataset.drawn"))
     });
+}
+
+/// Only a credential that was verified from the header may come under any name, also where a path is open to all.
+#[test]
+fn a_wrong_token_does_not_pass_for_a_known_name() {
+    for open in ["", "admin_open: [metrics, ui_data], "] {
+        let guarded = Guarded::with(open);
+        let status = |path: &str, headers: &str| {
+            let head = guarded.answer(&format!(
+                "GET {path} HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n{headers}\r\n"
+            ));
+            head.split(' ').nth(1).unwrap().to_owned()
+        };
+        for path in ["/ui/data", "/metrics", "/ui", "/"] {
+            assert_eq!(status(path, ""), "421", "{open}{path}");
+            assert_eq!(status(path, "authorization: Bearer x\r\n"), "421", "{open}{path}");
+            let token = format!("authorization: Bearer {}\r\n", guarded.token);
+            assert_eq!(status(path, &token), "200", "{open}{path}");
+            assert_eq!(status(path, &token.repeat(2)), "421", "{open}{path}");
+        }
+    }
 }

@@ -84,3 +84,17 @@ fn headers_of_the_standard_are_added_on_request() {
     assert!(value("RateLimit").starts_with("\"day\";r=1;t="), "{answer}");
     assert_eq!(value("RateLimit-Policy"), "\"day\";q=2;w=86400", "{answer}");
 }
+
+/// The ports are the reference's, which answers to every name.
+#[test]
+fn the_ports_answer_under_every_name() {
+    let started = Ratelimit::start(&[("USE_PROMETHEUS", "true")]);
+    for (port, path) in [(8080, "/healthcheck"), (6070, "/rlconfig"), (6070, "/metrics"), (9090, "/metrics")] {
+        let ask = |hosts: &str| {
+            let request = format!("GET {path} HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+            started.send(port, &request).unwrap_or_else(|| panic!("{port}{path}")).0
+        };
+        assert_eq!(ask("host: ratelimit.example\r\n"), 200, "{port}{path}");
+        assert_eq!(ask("host: localhost\r\nhost: localhost\r\n"), 400, "{port}{path}");
+    }
+}

@@ -58,8 +58,8 @@ fn admin_open() -> Setting {
 
 fn admin_hosts() -> Setting {
     let about =
-        "Names by which browsers may reach the data of the admin port, beside localhost and addresses.";
-    let more = "Requests with a token may have any name. The check stops web pages that rebind their own name to Weir's address.";
+        "Names under which the admin port answers, beside localhost and addresses: other names get 421.";
+    let more = "`/livez` and `/readyz` answer under any name, and so does every path to a request with a valid token. The check stops web pages that rebind their own name to Weir's address. A Prometheus that scrapes by name needs its names here.";
     Setting { more, ..Setting::other("admin_hosts", about, ValueKind::List(&ValueKind::Text(1, 255))) }
 }
 
@@ -203,7 +203,7 @@ section! {
             pub admin_open: Vec<AdminPath> = Vec::new(),
             /// What is served in the place of envoyproxy/ratelimit; then only Envoy's service and health are on `listen`.
             pub ratelimit: Option<RatelimitPorts> = None,
-            /// Names by which browsers may reach the data of the admin port, in lower case.
+            /// Names under which the admin port answers, beside `localhost` and addresses, in lower case.
             pub admin_hosts: Vec<String> = Vec::new(),
         }
     }

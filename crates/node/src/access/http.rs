@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 use weir_config::AccessRight;
 use weir_grpc::{Intercept as _, KeptHeaders, Peer};
@@ -39,5 +40,15 @@ impl HttpConnectionCheck {
         let Self(connection, names) = self;
         let caller = connection.known_caller(path, &KeptHeaders::of(headers, names))?;
         if caller.rights().any().has(right) { Ok(caller) } else { Err(caller.rights().refuse(path).0) }
+    }
+
+    /// True if the `authorization` header of a request has a credential that is good.
+    pub(crate) fn has_credential(&self, path: &str, headers: &HeaderMap) -> bool {
+        let Self(connection, names) = self;
+        headers.contains_key(AUTHORIZATION)
+            && connection
+                .known_caller(path, &KeptHeaders::of(headers, names))
+                // What a connection proves, by itself or by a proxy, lasts as long as it does.
+                .is_ok_and(|caller| caller.can_end())
     }
 }

@@ -1,6 +1,7 @@
 //! Who may see what on the admin port, and what browsers may be made to do with it.
 
-use std::net::IpAddr;
+mod hosts;
+
 use std::sync::Arc;
 
 use axum::extract::{Request, State as Shared};
@@ -10,13 +11,17 @@ use axum::response::{IntoResponse as _, Response};
 use weir_config::{AccessRight, AdminPath, ServerConfig};
 use weir_grpc::Peer;
 
+use self::hosts::{KnownHosts, TwoHosts};
 use crate::access::{Authenticated, CallerAccess, HttpConnectionCheck, PortCheck, RefusalReason};
 
 /// The largest body of a request, in bytes.
 const MAX_BODY: u64 = 1 << 20;
 
-/// Paths that need no credential: probes, and the page without its data.
-const OPEN: [&str; 6] = ["/livez", "/readyz", "/healthcheck", "/ui", "/ui/page.js", "/ui/page.css"];
+/// Paths of probes. They need no credential, and answer to every name: a load balancer asks with its own.
+const PROBES: [&str; 3] = ["/livez", "/readyz", "/healthcheck"];
+
+/// The page without its data. It needs no credential.
+const PAGE: [&str; 3] = ["/ui", "/ui/page.js", "/ui/page.css"];
 
 /// The path that has data of consumers.
 const UI_DATA: &str = "/ui/data";
@@ -30,7 +35,7 @@ pub struct AdminGate {
     /// `None` where the server has no identity.
     check: Option<PortCheck>,
     open: Vec<AdminPath>,
-    hosts: Vec<String>,
+    hosts: KnownHosts,
 }
 
 /// The gate of one connection.
@@ -49,13 +54,14 @@ impl AdminGate {
     #[must_use]
     pub fn new(access: Option<Arc<CallerAccess>>, server: &ServerConfig) -> Arc<Self> {
         let check = access.map(|access| access.port());
-        Arc::new(Self { check, open: server.admin_open.clone(), hosts: server.admin_hosts.clone() })
+        let hosts = KnownHosts::new(server.admin_hosts.clone());
+        Arc::new(Self { check, open: server.admin_open.clone(), hosts })
     }
 
-    /// Creates the gate of a port that is open to everybody, as those of envoyproxy/ratelimit are.
+    /// Creates the gate of a port that is open to everybody and under every name, as those of envoyproxy/ratelimit are.
     #[must_use]
-    pub fn open(server: &ServerConfig) -> Arc<Self> {
-        Self::new(None, server)
+    pub fn open() -> Arc<Self> {
+        Arc::new(Self { check: None, open: Vec::new(), hosts: KnownHosts::all() })
     }
 
     /// Begins a connection.
@@ -64,19 +70,9 @@ impl AdminGate {
         ConnectionGate { gate: Arc::clone(self), check }
     }
 
-    /// True for a name that no web page can have: an address, `localhost`, or one of the configuration.
-    fn knows_host(&self, host: &str) -> bool {
-        let name = match host.rsplit_once(':') {
-            Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-            _ => host,
-        };
-        let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-        let name = name.to_ascii_lowercase();
-        name == "localhost" || name.parse::<IpAddr>().is_ok() || self.hosts.contains(&name)
-    }
-
     fn is_open(&self, path: &str) -> bool {
-        OPEN.contains(&path)
+        PROBES.contains(&path)
+            || PAGE.contains(&path)
             || self.open.iter().any(|open| match open {
                 AdminPath::Metrics => path == "/metrics",
                 AdminPath::UiData => path == UI_DATA,
@@ -93,13 +89,16 @@ impl ConnectionGate {
         if length.is_some_and(|length: u64| length > MAX_BODY) {
             return Err(Box::new(StatusCode::PAYLOAD_TOO_LARGE.into_response()));
         }
-        // HTTP/2 has the host in the URI.
-        let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-        let host = host.or_else(|| uri.authority().map(|authority| authority.as_str())).unwrap_or_default();
-        if [UI_DATA, super::UI_CONTROL].contains(&path)
-            && !headers.contains_key(header::AUTHORIZATION)
-            && !self.gate.knows_host(host)
-        {
+        let is_known = match self.gate.hosts.check(uri, headers) {
+            Ok(is_known) => is_known || PROBES.contains(&path),
+            Err(TwoHosts) => {
+                let why = "a request has one Host line\n";
+                return Err(Box::new((StatusCode::BAD_REQUEST, why).into_response()));
+            }
+        };
+        // A browser sends a certificate with the requests of every page. A token is sent only by who knows it.
+        let has_token = || self.check.as_ref().is_some_and(|check| check.has_credential(path, headers));
+        if !is_known && !has_token() {
             let why = "this name is not known here; add it to server.admin_hosts, or use an address\n";
             return Err(Box::new((StatusCode::MISDIRECTED_REQUEST, why).into_response()));
         }
@@ -149,38 +148,4 @@ pub(super) async fn admit(
     let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_names_that_no_page_can_have_are_known() {
-        let server =
-            ServerConfig { admin_hosts: vec!["weir.internal".to_owned()], ..ServerConfig::default() };
-        let gate = AdminGate::new(None, &server);
-        let knows = |host: &str| gate.knows_host(host);
-        for good in [
-            "127.0.0.1",
-            "127.0.0.1:8080",
-            "[::1]:8080",
-            "[::1]",
-            "localhost",
-            "LOCALHOST:1",
-            "weir.internal:8080",
-        ] {
-            assert!(knows(good), "{good}");
-        }
-        for bad in [
-            "evil.example",
-            "evil.example:8080",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example",
-            "",
-            ":8080",
-        ] {
-            assert!(!knows(bad), "{bad}");
-        }
-    }
 }

@@ -34,7 +34,7 @@ impl WaitingPage {
             router = router.route("/", get(reason).with_state(xds));
         }
         // Nobody can be named yet, and nothing of callers is shown.
-        let gate = AdminGate::new(None, server);
+        let gate = AdminGate::open();
         let connections = AdminConnections::new(server.limits.admin_max_connections, None, Arc::clone(&gate));
         let port = Port { listener, router, connections };
         Ok(Self { _thread: HttpThread::start("weir-waiting", move || Ok(vec![port]))? })
