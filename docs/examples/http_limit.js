@@ -21,6 +21,8 @@ http.createServer((request, response) => {
       const temporary = [grpc.status.UNAVAILABLE, grpc.status.DEADLINE_EXCEEDED].includes(error.code);
       return reply(temporary ? 503 : 500, {}, 'The rate limit cannot be checked');
     }
+    // A request with an `id` that is known is allowed with `applied: false`, and charges nothing. This server sends
+    // none. Whoever sends one makes it here (randomUUID): a caller that chooses its id passes as often as it likes.
     if (!answer.allowed) return reply(STATUS[answer.reason], answer.headers, answer.message);
     reply(200, answer.headers, 'hello');
   });

@@ -31,6 +31,8 @@ class Handler(BaseHTTPRequestHandler):
         except grpc.RpcError as error:
             temporary = error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
             return self.reply(503 if temporary else 500, {}, "The rate limit cannot be checked")
+        # A request with an `id` that is known is allowed with `applied: false`, and charges nothing. This server sends
+        # none. Whoever sends one makes it here (uuid4): a caller that chooses its id passes as often as it likes.
         if not answer.allowed:
             return self.reply(STATUS[answer.reason], answer.headers, answer.message)
         self.reply(200, answer.headers, "hello")

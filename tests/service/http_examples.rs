@@ -25,7 +25,10 @@ fn the_page_shows_what_runs() {
             page.contains(&format!("```{language}\n{example}```\n")),
             "docs/http.md shows another {file}"
         );
+        assert!(example.contains("`applied: false`"), "{file}");
     }
+    // Its advice was once the id of the request, which is the caller's in most frameworks: a way past each limit.
+    assert!(page.contains("an id that your server makes") && !page.contains("the request's own id"));
     let config = std::fs::read_to_string(root().join(CONFIG)).unwrap();
     assert!(page.contains(&format!("```yaml\n{config}```\n\n```sh\nweir serve --config {CONFIG}\n```\n")));
     for program in [PYTHON, NODE, GO] {

@@ -46,6 +46,8 @@ func limited(weir weirv1.RateLimitServiceClient, next http.Handler) http.Handler
 		for name, value := range answer.Headers {
 			response.Header().Set(name, value)
 		}
+		// A request with an Id that is known is allowed with `applied: false`, and charges nothing. This server sends
+		// none. Whoever sends one makes it here: a caller that chooses its id passes as often as it likes.
 		if !answer.Allowed {
 			http.Error(response, answer.Message, statuses[answer.Reason])
 			return
