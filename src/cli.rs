@@ -16,6 +16,7 @@ mod health;
 mod import_envoy;
 mod lease;
 mod load;
+mod nodes;
 mod queue;
 mod ratelimit;
 mod reload;
@@ -139,6 +140,9 @@ enum Command {
     /// Show what a server and its nodes decide, and the consumers that call most
     #[command(before_help = top::EXAMPLES)]
     Top(top::TopArgs),
+    /// Show the nodes of the deployment, their state, and the files that each has in force
+    #[command(before_help = nodes::EXAMPLES)]
+    Nodes(nodes::NodesArgs),
     /// Print the totals of decisions by time, as a table, CSV or JSON
     #[command(before_help = usage::EXAMPLES)]
     Usage(usage::UsageArgs),
@@ -180,6 +184,7 @@ pub fn run() -> ExitCode {
         Command::Debit(args) => undo::run_debit(args),
         Command::Cancel(args) => undo::run_cancel(args),
         Command::Reset(args) => undo::run_reset(args),
+        Command::Nodes(args) => nodes::run(args),
         Command::Usage(args) => usage::run(args),
         Command::Health(args) => health::run(args),
         Command::Queue(args) => queue::run(args),

@@ -106,7 +106,8 @@ impl UsageSource {
         let usage = self.client.get_usage(minute).await?;
         let allowed = self.consumers(ConsumerOutcome::Allowed).await?;
         let denied = self.consumers(ConsumerOutcome::Denied).await?;
-        Ok(UsageView::of(usage, allowed, denied, self.window))
+        let nodes = self.client.list_nodes().await?;
+        Ok(UsageView::of(usage, nodes, (allowed, denied), self.window))
     }
 
     async fn consumers(&mut self, outcome: ConsumerOutcome) -> Result<TopConsumersResponse> {

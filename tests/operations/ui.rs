@@ -2,6 +2,8 @@
 //! somebody else.
 
 mod cluster;
+mod notes;
+mod outcomes;
 
 use std::path::Path;
 
@@ -95,7 +97,7 @@ fn fits_and_shows_everything(browser: &mut Chromium, width: u32, scheme: &str, o
         "alice@example.com",
         "rejected requests",
         "unknown strategy",
-        "Versions",
+        "all have the same files",
     ] {
         assert!(text.contains(part), "{part} at {width}: {text}");
     }
@@ -140,7 +142,7 @@ fn has_its_own_colors(browser: &mut Chromium) {
         );
         serde_json::from_value(browser.evaluate(&script)).unwrap()
     };
-    let outcomes = colors(browser, "['allowed', 'denied', 'degraded', 'error', 'uncharged']");
+    let outcomes = colors(browser, "['allowed', 'denied', 'degraded', 'error', 'uncharged', 'other']");
     let others =
         colors(browser, "['s0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 'p50', 'p99', 'warn', 'good']");
     assert!(
@@ -216,7 +218,7 @@ async fn what_it_shows_is_bounded_and_safe() {
     }
     let (status, data) = server.get("/ui/data");
     let data: Value = serde_json::from_str(&data).unwrap();
-    assert_eq!((status, &data["nodes"]), (200, &json!(["node-1"])));
+    assert_eq!((status, &data["nodes"][0]["name"]), (200, &json!("node-1")));
     let calls: u64 =
         data["series"].as_array().unwrap().iter().map(|one| one["calls"].as_u64().unwrap()).sum();
     assert_eq!(calls, all);

@@ -4,6 +4,7 @@ mod consumers;
 mod former;
 mod nodes;
 mod outcomes;
+mod roster;
 pub(crate) mod rights;
 mod top;
 mod totals;

@@ -17,8 +17,12 @@ const SECRETS: [&str; 6] = [
     "call_headers",
 ];
 
-/// The FNV-1a hash, of 64 bits, of everything that a configuration says: the file without comments and spaces, and the
-/// overrides. Secrets are left out, so that nobody can guess them by it.
+/// Sections of settings. Names of strategies, limits and queues are free, so a key elsewhere says nothing of its value.
+const SETTINGS: [&str; 6] = ["server", "store", "usage", "log", "control", "envoy"];
+
+/// The FNV-1a hash, of 64 bits, of what a configuration says for all nodes: the file without comments and spaces, and the
+/// overrides. What each node has for itself is left out: its name, its listening addresses, and paths of local files.
+/// Secrets are left out too, so that nobody can guess them by it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConfigFingerprint(Fnv1a);
 
@@ -26,14 +30,30 @@ impl ConfigFingerprint {
     /// The fingerprint of a file's tree and the overrides.
     pub(super) fn of(tree: &YamlNode, overrides: &ConfigOverrides) -> Self {
         let mut all = Self::default();
-        all.node(tree);
-        for (name, text) in overrides.all() {
+        match &tree.content {
+            Content::Map(sections) => all.sections(sections),
+            _ => all.node(tree),
+        }
+        for (name, text) in overrides.all().filter(|(name, _)| !is_of_the_node(name.rsplit('.').next().unwrap_or(name))) {
             all.0.text(name);
             if !SECRETS.iter().any(|secret| name.ends_with(secret)) {
                 all.0.text(without_login(text));
             }
         }
         all
+    }
+
+    fn sections(&mut self, sections: &[(YamlNode, YamlNode)]) {
+        for (key, value) in sections {
+            let is_settings = matches!(&key.content, Content::Scalar { text, .. } if SETTINGS.contains(&text.as_str()));
+            if !is_settings {
+                self.node(key);
+                self.node(value);
+            } else if let Some(shared) = shared(value) {
+                self.node(key);
+                self.node(&shared);
+            }
+        }
     }
 
     fn node(&mut self, node: &YamlNode) {
@@ -58,6 +78,33 @@ impl ConfigFingerprint {
             }
         }
     }
+}
+
+/// A part of a section of settings without what each node has for itself; `None` if nothing else is in it.
+fn shared(node: &YamlNode) -> Option<YamlNode> {
+    let content = match &node.content {
+        Content::Map(entries) => {
+            let kept = entries.iter().filter_map(|(key, value)| match &key.content {
+                Content::Scalar { text, .. } if is_of_the_node(text) => None,
+                _ => Some((key.clone(), shared(value)?)),
+            });
+            let kept: Vec<_> = kept.collect();
+            if kept.is_empty() && !entries.is_empty() {
+                return None;
+            }
+            Content::Map(kept)
+        }
+        Content::List(items) => Content::List(items.iter().filter_map(shared).collect()),
+        _ => return Some(node.clone()),
+    };
+    Some(YamlNode { content, ..node.clone() })
+}
+
+/// True for settings that nodes with the same configuration have for themselves: the name of the node, its listening
+/// addresses, and paths of local files. What the files say is no part of a configuration either.
+fn is_of_the_node(key: &str) -> bool {
+    let own = ["node", "listen", "listen_mode", "control_listen", "admin", "file", "envoy_config", "config", "trust_domains"];
+    own.contains(&key) || key.ends_with("_file")
 }
 
 impl fmt::Display for ConfigFingerprint {
@@ -105,5 +152,36 @@ mod tests {
             |name: &str, value: &str| of(&redis("", ""), &ConfigOverrides::default().with(name, value));
         assert_ne!(given("workers", "1"), given("workers", "2"));
         assert_eq!(given("redis_password", "one"), given("redis_password", "other"));
+    }
+
+    /// Nodes with equal files have equal hashes, whatever their names, addresses and folders are.
+    #[test]
+    fn what_a_node_has_for_itself_does_not_count() {
+        let none = ConfigOverrides::default();
+        let plain = of("", &none);
+        for own in [
+            "usage: { node: a }",
+            "server: { listen: 127.0.0.1:1, admin: 127.0.0.1:2 }",
+            "server: { listen: 'unix:/tmp/weir', listen_mode: '0600' }",
+        ] {
+            assert_eq!(of(own, &none), plain, "{own}");
+        }
+        let logs = |path: &str| of(&format!("log: {{ decisions: {{ keys: 1, file: {path} }} }}"), &none);
+        assert!(logs("/tmp/a") == logs("/tmp/b") && logs("/tmp/a") != plain);
+        let given = |name: &str, value: &str| of("", &none.clone().with(name, value));
+        assert_eq!(given("listen", "127.0.0.1:9"), plain);
+        assert_eq!(given("admin", "127.0.0.1:9"), plain);
+        for shared in ["usage: { sample: 7 }", "server: { workers: 3 }", "log: { decisions: { denied: true } }"] {
+            assert_ne!(of(shared, &none), plain, "{shared}");
+        }
+        assert_eq!(of("usage: { node: a, sample: 7 }", &none), of("usage: { sample: 7, node: b }", &none));
+        // A limit may have any name.
+        let named = |rate: &str| {
+            let limit = format!("{{ name: node, per: [consumer], token_bucket: {{ rate: {rate} }} }}");
+            let text = format!("strategies: {{ s: {{ limits: [{limit}] }} }}\n");
+            let text = format!("{text}overrides: [{{ strategy: s, consumer: c, limits: {{ node: 5/1s }} }}]");
+            Config::parse(&text, "weir.yaml", &none).map(|config| config.fingerprint.to_string())
+        };
+        assert_ne!(named("1/1s"), named("2/1s"));
     }
 }

@@ -28,7 +28,7 @@ use weir_proto::v1::{
     AckRequest, AckResponse, AcquireRequest, AcquireResponse, BrowseRequest, BrowseResponse,
     CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
     DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest,
-    GetUsageResponse, ListLeasesRequest, ListLeasesResponse, NackRequest, NackResponse, PurgeRequest,
+    GetUsageResponse, ListLeasesRequest, ListLeasesResponse, ListNodesRequest, ListNodesResponse, NackRequest, NackResponse, PurgeRequest,
     PurgeResponse, RedriveRequest, RedriveResponse, RefundRequest, RefundResponse, ReleaseLeasesRequest,
     ReleaseLeasesResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest,
     ReserveResponse, ResetRequest, ResetResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest,
@@ -250,6 +250,13 @@ impl Client {
     ) -> Result<TopConsumersResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.usage.top_consumers(request)).await;
+        self.answered(answer)
+    }
+
+    /// The nodes of the deployment.
+    pub async fn list_nodes(&mut self) -> Result<ListNodesResponse, ClientError> {
+        let request = within(self.timeout, ListNodesRequest {});
+        let answer = tokio::time::timeout(self.timeout, self.usage.list_nodes(request)).await;
         self.answered(answer)
     }
 

@@ -18,7 +18,6 @@ mod guard;
 mod history;
 mod keeper;
 mod lifting;
-mod nodes;
 mod overlay;
 mod pages;
 mod polling;
@@ -27,7 +26,6 @@ mod start;
 mod store;
 mod target;
 mod task;
-mod telling;
 mod view;
 
 use std::sync::Arc;
@@ -35,11 +33,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use weir_core::strategy::Rules;
 use weir_proto::v1::{ControlChange, ControlEntry};
-use weir_store::redis::ControlNode;
 
 pub use self::banned::{BannedCaller, BannedUntil};
 pub use self::guard::{BanGuard, BanHit};
-use self::nodes::KnownNodes;
 use self::overlay::OverlayState;
 pub use self::pages::BanPages;
 use self::request::ControlRequest;
@@ -48,6 +44,7 @@ pub use self::start::{ControlParts, ControlStart, ControlThread};
 pub use self::store::ControlStore;
 pub use self::target::{Overlay, OverlayTarget};
 pub use self::view::{ControlView, ViewedEntry};
+use crate::readiness::{RefusedFiles, Troubles};
 use crate::telemetry::ConfigLoads;
 use crate::watch::{ReloadReport, ReloadRequests};
 
@@ -63,8 +60,8 @@ pub struct ControlHandle {
     target: Arc<dyn OverlayTarget>,
     reloads: ReloadRequests,
     loads: ConfigLoads,
+    refused: RefusedFiles,
     bans: Arc<BanGuard>,
-    nodes: Arc<KnownNodes>,
 }
 
 impl ControlHandle {
@@ -80,12 +77,6 @@ impl ControlHandle {
         let (reply, result) = oneshot::channel();
         self.send(ControlRequest::History(limit, reply))?;
         result.await.map_err(|_| ControlFault::Ending)
-    }
-
-    /// Which configuration each node has, this one included, as far as this node knows.
-    #[must_use]
-    pub fn nodes(&self) -> Vec<ControlNode> {
-        self.nodes.all()
     }
 
     /// Lifts a ban, on all nodes.
@@ -144,6 +135,12 @@ impl ControlHandle {
     /// Reads all files; `None` if too many wait for it.
     pub async fn reload(&self) -> Option<ReloadReport> {
         self.reloads.reload().await
+    }
+
+    /// Files that are refused, a line each: since when, which file, and the first mistake.
+    #[must_use]
+    pub fn refused(&self) -> Vec<String> {
+        Troubles::from(self.refused.notes()).to_string().lines().map(str::to_owned).collect()
     }
 
     /// The hash of the files in force.

@@ -9,6 +9,7 @@
 //!             Closing               connections end; there is no way back
 //! ```
 
+mod refused_files;
 mod troubles;
 
 use std::fmt;
@@ -16,8 +17,9 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use weir_store::redis::{NodeVersions, StoreStatus, Trouble};
+use weir_store::redis::{StoreStatus, Trouble};
 
+pub use self::refused_files::{FileKind, RefusedFiles};
 pub use self::troubles::Troubles;
 
 /// Readiness handle. Clones share the state.
@@ -26,9 +28,7 @@ pub struct Readiness {
     state: Arc<watch::Sender<State>>,
     /// Problems that make answers worse but do not change readiness: lines of text.
     notes: Arc<Mutex<Troubles>>,
-    /// What each node of Weir serves, as far as Redis says.
-    versions: Arc<Mutex<Vec<NodeVersions>>>,
-    /// Further ones, which are asked for when the page is.
+    /// Sources of more of them, which are asked for when the page is.
     more_notes: MoreNotes,
     /// True if a node without its store is not ready.
     needs_store: bool,
@@ -39,9 +39,9 @@ pub struct Readiness {
 #[derive(Clone, Default)]
 struct Accepts(Arc<OnceLock<Box<dyn Fn() -> bool + Send + Sync>>>);
 
-/// Asks for problems.
+/// Functions that return problems.
 #[derive(Clone, Default)]
-struct MoreNotes(Arc<OnceLock<AskForNotes>>);
+struct MoreNotes(Arc<Mutex<Vec<AskForNotes>>>);
 
 type AskForNotes = Box<dyn Fn() -> Vec<Trouble> + Send + Sync>;
 
@@ -83,7 +83,6 @@ impl Readiness {
             state,
             notes: Arc::new(Mutex::new(Vec::new().into())),
             more_notes: MoreNotes::default(),
-            versions: Arc::default(),
             needs_store,
             accepts: Accepts::default(),
         }
@@ -94,9 +93,9 @@ impl Readiness {
         let _ = self.accepts.0.set(Box::new(accepts));
     }
 
-    /// Says how to find further problems that make answers worse but do not change readiness. The first one counts.
+    /// Adds a source of problems that make answers worse but do not change readiness.
     pub fn notes_also(&self, notes: impl Fn() -> Vec<Trouble> + Send + Sync + 'static) {
-        let _ = self.more_notes.0.set(Box::new(notes));
+        self.more_notes.0.lock().push(Box::new(notes));
     }
 
     /// Sets if decisions can be made, or why not. A draining node stays so.
@@ -111,7 +110,6 @@ impl Readiness {
     pub fn report(&self, status: StoreStatus) {
         let can_decide = status.can_decide();
         *self.notes.lock() = status.notes.into();
-        *self.versions.lock() = status.versions;
         let failures = Troubles::from(status.failures);
         match (can_decide, failures.is_empty()) {
             (true, true) => self.change(State::Ready),
@@ -120,12 +118,6 @@ impl Readiness {
             (false, false) if self.needs_store => self.change(State::WithoutStore(failures)),
             (_, false) => self.change(State::Degraded(failures)),
         }
-    }
-
-    /// What each node of Weir serves; empty on the memory store.
-    #[must_use]
-    pub fn versions(&self) -> Vec<NodeVersions> {
-        self.versions.lock().clone()
     }
 
     /// Starts draining.
@@ -161,8 +153,11 @@ impl Readiness {
             State::WithoutStore(troubles) => (false, format!("not ready: {troubles}\n")),
             State::Draining | State::Closing => (false, "not ready: shutting down\n".to_owned()),
         };
-        let more = self.more_notes.0.get().map(|notes| Troubles::from(notes()).lines("note: "));
-        (is_ready, text + &self.notes.lock().lines("note: ") + &more.unwrap_or_default())
+        let mut notes = self.notes.lock().lines("note: ");
+        for more in self.more_notes.0.lock().iter() {
+            notes += &Troubles::from(more()).lines("note: ");
+        }
+        (is_ready, text + &notes)
     }
 
     /// The state now and every later one.
@@ -231,7 +226,6 @@ mod tests {
             notes: notes.iter().map(trouble).collect(),
             other_key_secret: false,
             other_rules: false,
-            versions: Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! from the start, at 0.
 
 mod approximate;
+mod by_label;
 mod bans;
 mod config;
 mod consumers;
@@ -26,7 +27,6 @@ mod process;
 mod queues;
 mod recorder;
 mod redis_pool;
-mod refusals;
 mod rejected;
 mod sampled;
 mod store;
@@ -44,6 +44,7 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
+use self::by_label::{ByLabel, REFUSED_CALLS, REFUSED_FILES};
 use self::approximate::ApproximateCollector;
 pub use self::bans::BanCounts;
 pub(crate) use self::decision_log::DecisionSink;
@@ -78,7 +79,6 @@ use self::bans::BanCollector;
 use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
 use self::envoy::ReferenceMetrics;
-use self::refusals::RefusalCollector;
 use self::sampled::{Sampled, Series};
 use self::store::StoreMetrics;
 
@@ -306,7 +306,15 @@ impl Metrics {
         &self,
         counts: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(RefusalCollector::new(counts)?))
+        self.registry.register(Box::new(ByLabel::new(REFUSED_CALLS, counts)?))
+    }
+
+    /// Registers refused files: every kind with 1 or 0.
+    pub fn show_refused_files(
+        &self,
+        counts: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(ByLabel::new(REFUSED_FILES, counts)?))
     }
 
     /// Registers the metrics of bans.

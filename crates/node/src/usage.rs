@@ -18,6 +18,7 @@ mod exchange;
 mod history;
 mod latency;
 mod level;
+mod nodes;
 mod pace;
 mod query;
 mod series;
@@ -30,6 +31,7 @@ use weir_config::AccessRight;
 pub use consumers::{ConsumersAnswer, ConsumersAsk, ConsumersWindow};
 pub use history::{Resolution, UsageTotal};
 pub use latency::LatencyPoint;
+pub use nodes::{DeploymentNode, NodeState, NodesAnswer, OwnNode};
 pub use query::{MAX_POINTS, MAX_POINTS_OF_ALL, UsageAnswer, UsageAsk, UsageRow};
 pub use thread::UsageThread;
 
@@ -50,6 +52,7 @@ enum UsageQuestion {
     Totals(UsageAsk, oneshot::Sender<Result<UsageAnswer, InvalidField>>),
     Latency(oneshot::Sender<(u64, Vec<LatencyPoint>)>),
     Consumers(ConsumersAsk, oneshot::Sender<ConsumersAnswer>),
+    Nodes(oneshot::Sender<NodesAnswer>),
 }
 
 /// Errors of questions about usage.
@@ -94,6 +97,12 @@ impl UsageHandle {
         answer.calls = answer.consumers.iter().map(|(tally, _)| tally.count).sum();
         answer.consumers.truncate(most);
         Ok(answer)
+    }
+
+    /// The nodes of the deployment.
+    pub async fn nodes(&self, rights: Rights<'_>) -> Result<NodesAnswer, UsageError> {
+        rights.check_any(AccessRight::Usage)?;
+        self.ask(UsageQuestion::Nodes).await
     }
 
     /// The time in seconds, and the decision times of this node in the last hour, by minute.

@@ -9,14 +9,19 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
+use crate::readiness::{FileKind, RefusedFiles};
+
 /// Files that are read again when they change.
 pub trait WatchedFiles: Send + 'static {
-    /// Looks for a change, and applies it. It may block.
-    fn look(&mut self);
+    /// The kind of the files.
+    fn kind(&self) -> FileKind;
+
+    /// Looks for a change, and applies it. Returns how the files were read, if they were. It may block.
+    fn look(&mut self) -> Option<ReloadReport>;
 
     /// Reads the files at once, changed or not, and applies them. Returns every mistake; then nothing was applied. It may
     /// block.
-    fn reload(&mut self) -> Result<(), Vec<String>>;
+    fn reload(&mut self) -> ReloadReport;
 }
 
 /// The interval of looks, where no test needs another one.
@@ -68,8 +73,13 @@ impl ReloadRequests {
     }
 }
 
-/// Looks at all files for ever, on a thread that may block.
-pub async fn watch(mut sources: Vec<Box<dyn WatchedFiles>>, every: Duration, requests: ReloadRequests) {
+/// Looks at all files for ever, on a thread that may block, and records in `refused` which of them are refused.
+pub async fn watch(
+    mut sources: Vec<Box<dyn WatchedFiles>>,
+    every: Duration,
+    requests: ReloadRequests,
+    refused: RefusedFiles,
+) {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -78,11 +88,12 @@ pub async fn watch(mut sources: Vec<Box<dyn WatchedFiles>>, every: Duration, req
             _ = ticks.tick() => None,
             () = requests.came() => Some(requests.take()),
         };
+        let refused = refused.clone();
         let looking = tokio::task::spawn_blocking(move || {
             match asked {
-                None => sources.iter_mut().for_each(|source| source.look()),
+                None => look_at_all(&mut sources, &refused),
                 Some(waiting) => {
-                    let report = reload_all(&mut sources);
+                    let report = reload_all(&mut sources, &refused);
                     for sender in waiting {
                         // Who has given up gets no report.
                         let _ = sender.send(report.clone());
@@ -97,10 +108,22 @@ pub async fn watch(mut sources: Vec<Box<dyn WatchedFiles>>, every: Duration, req
     }
 }
 
+fn look_at_all(sources: &mut [Box<dyn WatchedFiles>], refused: &RefusedFiles) {
+    for (number, source) in sources.iter_mut().enumerate() {
+        if let Some(report) = source.look() {
+            refused.read(number, source.kind(), &report);
+        }
+    }
+}
+
 /// Reads all files. Those with mistakes keep no other from being read.
-fn reload_all(sources: &mut [Box<dyn WatchedFiles>]) -> ReloadReport {
-    let errors: Vec<String> =
-        sources.iter_mut().filter_map(|source| source.reload().err()).flatten().collect();
+fn reload_all(sources: &mut [Box<dyn WatchedFiles>], refused: &RefusedFiles) -> ReloadReport {
+    let mut errors = Vec::new();
+    for (number, source) in sources.iter_mut().enumerate() {
+        let report = source.reload();
+        refused.read(number, source.kind(), &report);
+        errors.extend(report.err().unwrap_or_default());
+    }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
@@ -112,11 +135,16 @@ mod tests {
     struct Counted(Arc<Mutex<(usize, usize)>>);
 
     impl WatchedFiles for Counted {
-        fn look(&mut self) {
-            self.0.lock().0 += 1;
+        fn kind(&self) -> FileKind {
+            FileKind::Config
         }
 
-        fn reload(&mut self) -> Result<(), Vec<String>> {
+        fn look(&mut self) -> Option<ReloadReport> {
+            self.0.lock().0 += 1;
+            None
+        }
+
+        fn reload(&mut self) -> ReloadReport {
             let mut counts = self.0.lock();
             counts.1 += 1;
             if counts.1.is_multiple_of(2) { Err(vec!["a mistake".to_owned()]) } else { Ok(()) }
@@ -128,10 +156,12 @@ mod tests {
         let (one, other) = (Arc::<Mutex<(usize, usize)>>::default(), Arc::default());
         let sources: Vec<Box<dyn WatchedFiles>> =
             vec![Box::new(Counted(Arc::clone(&one))), Box::new(Counted(Arc::clone(&other)))];
-        let requests = ReloadRequests::default();
-        let watching = tokio::spawn(watch(sources, Duration::from_secs(3600), requests.clone()));
+        let (requests, refused) = (ReloadRequests::default(), RefusedFiles::default());
+        let watching = tokio::spawn(watch(sources, Duration::from_secs(3600), requests.clone(), refused.clone()));
         assert_eq!(requests.reload().await, Some(Ok(())));
+        assert!(refused.notes().is_empty());
         assert_eq!(requests.reload().await, Some(Err(vec!["a mistake".to_owned(); 2])));
+        assert_eq!(refused.notes().len(), 2);
         assert_eq!(
             (one.lock().1, other.lock().1),
             (2, 2),

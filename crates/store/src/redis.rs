@@ -53,11 +53,11 @@ use weir_time::deadlines::{Deadlines, Passed};
 use self::breaker::Breakers;
 pub use self::connection_counts::{ConnectionCounts, RedisConnections};
 use self::context::LinkContext;
-pub use self::control::{ControlLink, ControlNode, ControlSynced};
+pub use self::control::{ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
 pub use self::health::{
-    EngineSet, EnginesInUse, NodeStatus, NodeVersions, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
+    EngineSet, EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
 };
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;

@@ -43,6 +43,9 @@ pub(super) fn list(response: &ListControlResponse) -> String {
     if !response.incomplete.is_empty() {
         text += &format!("entries of other nodes may be missing: {}\n", response.incomplete);
     }
+    for one in &response.refused {
+        text += &format!("{one}\n");
+    }
     text + &format!("configuration {}\n", response.files)
 }
 

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use weir_proto::v1::ConsumerCalls;
 
+use super::super::nodes;
 use super::super::terminal::clean_cell;
 use super::view::{UsageView, estimate};
 
 pub(super) fn page(view: &UsageView) -> String {
-    let mut page = format!("nodes: {}\n", view.nodes.join(", "));
+    let mut page = nodes::page(&view.nodes);
     if !view.incomplete.is_empty() {
         let _ = writeln!(page, "other nodes are missing: {}", view.incomplete);
     }

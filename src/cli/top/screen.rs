@@ -9,9 +9,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Row, Table};
-use weir_proto::v1::ConsumerCalls;
+use weir_proto::v1::{ConsumerCalls, DeploymentNode};
 use weir_time::clock;
 
+use super::super::nodes;
 use super::super::terminal::clean_cell;
 use super::WindowArg;
 use super::columns::{Column, fitting, used, width_of};
@@ -94,14 +95,16 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn draw(&self, frame: &mut Frame<'_>) {
-        let rows = u16::try_from(self.view.rows.len()).unwrap_or(u16::MAX).saturating_add(3);
+        let lines = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(3);
+        let (rows, nodes) = (lines(self.view.rows.len()), lines(self.view.nodes.len()));
         let areas = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(rows.min(frame.area().height / 2).max(4)),
             Constraint::Min(3),
+            Constraint::Length(nodes.min(frame.area().height / 4)),
             Constraint::Length(1),
         ]);
-        let [head, strategies, consumers, foot] = areas.areas(frame.area());
+        let [head, strategies, consumers, nodes, foot] = areas.areas(frame.area());
         frame.render_widget(self.head(), head);
         self.draw_strategies(frame, strategies);
         // Names that do not fit side by side have the whole width, one table below the other.
@@ -113,6 +116,7 @@ impl Screen {
         let [denied, allowed] = layout.areas(consumers);
         draw_consumers(frame, denied, &format!(" denied most, {} ", self.view.window), &self.view.denied);
         draw_consumers(frame, allowed, &format!(" allowed most, {} ", self.view.window), &self.view.allowed);
+        draw_nodes(frame, nodes, &self.view.nodes);
         let keys = " q leave   m consumers of the last minute   h of the last hour";
         frame.render_widget(Line::from(Span::styled(keys, DIM)), foot);
     }
@@ -122,7 +126,9 @@ impl Screen {
         if let Some(trouble) = &self.trouble {
             return Line::from(vec![Span::styled(" weir ", BOLD), Span::styled(trouble, bad)]);
         }
-        let mut parts = vec![Span::styled(" weir ", BOLD), Span::raw(self.view.nodes.join(", "))];
+        let running = self.view.nodes.iter().filter(|node| node.ended_at.is_none());
+        let names: Vec<String> = running.map(|node| clean_cell(&node.name)).collect();
+        let mut parts = vec![Span::styled(" weir ", BOLD), Span::raw(names.join(", "))];
         if !self.view.incomplete.is_empty() {
             parts.push(Span::styled(format!("  other nodes are missing: {}", self.view.incomplete), bad));
         }
@@ -252,6 +258,29 @@ fn draw_consumers(frame: &mut Frame<'_>, area: Rect, title: &str, consumers: &[C
     frame.render_widget(table, area);
 }
 
+/// How important each column of a node is.
+const NODE_RANKS: [usize; 8] = [0, 4, 1, 3, 7, 2, 6, 5];
+
+/// The rows of `weir nodes`: those that have ended come last.
+fn draw_nodes(frame: &mut Frame<'_>, area: Rect, nodes: &[DeploymentNode]) {
+    let rows: Vec<[String; 8]> = nodes.iter().map(nodes::cells).collect();
+    let column = |(place, (title, rank)): (usize, (&&str, usize))| {
+        let cells = rows.iter().filter_map(|row| row.get(place).map(String::as_str));
+        Column { width: width_of(title, cells), rank }
+    };
+    let columns: Vec<Column> = nodes::HEAD.iter().zip(NODE_RANKS).enumerate().map(column).collect();
+    let shown = fitting(&columns, usize::from(area.width));
+    let widths = shown.iter().map(|&place| columns.get(place).map_or(0, |column| column.width));
+    let line = |row: &[String; 8]| {
+        Row::new(shown.iter().filter_map(|&place| row.get(place).cloned()).collect::<Vec<_>>())
+    };
+    let head = shown.iter().filter_map(|&place| nodes::HEAD.get(place).copied());
+    let table = Table::new(rows.iter().map(line), widths.map(|width| Constraint::Length(short(width))))
+        .header(Row::new(head.collect::<Vec<_>>()).style(BOLD))
+        .block(Block::new().borders(Borders::TOP).title(" nodes "));
+    frame.render_widget(table, area);
+}
+
 #[cfg(test)]
 mod tests {
     use ratatui::Terminal;
@@ -291,7 +320,9 @@ mod tests {
             rows: vec![row],
             denied: vec![bob],
             window: "last minute",
-            nodes: vec!["one".to_owned(), "two".to_owned()],
+            nodes: ["one", "two"]
+                .map(|name| DeploymentNode { name: name.to_owned(), ..DeploymentNode::default() })
+                .into(),
             ..UsageView::default()
         };
         Screen { view, trouble: None, window: WindowArg::Minute }

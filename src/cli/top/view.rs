@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_proto::v1::{ConsumerCalls, GetUsageResponse, TopConsumersResponse, UsageSeries};
+use weir_proto::v1::{ConsumerCalls, DeploymentNode, GetUsageResponse, ListNodesResponse, TopConsumersResponse, UsageSeries};
 
 use super::super::terminal::clean_cell;
 use super::WindowArg;
@@ -22,7 +22,7 @@ pub(super) struct UsageView {
     pub(super) denied: Vec<ConsumerCalls>,
     /// The window of the consumer counts, as text.
     pub(super) window: &'static str,
-    pub(super) nodes: Vec<String>,
+    pub(super) nodes: Vec<DeploymentNode>,
     pub(super) incomplete: String,
 }
 
@@ -52,8 +52,8 @@ pub(super) struct StrategyRow {
 impl UsageView {
     pub(super) fn of(
         usage: GetUsageResponse,
-        allowed: TopConsumersResponse,
-        denied: TopConsumersResponse,
+        nodes: ListNodesResponse,
+        (allowed, denied): (TopConsumersResponse, TopConsumersResponse),
         window: WindowArg,
     ) -> Self {
         // The last second is incomplete.
@@ -69,14 +69,14 @@ impl UsageView {
             WindowArg::Minute => "last minute",
             WindowArg::Hour => "last hour",
         };
-        let why = [usage.incomplete, allowed.incomplete, denied.incomplete];
+        let why = [usage.incomplete, nodes.incomplete, allowed.incomplete, denied.incomplete];
         let incomplete = why.into_iter().find(|why| !why.is_empty()).unwrap_or_default();
         Self {
             rows,
             allowed: allowed.consumers,
             denied: denied.consumers,
             window,
-            nodes: usage.nodes.iter().map(|node| clean_cell(node)).collect(),
+            nodes: nodes.nodes,
             incomplete: clean_cell(&incomplete),
         }
     }
@@ -157,7 +157,7 @@ mod tests {
             ..GetUsageResponse::default()
         };
         let none = TopConsumersResponse::default();
-        let view = UsageView::of(usage, none.clone(), none, WindowArg::Minute);
+        let view = UsageView::of(usage, ListNodesResponse::default(), (none.clone(), none), WindowArg::Minute);
         let [row] = &view.rows[..] else { panic!("{view:?}") };
         assert_eq!((row.calls, row.denied, row.listed, row.degraded), (44, 10, 3, 0));
         assert_eq!((row.calls_per_s, row.denied_per_s, row.cost_per_s), (4.3, 1.0, 8.6));

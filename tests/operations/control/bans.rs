@@ -331,7 +331,7 @@ async fn a_reload_adds_bans_and_takes_them_away_and_live_numbers_keep_them() {
 }
 
 #[tokio::test]
-async fn the_admin_port_shows_entries_bans_and_which_configuration_each_node_has() {
+async fn the_admin_port_shows_entries_and_bans() {
     let redis = RedisServer::start();
     let [one, other] = nodes_on(&redis);
     let eve = ControlOverride { limits: numbers(&[("each", "5/h")]), ..of_consumer("eve", "") };
@@ -340,18 +340,9 @@ async fn the_admin_port_shows_entries_bans_and_which_configuration_each_node_has
     one.is_denied("bob", 3).await;
     other.bans_soon("bob").await;
     let shown = || serde_json::from_str::<serde_json::Value>(&other.server.get("/ui/control").1).unwrap();
-    eventually_async(SOON, "both nodes are shown with the last change", async || {
-        let shown = shown();
-        let nodes = shown["nodes"].as_array().unwrap().clone();
-        let last = |place: usize| (nodes[place]["version"].clone(), nodes[place]["files"].clone());
-        nodes.len() == 2 && last(0) == last(1) && nodes[0]["version"] != "0"
-    })
-    .await;
+    eventually_async(SOON, "the other node has the entry", async || shown()["total"] == 1).await;
     let shown = shown();
     assert_eq!((&shown["entries"][0]["override"]["consumer"], &shown["total"]), (&"eve".into(), &1.into()));
     assert_eq!(shown["entries"][0]["reason"], "they asked");
     assert_eq!((&shown["bans"][0]["consumer"], &shown["total_bans"]), (&"bob".into(), &1.into()));
-    let files = other.list().await.files;
-    assert_eq!(shown["nodes"][0]["files"], files);
-    assert_eq!(shown["nodes"][0]["version"], other.list().await.version.unwrap().version.to_string());
 }

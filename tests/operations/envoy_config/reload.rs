@@ -7,7 +7,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use weir_config::{EnvoyFiles, EnvoySource, Look};
-use weir_node::watch::{ReloadRequests, WatchedFiles, watch};
+use weir_node::readiness::{FileKind, RefusedFiles};
+use weir_node::watch::{ReloadReport, ReloadRequests, WatchedFiles, watch};
 
 use super::limit_of;
 use crate::support::{eventually_some, scratch};
@@ -19,14 +20,19 @@ struct Reported {
 }
 
 impl WatchedFiles for Reported {
-    fn look(&mut self) {
+    fn kind(&self) -> FileKind {
+        FileKind::Envoy
+    }
+
+    fn look(&mut self) -> Option<ReloadReport> {
         let found = self.source.look();
         if !matches!(found, Look::Same) {
             let _ = self.report.send(matches!(found, Look::Loaded { .. })); // nobody listens at the end
         }
+        None
     }
 
-    fn reload(&mut self) -> Result<(), Vec<String>> {
+    fn reload(&mut self) -> ReloadReport {
         let found = self.source.reload();
         let _ = self.report.send(matches!(found, Look::Loaded { .. }));
         Ok(())
@@ -193,7 +199,12 @@ fn a_watch_reports_and_swaps_by_itself() {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let watched: Box<dyn WatchedFiles> = Box::new(Reported { source, report });
-        runtime.block_on(watch(vec![watched], Duration::from_millis(20), ReloadRequests::default()));
+        runtime.block_on(watch(
+            vec![watched],
+            Duration::from_millis(20),
+            ReloadRequests::default(),
+            RefusedFiles::default(),
+        ));
     });
     write(folder.path(), "a.yaml", &file(2));
     let limit = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! `/ui/control`: what live control has changed, who is banned, and which configuration each node has.
+//! `/ui/control`: what live control has changed, and who is banned.
 
 use axum::Router;
 use axum::extract::State as Shared;
@@ -7,7 +7,6 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use serde_json::{Value, json};
 use weir_proto::v1::{ConsumerBan, ControlEntry};
-use weir_store::redis::ControlNode;
 
 use crate::control::{BannedUntil, ControlHandle};
 use crate::proto_json;
@@ -36,19 +35,7 @@ fn collected(control: &ControlHandle) -> Value {
         "total": view.living().count(),
         "bans": bans.iter().take(BANS).map(ban).collect::<Vec<_>>(),
         "total_bans": bans.total(),
-        "nodes": control.nodes().iter().map(node).collect::<Vec<_>>(),
         "incomplete": view.incomplete,
-    })
-}
-
-/// Versions are texts, as in the JSON of Protobuf: not every program reads numbers above 2^53 exactly.
-fn node(node: &ControlNode) -> Value {
-    let ControlNode { node, files, position } = node;
-    json!({
-        "node": node,
-        "files": files,
-        "version": position.version.to_string(),
-        "change": format!("{:016x}", position.change),
     })
 }
 

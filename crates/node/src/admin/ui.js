@@ -5,9 +5,14 @@ const shape = (name, attributes) => { const it = document.createElementNS("http:
 const color = name => `var(--${name})`;
 const KINDS = [["allowed", "allowed", ["allowed", "allow_list"]], ["denied", "denied", ["denied", "never", "deny_list", "banned"]],
   ["degraded", "answered by policy", ["degraded_allowed", "degraded_denied"]], ["error", "error", ["error"]],
-  ["uncharged", "passed without a charge", ["peeked", "repeated"]]];
-/* What limits deny. Deny lists are no limits. */
-const LIMITED = ["denied", "never"];
+  ["uncharged", "passed without a charge", ["peeked", "repeated"]], ["other", "other outcomes", []]];
+/* The outcomes of each column of the table. What no column names, of a later version of Weir, is in the last one. */
+const COLUMNS = [["allowed", ["allowed"]], ["denied", ["denied", "never"]], ["by allow list", ["allow_list"]], ["by deny list", ["deny_list"]],
+  ["banned", ["banned"]], ["by policy", ["degraded_allowed", "degraded_denied"]], ["errors", ["error"]], ["peeked", ["peeked"]],
+  ["repeated", ["repeated"]], ["other", []]];
+/* What limits deny. Deny lists and bans are no limits. */
+const LIMITED = COLUMNS[1][1];
+const placeOf = (list, outcome) => { const place = list.findIndex(one => one.at(-1).includes(outcome)); return place < 0 ? list.length - 1 : place; };
 const COLORS = 8;
 const clock = (second, exact) => new Date(second * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: exact ? "2-digit" : undefined, hourCycle: "h23" });
 
@@ -164,8 +169,9 @@ function byStrategy(list, times, outcomes, scale = 1) {
 }
 
 function byOutcome(list, times) {
-  const add = outcomes => times.map((_, place) => list.filter(one => outcomes.includes(one.outcome)).reduce((sum, one) => sum + one.points[place], 0));
-  return KINDS.map(([kind, name, outcomes]) => ({ name, color: color(kind), values: add(outcomes) }));
+  const layers = KINDS.map(([kind, name]) => ({ name, color: color(kind), values: times.map(() => 0) }));
+  for (const one of list) one.points.forEach((calls, place) => { layers[placeOf(KINDS, one.outcome)].values[place] += calls; });
+  return layers;
 }
 
 const shown = layers => layers.filter((layer, place) => place < 2 || total(layer.values) > 0);
@@ -196,13 +202,16 @@ function hour(series) {
   const minutes = Array.from({ length: 60 }, (_, place) => data.from + 60 * place);
   const layers = byOutcome(series, minutes);
   chart("outcomes", minutes, shown(layers));
-  const [allowed, denied, degraded, errors] = layers.map(layer => total(layer.values));
+  const [allowed, denied, degraded, errors, free] = layers.map(layer => total(layer.values));
   const all = allowed + denied + degraded + errors;
   at("rate").textContent = short(layers.reduce((sum, layer) => sum + layer.values[58], 0) / 60);
+  at("free").textContent = "last whole minute" + (free ? `; ${short(free)} of the hour without a charge` : "");
   at("share").textContent = all ? (100 * denied / all).toFixed(1) + " %" : "–";
-  const listed = total(minutes.map((_, place) => series.filter(one => one.outcome === "deny_list").reduce((sum, one) => sum + one.points[place], 0)));
-  at("denied").textContent = `${short(denied)} of ${short(all)}, last hour` + (listed ? `; ${short(listed)} by lists` : "");
+  const count = outcome => total(series.filter(one => one.outcome === outcome).map(one => total(one.points)));
+  const listed = count("deny_list"), banned = count("banned");
+  at("denied").textContent = `${short(denied)} of ${short(all)}, last hour` + (listed ? `; ${short(listed)} by lists` : "") + (banned ? `; ${short(banned)} banned` : "");
   at("policy").textContent = short(degraded + errors);
+  at("errors").textContent = "without the store, last hour" + (errors ? `; ${short(errors)} errors` : "");
   chart("denials", minutes, byStrategy(series, minutes, LIMITED));
   const took = minutes.map(minute => data.latency.find(one => one.at === minute) || { p50_us: null, p99_us: null });
   chart("latency", minutes, [{ name: "p99", color: color("p99"), values: took.map(one => one.p99_us) },
@@ -216,21 +225,27 @@ function tenMinutes(series) {
   const times = Array.from({ length: 600 }, (_, place) => data.seconds.from + place);
   const options = { every: [2, 2], exact: true, span: "the last ten minutes" };
   chart("seconds", times, shown(byOutcome(series, times)), options);
-  chart("passed", times, byStrategy(series, times, ["allowed"]), { ...options, lines: true });
+  chart("passed", times, byStrategy(series, times, KINDS[0][2]), { ...options, lines: true });
 }
 
 function strategies(series) {
   const rows = new Map();
   for (const one of series) {
-    const key = JSON.stringify([one.strategy, one.pattern]), row = rows.get(key) || { ...one, all: 0, no: 0, listed: 0, other: 0, free: 0, cost: 0 };
+    const key = JSON.stringify([one.strategy, one.pattern]), row = rows.get(key) || { ...one, all: 0, by: COLUMNS.map(() => 0), cost: 0 };
     row.all += one.calls; row.cost += one.outcome === "allowed" ? one.cost : 0;
-    if (LIMITED.includes(one.outcome)) row.no += one.calls; else if (one.outcome === "deny_list") row.listed += one.calls; else if (KINDS[4][2].includes(one.outcome)) row.free += one.calls; else if (!KINDS[0][2].includes(one.outcome)) row.other += one.calls;
+    row.by[placeOf(COLUMNS, one.outcome)] += one.calls;
     rows.set(key, row);
   }
+  const list = [...rows.values()].sort((a, b) => b.all - a.all);
+  // Allowed and denied calls always have their columns; the others with their first call.
+  const used = COLUMNS.map((_, place) => place).filter(place => place < 2 || list.some(row => row.by[place]));
   const named = row => { const dot = make("i"); dot.style.background = colorOf(row.strategy); const it = make("div"); it.append(dot, row.strategy); return it; };
-  const cells = row => [[named(row), make("small", row.pattern || "no pattern", "narrow")], row.pattern || "–", short(row.all), short(row.no), row.all > row.free ? (100 * row.no / (row.all - row.free)).toFixed(1) + " %" : "–", short(row.listed), short(row.other), short(row.cost)];
-  table("rows", [["strategy", ""], ["resources", "wider"], ["calls", "n"], ["denied", "n"], ["denied %", "n wider"], ["by list", "n wider"], ["by policy", "n wider"], ["cost", "n wider"]],
-    [...rows.values()].sort((a, b) => b.all - a.all).map(cells), "no decisions in the last hour");
+  const decided = row => row.all - COLUMNS.reduce((sum, [, outcomes], place) => sum + (KINDS[4][2].includes(outcomes[0]) ? row.by[place] : 0), 0);
+  const share = row => decided(row) ? (100 * row.by[1] / decided(row)).toFixed(1) + " %" : "–";
+  const cells = row => [[named(row), make("small", row.pattern || "no pattern", "narrow")], row.pattern || "–", short(row.all), ...used.map(place => short(row.by[place])), share(row), short(row.cost)];
+  const head = used.map(place => [COLUMNS[place][0], COLUMNS[place][0] === "denied" ? "n" : "n wider"]);
+  table("rows", [["strategy", ""], ["resources", "wider"], ["calls", "n"], ...head, ["denied %", "n wider"], ["cost", "n wider"]],
+    list.map(cells), "no decisions in the last hour");
 }
 
 /* What limits deny, permits and queues: of this node, since it began. */
@@ -245,8 +260,17 @@ function held(of) {
     data.queues.map(one => [one.name, short(one.depth), seconds(one.oldest), short(one.waiting)]), "no queues");
 }
 
+/* The banner: a paragraph for each problem, amber if calls are decided all the same. */
+function tell(problems, cls) {
+  at("problem").hidden = !problems.length;
+  at("problem").className = cls;
+  at("problem").replaceChildren(...problems.map(problem => make("p", problem)));
+}
+
 function nodes() {
-  const state = data.health.startsWith("ready") ? ["good", "store ok"] : data.ready ? ["fair", "degraded"] : ["bad", "not ready"];
+  const lines = data.health.trim().split("\n"), notes = lines.filter(line => line.startsWith("note: ")).map(line => line.slice(6));
+  const state = !data.ready ? ["bad", "not ready"] : !lines[0].startsWith("ready") ? ["fair", "degraded"]
+    : notes.length ? ["fair", notes.length > 1 ? `${notes.length} notes` : "1 note"] : ["good", "store ok"];
   at("store").className = "pill " + state[0];
   at("store").textContent = state[1];
   at("health").textContent = data.health.trim();
@@ -255,22 +279,26 @@ function nodes() {
     if (one.opened) it.textContent += `, opened ${short(one.opened)} ×`;
     return it;
   }));
-  at("nodes").textContent = (data.nodes.length > 1 ? `${data.nodes.length} nodes: ` : "node ") + data.nodes.join(", ");
-  const stalled = state[0] !== "good";
-  const problem = stalled ? `The store does not answer, so this page shows what this node knows. ${data.health.trim().split("\n")[0]}`
+  const running = data.nodes.filter(one => one.ended === null), ended = data.nodes.filter(one => one.ended !== null);
+  at("nodes").textContent = (running.length > 1 ? `${running.length} nodes: ` : "node ") + running.map(one => one.name).join(", ");
+  const stalled = !lines[0].startsWith("ready");
+  const problem = stalled ? `The store does not answer, so this page shows what this node knows. ${lines[0]}`
     : data.incomplete ? `The store has not answered about other nodes, so their decisions are missing here: ${data.incomplete}` : "";
-  at("problem").hidden = !problem;
-  at("problem").textContent = problem;
-  table("versions", [["node", ""], ["files", ""], ["control", "n"]],
-    data.versions.map(one => [one.node, one.files, one.control ? String(one.control) : "–"]), "unknown");
-  // The hash of the files has the settings of the node itself, such as its name. Strategies that differ are in the banner.
-  const differ = new Set(data.versions.map(one => one.control)).size > 1;
-  at("versions-note").textContent = differ ? "a change of live control is on its way" : "what each node serves; the hash of files has the node's own settings too";
+  tell([...(problem ? [problem] : []), ...notes], problem ? "bad" : "fair");
+  const when = second => new Date(second * 1000).toLocaleString();
+  const row = one => [[make("div", one.name), make("small", one.address)], one.ended === null ? one.state.replace("_", " ") : `ended ${when(one.ended)}`,
+    one.version, when(one.started), [make("div", one.files), make("small", `read ${when(one.files_read)}`)], one.control === "0" ? "–" : one.control];
+  const head = [["node", ""], ["state", ""], ["version", "wider"], ["began", "wider"], ["files", ""], ["live control", "n wider"]];
+  table("node-rows", head, running.map(row), "unknown");
+  at("ended").hidden = !ended.length;
+  table("ended-rows", head, ended.map(row), "none");
+  const differ = of => new Set(running.map(of)).size > 1;
+  at("nodes-note").textContent = differ(one => one.files) ? "nodes have different files" : differ(one => one.control) ? "a change of live control is on its way" : "all have the same files and the same version of live control";
   at("control-card").hidden = !data.control;
   if (!data.control) return;
   const until = one => one.expires ? `until ${new Date(one.expires * 1000).toLocaleString()}` : "until deleted";
-  const row = one => [[make("div", one.what), make("small", one.waiting ? `waits: ${one.waiting}` : one.reason)], one.change, one.by || "–", until(one)];
-  table("control", [["entry", ""], ["change", "wider"], ["by", "wider"], ["ends", "n"]], data.control.entries.map(row), "nothing is changed: the files are in force");
+  const entry = one => [[make("div", one.what), make("small", one.waiting ? `waits: ${one.waiting}` : one.reason)], one.change, one.by || "–", until(one)];
+  table("control", [["entry", ""], ["change", "wider"], ["by", "wider"], ["ends", "n"]], data.control.entries.map(entry), "nothing is changed: the files are in force");
   at("control-note").textContent = data.control.more ? `${data.control.more} more: weir control list` : data.control.incomplete || "changes of live control that are in force";
 }
 /* The token stays in this variable: a reload asks for it again. */
@@ -291,8 +319,7 @@ async function load(again = true) {
     draw();
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
   } catch (error) {
-    at("problem").hidden = false;
-    at("problem").textContent = "No answer from this node: " + error.message;
+    tell(["No answer from this node: " + error.message], "bad");
   }
   if (again) setTimeout(load, 5000);
 }

@@ -8,7 +8,8 @@ use super::overlay::OverlayInUse;
 use crate::access::{CallerAccess, SnapshotRights};
 use crate::reload::{FileRules, RunningConfig};
 use crate::telemetry::Metrics;
-use crate::watch::WatchedFiles;
+use crate::readiness::FileKind;
+use crate::watch::{ReloadReport, WatchedFiles};
 
 /// The files of the configuration.
 pub(super) struct WatchedConfig {
@@ -39,8 +40,8 @@ impl WatchedConfig {
         Some(Self { settings, origin, files, running, metrics, access, overlay })
     }
 
-    /// Applies what was read, or logs every mistake in it.
-    fn take(&mut self, read: Result<Config, ConfigErrors>) -> Result<(), ConfigErrors> {
+    /// Applies what was read, or logs and returns every mistake in it.
+    fn take(&mut self, read: Result<Config, ConfigErrors>) -> ReloadReport {
         match read {
             Ok(next) => {
                 self.apply(next);
@@ -48,10 +49,11 @@ impl WatchedConfig {
             }
             Err(errors) => {
                 self.metrics.config().refused();
-                for line in errors.to_string().lines() {
-                    tracing::error!("the configuration is refused, and the one before goes on: {line}");
+                let mistakes: Vec<String> = errors.to_string().lines().map(str::to_owned).collect();
+                for mistake in &mistakes {
+                    tracing::error!("configuration rejected; keeping the previous one: {mistake}");
                 }
-                Err(errors)
+                Err(mistakes)
             }
         }
     }
@@ -110,22 +112,26 @@ impl WatchedConfig {
 }
 
 impl WatchedFiles for WatchedConfig {
-    fn look(&mut self) {
+    fn kind(&self) -> FileKind {
+        FileKind::Config
+    }
+
+    fn look(&mut self) -> Option<ReloadReport> {
         if !self.files.is_settled(self.origin.look()) {
-            return;
+            return None;
         }
         let read = self.origin.read();
         // Files that have changed meanwhile may have been read in part: a later look reads them again.
-        if self.origin.look() == *self.origin.as_read() {
-            self.files.was_read_as(self.origin.as_read().clone());
-            // Mistakes are logged.
-            let _ = self.take(read);
+        if self.origin.look() != *self.origin.as_read() {
+            return None;
         }
+        self.files.was_read_as(self.origin.as_read().clone());
+        Some(self.take(read))
     }
 
-    fn reload(&mut self) -> Result<(), Vec<String>> {
+    fn reload(&mut self) -> ReloadReport {
         let read = self.origin.read();
         self.files.was_read_as(self.origin.as_read().clone());
-        self.take(read).map_err(|errors| errors.to_string().lines().map(str::to_owned).collect())
+        self.take(read)
     }
 }

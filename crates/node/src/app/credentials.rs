@@ -2,33 +2,36 @@
 
 use std::sync::Arc;
 
-use crate::access::CallerAccess;
-use crate::watch::WatchedFiles;
+use crate::access::{CallerAccess, CredentialFault};
+use crate::readiness::FileKind;
+use crate::watch::{ReloadReport, WatchedFiles};
 
 /// The files of credentials.
 pub(super) struct WatchedCredentials(pub(super) Arc<CallerAccess>);
 
 impl WatchedFiles for WatchedCredentials {
-    fn look(&mut self) {
-        match self.0.look() {
-            Some(Ok(())) => tracing::info!("tokens and keys were read again"),
-            Some(Err(error)) => {
-                tracing::warn!(%error, "the files of credentials have mistakes; the old ones stay");
-            }
-            None => {}
-        }
+    fn kind(&self) -> FileKind {
+        FileKind::Credentials
     }
 
-    fn reload(&mut self) -> Result<(), Vec<String>> {
-        match self.0.reload() {
-            Ok(()) => {
-                tracing::info!("tokens and keys were read again");
-                Ok(())
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the files of credentials have mistakes; the old ones stay");
-                Err(vec![error.to_string()])
-            }
+    fn look(&mut self) -> Option<ReloadReport> {
+        self.0.look().map(logged)
+    }
+
+    fn reload(&mut self) -> ReloadReport {
+        logged(self.0.reload())
+    }
+}
+
+fn logged(read: Result<(), CredentialFault>) -> ReloadReport {
+    match read {
+        Ok(()) => {
+            tracing::info!("tokens and keys read again");
+            Ok(())
+        }
+        Err(error) => {
+            tracing::warn!(%error, "files of tokens and keys rejected; keeping the previous ones");
+            Err(error.0)
         }
     }
 }

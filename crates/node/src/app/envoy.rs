@@ -15,7 +15,8 @@ use crate::reload::RunningConfig;
 use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
-use crate::watch::WatchedFiles;
+use crate::readiness::FileKind;
+use crate::watch::{ReloadReport, WatchedFiles};
 
 /// Envoy's files at the start.
 pub(super) struct OpenedRules {
@@ -25,6 +26,8 @@ pub(super) struct OpenedRules {
     pub(super) loaded: Option<Arc<Loaded>>,
     /// The files to watch, with what their reader needs.
     source: Option<RulesReader>,
+    /// Mistakes of domains that the start left out.
+    mistakes: Vec<String>,
 }
 
 /// Reads Envoy's files, and says what it refuses.
@@ -41,14 +44,14 @@ pub(super) fn open(
     metrics: EnvoyMetrics,
     engines: &EnginesInUse,
 ) -> Result<OpenedRules, AppError> {
-    let (mut source, mut loaded) = (None, None);
+    let (mut source, mut loaded, mut mistakes) = (None, None, Vec::new());
     if let Some(folder) = &config.config {
         let folder = EnvoyFolder::new(folder, config.layout.clone()).with_overlay(config.rules.clone());
         let (files, look) = EnvoySource::open(folder, config.merge_domains, config.isolate_domains)?;
         let (metrics, engines) = (metrics.clone(), engines.clone());
         let overrides_in_request = config.overrides_in_request;
         let reader = RulesReader { source: files, metrics, engines, overrides_in_request };
-        loaded = reader.take(look).0;
+        (loaded, mistakes) = reader.take(look).unwrap_or_default();
         source = Some(reader);
     }
     let answers = EnvoyAnswers {
@@ -61,7 +64,7 @@ pub(super) fn open(
         dynamic_metadata: config.dynamic_metadata,
     };
     let parts = EnvoyParts { rules: config.into(), answers, metrics };
-    Ok(OpenedRules { parts, loaded, source })
+    Ok(OpenedRules { parts, loaded, source, mistakes })
 }
 
 impl OpenedRules {
@@ -73,7 +76,8 @@ impl OpenedRules {
     ) -> Option<WatchedRules> {
         let reader = self.source.take()?;
         let applied = overlay.current();
-        Some(WatchedRules { reader, running: running.clone(), overlay: overlay.clone(), applied })
+        let first = Some(report(std::mem::take(&mut self.mistakes)));
+        Some(WatchedRules { reader, running: running.clone(), overlay: overlay.clone(), applied, first })
     }
 }
 
@@ -84,16 +88,18 @@ pub(super) struct WatchedRules {
     overlay: OverlayInUse,
     /// The overlay under which they were read.
     applied: EnvoyOverlay,
+    /// How they were read at the start, until the first look.
+    first: Option<ReloadReport>,
 }
 
 impl WatchedRules {
-    /// Serves what a look has found. Returns every mistake.
-    fn apply(&self, look: Look) -> Result<(), Vec<String>> {
-        let (loaded, mistakes) = self.reader.take(look);
+    /// Serves what a look has found, if anything.
+    fn apply(&self, look: Look) -> Option<ReloadReport> {
+        let (loaded, mistakes) = self.reader.take(look)?;
         if let Some(loaded) = loaded {
             self.running.set_envoy(loaded);
         }
-        if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+        Some(report(mistakes))
     }
 }
 
@@ -111,32 +117,36 @@ impl WatchedRules {
 }
 
 impl WatchedFiles for WatchedRules {
-    fn look(&mut self) {
+    fn kind(&self) -> FileKind {
+        FileKind::Envoy
+    }
+
+    fn look(&mut self) -> Option<ReloadReport> {
         let look = match self.has_new_overlay() {
             true => self.reader.source.reload(),
             false => self.reader.source.look(),
         };
-        // Mistakes are logged.
-        let _ = self.apply(look);
+        let first = self.first.take();
+        self.apply(look).or(first)
     }
 
-    fn reload(&mut self) -> Result<(), Vec<String>> {
+    fn reload(&mut self) -> ReloadReport {
         self.has_new_overlay();
         let look = self.reader.source.reload();
-        self.apply(look)
+        self.apply(look).unwrap_or(Ok(()))
     }
 }
 
 impl RulesReader {
-    /// The rules that a look has found, if there are new ones, and every mistake.
-    fn take(&self, look: Look) -> (Option<Arc<Loaded>>, Vec<String>) {
+    /// The rules that a look has found, if there are new ones, and every mistake; `None` if nothing has changed.
+    fn take(&self, look: Look) -> Option<(Option<Arc<Loaded>>, Vec<String>)> {
         match look {
-            Look::Same => (None, Vec::new()),
+            Look::Same => None,
             Look::Loaded { warnings } => {
                 let loaded = self.load(&warnings);
                 self.metrics.refused(&[]);
                 self.metrics.loaded(Clock::System.now());
-                (Some(loaded), Vec::new())
+                Some((Some(loaded), Vec::new()))
             }
             Look::Partly { warnings, errors, refused } => {
                 self.metrics.happened(EnvoyEvent::ConfigRefused);
@@ -151,12 +161,12 @@ impl RulesReader {
                         ),
                     }
                 }
-                (Some(self.load(&warnings)), lines(&errors))
+                Some((Some(self.load(&warnings)), lines(&errors)))
             }
             Look::Refused(errors) => {
                 self.metrics.happened(EnvoyEvent::ConfigRefused);
                 tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
-                (None, lines(&errors))
+                Some((None, lines(&errors)))
             }
         }
     }
@@ -171,6 +181,10 @@ impl RulesReader {
         tracing::info!(domains = domains.len(), rules = domains.rules().len(), "Envoy's files are read");
         Arc::new(Loaded::new(domains, &self.metrics))
     }
+}
+
+fn report(mistakes: Vec<String>) -> ReloadReport {
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }
 
 fn lines(errors: &impl ToString) -> Vec<String> {

@@ -20,12 +20,13 @@ use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::memory::give_back;
+use crate::readiness::{Readiness, RefusedFiles};
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
 use crate::server::{self, MakeStores, ShutdownSignal, StoreFiles};
 use crate::service::Snapshot;
 use crate::telemetry::{Metrics, log_rejected_each_minute};
-use crate::usage::UsageThread;
+use crate::usage::{OwnNode, UsageThread};
 use crate::watch::{WatchedFiles, watch};
 
 /// Work of the background thread.
@@ -82,8 +83,14 @@ impl App {
         if config.envoy.reference_metrics {
             metrics.show_reference(&counted)?;
         }
+        let address = listeners.grpc.local_address().unwrap_or_else(|_| config.server.listen.clone());
+        let own = OwnNode {
+            address: address.to_string(),
+            readiness: readiness.clone(),
+            loads: metrics.config().clone(),
+        };
         let usage =
-            UsageThread::start(&config.usage, metrics.clone(), timing.clock.clone(), usage_link.as_deref())
+            UsageThread::start(&config.usage, metrics.clone(), timing.clock.clone(), usage_link.as_deref(), own)
                 .map_err(AppError::Usage)?;
         let mut files = envoy::open(&config.envoy, counted, &engines)?;
         if let Some(loaded) = files.loaded.take() {
@@ -108,11 +115,12 @@ impl App {
         // Before Envoy's files, which are read under its overlay.
         sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
         sources.extend(rules);
-        let _background = in_background(sources, &timing, (background, last))?;
+        let refused = refused_files(&metrics, &readiness)?;
+        let _background = in_background(sources, &timing, (background, last), refused.clone())?;
         if let Some(xds) = &xds {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
-        let (_control, control) = live_control(&config, &timing, &metrics, &running, control_link)?.unzip();
+        let (_control, control) = live_control(&config, &timing, (&metrics, &refused), &running, control_link)?.unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
         let pages =
@@ -124,7 +132,7 @@ impl App {
         let start = |(ports, listeners)| {
             let server = &config.server;
             let parts =
-                PageParts { ports, server, readiness: readiness.clone(), gate: AdminGate::open(server) };
+                PageParts { ports, server, readiness: readiness.clone(), gate: AdminGate::open() };
             let (live, store, metrics) = (Arc::clone(&live), Arc::clone(&store), metrics.clone());
             let json = JsonParts { live, store, metrics, envoy: files.parts.clone(), worker: workers };
             RatelimitHttp::start(listeners, parts, json)
@@ -147,10 +155,20 @@ fn in_background(
     sources: Vec<Box<dyn WatchedFiles>>,
     timing: &Timing,
     (background, last): (impl Future<Output = ()> + Send + 'static, BoxedWork),
+    refused: RefusedFiles,
 ) -> Result<BackgroundThread, AppError> {
-    let watched = watch(sources, timing.look_every, timing.reloads.clone());
+    let watched = watch(sources, timing.look_every, timing.reloads.clone(), refused);
     let all = async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };
     BackgroundThread::start("weir-background", all, (last, LAST_WITHIN)).map_err(AppError::Background)
+}
+
+/// Shows which files are refused, on the metrics page and in `/readyz`.
+fn refused_files(metrics: &Metrics, readiness: &Readiness) -> Result<RefusedFiles, AppError> {
+    let refused = RefusedFiles::default();
+    let (counted, noted) = (refused.clone(), refused.clone());
+    metrics.show_refused_files(move || counted.counts())?;
+    readiness.notes_also(move || noted.notes());
+    Ok(refused)
 }
 
 /// Creates the rights of callers, if the server has identity, and shows what is refused.
@@ -171,7 +189,7 @@ fn callers(
 fn live_control(
     config: &Config,
     timing: &Timing,
-    metrics: &Metrics,
+    (metrics, refused): (&Metrics, &RefusedFiles),
     running: &RunningConfig,
     link: Option<ControlLink>,
 ) -> Result<Option<(ControlThread, ControlHandle)>, AppError> {
@@ -186,8 +204,8 @@ fn live_control(
             clock: timing.clock.clone(),
             reloads: timing.reloads.clone(),
             loads: metrics.config().clone(),
+            refused: refused.clone(),
             bans,
-            node: config.usage.node(),
         })
     };
     Ok(config.server.control.then(start).transpose()?)

@@ -103,17 +103,13 @@ fn by_redis(
     let NodeCounters { approximate, kept, last } = NodeCounters::of(&base, redis, &shared)?;
     let engines = EnginesInUse::default();
     let watch = watch_over(shared.clone(), engines.clone(), base.readiness.clone());
-    let (health, loads) = (shared.health().clone(), base.metrics.config().clone());
-    let show_versions = move || health.publish_versions(loads.hash().to_string(), loads.control());
-    show_versions();
-    let versions = every_second(show_versions);
     let queues = Arc::clone(base.live.queues());
     let asked = shared.clone();
     let background = async move {
         // The connection of the looks begins on the thread that asks, with the first queue.
         let store = QueueHandle::new(asked.store_on_use());
         let depths = depths::watch(store.clone(), Arc::clone(&queues));
-        tokio::join!(watch, depths, kinds::watch(store, queues), swept, versions, kept).0
+        tokio::join!(watch, depths, kinds::watch(store, queues), swept, kept).0
     };
     let workers = server::worker_count(&base.config.server);
     let store_files = StoreFiles {

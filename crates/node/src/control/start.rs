@@ -1,6 +1,5 @@
 //! The start of live control, before the server takes its first call.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -17,13 +16,13 @@ use super::cache::{CacheFile, CachedRecords};
 use super::guard::BanGuard;
 use super::history::ChangeHistory;
 use super::keeper::BanKeeper;
-use super::nodes::{KnownNodes, ToldNode};
 use super::overlay::OverlayState;
 use super::store::ControlStore;
 use super::target::OverlayTarget;
 use super::task::ControlTask;
 use super::view::ControlView;
 use super::{ControlHandle, MAX_WAITING};
+use crate::readiness::RefusedFiles;
 use crate::telemetry::ConfigLoads;
 use crate::watch::ReloadRequests;
 
@@ -44,10 +43,10 @@ pub struct ControlParts<'a> {
     pub reloads: ReloadRequests,
     /// How the files were read.
     pub loads: ConfigLoads,
+    /// Files that are refused.
+    pub refused: RefusedFiles,
     /// The bans that decisions ask for.
     pub bans: Arc<BanGuard>,
-    /// The name of this node; several processes may have one.
-    pub node: String,
 }
 
 /// Live control cannot start.
@@ -68,7 +67,7 @@ impl ControlThread {
     /// Starts it, and waits until the entries are in force, on Redis for two seconds at most.
     pub fn start(parts: ControlParts<'_>) -> Result<(Self, ControlHandle), ControlStart> {
         let failed = |what: String| move |error| ControlStart { what, error };
-        let ControlParts { config, target, link, clock, reloads, loads, bans, node } = parts;
+        let ControlParts { config, target, link, clock, reloads, loads, refused, bans } = parts;
         let audit = ControlAudit::open(config.audit_path())
             .map_err(failed(format!("the audit file {}", config.audit_file.display())))?;
         let cache = config.cache_file.as_deref().map(CacheFile::new);
@@ -92,7 +91,6 @@ impl ControlThread {
         }
         let (view, seen) = watch::channel(Arc::<ControlView>::default());
         let shared = Arc::<OverlayState>::default();
-        let nodes = Arc::<KnownNodes>::default();
         let (requests, received) = mpsc::channel(MAX_WAITING);
         let mut task = ControlTask {
             target: Arc::clone(&target),
@@ -105,9 +103,6 @@ impl ControlThread {
             view,
             history: ChangeHistory::default(),
             bans: BanKeeper::new(Arc::clone(&bans)),
-            node: format!("{node}-{:016x}", RandomState::new().hash_one(&node)),
-            nodes: Arc::clone(&nodes),
-            told: ToldNode::default(),
             incomplete: waits,
             loads: loads.clone(),
             applied: 0,
@@ -135,7 +130,7 @@ impl ControlThread {
         let thread = thread.map_err(failed("its thread".to_owned()))?;
         let _ = is_ready.recv_timeout(FIRST_LOOK);
         let handle =
-            ControlHandle { requests, view: seen, overlay: shared, target, reloads, loads, bans, nodes };
+            ControlHandle { requests, view: seen, overlay: shared, target, reloads, loads, refused, bans };
         Ok((Self { stop: Some(stop), thread: Some(thread) }, handle))
     }
 }

@@ -17,7 +17,6 @@ use super::cache::CacheFile;
 use super::entry::{LiveEntry, body_of, generation_key, key_of};
 use super::history::ChangeHistory;
 use super::keeper::{APPLY_EVERY, BanKeeper};
-use super::nodes::{KnownNodes, ToldNode};
 use super::overlay::{ControlOverlay, OverlayState, check};
 use super::request::{ChangeAsked, Changed, ControlFault, ControlRequest};
 use super::store::ControlStore;
@@ -43,10 +42,6 @@ pub(super) struct ControlTask {
     pub(super) view: watch::Sender<Arc<ControlView>>,
     pub(super) history: ChangeHistory,
     pub(super) bans: BanKeeper,
-    /// The name of this node, which no other process has.
-    pub(super) node: String,
-    pub(super) nodes: Arc<KnownNodes>,
-    pub(super) told: ToldNode,
     pub(super) incomplete: Option<String>,
     /// Shows the version in force.
     pub(super) loads: ConfigLoads,
@@ -103,7 +98,6 @@ impl ControlTask {
     /// Follows the store, and ends entries that are over.
     pub(super) async fn look(&mut self) {
         self.poll().await;
-        self.tell_nodes().await;
         self.look_at_bans().await;
         let now = self.clock.now().0;
         if self.store.is_memory() {

@@ -111,6 +111,7 @@ impl ControlService for ControlApi {
             version: Some(version(view.position)),
             files: self.control.files(),
             incomplete: view.incomplete.clone().unwrap_or_default(),
+            refused: self.control.refused(),
         }))
     }
 

@@ -4,8 +4,8 @@ use prost_types::{Duration, Timestamp};
 use tonic::{Request, Response, Status};
 use weir_proto::v1::usage_service_server::{UsageService, UsageServiceServer};
 use weir_proto::v1::{
-    ConsumerCalls, ConsumerOutcome, GetUsageRequest, GetUsageResponse, TopConsumersRequest,
-    TopConsumersResponse, UsagePoint, UsageSeries,
+    ConsumerCalls, ConsumerOutcome, DeploymentNode, GetUsageRequest, GetUsageResponse, ListNodesRequest,
+    ListNodesResponse, NodeState, TopConsumersRequest, TopConsumersResponse, UsagePoint, UsageSeries,
 };
 use weir_units::Micros;
 
@@ -15,7 +15,7 @@ use crate::access::Rights;
 use crate::limiter::{InvalidField, shown};
 use crate::telemetry::MAX_TALLIES;
 use crate::usage::{
-    ConsumersAnswer, ConsumersAsk, ConsumersWindow, UsageAnswer, UsageAsk, UsageError, UsageHandle, UsageRow,
+    self, ConsumersAnswer, ConsumersAsk, ConsumersWindow, NodesAnswer, UsageAnswer, UsageAsk, UsageError, UsageHandle, UsageRow,
 };
 
 /// Size limit of a question.
@@ -75,6 +75,39 @@ impl UsageService for UsageApi {
         };
         Ok(Response::new(consumers(self.0.consumers(Rights::of(&context), ask).await.map_err(failed)?)))
     }
+
+    async fn list_nodes(
+        &self,
+        mut request: Request<ListNodesRequest>,
+    ) -> Result<Response<ListNodesResponse>, Status> {
+        let context = context(&mut request);
+        Ok(Response::new(nodes(self.0.nodes(Rights::of(&context)).await.map_err(failed)?)))
+    }
+}
+
+/// Messages of the nodes.
+fn nodes(answer: NodesAnswer) -> ListNodesResponse {
+    let at = |seconds: u64| Timestamp { seconds: i64::try_from(seconds).unwrap_or(i64::MAX), nanos: 0 };
+    let one = |node: usage::DeploymentNode| DeploymentNode {
+        name: node.name,
+        address: node.address,
+        state: match node.state {
+            usage::NodeState::Serving => NodeState::Serving,
+            usage::NodeState::Degraded => NodeState::Degraded,
+            usage::NodeState::NotReady => NodeState::NotReady,
+            usage::NodeState::Draining => NodeState::Draining,
+            usage::NodeState::Ended => NodeState::Ended,
+        }
+        .into(),
+        ended_at: node.ended.map(at),
+        version: node.version,
+        started_at: Some(at(node.started)),
+        files_read_at: Some(at(node.files_read)),
+        files: node.files,
+        control_version: node.control,
+    };
+    let incomplete = answer.incomplete.unwrap_or_default();
+    ListNodesResponse { nodes: answer.nodes.into_iter().map(one).collect(), incomplete }
 }
 
 fn allowed(outcome: i32) -> Result<Option<bool>, InvalidField> {

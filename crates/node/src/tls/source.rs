@@ -7,7 +7,8 @@ use weir_config::{FilesSnapshot, Settling, TlsConfig, TlsError};
 use weir_time::clock::Clock;
 
 use super::port::{PortProtocols, TlsPort, TlsShared};
-use crate::watch::WatchedFiles;
+use crate::readiness::FileKind;
+use crate::watch::{ReloadReport, WatchedFiles};
 
 /// The files of a port, which are read again when they change.
 pub struct TlsSource {
@@ -37,15 +38,19 @@ impl TlsSource {
 }
 
 impl WatchedFiles for TlsSource {
-    fn look(&mut self) {
-        if self.files.is_settled(FilesSnapshot::of(&self.paths)) {
-            self.files.was_read();
-            // The port has logged the mistakes.
-            let _ = self.port.reload();
-        }
+    fn kind(&self) -> FileKind {
+        FileKind::Tls
     }
 
-    fn reload(&mut self) -> Result<(), Vec<String>> {
+    fn look(&mut self) -> Option<ReloadReport> {
+        if !self.files.is_settled(FilesSnapshot::of(&self.paths)) {
+            return None;
+        }
+        self.files.was_read();
+        Some(self.port.reload())
+    }
+
+    fn reload(&mut self) -> ReloadReport {
         self.files.is_settled(FilesSnapshot::of(&self.paths));
         self.files.was_read();
         self.port.reload()

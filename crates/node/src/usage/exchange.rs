@@ -28,13 +28,13 @@ use super::series::SeriesName;
 use crate::telemetry::ConsumerSummary;
 
 /// Key of the set of nodes.
-const NODES: &str = "nodes";
+pub(super) const NODES: &str = "nodes";
 
 /// Most known processes. Those whose last write is oldest are dropped first.
-const MAX_NODES: usize = 1_000;
+pub(super) const MAX_NODES: usize = 1_000;
 
 /// How long a process is known after its last write: as long as its values.
-const NODE_SECONDS: u64 = 31 * 86_400;
+pub(super) const NODE_SECONDS: u64 = 31 * 86_400;
 
 /// Most slots per write; more are left for the next second.
 const MAX_SLOTS: usize = 300;
@@ -46,7 +46,7 @@ const READ_AT_ONCE: usize = 32;
 const MERGED_AT_ONCE: usize = 4;
 
 /// Tolerated difference between nodes' clocks when the values for a question are selected.
-const SLACK: u64 = 120;
+pub(super) const SLACK: u64 = 120;
 
 /// One node's side of the exchange.
 pub(super) struct Exchange {
@@ -93,6 +93,16 @@ impl Exchange {
             left_out: Vec::new(),
             unread: None,
         }
+    }
+
+    /// `NODE:INCARNATION` of the process.
+    pub(super) fn member(&self) -> &str {
+        &self.own
+    }
+
+    /// The connection of the exchange.
+    pub(super) fn link(&mut self) -> &mut UsageLink {
+        &mut self.link
     }
 
     /// Starts over at `now`, as another process of the node would: what was written stays true.

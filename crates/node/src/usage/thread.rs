@@ -12,6 +12,7 @@ use weir_units::Micros;
 
 use super::collect::{Collector, second};
 use super::exchange::{Exchange, OfOthers};
+use super::nodes::{NodeRoster, OwnNode};
 use super::pace::QuestionPace;
 use super::timeseries::TimeSeries;
 use super::{ConsumersAnswer, ConsumersAsk, MAX_WAITING, UsageAnswer, UsageAsk, UsageHandle, UsageQuestion};
@@ -34,6 +35,7 @@ impl UsageThread {
         metrics: Metrics,
         clock: Clock,
         link: Option<&dyn Fn() -> UsageLink>,
+        own: OwnNode,
     ) -> std::io::Result<Self> {
         let (handle, questions) = mpsc::channel(MAX_WAITING);
         let (stop, stopped) = oneshot::channel();
@@ -41,11 +43,13 @@ impl UsageThread {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (node, started) = (config.node(), clock.now());
         let exchange = link.filter(|_| config.shared).map(|link| Exchange::new(link(), &node, started));
+        let member = exchange.as_ref().map_or_else(String::new, |exchange| exchange.member().to_owned());
+        let roster = NodeRoster::new(own, &node, member, started);
         let timeseries = link.filter(|_| config.timeseries);
         let timeseries = timeseries.map(|link| TimeSeries::new(link(), &node, started));
         let collector = Collector::new(metrics, started);
         let pace = QuestionPace::default();
-        let state = UsageState { node, collector, exchange, timeseries, clock, pace };
+        let state = UsageState { node, roster, collector, exchange, timeseries, clock, pace };
         let body = move || runtime.block_on(state.run(questions, stopped));
         let thread = std::thread::Builder::new().name("weir-usage".to_owned()).spawn(body)?;
         Ok(Self { stop: Some(stop), thread: Some(thread), handle: UsageHandle(handle) })
@@ -70,6 +74,7 @@ impl Drop for UsageThread {
 
 struct UsageState {
     node: String,
+    roster: NodeRoster,
     collector: Collector,
     exchange: Option<Exchange>,
     timeseries: Option<TimeSeries>,
@@ -107,6 +112,7 @@ impl UsageState {
         match &mut self.exchange {
             Some(exchange) => {
                 exchange.write(&mut self.collector, now).await;
+                self.roster.write(exchange.link(), now, ends).await;
                 if !ends {
                     exchange.merge_left_out(now).await;
                 }
@@ -144,6 +150,10 @@ impl UsageState {
             }
             UsageQuestion::Latency(reply) => {
                 let _ = reply.send((second(now), self.collector.latency.points(second(now))));
+            }
+            UsageQuestion::Nodes(reply) => {
+                let link = self.exchange.as_mut().map(Exchange::link);
+                let _ = reply.send(self.roster.read(link, now).await);
             }
             UsageQuestion::Consumers(ask, reply) => {
                 let _ = reply.send(self.consumers(&ask, now).await);

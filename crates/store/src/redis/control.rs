@@ -5,7 +5,6 @@
 mod bans;
 mod decode;
 mod exchange;
-mod nodes;
 mod numbers;
 mod pages;
 mod sync;
@@ -20,7 +19,6 @@ use weir_units::Micros;
 
 use self::decode::{ControlReply, records_of};
 use self::exchange::{ControlExchange, KeysOf};
-pub use self::nodes::ControlNode;
 use self::numbers::ControlNumbers;
 pub use self::sync::ControlSynced;
 use super::codes::control_status;

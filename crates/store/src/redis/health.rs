@@ -27,7 +27,7 @@ pub use self::board::StoreHealth;
 pub(super) use self::breaker_prober::keep_probing_breakers;
 pub use self::engines::{EngineSet, EnginesInUse};
 pub(super) use self::monitor::monitor;
-pub use self::rules::{NodeVersions, RulesDigest};
+pub use self::rules::RulesDigest;
 pub use self::streak::Since;
 
 /// A snapshot of the store's health.
@@ -43,8 +43,6 @@ pub struct StoreStatus {
     pub other_key_secret: bool,
     /// True if another node of Weir has other limits under the same names.
     pub other_rules: bool,
-    /// What each node of Weir serves, this one first.
-    pub versions: Vec<NodeVersions>,
 }
 
 /// The health of one node.

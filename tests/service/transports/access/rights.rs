@@ -72,6 +72,7 @@ fn call_of(path: &str) -> Call {
         "ShouldRateLimit" => envoys("basic", 0).encode_to_vec(),
         "GetUsage" => v1::GetUsageRequest::default().encode_to_vec(),
         "TopConsumers" => v1::TopConsumersRequest::default().encode_to_vec(),
+        "ListNodes" => v1::ListNodesRequest::default().encode_to_vec(),
         "Reset" => v1::ResetRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
         "ListLeases" => {
             v1::ListLeasesRequest { resource, consumer, strategy: "permits".to_owned(), ..Default::default() }

@@ -49,6 +49,7 @@ pub(super) async fn collected(
     };
     let (denied, allowed) =
         (usage.consumers(rights, ask(false)).await?, usage.consumers(rights, ask(true)).await?);
+    let nodes = usage.nodes(rights).await?;
     let (ready, health) = pages.readiness.page();
     let mut data = json!({
         "now": now,
@@ -61,10 +62,9 @@ pub(super) async fn collected(
         "latency": latency.iter().map(point).collect::<Vec<_>>(),
         "ready": ready,
         "health": health,
-        "nodes": totals.nodes,
-        "incomplete": totals.incomplete,
+        "nodes": nodes.nodes.iter().map(node::row).collect::<Vec<_>>(),
+        "incomplete": totals.incomplete.or(nodes.incomplete),
         "control": control::entries(pages.control.as_ref(), rights),
-        "versions": node::versions(pages, &totals.nodes),
     });
     if let Some(data) = data.as_object_mut() {
         data.extend(node::state(&pages.metrics, rights));

@@ -1,12 +1,12 @@
 //! What this node holds and counts, for the `/ui` page: which limit denies, permits, queues, rejected requests, the
-//! breakers of the Redis nodes, and what each node serves. The numbers are those of the metrics page.
+//! breakers of the Redis nodes; and the rows of the nodes of Weir. The numbers are those of the metrics page.
 
 use prometheus::proto::{Metric, MetricFamily};
 use serde_json::{Map, Value, json};
 
 use crate::access::Rights;
-use crate::admin::pages::AdminPages;
 use crate::telemetry::{Metrics, rejected_by_kind};
+use crate::usage::DeploymentNode;
 
 /// The most rows of each table.
 const ROWS: usize = 50;
@@ -63,17 +63,15 @@ pub(super) fn state(metrics: &Metrics, rights: Rights<'_>) -> Map<String, Value>
     ])
 }
 
-/// What each node serves: the hash of its files, and its version of live control. On the memory store there is only this
-/// one.
-pub(super) fn versions(pages: &AdminPages, nodes: &[String]) -> Vec<Value> {
-    let known = pages.readiness.versions();
-    if known.is_empty() {
-        let loads = pages.metrics.config();
-        let node = nodes.first().map_or("this node", String::as_str);
-        return vec![json!({ "node": node, "files": loads.hash().to_string(), "control": loads.control() })];
-    }
-    let one = known.iter().map(|one| json!({ "node": one.node, "files": one.files, "control": one.control }));
-    one.collect()
+/// A row of the table of nodes.
+pub(super) fn row(node: &DeploymentNode) -> Value {
+    let DeploymentNode { name, address, state, ended, version, started, files_read, files, control } = node;
+    json!({
+        "name": name, "address": address, "state": state.name(), "ended": ended, "version": version,
+        "started": started, "files_read": files_read, "files": files,
+        // A text: not every program reads numbers above 2^53 exactly.
+        "control": control.to_string(),
+    })
 }
 
 fn all<'f>(families: &'f [MetricFamily], name: &str) -> impl Iterator<Item = &'f Metric> {

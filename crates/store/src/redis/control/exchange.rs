@@ -29,8 +29,6 @@ pub(super) struct ControlExchange {
     records: [String; 3],
     /// Bans and their changes, as `lua/control/bans_position.lua` has them.
     bans: [String; 2],
-    /// What nodes say of themselves.
-    nodes: String,
 }
 
 /// What a script is about.
@@ -63,18 +61,12 @@ impl ControlExchange {
     pub(super) fn new(context: Arc<LinkContext>) -> Self {
         let key = |name| context.config.namespace.control_key(name);
         let (records, bans) = (["records", "changes", "ends"].map(key), ["bans", "ban_changes"].map(key));
-        let nodes = key("nodes");
-        Self { context, connection: None, records, bans, nodes }
+        Self { context, connection: None, records, bans }
     }
 
     /// The first key of these.
     pub(super) fn key(&self, of: KeysOf) -> String {
         self.keys(of).first().cloned().unwrap_or_default()
-    }
-
-    /// The key of what nodes say.
-    pub(super) fn nodes_key(&self) -> String {
-        self.nodes.clone()
     }
 
     fn keys(&self, of: KeysOf) -> &[String] {

@@ -291,7 +291,6 @@ impl Board {
             notes: self.notes(config),
             other_key_secret: self.fingerprint.other().is_some(),
             other_rules: self.rules.other().is_some(),
-            versions: self.rules.versions(),
         }
     }
 

@@ -18,7 +18,7 @@ use super::probe::Probes;
 use super::probed::Probed;
 use super::remedy::ENDS_AT_SCRIPTS;
 use super::rights::{self, Capability};
-use super::rules::{self, NodeVersions, RulesDigest};
+use super::rules::{self, RulesDigest};
 use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::for_each_node::for_each_node;
@@ -56,7 +56,6 @@ async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines:
             tags: Vec::new(),
             compared: None,
             rules_written: None,
-            versions_written: None,
             informed: None,
             marker: DataMarker::default(),
         };
@@ -79,7 +78,6 @@ struct Prober {
     compared: Option<Instant>,
     /// What this node has written of its rules.
     rules_written: Option<RulesDigest>,
-    versions_written: Option<NodeVersions>,
     /// The last query of `INFO`.
     informed: Option<Instant>,
     marker: DataMarker,
@@ -199,7 +197,6 @@ impl Prober {
     /// True if a reload has changed this node's rules since they were compared.
     fn has_new_rules(&self) -> bool {
         self.rules_written.as_ref().is_some_and(|written| *written != *self.health.own_rules())
-            || self.versions_written.as_ref().is_some_and(|written| *written != self.health.own_versions())
     }
 
     /// Compares this node's rules with those of other nodes. An error means that the connection is broken.
@@ -209,9 +206,7 @@ impl Prober {
             return Ok(());
         }
         let timeout = Duration::from(self.context.config.connect_timeout);
-        let versions = self.health.own_versions();
-        self.versions_written = Some(versions.clone());
-        let terms = (&*own, &versions, &mut self.rules_written);
+        let terms = (&*own, &mut self.rules_written);
         let exchanged = rules::exchange(connection, &self.context.config.namespace, terms);
         match tokio::time::timeout(timeout, exchanged).await.unwrap_or(Err(AskError::Failed)) {
             Ok(compared) => self.health.rules_compared(compared),

@@ -50,25 +50,10 @@ pub(super) struct OtherRules {
     pub(super) strategies: Vec<String>,
 }
 
-/// What a node serves. It is for people, and not compared: a change takes a moment to reach all nodes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NodeVersions {
-    /// Its name.
-    pub node: String,
-    /// The hash of its files.
-    pub files: String,
-    /// Its version of live control; 0 if there is none.
-    pub control: u64,
-}
-
 /// What is known of other nodes.
 #[derive(Debug, Default)]
 pub(super) struct RulesWatch {
     own: Arc<RulesDigest>,
-    /// What this node serves, without its name.
-    serves: NodeVersions,
-    /// What other nodes serve.
-    others: Vec<NodeVersions>,
     other: Option<(Since, OtherRules)>,
     warned: bool,
     refusal_logged: bool,
@@ -101,25 +86,6 @@ impl RulesWatch {
 
     pub(super) fn own(&self) -> Arc<RulesDigest> {
         Arc::clone(&self.own)
-    }
-
-    pub(super) fn publish_versions(&mut self, files: String, control: u64) {
-        self.serves = NodeVersions { node: String::new(), files, control };
-    }
-
-    pub(super) fn own_versions(&self) -> NodeVersions {
-        NodeVersions { node: self.own.node.clone(), ..self.serves.clone() }
-    }
-
-    /// Records what other nodes serve.
-    pub(super) fn saw(&mut self, others: Vec<NodeVersions>) {
-        self.others = others;
-    }
-
-    /// What each node serves, this one first.
-    pub(super) fn versions(&self) -> Vec<NodeVersions> {
-        let all = std::iter::once(self.own_versions()).chain(self.others.iter().cloned());
-        all.map(|one| NodeVersions { node: shown_name(&one.node), ..one }).collect()
     }
 
     /// Records the first node that has other rules, if any.
@@ -167,8 +133,8 @@ impl OtherRules {
 pub(super) async fn exchange(
     connection: &mut Connection,
     namespace: &Namespace,
-    (own, versions, written): (&RulesDigest, &NodeVersions, &mut Option<RulesDigest>),
-) -> Result<(Option<OtherRules>, Vec<NodeVersions>), AskError> {
+    (own, written): (&RulesDigest, &mut Option<RulesDigest>),
+) -> Result<Option<OtherRules>, AskError> {
     let (key, nodes) = (namespace.rules_key(&own.node), namespace.rules_key(""));
     let mut expire = redis::cmd("EXPIRE");
     expire.arg(&key).arg(LASTS.as_secs());
@@ -178,9 +144,6 @@ pub(super) async fn exchange(
         ask(connection, &expire).await?;
         *written = Some(own.clone());
     }
-    let mut serves = redis::cmd("HSET");
-    serves.arg(&key).arg("files").arg(&versions.files).arg("control").arg(versions.control);
-    ask(connection, &serves).await?;
     let now = seconds(connection).await?;
     let mut add = redis::cmd("ZADD");
     add.arg(&nodes).arg(now).arg(&own.node);
@@ -193,30 +156,18 @@ pub(super) async fn exchange(
     ask(connection, &keep).await?;
     let mut all = redis::cmd("ZRANGE");
     all.arg(&nodes).arg(0).arg(MOST_NODES);
-    let (mut other, mut others) = (None, Vec::new());
     for node in texts(&ask(connection, &all).await?) {
         if node == own.node {
             continue;
         }
         let key = namespace.rules_key(&node);
-        let (is_same, versions) = said(connection, &key, own).await?;
-        let shown: String = node.chars().take(NODE_SHOWN).collect();
-        if !is_same && other.is_none() {
-            let strategies = differing(connection, &key, own).await?;
-            other = strategies.map(|strategies| OtherRules { node: shown.clone(), strategies });
+        if !is_same(connection, &key, own).await?
+            && let Some(strategies) = differing(connection, &key, own).await?
+        {
+            return Ok(Some(OtherRules { node: node.chars().take(NODE_SHOWN).collect(), strategies }));
         }
-        others.extend(versions.map(|versions| NodeVersions { node: shown, ..versions }));
     }
-    Ok((other, others))
-}
-
-/// The name of a node without the number that makes it unique.
-fn shown_name(node: &str) -> String {
-    let is_number = |end: &str| end.len() == 16 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match node.rsplit_once('-') {
-        Some((name, end)) if is_number(end) => name.to_owned(),
-        _ => node.to_owned(),
-    }
+    Ok(None)
 }
 
 /// Longest name of a node that is shown.
@@ -241,38 +192,16 @@ async fn write(connection: &mut Connection, key: &str, own: &RulesDigest) -> Res
     ask(connection, &set).await.map(drop)
 }
 
-/// What the node under `key` has said of itself: true if its rules are the same, or cannot be compared; and what it serves,
-/// which nodes of the release before do not say.
-async fn said(
-    connection: &mut Connection,
-    key: &str,
-    own: &RulesDigest,
-) -> Result<(bool, Option<NodeVersions>), AskError> {
+/// True if the node under `key` has the same rules, or some that cannot be compared.
+async fn is_same(connection: &mut Connection, key: &str, own: &RulesDigest) -> Result<bool, AskError> {
     let mut get = redis::cmd("HMGET");
-    get.arg(key).arg("version").arg("total").arg("files").arg("control");
-    let Value::Array(said) = ask(connection, &get).await? else { return Ok((true, None)) };
-    let is_same = match &said[..] {
-        [Value::BulkString(version), Value::BulkString(total), ..] => {
-            version != FORMAT || total[..] == own.total()
-        }
+    get.arg(key).arg("version").arg("total");
+    let Value::Array(said) = ask(connection, &get).await? else { return Ok(true) };
+    Ok(match &said[..] {
+        [Value::BulkString(version), Value::BulkString(total)] => version != FORMAT || total[..] == own.total(),
         _ => true,
-    };
-    let versions = match &said[..] {
-        [_, _, Value::BulkString(files), control] => Some(NodeVersions {
-            node: String::new(),
-            files: String::from_utf8_lossy(files).chars().take(FILES_SHOWN).collect(),
-            control: texts(&Value::Array(vec![control.clone()]))
-                .first()
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(0),
-        }),
-        _ => None,
-    };
-    Ok((is_same, versions))
+    })
 }
-
-/// Longest hash of files that is shown.
-const FILES_SHOWN: usize = 64;
 
 /// Strategies that the node under `key` has otherwise; `None` if there is none.
 async fn differing(
@@ -350,17 +279,6 @@ mod tests {
         assert_eq!(watch.found(None, at(180)), Some(RulesChange::Agrees));
         assert_eq!(watch.found(other(), at(200)), None);
         assert_eq!(watch.found(None, at(220)), None, "a rolling update is quiet");
-    }
-
-    #[test]
-    fn the_number_of_a_process_is_not_shown() {
-        for (node, shown) in [
-            ("node-1-0123456789abcdef", "node-1"),
-            ("node-1", "node-1"),
-            ("a-0123456789abcdeg", "a-0123456789abcdeg"),
-        ] {
-            assert_eq!(shown_name(node), shown);
-        }
     }
 
     #[test]

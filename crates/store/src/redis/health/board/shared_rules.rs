@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ONE_FILE, StoreHealth};
 use crate::redis::health::remedy::remedy;
-use crate::redis::health::rules::{NodeVersions, OtherRules, RulesChange, RulesDigest};
+use crate::redis::health::rules::{OtherRules, RulesChange, RulesDigest};
 use crate::redis::health::streak::Since;
 
 impl StoreHealth {
@@ -13,26 +13,12 @@ impl StoreHealth {
         self.0.board.lock().rules.publish(own);
     }
 
-    /// Sets what this node serves: the hash of its files, and its version of live control.
-    pub fn publish_versions(&self, files: String, control: u64) {
-        self.0.board.lock().rules.publish_versions(files, control);
-    }
-
-    /// What this node serves.
-    pub(in crate::redis::health) fn own_versions(&self) -> NodeVersions {
-        self.0.board.lock().rules.own_versions()
-    }
-
     pub(in crate::redis::health) fn own_rules(&self) -> Arc<RulesDigest> {
         self.0.board.lock().rules.own()
     }
 
     /// Records the node that has other rules, if any.
-    pub(in crate::redis::health) fn rules_compared(
-        &self,
-        (other, versions): (Option<OtherRules>, Vec<NodeVersions>),
-    ) {
-        self.0.board.lock().rules.saw(versions);
+    pub(in crate::redis::health) fn rules_compared(&self, other: Option<OtherRules>) {
         self.change(|board| match board.rules.found(other, Since::now()) {
             Some(RulesChange::Differs) => {
                 if let Some((_, other)) = board.rules.other() {
