@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use prost_types::Timestamp;
 use weir_proto::v1::{DeploymentNode, NodeState};
 
-use super::allow::AllowOutput;
+use super::allow_output::AllowOutput;
 use super::server_args::ServerArgs;
 use super::terminal::clean_cell;
 use super::{fail, print, render, say};

@@ -4,8 +4,8 @@ mod consumers;
 mod former;
 mod nodes;
 mod outcomes;
-mod roster;
 pub(crate) mod rights;
+mod roster;
 mod top;
 mod totals;
 

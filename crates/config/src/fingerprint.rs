@@ -34,7 +34,9 @@ impl ConfigFingerprint {
             Content::Map(sections) => all.sections(sections),
             _ => all.node(tree),
         }
-        for (name, text) in overrides.all().filter(|(name, _)| !is_of_the_node(name.rsplit('.').next().unwrap_or(name))) {
+        for (name, text) in
+            overrides.all().filter(|(name, _)| !is_of_the_node(name.rsplit('.').next().unwrap_or(name)))
+        {
             all.0.text(name);
             if !SECRETS.iter().any(|secret| name.ends_with(secret)) {
                 all.0.text(without_login(text));
@@ -45,7 +47,8 @@ impl ConfigFingerprint {
 
     fn sections(&mut self, sections: &[(YamlNode, YamlNode)]) {
         for (key, value) in sections {
-            let is_settings = matches!(&key.content, Content::Scalar { text, .. } if SETTINGS.contains(&text.as_str()));
+            let is_settings =
+                matches!(&key.content, Content::Scalar { text, .. } if SETTINGS.contains(&text.as_str()));
             if !is_settings {
                 self.node(key);
                 self.node(value);
@@ -103,7 +106,17 @@ fn shared(node: &YamlNode) -> Option<YamlNode> {
 /// True for settings that nodes with the same configuration have for themselves: the name of the node, its listening
 /// addresses, and paths of local files. What the files say is no part of a configuration either.
 fn is_of_the_node(key: &str) -> bool {
-    let own = ["node", "listen", "listen_mode", "control_listen", "admin", "file", "envoy_config", "config", "trust_domains"];
+    let own = [
+        "node",
+        "listen",
+        "listen_mode",
+        "control_listen",
+        "admin",
+        "file",
+        "envoy_config",
+        "config",
+        "trust_domains",
+    ];
     own.contains(&key) || key.ends_with("_file")
 }
 
@@ -171,7 +184,9 @@ mod tests {
         let given = |name: &str, value: &str| of("", &none.clone().with(name, value));
         assert_eq!(given("listen", "127.0.0.1:9"), plain);
         assert_eq!(given("admin", "127.0.0.1:9"), plain);
-        for shared in ["usage: { sample: 7 }", "server: { workers: 3 }", "log: { decisions: { denied: true } }"] {
+        for shared in
+            ["usage: { sample: 7 }", "server: { workers: 3 }", "log: { decisions: { denied: true } }"]
+        {
             assert_ne!(of(shared, &none), plain, "{shared}");
         }
         assert_eq!(of("usage: { node: a, sample: 7 }", &none), of("usage: { sample: 7, node: b }", &none));

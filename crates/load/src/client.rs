@@ -3,6 +3,7 @@
 mod channel;
 mod control;
 mod outcomes;
+mod usage;
 
 use std::time::Duration;
 
@@ -27,12 +28,12 @@ use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
     AckRequest, AckResponse, AcquireRequest, AcquireResponse, BrowseRequest, BrowseResponse,
     CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
-    DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest,
-    GetUsageResponse, ListLeasesRequest, ListLeasesResponse, ListNodesRequest, ListNodesResponse, NackRequest, NackResponse, PurgeRequest,
-    PurgeResponse, RedriveRequest, RedriveResponse, RefundRequest, RefundResponse, ReleaseLeasesRequest,
-    ReleaseLeasesResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest,
-    ReserveResponse, ResetRequest, ResetResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest,
-    StatsResponse, TakeRequest, TakeResponse, TopConsumersRequest, TopConsumersResponse,
+    DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, ListLeasesRequest,
+    ListLeasesResponse, NackRequest, NackResponse, PurgeRequest, PurgeResponse, RedriveRequest,
+    RedriveResponse, RefundRequest, RefundResponse, ReleaseLeasesRequest, ReleaseLeasesResponse,
+    ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest, ReserveResponse,
+    ResetRequest, ResetResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest, StatsResponse,
+    TakeRequest, TakeResponse,
 };
 
 /// Size limit of an answer about usage.
@@ -233,30 +234,6 @@ impl Client {
     pub async fn release(&mut self, request: ReleaseRequest) -> Result<ReleaseResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.leases.release(request)).await;
-        self.answered(answer)
-    }
-
-    /// Gets the usage in a span of time.
-    pub async fn get_usage(&mut self, request: GetUsageRequest) -> Result<GetUsageResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.usage.get_usage(request)).await;
-        self.answered(answer)
-    }
-
-    /// The consumers that call most.
-    pub async fn top_consumers(
-        &mut self,
-        request: TopConsumersRequest,
-    ) -> Result<TopConsumersResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.usage.top_consumers(request)).await;
-        self.answered(answer)
-    }
-
-    /// The nodes of the deployment.
-    pub async fn list_nodes(&mut self) -> Result<ListNodesResponse, ClientError> {
-        let request = within(self.timeout, ListNodesRequest {});
-        let answer = tokio::time::timeout(self.timeout, self.usage.list_nodes(request)).await;
         self.answered(answer)
     }
 

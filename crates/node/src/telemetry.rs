@@ -4,8 +4,8 @@
 //! from the start, at 0.
 
 mod approximate;
-mod by_label;
 mod bans;
+mod by_label;
 mod config;
 mod consumers;
 mod decision_log;
@@ -44,9 +44,9 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
-use self::by_label::{ByLabel, REFUSED_CALLS, REFUSED_FILES};
 use self::approximate::ApproximateCollector;
 pub use self::bans::BanCounts;
+use self::by_label::{ByLabel, REFUSED_CALLS, REFUSED_FILES};
 pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;
 pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};

@@ -31,7 +31,7 @@ use weir_config::AccessRight;
 pub use consumers::{ConsumersAnswer, ConsumersAsk, ConsumersWindow};
 pub use history::{Resolution, UsageTotal};
 pub use latency::LatencyPoint;
-pub use nodes::{DeploymentNode, NodeState, NodesAnswer, OwnNode};
+pub use nodes::{DeploymentNode, NodePhase, NodesAnswer, OwnNode};
 pub use query::{MAX_POINTS, MAX_POINTS_OF_ALL, UsageAnswer, UsageAsk, UsageRow};
 pub use thread::UsageThread;
 

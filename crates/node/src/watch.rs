@@ -157,7 +157,8 @@ mod tests {
         let sources: Vec<Box<dyn WatchedFiles>> =
             vec![Box::new(Counted(Arc::clone(&one))), Box::new(Counted(Arc::clone(&other)))];
         let (requests, refused) = (ReloadRequests::default(), RefusedFiles::default());
-        let watching = tokio::spawn(watch(sources, Duration::from_secs(3600), requests.clone(), refused.clone()));
+        let watching =
+            tokio::spawn(watch(sources, Duration::from_secs(3600), requests.clone(), refused.clone()));
         assert_eq!(requests.reload().await, Some(Ok(())));
         assert!(refused.notes().is_empty());
         assert_eq!(requests.reload().await, Some(Err(vec!["a mistake".to_owned(); 2])));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use weir_proto::v1::{ConsumerCalls, DeploymentNode, GetUsageResponse, ListNodesResponse, TopConsumersResponse, UsageSeries};
+use weir_proto::v1::{
+    ConsumerCalls, DeploymentNode, GetUsageResponse, ListNodesResponse, TopConsumersResponse, UsageSeries,
+};
 
 use super::super::terminal::clean_cell;
 use super::WindowArg;
@@ -157,7 +159,8 @@ mod tests {
             ..GetUsageResponse::default()
         };
         let none = TopConsumersResponse::default();
-        let view = UsageView::of(usage, ListNodesResponse::default(), (none.clone(), none), WindowArg::Minute);
+        let view =
+            UsageView::of(usage, ListNodesResponse::default(), (none.clone(), none), WindowArg::Minute);
         let [row] = &view.rows[..] else { panic!("{view:?}") };
         assert_eq!((row.calls, row.denied, row.listed, row.degraded), (44, 10, 3, 0));
         assert_eq!((row.calls_per_s, row.denied_per_s, row.cost_per_s), (4.3, 1.0, 8.6));

@@ -89,7 +89,8 @@ fn headers_of_the_standard_are_added_on_request() {
 #[test]
 fn the_ports_answer_under_every_name() {
     let started = Ratelimit::start(&[("USE_PROMETHEUS", "true")]);
-    for (port, path) in [(8080, "/healthcheck"), (6070, "/rlconfig"), (6070, "/metrics"), (9090, "/metrics")] {
+    for (port, path) in [(8080, "/healthcheck"), (6070, "/rlconfig"), (6070, "/metrics"), (9090, "/metrics")]
+    {
         let ask = |hosts: &str| {
             let request = format!("GET {path} HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
             started.send(port, &request).unwrap_or_else(|| panic!("{port}{path}")).0

@@ -30,7 +30,9 @@ fn refused_files_are_told_of_everywhere() {
         let listed = weir(&["control", "list", "--server", &format!("http://{}", server.grpc)]);
         text(&listed.stdout)
     };
-    let gauge = |value: u64| server.get("/metrics").1.contains(&format!("weir_files_refused{{files=\"config\"}} {value}"));
+    let gauge = |value: u64| {
+        server.get("/metrics").1.contains(&format!("weir_files_refused{{files=\"config\"}} {value}"))
+    };
     assert!(gauge(0) && !list().contains("refused"), "{}", list());
     let mut browser = Chromium::start();
     fs::write(&file, WRONG).unwrap();
@@ -77,5 +79,8 @@ fn every_note_is_in_the_banner() {
                 document.getElementById('problem').innerText + document.getElementById('problem').className";
     let shown = browser.evaluate(down);
     let shown = shown.as_str().unwrap();
-    assert!(shown.starts_with("The store does not answer") && shown.ends_with("a place is missingbad"), "{shown}");
+    assert!(
+        shown.starts_with("The store does not answer") && shown.ends_with("a place is missingbad"),
+        "{shown}"
+    );
 }

@@ -97,7 +97,8 @@ async fn columns_cards_and_metrics_add_up_over_all_outcomes() {
     let all: u64 = sums.values().sum();
     eventually(SOON, "what was counted is read", || {
         let data: Value = serde_json::from_str(&server.get("/ui/data").1).unwrap();
-        data["series"].as_array().unwrap().iter().map(|one| one["calls"].as_u64().unwrap()).sum::<u64>() == all
+        data["series"].as_array().unwrap().iter().map(|one| one["calls"].as_u64().unwrap()).sum::<u64>()
+            == all
     });
     open(&mut browser, &server, 1440, "light");
     let mut columns = BTreeMap::<&str, u64>::new();
@@ -119,7 +120,12 @@ async fn columns_cards_and_metrics_add_up_over_all_outcomes() {
     let free = columns["peeked"] + columns["repeated"];
     assert_eq!(
         text(&mut browser, "denied"),
-        format!("{denied} of {}, last hour; {} by lists; {} banned", all - free, sums["deny_list"], sums["banned"])
+        format!(
+            "{denied} of {}, last hour; {} by lists; {} banned",
+            all - free,
+            sums["deny_list"],
+            sums["banned"]
+        )
     );
     assert_eq!(text(&mut browser, "policy"), by_policy.to_string());
     assert!(text(&mut browser, "errors").ends_with(&format!("{} errors", sums["error"])));

@@ -78,8 +78,12 @@ async fn a_node_that_crashed_has_ended() {
     let redis = RedisServer::start();
     let folder = scratch::dir("roster-");
     let file = folder.path().join("weir.yaml");
-    let strategies = "strategies: { s: { limits: [{ name: l, per: [consumer], token_bucket: { rate: 1/s } }] } }";
-    let text = format!("usage: {{ node: lost }}\nstore: {{ redis: {{ nodes: ['{}'] }} }}\n{strategies}\n", redis.url());
+    let strategies =
+        "strategies: { s: { limits: [{ name: l, per: [consumer], token_bucket: { rate: 1/s } }] } }";
+    let text = format!(
+        "usage: {{ node: lost }}\nstore: {{ redis: {{ nodes: ['{}'] }} }}\n{strategies}\n",
+        redis.url()
+    );
     std::fs::write(&file, text).unwrap();
     let lost = Serve::start(&["--config", file.to_str().unwrap()]);
     let one = start(&redis, "one");

@@ -132,5 +132,5 @@ async fn the_commands_of_the_document_run_as_written() {
             commands += 1;
         }
     }
-    assert_eq!((calls, commands), (2, 3));
+    assert_eq!((calls, commands), (2, 4));
 }

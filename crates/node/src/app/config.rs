@@ -6,9 +6,9 @@ use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Se
 
 use super::overlay::OverlayInUse;
 use crate::access::{CallerAccess, SnapshotRights};
+use crate::readiness::FileKind;
 use crate::reload::{FileRules, RunningConfig};
 use crate::telemetry::Metrics;
-use crate::readiness::FileKind;
 use crate::watch::{ReloadReport, WatchedFiles};
 
 /// The files of the configuration.

@@ -11,11 +11,11 @@ use weir_time::clock::Clock;
 use super::AppError;
 use super::overlay::OverlayInUse;
 use crate::limiter::envoy::Loaded;
+use crate::readiness::FileKind;
 use crate::reload::RunningConfig;
 use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
-use crate::readiness::FileKind;
 use crate::watch::{ReloadReport, WatchedFiles};
 
 /// Envoy's files at the start.

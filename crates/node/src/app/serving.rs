@@ -20,8 +20,8 @@ use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::memory::give_back;
-use crate::readiness::{Readiness, RefusedFiles};
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
+use crate::readiness::{Readiness, RefusedFiles};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
 use crate::server::{self, MakeStores, ShutdownSignal, StoreFiles};
 use crate::service::Snapshot;
@@ -89,9 +89,14 @@ impl App {
             readiness: readiness.clone(),
             loads: metrics.config().clone(),
         };
-        let usage =
-            UsageThread::start(&config.usage, metrics.clone(), timing.clock.clone(), usage_link.as_deref(), own)
-                .map_err(AppError::Usage)?;
+        let usage = UsageThread::start(
+            &config.usage,
+            metrics.clone(),
+            timing.clock.clone(),
+            usage_link.as_deref(),
+            own,
+        )
+        .map_err(AppError::Usage)?;
         let mut files = envoy::open(&config.envoy, counted, &engines)?;
         if let Some(loaded) = files.loaded.take() {
             live.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
@@ -120,7 +125,8 @@ impl App {
         if let Some(xds) = &xds {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
-        let (_control, control) = live_control(&config, &timing, (&metrics, &refused), &running, control_link)?.unzip();
+        let (_control, control) =
+            live_control(&config, &timing, (&metrics, &refused), &running, control_link)?.unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
         let pages =
@@ -131,8 +137,7 @@ impl App {
         let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit.take());
         let start = |(ports, listeners)| {
             let server = &config.server;
-            let parts =
-                PageParts { ports, server, readiness: readiness.clone(), gate: AdminGate::open() };
+            let parts = PageParts { ports, server, readiness: readiness.clone(), gate: AdminGate::open() };
             let (live, store, metrics) = (Arc::clone(&live), Arc::clone(&store), metrics.clone());
             let json = JsonParts { live, store, metrics, envoy: files.parts.clone(), worker: workers };
             RatelimitHttp::start(listeners, parts, json)

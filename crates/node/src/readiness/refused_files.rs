@@ -100,7 +100,8 @@ impl RefusedFiles {
 /// The first mistake, on one line, and how many there are besides.
 fn first(mistakes: &[String]) -> String {
     let text = mistakes.first().map_or("they cannot be read", String::as_str);
-    let mut shown: String = text.chars().take(MAX_SHOWN).map(|char| if char.is_control() { ' ' } else { char }).collect();
+    let mut shown: String =
+        text.chars().take(MAX_SHOWN).map(|char| if char.is_control() { ' ' } else { char }).collect();
     if text.chars().nth(MAX_SHOWN).is_some() {
         shown.push('…');
     }

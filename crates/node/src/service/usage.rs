@@ -15,7 +15,8 @@ use crate::access::Rights;
 use crate::limiter::{InvalidField, shown};
 use crate::telemetry::MAX_TALLIES;
 use crate::usage::{
-    self, ConsumersAnswer, ConsumersAsk, ConsumersWindow, NodesAnswer, UsageAnswer, UsageAsk, UsageError, UsageHandle, UsageRow,
+    self, ConsumersAnswer, ConsumersAsk, ConsumersWindow, NodesAnswer, UsageAnswer, UsageAsk, UsageError,
+    UsageHandle, UsageRow,
 };
 
 /// Size limit of a question.
@@ -92,11 +93,11 @@ fn nodes(answer: NodesAnswer) -> ListNodesResponse {
         name: node.name,
         address: node.address,
         state: match node.state {
-            usage::NodeState::Serving => NodeState::Serving,
-            usage::NodeState::Degraded => NodeState::Degraded,
-            usage::NodeState::NotReady => NodeState::NotReady,
-            usage::NodeState::Draining => NodeState::Draining,
-            usage::NodeState::Ended => NodeState::Ended,
+            usage::NodePhase::Serving => NodeState::Serving,
+            usage::NodePhase::Degraded => NodeState::Degraded,
+            usage::NodePhase::NotReady => NodeState::NotReady,
+            usage::NodePhase::Draining => NodeState::Draining,
+            usage::NodePhase::Ended => NodeState::Ended,
         }
         .into(),
         ended_at: node.ended.map(at),

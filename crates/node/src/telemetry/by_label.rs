@@ -41,7 +41,8 @@ pub(super) struct ByLabel<F> {
 impl<F: Fn() -> Vec<(&'static str, u64)> + Send + Sync> ByLabel<F> {
     pub(super) fn new(series: LabelledSeries, counts: F) -> Result<Self, prometheus::Error> {
         let LabelledSeries { name, help, label, .. } = series;
-        let description = Desc::new(name.to_owned(), help.to_owned(), vec![label.to_owned()], HashMap::new())?;
+        let description =
+            Desc::new(name.to_owned(), help.to_owned(), vec![label.to_owned()], HashMap::new())?;
         Ok(Self { series, counts, description })
     }
 

@@ -16,7 +16,7 @@ use weir_store::redis::{UsageCommand, UsageLink};
 use weir_time::clock::monotonic;
 use weir_units::Micros;
 
-pub use self::row::{DeploymentNode, NodeState};
+pub use self::row::{DeploymentNode, NodePhase};
 use super::collect::second;
 use super::exchange::{MAX_NODES, NODE_SECONDS, NODES, SLACK};
 use crate::readiness::{Readiness, State};
@@ -74,7 +74,7 @@ impl NodeRoster {
     pub(super) async fn write(&mut self, link: &mut UsageLink, now: Micros, ends: bool) {
         let mut row = self.row();
         if ends {
-            (row.state, row.ended) = (NodeState::Ended, Some(second(now)));
+            (row.state, row.ended) = (NodePhase::Ended, Some(second(now)));
         }
         let at = monotonic();
         let is_new = |(written, since): &(DeploymentNode, Instant)| {
@@ -90,8 +90,16 @@ impl NodeRoster {
         let commands = [
             UsageCommand::Hash { key: format!("node:{member}"), fields, seconds: SHOWN_SECONDS },
             // One second is the shortest time that a hash can be kept for.
-            UsageCommand::Hash { key: format!("up:{member}"), fields: up, seconds: if ends { 1 } else { UP_SECONDS } },
-            UsageCommand::Set { key: NODES.to_owned(), members: vec![(now, member.clone())], seconds: NODE_SECONDS },
+            UsageCommand::Hash {
+                key: format!("up:{member}"),
+                fields: up,
+                seconds: if ends { 1 } else { UP_SECONDS },
+            },
+            UsageCommand::Set {
+                key: NODES.to_owned(),
+                members: vec![(now, member.clone())],
+                seconds: NODE_SECONDS,
+            },
         ];
         // The exchange of usage logs what fails.
         match link.write(&commands).await {
@@ -121,7 +129,8 @@ impl NodeRoster {
         let mut members: Vec<(String, u64)> = known.filter(recent).collect();
         members.sort_by_key(|(_, last)| std::cmp::Reverse(*last));
         members.truncate(MAX_SHOWN - 1);
-        let keys = |kind: &str| members.iter().map(|(member, _)| format!("{kind}:{member}")).collect::<Vec<_>>();
+        let keys =
+            |kind: &str| members.iter().map(|(member, _)| format!("{kind}:{member}")).collect::<Vec<_>>();
         let rows = link.hashes(&keys("node")).await?;
         let up = link.hashes(&keys("up")).await?;
         let read = |(row, up): (Vec<(String, String)>, Vec<(String, String)>)| {
@@ -136,10 +145,10 @@ impl NodeRoster {
             name: self.name.clone(),
             address: address.clone(),
             state: match readiness.state() {
-                State::Ready => NodeState::Serving,
-                State::Degraded(_) => NodeState::Degraded,
-                State::NotReady(_) | State::WithoutStore(_) => NodeState::NotReady,
-                State::Draining | State::Closing => NodeState::Draining,
+                State::Ready => NodePhase::Serving,
+                State::Degraded(_) => NodePhase::Degraded,
+                State::NotReady(_) | State::WithoutStore(_) => NodePhase::NotReady,
+                State::Draining | State::Closing => NodePhase::Draining,
             },
             ended: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -5,7 +5,7 @@ const MAX_TEXT: usize = 128;
 
 /// What a node does with calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeState {
+pub enum NodePhase {
     /// It decides.
     Serving,
     /// It decides, or its failure policies do: some or all nodes of the store do not.
@@ -26,7 +26,7 @@ pub struct DeploymentNode {
     /// Its gRPC address.
     pub address: String,
     /// What it does.
-    pub state: NodeState,
+    pub state: NodePhase,
     /// When it ended, or wrote last before it crashed, in seconds since 1970.
     pub ended: Option<u64>,
     /// Its version.
@@ -41,7 +41,7 @@ pub struct DeploymentNode {
     pub control: u64,
 }
 
-impl NodeState {
+impl NodePhase {
     const ALL: [(Self, &'static str); 5] = [
         (Self::Serving, "serving"),
         (Self::Degraded, "degraded"),
@@ -86,13 +86,16 @@ impl DeploymentNode {
             return None;
         }
         let said = text("state");
-        let state = NodeState::ALL.iter().find(|(_, name)| *name == said).map_or(NodeState::NotReady, |(state, _)| *state);
+        let state = NodePhase::ALL
+            .iter()
+            .find(|(_, name)| *name == said)
+            .map_or(NodePhase::NotReady, |(state, _)| *state);
         let ended = number("ended");
-        let has_ended = state == NodeState::Ended || !is_up;
+        let has_ended = state == NodePhase::Ended || !is_up;
         Some(Self {
             name: text("name"),
             address: text("address"),
-            state: if has_ended { NodeState::Ended } else { state },
+            state: if has_ended { NodePhase::Ended } else { state },
             ended: has_ended.then(|| if ended > 0 { ended } else { number("seen") }),
             version: text("version"),
             started: number("started"),
@@ -116,7 +119,7 @@ mod tests {
         DeploymentNode {
             name: name.to_owned(),
             address: "10.0.0.1:8081".to_owned(),
-            state: if ended.is_some() { NodeState::Ended } else { NodeState::Degraded },
+            state: if ended.is_some() { NodePhase::Ended } else { NodePhase::Degraded },
             ended,
             version: "0.1.0".to_owned(),
             started: 7,
@@ -137,7 +140,7 @@ mod tests {
         assert_eq!(DeploymentNode::read(Vec::new(), true), None);
         let foreign = vec![("name".to_owned(), "x".repeat(1_000)), ("started".to_owned(), "soon".to_owned())];
         let read = DeploymentNode::read(foreign, true).unwrap();
-        assert_eq!((read.name.len(), read.started, read.state), (MAX_TEXT, 0, NodeState::NotReady));
+        assert_eq!((read.name.len(), read.started, read.state), (MAX_TEXT, 0, NodePhase::NotReady));
     }
 
     #[test]

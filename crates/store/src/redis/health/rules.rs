@@ -198,7 +198,9 @@ async fn is_same(connection: &mut Connection, key: &str, own: &RulesDigest) -> R
     get.arg(key).arg("version").arg("total");
     let Value::Array(said) = ask(connection, &get).await? else { return Ok(true) };
     Ok(match &said[..] {
-        [Value::BulkString(version), Value::BulkString(total)] => version != FORMAT || total[..] == own.total(),
+        [Value::BulkString(version), Value::BulkString(total)] => {
+            version != FORMAT || total[..] == own.total()
+        }
         _ => true,
     })
 }
