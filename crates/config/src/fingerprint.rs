@@ -194,7 +194,9 @@ mod tests {
         let named = |rate: &str| {
             let limit = format!("{{ name: node, per: [consumer], token_bucket: {{ rate: {rate} }} }}");
             let text = format!("strategies: {{ s: {{ limits: [{limit}] }} }}\n");
-            let text = format!("{text}overrides: [{{ strategy: s, consumer: c, limits: {{ node: 5/1s }} }}]");
+            let text = format!(
+                "{text}overrides: [{{ strategy: s, consumer: c, limits: {{ node: {{ token_bucket: {{ rate: 5/1s }} }} }} }}]"
+            );
             Config::parse(&text, "weir.yaml", &none).map(|config| config.fingerprint.to_string())
         };
         assert_ne!(named("1/1s"), named("2/1s"));
