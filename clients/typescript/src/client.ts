@@ -3,12 +3,14 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Client as Channel } from "@grpc/grpc-js";
 
+import { acquireLease } from "./acquire.js";
 import { Breaker } from "./breaker.js";
 import { isConnected, openChannel } from "./channel.js";
 import { policyDecision, type Decision } from "./decision.js";
 import { ClosedError, MistakeError, OutageError } from "./errors.js";
 import { decisionFromWire } from "./from_wire.js";
 import { ShouldAllowResponseSchema } from "./gen/weir/v1/rate_limit_pb.js";
+import type { Lease, LeaseQuestion } from "./lease.js";
 import type { Limiter, Policy, Question } from "./limiter.js";
 import { Notice } from "./notice.js";
 import { settingsOf, type Options, type Settings } from "./options.js";
@@ -54,18 +56,26 @@ export class Client implements Limiter {
     question.signal?.throwIfAborted();
     const encoded = encodeQuestion(question, this.#settings);
     const recorded = this.#telemetry?.begin(now);
-    this.#inFlight += 1;
     try {
-      const decision = await this.#decide(channel, encoded, question.signal, recorded);
+      const decision = await this.#tracked(this.#decide(channel, encoded, question.signal, recorded));
       recorded?.end({ decision });
       return decision;
     } catch (error) {
       recorded?.end({ error });
       throw error;
-    } finally {
-      this.#inFlight -= 1;
-      if (this.#inFlight === 0) this.#idle?.();
     }
+  }
+
+  /**
+   * Acquires permits, and renews them until they are released. Throws LeaseRefusedError for a denial, MistakeError, and OutageError
+   * if the policy is `"error"`.
+   */
+  lease(question: LeaseQuestion): Promise<Lease> {
+    const channel = this.#open();
+    return this.#tracked(acquireLease(question, this.#settings, (method, message, timeoutMs, signal) => {
+      const metadata = this.#headers.make(undefined);
+      return this.#tracked(callUnary(channel, method, { message, metadata, timeoutMs, signal }));
+    }));
   }
 
   /** Connects, and returns whether a server is connected within the time. */
@@ -96,6 +106,17 @@ export class Client implements Limiter {
     if (this.#settings.telemetry) this.#telemetry = Telemetry.load();
     this.#channel = openChannel(this.#settings);
     return this.#channel;
+  }
+
+  /** Keeps the channel open until a promise has settled, or the time of `close` is over. */
+  async #tracked<T>(promise: Promise<T>): Promise<T> {
+    this.#inFlight += 1;
+    try {
+      return await promise;
+    } finally {
+      this.#inFlight -= 1;
+      if (this.#inFlight === 0) this.#idle?.();
+    }
   }
 
   async #decide(channel: Channel, encoded: Encoded, signal: AbortSignal | undefined, recorded?: Recorded): Promise<Decision> {

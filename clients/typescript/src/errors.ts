@@ -1,6 +1,7 @@
 // The errors of this package. A denial is no error, except where a lease cannot begin.
 
 import type { MistakeCode, OutageCode } from "./codes.js";
+import type { Decision } from "./decision.js";
 
 /** The base class of all errors of this package. */
 export class WeirError extends Error {
@@ -48,5 +49,28 @@ export class ClosedError extends WeirError {
   /** @internal */
   constructor() {
     super("the client is closed");
+  }
+}
+
+/** A lease cannot begin: it is denied. */
+export class LeaseRefusedError extends WeirError {
+  override name = "LeaseRefusedError";
+  /** The denial, also of the policy. */
+  readonly decision: Decision;
+
+  /** @internal */
+  constructor(decision: Decision) {
+    super(`the lease is denied (${decision.reason}): ${decision.message ?? "no permits are free"}`);
+    this.decision = decision;
+  }
+}
+
+/** A lease has ended before it was released: others may hold its permits, so the work must stop. */
+export class LeaseLostError extends WeirError {
+  override name = "LeaseLostError";
+
+  /** @internal */
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
   }
 }

@@ -21,6 +21,11 @@ export function reasonOf(reason: Wire): Reason {
   return REASONS.get(reason) ?? "unknown";
 }
 
+/** Returns a duration in milliseconds. */
+export function durationMs({ seconds, nanos }: Duration): number {
+  return Number(seconds) * 1000 + nanos / 1e6;
+}
+
 /** Returns the decision that a server sent. */
 export function decisionFromWire(response: ShouldAllowResponse): Decision {
   return decisionOf({
@@ -64,5 +69,5 @@ function count<Name extends string>(name: Name, value: bigint | undefined): Part
 
 function milliseconds<Name extends string>(name: Name, value: Duration | undefined): Partial<Record<Name, number>> {
   if (value === undefined) return {};
-  return { [name]: Number(value.seconds) * 1000 + value.nanos / 1e6 } as Partial<Record<Name, number>>;
+  return { [name]: durationMs(value) } as Partial<Record<Name, number>>;
 }

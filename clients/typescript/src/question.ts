@@ -36,9 +36,7 @@ export function encodeQuestion(question: Question, defaults: Defaults): Encoded 
 
 function encode(question: Question, defaults: Defaults): Uint8Array {
   const { resource, consumer, cost, strategy = defaults.strategy, attributes, peek, atMost, id, headers } = question;
-  for (const [field, text] of Object.entries({ resource, consumer, strategy, id, ...attributes })) {
-    if (text !== undefined || field === "resource") checkText(field, text);
-  }
+  checkTexts({ resource, consumer, strategy, id }, attributes);
   if (cost !== undefined && !(Number.isSafeInteger(cost) && cost >= 0)) {
     refuse("cost", cost, "a whole number from 0 to 2^53 - 1");
   }
@@ -62,10 +60,14 @@ function bounded(message: Uint8Array): Uint8Array {
   throw new MistakeError("OUT_OF_RANGE", `${text}: shorten its attributes`);
 }
 
-function checkText(field: string, value: unknown): void {
-  if (typeof value !== "string") refuse(field, value, "a text");
+/** Throws MistakeError if a field or an attribute is no text. `resource` is required. @internal */
+export function checkTexts(fields: Record<string, unknown>, attributes: Record<string, unknown> | undefined): void {
+  for (const [field, text] of Object.entries({ ...attributes, ...fields })) {
+    if (typeof text !== "string" && (text !== undefined || field === "resource")) refuse(field, text, "a text");
+  }
 }
 
-function refuse(field: string, value: unknown, wanted: string): never {
+/** Throws the MistakeError of a field. @internal */
+export function refuse(field: string, value: unknown, wanted: string): never {
   throw new MistakeError("INVALID_ARGUMENT", `${field}: ${String(value)} is not ${wanted}`, field);
 }

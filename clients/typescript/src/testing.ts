@@ -1,8 +1,9 @@
-// A fake for tests: it answers by a script, and knows no algorithm.
+// Fakes for tests: they answer by a script, and know no algorithm.
 
 import { isMistakeCode, type MistakeCode, type OutageCode } from "./codes.js";
 import { decisionOf, policyDecision, type Decision, type DecisionFields } from "./decision.js";
-import { ClosedError, ConfigurationError, MistakeError, OutageError } from "./errors.js";
+import { ClosedError, ConfigurationError, LeaseLostError, LeaseRefusedError, MistakeError, OutageError } from "./errors.js";
+import type { Lease, LeaseQuestion, WorkOutcome } from "./lease.js";
 import { isPolicy, type Limiter, type Policy, type Question } from "./limiter.js";
 import { encodeQuestion } from "./question.js";
 
@@ -85,12 +86,49 @@ export class Script {
   }
 }
 
+/** A lease of a fake. It is held until it is released, or the test takes it away. */
+export class FakeLease implements Lease {
+  readonly decision: Decision;
+  /** How the work went, once the lease is released. */
+  outcome: WorkOutcome | undefined;
+  readonly #lost = new AbortController();
+
+  /** @internal */
+  constructor(decision: Decision) {
+    this.decision = decision;
+  }
+
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  get held(): boolean {
+    return this.outcome === undefined && !this.#lost.signal.aborted;
+  }
+
+  /** Takes the lease away, as an outage of a whole ttl does. */
+  lose(): void {
+    if (this.held) this.#lost.abort(new LeaseLostError("the test has taken the lease away"));
+  }
+
+  release(outcome: WorkOutcome = "success"): Promise<void> {
+    this.outcome ??= this.#lost.signal.aborted ? "ignored" : outcome;
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}
+
 /** A client for tests. It needs no server, and answers by its script. */
 export class FakeClient implements Limiter {
   /** What it answers. Everything is allowed until a line says otherwise. */
   readonly script = new Script();
   /** What it was asked, in order. */
   readonly asked: Asked[] = [];
+  /** The leases that it has granted, in order. */
+  readonly leases: FakeLease[] = [];
   readonly onFailure: Policy;
   readonly #clock: () => number;
   #closed = false;
@@ -108,6 +146,16 @@ export class FakeClient implements Limiter {
     const { policy } = encodeQuestion(question, { onFailure: this.onFailure, timeoutMs: 100, strategy: undefined });
     this.asked.push({ ...question, at: this.#clock() });
     return Promise.resolve(this.script.answer(question, policy));
+  }
+
+  /** Grants a lease, or throws LeaseRefusedError, by the script. */
+  async lease(question: LeaseQuestion): Promise<FakeLease> {
+    const { weight: _weight, ttlMs: _ttl, waitMs: _wait, ...rest } = question;
+    const decision = await this.allow(rest);
+    if (!decision.allowed) throw new LeaseRefusedError(decision);
+    const lease = new FakeLease(decision);
+    this.leases.push(lease);
+    return lease;
   }
 
   /** The same as for a client that is connected. */

@@ -32,7 +32,7 @@ async function timed<T>(promise: Promise<T>): Promise<[T | Error, number]> {
 
 test("C-6: fields that are not set are undefined, never 0", async () => {
   await using server = await startServer(() => ({ allowed: true, reason: Reason.ALLOW_LIST }));
-  await using weir = new Client(server.target, { onFailure: "error" });
+  await using weir = new Client(server.target, { timeoutMs: 5000, onFailure: "error" });
   const decision = await weir.allow(QUESTION);
   expect({ ...decision }).toEqual({
     allowed: true, source: "weir", degraded: false, reason: "allow_list", deniedBy: [], limits: [], headers: {}, local: false, approximate: false,
@@ -48,7 +48,7 @@ test("C-6, C-9: all fields arrive, durations in milliseconds", async () => {
     message: "Later", headers: { a: "b" }, approximate: true,
     limits: [{ name: "each", allowed: false, limit: 10n, remaining: 0n, cause: "count", retryAfter: { seconds: 3n } }],
   }));
-  await using weir = new Client(server.target, { onFailure: "error" });
+  await using weir = new Client(server.target, { timeoutMs: 5000, onFailure: "error" });
   expect({ ...(await weir.allow({ ...QUESTION, headers: true })) }).toEqual({
     allowed: false, source: "weir", degraded: false, reason: "limited", limit: 10, remaining: 0, granted: 0, applied: false, deniedBy: ["each"],
     binding: "each", retryAfterMs: 3500.001, resetAfterMs: 0, waitMs: 0.001, message: "Later", headers: { a: "b" }, local: false, approximate: true,
@@ -58,7 +58,7 @@ test("C-6, C-9: all fields arrive, durations in milliseconds", async () => {
 
 test("C-16: a question is sent as it is asked, with an id only if one is given", async () => {
   await using server = await startServer(ALLOWED);
-  await using weir = new Client(server.target, { onFailure: "error", strategy: "usual" });
+  await using weir = new Client(server.target, { timeoutMs: 5000, onFailure: "error", strategy: "usual" });
   await weir.allow({ resource: "a" });
   await weir.allow({ resource: "a", consumer: "b", cost: 0, strategy: "s", attributes: { r: "eu" }, peek: true, atMost: true, id: "i", headers: true });
   const [short, full] = server.asked;
@@ -73,7 +73,7 @@ test("C-3, C-4, C-5: each code of gRPC is an outage, which the policy answers, o
     const name = codeName(code);
     expect(Status[code]).toBe(name);
     await using server = await startServer(ending(code));
-    await using weir = new Client(server.target, { onFailure: "allow", breaker: false });
+    await using weir = new Client(server.target, { timeoutMs: 5000, onFailure: "allow", breaker: false });
     for (const onFailure of ["allow", "deny", "error"] satisfies Policy[]) {
       const outcome = await weir.allow({ ...QUESTION, onFailure }).catch((error: unknown) => error);
       if (isMistakeCode(name)) {
@@ -101,7 +101,7 @@ test("C-19: a lost answer is not asked for again", async () => {
     socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
-  await using weir = new Client(`127.0.0.1:${String((server.address() as AddressInfo).port)}`, { onFailure: "deny" });
+  await using weir = new Client(`127.0.0.1:${String((server.address() as AddressInfo).port)}`, { timeoutMs: 5000, onFailure: "deny" });
   expect(await weir.allow(QUESTION)).toMatchObject({ allowed: false, source: "policy", failure: { code: "UNAVAILABLE" } });
   expect(sockets.length).toBeGreaterThanOrEqual(1);
   server.close();
@@ -165,7 +165,7 @@ test("C-29: close twice is no error, waits for calls in flight, and later calls 
 test("C-30, C-32: the open breaker answers 10,000 calls in 0.1 s, and the first answer ends it", async () => {
   let away = true;
   await using server = await startServer((call) => (away ? ending(14)(call) : { allowed: true, reason: Reason.OK }));
-  await using weir = new Client(server.target, { onFailure: "allow", telemetry: "off" });
+  await using weir = new Client(server.target, { timeoutMs: 1000, onFailure: "allow", telemetry: "off" });
   await vi.waitFor(async () => {
     expect((await weir.allow(QUESTION)).failure?.message).toBe("UNAVAILABLE: the breaker is open");
   }, 5000);
@@ -185,7 +185,7 @@ test("C-28: a program that leaves its client open ends by itself", async () => {
   await using server = await startServer(ALLOWED);
   const code = `
     import { Client } from "weir-ratelimit";
-    const weir = new Client("${server.target}", { onFailure: "deny" });
+    const weir = new Client("${server.target}", { timeoutMs: 5000, onFailure: "deny" });
     const away = new Client("127.0.0.1:1", { onFailure: "deny" });
     console.log((await weir.allow({ resource: "a" })).source, (await away.allow({ resource: "a" })).source);`;
   const started = performance.now();

@@ -83,7 +83,7 @@ test("C-57: no text and no error shows a token", async () => {
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- a status
     throw { code: 16, details: "unknown token" };
   });
-  await using weir = new Client(server.target, { onFailure: "allow", token: () => Promise.resolve(secret) });
+  await using weir = new Client(server.target, { timeoutMs: 5000, onFailure: "allow", token: () => Promise.resolve(secret) });
   const { failure } = await weir.allow({ resource: "search" });
   spy.mockRestore();
   expect(failure?.code).toBe("UNAUTHENTICATED");
@@ -148,7 +148,7 @@ test("the message of a mistake has the field that the server names", async () =>
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- a status
     throw { code: 3, details: "cost: too large", metadata };
   });
-  await using weir = new Client(server.target, { onFailure: "allow" });
+  await using weir = new Client(server.target, { timeoutMs: 5000, onFailure: "allow" });
   await expect(weir.allow({ resource: "search" })).rejects.toMatchObject({
     name: "MistakeError", code: "INVALID_ARGUMENT", field: "cost", message: "INVALID_ARGUMENT: cost: too large",
   });

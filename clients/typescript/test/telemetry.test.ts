@@ -3,7 +3,7 @@
 import { context, metrics, propagation, trace, type TextMapPropagator } from "@opentelemetry/api";
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { Client } from "../src/index.js";
 import { Reason } from "../src/gen/weir/v1/rate_limit_pb.js";
@@ -57,13 +57,17 @@ async function points(): Promise<[string, unknown, unknown][]> {
 }
 
 test("C-59: spans and metrics of each outcome, and the context of the trace as metadata", async () => {
-  await using weir = new Client(server.target, { onFailure: "allow", timeoutMs: 50 });
+  await using weir = new Client(server.target, { onFailure: "allow", timeoutMs: 300 });
+  await weir.ready(5000);
   await weir.allow({ resource: "search", consumer: "eve" });
   await weir.allow({ resource: "search", consumer: "bob" });
   await weir.allow({ resource: "search", consumer: "away" });
   await weir.allow({ resource: "search", consumer: "wrong" }).catch(() => undefined);
   await weir.allow({ resource: "search", consumer: "away", onFailure: "error" }).catch(() => undefined);
-  const aborted = weir.allow({ resource: "search", consumer: "away", signal: AbortSignal.timeout(10) });
+  const controller = new AbortController();
+  const aborted = weir.allow({ resource: "search", consumer: "away", timeoutMs: 5000, signal: controller.signal });
+  await vi.waitFor(() => { expect(server.asked).toHaveLength(6); }, 4000);
+  controller.abort();
   await aborted.catch(() => undefined);
   const finished = spans.getFinishedSpans();
   expect(finished.map(({ name, attributes, status }) => [name, attributes, status.code])).toEqual([
@@ -87,7 +91,7 @@ test("C-59: spans and metrics of each outcome, and the context of the trace as m
 });
 
 test("C-58: consumers and resources are in no label and in no span", async () => {
-  await using weir = new Client(server.target, { onFailure: "allow" });
+  await using weir = new Client(server.target, { timeoutMs: 5000, onFailure: "allow" });
   await weir.allow({ resource: "secret-search", consumer: "secret-eve", strategy: "secret-strategy", attributes: { a: "secret-b" } });
   const seen = [await points(), spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes])];
   expect(JSON.stringify(seen)).toContain("weir.allow");
@@ -110,7 +114,7 @@ test("C-59: the number of open breakers", async () => {
 });
 
 test("telemetry: off sends and counts nothing", async () => {
-  await using weir = new Client(server.target, { onFailure: "allow", telemetry: "off" });
+  await using weir = new Client(server.target, { onFailure: "allow", telemetry: "off", timeoutMs: 5000 });
   await weir.allow({ resource: "search" });
   expect(spans.getFinishedSpans()).toEqual([]);
   expect(await points()).toEqual([]);
