@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the client libraries in clients/ need, and runs their tests, with the scripted server and the `weir` of the
-# profile `tests`. SKIP_CLIENTS=1 skips all of them, and says so.
+# Installs what the client libraries in clients/ need, and runs their tests with the `weir` of the profile `tests`, or with that
+# of $WEIR_BIN. SKIP_CLIENTS=1 skips all of them, and says so.
 #
 #   test-clients.sh                    build and test all languages
 #   test-clients.sh test typescript    one language
@@ -43,6 +43,9 @@ typescript() (
 if [ "${SKIP_CLIENTS:-}" = 1 ]; then
     say "SKIP_CLIENTS=1: the client libraries are NOT tested"
     exit 0
+fi
+if [ "$task" != lint ] && [ -z "${WEIR_BIN:-}" ]; then
+    "${CARGO:-cargo}" build --quiet --profile tests --workspace --bins
 fi
 status=0
 for language in typescript; do

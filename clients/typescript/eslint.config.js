@@ -1,7 +1,7 @@
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist", "src/gen", "scripts", "test/pages"] },
+  { ignores: ["dist", "src/gen", "scripts", "test/helpers/*.mjs"] },
   tseslint.configs.strictTypeChecked,
   tseslint.configs.stylisticTypeChecked,
   {

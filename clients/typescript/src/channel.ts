@@ -22,7 +22,9 @@ export function openChannel({ target, credentials, ejection }: Settings): Client
     // Otherwise a TXT record of DNS would replace the policy.
     "grpc.service_config_disable_resolution": 1,
     "grpc.enable_http_proxy": 0,
-    "grpc.enable_retries": 0,
+    // 0 would also give up calls that no server has read, such as those on a connection that is being closed. Without a retry
+    // policy in the service config, grpc-js repeats nothing else.
+    "grpc.enable_retries": 1,
     "grpc.dns_min_time_between_resolutions_ms": 1000,
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 1000,

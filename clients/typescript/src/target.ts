@@ -30,6 +30,7 @@ export function parseTarget(text: string): Target {
     case "dns": {
       // `dns:8081` is a host named "dns".
       if (/^\d+$/.test(rest)) return named(text, `dns:///${text}`, text);
+      checkResolver(text, rest);
       return named(text, text, rest.replace(/^\/\/[^/]*\//, ""));
     }
     default: {
@@ -40,6 +41,14 @@ export function parseTarget(text: string): Target {
       return { text, uri: text, loopback: hosts.every((host) => isLoopback(host ?? "")) };
     }
   }
+}
+
+// Without the variable, grpc-js would ask the resolver of the system without a word. It reads the variable when it is loaded.
+function checkResolver(text: string, rest: string): void {
+  if (!/^\/\/[^/]+\//.test(rest) || process.env.GRPC_NODE_USE_ALTERNATIVE_RESOLVER === "true") return;
+  throw new ConfigurationError(
+    `target: ${text} names a DNS server, for which @grpc/grpc-js needs GRPC_NODE_USE_ALTERNATIVE_RESOLVER=true in the environment`,
+  );
 }
 
 function named(text: string, uri: string, name: string): Target {

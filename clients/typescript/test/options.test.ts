@@ -54,12 +54,16 @@ test.each(["weir", "weir:", "weir:0", "weir:65536", ":8081", "http://weir:8081",
   },
 );
 
-test.each(["weir:8081", "dns:8081", "[::1]:8081", "dns:///weir:8081", "dns://10.0.0.53/weir:8081", "dns:weir:8081", "ipv4:127.0.0.1:1,127.0.0.2:1", "ipv6:[::1]:8081", "unix:/run/weir", "unix:weir.sock"])(
+test.each(["weir:8081", "dns:8081", "[::1]:8081", "dns:///weir:8081", "dns:weir:8081", "ipv4:127.0.0.1:1,127.0.0.2:1", "ipv6:[::1]:8081", "unix:/run/weir", "unix:weir.sock"])(
   "C-1: the target %s is taken",
   (target) => {
     expect(made(target, { onFailure: "allow" })).not.toThrow();
   },
 );
+
+test("C-1: a DNS server in the target needs the variable of grpc-js", () => {
+  expect(made("dns://10.0.0.53/weir:8081", { onFailure: "allow" })).toThrow("needs GRPC_NODE_USE_ALTERNATIVE_RESOLVER=true");
+});
 
 test("a token without TLS goes to loopback only, unless it is insecure on purpose", () => {
   for (const target of ["weir:8081", "10.0.0.1:8081", "ipv4:127.0.0.1:1,10.0.0.1:1", "127.evil.example:1"]) {

@@ -1,17 +1,15 @@
 // The quickstarts of docs/clients, run as they are written. `npm run build` comes first.
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 
 import { expect, test } from "vitest";
 
-import { Reason } from "../src/gen/weir/v1/rate_limit_pb.js";
 import { ask, type Answer } from "./helpers/apps.js";
-import { startServer } from "./helpers/server.js";
+import { ended, startWeir } from "./helpers/programs.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const KEY = { "x-api-key": "secret-of-bob" };
@@ -41,27 +39,23 @@ async function until(url: string, wanted: (answer: Answer) => boolean): Promise<
   }
 }
 
-async function ended(program: ChildProcess): Promise<void> {
-  if (program.exitCode === null && program.kill()) await once(program, "exit");
-}
-
-test.each(["express", "fastify", "hono", "edge"])("C-36, C-37: %s.md: allowed, denied, Weir away, and back", async (page) => {
-  let allowed = true;
-  const handler = () => ({ allowed, reason: allowed ? Reason.OK : Reason.LIMITED, headers: { RateLimit: "r" } });
-  const [weir, port] = [await startServer(handler), await freePort()];
+test.each(["express", "fastify", "hono", "edge"])("C-36, C-37: %s.md: allowed, denied, Weir stopped, and back", async (page) => {
+  const [weir, port] = [await startWeir(), await freePort()];
   const env = { ...process.env, WEIR: weir.target, PORT: String(port) };
   const program = spawn(process.execPath, ["--input-type=module", "-e", quickstart(page)], { cwd: ROOT, env, stdio: "inherit" });
   const url = `http://127.0.0.1:${String(port)}/`;
   try {
-    expect(await until(url, () => true)).toMatchObject({ status: 200, body: "hello\n", headers: { ratelimit: "r" } });
-    allowed = false;
-    expect(await ask(url, { headers: KEY })).toMatchObject({ status: 429, headers: { ratelimit: "r" } });
-    await weir[Symbol.asyncDispose]();
+    expect(await until(url, () => true)).toMatchObject({ status: 200, body: "hello\n", headers: { "x-ratelimit-remaining": "0" } });
+    const denied = await ask(url, { headers: KEY });
+    expect(denied).toMatchObject({ status: 429, headers: { "x-ratelimit-remaining": "0" } });
+    expect(Number(denied.headers["retry-after"])).toBeGreaterThan(3000);
+    expect(denied.body).toMatch(/^Rate limit exceeded/);
+    await weir.stop();
     const away = await until(url, ({ status }) => status === 200);
-    expect(away.headers.ratelimit).toBeUndefined();
-    await using _back = await startServer(handler, undefined, Number(weir.target.split(":")[1]));
+    expect(away.headers["x-ratelimit-remaining"]).toBeUndefined();
+    await using _back = await startWeir(Number(weir.target.split(":")[1]));
     await until(url, ({ status }) => status === 429);
   } finally {
-    await ended(program);
+    await ended(program, "SIGKILL");
   }
 });
