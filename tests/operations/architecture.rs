@@ -245,12 +245,12 @@ fn comments_strings_and_tests_are_free() {
     );
 }
 
-/// What becomes part of the program. Modules named `tests` and `crates/testing` are compiled for tests only, and
+/// What becomes part of the program. Modules named `tests`, `crates/scripted` and `crates/testing` are compiled for tests only, and
 /// what a crate has beside its `src` is not part of it.
 fn shipped() -> Vec<Source> {
     let is_of_tests = |path: &str| ["/tests.rs", "/tests/"].iter().any(|it| path.contains(it));
     let is_shipped = |path: &str| match path.split('/').collect::<Vec<_>>()[..] {
-        ["crates", name, "src", ..] => name != "testing",
+        ["crates", name, "src", ..] => !["scripted", "testing"].contains(&name),
         ["src", ..] => true,
         _ => false,
     };

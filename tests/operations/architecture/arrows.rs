@@ -32,7 +32,7 @@ const CIRCLES: [(&str, &str); 6] = [
     ),
 ];
 
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "weir",
     "config",
     "core",
@@ -40,6 +40,7 @@ const CRATES: [&str; 12] = [
     "load",
     "node",
     "proto",
+    "scripted",
     "simulator",
     "store",
     "testing",

@@ -4,7 +4,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root.
-pub(super) const MAY_USE: [(&str, &[&str]); 12] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 13] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),
@@ -17,6 +17,7 @@ pub(super) const MAY_USE: [(&str, &[&str]); 12] = [
     ("weir", &["node", "config", "load", "store", "core", "proto", "time", "units"]),
     ("testing", &["config", "core", "store", "time", "units"]),
     ("simulator", &["units"]),
+    ("scripted", &["proto"]),
 ];
 
 /// Libraries (and those whose names begin with theirs and a dash) that only some crates may use.
@@ -24,8 +25,8 @@ const LIBRARIES: [(&str, &[&str]); 9] = [
     ("redis", &["store", "testing"]),
     ("rustls", &["store", "load", "node"]),
     ("tonic", &["proto", "grpc", "load", "node"]),
-    ("prost", &["proto", "load", "testing", "node", "weir"]),
-    ("tokio", &["time", "store", "grpc", "load", "testing", "node", "weir"]),
+    ("prost", &["proto", "load", "scripted", "testing", "node", "weir"]),
+    ("tokio", &["time", "store", "grpc", "load", "scripted", "testing", "node", "weir"]),
     ("axum", &["node"]),
     ("tracing-subscriber", &["node"]),
     ("clap", &["weir"]),

@@ -13,8 +13,19 @@ const KINDS: [&str; 5] = ["struct", "enum", "trait", "type", "union"];
 #[test]
 fn every_type_has_a_name_of_its_own() {
     let mut sources = read_all("src", "rs");
-    for krate in ["config", "core", "grpc", "load", "node", "simulator", "store", "testing", "time", "units"]
-    {
+    for krate in [
+        "config",
+        "core",
+        "grpc",
+        "load",
+        "node",
+        "scripted",
+        "simulator",
+        "store",
+        "testing",
+        "time",
+        "units",
+    ] {
         sources.extend(read_all(&format!("crates/{krate}/src"), "rs"));
     }
     let shared = shared_names(&sources);
