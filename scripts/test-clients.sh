@@ -3,8 +3,9 @@
 # of $WEIR_BIN. SKIP_CLIENTS=1 skips all of them, and says so.
 #
 #   test-clients.sh                    build and test all languages
-#   test-clients.sh test typescript    one language
-#   test-clients.sh lint [typescript]  linters, types and the checks of the packages
+#   test-clients.sh test python        one language
+#   test-clients.sh long               the scenarios that take minutes
+#   test-clients.sh lint [python]      linters, types and the checks of the packages
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -36,7 +37,39 @@ typescript() (
     npm run --silent build
     case $task in
         lint) npm run --silent lint && npm run --silent pack-check >&2 ;;
+        long) ;;
         *) npm run --silent test ;;
+    esac
+)
+
+# Makes the environment if what it needs is not what it was the last time.
+python_install() {
+    need python3 "python3 python3-venv"
+    stamp=$(cat clients/python/requirements-tests.txt | cksum)
+    [ "$(cat .cache/clients-python/.weir-stamp 2>/dev/null || true)" = "$stamp" ] && return
+    say "installing the packages of clients/python"
+    rm -rf .cache/clients-python
+    python3 -m venv .cache/clients-python >&2
+    .cache/clients-python/bin/pip install --quiet --disable-pip-version-check -r clients/python/requirements-tests.txt >&2
+    echo "$stamp" >.cache/clients-python/.weir-stamp
+}
+
+# Its tests start the scripted server and the `weir` of the profile `tests`. With examples, as cargo otherwise builds the
+# libraries again with other features.
+python() (
+    python_install
+    bin=$PWD/.cache/clients-python/bin
+    if [ "$task" = lint ]; then
+        cd clients/python
+        "$bin/ruff" format --check --quiet . && "$bin/ruff" check --quiet . && "$bin/mypy" --no-error-summary src tests
+        exit
+    fi
+    ${CARGO:-cargo} build --quiet --profile tests --workspace --examples --bin weir-scripted --bin weir
+    cd clients/python
+    export PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1
+    case $task in
+        long) "$bin/pytest" -p no:cacheprovider -m long ;;
+        *) "$bin/pytest" -p no:cacheprovider ;;
     esac
 )
 
@@ -48,7 +81,7 @@ if [ "$task" != lint ] && [ -z "${WEIR_BIN:-}" ]; then
     "${CARGO:-cargo}" build --quiet --profile tests --workspace --bins
 fi
 status=0
-for language in typescript; do
+for language in python typescript; do
     [ -n "$only" ] && [ "$only" != "$language" ] && continue
     $language || status=1
 done

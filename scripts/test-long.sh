@@ -52,6 +52,7 @@ part "a minute without an answer of Redis, in the place of ratelimit" tests --no
 part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 part "probes beside silent and slow callers" tests --nocapture long_probes::
 part "clients after a restart" tests --nocapture --test-threads=1 long_reconnect::
+part "client libraries, in real time" scripts/test-clients.sh long
 # One after the other: each attacker takes a core.
 part "attacks on TLS, and files that change under load" tests --nocapture --test-threads=1 long_attacks::
 part "2,000 connections while a revocation list changes" tests --nocapture long_crowds::

@@ -1,0 +1,204 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import grpc
+
+from ._channel import open_channel
+from ._core import DEADLINE_AFTER_TIMER, Core, answer, grace, late
+from ._decision import Decision
+from ._errors import ClosedError, MistakeError, OutageError
+from ._options import Policy, Tls, Token, settings_of
+from ._question import Question, encode
+from ._wire import SHOULD_ALLOW, decision_of, failure_of
+
+
+class AsyncClient:
+    """A client of Weir for asyncio. It has a channel for each running loop, made at the first call.
+
+    The constructor checks the options. It neither waits nor fails for the network.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        on_failure: Policy,
+        timeout: timedelta | float = 0.1,
+        tls: Tls | None = None,
+        token: Token = None,
+        insecure_token: bool = False,
+        breaker: bool = True,
+        ejection: bool = True,
+        strategy: str | None = None,
+        telemetry: Literal["auto", "off"] = "auto",
+    ) -> None:
+        settings = settings_of(
+            target, on_failure, timeout, tls, token, insecure_token, breaker, ejection, strategy, telemetry
+        )
+        self._core = Core(settings)
+        self._channels: dict[asyncio.AbstractEventLoop, tuple[Any, Any]] = {}
+        self._in_flight = 0
+        self._idle: asyncio.Event | None = None
+
+    @property
+    def on_failure(self) -> Policy:
+        """What an outage answers where a question does not say."""
+        return self._core.settings.on_failure
+
+    async def allow(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        cost: int = 1,
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        peek: bool = False,
+        at_most: bool = False,
+        id: str | None = None,
+        headers: bool = False,
+        timeout: timedelta | float | None = None,
+        on_failure: Policy | None = None,
+    ) -> Decision:
+        """Asks whether a call may go ahead. A denial is a value.
+
+        Raises MistakeError for a wrong question, and OutageError if the policy is `"error"`.
+        """
+        settings = self._core.settings
+        question = encode(
+            resource,
+            consumer,
+            cost,
+            settings.strategy if strategy is None else strategy,
+            attributes,
+            peek,
+            at_most,
+            id,
+            headers,
+            settings.timeout if timeout is None else timeout,
+            settings.on_failure if on_failure is None else on_failure,
+        )
+        recorded = self._core.begin()
+        self._in_flight += 1
+        try:
+            decision = await self._decide(question, recorded.trace if recorded else ())
+        except BaseException as error:
+            if recorded:
+                recorded.failed(error)
+            raise
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight and self._idle is not None:
+                self._idle.set()
+        if recorded:
+            recorded.decided(decision)
+        return decision
+
+    async def ready(self, timeout: timedelta | float) -> bool:
+        """Connects, and returns whether a server is connected within the time."""
+        if self._core.closed:
+            raise ClosedError
+        channel, _ = self._open(asyncio.get_running_loop())
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        try:
+            async with asyncio.timeout(seconds):
+                await channel.channel_ready()
+        except TimeoutError:
+            return False
+        return True
+
+    async def aclose(self, timeout: timedelta | float = 5.0) -> None:
+        """Ends the client. Calls in flight have this time to end; later calls raise ClosedError."""
+        if not self._core.close():
+            return
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        if self._in_flight:
+            self._idle = asyncio.Event()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._idle.wait()
+            except TimeoutError:
+                pass
+        # Channels of other loops belong to other threads. They end with their loops.
+        opened = self._channels.pop(asyncio.get_running_loop(), None)
+        if opened is not None:
+            await opened[0].close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _decide(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
+        refused = self._core.refused()
+        if refused is not None:
+            return answer(question.policy, refused)
+        try:
+            decision = await self._ask(question, trace)
+        except (OutageError, MistakeError) as failure:
+            return self._core.failed(failure, question.policy)
+        self._core.answered()
+        return decision
+
+    async def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
+        metadata = self._core.headers.make() + trace
+        loop = asyncio.get_running_loop()
+        _, method = self._open(loop)
+        call = method(question.message, timeout=question.timeout + DEADLINE_AFTER_TIMER, metadata=metadata)
+        timer = _Timer(loop, question.timeout, call)
+        try:
+            message: bytes = await call
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not timer.fired or (task is not None and task.cancelling()):
+                # Either the caller gives up, or this client was closed. Neither is an outage.
+                call.cancel()
+                raise
+            raise late(question.timeout) from None
+        except grpc.RpcError as error:
+            raise failure_of(error) from error
+        finally:
+            timer.stop()
+        return decision_of(message)
+
+    def _open(self, loop: asyncio.AbstractEventLoop) -> tuple[Any, Any]:
+        opened = self._channels.get(loop)
+        if opened is None:
+            # A channel refers to its loop, so a weak table would keep both.
+            for closed in [other for other in self._channels if other.is_closed()]:
+                self._channels.pop(closed, None)
+            channel = open_channel(grpc.aio, self._core.settings)
+            opened = self._channels[loop] = (channel, channel.unary_unary(SHOULD_ALLOW))
+        return opened
+
+
+class _Timer:
+    """Cancels a call after its time, and a moment for an answer that has arrived while the loop was stalled."""
+
+    __slots__ = ("_at", "_call", "_handle", "_loop", "fired")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float, call: Any) -> None:
+        self._loop, self._call = loop, call
+        self.fired = False
+        self._at = loop.time() + timeout
+        self._handle = loop.call_at(self._at, self._due)
+
+    def _due(self) -> None:
+        self._handle = self._loop.call_later(grace(self._loop.time() - self._at), self._cancel)
+
+    def _cancel(self) -> None:
+        self.fired = True
+        self._call.cancel()
+
+    def stop(self) -> None:
+        self._handle.cancel()

@@ -1,0 +1,205 @@
+"""The client for threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import grpc
+
+from ._channel import open_channel
+from ._core import DEADLINE_AFTER_TIMER, Core, answer, grace, late
+from ._decision import Decision
+from ._errors import ClosedError, MistakeError, OutageError
+from ._notice import warn_of_fork
+from ._options import Policy, Tls, Token, settings_of
+from ._question import Question, encode
+from ._wire import SHOULD_ALLOW, decision_of, failure_of
+
+_FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
+#: Channels of parent processes. To close them in a child would wait for threads that do not exist there.
+_of_parents: list[Any] = []
+
+
+class Client:
+    """A client of Weir for threads. One client serves a process; it connects at the first call.
+
+    The constructor checks the options. It neither waits nor fails for the network.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        on_failure: Policy,
+        timeout: timedelta | float = 0.1,
+        tls: Tls | None = None,
+        token: Token = None,
+        insecure_token: bool = False,
+        breaker: bool = True,
+        ejection: bool = True,
+        strategy: str | None = None,
+        telemetry: Literal["auto", "off"] = "auto",
+    ) -> None:
+        settings = settings_of(
+            target, on_failure, timeout, tls, token, insecure_token, breaker, ejection, strategy, telemetry
+        )
+        self._core = Core(settings)
+        self._lock = threading.Lock()
+        self._idle = threading.Condition()
+        self._in_flight = 0
+        self._process = 0
+        self._channel: Any = None
+        self._call: Any = None
+
+    @property
+    def on_failure(self) -> Policy:
+        """What an outage answers where a question does not say."""
+        return self._core.settings.on_failure
+
+    def allow(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        cost: int = 1,
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        peek: bool = False,
+        at_most: bool = False,
+        id: str | None = None,
+        headers: bool = False,
+        timeout: timedelta | float | None = None,
+        on_failure: Policy | None = None,
+    ) -> Decision:
+        """Asks whether a call may go ahead. A denial is a value.
+
+        Raises MistakeError for a wrong question, and OutageError if the policy is `"error"`.
+        """
+        settings = self._core.settings
+        question = encode(
+            resource,
+            consumer,
+            cost,
+            settings.strategy if strategy is None else strategy,
+            attributes,
+            peek,
+            at_most,
+            id,
+            headers,
+            settings.timeout if timeout is None else timeout,
+            settings.on_failure if on_failure is None else on_failure,
+        )
+        recorded = self._core.begin()
+        with self._idle:
+            self._in_flight += 1
+        try:
+            decision = self._decide(question, recorded.trace if recorded else ())
+        except BaseException as error:
+            if recorded:
+                recorded.failed(error)
+            raise
+        finally:
+            with self._idle:
+                self._in_flight -= 1
+                if not self._in_flight:
+                    self._idle.notify_all()
+        if recorded:
+            recorded.decided(decision)
+        return decision
+
+    def ready(self, timeout: timedelta | float) -> bool:
+        """Connects, and returns whether a server is connected within the time."""
+        if self._core.closed:
+            raise ClosedError
+        self._open()
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        connected = grpc.channel_ready_future(self._channel)
+        try:
+            connected.result(seconds)
+        except grpc.FutureTimeoutError:
+            return False
+        finally:
+            connected.cancel()
+        return True
+
+    def close(self, timeout: timedelta | float = 5.0) -> None:
+        """Ends the client. Calls in flight have this time to end; later calls raise ClosedError."""
+        if not self._core.close():
+            return
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        with self._idle:
+            self._idle.wait_for(lambda: not self._in_flight, seconds)
+        if self._channel is not None and self._process == os.getpid():
+            self._channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _decide(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
+        refused = self._core.refused()
+        if refused is not None:
+            return answer(question.policy, refused)
+        try:
+            decision = self._ask(question, trace)
+        except (OutageError, MistakeError) as failure:
+            return self._core.failed(failure, question.policy)
+        self._core.answered()
+        return decision
+
+    def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
+        metadata = self._core.headers.make() + trace
+        call = self._open()
+        started = time.monotonic()
+        try:
+            answering = call.future(
+                question.message, timeout=question.timeout + DEADLINE_AFTER_TIMER, metadata=metadata
+            )
+        except ValueError as error:
+            # The channel was closed in the meantime.
+            raise ClosedError from error
+        try:
+            return decision_of(_result(answering, question.timeout, started))
+        except grpc.FutureTimeoutError:
+            raise late(question.timeout) from None
+        except grpc.FutureCancelledError as error:
+            raise ClosedError from error
+        except grpc.RpcError as error:
+            raise failure_of(error) from error
+        finally:
+            answering.cancel()
+
+    def _open(self) -> Any:
+        process = os.getpid()
+        if self._process == process:
+            return self._call
+        with self._lock:
+            if self._process != process:
+                if self._channel is not None:
+                    _of_parents.append(self._channel)
+                    if os.environ.get(_FORK_SUPPORT) is not None:
+                        warn_of_fork(_FORK_SUPPORT)
+                self._channel = open_channel(grpc, self._core.settings)
+                self._call = self._channel.unary_unary(SHOULD_ALLOW)
+                self._process = process
+            return self._call
+
+
+def _result(answering: Any, timeout: float, started: float) -> bytes:
+    """Waits for an answer, and a moment longer for one that has arrived while this process was stalled."""
+    due = started + timeout
+    try:
+        message: bytes = answering.result(max(0.0, due - time.monotonic()))
+    except grpc.FutureTimeoutError:
+        message = answering.result(grace(time.monotonic() - due))
+    return message

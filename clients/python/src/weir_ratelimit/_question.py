@@ -1,0 +1,77 @@
+"""Questions, and what is checked before they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NoReturn
+
+from ._errors import MistakeError
+from ._messages import ShouldAllowRequest
+from ._options import LONGEST_TIMEOUT, Policy, is_policy, seconds_of
+
+#: The largest message that a server accepts by default.
+LARGEST_MESSAGE = 65_536
+_LARGEST_COST = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that is ready to be sent."""
+
+    message: bytes
+    timeout: float
+    policy: Policy
+
+
+def encode(
+    resource: str,
+    consumer: str,
+    cost: int,
+    strategy: str | None,
+    attributes: Mapping[str, str] | None,
+    peek: bool,
+    at_most: bool,
+    id: str | None,
+    headers: bool,
+    timeout: timedelta | float,
+    on_failure: Policy,
+) -> Question:
+    """Checks and encodes a question."""
+    seconds = seconds_of(timeout)
+    if seconds is None:
+        _refuse("timeout", timeout, f"a time above 0 s and at most {LONGEST_TIMEOUT} s")
+    if not is_policy(on_failure):
+        _refuse("on_failure", on_failure, '"allow", "deny" or "error"')
+    if isinstance(cost, bool) or not isinstance(cost, int) or not 0 <= cost <= _LARGEST_COST:
+        _refuse("cost", cost, "a whole number from 0 to 2^64 - 1")
+    texts = {"resource": resource, "consumer": consumer, "strategy": strategy, "id": id}
+    for field, text in texts.items():
+        if not isinstance(text, str) and (text is not None or field in ("resource", "consumer")):
+            _refuse(field, text, "a text")
+    request = ShouldAllowRequest(resource=resource, consumer=consumer)
+    if strategy is not None:
+        request.strategy = strategy
+    if cost != 1:
+        request.cost = cost
+    if id is not None:
+        request.id = id
+    for field, value in (("peek", peek), ("at_most", at_most), ("headers", headers)):
+        if not isinstance(value, bool):
+            _refuse(field, value, "True or False")
+        if value:
+            setattr(request, field, True)
+    for name, text in (attributes or {}).items():
+        if not isinstance(text, str) or not isinstance(name, str):
+            _refuse("attributes", {name: text}, "a mapping of texts to texts")
+        request.attributes[name] = text
+    message: bytes = request.SerializeToString()
+    if len(message) > LARGEST_MESSAGE:
+        text = f"the question has {len(message)} bytes, the bound is {LARGEST_MESSAGE}: shorten its attributes"
+        raise MistakeError("OUT_OF_RANGE", text)
+    return Question(message, seconds, on_failure)
+
+
+def _refuse(field: str, value: object, wanted: str) -> NoReturn:
+    raise MistakeError("INVALID_ARGUMENT", f"{field}: {value!r} is not {wanted}", field)

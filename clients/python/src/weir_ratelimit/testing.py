@@ -1,0 +1,192 @@
+"""Fakes for tests: they answer by a script, and know no algorithm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from math import inf
+from types import TracebackType
+from typing import Any, Self
+
+from ._client import Client
+from ._codes import MISTAKES, OUTAGES
+from ._core import Core, answer
+from ._decision import Decision
+from ._errors import ClosedError, ConfigurationError, MistakeError, OutageError
+from ._options import Policy, is_policy
+from ._question import encode
+
+__all__ = ["Asked", "FakeAsyncClient", "FakeClient", "Script", "client"]
+
+
+def client(target: str, *, clock: Callable[[], float], **options: Any) -> Client:
+    """Returns a real client whose breaker reads the clock of the test, in seconds."""
+    made = Client(target, **options)
+    made._core = Core(made._core.settings, clock)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that a fake was asked, and when."""
+
+    resource: str
+    consumer: str
+    cost: int
+    strategy: str | None
+    attributes: Mapping[str, str]
+    peek: bool
+    at_most: bool
+    id: str | None
+    headers: bool
+    at: float
+
+
+_Answer = Callable[[Asked, Policy], Decision]
+
+
+class Script:
+    """The script of a fake: the newest line that matches answers. Without a consumer, a line matches every question.
+
+    `times` is how many questions a line answers: all, if it is not set.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[list[Any]] = []
+
+    def allow(self, consumer: str | None = None, *, times: float = inf, **fields: Any) -> Self:
+        """Allows, with these fields of the decision."""
+        return self._add(consumer, times, _scripted(True, "ok", fields))
+
+    def deny(self, consumer: str | None = None, *, times: float = inf, **fields: Any) -> Self:
+        """Denies, with these fields of the decision, such as `retry_after=timedelta(seconds=4)`."""
+        return self._add(consumer, times, _scripted(False, "limited", fields))
+
+    def away(self, consumer: str | None = None, *, code: str = "UNAVAILABLE", times: float = inf) -> Self:
+        """Is away: the policy answers."""
+        if code not in OUTAGES:
+            raise ConfigurationError(f"code: {code!r} is not the code of an outage")
+        return self._add(consumer, times, lambda _, policy: answer(policy, OutageError(code, "the fake is away")))
+
+    def mistake(self, code: str, consumer: str | None = None, *, field: str | None = None, times: float = inf) -> Self:
+        """Raises a mistake, whatever the policy is."""
+        if code not in MISTAKES:
+            raise ConfigurationError(f"code: {code!r} is not the code of a mistake")
+
+        def fail(_: Asked, __: Policy) -> Decision:
+            raise MistakeError(code, "a mistake of the script", field)
+
+        return self._add(consumer, times, fail)
+
+    def clear(self) -> Self:
+        """Forgets all lines: everything is allowed."""
+        self._lines.clear()
+        return self
+
+    def _add(self, consumer: str | None, times: float, answers: _Answer) -> Self:
+        self._lines.append([consumer, times, answers])
+        return self
+
+    def _answer(self, asked: Asked, policy: Policy) -> Decision:
+        for line in reversed(self._lines):
+            consumer, left, answers = line
+            if left >= 1 and consumer in (None, asked.consumer):
+                line[1] = left - 1
+                decision: Decision = answers(asked, policy)
+                return decision
+        return Decision(True, "weir", "ok")
+
+
+def _scripted(allowed: bool, reason: str, fields: dict[str, Any]) -> _Answer:
+    """Returns what answers with these fields. Wrong names fail when the line is written."""
+    decision = Decision(allowed, "weir", fields.pop("reason", reason), **fields)
+    return lambda asked, _: decision if asked.headers else replace(decision, headers={})
+
+
+class _Fake:
+    def __init__(self, on_failure: Policy = "error", clock: Callable[[], float] = time.time) -> None:
+        if not is_policy(on_failure):
+            raise ConfigurationError(f'on_failure: {on_failure!r} is not "allow", "deny" or "error"')
+        #: What an outage answers where a question does not say.
+        self.on_failure: Policy = on_failure
+        #: What it answers. Everything is allowed until a line says otherwise.
+        self.script = Script()
+        #: What it was asked, in order.
+        self.asked: list[Asked] = []
+        self._clock = clock
+        self._closed = False
+
+    def _decide(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        cost: int = 1,
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        peek: bool = False,
+        at_most: bool = False,
+        id: str | None = None,
+        headers: bool = False,
+        timeout: timedelta | float | None = None,
+        on_failure: Policy | None = None,
+    ) -> Decision:
+        if self._closed:
+            raise ClosedError
+        seconds = 0.1 if timeout is None else timeout
+        policy = self.on_failure if on_failure is None else on_failure
+        encode(resource, consumer, cost, strategy, attributes, peek, at_most, id, headers, seconds, policy)
+        given = dict(attributes or {})
+        asked = Asked(resource, consumer, cost, strategy, given, peek, at_most, id, headers, self._clock())
+        self.asked.append(asked)
+        return self.script._answer(asked, policy)
+
+
+class FakeClient(_Fake):
+    """A client for tests. It needs no server, and answers by its script."""
+
+    def allow(self, resource: str, consumer: str = "", **question: Any) -> Decision:
+        """Answers by the script. Questions are checked as those of a client are."""
+        return self._decide(resource, consumer, **question)
+
+    def ready(self, timeout: timedelta | float) -> bool:
+        """Returns whether the fake is open."""
+        return not self._closed
+
+    def close(self, timeout: timedelta | float = 5.0) -> None:
+        """Ends the fake."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class FakeAsyncClient(_Fake):
+    """A client of asyncio for tests. It needs no server, and answers by its script."""
+
+    async def allow(self, resource: str, consumer: str = "", **question: Any) -> Decision:
+        """Answers by the script. Questions are checked as those of a client are."""
+        return self._decide(resource, consumer, **question)
+
+    async def ready(self, timeout: timedelta | float) -> bool:
+        """Returns whether the fake is open."""
+        return not self._closed
+
+    async def aclose(self, timeout: timedelta | float = 5.0) -> None:
+        """Ends the fake."""
+        self._closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

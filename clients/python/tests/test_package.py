@@ -1,0 +1,130 @@
+"""The package: what it loads, its messages, and its telemetry."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Scripted
+from opentelemetry import metrics, propagate, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+import weir_ratelimit
+from weir_ratelimit import AsyncClient, Client, MistakeError
+
+PACKAGE = ROOT / "clients" / "python"
+
+
+def run(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_c55_importing_loads_no_framework() -> None:
+    heavy = "{'fastapi', 'starlette', 'django', 'flask', 'opentelemetry', 'rest_framework'}"
+    loaded = run(
+        f"import sys, weir_ratelimit, weir_ratelimit.asgi, weir_ratelimit.testing; print({heavy} & set(sys.modules))"
+    )
+    assert loaded == "set()\n"
+
+
+def test_c56_stubs_of_the_program_do_not_collide(tmp_path: Path) -> None:
+    """A program has stubs of another version of the protocol."""
+    (tmp_path / "weir" / "v1").mkdir(parents=True)
+    proto = 'syntax = "proto3"; package weir.v1; message ShouldAllowRequest { bytes other = 1; }'
+    (tmp_path / "weir" / "v1" / "rate_limit.proto").write_text(proto)
+    command = [
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        f"-I{tmp_path}",
+        f"--python_out={tmp_path}",
+        "weir/v1/rate_limit.proto",
+    ]
+    subprocess.run(command, check=True)
+    first = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    for order in (
+        "weir_ratelimit._messages, weir.v1.rate_limit_pb2",
+        "weir.v1.rate_limit_pb2, weir_ratelimit._messages",
+    ):
+        run(f"{first}import {order}")
+
+
+def test_the_stubs_are_those_of_the_protocol(tmp_path: Path) -> None:
+    """If it fails: clients/python/scripts/stubs.py makes them again."""
+    made = tmp_path / "made"
+    subprocess.run([sys.executable, PACKAGE / "scripts" / "stubs.py", made], check=True)
+    assert made.read_bytes() == (PACKAGE / "src/weir_ratelimit/_descriptors.binpb").read_bytes()
+
+
+def test_it_has_types_and_only_public_names() -> None:
+    assert (Path(weir_ratelimit.__file__).parent / "py.typed").exists()
+    assert all(hasattr(weir_ratelimit, name) for name in weir_ratelimit.__all__)
+
+
+@pytest.fixture(scope="module")
+def recorded() -> tuple[InMemorySpanExporter, InMemoryMetricReader]:
+    spans, reader = InMemorySpanExporter(), InMemoryMetricReader()
+    tracer = TracerProvider()
+    tracer.add_span_processor(SimpleSpanProcessor(spans))
+    trace.set_tracer_provider(tracer)
+    metrics.set_meter_provider(MeterProvider([reader]))
+    return spans, reader
+
+
+def test_c58_c59_traces_and_metrics(
+    recorded: tuple[InMemorySpanExporter, InMemoryMetricReader], scripted: Scripted
+) -> None:
+    spans, reader = recorded
+    scripted.do(answer={"decision": {"reason": "REASON_LIMITED", "deniedBy": ["each"]}, "match": {"consumer": "bob"}})
+    scripted.do(status={"code": "NOT_FOUND", "message": "no", "match": {"consumer": "carol"}})
+    scripted.do(status={"code": "UNAVAILABLE", "message": "no", "match": {"consumer": "dave"}})
+
+    async def ask() -> None:
+        async with AsyncClient(scripted.target, on_failure="allow", timeout=10) as weir:
+            await weir.allow("search", "bob")
+
+    with Client(scripted.target, on_failure="allow", timeout=10) as weir:
+        weir.allow("search", "bob")
+        with pytest.raises(MistakeError):
+            weir.allow("search", "carol")
+        weir.allow("search", "dave")
+    asyncio.run(ask())
+    seen = [dict(span.attributes or {}) for span in spans.get_finished_spans()]
+    denied = {"weir.allowed": False, "weir.source": "weir", "weir.reason": "limited", "weir.denied_by": ("each",)}
+    policy = {"weir.allowed": True, "weir.source": "policy", "weir.reason": "policy"}
+    assert seen == [denied, {}, policy, denied]
+    assert "traceparent" in dict(map(tuple, scripted.log()[0]["metadata"]))
+    assert propagate.get_global_textmap() is not None
+    data = reader.get_metrics_data()
+    assert data is not None
+    points = {
+        metric.name: [dict(point.attributes or {}) for point in metric.data.data_points]
+        for resource in data.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+    assert {"outcome": "denied", "source": "weir", "reason": "limited"} in points["weir.client.decisions"]
+    assert {"outcome": "error"} in points["weir.client.decisions"]
+    assert points["weir.client.outages"] == [{"code": "UNAVAILABLE"}]
+    assert "weir.client.duration" in points
+    assert "bob" not in repr(points) + repr(seen)
+
+
+def test_c59_telemetry_can_be_off(
+    recorded: tuple[InMemorySpanExporter, InMemoryMetricReader], scripted: Scripted
+) -> None:
+    spans, _ = recorded
+    spans.clear()
+    scripted.answer(allowed=True)
+    with Client(scripted.target, on_failure="allow", timeout=10, telemetry="off") as weir:
+        weir.allow("search", "bob")
+    assert not spans.get_finished_spans()

@@ -1,0 +1,112 @@
+"""The quickstarts of docs/clients, run as they are written: allowed, denied, Weir away, and back."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from conftest import ROOT, Scripted, free_port, program
+
+SERVERS = {
+    "fastapi": [sys.executable, "-m", "uvicorn", "main:app", "--port", "PORT"],
+    "flask": [sys.executable, "-m", "flask", "--app", "main", "run", "--port", "PORT"],
+    "django": [
+        sys.executable,
+        "-c",
+        'import main, wsgiref.simple_server as s; s.make_server("127.0.0.1", PORT, main.application).serve_forever()',
+    ],
+}
+LIMITS = """
+strategies:
+  api: { limits: [{ name: each, per: [consumer], token_bucket: { rate: 1/1h, burst: 2 } }] }
+resources:
+  - { match: api, strategy: api }
+"""
+
+
+def quickstart(page: str) -> str:
+    text = (ROOT / "docs" / "clients" / f"{page}.md").read_text()
+    found = re.search(r"^The whole program, `main\.py`.*?^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    assert len([line for line in found[1].splitlines() if line]) <= 15
+    return found[1]
+
+
+def run(command: list[str], folder: Path, weir: str, port: int) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "WEIR": weir, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    replaced = [word.replace("PORT", str(port)) for word in command]
+    return subprocess.Popen(replaced, cwd=folder, env=environment)
+
+
+def until(url: str, wanted: Callable[[httpx.Response], bool]) -> httpx.Response:
+    end = time.monotonic() + 40
+    while True:
+        try:
+            answer = httpx.get(url)
+        except httpx.TransportError:
+            answer = None
+        if answer is not None and wanted(answer):
+            return answer
+        assert time.monotonic() < end, answer
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("page", SERVERS)
+def test_s40_quickstarts(page: str, scripted: Scripted, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(quickstart(page))
+    scripted.answer(allowed=True, reason="REASON_OK", headers={"RateLimit": "r"})
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/"
+    server = run(SERVERS[page], tmp_path, scripted.target, port)
+    try:
+        until(url, lambda answer: "ratelimit" in answer.headers)
+        assert scripted.log()[0]["request"] == {"resource": "api", "consumer": "127.0.0.1", "headers": True}
+        scripted.answer(reason="REASON_LIMITED", retryAfter="3s", headers={"RateLimit": "r", "Retry-After": "3"})
+        answer = httpx.get(url, headers={"X-Forwarded-For": "6.6.6.6"})
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "3")
+        scripted.do(refuse={})
+        answer = until(url, lambda answer: answer.status_code == 200)
+        assert "hello" in answer.text and "ratelimit" not in answer.headers
+        scripted.do(listen={})
+        until(url, lambda answer: answer.status_code == 429)
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def test_s40_a_real_weir(tmp_path: Path) -> None:
+    """The page of FastAPI, whose uvicorn needs no proxy headers, before the program itself."""
+    (tmp_path / "weir.yaml").write_text(LIMITS)
+    (tmp_path / "main.py").write_text(quickstart("fastapi"))
+    grpc, admin, port = free_port(), free_port(), free_port()
+    flags = ["--listen", f"127.0.0.1:{grpc}", "--admin", f"127.0.0.1:{admin}"]
+    weir = subprocess.Popen([program("WEIR_BIN", "weir"), "serve", "--config", tmp_path / "weir.yaml", *flags])
+    server = run(SERVERS["fastapi"], tmp_path, f"127.0.0.1:{grpc}", port)
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        first = until(url, lambda answer: "ratelimit" in answer.headers)
+        assert (first.status_code, first.headers["x-ratelimit-limit"]) == (200, "2")
+        denied = until(url, lambda answer: answer.status_code == 429)
+        assert int(denied.headers["retry-after"]) > 3000
+    finally:
+        for process in (server, weir):
+            process.kill()
+            process.wait(20)
+
+
+def test_the_page_about_tests() -> None:
+    text = (ROOT / "docs" / "clients" / "python-testing.md").read_text()
+    code = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    names: dict[str, Callable[[], None]] = {}
+    exec("\n".join(code), names)
+    tests = [value for name, value in names.items() if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()

@@ -1,0 +1,149 @@
+"""The scenarios of all clients, with both clients of this package."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from conftest import ROOT, Scripted
+
+from weir_ratelimit import AsyncClient, Client, Decision, MistakeError, OutageError
+
+FOLDER = ROOT / "clients" / "conformance"
+SCENARIOS = json.loads((FOLDER / "scenarios.json").read_text())
+
+
+def test_the_scenarios_are_there() -> None:
+    assert len(SCENARIOS) == 42
+    assert len({scenario["id"] for scenario in SCENARIOS}) == len(SCENARIOS)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["id"])
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_scenario(scenario: dict[str, Any], kind: str, scripted: Scripted) -> None:
+    for command in scenario["given"]:
+        scripted.do(**command)
+    options = {"on_failure": "error", "timeout_ms": 5000, **scenario.get("client", {})}
+    options["timeout"] = options.pop("timeout_ms") / 1000
+    if kind == "threads":
+        with Client(scripted.target, **options) as client:
+            outcomes = [outcome for step in scenario["when"] for outcome in _step(client, step, scripted)]
+    else:
+        outcomes = asyncio.run(_steps_async(scripted, options, scenario["when"]))
+    assert len(outcomes) == len(scenario["then"])
+    for outcome, wanted in zip(outcomes, scenario["then"], strict=True):
+        for one, seconds in outcome:
+            _check(one, seconds, wanted)
+    log = scripted.log() if "asked" in scenario or "metadata" in scenario else []
+    if "asked" in scenario:
+        assert [question["request"] for question in log] == scenario["asked"]
+    for name, value in scenario.get("metadata", {}).items():
+        assert [name, value] in log[0]["metadata"]
+
+
+Outcome = list[tuple[Any, float]]
+
+
+def _step(client: Client, step: dict[str, Any], scripted: Scripted) -> list[Outcome]:
+    if "command" in step:
+        scripted.do(**step["command"])
+        return []
+    if "pause_ms" in step:
+        time.sleep(step["pause_ms"] / 1000)
+        return []
+    times, every, call = _calls(step)
+    outcome: Outcome = []
+    for _ in range(times):
+        time.sleep(every)
+        started = time.monotonic()
+        try:
+            one: Any = client.allow(**call)
+        except (MistakeError, OutageError) as error:
+            one = error
+        outcome.append((one, time.monotonic() - started))
+    return [outcome]
+
+
+async def _steps_async(scripted: Scripted, options: dict[str, Any], steps: list[dict[str, Any]]) -> list[Outcome]:
+    outcomes = []
+    async with AsyncClient(scripted.target, **options) as client:
+        for step in steps:
+            if "command" in step:
+                scripted.do(**step["command"])
+                continue
+            if "pause_ms" in step:
+                await asyncio.sleep(step["pause_ms"] / 1000)
+                continue
+            times, every, call = _calls(step)
+            outcome: Outcome = []
+            for _ in range(times):
+                await asyncio.sleep(every)
+                started = time.monotonic()
+                try:
+                    one: Any = await client.allow(**call)
+                except (MistakeError, OutageError) as error:
+                    one = error
+                outcome.append((one, time.monotonic() - started))
+            outcomes.append(outcome)
+    return outcomes
+
+
+def _calls(step: dict[str, Any]) -> tuple[int, float, dict[str, Any]]:
+    repeat = step.get("repeat", {"times": 1, "every_ms": 0, **step})
+    call = dict(repeat["allow"])
+    if "timeout_ms" in call:
+        call["timeout"] = call.pop("timeout_ms") / 1000
+    return repeat["times"], repeat["every_ms"] / 1000, call
+
+
+def _check(outcome: Any, seconds: float, wanted: dict[str, Any]) -> None:
+    wanted = dict(wanted)
+    if "within_ms" in wanted:
+        assert seconds * 1000 <= wanted.pop("within_ms")
+    if "error" in wanted:
+        kind = {"mistake": MistakeError, "outage": OutageError}[wanted.pop("error")]
+        assert type(outcome) is kind, outcome
+        assert wanted.pop("text", "") in str(outcome)
+        for name, value in wanted.items():
+            assert getattr(outcome, name) == value, name
+        return
+    assert isinstance(outcome, Decision), outcome
+    assert bool(outcome) == outcome.allowed
+    shown = _shown(outcome)
+    for name, value in wanted.items():
+        if name == "limits":
+            assert [{key: limit[key] for key in one} for limit, one in zip(shown[name], value, strict=True)] == value
+        else:
+            assert shown[name] == value, name
+
+
+def _shown(decision: Decision) -> dict[str, Any]:
+    """Returns a decision in the words of the scenarios."""
+    shown: dict[str, Any] = {name: getattr(decision, name) for name in Decision.__slots__}
+    for name in ("retry_after", "reset_after", "wait"):
+        shown[f"{name}_ms"] = _ms(shown.pop(name))
+    shown["denied_by"] = list(decision.denied_by)
+    shown["limits"] = [
+        {
+            "name": limit.name,
+            "allowed": limit.allowed,
+            "limit": limit.limit,
+            "remaining": limit.remaining,
+            "retry_after_ms": _ms(limit.retry_after),
+            "reset_after_ms": _ms(limit.reset_after),
+            "cause": limit.cause,
+        }
+        for limit in decision.limits
+    ]
+    shown["failure"] = decision.failure.code if decision.failure is not None else None
+    http = decision.http()
+    shown["http"] = {"status": http.status, "headers": http.headers}
+    return shown
+
+
+def _ms(time: timedelta | None) -> float | None:
+    return None if time is None else time / timedelta(milliseconds=1)
