@@ -81,7 +81,7 @@ export type ShouldAllowRequest = Message<"weir.v1.ShouldAllowRequest"> & {
    * The id of this call, at most 128 bytes. Until 60 s after the call's start, the same id is answered as it was
    * decided and charges nothing, so you can repeat a call whose answer was lost. The scope is the strategy, the
    * resource and the consumer. Another cost under the same id gets ALREADY_EXISTS. A denied call leaves no trace. Not
-   * with peek.
+   * with peek. Make the id yourself: a caller that chooses it is charged once and passes as often as it likes.
    *
    * @generated from field: string id = 8;
    */
