@@ -1,8 +1,10 @@
 CARGO ?= cargo
+# Where image and chart are placed: ghcr.io/OWNER. A publisher sets it here, or on the command line.
+OWNER ?= OWNER
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck bench bench-access bench-against bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus timeseries redis-6
+.PHONY: help build dist check test test-long lint luacheck helm chart image release test-release bench bench-access bench-against bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus timeseries redis-6
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +22,7 @@ check: ## Check the format, clippy and the pure tests: while you write code, in 
 
 # In the profile `tests`, which builds twice as fast as `release`; see Cargo.toml.
 # Examples in the documentation need a separate run: cargo does not combine them with other targets.
-test: redis clients envoy chromium prometheus ## Run all tests against real servers and clients (installs what is missing)
+test: redis clients envoy chromium prometheus helm ## Run all tests against real servers and clients (installs what is missing)
 	@status=0; \
 	scripts/run-tests.sh --profile tests --workspace --no-fail-fast --lib --bins --tests -- --skip long_ || status=1; \
 	$(CARGO) test --profile tests --workspace --no-fail-fast --doc || status=1; \
@@ -78,6 +80,21 @@ simulate: ## Print a run of the simulator of nodes, from SEED=0
 soak: redis ## Keep the service at saturation for SECONDS=300 on each store, and check every decision
 	WEIR_SOAK_SECONDS=$(or $(SECONDS),300) $(CARGO) test --release --workspace --test operations -- --nocapture long_soak::
 
+image: ## Build the images without a daemon into target/image: an OCI layout, and an archive for each architecture
+	@OWNER=$(OWNER) scripts/image.sh
+
+release: helm ## Build the files of a release into target/release-files: archives, .deb, chart, checksums, notes
+	@OWNER=$(OWNER) scripts/release.sh
+
+test-release: ## Build image, archives and .deb, and ask a decision of each; PROFILE=tests builds faster
+	@OWNER=$(OWNER) scripts/test-release.sh
+
+chart: helm ## Package the Helm chart of OWNER=... into target/chart
+	@rm -rf "$(TARGET_DIR)/chart" && mkdir -p "$(TARGET_DIR)/chart"
+	@cp -rL deploy/helm/weir "$(TARGET_DIR)/chart/weir"
+	@grep -rl OWNER "$(TARGET_DIR)/chart/weir" | xargs sed -i 's/OWNER/$(OWNER)/g'
+	@.cache/helm/helm package --destination "$(TARGET_DIR)/chart" "$(TARGET_DIR)/chart/weir"
+
 run: ## Run the service with the arguments ARGS='...'
 	$(CARGO) run --release -- $(ARGS)
 
@@ -103,6 +120,9 @@ chromium:
 
 prometheus:
 	@scripts/install-prometheus.sh
+
+helm:
+	@scripts/install-helm.sh
 
 timeseries:
 	@scripts/install-timeseries.sh

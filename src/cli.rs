@@ -17,8 +17,10 @@ mod import_envoy;
 mod lease;
 mod load;
 mod nodes;
+mod notify;
 mod queue;
 mod ratelimit;
+mod release_files;
 mod reload;
 mod render;
 mod sample;
@@ -151,6 +153,9 @@ enum Command {
     Health(health::HealthArgs),
     /// Put load on a server, and say how it answers; exits 0, 1 if calls failed, 2 on an error
     Load(Box<load::LoadArgs>),
+    /// Write the shell completions and man pages that packages have
+    #[command(hide = true)]
+    ReleaseFiles(release_files::ReleaseFilesArgs),
 }
 
 /// `weir` alone: `serve` with what the environment says.
@@ -199,6 +204,7 @@ pub fn run() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Top(args) => top::run(args),
         Command::Load(args) => load::run(*args),
+        Command::ReleaseFiles(args) => release_files::run(&args),
     }
 }
 

@@ -12,7 +12,7 @@ use weir_node::telemetry::LineWriter;
 use weir_time::clock::Clock;
 
 use super::settings::Settings;
-use super::{sample, signals};
+use super::{notify, sample, signals};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
@@ -62,6 +62,8 @@ pub(super) fn serve(config: Config) -> Result<()> {
         (None, None) => String::new(),
     };
     stdout.push(text.as_bytes());
+    // The listeners are bound: a client that connects now is served.
+    notify::ready();
     app::run_with(config, listeners, timing, shutdown, xds)?;
     tracing::info!("stopped");
     Ok(())

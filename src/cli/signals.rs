@@ -12,6 +12,8 @@ use weir_node::server::Shutdown;
 use weir_node::telemetry::flush_logs;
 use weir_node::watch::ReloadRequests;
 
+use super::notify;
+
 const SIGTERM: &str = "SIGTERM";
 const SIGINT: &str = "SIGINT";
 const SIGQUIT: &str = "SIGQUIT";
@@ -32,6 +34,7 @@ pub(crate) fn shutdown(reloads: Option<ReloadRequests>) -> io::Result<impl Futur
         runtime.block_on(async {
             let signal = signals.next().await;
             tracing::info!(signal, "stopping");
+            notify::stopping();
             let _ = sender.send(if signal == SIGINT { Shutdown::Immediate } else { Shutdown::Delayed });
             let signal = signals.next().await;
             tracing::warn!(signal, "stopping at once");
@@ -82,13 +85,21 @@ impl Signals {
     }
 }
 
-/// Asks for a reload at the next SIGHUP.
+/// Asks for a reload at the next SIGHUP, and tells the service manager of its begin and its end.
 async fn hung_up(hang_up: &mut Option<(Signal, ReloadRequests)>) {
     match hang_up {
         Some((signal, reloads)) => {
             signal.recv().await;
             tracing::info!("SIGHUP: all files are read again");
-            reloads.request();
+            notify::reloading();
+            let reloads = reloads.clone();
+            // Beside the signals: the next one must not wait for the files.
+            tokio::spawn(async move {
+                if reloads.reload().await.is_none() {
+                    reloads.request();
+                }
+                notify::ready();
+            });
         }
         None => std::future::pending().await,
     }

@@ -1,7 +1,9 @@
 //! What deploy/ holds is what it says, and fits the program.
 
+mod chart;
 mod dashboard;
 mod image;
+mod packages;
 
 use std::collections::BTreeSet;
 use std::fs::read_to_string;
@@ -177,7 +179,8 @@ fn the_overlay_of_the_documentation_renders() {
         folder
     };
     let (mine, base) = (folder("mine"), folder("weir/deploy/kubernetes"));
-    for file in std::fs::read_dir(root().join("deploy/kubernetes")).unwrap().map(|file| file.unwrap()) {
+    let files = std::fs::read_dir(root().join("deploy/kubernetes")).unwrap().map(|file| file.unwrap());
+    for file in files.filter(|file| file.path().is_file()) {
         std::fs::copy(file.path(), base.join(file.file_name())).unwrap();
     }
     std::fs::write(mine.join("kustomization.yaml"), overlay).unwrap();

@@ -40,6 +40,7 @@ mod ratelimit;
 mod redis_health;
 mod reload;
 mod replay;
+mod service_manager;
 mod short_deadlines;
 mod simulate;
 #[path = "../support/support.rs"]

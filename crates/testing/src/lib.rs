@@ -15,6 +15,7 @@ mod cluster;
 pub mod damage;
 pub mod envoy;
 pub mod frames;
+pub mod helm;
 pub mod http;
 pub mod jwt;
 pub mod ports;

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::{Process, SOON, ports, scratch};
+use crate::{Process, SOON, eventually_some, ports, scratch};
 
 /// A Prometheus. It dies on drop.
 pub struct Prometheus {
@@ -20,6 +20,31 @@ impl Prometheus {
     /// One that scrapes `/metrics` of this target five times a second, and gives its series a label. `None` only where
     /// SKIP_PROMETHEUS=1 asks for it.
     pub fn scraping(target: SocketAddr, (label, value): (&str, &str)) -> Option<Self> {
+        Self::start(
+            &format!(
+                "global: {{ scrape_interval: 200ms, scrape_timeout: 200ms }}\nscrape_configs:\n  - job_name: weir\n    \
+                 static_configs: [{{ targets: [\"{target}\"], labels: {{ {label}: {value} }} }}]\n"
+            ),
+            None,
+        )
+    }
+
+    /// Number of alerts that a Prometheus takes of a file of rules. `None` only where SKIP_PROMETHEUS=1 asks for it.
+    pub fn check_rules(rules: &str) -> Option<usize> {
+        let prometheus = Self::start("rule_files: [rules.yml]\n", Some(rules))?;
+        let answer = eventually_some(SOON, "Prometheus has read its rules", || {
+            serde_json::from_str::<Value>(&prometheus.get("/api/v1/rules")?).ok()
+        });
+        Some(
+            answer["data"]["groups"]
+                .as_array()?
+                .iter()
+                .filter_map(|group| Some(group["rules"].as_array()?.len()))
+                .sum(),
+        )
+    }
+
+    fn start(text: &str, rules: Option<&str>) -> Option<Self> {
         if std::env::var_os("SKIP_PROMETHEUS").is_some_and(|value| value == "1") {
             let _ = writeln!(std::io::stderr(), "SKIP_PROMETHEUS=1: a test in a real Prometheus has NOT run");
             return None;
@@ -31,10 +56,9 @@ impl Prometheus {
         );
         let folder = scratch::dir("prometheus-");
         let config = folder.path().join("prometheus.yml");
-        let text = format!(
-            "global: {{ scrape_interval: 200ms, scrape_timeout: 200ms }}\nscrape_configs:\n  - job_name: weir\n    \
-             static_configs: [{{ targets: [\"{target}\"], labels: {{ {label}: {value} }} }}]\n"
-        );
+        if let Some(rules) = rules {
+            std::fs::write(folder.path().join("rules.yml"), rules).unwrap();
+        }
         std::fs::write(&config, text).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
         let mut command = Process::command(program.to_str().unwrap());

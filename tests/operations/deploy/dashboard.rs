@@ -1,6 +1,7 @@
 //! Dashboard, documentation and the page that a running service shows name the same metrics.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use weir_config::{
@@ -15,7 +16,7 @@ use crate::support::stores::redis;
 use crate::support::{SOON, eventually};
 
 /// The words of a text that begin with one of `prefixes`.
-fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
+pub(super) fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     let word = |char: char| char.is_ascii_alphanumeric() || char == '_';
     let words = text.split(|char| !word(char));
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
@@ -23,7 +24,12 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
 
 /// The pages of one with a control plane, of one with Envoy's files, of a service on memory, of one with identity, of two on Redis, which have metrics of its nodes and of nodes that count, and of one with leases, queues, shadows
 /// and a decision log.
-fn pages() -> String {
+pub(super) fn pages() -> String {
+    static PAGES: OnceLock<String> = OnceLock::new();
+    PAGES.get_or_init(all_pages).clone()
+}
+
+fn all_pages() -> String {
     let text = "
         strategies:
           exports: { concurrency: { limit: 3, per: [consumer] } }

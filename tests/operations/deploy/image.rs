@@ -19,7 +19,7 @@ fn the_image_holds_one_program_and_no_rights() {
     assert!(!instructions.into_iter().any(|line| line.starts_with("ENV") || line.contains("WEIR_")));
     assert!(last.contains(&format!("ARG VERSION={}\n", env!("CARGO_PKG_VERSION"))));
     assert!(last.contains(" /etc/ssl/certs/ca-certificates.crt\n"), "rediss:// would trust nobody");
-    let rust = format!("FROM rust:{}-", env!("CARGO_PKG_RUST_VERSION"));
+    let rust = format!("FROM --platform=$BUILDPLATFORM rust:{}-", env!("CARGO_PKG_RUST_VERSION"));
     assert!(dockerfile.lines().any(|line| line.starts_with(&rust)), "{rust}");
     // What is copied must be let in.
     let ignored = read(".dockerignore");

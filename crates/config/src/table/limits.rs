@@ -174,7 +174,7 @@ section! {
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "After this time the server sends GOAWAY, and the client opens another connection. Calls in flight \
-                   finish. The time of each connection differs by up to 10 % in either direction, so that they do not \
+                   finish. The time of each connection differs by up to 20 % in either direction, so that they do not \
                    all move at once. Set it if a load balancer distributes connections, so that new servers get their \
                    share.",
         }
