@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the client libraries in clients/ need, and runs their tests with the `weir` of the profile `tests`, or with that
-# of $WEIR_BIN. SKIP_CLIENTS=1 skips all of them, and says so.
+# Installs what the client libraries in clients/ need, and runs their tests with `weir` and the scripted server of the profile
+# `tests`, or with $WEIR_BIN and $WEIR_SCRIPTED_BIN. SKIP_CLIENTS=1 skips all of them, and says so.
 #
 #   test-clients.sh                    build and test all languages
 #   test-clients.sh test python        one language
@@ -54,8 +54,6 @@ python_install() {
     echo "$stamp" >.cache/clients-python/.weir-stamp
 }
 
-# Its tests start the scripted server and the `weir` of the profile `tests`. With examples, as cargo otherwise builds the
-# libraries again with other features.
 python() (
     python_install
     bin=$PWD/.cache/clients-python/bin
@@ -64,7 +62,6 @@ python() (
         "$bin/ruff" format --check --quiet . && "$bin/ruff" check --quiet . && "$bin/mypy" --no-error-summary src tests
         exit
     fi
-    ${CARGO:-cargo} build --quiet --profile tests --workspace --examples --bin weir-scripted --bin weir
     cd clients/python
     export PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1
     case $task in
@@ -77,8 +74,9 @@ if [ "${SKIP_CLIENTS:-}" = 1 ]; then
     say "SKIP_CLIENTS=1: the client libraries are NOT tested"
     exit 0
 fi
+# With examples, as cargo otherwise builds the libraries again with other features.
 if [ "$task" != lint ] && [ -z "${WEIR_BIN:-}" ]; then
-    "${CARGO:-cargo}" build --quiet --profile tests --workspace --bins
+    "${CARGO:-cargo}" build --quiet --profile tests --workspace --examples --bin weir-scripted --bin weir
 fi
 status=0
 for language in python typescript; do

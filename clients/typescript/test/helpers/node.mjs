@@ -1,6 +1,6 @@
 // A node in a process of its own, so that it can be frozen and killed: node.mjs '{ "host", "port", "options" }'
 //
-// Each answer has the port as `limit`, the number of questions so far as `remaining`, and the consumer as `message`.
+// Each answer has the port as `limit`, and the number of questions so far as `remaining`.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import grpc from "@grpc/grpc-js";
 
@@ -11,14 +11,10 @@ const server = new grpc.Server(options);
 let bound = 0;
 let asked = 0;
 
-function answer(consumer) {
+function answer() {
   asked += 1;
-  const message = create(ShouldAllowResponseSchema, { allowed: true, reason: 1, limit: BigInt(bound), remaining: BigInt(asked), message: consumer });
-  if (consumer === "degraded") Object.assign(message, { degraded: true, reason: 6 });
-  if (consumer === "newer") message.reason = 99;
-  const bytes = toBinary(ShouldAllowResponseSchema, message);
-  // Field 1000, a text.
-  return Buffer.from(consumer === "newer" ? [...bytes, 0xc2, 0x3e, 0x02, 0x68, 0x69] : bytes);
+  const message = create(ShouldAllowResponseSchema, { allowed: true, reason: 1, limit: BigInt(bound), remaining: BigInt(asked) });
+  return Buffer.from(toBinary(ShouldAllowResponseSchema, message));
 }
 
 server.addService(
@@ -33,10 +29,8 @@ server.addService(
   },
   {
     shouldAllow: ({ request: { consumer } }, done) => {
-      const bytes = answer(consumer);
+      const bytes = answer();
       if (consumer === "wrong") done({ code: 3, details: "wrong" });
-      else if (consumer === "garbage") done(null, Buffer.from([0xff, 0xff]));
-      else if (consumer === "slow") setTimeout(done, 300, null, bytes);
       else done(null, bytes);
     },
   },

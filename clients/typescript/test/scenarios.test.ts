@@ -1,0 +1,106 @@
+// The scenarios of all client libraries: clients/conformance/README.md says how they are read.
+
+import { readFileSync } from "node:fs";
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+
+import { Client, MistakeError, OutageError, type Decision, type Options, type Question } from "../src/index.js";
+import { startScripted, type Scripted } from "./helpers/programs.js";
+
+type Fields = Record<string, unknown>;
+interface Scenario {
+  readonly id: string;
+  readonly title: string;
+  readonly rules: string[];
+  readonly transports: string[];
+  readonly client?: Fields;
+  readonly given: object[];
+  readonly when: { allow?: Fields; command?: object; pause_ms?: number; repeat?: { times: number; every_ms: number; allow: Fields } }[];
+  readonly then: Fields[];
+  readonly asked?: Fields[];
+  readonly metadata?: Record<string, string>;
+}
+interface Outcome {
+  readonly value: unknown;
+  readonly ms: number;
+}
+
+const read = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8")) as unknown;
+const SCENARIOS = read("../../conformance/scenarios.json") as Scenario[];
+const SKIPS = read("skips.json") as Record<string, string>;
+
+let server: Scripted;
+beforeAll(async () => { server = await startScripted(); });
+afterAll(() => server[Symbol.asyncDispose]());
+afterEach(async () => {
+  for (const command of ["thaw", "listen", "clear"]) await server.execute({ [command]: {} });
+});
+
+test("every scenario is run, or skipped with a reason", () => {
+  const ids = SCENARIOS.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toHaveLength(42);
+  expect(Object.keys(SKIPS)).toHaveLength(0);
+  expect(SCENARIOS.every(({ transports }) => transports.includes("grpc"))).toBe(true);
+});
+
+describe.each(SCENARIOS.filter(({ id }) => !(id in SKIPS)))("$id", (scenario) => {
+  test(`${scenario.rules.join(", ")}: ${scenario.title}`, async () => {
+    for (const command of scenario.given) await server.execute(command);
+    const options = camel({ on_failure: "error", timeout_ms: 5000, ...scenario.client }) as unknown as Options;
+    await using weir = new Client(server.target, options);
+    const outcomes: Outcome[][] = [];
+    for (const { allow, command, pause_ms, repeat } of scenario.when) {
+      if (command !== undefined) await server.execute(command);
+      else if (pause_ms !== undefined) await new Promise((resolve) => setTimeout(resolve, pause_ms));
+      else outcomes.push(await calls(weir, repeat ?? { times: 1, every_ms: 0, allow: allow ?? {} }));
+    }
+    expect(outcomes).toHaveLength(scenario.then.length);
+    for (const [index, wanted] of scenario.then.entries()) for (const outcome of outcomes[index] ?? []) check(outcome, wanted);
+    const { log } = (await server.execute({ log: {} })) as { log: { request: Fields; metadata: [string, string][] }[] };
+    if (scenario.asked !== undefined) expect(log.map(({ request }) => request)).toEqual(scenario.asked);
+    for (const entry of Object.entries(scenario.metadata ?? {})) expect(log[0]?.metadata).toContainEqual(entry);
+  });
+});
+
+async function calls(weir: Client, { times, every_ms, allow }: { times: number; every_ms: number; allow: Fields }): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (let call = 0; call < times; call += 1) {
+    if (every_ms > 0) await new Promise((resolve) => setTimeout(resolve, every_ms));
+    const started = performance.now();
+    const value: unknown = await weir.allow(camel(allow) as unknown as Question).catch((error: unknown) => error);
+    outcomes.push({ value, ms: performance.now() - started });
+  }
+  return outcomes;
+}
+
+function check({ value, ms }: Outcome, { within_ms, error, text, ...wanted }: Fields): void {
+  if (within_ms !== undefined) expect(ms).toBeLessThanOrEqual(within_ms as number);
+  if (error === undefined) {
+    expect(value).not.toBeInstanceOf(Error);
+    expect(shown(value as Decision)).toMatchObject(camel(wanted));
+    return;
+  }
+  expect(value).toBeInstanceOf(error === "mistake" ? MistakeError : OutageError);
+  const { code, field = null } = value as MistakeError;
+  expect({ code, field }).toMatchObject(camel(wanted));
+  expect((value as Error).message).toContain(text ?? "");
+}
+
+/** Returns a decision as the scenarios write it: what is not set is null. */
+function shown(decision: Decision): Fields {
+  const unset = Object.fromEntries(["limit", "remaining", "retryAfterMs", "resetAfterMs", "waitMs", "granted", "applied", "binding", "message"].map((name) => [name, null]));
+  const limits = decision.limits.map((limit) => ({ retryAfterMs: null, resetAfterMs: null, cause: null, ...limit }));
+  const { status = null, headers } = decision.http();
+  return { ...unset, ...decision, limits, failure: decision.failure?.code ?? null, http: { status, headers } };
+}
+
+/** Returns fields, and lists of fields, with the names of TypeScript. */
+function camel(fields: Fields): Fields {
+  const value = (one: unknown): unknown => (Array.isArray(one) ? one.map((item: unknown) => (isFields(item) ? camel(item) : item)) : one);
+  return Object.fromEntries(Object.entries(fields).map(([name, one]) => [name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), value(one)]));
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null;
+}
