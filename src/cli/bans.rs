@@ -11,6 +11,7 @@ use weir_proto::v1::{ConsumerBan, LiftBanRequest, LiftBanResponse, ListBansReque
 use super::allow_output::AllowOutput;
 use super::control::explained;
 use super::server_args::ServerArgs;
+use super::terminal::clean_cell;
 use super::{fail, print, render};
 
 const FAILED: u8 = 2;
@@ -101,7 +102,7 @@ fn list(show: &ShowBans, strategy: &str, consumer: &str) -> Result<()> {
     if show.output == AllowOutput::Text {
         let mut rest = if is_empty { "nobody is banned\n".to_owned() } else { String::new() };
         if !incomplete.is_empty() {
-            let _ = writeln!(rest, "bans by other nodes may be missing: {incomplete}");
+            let _ = writeln!(rest, "bans by other nodes may be missing: {}", clean_cell(incomplete));
         }
         print(&rest).context("the answer cannot be printed")?;
     }
@@ -168,7 +169,7 @@ fn text(ban: &ConsumerBan) -> String {
     if let Some(end) = ends_at {
         let _ = write!(text, ", until {end}");
     }
-    text
+    clean_cell(&text)
 }
 
 impl ShowBans {

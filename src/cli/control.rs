@@ -5,7 +5,7 @@ mod text;
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use prost::Message;
 use weir_load::client::{Client, ClientError};
@@ -52,6 +52,9 @@ enum ControlCommand {
     PutAccess {
         #[command(flatten)]
         which: WhichAccess,
+        /// Do it also for a pattern that fits nearly everybody: fewer than three characters before the *
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
         change: LastingChangeArgs,
     },
@@ -188,7 +191,7 @@ struct ShowArgs {
 pub(crate) fn run(args: ControlArgs) -> ExitCode {
     let done = match args.command {
         ControlCommand::PutOverride { which, numbers, change } => put_override(which, numbers, change),
-        ControlCommand::PutAccess { which, change } => put_access(which, change),
+        ControlCommand::PutAccess { which, yes, change } => put_access(which, yes, change),
         ControlCommand::PutStrategy { name, numbers, reset, change } => {
             put_strategy((name, numbers, reset), change)
         }
@@ -220,7 +223,17 @@ fn put_override(which: WhichOverride, numbers: NumbersArgs, put: LastingChangeAr
     changed(&response, &options, &show)
 }
 
-fn put_access(which: WhichAccess, put: LastingChangeArgs) -> Result<()> {
+/// Characters before the * of a pattern that is put without being asked for.
+const LEAST_PREFIX: usize = 3;
+
+fn put_access(which: WhichAccess, yes: bool, put: LastingChangeArgs) -> Result<()> {
+    let prefix = which.consumer.strip_suffix('*');
+    if prefix.is_some_and(|prefix| prefix.chars().count() < LEAST_PREFIX) && !yes && !put.change.dry_run {
+        bail!(
+            "{:?} fits every consumer, or nearly so; --dry-run shows the entry, and --yes puts it",
+            which.consumer
+        );
+    }
     let (options, show) = put.options();
     let request = PutAccessRequest { access: Some(which.message()), options: Some(options.clone()) };
     let response = show.server.answer(async |client| client.put_access(request).await)?;
@@ -279,7 +292,7 @@ fn watch(show: &ShowArgs) -> Result<()> {
         while let Some(entry) = Client::next_entry(&mut watch).await? {
             show.print("weir.v1.ControlEntry", &entry, || text::entry(&entry))?;
         }
-        anyhow::bail!("the server has ended the watch: it shuts down")
+        bail!("the server has ended the watch: it shuts down")
     })
 }
 

@@ -25,6 +25,7 @@ pub mod access;
 pub mod admin;
 pub mod app;
 pub mod control;
+mod json_line;
 pub mod leases;
 pub mod limiter;
 mod memory;

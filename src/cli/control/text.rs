@@ -8,6 +8,8 @@ use weir_proto::v1::{
     AccessList, ControlEntry, ControlHistoryResponse, EntryVersion, ListControlResponse, PutControlResponse,
 };
 
+use super::super::terminal::clean_cell;
+
 /// What a change did, or would do.
 pub(super) fn change(response: &PutControlResponse, dry_run: bool) -> String {
     let PutControlResponse { entry, before, files } = response;
@@ -23,7 +25,7 @@ pub(super) fn change(response: &PutControlResponse, dry_run: bool) -> String {
         text += &format!("  before: {}\n", numbers(before));
     }
     for (name, written) in files.iter().collect::<BTreeMap<_, _>>() {
-        text += &format!("  the files have {name}: {written}\n");
+        text += &format!("  the files have {}\n", clean_cell(&format!("{name}: {written}")));
     }
     if let Some(end) = after.expires_at {
         text += &format!("  until {end}\n");
@@ -41,10 +43,10 @@ pub(super) fn list(response: &ListControlResponse) -> String {
         text += "no entries: the files alone are in force\n";
     }
     if !response.incomplete.is_empty() {
-        text += &format!("entries of other nodes may be missing: {}\n", response.incomplete);
+        text += &format!("entries of other nodes may be missing: {}\n", clean_cell(&response.incomplete));
     }
     for one in &response.refused {
-        text += &format!("{one}\n");
+        text += &format!("{}\n", clean_cell(one));
     }
     text + &format!("configuration {}\n", response.files)
 }
@@ -85,11 +87,12 @@ fn provenance(entry: &ControlEntry) -> String {
     if !entry.reason.is_empty() {
         parts.push(format!("because: {}", entry.reason));
     }
-    if parts.is_empty() { String::new() } else { format!("  {}\n", parts.join(", ")) }
+    // A reason may have several lines; one that looks like an entry of its own is none.
+    if parts.is_empty() { String::new() } else { format!("  {}\n", clean_cell(&parts.join(", "))) }
 }
 
 fn described(entry: &ControlEntry) -> String {
-    match &entry.entry {
+    let text = match &entry.entry {
         Some(Entry::Override(one)) => {
             format!(
                 "override of {} for {} on {}: {}",
@@ -106,7 +109,8 @@ fn described(entry: &ControlEntry) -> String {
         }
         Some(Entry::Strategy(one)) => format!("strategy {}: {}", one.strategy, limits(&one.limits)),
         None => "an entry of a later version of Weir".to_owned(),
-    }
+    };
+    clean_cell(&text)
 }
 
 fn numbers(entry: &ControlEntry) -> String {
@@ -120,7 +124,7 @@ fn numbers(entry: &ControlEntry) -> String {
 fn limits(limits: &HashMap<String, String>) -> String {
     let sorted: BTreeMap<_, _> = limits.iter().collect();
     let each: Vec<String> = sorted.iter().map(|(name, text)| format!("{name} {text}")).collect();
-    if each.is_empty() { "no numbers".to_owned() } else { each.join(", ") }
+    if each.is_empty() { "no numbers".to_owned() } else { clean_cell(&each.join(", ")) }
 }
 
 fn shown_version(version: Option<&EntryVersion>) -> String {

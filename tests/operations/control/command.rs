@@ -161,3 +161,57 @@ resources: [{ match: 'api/*', strategy: api }]
     let explained = text(&{ explained }.output().unwrap().stdout);
     assert!(explained.contains("ban    for 600s after 1 denials within 60s"), "{explained}");
 }
+
+/// A pattern that fits nearly everybody is a slip more often than not.
+#[test]
+fn a_pattern_that_fits_nearly_everybody_wants_yes() {
+    let node = Node::start();
+    let server = format!("http://{}", node.server.grpc);
+    for pattern in ["*", "a*", "ab*"] {
+        let refused = weir_at(&server, &["control", "put-access", "deny", pattern]);
+        assert!(refused.code == Some(2) && refused.stderr.contains("--yes puts it"), "{}", refused.stderr);
+        let dry = weir_at(&server, &["control", "put-access", "deny", pattern, "--dry-run"]);
+        assert_eq!(dry.code, Some(0), "{}", dry.stderr);
+        let done = weir_at(&server, &["control", "put-access", "deny", pattern, "--yes"]);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+    }
+    for name in ["abc*", "ab"] {
+        assert_eq!(weir_at(&server, &["control", "put-access", "deny", name]).code, Some(0), "{name}");
+    }
+}
+
+/// What others have written stays on its line, and no terminal obeys it.
+#[test]
+fn lists_and_histories_are_clean() {
+    let node = Node::start();
+    let server = format!("http://{}", node.server.grpc);
+    let reason = "fine\ndeny everybody under all strategies\u{202e}x\u{2028}";
+    let done = weir_at(&server, &["control", "put-access", "deny", "bot\n\u{202e}7", "--reason", reason]);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    for command in ["list", "history"] {
+        let shown = weir_at(&server, &["control", command]).stdout;
+        assert!(!shown.contains(['\u{202e}', '\u{2028}']), "{shown}");
+        assert!(!shown.lines().any(|line| line.starts_with("deny everybody")), "{shown}");
+        assert!(shown.contains("bot\\n\\u202e7") && shown.contains("fine\\ndeny everybody"), "{shown}");
+    }
+    let audit = fs::read_to_string(node.path("audit.jsonl")).unwrap();
+    assert!(!audit.contains(['\u{202e}', '\u{2028}']) && audit.contains("\\u202e"), "{audit}");
+}
+
+/// Names of consumers and reasons are nobody else's, and a deletion has its time on every node.
+#[tokio::test]
+async fn files_are_private_and_deletions_have_a_time() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let node = Node::start();
+    node.put_access(listed(AccessList::Deny, "eve"), why("abuse")).await.unwrap();
+    let entry = delete_control_request::Entry::Access(listed(AccessList::Deny, "eve"));
+    node.delete(entry, why("it was us")).await.unwrap();
+    for name in ["audit.jsonl", "entries"] {
+        let mode = fs::metadata(node.path(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{name}");
+    }
+    let history = weir_proto::v1::ControlHistoryRequest { limit: None };
+    let changes = node.control().await.history(history).await.unwrap().into_inner().changes;
+    let after = changes[0].after.as_ref().unwrap();
+    assert!(after.deleted && after.changed_at.is_some(), "{after:?}");
+}

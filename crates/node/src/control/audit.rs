@@ -13,8 +13,8 @@ use weir_units::Micros;
 use super::banned::{BannedCaller, BannedUntil};
 use super::keeper::BanTotals;
 use super::request::BanLift;
-use crate::proto_json;
 use crate::telemetry::DecisionSink;
+use crate::{json_line, proto_json};
 
 /// Size at which the file is rotated.
 const MAX_BYTES: u64 = 16 << 20;
@@ -46,7 +46,7 @@ impl ControlAudit {
     /// Opens the file; `None` is standard output.
     pub(super) fn open(path: Option<&Path>) -> io::Result<Self> {
         let target = path.map_or(LogTarget::Stdout, |path| LogTarget::File(path.to_owned()));
-        Ok(Self { sink: DecisionSink::open(&target, MAX_BYTES, MAX_FILES)? })
+        Ok(Self { sink: DecisionSink::open_private(&target, MAX_BYTES, MAX_FILES)? })
     }
 
     /// Writes what was asked for, down to the disk.
@@ -115,9 +115,10 @@ impl ControlAudit {
     }
 
     fn write(&mut self, line: &Value) -> io::Result<()> {
-        let mut text = line.to_string();
-        text.push('\n');
-        self.sink.write_all(text.as_bytes())?;
+        let mut text = Vec::new();
+        json_line::push(&mut text, line);
+        text.push(b'\n');
+        self.sink.write_all(&text)?;
         self.sink.persist()
     }
 }

@@ -1,8 +1,9 @@
 //! The cache file: the last known records of live control, from which a node starts without Redis. On the memory store
 //! it is the only place of the entries.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use weir_core::checksum::Fnv1a;
@@ -56,7 +57,9 @@ impl CacheFile {
     /// Replaces it by a rename, so that a crash leaves the old one or the new one.
     pub(super) fn write(&self, records: &[ControlRecord], position: ControlPosition) -> io::Result<()> {
         let next = beside(&self.path, ".next");
-        let mut file = File::create(&next)?;
+        let mut options = OpenOptions::new();
+        // Entries name consumers and reasons.
+        let mut file = options.create(true).write(true).truncate(true).mode(0o600).open(&next)?;
         file.write_all(&encoded(records, position))?;
         file.sync_all()?;
         fs::rename(&next, &self.path)?;

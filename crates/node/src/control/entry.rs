@@ -42,7 +42,13 @@ impl LiveEntry {
             reason: reason.to_owned(),
         };
         let mut message = match record.deleted {
-            true => ControlEntry { deleted: true, entry: target_of(&record.key), ..ControlEntry::default() },
+            // A version is the time of its change, or shortly after it.
+            true => ControlEntry {
+                deleted: true,
+                entry: target_of(&record.key),
+                changed_at: Some(timestamp(record.version)),
+                ..ControlEntry::default()
+            },
             false => {
                 ControlEntry::decode(&*record.body).map_err(|_| failed("it is no message of this version"))?
             }

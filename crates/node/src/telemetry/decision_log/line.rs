@@ -7,6 +7,8 @@ use weir_core::key::Subject;
 use weir_core::strategy::Limit;
 use weir_units::{Micros, Retry};
 
+use crate::json_line;
+
 /// Content of a line. Empty fields (no id, no attributes) are omitted.
 #[derive(Debug)]
 pub struct DecisionLine<'a> {
@@ -185,6 +187,5 @@ fn text(out: &mut Vec<u8>, name: &str, value: &str) {
 }
 
 fn quoted(out: &mut Vec<u8>, text: &str) {
-    // Writing to a Vec cannot fail.
-    let _ = serde_json::to_writer(out, text);
+    json_line::push(out, text);
 }

@@ -26,13 +26,29 @@ pub(crate) struct RotatingFile {
     size: u64,
     /// True if the last byte written ended a line.
     ended: bool,
+    /// The mode of files that it makes.
+    mode: u32,
 }
+
+/// Modes of new files: what the umask leaves, and for the user of the process alone.
+const BY_UMASK: u32 = 0o666;
+const PRIVATE: u32 = 0o600;
 
 impl DecisionSink {
     pub(crate) fn open(target: &LogTarget, max_bytes: u64, max_files: usize) -> io::Result<Self> {
         match target {
             LogTarget::Stdout => Ok(Self::Stdout),
             LogTarget::File(path) => RotatingFile::open(path, max_bytes, max_files).map(Self::File),
+        }
+    }
+
+    /// The same for what only the user of the process may read.
+    pub(crate) fn open_private(target: &LogTarget, max_bytes: u64, max_files: usize) -> io::Result<Self> {
+        match target {
+            LogTarget::Stdout => Ok(Self::Stdout),
+            LogTarget::File(path) => {
+                RotatingFile::open_as(path, max_bytes, max_files, PRIVATE).map(Self::File)
+            }
         }
     }
 
@@ -64,8 +80,13 @@ impl Write for DecisionSink {
 
 impl RotatingFile {
     fn open(path: &Path, max_bytes: u64, max_files: usize) -> io::Result<Self> {
+        Self::open_as(path, max_bytes, max_files, BY_UMASK)
+    }
+
+    fn open_as(path: &Path, max_bytes: u64, max_files: usize, mode: u32) -> io::Result<Self> {
         // Without O_NONBLOCK, the open of a FIFO that nobody reads would wait for a reader for ever.
-        let opened = OpenOptions::new().create(true).append(true).custom_flags(NONBLOCK).open(path);
+        let mut options = OpenOptions::new();
+        let opened = options.create(true).append(true).custom_flags(NONBLOCK).mode(mode).open(path);
         let mut file = opened.map_err(without_reader)?;
         let kind = file.metadata()?;
         let is_file = kind.is_file();
@@ -77,7 +98,7 @@ impl RotatingFile {
             file.write_all(b"\n")?;
             size += 1;
         }
-        Ok(Self { path: path.to_owned(), max_bytes, max_files, file, size, ended: true })
+        Ok(Self { path: path.to_owned(), max_bytes, max_files, file, size, ended: true, mode })
     }
 
     /// Writes as many whole lines as fit into the file, at least one. Rotates first if none fits.
@@ -107,7 +128,7 @@ impl RotatingFile {
         // The next file is created before any is renamed: if that fails, all stay as they are.
         let next = if self.max_files > 1 { self.next_path() } else { self.path.clone() };
         // With one file there is no older one, so the file is emptied.
-        let file = OpenOptions::new().create(true).write(true).truncate(true).open(&next)?;
+        let file = OpenOptions::new().create(true).write(true).truncate(true).mode(self.mode).open(&next)?;
         for number in (1..self.max_files).rev() {
             let newer = if number == 1 { self.path.clone() } else { self.numbered(number - 1) };
             match fs::rename(newer, self.numbered(number)) {
