@@ -43,7 +43,7 @@ async fn a_change_on_one_node_is_in_force_on_all() {
     assert_eq!(third.limit("bob").await, 60, "a node that starts has it before its first call");
 }
 
-/// Each node says in its hash of rules which version it serves, and `/ui` shows all of them and the entries in force.
+/// `/ui` shows the entries in force, and which files and version of live control each node has.
 #[tokio::test]
 async fn the_page_shows_the_entries_and_what_each_node_serves() {
     let redis = RedisServer::start();
@@ -122,4 +122,40 @@ async fn a_node_starts_from_its_file_while_redis_is_away_and_says_so() {
     assert!(list.incomplete.contains("Redis"), "{list:?}");
     let refused = node.put_override(of_consumer("eve", "50"), why("")).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+}
+
+/// After a loss, a node that knew an older change than another took a change that expected it: both were acknowledged.
+#[tokio::test]
+async fn a_version_is_not_expected_while_lost_changes_are_sent_back() {
+    let redis = RedisServer::start();
+    let (one, other) = (node_on(&redis), node_on(&redis));
+    let expecting = |version| ChangeOptions { expect_version: version, ..why("") };
+    let eve = || listed(AccessList::Deny, "eve");
+    let mut last = one.put_access(eve(), why("")).await.unwrap().entry.unwrap().version;
+    let knows = async |node: &Node, version| node.list().await.version == version;
+    eventually_async(SOON, "the other node knows it", async || knows(&other, last).await).await;
+    eventually_async(SOON, "a node that has just found the loss refuses", async || {
+        redis.cli(&["FLUSHALL"]);
+        match other.put_access(eve(), expecting(last)).await {
+            Ok(done) => {
+                last = done.entry.unwrap().version;
+                false
+            }
+            Err(status) => {
+                status.code() == Code::Unavailable && status.message().contains("has lost changes")
+            }
+        }
+    })
+    .await;
+    // What was lost is there again, and of two changes that expect one version one is made.
+    let mut made = None;
+    eventually_async(SOON, "a change is made", async || {
+        made = one.put_access(eve(), expecting(last)).await.ok();
+        made.is_some()
+    })
+    .await;
+    eventually_async(SOON, "the other is too late", async || {
+        other.put_access(eve(), expecting(last)).await.unwrap_err().code() == Code::Aborted
+    })
+    .await;
 }

@@ -3,19 +3,34 @@
 use ring::rand::{SecureRandom as _, SystemRandom};
 use weir_store::redis::ControlSynced;
 
+use weir_time::clock::monotonic;
+
 use super::store::ControlStore;
-use super::task::ControlTask;
+use super::task::{ControlTask, EVERY};
+
+/// Time within which every node has polled once, and sent back what it knows.
+const SENT_BACK_WITHIN: std::time::Duration = EVERY.saturating_mul(2);
 
 impl ControlTask {
     /// Brings the entries and those of Redis together. The memory store has none that this node did not make.
     pub(super) async fn poll(&mut self) {
         let ControlStore::Redis(link) = &mut self.store else { return };
         let result = link.sync(&mut self.mirror, random).await;
+        if result.as_ref().is_ok_and(|synced| synced.lost.is_some()) {
+            self.lost_at = Some(monotonic());
+        }
         // A round that failed may have read some entries before that.
         if self.mirror_sum() != self.applied {
             self.changed(None);
         }
         self.report(result);
+    }
+
+    /// True if the store was found without changes that this node knows, so short ago that other nodes may not have sent back
+    /// later ones: what an entry's version is, is not known until each of them has polled.
+    pub(super) async fn has_lost_changes(&mut self) -> bool {
+        self.poll().await;
+        self.lost_at.is_some_and(|at| monotonic().saturating_duration_since(at) < SENT_BACK_WITHIN)
     }
 
     fn report(&mut self, result: Result<ControlSynced, String>) {

@@ -89,6 +89,12 @@ pub enum ControlFault {
         .0.version, .0.change
     )]
     Stale(ControlPosition),
+    /// The store has lost changes, and other nodes may know later ones than this node.
+    #[error(
+        "expect_version: Redis has lost changes of live control, and nodes send back what they know of them; read the entry \
+         again, and try again in a second"
+    )]
+    Lost,
     /// There are too many entries.
     #[error("there are {0} entries, which is the most; delete some, or write them into the files")]
     Full(usize),

@@ -104,6 +104,7 @@ impl ControlThread {
             history: ChangeHistory::default(),
             bans: BanKeeper::new(Arc::clone(&bans)),
             incomplete: waits,
+            lost_at: None,
             loads: loads.clone(),
             applied: 0,
             is_dirty: false,

@@ -43,6 +43,8 @@ pub(super) struct ControlTask {
     pub(super) history: ChangeHistory,
     pub(super) bans: BanKeeper,
     pub(super) incomplete: Option<String>,
+    /// When the store was last found without changes that this node knows.
+    pub(super) lost_at: Option<std::time::Instant>,
     /// Shows the version in force.
     pub(super) loads: ConfigLoads,
     /// The sum of the records that are in force.
@@ -119,6 +121,9 @@ impl ControlTask {
 
     async fn change(&mut self, asked: ChangeAsked) -> Result<Changed, ControlFault> {
         let files = self.check(&asked)?;
+        if asked.expect.is_some() && self.has_lost_changes().await {
+            return Err(ControlFault::Lost);
+        }
         let key = key_of(&asked.entry);
         let now = self.clock.now();
         let before = self.living(&key, now).map(|entry| entry.message.clone());

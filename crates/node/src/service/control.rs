@@ -243,8 +243,10 @@ fn failed(fault: ControlFault) -> Status {
         | ControlFault::NoBan => Status::not_found(text),
         ControlFault::Stale(_) => Status::aborted(text),
         ControlFault::Full(_) => Status::resource_exhausted(text),
-        ControlFault::Store(_) | ControlFault::NotWritten(_) | ControlFault::Busy | ControlFault::Ending => {
-            Status::unavailable(text)
-        }
+        ControlFault::Store(_)
+        | ControlFault::Lost
+        | ControlFault::NotWritten(_)
+        | ControlFault::Busy
+        | ControlFault::Ending => Status::unavailable(text),
     }
 }
