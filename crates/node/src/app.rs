@@ -8,6 +8,7 @@ mod error;
 mod grpc_ports;
 mod listeners;
 mod overlay;
+mod place_note;
 mod serving;
 mod stores;
 mod tls;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use weir_core::approximate::{ChunkLimit, ChunkTerms};
 use weir_core::strategy::{ApproximateRule, Strategy};
+use weir_units::Micros;
 
 use super::algorithm::span;
 use crate::cli::approximate::numbers;
@@ -42,6 +43,24 @@ fn over(rule: &ApproximateRule, limit: u64) -> Vec<String> {
              of on_store_failure, debits and refunds are not part of the bound",
         ),
     ]
+}
+
+/// The longest time for which a place that was lost may be blocked without a warning.
+const LONG_BLOCKED: Micros = Micros::from_secs(600);
+
+/// Returns what the loss of a place costs, where it is much: nodes without a place deny at a smaller limit meanwhile.
+pub(in crate::cli) fn warning(strategy: &Strategy) -> Option<String> {
+    let (rule, limit) = (strategy.approximate()?, strategy.algorithms().first()?.limit());
+    let (share, blocked) = (rule.bound.share(), Micros(rule.bound.window().0.saturating_mul(2)));
+    let is_much = share.saturating_mul(10) > limit || blocked > LONG_BLOCKED;
+    (rule.bound.chunks().is_none() && is_much).then(|| {
+        format!(
+            "`max_over`: the place of a node that crashes stays blocked for two windows ({}), and a node without a place denies at \
+             {} instead of {limit} meanwhile; a smaller `max_over`, more `nodes` or `chunk` make the difference smaller",
+            span(blocked.0),
+            limit.saturating_sub(share),
+        )
+    })
 }
 
 /// Of nodes that take chunks.

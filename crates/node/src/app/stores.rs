@@ -6,18 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_config::{RedisConfig, StoreConfig, StrategyMeanings};
-use weir_core::envoy::{Domains, STRATEGY};
+use weir_core::envoy::Domains;
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
-use weir_store::approximate::{ApproximateShared, PlaceNote};
+use weir_store::approximate::ApproximateShared;
 use weir_store::coalesce::Coalesce;
 use weir_store::denials::DenialsShared;
 use weir_store::local::LocalShared;
 use weir_store::memory::MemoryStore;
-use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, Since, StoreHealth, Trouble};
+use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, StoreHealth};
 use weir_store::{LeaseHandle, QueueHandle};
-use weir_time::clock::Monotonic;
+use weir_time::clock::{Monotonic, monotonic};
 
+use super::place_note::without_place;
 use super::serving::{App, BoxedWork};
 use super::{AppError, Foundation, Listeners};
 use crate::queues::{depths, kinds};
@@ -175,7 +176,9 @@ impl NodeCounters {
         let counted = approximate.clone();
         base.metrics.show_approximate(move || counted.stats())?;
         let noted = approximate.clone();
-        base.readiness.notes_also(move || noted.notes().into_iter().map(without_place).collect());
+        base.readiness.notes_also(move || {
+            noted.notes().into_iter().map(|note| without_place(note, monotonic())).collect()
+        });
         // Its connections begin with the first strategy that nodes count.
         let counts = shared.store_on_use();
         let (kept, kept_by, live) = (approximate.clone(), counts.clone(), Arc::clone(&base.live));
@@ -183,23 +186,6 @@ impl NodeCounters {
         let ended = approximate.clone();
         let last = async move { ended.finish(counts).await };
         Ok(Self { approximate, kept: Box::pin(kept), last: Box::pin(last) })
-    }
-}
-
-/// Says that this node has no place among those that count a strategy.
-fn without_place(note: PlaceNote) -> Trouble {
-    let PlaceNote { strategy, nodes, at_full_limit, since } = note;
-    let limit = if at_full_limit { "the full limit" } else { "a smaller limit" };
-    let of = match &*strategy {
-        STRATEGY => "Envoy's rules with the same `approximate`".to_owned(),
-        strategy => format!("strategy `{strategy}`"),
-    };
-    Trouble {
-        what: format!("Redis decides every call of {of} for this node, at {limit}, because it has no place"),
-        since: Since::of(since),
-        reason: format!("all {nodes} places of its `approximate` are taken"),
-        remedy: "set `approximate.nodes` to the number of nodes; the place of a node that crashed is free after two windows"
-            .to_owned(),
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use weir_units::Micros;
+
 use super::ApproximateShared;
 
 /// Statistics, for the metrics.
@@ -45,6 +47,8 @@ pub struct PlaceNote {
     pub at_full_limit: bool,
     /// Since when.
     pub since: Instant,
+    /// How long the place of a node that crashed stays blocked: two windows.
+    pub blocked_for: Micros,
 }
 
 impl StrategyCounting {
@@ -88,7 +92,8 @@ impl ApproximateShared {
         let note = |set: &Arc<super::PlaceSet>| {
             let (strategy, nodes) = (Arc::clone(&set.strategy), set.bound.nodes());
             let at_full_limit = set.bound.chunks().is_some();
-            set.without_since().map(|since| PlaceNote { strategy, nodes, at_full_limit, since })
+            let blocked_for = Micros(set.bound.window().0.saturating_mul(2));
+            set.without_since().map(|since| PlaceNote { strategy, nodes, at_full_limit, since, blocked_for })
         };
         self.0.sets.all().iter().filter_map(note).collect()
     }
