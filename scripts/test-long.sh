@@ -69,6 +69,7 @@ export WEIR_FAULT_SECONDS=$((budget / 16))
 part "a queue, whatever is killed, for $WEIR_KILL_SECONDS s" tests --nocapture long_queue_kills::
 part "leases and ids, whatever fails, for $WEIR_FAULT_SECONDS s" tests --nocapture long_faults::
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture
+part "fuzzing certificates, x-forwarded-client-cert, JWKS and YAML" tests --nocapture --test-threads=1 long_hostile_files::
 part "soaks of $WEIR_SOAK_SECONDS s each" tests long_soak::
 unset WEIR_FUZZ_SECONDS WEIR_ROTATION_SECONDS WEIR_SOAK_SECONDS WEIR_KILL_SECONDS WEIR_FAULT_SECONDS
 part "the suite on the transport tonic" suite_on_tonic
