@@ -149,6 +149,9 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
     for exposure in config.exposures() {
         say(&format!("note: {}: {exposure}", names(paths)));
     }
+    for warning in config.access_warnings() {
+        say(&format!("warning: {}: {warning}", names(paths)));
+    }
     for strategy in config.rules.strategies() {
         for (limit, bound) in explanation::local::bounds(strategy) {
             let (file, name) = (names(paths), strategy.name());
@@ -156,6 +159,9 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
         }
         for about in explanation::approximate::lines(strategy) {
             say(&format!("note: {}: strategy `{}`, approximate: {about}", names(paths), strategy.name()));
+        }
+        if let Some(about) = explanation::approximate::warning(strategy) {
+            say(&format!("warning: {}: strategy `{}`, {about}", names(paths), strategy.name()));
         }
         for about in explanation::local::lines(strategy) {
             say(&format!("note: {}: strategy `{}`: {about}", names(paths), strategy.name()));

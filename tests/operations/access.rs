@@ -159,7 +159,7 @@ fn ports_that_others_reach_are_told_of() {
         "{log}"
     );
     // Tokens on such a port are a mistake.
-    std::fs::write(dir.path().join("tokens"), "").unwrap();
+    std::fs::write(dir.path().join("tokens"), "# none\n").unwrap();
     let identity = "identity: { tokens_file: tokens }";
     std::fs::write(&file, format!("server: {{ listen: 0.0.0.0:1, {identity} }}{STRATEGIES}")).unwrap();
     let errors = Config::load(&file, &ConfigOverrides::default()).unwrap_err().to_string();
@@ -266,4 +266,60 @@ fn data_is_served_under_known_names_only_and_bodies_are_bounded() {
     for path in ["/livez", "/metrics", "/ui/data"] {
         assert_eq!(get(path, "host: localhost\r\ncontent-length: 1048577\r\n"), 413, "{path}");
     }
+}
+
+/// What is valid and probably not meant: `weir check` says so, and exits 0.
+#[test]
+fn rules_that_are_probably_not_meant_are_told_of() {
+    let dir = scratch::dir("warnings");
+    let file = dir.path().join("weir.yaml");
+    let (_, line) = weir_node::access::new_token("shop").unwrap();
+    std::fs::write(dir.path().join("tokens"), line).unwrap();
+    let warned = |rules: &str| {
+        let identity = "server: { identity: { tokens_file: tokens } }";
+        std::fs::write(&file, format!("{identity}\n{rules}{STRATEGIES}")).unwrap();
+        let checked = weir(&["check", file.to_str().unwrap()]);
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        text(&checked.stderr)
+            .lines()
+            .filter(|line| line.starts_with("warning: "))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let rule = |rule: &str| warned(&format!("authorize:\n  - {{ {rule} }}\n"));
+    assert!(warned("").contains("the server has identity and no `authorize`"));
+    assert_eq!(rule("callers: [token:shop, 'token:sh*'], may: [decide], strategies: [a, inline, 'a*']"), "");
+    for (one, expected) in [
+        ("callers: [token:shpo], may: [decide]", "line 3: \"token:shpo\" is no name of `tokens_file`"),
+        ("callers: ['token:x*'], may: [decide]", "no name of `tokens_file` fits \"token:x*\""),
+        ("callers: [token:shop], may: [decide], strategies: [b]", "no strategy fits \"b\" of `strategies`"),
+        ("callers: [anonymous], may: [control]", "`anonymous` has `control`"),
+        (
+            "callers: [token:shop], may: [usage], resources: ['*'], consumers: ['*']",
+            "`usage` with `resources` and",
+        ),
+    ] {
+        let said = rule(one);
+        assert!(said.lines().count() == 1 && said.contains(expected), "{one}: {said}");
+    }
+}
+
+#[test]
+fn a_key_that_others_can_read_is_told_of() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let authority = crate::support::certificates::Authority::create();
+    let issued = authority.issue("server", &["weir"]);
+    let dir = scratch::dir("readable");
+    let (file, key) = (dir.path().join("weir.yaml"), dir.path().join("key.pem"));
+    std::fs::copy(&issued.key, &key).unwrap();
+    let tls = format!("{{ cert_file: {}, key_file: {} }}", issued.cert.display(), key.display());
+    std::fs::write(&file, format!("server: {{ tls: {tls} }}{STRATEGIES}")).unwrap();
+    let warned = |mode: u32| {
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+        let checked = weir(&["check", file.to_str().unwrap()]);
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        text(&checked.stderr)
+    };
+    assert!(warned(0o644).contains("server.tls.key_file: ") && warned(0o644).contains("others can read it"));
+    assert!(!warned(0o640).contains("others can read it"));
 }

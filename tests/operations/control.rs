@@ -4,6 +4,7 @@ mod bans;
 mod bounds;
 mod clock;
 mod command;
+mod inspected;
 mod port;
 mod shared;
 mod watching;

@@ -11,8 +11,12 @@ use super::values::quote;
 /// Maximum size of the file, in bytes.
 const MAX_JWKS: usize = 1 << 20;
 
-/// The smallest RSA key, in bits.
+/// The smallest and the largest RSA key, in bits. What is larger is never verified.
 const MIN_RSA_BITS: usize = 2048;
+const MAX_RSA_BITS: usize = 8192;
+
+/// Digits of base64url of a coordinate: 32 bytes.
+const COORDINATE: usize = 43;
 
 /// An algorithm of signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,10 +125,15 @@ fn jwk(key: &Map<String, Value>) -> Result<Option<Jwk>, String> {
         JwtAlgorithm::Es256 => vec![needed("x")?, needed("y")?],
         JwtAlgorithm::EdDsa => vec![needed("x")?],
     };
-    if algorithm == JwtAlgorithm::Rs256 {
-        let bits = numbers.first().map_or(0, |modulus| bits_of(modulus));
-        if bits < MIN_RSA_BITS {
-            return Err(format!("has {bits} bits; RSA needs at least {MIN_RSA_BITS}"));
+    match &numbers[..] {
+        [n, e] if algorithm == JwtAlgorithm::Rs256 => check_rsa(n, e)?,
+        coordinates => {
+            if let Some(wrong) = coordinates.iter().find(|one| one.len() != COORDINATE) {
+                let bytes = wrong.len() * 6 / 8;
+                return Err(format!(
+                    "a coordinate has {bytes} bytes; it must have 32 with its leading zeros"
+                ));
+            }
         }
     }
     Ok(Some(Jwk { kid: text("kid")?.map(str::to_owned), algorithm, numbers }))
@@ -135,8 +144,8 @@ fn is_base64url(text: &str) -> bool {
     !text.is_empty() && text.len() % 4 != 1 && text.bytes().all(is_digit)
 }
 
-/// Bits of a number in base64url, without leading zeros.
-fn bits_of(text: &str) -> usize {
+/// The bytes of base64url. What the last digit has beyond whole bytes is left out.
+fn bytes_of(text: &str) -> Vec<u8> {
     let value = |byte: u8| match byte {
         b'A'..=b'Z' => byte - b'A',
         b'a'..=b'z' => byte - b'a' + 26,
@@ -144,14 +153,44 @@ fn bits_of(text: &str) -> usize {
         b'-' => 62,
         _ => 63,
     };
-    // The last digit has bits that are no part of the number.
-    let whole = text.len() * 6 / 8 * 8;
-    match text.bytes().position(|byte| byte != b'A') {
+    let (mut bytes, mut bits, mut count) = (Vec::with_capacity(text.len() * 6 / 8), 0_u16, 0);
+    for digit in text.bytes() {
+        (bits, count) = (bits << 6 | u16::from(value(digit)), count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count).to_be_bytes()[1]);
+            bits &= (1 << count) - 1;
+        }
+    }
+    bytes
+}
+
+/// Bits of a number, without leading zeros.
+fn bits_of(bytes: &[u8]) -> usize {
+    match bytes.iter().position(|byte| *byte != 0) {
         Some(zeros) => {
-            let first = text.as_bytes().get(zeros).map_or(0, |byte| value(*byte));
-            whole.saturating_sub(zeros * 6 + first.leading_zeros() as usize - 2)
+            let first = bytes.get(zeros).map_or(0, |byte| byte.leading_zeros() as usize);
+            (bytes.len() - zeros) * 8 - first
         }
         None => 0,
+    }
+}
+
+/// Checks numbers of RSA: with an exponent of 1 everybody can sign.
+fn check_rsa(modulus: &str, exponent: &str) -> Result<(), String> {
+    let (modulus, exponent) = (bytes_of(modulus), bytes_of(exponent));
+    let is_odd = |bytes: &[u8]| bytes.last().is_some_and(|byte| byte & 1 == 1);
+    match (bits_of(&modulus), bits_of(&exponent)) {
+        (bits, _) if bits < MIN_RSA_BITS => {
+            Err(format!("has {bits} bits; RSA needs at least {MIN_RSA_BITS}"))
+        }
+        (bits, _) if bits > MAX_RSA_BITS => Err(format!("has {bits} bits; RSA may have {MAX_RSA_BITS}")),
+        _ if !is_odd(&modulus) => Err("`n` is even; it is no product of two primes".to_owned()),
+        (_, bits @ (0..=1 | 34..)) => {
+            Err(format!("`e` has {bits} bits; it must be odd and have 2 to 33 bits, such as AQAB"))
+        }
+        _ if !is_odd(&exponent) => Err("`e` is even; it must be odd, such as AQAB".to_owned()),
+        _ => Ok(()),
     }
 }
 
@@ -159,17 +198,22 @@ fn bits_of(text: &str) -> usize {
 mod tests {
     use super::*;
 
+    /// An odd number of so many bits: base64url of 0x80 0x00 ... 0x01.
     fn rsa(bits: usize) -> String {
-        // The top bit is set: base64url of 0x80 0x00... is `gAAA...`.
-        format!("g{}", "A".repeat((bits / 8 * 4).div_ceil(3) - 1))
+        let last = match bits / 8 % 3 {
+            0 => "B",
+            1 => "Q",
+            _ => "E",
+        };
+        format!("g{}{last}", "A".repeat((bits / 8 * 4).div_ceil(3) - 2))
     }
 
     #[test]
     fn sizes_are_counted_without_leading_zeros() {
-        assert_eq!(bits_of(&rsa(2048)), 2048);
-        assert_eq!(bits_of(&rsa(1024)), 1024);
-        assert_eq!(bits_of("AQAB"), 17);
-        assert_eq!(bits_of("AAAA"), 0);
+        let bits = |text: &str| bits_of(&bytes_of(text));
+        assert_eq!([rsa(2048), rsa(2040), rsa(1024)].map(|key| bits(&key)), [2048, 2040, 1024]);
+        assert_eq!((bits("AQAB"), bits("AAAA"), bits("Aw")), (17, 0, 2));
+        assert_eq!((bytes_of("AQAB"), bytes_of("Aw")), (vec![1, 0, 1], vec![3]));
     }
 
     #[test]
@@ -180,7 +224,8 @@ mod tests {
             rsa(2048)
         );
         assert_eq!(parse_keys(good.clone()).unwrap()[0].algorithm, JwtAlgorithm::Rs256);
-        let okp = "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"AAAA\"}";
+        let x = "A".repeat(43);
+        let okp = format!("{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{x}\"}}");
         assert_eq!(parse_keys(format!("{okp},{{\"kty\":\"EC\",\"crv\":\"P-384\"}}")).unwrap().len(), 1);
         for (keys, word) in [
             (format!("{good},{good}"), "twice"),
@@ -192,8 +237,14 @@ mod tests {
             ("{\"kty\":\"oct\"}".to_owned(), "kty"),
             ("1".to_owned(), "object"),
             ("{\"kty\":\"EC\",\"crv\":\"P-384\"}".to_owned(), "no key"),
-            (okp.replace("AAAA", "A+AA"), "base64url"),
-            (okp.replace("\"AAAA\"", "7"), "not a text"),
+            (okp.replace(&x, "A+AA"), "base64url"),
+            (okp.replace(&format!("\"{x}\""), "7"), "not a text"),
+            (okp.replace(&x, "AAAA"), "a coordinate has 3 bytes"),
+            (good.replace("AQAB", "AQ"), "`e` has 1 bits"),
+            (good.replace("AQAB", "BA"), "`e` is even"),
+            (good.replace("AQAB", "AQAAAAAB"), "`e` has 41 bits"),
+            (good.replace(&rsa(2048), &rsa(8200)), "8200 bits"),
+            (good.replace(&rsa(2048), &format!("{}A", &rsa(2048)[..341])), "`n` is even"),
         ] {
             let mistakes = parse_keys(keys.clone()).unwrap_err();
             assert!(mistakes.iter().any(|mistake| mistake.contains(word)), "{keys}: {mistakes:?}");

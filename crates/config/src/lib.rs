@@ -22,6 +22,7 @@
 //! [`schema`] describes the same as a JSON Schema, for editors.
 
 mod access;
+mod access_warnings;
 mod address;
 mod algorithms;
 mod aliases;

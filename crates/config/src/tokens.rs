@@ -16,6 +16,9 @@ const MAX_TOKENS_FILE: usize = 8 << 20;
 /// Bytes of a digest.
 const DIGEST: usize = 32;
 
+/// The line that says that a file without tokens is meant to be so.
+const NONE: &str = "# none";
+
 /// A line of the file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenEntry {
@@ -55,10 +58,12 @@ pub(super) fn read_bounded(path: &Path, most: usize) -> Result<Vec<u8>, String> 
 
 fn parse(text: &str) -> Result<Vec<TokenEntry>, Vec<(usize, String)>> {
     let (mut entries, mut mistakes) = (Vec::new(), Vec::new());
+    let mut is_meant = false;
     let mut seen: HashMap<[u8; DIGEST], usize> = HashMap::new();
     for (index, line) in text.lines().enumerate() {
         let (number, line) = (index + 1, line.trim());
         if line.is_empty() || line.starts_with('#') {
+            is_meant |= line == NONE;
             continue;
         }
         match entry(line) {
@@ -68,6 +73,10 @@ fn parse(text: &str) -> Result<Vec<TokenEntry>, Vec<(usize, String)>> {
             },
             Err(reason) => mistakes.push((number, reason)),
         }
+    }
+    // A file that was cut off, or not written yet, must not take all tokens away.
+    if entries.is_empty() && mistakes.is_empty() && !is_meant {
+        mistakes.push((1, format!("has no token; a line `{NONE}` says that there shall be none")));
     }
     if mistakes.is_empty() { Ok(entries) } else { Err(mistakes) }
 }
@@ -184,6 +193,19 @@ mod tests {
         ] {
             assert_eq!(rfc3339(bad), None, "{bad}");
         }
+    }
+
+    /// A file that was cut off, or is about to be written, must not take all tokens away.
+    #[test]
+    fn a_file_without_tokens_is_a_mistake_unless_it_says_so() {
+        for empty in ["", "\n\n", "# tokens of the shop\n", "#none\n"] {
+            let mistakes = parse(empty).unwrap_err();
+            assert!(
+                mistakes.len() == 1 && mistakes[0].1.contains("a line `# none`"),
+                "{empty:?}: {mistakes:?}"
+            );
+        }
+        assert_eq!(parse("# tokens of the shop\n  # none\n"), Ok(Vec::new()));
     }
 
     #[test]

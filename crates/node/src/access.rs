@@ -27,6 +27,7 @@ mod refusals;
 mod repeated;
 mod rights;
 mod rules;
+mod signature_time;
 mod signatures;
 mod snapshot_rights;
 mod tokens;

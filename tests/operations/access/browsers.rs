@@ -123,3 +123,22 @@ fn a_wrong_token_does_not_pass_for_a_known_name() {
         }
     }
 }
+
+/// The metrics are of everything, so a right with lists is not enough.
+#[test]
+fn metrics_need_a_right_without_lists() {
+    let dir = scratch::dir("metrics");
+    let (all, one) = (new_token("all").unwrap(), new_token("one").unwrap());
+    std::fs::write(dir.path().join("tokens"), format!("{}\n{}\n", all.1, one.1)).unwrap();
+    let rules = "authorize:
+  - { callers: [token:all], may: [inspect] }
+  - { callers: [token:one], may: [inspect], strategies: [a] }
+";
+    let file = dir.path().join("weir.yaml");
+    std::fs::write(&file, format!("server: {{ identity: {{ tokens_file: tokens }} }}\n{rules}{STRATEGIES}"))
+        .unwrap();
+    let server = Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap());
+    let status = |path: &str, token: &str| server.get_as(path, &format!("Bearer {token}")).0;
+    assert_eq!((status("/metrics", &all.0), status("/metrics", &one.0)), (200, 403));
+    assert_eq!((status("/", &all.0), status("/", &one.0)), (200, 200));
+}

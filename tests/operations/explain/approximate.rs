@@ -88,3 +88,32 @@ fn the_bound_is_said_in_words() {
         [&json!(50), &json!(5), &json!(200_000)]
     );
 }
+
+/// The loss of a place is long or large: `weir check` says so.
+#[test]
+fn check_warns_of_shares_and_windows_that_are_large() {
+    let warned = |approximate: &str, window: &str| {
+        let limit =
+            format!("{{ name: each, per: [consumer], fixed_window: {{ limit: 1000, window: {window} }} }}");
+        let path = file(&format!(
+            "store: {{ redis: {{ nodes: ['redis://a'] }} }}\n\
+             strategies: {{ api: {{ approximate: {approximate}, limits: [{limit}] }} }}\n"
+        ));
+        let checked = weir(&["check", path.path().to_str().unwrap()]);
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        text(&checked.stderr)
+            .lines()
+            .filter(|line| line.starts_with("warning: "))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let small = "{ max_over: 900, nodes: 10 }";
+    assert!(warned(small, "5m").is_empty(), "a share of 100 of 1000, and two windows of 5 minutes");
+    let long = warned(small, "1d");
+    assert!(
+        long[0].contains("two windows (2d)") && long[0].contains("denies at 900 instead of 1000"),
+        "{long:?}"
+    );
+    assert_eq!(warned("{ max_over: 990, nodes: 10 }", "1m").len(), 1);
+    assert!(warned("{ chunk: 100, nodes: 10 }", "1d").is_empty(), "at the full limit");
+}

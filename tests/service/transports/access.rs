@@ -45,7 +45,7 @@ impl Guarded {
     fn start(transport: TransportKind, holders: &[&str], identity: &str, rules: &str) -> Self {
         let dir = scratch::dir("access");
         let made = holders.iter().map(|name| (name.to_string(), new_token(name).unwrap()));
-        let (mut tokens, mut lines) = (Vec::new(), String::new());
+        let (mut tokens, mut lines) = (Vec::new(), "# none\n".to_owned());
         for (name, (token, line)) in made {
             tokens.push((name, token));
             lines += &format!("{line}\n");

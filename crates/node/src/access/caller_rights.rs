@@ -65,6 +65,11 @@ impl CallerRights {
         self.any
     }
 
+    /// The rights that rules without lists give.
+    pub(crate) fn unbounded(&self) -> RightSet {
+        self.unbounded
+    }
+
     /// Counts and logs a refusal. Callers without a credential learn that they need one.
     #[cold]
     pub(crate) fn refuse(&self, what: &str) -> Refused {
@@ -144,14 +149,20 @@ impl CallerRights {
         })
     }
 
-    /// True if an answer of statistics may have this name. A row that does not name a field may count what the field's list leaves out, so the list must be absent.
-    pub(super) fn may_show(&self, strategy: &str, resource: Option<&str>, consumer: Option<&str>) -> bool {
+    /// True if an answer may have this name under a right. A row that does not name a field may count what the field's list leaves out, so the list must be absent.
+    pub(super) fn may_show(
+        &self,
+        right: AccessRight,
+        strategy: &str,
+        resource: Option<&str>,
+        consumer: Option<&str>,
+    ) -> bool {
         let fits = |rule: &CompiledRule, list, name: Option<&str>| match name {
             Some(name) => rule.lists(list, name),
             None => !rule.has(list),
         };
         self.rules.iter().any(|rule| {
-            rule.may.has(AccessRight::Usage)
+            rule.may.has(right)
                 && rule.is_about(RuleTarget::Decisions)
                 && rule.lists(RuleList::Strategies, strategy)
                 && fits(rule, RuleList::Resources, resource)

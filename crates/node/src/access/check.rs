@@ -17,6 +17,7 @@ use super::failures::Failures;
 use super::names::CallerName;
 use super::proof::Proof;
 use super::refusals::RefusalReason;
+use super::signature_time::SignaturePeer;
 use super::worker::{MethodRights, WorkerState};
 
 const AUTHORIZATION: usize = 0;
@@ -191,7 +192,7 @@ impl PeerCheck {
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         self.remembered((AUTHORIZATION, value), state, || {
             let credential = bearer(value).ok_or(RefusalReason::Malformed)?;
-            self.worker.proven(&self.access, credential)
+            self.worker.proven(&self.access, credential, SignaturePeer::of(&self.peer.address()))
         })
     }
 

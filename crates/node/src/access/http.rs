@@ -30,16 +30,20 @@ impl PortCheck {
 }
 
 impl HttpConnectionCheck {
-    /// Returns the caller of a request that needs one of these rights, or the reason why not.
+    /// Returns the caller of a request that needs this right, or the reason why not. The lists of rules bound what is
+    /// shown if `bounded`; otherwise the right must be without lists.
     pub(crate) fn caller(
         &self,
         path: &str,
         headers: &HeaderMap,
         right: AccessRight,
+        bounded: bool,
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         let Self(connection, names) = self;
         let caller = connection.known_caller(path, &KeptHeaders::of(headers, names))?;
-        if caller.rights().any().has(right) { Ok(caller) } else { Err(caller.rights().refuse(path).0) }
+        let rights = caller.rights();
+        let has = if bounded { rights.any() } else { rights.unbounded() };
+        if has.has(right) { Ok(caller) } else { Err(rights.refuse(path).0) }
     }
 
     /// True if the `authorization` header of a request has a credential that is good.

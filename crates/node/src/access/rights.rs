@@ -88,7 +88,12 @@ impl<'a> Rights<'a> {
 
     /// True if an answer of statistics may have this name. `None` is what the row does not name.
     pub(crate) fn may_show(self, strategy: &str, resource: Option<&str>, consumer: Option<&str>) -> bool {
-        self.0.is_none_or(|rights| rights.may_show(strategy, resource, consumer))
+        self.0.is_none_or(|rights| rights.may_show(AccessRight::Usage, strategy, resource, consumer))
+    }
+
+    /// True if an answer to who inspects may have this name. `None` is what the row does not name.
+    pub(crate) fn may_inspect(self, strategy: &str, resource: Option<&str>, consumer: Option<&str>) -> bool {
+        self.0.is_none_or(|rights| rights.may_show(AccessRight::Inspect, strategy, resource, consumer))
     }
 
     /// True if an answer may have this queue.

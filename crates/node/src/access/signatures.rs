@@ -1,7 +1,4 @@
-//! Signatures of JWTs: the provider of jsonwebtoken over ring, for verification only, and the time that a worker gives
-//! to them.
-
-use std::time::{Duration, Instant};
+//! Signatures of JWTs: the provider of jsonwebtoken over ring, for verification only.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
@@ -10,12 +7,6 @@ use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
 };
-
-/// The share of a worker's time: one part in ten.
-const SHARE: u32 = 10;
-
-/// Burst: the time that a quiet worker may spend at once.
-const BURST: Duration = Duration::from_millis(20);
 
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(ErrorKind::InvalidAlgorithm.into()),
@@ -63,31 +54,6 @@ impl JwtVerifier for RingKey {
     }
 }
 
-/// The time that one worker may give to signatures.
-#[derive(Debug)]
-pub(super) struct SignatureTime {
-    /// When all signatures so far have been paid for with other time. It may lie ahead by [`BURST`], and by one signature.
-    paid: Instant,
-}
-
-impl SignatureTime {
-    pub(super) fn new(now: Instant) -> Self {
-        Self { paid: now }
-    }
-
-    /// True if there is time for a signature now.
-    pub(super) fn has_some(&mut self, now: Instant) -> bool {
-        self.paid = self.paid.max(now);
-        self.paid - now < BURST * SHARE
-    }
-
-    /// Takes the time that a signature took.
-    pub(super) fn spend(&mut self, took: Duration) {
-        // A thread that the system stopped meanwhile does not stop those who come next for ten times as long.
-        self.paid += took.min(BURST) * SHARE;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,23 +81,5 @@ mod tests {
         assert!(!verify(b"wier", Algorithm::RS256).unwrap());
         assert!(!verify(b"weir", Algorithm::ES256).unwrap());
         assert!(!verify(b"weir", Algorithm::HS256).unwrap());
-    }
-
-    #[test]
-    fn signatures_get_a_tenth_of_the_time() {
-        let start = weir_time::clock::monotonic();
-        let mut time = SignatureTime::new(start);
-        let (mut now, mut spent) = (start, Duration::ZERO);
-        let one = Duration::from_micros(100);
-        // As many signatures as there is time for, and nothing else to do.
-        while now < start + Duration::from_secs(10) {
-            if time.has_some(now) {
-                time.spend(one);
-                (now, spent) = (now + one, spent + one);
-            } else {
-                now += Duration::from_micros(10);
-            }
-        }
-        assert!((0.98..1.05).contains(&spent.as_secs_f64()), "{spent:?}");
     }
 }

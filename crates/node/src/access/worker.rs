@@ -11,7 +11,7 @@ use weir_time::clock::monotonic;
 use super::CallerAccess;
 use super::authenticated::Authenticated;
 use super::refusals::RefusalReason;
-use super::signatures::SignatureTime;
+use super::signature_time::{SignaturePeer, SignatureTime};
 use super::tokens::{Digest, digest};
 
 /// Good credentials that a worker remembers.
@@ -75,6 +75,7 @@ impl WorkerState {
         &self,
         access: &Arc<CallerAccess>,
         credential: &str,
+        peer: SignaturePeer,
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         let digest = digest(credential.as_bytes());
         if let Some(known) = self.kept.lock().get_mut(&digest) {
@@ -95,11 +96,11 @@ impl WorkerState {
             None => {
                 let (jwt, key) = files.jwt(credential, now)?;
                 let started = monotonic();
-                if !self.signatures.lock().has_some(started) {
-                    return Err(RefusalReason::Busy);
-                }
+                let half = self.signatures.lock().half_for(started, peer).ok_or(RefusalReason::Busy)?;
                 let verified = jwt.verify(key);
-                self.signatures.lock().spend(monotonic().saturating_duration_since(started));
+                let ended = monotonic();
+                let took = ended.saturating_duration_since(started);
+                self.signatures.lock().spend(took, half, ended, peer);
                 verified?
             }
         };
@@ -117,6 +118,7 @@ impl WorkerState {
 #[cfg(test)]
 mod tests {
     use weir_config::{Config, ConfigOverrides};
+    use weir_grpc::PeerAddress;
     use weir_time::clock::Clock;
 
     use super::super::new_token;
@@ -133,15 +135,15 @@ mod tests {
             text + "strategies: { a: { limits: [{ name: b, per: [consumer], uniform: { interval: 1s } }] } }";
         let config = Config::parse(&text, "cache", &ConfigOverrides::default()).unwrap();
         let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
-        let worker = WorkerState::new();
-        assert_eq!(worker.proven(&access, "nobody's").unwrap_err(), RefusalReason::Unknown);
+        let (worker, peer) = (WorkerState::new(), SignaturePeer::of(&PeerAddress::Unknown));
+        assert_eq!(worker.proven(&access, "nobody's", peer).unwrap_err(), RefusalReason::Unknown);
         assert!(worker.kept.lock().is_empty());
         for (number, token) in tokens.iter().enumerate() {
-            let caller = worker.proven(&access, token).unwrap();
+            let caller = worker.proven(&access, token, peer).unwrap();
             assert_eq!(caller.rights().name().shown(), format!("token:shop-{number}"));
             assert_eq!(worker.kept.lock().len(), (number + 1).min(MAX_KEPT));
         }
         // Those that made room are proven again.
-        assert!(tokens.iter().all(|token| worker.proven(&access, token).is_ok()));
+        assert!(tokens.iter().all(|token| worker.proven(&access, token, peer).is_ok()));
     }
 }

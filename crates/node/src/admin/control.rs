@@ -1,14 +1,17 @@
 //! `/ui/control`: what live control has changed, and who is banned.
 
-use axum::Router;
 use axum::extract::State as Shared;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use axum::{Extension, Router};
 use serde_json::{Value, json};
+use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ConsumerBan, ControlEntry};
 
-use crate::control::{BannedUntil, ControlHandle};
+use super::gate::AdminCaller;
+use crate::access::Rights;
+use crate::control::{BannedCaller, BannedUntil, ControlHandle};
 use crate::proto_json;
 
 /// Bans that are shown.
@@ -21,22 +24,48 @@ pub(super) fn routes(control: ControlHandle) -> Router {
     Router::new().route(super::UI_CONTROL, get(data).with_state(control))
 }
 
-async fn data(Shared(control): Shared<ControlHandle>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], collected(&control).to_string())
+async fn data(
+    Shared(control): Shared<ControlHandle>,
+    Extension(AdminCaller(caller)): Extension<AdminCaller>,
+) -> impl IntoResponse {
+    let rights = caller.as_deref().map_or(Rights::ALL, |caller| Rights::known(caller.rights()));
+    ([(header::CONTENT_TYPE, "application/json")], collected(&control, rights).to_string())
 }
 
-fn collected(control: &ControlHandle) -> Value {
+fn collected(control: &ControlHandle, rights: Rights<'_>) -> Value {
     let (view, bans) = (control.view(), control.bans(""));
+    let entries = || view.living().filter(|(_, entry)| may_see(rights, entry));
     let entry =
         |(key, entry): (&str, &ControlEntry)| message("weir.v1.ControlEntry", &control.shown(key, entry));
+    let seen =
+        |ban: &BannedCaller| rights.may_inspect(&ban.strategy, named(&ban.resource), Some(&ban.consumer));
+    let living = || bans.iter().filter(|(_, ban)| seen(&ban.caller));
     let ban = |(_, ban): (&str, BannedUntil)| message("weir.v1.ConsumerBan", &ConsumerBan::from(ban));
     json!({
-        "entries": view.living().take(ENTRIES).map(entry).collect::<Vec<_>>(),
-        "total": view.living().count(),
-        "bans": bans.iter().take(BANS).map(ban).collect::<Vec<_>>(),
-        "total_bans": bans.total(),
+        "entries": entries().take(ENTRIES).map(entry).collect::<Vec<_>>(),
+        "total": entries().count(),
+        "bans": living().take(BANS).map(ban).collect::<Vec<_>>(),
+        "total_bans": if rights.is_all() { bans.total() } else { living().count() },
         "incomplete": view.incomplete,
     })
+}
+
+/// True if the lists of the caller's rules have what an entry is about. A pattern is in a list if the list has all that
+/// begins as it does.
+fn may_see(rights: Rights<'_>, entry: &ControlEntry) -> bool {
+    match &entry.entry {
+        Some(Entry::Override(one)) => {
+            rights.may_inspect(&one.strategy, named(&one.resource), Some(&one.consumer))
+        }
+        Some(Entry::Access(one)) => rights.may_inspect(&one.strategy, None, Some(&one.consumer)),
+        Some(Entry::Strategy(one)) => rights.may_inspect(&one.strategy, None, None),
+        None => rights.is_all(),
+    }
+}
+
+/// A field that may be empty, which means all.
+fn named(field: &str) -> Option<&str> {
+    (!field.is_empty()).then_some(field)
 }
 
 fn message(name: &str, message: &impl prost::Message) -> Value {

@@ -26,6 +26,9 @@ const PAGE: [&str; 3] = ["/ui", "/ui/page.js", "/ui/page.css"];
 /// The path that has data of consumers.
 const UI_DATA: &str = "/ui/data";
 
+/// The path of the metrics.
+const METRICS: &str = "/metrics";
+
 /// The path that answers Envoy's requests.
 const JSON: &str = "/json";
 
@@ -74,7 +77,7 @@ impl AdminGate {
         PROBES.contains(&path)
             || PAGE.contains(&path)
             || self.open.iter().any(|open| match open {
-                AdminPath::Metrics => path == "/metrics",
+                AdminPath::Metrics => path == METRICS,
                 AdminPath::UiData => path == UI_DATA,
             })
     }
@@ -111,8 +114,10 @@ impl ConnectionGate {
             JSON => AccessRight::Envoy,
             _ => AccessRight::Inspect,
         };
+        // The metrics are of all strategies and queues, so lists cannot bound them.
+        let bounded = path != METRICS;
         check
-            .caller(path, headers, right)
+            .caller(path, headers, right, bounded)
             .map(|caller| AdminCaller(Some(caller)))
             .map_err(|reason| Box::new(refused(reason)))
     }

@@ -75,7 +75,7 @@ fn authorization_is_read_only_where_something_can_be_in_it() {
     assert!(is_allowed(&parse(rules), shop(), &bad) && is_allowed(&parse(rules), None, &bad));
     let dir = scratch::dir("identity");
     let tokens = dir.path().join("tokens");
-    std::fs::write(&tokens, "").unwrap();
+    std::fs::write(&tokens, "# none\n").unwrap();
     let identity = format!("server: {{ identity: {{ tokens_file: {} }} }}\n{rules}", tokens.display());
     let config = parse(&identity);
     assert!(is_allowed(&config, shop(), &[]) && is_allowed(&config, None, &[]));

@@ -109,6 +109,7 @@ async fn a_token_ends_with_its_line_also_in_an_open_stream() {
         let lines = std::fs::read_to_string(&file).unwrap();
         // A mistake keeps the old ones.
         std::fs::write(&file, format!("{lines}nonsense\n")).unwrap();
+        std::fs::write(&file, "").unwrap();
         let without: String =
             lines.lines().filter(|line| !line.starts_with("shop")).map(|line| format!("{line}\n")).collect();
         std::fs::write(&file, without).unwrap();

@@ -20,7 +20,7 @@ fn proxy() -> (Arc<dyn CheckCalls>, Vec<HeaderName>) {
     static ACCESS: OnceLock<Arc<CallerAccess>> = OnceLock::new();
     let access = ACCESS.get_or_init(|| {
         let dir = scratch::dir("random");
-        std::fs::write(dir.path().join("tokens"), "").unwrap();
+        std::fs::write(dir.path().join("tokens"), "# none\n").unwrap();
         let keys = json!({ "keys": [JwtKeyPair::ed25519("a").jwk()] });
         std::fs::write(dir.path().join("jwks"), keys.to_string()).unwrap();
         let text = "server:

@@ -1,0 +1,174 @@
+//! The time that a worker gives to signatures of JWTs that it does not know: a tenth, half of which is kept for peers
+//! that have used little. So one address with wrong signatures does not keep the callers at other addresses out.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+use weir_grpc::PeerAddress;
+
+/// The reciprocal of each half's share of a worker's time.
+const HALF: u32 = 20;
+
+/// The reciprocal of the share below which a peer has used little.
+const LITTLE: u32 = 200;
+
+/// The time that each may spend at once: a half that was quiet, and a peer that was.
+const BURST: Duration = Duration::from_millis(10);
+const PEER_BURST: Duration = Duration::from_millis(2);
+
+/// Peers whose use is known. Others count as those that have used much.
+const MAX_PEERS: usize = 1_024;
+
+/// The address of a peer, and of IPv6 its network of 64 bits: one client may have all addresses of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct SignaturePeer(IpAddr);
+
+/// The time that one worker may give to signatures.
+#[derive(Debug)]
+pub(super) struct SignatureTime {
+    /// For everybody.
+    common: Debt,
+    /// For peers that have used little.
+    kept: Debt,
+    peers: HashMap<SignaturePeer, Debt>,
+}
+
+/// Where the time of a signature comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SignatureHalf {
+    Common,
+    Kept,
+}
+
+/// When all signatures so far have been paid for with other time. It may lie ahead by a burst, and by one signature.
+#[derive(Debug, Clone, Copy)]
+struct Debt {
+    paid: Instant,
+}
+
+impl SignaturePeer {
+    pub(super) fn of(address: &PeerAddress) -> Self {
+        Self(match address {
+            PeerAddress::Tcp(address) => match address.ip().to_canonical() {
+                IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
+                ip => ip,
+            },
+            // The peers of a socket are on this machine.
+            PeerAddress::Unix { .. } | PeerAddress::Unknown => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        })
+    }
+}
+
+impl Debt {
+    /// True if there is time left of `burst`.
+    fn has_some(&mut self, now: Instant, (share, burst): (u32, Duration)) -> bool {
+        self.paid = self.paid.max(now);
+        self.paid - now < burst * share
+    }
+
+    fn spend(&mut self, took: Duration, (share, burst): (u32, Duration)) {
+        // A thread that the system stopped meanwhile does not stop those who come next for much longer.
+        self.paid += took.min(burst) * share;
+    }
+}
+
+impl SignatureTime {
+    const OF_HALF: (u32, Duration) = (HALF, BURST);
+    const OF_PEER: (u32, Duration) = (LITTLE, PEER_BURST);
+
+    pub(super) fn new(now: Instant) -> Self {
+        let none = Debt { paid: now };
+        Self { common: none, kept: none, peers: HashMap::new() }
+    }
+
+    /// Where the time of a signature of this peer would come from; `None` if there is none now.
+    pub(super) fn half_for(&mut self, now: Instant, peer: SignaturePeer) -> Option<SignatureHalf> {
+        if self.common.has_some(now, Self::OF_HALF) {
+            return Some(SignatureHalf::Common);
+        }
+        let uses_little = match self.peers.get_mut(&peer) {
+            Some(debt) => debt.has_some(now, Self::OF_PEER),
+            None => self.peers.len() < MAX_PEERS || self.forget(now),
+        };
+        (uses_little && self.kept.has_some(now, Self::OF_HALF)).then_some(SignatureHalf::Kept)
+    }
+
+    /// Takes the time that a signature took.
+    pub(super) fn spend(&mut self, took: Duration, half: SignatureHalf, now: Instant, peer: SignaturePeer) {
+        match half {
+            SignatureHalf::Common => self.common.spend(took, Self::OF_HALF),
+            SignatureHalf::Kept => self.kept.spend(took, Self::OF_HALF),
+        }
+        if self.peers.contains_key(&peer) || self.peers.len() < MAX_PEERS || self.forget(now) {
+            let debt = self.peers.entry(peer).or_insert(Debt { paid: now });
+            debt.paid = debt.paid.max(now);
+            debt.spend(took, Self::OF_PEER);
+        }
+    }
+
+    /// Forgets peers that have paid for all. Returns true if there is room then.
+    fn forget(&mut self, now: Instant) -> bool {
+        self.peers.retain(|_, debt| debt.paid > now);
+        self.peers.len() < MAX_PEERS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Duration = Duration::from_micros(100);
+
+    fn peer(text: &str) -> SignaturePeer {
+        SignaturePeer::of(&PeerAddress::Tcp(format!("{text}:1").parse().unwrap()))
+    }
+
+    /// Asks for a signature, and spends it if there is time.
+    fn asks(time: &mut SignatureTime, now: Instant, peer: SignaturePeer) -> bool {
+        let half = time.half_for(now, peer);
+        half.inspect(|half| time.spend(ONE, *half, now, peer)).is_some()
+    }
+
+    /// As many signatures as there is time for, of one address: a twentieth of the time, and a little of the other half.
+    #[test]
+    fn signatures_of_one_address_get_half_of_a_tenth_and_strangers_the_rest() {
+        let start = weir_time::clock::monotonic();
+        let mut time = SignatureTime::new(start);
+        let (flood, honest) = (peer("10.0.0.1"), peer("10.0.0.2"));
+        let (mut flooded, mut refused) = (0_u32, 0);
+        for step in 0..1_000_000_u32 {
+            let now = start + Duration::from_micros(10) * step;
+            flooded += u32::from(asks(&mut time, now, flood));
+            // 20 new callers a second, of another address.
+            if step % 5_000 == 0 && !asks(&mut time, now, honest) {
+                refused += 1;
+            }
+        }
+        assert_eq!(refused, 0, "no honest caller is kept out");
+        let spent = (ONE * flooded).as_secs_f64();
+        assert!((0.5..0.6).contains(&spent), "{spent} s of 10 s");
+    }
+
+    #[test]
+    fn many_addresses_together_get_a_tenth() {
+        let start = weir_time::clock::monotonic();
+        let mut time = SignatureTime::new(start);
+        let mut spent = 0_u32;
+        for step in 0..1_000_000_u32 {
+            let now = start + Duration::from_micros(10) * step;
+            let one = peer(&format!("10.0.{}.{}", step / 250 % 40, step % 250));
+            spent += u32::from(asks(&mut time, now, one));
+            assert!(time.peers.len() <= MAX_PEERS);
+        }
+        let spent = (ONE * spent).as_secs_f64();
+        assert!((0.95..1.05).contains(&spent), "{spent} s of 10 s");
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_peer() {
+        assert_eq!(peer("[2001:db8::1]"), peer("[2001:db8::ffff:2]"));
+        assert_ne!(peer("[2001:db8::1]"), peer("[2001:db8:0:1::1]"));
+        assert_eq!(peer("[::ffff:10.0.0.1]"), peer("10.0.0.1"));
+    }
+}
