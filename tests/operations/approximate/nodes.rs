@@ -54,7 +54,7 @@ async fn a_node_is_killed_and_the_next_one_has_no_place() {
     eventually(SOON, "it is ready and says that it has no place", || says_so(&note()));
     let page = note();
     assert!(page.contains("strategy `api`"), "{page}");
-    assert!(page.contains("all 2 places") && page.contains("set `approximate.nodes`"), "{page}");
+    assert!(page.contains("all 2 places") && page.contains("unless more than 2 nodes run"), "{page}");
     let (smaller, own, alone) = within_a_window(&redis, async |consumer: &str| {
         let consumer = format!("{consumer}-of-both");
         let smaller = use_up(surplus.client().await, &consumer, 5).await.0;

@@ -41,7 +41,7 @@ const OUTCOMES: [(&str, &str); 11] = [
 
 /// A service that has decided at least one call of each outcome.
 async fn served(redis: &RedisServer) -> Server {
-    let text = format!("{CONFIG}store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url());
+    let text = format!("{CONFIG}store: {{ redis: {{ nodes: ['{}'], deadline: 500ms }} }}\n", redis.url());
     let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default());
     let server = Server::start_by_the_system(config.unwrap_or_else(|errors| panic!("{errors}")));
     eventually(SOON, "it is ready", || server.get("/readyz").1.starts_with("ready"));
