@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-ref=${1:?"name a revision: make bench-against REF=v0.1.0"}
+ref=${1:?"name a revision: make bench-against REF=v0.2.0"}
 rounds=${ROUNDS:-5} span=${SPAN:-4s} profile=${PROFILE:-dist} stores=${STORES:-memory redis}
 cargo=${CARGO:-cargo}
 commit=$(git rev-parse --verify --short=12 "$ref^{commit}")

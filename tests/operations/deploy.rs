@@ -195,7 +195,7 @@ fn the_overlay_of_the_documentation_renders() {
     let deployment = &of_kind(&manifests, "Deployment")["spec"];
     let container = &deployment["template"]["spec"]["containers"][0];
     assert_eq!(deployment["replicas"], 3);
-    assert_eq!(container["image"], "example.com/weir:0.1.0");
+    assert_eq!(container["image"], "example.com/weir:0.2.0");
     let password =
         container["env"].as_array().unwrap().iter().find(|env| env["name"] == "WEIR_REDIS_PASSWORD");
     assert_eq!(password.unwrap()["valueFrom"]["secretKeyRef"]["name"], "redis");

@@ -69,7 +69,7 @@ fn without_tag(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         match (line.split_once("weir:{"), line.split_once(", slot ")) {
-            (Some((before, rest)), _) => out += &format!("{before}weir:{{*}}{}", &rest[17..]),
+            (Some((before, rest)), _) => out += &format!("{before}weir:{{*}}{}", &rest[5..]),
             (None, Some((before, _))) => out += &format!("{before}, slot …"),
             (None, None) => out += line,
         }
@@ -93,10 +93,10 @@ failure   on_store_failure: error
 tag       [resource], slot …
 limits    all are charged, or none is
   everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
-    key    weir:{*}:feeding:everyone:log:r8:zoo/lion
+    key    weir:{*}Lfeeding:everyone|Rzoo/lion
     state  log, 172 bytes in the memory store after one call, at most 2156
   each per [resource, consumer]: uniform: { interval: 10s }; full again 10s after being emptied
-    key    weir:{*}:feeding:each:bucket:r8:zoo/lion:c3:bob
+    key    weir:{*}Bfeeding:each|Rzoo/lion|Cbob
     state  bucket, 60 bytes in the memory store
 ",
         ),
@@ -111,10 +111,10 @@ failure   on_store_failure: error
 tag       [resource], slot …
 limits    all are charged, or none is
   everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
-    key    weir:{*}:feeding:everyone:log:r4:shop
+    key    weir:{*}Lfeeding:everyone|Rshop
     state  log, 172 bytes in the memory store after one call, at most 2156
   each per [resource, consumer]: token_bucket: { rate: 30/m, burst: 30 }; full again 1m after being emptied, by the override
-    key    weir:{*}:feeding:each:bucket:r4:shop:c8:gold-bob
+    key    weir:{*}Bfeeding:each|Rshop|Cgold-bob
     state  bucket, 60 bytes in the memory store
 ",
         ),
@@ -139,7 +139,7 @@ failure   on_store_failure: error
 tag       [region], slot …
 limits    all are charged, or none is
   region per [region]: fixed_window: { limit: 3, window: 1m }; full again 1m after being emptied
-    key    weir:{*}:regional:region:window:region=3:e=u
+    key    weir:{*}Wregional:region|region=e=u
     state  window, 60 bytes in the memory store
 ",
         ),
@@ -173,14 +173,14 @@ fn json_has_the_same_facts() {
                 "name": "everyone", "per": ["resource"], "limit": 100, "renewal_us": 10_000_000,
                 "algorithm": "sliding_log: { limit: 100, window: 10s }",
                 "engine": "log", "overridden": false,
-                "key": "weir:{661aa22d513a3c1d}:feeding:everyone:log:r8:zoo/lion",
+                "key": "weir:{661aa22d513a3c1d}Lfeeding:everyone|Rzoo/lion",
                 "state_bytes": { "one": 172, "most": 2156 },
             },
             {
                 "name": "each", "per": ["resource", "consumer"], "limit": 30, "renewal_us": 60_000_000,
                 "algorithm": "token_bucket: { rate: 30/m, burst: 30 }",
                 "engine": "bucket", "overridden": true,
-                "key": "weir:{661aa22d513a3c1d}:feeding:each:bucket:r8:zoo/lion:c8:gold-bob",
+                "key": "weir:{661aa22d513a3c1d}Bfeeding:each|Rzoo/lion|Cgold-bob",
                 "state_bytes": { "one": 60, "most": 60 },
             },
         ],
@@ -334,11 +334,11 @@ fn a_held_log_has_two_keys() {
     );
     let args = ["explain", "r", "bob", "--strategy", "log", "--config", file.path().to_str().unwrap()];
     let said = without_tag(&text(&weir(&args).stdout));
-    let keys = "    key    weir:{*}:log:each:log:c3:bob\n    held   weir:{*}:log:each:held:c3:bob\n";
+    let keys = "    key    weir:{*}Llog:each|Cbob\n    held   weir:{*}Hlog:each|Cbob\n";
     assert!(said.contains(keys), "{said}");
     let out = weir(&[&args[..], &["--output", "json"]].concat());
     let said: Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert!(said["limits"][0]["held_key"].as_str().unwrap().ends_with(":log:each:held:c3:bob"), "{said}");
+    assert!(said["limits"][0]["held_key"].as_str().unwrap().ends_with("}Hlog:each|Cbob"), "{said}");
 }
 
 const QUEUES: &str = r#"

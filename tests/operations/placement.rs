@@ -71,7 +71,7 @@ async fn groups_lie_apart() {
     let mut shards: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for (index, node) in cluster.nodes().iter().enumerate() {
         for key in node.state_keys() {
-            let group = GROUPS.into_iter().find(|group| key.contains(&format!(":{group}/"))).unwrap();
+            let group = GROUPS.into_iter().find(|group| key.contains(&format!("|R{group}/"))).unwrap();
             shards.entry(group).or_default().insert(index);
         }
     }

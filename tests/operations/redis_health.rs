@@ -60,7 +60,7 @@ pub(crate) fn of_node(server: &Server, metric: &str, node: &str) -> Option<Strin
 
 /// The keys of probes on this server.
 fn probe_keys(redis: &RedisServer) -> Vec<String> {
-    redis.keys().into_iter().filter(|key| key.contains("}:probe:")).collect()
+    redis.keys().into_iter().filter(|key| key.contains("}probe:")).collect()
 }
 
 /// Script calls on this server.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use weir_core::algorithm::Algorithm;
 use weir_core::key::{
-    self, KeySecret, MAX_NAMESPACE, MAX_PART, Namespace, Subject, slot, write_identity, write_key,
-    write_refund_key, write_tag,
+    self, KeySecret, MAX_NAMESPACE, MAX_PART, Namespace, Subject, TAG_LENGTH, slot, write_identity,
+    write_key, write_refund_key, write_tag,
 };
 use weir_core::strategy::{
     Attributes, FailurePolicy, Field, Limit, MAX_ATTRIBUTES, MAX_NAME, Scope, Strategy as Rules,
@@ -75,7 +75,7 @@ proptest! {
             for key in &keys {
                 prop_assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key}");
                 prop_assert_eq!((key.matches('{').count(), key.matches('}').count()), (1, 1));
-                prop_assert_eq!(braced(key), format!("{:016x}", tag(&KeySecret::BUILT_IN, &rules, &names) as u64));
+                prop_assert_eq!(braced(key).len(), TAG_LENGTH);
                 let is_ours = key.starts_with("weir:{") && key.len() <= longest_key();
                 prop_assert!(is_ours, "{key}");
             }
@@ -140,16 +140,30 @@ proptest! {
 #[test]
 fn a_key_reads_as_documented() {
     let rules = strategy("tiger-feeding", &[&[Field::Resource], &[Field::Consumer, Field::Resource]], false);
-    let keys = keys(&rules, &Names::of("zewtopia.com/tigerfeeding", "b{o}b: 5%🐯"));
+    let keys = keys(&rules, &Names::of("zewtopia.com/tigerfeeding", "b{o}b: 5%|🐯"));
     let tag = braced(&keys[0]).to_owned();
-    assert_eq!(keys[0], format!("weir:{{{tag}}}:tiger-feeding:limit-0:bucket:r25:zewtopia.com/tigerfeeding"));
-    let both = "limit-1:bucket:r25:zewtopia.com/tigerfeeding:c29:b%7bo%7db:%205%25%f0%9f%90%af";
-    assert_eq!(keys[1], format!("weir:{{{tag}}}:tiger-feeding:{both}"));
+    assert_eq!(keys[0], format!("weir:{{{tag}}}Btiger-feeding:limit-0|Rzewtopia.com/tigerfeeding"));
+    let both = "limit-1|Rzewtopia.com/tigerfeeding|Cb%7bo%7db:%205%25%7c%f0%9f%90%af";
+    assert_eq!(keys[1], format!("weir:{{{tag}}}Btiger-feeding:{both}"));
 
     let rules = strategy("edge", &[&[attribute("region"), Field::Resource]], false);
     let attributes = HashMap::from([("region".to_owned(), "eu-1".to_owned())]);
     let key = self::keys(&rules, &Names { attributes, ..Names::of("api", "bob") }).remove(0);
-    assert_eq!(key.split_once("}:").unwrap().1, "edge:limit-0:bucket:r3:api:region=4:eu-1");
+    assert_eq!(key.split_once('}').unwrap().1, "Bedge:limit-0|Rapi|region=eu-1");
+}
+
+/// Every byte of a key costs Redis memory, and time at each command.
+#[test]
+fn keys_are_as_short_as_they_must_be() {
+    let fields = [Field::Resource, Field::Consumer, attribute("a"), attribute("b")];
+    for count in 0..=fields.len() {
+        let rules = strategy("s", &[&fields[..count]], true);
+        let attributes = HashMap::from(["a", "b"].map(|name| (name.to_owned(), String::new())));
+        let key = keys(&rules, &Names { attributes, ..Names::default() }).remove(0);
+        let names = "weir".len() + "s".len() + "limit-0".len() + count.saturating_sub(2);
+        assert_eq!(key.len() - names, 9 + 2 * count, "{key}");
+        assert!(key.len() - names <= 20, "{key}");
+    }
 }
 
 #[test]
@@ -202,7 +216,7 @@ fn a_namespace_is_the_first_part() {
         write_key(&mut key, namespace.prefix(tag), &rules, &rules.limits()[0], &names.subject());
         String::from_utf8(key).unwrap()
     };
-    let rest = ":{0000000000005f0c}:edge:limit-0:bucket:r3:api";
+    let rest = ":{AF8M}Bedge:limit-0|Rapi";
     for text in ["weir", "shop", "a", "0-9", &"z".repeat(MAX_NAMESPACE)] {
         let namespace = Namespace::new(text).unwrap();
         assert_eq!(key(&namespace), format!("{text}{rest}"));
@@ -224,7 +238,7 @@ fn keys_of_the_monitor_are_unlike_all_others() {
         let mut probe = Vec::new();
         key::write_probe_key(&mut probe, Namespace::DEFAULT.prefix(tag), uniform().engine());
         let probe = String::from_utf8(probe).unwrap();
-        assert_eq!(probe, format!("weir:{{{:016x}}}:probe:bucket", tag as u64));
+        assert!(probe.starts_with("weir:{") && probe.ends_with("}probe:bucket"), "{probe}");
         for key in keys(&rules, &Names::default()) {
             assert!(key != probe && key != fingerprint, "{key}");
             assert_ne!(braced(&key), "key_secret", "a tag is a hash");
@@ -270,9 +284,9 @@ const MAX_FIELDS: usize = 2 + MAX_ATTRIBUTES;
 
 /// The tag's text and the escaped parts with their fields, each at its longest.
 fn longest_key() -> usize {
-    let part = ":".len() + "1536:".len() + 3 * MAX_PART;
-    let fields = 2 * "r".len() + MAX_ATTRIBUTES * (64 + "=".len());
-    MAX_NAMESPACE + ":{}:".len() + 16 + 2 * (MAX_NAME + 1) + "interval:".len() + MAX_FIELDS * part + fields
+    let part = "|".len() + 3 * MAX_PART;
+    let fields = 2 * "R".len() + MAX_ATTRIBUTES * (64 + "=".len());
+    MAX_NAMESPACE + ":{}B".len() + TAG_LENGTH + 2 * MAX_NAME + ":".len() + MAX_FIELDS * part + fields
 }
 
 fn keys(rules: &Rules, names: &Names) -> Vec<String> {
@@ -355,8 +369,8 @@ fn names() -> impl Strategy<Value = Names> {
 /// Few atoms, so that different splits of the same text meet.
 fn text() -> impl Strategy<Value = String> {
     let atoms = [
-        ":", "{", "}", "%", "%7b", "1", "3", "a", "1:a", "\0", "\n", " ", "🐯", "é", "{}", "weir:{",
-        "limit-1",
+        ":", "|", "|R", "|C", "{", "}", "%", "%7b", "1", "3", "a", "1:a", "\0", "\n", " ", "🐯", "é", "{}",
+        "weir:{", "limit-1",
     ];
     prop::collection::vec(prop::sample::select(atoms.to_vec()), 0..4).prop_map(|atoms| atoms.concat())
 }

@@ -197,7 +197,7 @@ async fn an_id_is_a_key_that_expires() {
     let keys = redis.state_keys();
     let [key] = &keys[..] else { panic!("one key: {keys:?}") };
     assert!(key.starts_with("weir:{"), "{key}");
-    assert!(key.ends_with("}:refund:dual:7:%7bx%7d:5:r%20r:3:bob"), "{key}");
+    assert!(key.ends_with("}Fdual|%7bx%7d|r%20r|bob"), "{key}");
     let lives = redis.pttl(key);
     assert!((86_300_000..=86_400_000).contains(&lives), "{lives} ms");
 }

@@ -1,17 +1,21 @@
 //! Keys and hash tags: the one place that turns a request into the name of its state.
 //!
 //! ```text
-//!   weir:{5f0c…16 hex digits…}:tiger-feeding:each:bucket:r25:zewtopia.com/tigerfeeding:c3:bob
-//!   └ namespace └ SipHash of the tag ┘ strategy limit engine  └ parts: field, length, escaped text ┘
+//!   weir:{k3-Z}Btiger-feeding:each|Rzewtopia.com/tigerfeeding|Cbob
+//!   namespace   strategy      limit
+//!         tag  kind                parts: field and escaped text
 //! ```
 //!
-//! Injective: the names before the parts hold no colon, and every part says which field it is (`r` the
-//! resource, `c` the consumer, `region=` an attribute) and its length, so that a limit whose scope was
-//! changed finds no state of another field that has the same text. The only brace pair is ours and its
-//! content is a keyed hash, so no caller can break a tag, forge one, or aim at a chosen slot. Every byte
-//! is printable, for people who read keys in redis-cli.
+//! Beside the namespace, the names and the caller's texts, the key of a limit by resource and consumer has 13 bytes.
+//!
+//! Injective: every kind of key has its own letter, the names before the parts hold neither colon nor bar, and every part
+//! begins with a bar, which none contains, and says which field it is (`R` the resource, `C` the consumer, `region=` an
+//! attribute), so that a limit whose scope was changed finds no state of another field that has the same text. The only
+//! brace pair is ours and its content is a keyed hash, so no caller can break a tag, forge one, or aim at a chosen slot.
+//! Every byte is printable, for people who read keys in redis-cli.
 
 mod identity;
+mod kind;
 mod lease;
 mod name;
 mod namespace;
@@ -21,16 +25,17 @@ mod secret;
 mod tag;
 
 pub use identity::{begin_identity, end_identity, write_identity};
+pub use kind::Operation;
 pub use lease::{lease_jitter, write_lease_keys, write_lease_name, write_lease_probe_keys};
 pub use name::{
-    Operation, places_tag, write_held_key, write_key, write_name, write_places_key, write_probe_key,
-    write_record_key, write_record_name, write_refund_key, write_refund_name,
+    places_tag, write_held_key, write_key, write_name, write_places_key, write_probe_key, write_record_key,
+    write_record_name, write_refund_key, write_refund_name,
 };
 pub use namespace::{KeyPrefix, MAX_NAMESPACE, Namespace, NamespaceError};
 pub use placement::{Apart, MAX_SHARDS, NoPartFree, Placements, SlotPart};
 pub use queue::{QueueKeys, queue_tag, write_put_digest_key, write_put_id_key};
 pub use secret::{Digester, KeySecret};
-pub use tag::{control_slot, fingerprint_slot, slot, usage_slot, write_tag};
+pub use tag::{TAG_LENGTH, control_slot, fingerprint_slot, slot, usage_slot, write_tag};
 
 use crate::strategy::{Attributes, Field};
 

@@ -119,7 +119,7 @@ impl RedisServer {
     /// All keys but those of Weir's monitor (its probes, and the fingerprint of the secret) and of usage.
     pub fn state_keys(&self) -> Vec<String> {
         let of_monitor = |key: &String| {
-            key.contains("}:probe:")
+            key.contains("}probe:")
                 || key.contains(":{key_secret}:")
                 || key.ends_with("}:fingerprint")
                 || key.contains(":{usage}:")

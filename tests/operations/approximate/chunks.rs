@@ -12,8 +12,7 @@ const LIMIT: u64 = 600;
 
 /// What Redis has charged of the only key, which is a window.
 fn charged(redis: &RedisServer) -> u64 {
-    let key =
-        redis.keys().into_iter().find(|key| key.contains(":each:chunks-window-")).expect("it has a state");
+    let key = redis.keys().into_iter().find(|key| key.contains("}AW")).expect("it has a state");
     let state: Vec<u8> = redis.query(&["GET", &key]);
     f64::from_le_bytes(state[8..16].try_into().unwrap()) as u64
 }

@@ -78,7 +78,7 @@ async fn passes(client: &mut EnvoyClient<Channel>, value: &str) -> bool {
 
 /// What Redis has counted of the only key of a rule that nodes count.
 fn counted_of_envoy(redis: &RedisServer) -> u64 {
-    let is_counter = |key: &String| key.contains(":approximate-") && !key.contains("places:");
+    let is_counter = |key: &String| key.contains("}A");
     let key = redis.keys().into_iter().find(is_counter).expect("it has a counter");
     redis.query(&["HGET", &key, "c"])
 }

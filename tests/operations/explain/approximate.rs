@@ -20,7 +20,7 @@ fn the_bound_of_chunks_is_said_in_words() {
     for (limit, key, lines) in [
         (
             "fixed_window: { limit: 1000, window: 1m }",
-            "api:each:chunks-window-100-10-2000000-60000000:c1:c",
+            "}AW100,10,2s,60s:api:each|Cc",
             [
                 "a window of 1m never admits more than its limit of 1000, whatever is late, lost or crashed: Redis has counted a \
                  chunk when a node takes it",
@@ -30,7 +30,7 @@ fn the_bound_of_chunks_is_said_in_words() {
         ),
         (
             "token_bucket: { rate: 500/s, burst: 1000 }",
-            "api:each:chunks-bucket-100-10-2000000-10000000:c1:c",
+            "}AB100,10,2s,10s:api:each|Cc",
             [
                 "in any time t the bucket admits at most 1000 beyond its burst of 1000 and rate * t, whatever is late, lost or \
                  crashed: 10 nodes with at most 100 each that they took before",
@@ -79,7 +79,7 @@ fn the_bound_is_said_in_words() {
             assert!(said.contains(line), "{line}\n{said}");
         }
     }
-    assert!(explained.contains("api:each:approximate-50-10-60000000:c1:c"), "{explained}");
+    assert!(explained.contains("}A50,10,60s:api:each|Cc"), "{explained}");
     let json = weir(&["explain", "--config", path, "r", "c", "--output", "json"]);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     let said = &json["approximate"];

@@ -37,7 +37,7 @@ async fn one_bad_key_fails_alone() {
     let store = watched(&shared(&config(cluster.urls(), Topology::Cluster))).await;
     together(&store, &cluster, 0).await;
     let keys = cluster.all_keys();
-    let bad = keys.keys().find(|key| key.ends_with(":resource7")).unwrap();
+    let bad = keys.keys().find(|key| key.ends_with("|Rresource7")).unwrap();
     let owner = cluster.primary_of_slot(cluster.slot_of(bad));
     owner.cli(&["DEL", bad]);
     owner.cli(&["LPUSH", bad, "something else"]);
@@ -61,7 +61,7 @@ async fn a_slot_moves_under_calls_that_span_many() {
     let store = watched(&shared(&config(cluster.urls(), Topology::Cluster))).await;
     let mut charged = together(&store, &cluster, 0).await;
     let keys = cluster.all_keys();
-    let slot = cluster.slot_of(keys.keys().find(|key| key.ends_with(":resource3")).unwrap());
+    let slot = cluster.slot_of(keys.keys().find(|key| key.ends_with("|Rresource3")).unwrap());
     let owner = cluster.primary_of_slot(slot).port();
     let target = cluster.nodes().iter().position(|node| node.port() != owner).unwrap();
     let migration = cluster.begin_migration(slot, target);

@@ -114,7 +114,7 @@ async fn the_other_nodes_of_a_cluster_are_asked_as_before() {
         eventually_async(SOON, "it decides", async || ask(&mut client, resource).await == Ok(true)).await;
     }
     let keys = cluster.all_keys();
-    let key = |resource: &String| keys.keys().find(|key| key.ends_with(&format!(":{resource}"))).unwrap();
+    let key = |resource: &String| keys.keys().find(|key| key.ends_with(&format!("|R{resource}"))).unwrap();
     let frozen = &cluster.nodes()[0];
     let is_lost = |resource: &&String| cluster.primary_of_key(key(resource)).port() == frozen.port();
     let (lost, healthy): (Vec<&String>, Vec<&String>) = resources.iter().partition(is_lost);

@@ -55,7 +55,7 @@ fn the_leases_of_probes_end() {
     eventually(crate::support::SOON, "a probe", || !probe_keys(&redis).is_empty());
     says(&server, &["ready"]);
     for key in probe_keys(&redis) {
-        assert!(key.ends_with("}:probe:lease") || key.ends_with("}:probe:lease_ends"), "{key}");
+        assert!(key.ends_with("}probe:leases") || key.ends_with("}probe:lease_ends"), "{key}");
         assert!(redis.pttl(&key) <= 60_000, "{key}");
     }
 }

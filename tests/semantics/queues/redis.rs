@@ -32,16 +32,16 @@ async fn what_is_in_a_queue_never_expires() {
     take(&store, &rule, QueuePart::Main, 9).await;
     let mut kinds = Vec::new();
     for key in redis.state_keys() {
-        let kind = key.split(&format!("queue:{}:", rule.name())).nth(1).unwrap().to_owned();
+        let kind = key.split(&format!("Q{}:", rule.name())).nth(1).unwrap().to_owned();
         let lives = redis.pttl(&key);
         match kind.as_str() {
-            "id:4:mine" => assert!((1..=31_000).contains(&lives), "{key}: {lives}"),
+            "id|mine" => assert!((1..=31_000).contains(&lives), "{key}: {lives}"),
             _ => assert_eq!(lives, -1, "{key}"),
         }
         kinds.push(kind);
     }
     kinds.sort();
-    assert_eq!(kinds, ["dead", "dead_due", "dead_meta", "due", "id:4:mine", "meta", "outcomes", "stream"]);
+    assert_eq!(kinds, ["dead", "dead_due", "dead_meta", "due", "id|mine", "meta", "outcomes", "stream"]);
 }
 
 /// However many workers there are, the group does not grow.
@@ -140,7 +140,7 @@ async fn calls_that_are_ready_together_share_a_script_call() {
     let ids = take(&store, &rule, QueuePart::Main, 1).await;
     call(&store, &rule, QueueOp::Ack { tokens: &[], ids: &[ids[0].1], outcome: "" }).await;
     let stream = redis.state_keys().into_iter().find(|key| key.ends_with(":meta")).unwrap();
-    redis.cli(&["RPUSH", &stream.replace(":meta", ":id:6:broken"), "mine"]);
+    redis.cli(&["RPUSH", &stream.replace(":meta", ":id|broken"), "mine"]);
     redis.cli(&["CONFIG", "RESETSTAT"]);
     let broken = [NewItem { digest: 0, id: "broken", payload: b"y" }];
     let ask = |op| QueueAsk { rule: &rule, part: QueuePart::Main, op, deadline: None };

@@ -33,11 +33,10 @@ async fn a_shadow_of_the_same_engines_shares_the_call_and_no_key() {
     let mut names: Vec<String> = redis
         .state_keys()
         .into_iter()
-        .map(|key| key.split_once("}:").unwrap().1.split(":r").next().unwrap().to_owned())
+        .map(|key| key.split_once('}').unwrap().1.split('|').next().unwrap().to_owned())
         .collect();
     names.sort();
-    let expected =
-        ["api:each:window", "looser~api:each:window", "tighter~api:each:window", "tighter~api:more:log"];
+    let expected = ["Ltighter~api:more", "Wapi:each", "Wlooser~api:each", "Wtighter~api:each"];
     assert_eq!(names, expected);
     // All keys of one call are in one slot.
     let tags: std::collections::BTreeSet<String> =

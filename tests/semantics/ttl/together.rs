@@ -113,7 +113,7 @@ async fn what_is_of_another_type_fails_alone() {
         }
         assert_eq!(stored(), before, "what is not ours stays as it is");
         let first = strategy.limits().first().unwrap().name.clone();
-        let keys: Vec<String> = world.redis.query(&["KEYS", &format!("*:{}:{first}:*", strategy.name())]);
+        let keys: Vec<String> = world.redis.query(&["KEYS", &format!("*{}:{first}|*", strategy.name())]);
         let unharmed = CALLERS - bad.len() + if limits == 1 { bad.len() } else { 0 };
         assert_eq!(keys.len(), unharmed, "a decision that failed charged its first limit");
     }

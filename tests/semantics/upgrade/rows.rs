@@ -1,4 +1,4 @@
-//! What the fixture's version was asked.
+//! Rows of limits: each a short story of one strategy.
 
 use std::sync::Arc;
 
@@ -33,7 +33,12 @@ impl Row {
 
 const SECOND: u64 = 1_000_000;
 
-pub(super) fn rows() -> Vec<Row> {
+/// All rows.
+pub(super) fn all_rows() -> Vec<Row> {
+    [rows(), rows_of_shaping(), rows_of_many_buckets(), rows_of_ids()].into_iter().flatten().collect()
+}
+
+fn rows() -> Vec<Row> {
     let (ten, span) = (10, Micros(10 * SECOND));
     let kinds = [
         ("bucket", Algorithm::bucket(ten, Rate { count: 3, period: span })),
@@ -64,14 +69,14 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 /// A bucketed window whose slots are stored in groups.
-pub(super) fn rows_of_many_buckets() -> Vec<Row> {
+fn rows_of_many_buckets() -> Vec<Row> {
     let both: &[Field] = &[Field::Resource, Field::Consumer];
     let algorithm = Algorithm::bucketed_window(10, Micros(10 * SECOND), 400, true).unwrap();
     vec![row("ring", &[("each", both, algorithm)])]
 }
 
 /// Limits that shape traffic, and what is remembered of decisions under ids.
-pub(super) fn rows_of_shaping() -> Vec<Row> {
+fn rows_of_shaping() -> Vec<Row> {
     let rate = Rate { count: 1, period: Micros(SECOND) };
     let both: &[Field] = &[Field::Resource, Field::Consumer];
     let kinds = [
@@ -94,7 +99,7 @@ pub(super) fn rows_of_shaping() -> Vec<Row> {
 }
 
 /// The records of charges and debits under an id. The same call is answered as it was decided, and another cost is refused.
-pub(super) fn rows_of_ids() -> Vec<Row> {
+fn rows_of_ids() -> Vec<Row> {
     let both: &[Field] = &[Field::Resource, Field::Consumer];
     let rate = Rate { count: 1, period: Micros(SECOND) };
     let bucket = || Algorithm::bucket(10, rate).unwrap();

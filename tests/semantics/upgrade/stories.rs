@@ -4,13 +4,13 @@ mod decisions;
 mod leases;
 mod queues;
 
-use super::rows::{Row, rows, rows_of_ids, rows_of_many_buckets, rows_of_shaping};
+use super::rows::{Row, all_rows};
 use super::story::{Act, Step, Story};
 
 /// All stories. None has the name of another.
 pub(super) fn stories() -> Vec<Story> {
-    let rows = [rows(), rows_of_shaping(), rows_of_many_buckets(), rows_of_ids()].into_iter().flatten();
-    let stories: Vec<Story> = rows
+    let stories: Vec<Story> = all_rows()
+        .into_iter()
         .map(of_row)
         .chain(decisions::stories())
         .chain(leases::stories())
@@ -26,7 +26,7 @@ pub(super) fn stories() -> Vec<Story> {
     stories
 }
 
-/// A row of the fixtures of limits.
+/// The story of a row.
 fn of_row(row: Row) -> Story {
     let states_after = row.before.len();
     let steps = row.before.iter().chain(&row.after).map(|&(after, op, cost)| {

@@ -10,6 +10,7 @@ use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{GetUsageRequest, ShouldAllowRequest, TopConsumersRequest};
 use weir_units::Micros;
 
+use super::RELEASES;
 use super::keys::{dump, restore};
 use super::release::folder;
 use crate::support::server::{BASE, Server, ask, ask_under, config};
@@ -26,22 +27,35 @@ const LATER: Micros = Micros(BASE.0 + 61_000_000);
 async fn usage_is_written_and_read_as_before() {
     let redis = RedisServer::start();
     let keys = written(&redis).await;
-    redis.flush_all();
-    let fixture = std::fs::read_to_string(folder("0.1.0").join("usage.json")).unwrap_or_default();
-    // As a process wrote them that is gone.
-    let old: Json = serde_json::from_str(&fixture).unwrap_or_else(|_| json!({ "keys": keys }));
-    let began = old["keys"].to_string().replace(INCARNATION, &format!("{:x}-1", BASE.0));
-    let began: Vec<Json> = serde_json::from_str(&began).unwrap();
-    let mut connection = redis.connection();
-    began.iter().for_each(|key| restore(&mut connection, key));
-    let answers = read(&redis).await;
-    let keys: Vec<String> = keys.iter().map(Json::to_string).collect();
-    let text = format!("{{ \"answers\": {answers},\n\"keys\": [\n{}\n] }}\n", keys.join(",\n"));
-    if text != fixture {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("usage.json");
-        std::fs::write(&path, &text).unwrap();
-        panic!("usage is written or read otherwise than in upgrade/0.1.0/usage.json; see {}", path.display());
+    let answers = read_again(&redis, &keys).await;
+    assert_eq!(
+        answers["nodes"],
+        json!([["new", "old"], ["new", "old"]]),
+        "the usage of the other process is read: {answers}"
+    );
+    let lines: Vec<String> = keys.iter().map(Json::to_string).collect();
+    let text = format!("{{ \"answers\": {answers},\n\"keys\": [\n{}\n] }}\n", lines.join(",\n"));
+    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("upgrade/usage");
+    std::fs::create_dir_all(&into).unwrap();
+    std::fs::write(into.join("usage.json"), &text).unwrap();
+    for release in RELEASES {
+        let recorded = std::fs::read_to_string(folder(release).join("usage.json")).unwrap();
+        assert_eq!(text, recorded, "{release} writes other keys of usage");
+        let old: Json = serde_json::from_str(&recorded).unwrap();
+        let again = read_again(&redis, old["keys"].as_array().unwrap()).await;
+        assert_eq!(again, old["answers"], "{release}'s usage is read otherwise");
     }
+}
+
+/// What a node says of these keys, as a process wrote them that has ended.
+async fn read_again(redis: &RedisServer, keys: &[Json]) -> Json {
+    redis.flush_all();
+    let mut connection = redis.connection();
+    for key in keys {
+        let began = key.to_string().replace(INCARNATION, &format!("{:x}-1", BASE.0));
+        restore(&mut connection, &serde_json::from_str(&began).unwrap());
+    }
+    read(redis).await
 }
 
 fn node(name: &str, redis: &RedisServer) -> Server {

@@ -1,14 +1,8 @@
 //! Names of leases.
 
-use super::name::write_fields;
-use super::{KeyPrefix, KeySecret, Subject};
+use super::name::write_rest;
+use super::{KeyPrefix, KeySecret, Subject, kind};
 use crate::strategy::{CONCURRENCY, Strategy};
-
-/// Kind of the first key of a strategy's leases, in place of an engine: no engine has this name.
-const RECORDS: &str = "lease";
-
-/// Kind of the second key.
-const ENDS: &str = "lease_ends";
 
 /// Appends the two keys of a strategy's leases, and returns where the first one ends: the key of the records, then
 /// that of the ends. Both are in one slot.
@@ -23,13 +17,13 @@ pub fn write_lease_keys(
         write_name_of(out, kind, strategy, subject);
         out.len()
     };
-    let first = write(RECORDS);
-    write(ENDS);
+    let first = write(kind::LEASES);
+    write(kind::LEASE_ENDS);
     first
 }
 
 /// Appends the keys of the probe that tests if a node can keep leases, and returns where the first one ends. They
-/// have fewer parts than the keys of any strategy's leases.
+/// begin with a small letter, and so are of no kind.
 pub fn write_lease_probe_keys(out: &mut Vec<u8>, prefix: KeyPrefix<'_>) -> usize {
     let mut write = |kind: &str| {
         prefix.write(out);
@@ -37,22 +31,19 @@ pub fn write_lease_probe_keys(out: &mut Vec<u8>, prefix: KeyPrefix<'_>) -> usize
         out.extend_from_slice(kind.as_bytes());
         out.len()
     };
-    let first = write(RECORDS);
-    write(ENDS);
+    let first = write("leases");
+    write("lease_ends");
     first
 }
 
 /// Appends the name of a strategy's and a subject's leases: the key of the records without its tag.
 pub fn write_lease_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
-    write_name_of(out, RECORDS, strategy, subject);
+    write_name_of(out, kind::LEASES, strategy, subject);
 }
 
-fn write_name_of(out: &mut Vec<u8>, kind: &str, strategy: &Strategy, subject: &Subject<'_>) {
-    for name in [strategy.key_name(), CONCURRENCY, kind] {
-        out.extend_from_slice(name.as_bytes());
-        out.push(b':');
-    }
-    write_fields(out, strategy.fields(), subject);
+fn write_name_of(out: &mut Vec<u8>, kind: u8, strategy: &Strategy, subject: &Subject<'_>) {
+    out.push(kind);
+    write_rest(out, strategy, CONCURRENCY, strategy.fields(), subject);
 }
 
 /// Jitter from a half to one, derived from a lease's name and id only: the same on all nodes and in both stores, but

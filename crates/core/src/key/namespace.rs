@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::tag::write_hex;
+use super::tag::write_digits;
 
 /// The first part of every key in Redis. Deployments with different namespaces can share a Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,8 @@ impl Namespace {
     }
 
     /// Key of the nodes' secret fingerprints. Its tag is the only one that is not a hash, so that nodes with other
-    /// secrets find it. No other key has this tag, because a hash has no underscore.
+    /// secrets find it. No other key has this tag, because that of a decision has four
+    /// characters.
     #[must_use]
     pub fn fingerprint_key(&self) -> String {
         format!("{self}:{{key_secret}}:fingerprint")
@@ -65,14 +66,14 @@ impl Namespace {
     }
 
     /// Key of usage data that nodes share: `name` is made of their own names, never of a caller's. The hash tag
-    /// cannot be a decision's, because a digest has no letters after f.
+    /// cannot be a decision's, which has four characters.
     #[must_use]
     pub fn usage_key(&self, name: &str) -> String {
         format!("{self}:{{usage}}:{name}")
     }
 
-    /// Key of live control, which all nodes share: `name` is a constant. The hash tag cannot be a decision's, because a
-    /// digest has no letters after f.
+    /// Key of live control, which all nodes share: `name` is a constant. The hash tag cannot be a decision's, which has
+    /// four characters.
     #[must_use]
     pub fn control_key(&self, name: &str) -> String {
         format!("{self}:{{control}}:{name}")
@@ -80,12 +81,12 @@ impl Namespace {
 }
 
 impl KeyPrefix<'_> {
-    /// Appends `NAMESPACE:{TAG}:`, the prefix of every key of a decision. No other function writes it.
+    /// Appends `NAMESPACE:{TAG}`, the prefix of every key of a decision. No other function writes it.
     pub fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.namespace.0.as_bytes());
         out.extend_from_slice(b":{");
-        write_hex(out, self.tag);
-        out.extend_from_slice(b"}:");
+        write_digits(out, self.tag);
+        out.push(b'}');
     }
 }
 

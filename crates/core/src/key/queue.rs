@@ -1,8 +1,8 @@
 //! Names of queues.
 
-use super::name::write_part;
+use super::name::{SEPARATOR, write_escaped};
 use super::tag::write_queue;
-use super::{KeyPrefix, KeySecret};
+use super::{KeyPrefix, KeySecret, kind};
 
 /// Hash tag of all keys of a queue, which so lie in one slot.
 #[must_use]
@@ -20,8 +20,8 @@ pub struct QueueKeys {
 }
 
 impl QueueKeys {
-    /// The keys of `queue` with these kinds, in order: `NAMESPACE:{TAG}:queue:QUEUE:KIND`. A queue's name has no
-    /// colon, and no engine is named like a kind, so no limit has such a key.
+    /// The keys of `queue` with these kinds, in order: `NAMESPACE:{TAG}QQUEUE:KIND`. A queue's name has no
+    /// colon.
     #[must_use]
     pub fn new(prefix: KeyPrefix<'_>, queue: &str, kinds: &[&str]) -> Self {
         let mut keys = Self { text: Vec::with_capacity(512), ends: Vec::with_capacity(kinds.len()) };
@@ -70,20 +70,20 @@ impl QueueKeys {
 /// Appends the key that remembers the id under which an item was enqueued.
 pub fn write_put_id_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, id: &str) {
     write_queue_key(out, prefix, queue, "id");
-    out.push(b':');
-    write_part(out, id);
+    out.push(SEPARATOR);
+    write_escaped(out, id);
 }
 
 /// Appends the key of the digest of the payload that was enqueued under an id.
 pub fn write_put_digest_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, id: &str) {
     write_queue_key(out, prefix, queue, "digest");
-    out.push(b':');
-    write_part(out, id);
+    out.push(SEPARATOR);
+    write_escaped(out, id);
 }
 
 fn write_queue_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, kind: &str) {
     prefix.write(out);
-    out.extend_from_slice(b"queue:");
+    out.push(kind::QUEUE);
     out.extend_from_slice(queue.as_bytes());
     out.push(b':');
     out.extend_from_slice(kind.as_bytes());

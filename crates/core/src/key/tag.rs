@@ -1,7 +1,6 @@
 //! Hash tags, which keep all keys of a strategy in one slot of a cluster; and slots.
 
 use super::Subject;
-use super::name::hex_digit;
 use crate::strategy::{Field, Strategy, Tag};
 
 /// Appends the hashed text of the tag.
@@ -46,18 +45,24 @@ fn write_part(out: &mut Vec<u8>, kind: u8, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// The lower half of a tag: enough to spread slots, and every byte of a key costs Redis at each command. The parts
-/// after the tag identify the key.
-pub(super) fn write_hex(out: &mut Vec<u8>, tag: u128) {
-    out.extend((0..16).rev().map(|digit| hex_digit((tag >> (4 * digit)) as u8 & 15)));
+/// Characters of a tag in a key.
+pub const TAG_LENGTH: usize = 4;
+
+/// The digits of a tag, in base 64.
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// Appends the lower 24 bits of a tag: enough to spread slots evenly, and every byte of a key costs Redis memory, and time
+/// at each command. What follows the tag identifies the key.
+pub(super) fn write_digits(out: &mut Vec<u8>, tag: u128) {
+    out.extend((0..TAG_LENGTH).rev().map(|digit| DIGITS[(tag >> (6 * digit)) as usize & 63]));
 }
 
-/// The Redis Cluster slot of every key with this tag: CRC16 of the tag's hex digits, modulo 16384.
+/// The Redis Cluster slot of every key with this tag: CRC16 of the tag's digits, modulo 16384.
 #[must_use]
 pub fn slot(tag: u128) -> u16 {
-    let mut hex = Vec::with_capacity(16);
-    write_hex(&mut hex, tag);
-    slot_of(&hex)
+    let mut digits = Vec::with_capacity(TAG_LENGTH);
+    write_digits(&mut digits, tag);
+    slot_of(&digits)
 }
 
 /// The Redis Cluster slot of [`Namespace::fingerprint_key`](super::Namespace::fingerprint_key).

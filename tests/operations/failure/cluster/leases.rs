@@ -96,7 +96,7 @@ async fn leases_of_a_slot_that_moves() {
     let cluster = Cluster::start(3, 0);
     let callers = Callers::of(&cluster).await;
     assert_eq!(callers.call("moved", "held", ACQUIRE).await, Ok((Did::Granted, 1)));
-    let key = cluster.all_keys().into_keys().find(|key| key.ends_with(":moved")).unwrap();
+    let key = cluster.all_keys().into_keys().find(|key| key.ends_with("moved")).unwrap();
     let slot = cluster.slot_of(&key);
     let owner = cluster.primary_of_slot(slot).port();
     let target = cluster.nodes().iter().position(|node| node.port() != owner).unwrap();
@@ -118,7 +118,7 @@ async fn the_first_lease_of_a_key_waits_until_its_slot_has_moved() {
     let cluster = Cluster::start(3, 0);
     let callers = Callers::of(&cluster).await;
     callers.call("moved", "first", ACQUIRE).await.unwrap();
-    let key = cluster.all_keys().into_keys().find(|key| key.ends_with(":moved")).unwrap();
+    let key = cluster.all_keys().into_keys().find(|key| key.ends_with("moved")).unwrap();
     let slot = cluster.slot_of(&key);
     callers.call("moved", "first", RELEASE).await.unwrap();
     let owner = cluster.primary_of_slot(slot).port();

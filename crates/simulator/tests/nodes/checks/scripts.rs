@@ -74,12 +74,12 @@ pub(super) fn decisions_of(script: &ScriptEvent) -> Option<Vec<AskedDecision>> {
     Some(decisions)
 }
 
-/// Of a key such as `weir:{…}:strategy:limit:engine:c2:me`.
+/// Of a key such as `weir:{…}Bstrategy:limit|Cme`.
 pub(super) fn counter_of(key: &[u8]) -> Option<CounterName> {
     let key = std::str::from_utf8(key).ok()?;
-    let (_, name) = key.split_once("}:")?;
-    let strategy = name.split(':').next()?.to_owned();
-    let consumer = name.rsplit(':').next()?.to_owned();
+    let (_, name) = key.split_once('}')?;
+    let strategy = name.get(1..)?.split(':').next()?.to_owned();
+    let consumer = name.rsplit_once("|C")?.1.to_owned();
     Some(CounterName { strategy, consumer })
 }
 

@@ -164,6 +164,6 @@ mod tests {
         let request =
             DecisionRequest::probe(&strategies[3], &Namespace::new("shop").unwrap(), 0x1234_5678_9abc_def0);
         let keys: Vec<&[u8]> = request.keys().collect();
-        assert_eq!(keys, [b"shop:{123456789abcdef0}:probe:log"]);
+        assert_eq!(keys, [b"shop:{vN7w}probe:log"]);
     }
 }
