@@ -193,8 +193,11 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
     why = read_one(limit, one, key)
     if why then return nil, why end
     judge(limit, key, one, cost)
-    if op == COUNT_PARTS and limit.engine == RING then ring_make_list(key, one, limit.p1, limit.p2) end
-    if op == COUNT_PARTS then one.before = slots_newest(one, limit.p1, limit.p2, max_wait) end
+    if op == COUNT_PARTS then
+      if limit.engine == SLOTS then one.before = slots_newest(one, limit.p1, limit.p2, max_wait)
+      else one.before, why = sparse_newest(key, one, limit.p1, limit.p2, max_wait) end
+      if not one.before then return nil, why end
+    end
     if op == AT_MOST and not limit.shadow then granted = min(granted, judge_at_most(limit, key, one, cost))
     elseif op == RESERVE then place = judge_reserve(limit, key, one, cost, max_wait) end
     if not limit.shadow then
@@ -307,7 +310,7 @@ local function decide_group(ones)
                 call('PEXPIREAT', command[2], 1)
               end
             end
-            if one.writes and limit.engine ~= LOG and limit.engine ~= RING then
+            if one.writes and limit.engine ~= LOG and limit.engine ~= SPARSE then
               -- Written twice, because when it goes is known once it is there.
               if not one.raw then
                 if refused(call('DEL', key)) then call('SET', key, '', 'PXAT', 1) end

@@ -23,7 +23,7 @@ local function read(limit, key, now)
   if engine == SLIDING then return sliding_read(key, now, limit.p1) end
   if engine == SLOTS then return slots_read(key, now, limit.p1, limit.p2) end
   if engine == WARM_UP then return warm_read(key, now, limit.p1, limit.p2, limit.p3) end
-  if engine == RING then return ring_read(key, now, limit.p1, limit.p2) end
+  if engine == SPARSE then return sparse_read(key, now, limit.p1, limit.p2) end
   return log_read(key, now, limit.p1)
 end
 
@@ -35,7 +35,7 @@ local function wait(limit, key, one, excess)
   if engine == SLIDING then return sliding_wait(one, excess, limit.p1) end
   if engine == SLOTS then return slots_wait(one, excess) end
   if engine == WARM_UP then return excess end
-  if engine == RING then return ring_wait(key, one, excess) end
+  if engine == SPARSE then return sparse_wait(key, one, limit.p1, limit.p2, excess) end
   return log_wait(key, one, excess, limit.p1)
 end
 
@@ -91,9 +91,10 @@ local function write(limit, key, one, level)
   elseif engine == SLOTS then
     slots_change(one, cost, limit.p1, limit.p2)
     lasts = slots_wait(one, level)
-  elseif engine == RING then
-    ring_change(key, one, cost, limit.p1, limit.p2)
-    lasts = ring_wait(key, one, level)
+  elseif engine == SPARSE then
+    local why = sparse_change(key, one, cost, limit.p1, limit.p2)
+    if why then return { err = why } end
+    lasts = sparse_wait(key, one, limit.p1, limit.p2, level)
   else
     if cost > 0 then one.origin = one.at end
     if cost < 0 then one.origin = log_pull(key, one, -cost) end
@@ -106,7 +107,7 @@ local function write(limit, key, one, level)
   if engine == SLIDING then return sliding_write(key, one, limit.p1, goes) end
   if engine == SLOTS then return slots_write(key, one, goes) end
   if engine == WARM_UP then return warm_write(key, one, goes) end
-  if engine == RING then return ring_write(key, one, goes) end
+  if engine == SPARSE then return sparse_write(key, one, goes) end
   local keep
   if limit.count_denied == 1 then keep = limit.limit + 1 end
   return log_write(key, one, cost, keep, goes)

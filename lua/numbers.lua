@@ -3,7 +3,7 @@
 -- of abilities.rs.
 
 -- Twin: `EngineKind` in crates/core/src/algorithm.rs.
-local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP, RING = 1, 2, 3, 4, 5, 6, 7, 8
+local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP, SPARSE = 1, 2, 3, 4, 5, 6, 7, 8
 
 local fmod, floor, min, max = math.fmod, math.floor, math.min, math.max
 

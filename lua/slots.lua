@@ -1,33 +1,74 @@
 -- Bucketed window. Twin: crates/core/src/algorithm/slots.rs.
 --
--- Stored: how many slots were hit before the newest, width, count, what those before hold, start and hits
--- of the newest, then start and hits of each before, oldest first (doubles). Of the limit: p1 = width,
--- p2 = count. A reading's origin is the newest slot's start, its span how long it
--- counts, and it holds the slots that count: { width, count, start1, hits1, start2, hits2, … }, moved by
--- the shift already, and those of another width or count as one.
+-- Stored: how many parts were hit before the newest, width, frame, what those before hold, number and hits of the newest,
+-- then number and hits of each before, oldest first (doubles). Of the limit: p1 = width, p2 = frame, which is twice the
+-- window, and 1 more if it is strict. A reading's origin is the start of the newest part, its span how long that counts, its
+-- extra the current part, and its shift is in parts. It holds the parts that count: { width, frame, part1, hits1, part2,
+-- hits2, … }, moved by the shift already, and those of another width or frame as one.
 
 local SLOTS_MOST = 361
 
+-- What follows from width and frame: the window, its parts, and how many parts count. Nothing if they are no limit's.
+local function slots_shape(width, frame)
+  local strict = fmod(frame, 2)
+  local window = (frame - strict) / 2
+  if width == 0 or width > window or window > CEILING then return nil end
+  local parts = ceil_div(window, width)
+  return window, parts, parts + strict
+end
+
+local function slots_part(at, width, window, parts)
+  return floor_div(at, window) * parts + floor_div(fmod(at, window), width)
+end
+
+local function slots_start(part, width, window, parts)
+  return floor_div(part, parts) * window + fmod(part, parts) * width
+end
+
+-- How long a part counts from its start.
+local function slots_life(part, width, window, parts, count)
+  if count == parts then return window end
+  return window + min(width, window - fmod(part, parts) * width)
+end
+
 local function slots_opening(at, p1, p2)
-  return 0, at, at, 0, 0, p1 * p2, { p1, p2 }
+  local window, parts = slots_shape(p1, p2)
+  return 0, at, at, slots_part(at, p1, window, parts), 0, 0, { p1, p2 }
+end
+
+-- How a newest part of these parts reads now: the time, its start, the current part, the shift and how long it counts; nothing
+-- if it no longer counts, but the time.
+local function slots_time(newest, now, width, frame)
+  local window, parts, count = slots_shape(width, frame)
+  local start, shift = slots_start(newest, width, window, parts), 0
+  local span = slots_life(newest, width, window, parts, count)
+  if start - now > span then
+    shift = newest - slots_part(now, width, window, parts)
+    start = slots_start(newest - shift, width, window, parts)
+    span = slots_life(newest - shift, width, window, parts, count)
+  end
+  local at = max(now, start)
+  if at - start >= span then return at end
+  return at, start, slots_part(at, width, window, parts), shift, span, count
 end
 
 -- The numbers of a stored string, as a reading holds them, or nil.
 local function slots_parse(raw)
-  local older, width, count, rest, start, hits, position = unpack_struct('<dddddd', raw)
-  if not (#raw == 48 + 16 * older and exact(width) and exact(count) and exact(rest) and exact(start) and exact(hits))
-      or width == 0 or count == 0 or width * count > 2 * CEILING then
+  local older, width, frame, rest, newest, hits, position = unpack_struct('<dddddd', raw)
+  if not (#raw == 48 + 16 * older and exact(width) and exact(frame) and exact(rest) and exact(newest) and exact(hits)) then
     return nil
   end
-  local numbers = { width, count }
+  local window, parts = slots_shape(width, frame)
+  if not window or slots_start(newest, width, window, parts) > 2 * CEILING then return nil end
+  local numbers = { width, frame }
   for i = 3, 2 * older + 2, 2 do
-    local from, its
-    from, its, position = unpack_struct('<dd', raw, position)
-    if not (exact(from) and exact(its)) then return nil end
-    numbers[i], numbers[i + 1], rest = from, its, rest - its
+    local part, its
+    part, its, position = unpack_struct('<dd', raw, position)
+    if not (exact(part) and exact(its) and part <= newest) then return nil end
+    numbers[i], numbers[i + 1], rest = part, its, rest - its
   end
   if rest ~= 0 then return nil end
-  numbers[#numbers + 1], numbers[#numbers + 2] = start, hits
+  numbers[#numbers + 1], numbers[#numbers + 2] = newest, hits
   return numbers
 end
 
@@ -40,56 +81,76 @@ local function slots_read(key, now, p1, p2)
   end
   local numbers = slots_parse(raw)
   if not numbers then return nil, unreadable(raw) end
-  local width, count = numbers[1], numbers[2]
-  local newest, span, shift = numbers[#numbers - 1], width * count, 0
-  if newest - now > span then shift = newest - (now - fmod(now, width)) end
-  local origin = newest - shift
-  local at = max(now, origin)
-  if at - origin >= span then return slots_opening(at, p1, p2) end
-  local level, held, same = 0, { width, count }, width == p1 and count == p2
+  local width, frame = numbers[1], numbers[2]
+  local newest = numbers[#numbers - 1]
+  local at, origin, current, shift, span, count = slots_time(newest, now, width, frame)
+  if not origin then return slots_opening(at, p1, p2) end
+  local level, held, same = 0, { width, frame }, width == p1 and frame == p2
   for i = 3, #numbers, 2 do
-    local start, hits = max(numbers[i] - shift, 0), numbers[i + 1]
-    if start > at then return nil, NOT_A_STATE end
+    local part, hits = max(numbers[i] - shift, 0), numbers[i + 1]
     if not same then level = level + hits
-    elseif at - start < span then
+    elseif part + count > current then
       level = level + hits
-      held[#held + 1], held[#held + 2] = start, hits
+      held[#held + 1], held[#held + 2] = part, hits
     end
   end
   if level > CEILING then return nil, NOT_A_STATE end
-  if not same then held[3], held[4] = origin, level end
-  return level, at, origin, 0, shift, span, held
+  if not same then held[3], held[4] = newest - shift, level end
+  return level, at, origin, current, shift, span, held
+end
+
+-- How much longer a part counts.
+local function slots_left(one, part, width, frame)
+  local window, parts, count = slots_shape(width, frame)
+  return slots_life(part, width, window, parts, count) - (one.at - slots_start(part, width, window, parts))
 end
 
 local function slots_wait(one, excess)
   local held, freed = one.held, 0
   for i = 3, #held, 2 do
     freed = freed + held[i + 1]
-    if freed >= excess then return one.span - (one.at - held[i]) end
+    if freed >= excess then return slots_left(one, held[i], held[1], held[2]) end
   end
   return one.span - (one.at - one.origin)
 end
 
--- What the newest `parts` slots hold, the one that is now included.
-local function slots_newest(one, p1, p2, parts)
+-- The oldest of the newest `wanted` parts, the one that is now included, and its start.
+local function slots_oldest(one, p1, p2, wanted)
+  local window, parts, count = slots_shape(p1, p2)
+  local oldest = max(slots_part(one.at, p1, window, parts) + 1 - max(min(wanted, count), 1), 0)
+  return oldest, slots_start(oldest, p1, window, parts)
+end
+
+-- What those hold.
+local function slots_newest(one, p1, p2, wanted)
   local held, sum = one.held, 0
-  local oldest = one.at - fmod(one.at, p1) - (max(min(parts, p2), 1) - 1) * p1
+  local oldest, from = slots_oldest(one, p1, p2, wanted)
+  if held[1] ~= p1 or held[2] ~= p2 then
+    if one.origin >= from then return one.level end
+    return 0
+  end
   for i = 3, #held, 2 do
     if held[i] >= oldest then sum = sum + held[i + 1] end
   end
   return sum
 end
 
--- Adds `cost` to the slot that is now, or takes -cost out of the newest; in a state of other slots out
--- of and into the only one.
+-- Makes a part the newest of a reading.
+local function slots_renew(one, part, width, frame)
+  local window, parts, count = slots_shape(width, frame)
+  one.origin, one.span = slots_start(part, width, window, parts), slots_life(part, width, window, parts, count)
+end
+
+-- Adds `cost` to the part that is now, or takes -cost out of the newest; in a state of other parts out of and into the
+-- only one.
 local function slots_change(one, cost, p1, p2)
   local held = one.held
-  local last = #held
+  local last, same = #held, held[1] == p1 and held[2] == p2
   if cost > 0 then
-    local start = one.origin
-    if held[1] == p1 and held[2] == p2 then start = one.at - fmod(one.at, p1) end
-    if last > 2 and held[last - 1] == start then held[last] = held[last] + cost
-    else held[last + 1], held[last + 2] = start, cost end
+    local part = held[last - 1]
+    if same then part = one.extra end
+    if last > 2 and held[last - 1] == part then held[last] = held[last] + cost
+    else held[last + 1], held[last + 2] = part, cost end
   end
   local back = max(-cost, 0)
   while back > 0 and last > 2 do
@@ -100,7 +161,7 @@ local function slots_change(one, cost, p1, p2)
       last = last - 2
     end
   end
-  if #held > 2 then one.origin = held[#held - 1] end
+  if #held > 2 then slots_renew(one, held[#held - 1], held[1], held[2]) end
 end
 
 local function slots_write(key, one, goes)

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles, EnvoyFolder};
 
+use weir_core::algorithm::{Algorithm, Engine};
+
 use self::directory::DirectoryFiles;
 use super::settings::no_overrides;
 use super::{envoy, explanation, fail, print, say};
@@ -153,6 +155,17 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
         say(&format!("warning: {}: {warning}", names(paths)));
     }
     for strategy in config.rules.strategies() {
+        for limit in strategy.limits() {
+            let bytes = explanation::largest_state(&limit.algorithm);
+            if bytes > LARGE_STATE {
+                let (file, name, engine) = (names(paths), strategy.name(), limit.algorithm.engine().name());
+                say(&format!(
+                    "note: {file}: strategy `{name}`, limit `{}`: a key on Redis can reach {bytes} bytes ({engine}): {}",
+                    limit.name,
+                    smaller(&limit.algorithm)
+                ));
+            }
+        }
         for (limit, bound) in explanation::local::bounds(strategy) {
             let (file, name) = (names(paths), strategy.name());
             say(&format!("note: {file}: strategy `{name}`, limit `{}`, without Redis: {bound}", limit.name));
@@ -175,6 +188,17 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
     };
     let files = files.map(|files| format!(", and for Envoy {files}"));
     Ok(format!("{strategies}, {resources}{queues}{}", files.unwrap_or_default()))
+}
+
+/// A state above this size is worth a note: Redis reads or moves it whole now and then.
+const LARGE_STATE: usize = 4096;
+
+/// What makes such a state smaller.
+fn smaller(algorithm: &Algorithm) -> &'static str {
+    match algorithm.engine() {
+        Engine::Slots(_) => "fewer `buckets` take fewer",
+        _ => "a token_bucket or a bucketed_window takes fewer",
+    }
 }
 
 fn names(paths: &[PathBuf]) -> String {

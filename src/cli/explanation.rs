@@ -5,18 +5,21 @@ pub(super) mod approximate;
 pub(super) mod local;
 mod permits;
 pub(super) mod queue;
+mod redis_size;
 mod state;
 
+pub(super) use self::redis_size::largest_state;
 pub(super) use self::state::renewal;
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_core::algorithm::Algorithm;
+use weir_core::algorithm::{Algorithm, Engine};
 use weir_core::key::{self, Placements, SlotPart};
 use weir_core::strategy::{BanTerms, FailurePolicy, Limit, Listed, Strategy, Tag};
 
+use self::redis_size::redis_size;
 use self::state::Size;
 use super::explain::ExplainedRequest;
 
@@ -193,7 +196,7 @@ fn limits(out: &mut String, explained: &ExplainedRequest<'_>) {
         if let Some(key) = explained.held_key(limit) {
             let _ = writeln!(out, "    held   {key}");
         }
-        let _ = writeln!(out, "    state  {}", size(&limit.algorithm));
+        let _ = writeln!(out, "    state  {}", size(&limit.algorithm, explained.key(limit).len()));
         if let Some(part) = parts.get(place) {
             let bound = local::bound(&limit.algorithm, part);
             let _ = writeln!(out, "    local  {} on each node; {bound}", local::part_text(part));
@@ -209,7 +212,7 @@ fn matched(explained: &ExplainedRequest<'_>) -> String {
 }
 
 fn numbers(algorithm: &Algorithm) -> String {
-    let text = algorithm::text(algorithm);
+    let text = algorithm::text(algorithm) + &algorithm::parts(algorithm);
     match algorithm.limit() {
         0 => format!("{text}; nothing ever passes"),
         _ => {
@@ -221,13 +224,14 @@ fn numbers(algorithm: &Algorithm) -> String {
     }
 }
 
-fn size(algorithm: &Algorithm) -> String {
-    let Size { one, most } = state::size(algorithm);
+/// Describes the memory of a key of this length in both stores.
+fn size(algorithm: &Algorithm, key: usize) -> String {
     let engine = algorithm.engine().name();
-    match most > one {
-        true => format!("{engine}, {one} bytes in the memory store after one call, at most {most}"),
-        false => format!("{engine}, {one} bytes in the memory store"),
-    }
+    let (memory, redis) = (state::size(algorithm), redis_size(algorithm, key));
+    let grows = memory.most > memory.one || redis.most > redis.one;
+    let of = |Size { one, most }| if grows { format!("{one} to {most}") } else { one.to_string() };
+    let when = if grows { ", from the first call on to the worst" } else { "" };
+    format!("{engine}, {} bytes in the memory store, about {} on Redis{when}", of(memory), of(redis))
 }
 
 /// Formats the explanation as JSON. Fields that do not apply are null. A listed consumer has no limits.
@@ -236,6 +240,7 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
     let applied = resolved.applied.filter(|_| resolved.listing.is_none());
     let limits = explained.limits().enumerate().map(|(place, (limit, overridden))| {
         let size = state::size(&limit.algorithm);
+        let redis = redis_size(&limit.algorithm, explained.key(limit).len());
         let mut said = json!({
             "name": &*limit.name,
             "per": limit.scope.fields().iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -246,12 +251,16 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
             "overridden": overridden,
             "key": explained.key(limit),
             "state_bytes": { "one": size.one, "most": size.most },
+            "redis_bytes": { "one": redis.one, "most": redis.most },
         });
         if let Some((_, BanTerms { after, within, lasts })) = resolved.strategy.ban_of(place) {
             said["ban"] = json!({ "after": after, "within_us": within.0, "for_us": lasts.0 });
         }
         if let Some(key) = explained.held_key(limit) {
             said["held_key"] = key.into();
+        }
+        if let Engine::Slots(slots) = limit.algorithm.engine() {
+            said["parts"] = slots.parts().into();
         }
         said
     });

@@ -134,7 +134,7 @@ fn every_engine_has_its_twin_and_its_rows() {
     ];
     // Another layout in Redis of what `slots.rs` decides.
     let mut in_rust = stems(read_all("crates/core/src/algorithm", "rs"), &driver);
-    assert!(in_rust.insert("ring".to_owned()));
+    assert!(in_rust.insert("sparse".to_owned()));
     assert_eq!(engines, in_rust);
     let leases = ["lease", "aimd", "vegas", "gradient2", "sampling", "fixed"];
     let queues = [
@@ -374,9 +374,9 @@ fn engines_with_rows() -> BTreeSet<String> {
         "interval_bucket" | "cycles" | "reserve_interval" => "interval".to_owned(),
         "sliding_log" | "strict_log" | "held_log" => "log".to_owned(),
         "sliding_counter" => "sliding".to_owned(),
-        "bucketed_window" | "ring_count" => "slots".to_owned(),
+        "bucketed_window" | "ring_count" | "uneven_parts" => "slots".to_owned(),
         "guava_warmup" => "warm_up".to_owned(),
-        "many_buckets" => "ring".to_owned(),
+        "many_buckets" | "many_uneven_parts" => "sparse".to_owned(),
         other => panic!("no engine is known for the rows of `{other}`"),
     };
     let tables = read_all("tests/vectors", "json");

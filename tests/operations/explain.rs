@@ -94,10 +94,10 @@ tag       [resource], slot …
 limits    all are charged, or none is
   everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
     key    weir:{*}Lfeeding:everyone|Rzoo/lion
-    state  log, 172 bytes in the memory store after one call, at most 2156
+    state  log, 172 to 2156 bytes in the memory store, about 200 to 1704 on Redis, from the first call on to the worst
   each per [resource, consumer]: uniform: { interval: 10s }; full again 10s after being emptied
     key    weir:{*}Bfeeding:each|Rzoo/lion|Cbob
-    state  bucket, 60 bytes in the memory store
+    state  bucket, 60 bytes in the memory store, about 136 on Redis
 ",
         ),
         (
@@ -112,10 +112,10 @@ tag       [resource], slot …
 limits    all are charged, or none is
   everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
     key    weir:{*}Lfeeding:everyone|Rshop
-    state  log, 172 bytes in the memory store after one call, at most 2156
+    state  log, 172 to 2156 bytes in the memory store, about 200 to 1704 on Redis, from the first call on to the worst
   each per [resource, consumer]: token_bucket: { rate: 30/m, burst: 30 }; full again 1m after being emptied, by the override
     key    weir:{*}Bfeeding:each|Rshop|Cgold-bob
-    state  bucket, 60 bytes in the memory store
+    state  bucket, 60 bytes in the memory store, about 136 on Redis
 ",
         ),
         (
@@ -140,7 +140,7 @@ tag       [region], slot …
 limits    all are charged, or none is
   region per [region]: fixed_window: { limit: 3, window: 1m }; full again 1m after being emptied
     key    weir:{*}Wregional:region|region=e=u
-    state  window, 60 bytes in the memory store
+    state  window, 60 bytes in the memory store, about 120 on Redis
 ",
         ),
     ] {
@@ -167,21 +167,23 @@ fn json_has_the_same_facts() {
         "strategy": "feeding", "strategy_named_by": "resource",
         "access": null,
         "override": { "consumer": "gold-*", "resource": "*" },
-        "on_store_failure": "error", "local": null, "approximate": null, "tag": "[resource]", "slot": 6287, "part": null,
+        "on_store_failure": "error", "local": null, "approximate": null, "tag": "[resource]", "slot": 6964, "part": null,
         "limits": [
             {
                 "name": "everyone", "per": ["resource"], "limit": 100, "renewal_us": 10_000_000,
                 "algorithm": "sliding_log: { limit: 100, window: 10s }",
                 "engine": "log", "overridden": false,
-                "key": "weir:{661aa22d513a3c1d}Lfeeding:everyone|Rzoo/lion",
+                "key": "weir:{Ojwd}Lfeeding:everyone|Rzoo/lion",
                 "state_bytes": { "one": 172, "most": 2156 },
+                "redis_bytes": { "one": 200, "most": 1704 },
             },
             {
                 "name": "each", "per": ["resource", "consumer"], "limit": 30, "renewal_us": 60_000_000,
                 "algorithm": "token_bucket: { rate: 30/m, burst: 30 }",
                 "engine": "bucket", "overridden": true,
-                "key": "weir:{661aa22d513a3c1d}Bfeeding:each|Rzoo/lion|Cgold-bob",
+                "key": "weir:{Ojwd}Bfeeding:each|Rzoo/lion|Cgold-bob",
                 "state_bytes": { "one": 60, "most": 60 },
+                "redis_bytes": { "one": 136, "most": 136 },
             },
         ],
         "concurrency": null,
@@ -371,18 +373,15 @@ leaves    10 items in 1s, evenly, whoever takes them
 again     an item that is not acked within 30s; after 3 deliveries it goes to `orders:dead`
 outcomes  kept for 1d, the newest 1000
 tag       queue `orders`, slot {slot} of a Redis Cluster
-  key     {prefix}queue:orders:stream
-  key     {prefix}queue:orders:due
-  key     {prefix}queue:orders:meta
-  key     {prefix}queue:orders:outcomes
+  key     {prefix}Qorders:stream
+  key     {prefix}Qorders:due
+  key     {prefix}Qorders:meta
+  key     {prefix}Qorders:outcomes
 "
     );
     assert_eq!(said, expected);
     let (_, dead, _) = explain("orders:dead", &[]);
-    assert!(
-        dead.contains("the dead letters of `orders`") && dead.contains("queue:orders:dead_meta"),
-        "{dead}"
-    );
+    assert!(dead.contains("the dead letters of `orders`") && dead.contains("Qorders:dead_meta"), "{dead}");
     assert!(!dead.contains("1s, evenly"), "{dead}");
     let (_, list, _) = explain("letters", &["--output", "json"]);
     let list: Value = serde_json::from_str(&list).unwrap();

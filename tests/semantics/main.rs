@@ -32,6 +32,7 @@ mod shadow;
 mod shaping;
 mod simulated_redis;
 mod simulation;
+mod sparse;
 mod stream;
 #[path = "../support/support.rs"]
 mod support;

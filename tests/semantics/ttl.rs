@@ -94,7 +94,7 @@ fn each_engine(time: Micros) -> Vec<Arc<Strategy>> {
         ("log-counting", Algorithm::strict_log(4, time, true, Micros::ZERO)),
         ("sliding", Algorithm::sliding_window(4, Micros(time.0 / 2))),
         ("slots", Algorithm::bucketed_window(4, time, 4, false)),
-        ("ring", Algorithm::bucketed_window(4, time, 400, false)),
+        ("sparse", Algorithm::bucketed_window(4, time, 400, false)),
     ];
     all.map(|(name, algorithm)| strategy(name, &[algorithm.unwrap()])).to_vec()
 }

@@ -3,10 +3,11 @@
 use weir_core::algorithm::{Algorithm, Calendar, DEFAULT_MAX_HELD, Invalid, MAX_BUCKETS, Rate};
 use weir_units::{CEILING, Micros};
 
+use super::accuracy;
 use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping};
 use super::quantities::{duration, rate};
-use super::values::{Digits, Scalar, boolean, digits, integer, quote};
+use super::values::{Scalar, boolean, integer, quote};
 
 /// Placeholder for a duration while another parameter is checked.
 const SECOND: Micros = Micros::from_secs(1);
@@ -256,32 +257,19 @@ fn bucketed_window(
     };
     let limit = units(fields, "limit", report, |limit| alone(limit, 1));
     let window = span(fields, "window", report);
-    let buckets = match fields.take_entry("accuracy") {
-        Some(accuracy) => buckets_of(&accuracy, fields, report),
-        None => units(fields, "buckets", report, |buckets| alone(0, buckets)),
+    let Some(accuracy) = fields.take_entry("accuracy") else {
+        let buckets = units(fields, "buckets", report, |buckets| alone(0, buckets));
+        let strict = fields.read("strict", report, boolean).unwrap_or(true);
+        return Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict));
     };
-    let strict = fields.read("strict", report, boolean).unwrap_or(true);
-    Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict))
-}
-
-/// Reads `accuracy: 1/100`: a hundredth of the window, so 100 buckets.
-fn buckets_of(
-    accuracy: &KeyedValue<'_>,
-    fields: &mut Mapping<'_>,
-    report: &mut MistakeReport,
-) -> Option<u64> {
-    if fields.take_entry("buckets").is_some() {
-        let reason = "cannot stand beside `buckets`: both say the same";
+    let both = fields.take_entry("buckets").is_some();
+    if both {
+        let reason = "cannot stand beside `buckets`: both say how many parts there are";
         report.at(accuracy.key_at, accuracy.value.path(), reason);
-        return None;
     }
-    accuracy.value.read(report, |scalar| match scalar.text.strip_prefix("1/").map(digits) {
-        Some(Digits::Number(buckets)) if (1..=MAX_BUCKETS).contains(&buckets) => Ok(buckets),
-        _ => Err(out_of_bounds(
-            scalar.text,
-            &format!("write a part of the window, from 1/1 to 1/{MAX_BUCKETS}"),
-        )),
-    })
+    let width = accuracy.value.read(report, |scalar| accuracy::width(scalar.text, window)).filter(|_| !both);
+    let strict = fields.read("strict", report, boolean).unwrap_or(true);
+    Some(Algorithm::parted_window(limit?, window?, width?, strict))
 }
 
 /// A log that may hold `max_held` reservations.

@@ -23,6 +23,7 @@
 
 mod access;
 mod access_warnings;
+mod accuracy;
 mod address;
 mod algorithms;
 mod aliases;

@@ -311,7 +311,7 @@ fn fixed_window() -> Value {
     window
 }
 
-/// The buckets are given by number or as a part of the window.
+/// The buckets are given by number or by their number per second.
 fn bucketed_window() -> Value {
     let mut window = mapping(BUCKETED_WINDOW);
     window["oneOf"] = json!([{ "required": ["buckets"] }, { "required": ["accuracy"] }]);

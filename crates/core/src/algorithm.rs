@@ -130,12 +130,12 @@ engine_kinds! {
     Log = 4, "log";
     /// [`Engine::Sliding`].
     Sliding = 5, "sliding";
-    /// [`Engine::Slots`] of at most 361 slots.
+    /// [`Engine::Slots`] of at most 361 parts.
     Slots = 6, "slots";
     /// [`Engine::WarmUp`].
     WarmUp = 7, "warm_up";
     /// [`Engine::Slots`] of more, which Redis stores in another layout.
-    Ring = 8, "ring";
+    Sparse = 8, "sparse";
 }
 
 // An engine's position in the list follows from its number.
@@ -195,7 +195,7 @@ impl Engine {
             Self::Interval(_) => EngineKind::Interval,
             Self::Log(_) => EngineKind::Log,
             Self::Sliding(_) => EngineKind::Sliding,
-            Self::Slots(slots) if slots.is_many() => EngineKind::Ring,
+            Self::Slots(slots) if slots.is_many() => EngineKind::Sparse,
             Self::Slots(_) => EngineKind::Slots,
             Self::WarmUp(_) => EngineKind::WarmUp,
         }

@@ -76,12 +76,51 @@ fn numbers(algorithm: &Algorithm) -> String {
                 span(warm_up)
             )
         }
-        Engine::Slots(Slots { width, count }) => {
-            // A strict window keeps one bucket more than the configured number.
-            let (buckets, strict) = if *count > 1 { (count - 1, "") } else { (1, ", strict: false") };
-            let window = span(width.saturating_mul(buckets));
-            format!("bucketed_window: {{ limit: {limit}, window: {window}, buckets: {buckets}{strict} }}")
+        Engine::Slots(slots) => {
+            let strict = if slots.is_strict() { "" } else { ", strict: false" };
+            let parts = match is_even(slots) {
+                true => format!("buckets: {}", slots.parts()),
+                false => format!("accuracy: {}", accuracy(slots.width())),
+            };
+            format!(
+                "bucketed_window: {{ limit: {limit}, window: {}, {parts}{strict} }}",
+                span(slots.window())
+            )
         }
+    }
+}
+
+/// True if all parts have one length.
+const fn is_even(slots: &Slots) -> bool {
+    slots.window().is_multiple_of(slots.width())
+}
+
+/// The shortest number of parts per second whose parts have this length, in microseconds.
+fn accuracy(width: u64) -> String {
+    const PLACES: u32 = 6;
+    const SECOND: u64 = 1_000_000;
+    let scaled = (0..=PLACES).find_map(|places| {
+        let scale = 10_u64.pow(places);
+        let number = SECOND * scale / width;
+        (number > 0 && (SECOND * scale).div_ceil(number) == width).then_some((number, scale))
+    });
+    // Every width that the configuration can give has one.
+    let (number, scale) = scaled.unwrap_or((SECOND * SECOND / width, SECOND));
+    let places = scale.ilog10() as usize;
+    match places {
+        0 => number.to_string(),
+        _ => format!("{}.{:0places$}", number / scale, number % scale),
+    }
+}
+
+/// Describes the parts of a bucketed window that are not all of one length.
+pub(super) fn parts(algorithm: &Algorithm) -> String {
+    match algorithm.engine() {
+        Engine::Slots(slots) if !is_even(slots) => {
+            let last = span(slots.window() % slots.width());
+            format!("; {} parts of {}, the last of {last}", slots.parts(), span(slots.width()))
+        }
+        _ => String::new(),
     }
 }
 

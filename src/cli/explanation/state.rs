@@ -32,7 +32,7 @@ pub(super) fn size(algorithm: &Algorithm) -> Size {
             let charges = algorithm.limit() + 1;
             (charges, (log.span / (charges + 1)).max(log.min_gap).max(1))
         }
-        Engine::Slots(slots) => (slots.count, slots.width),
+        Engine::Slots(slots) => (slots.count(), slots.width()),
         Engine::Bucket(_)
         | Engine::Window(_)
         | Engine::Interval(_)

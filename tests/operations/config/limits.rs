@@ -187,12 +187,20 @@ fn numbers_that_no_limit_has() {
                 "4:87: strategies.a.limits[0].bucketed_window.buckets: 3601 is out of bounds: it must be from 1 to 3600",
             ),
             (
-                "bucketed_window: { limit: 1, window: 1s, accuracy: 1/3601 }",
-                "4:88: strategies.a.limits[0].bucketed_window.accuracy: 1/3601 is out of bounds: write a part of the window, from 1/1 to 1/3600",
+                "bucketed_window: { limit: 1, window: 1s, accuracy: 3601 }",
+                "4:88: strategies.a.limits[0].bucketed_window.accuracy: 3601 is out of bounds: a window of 1s has 3601 parts then, and may have 3600; the nearest that works is 3600",
             ),
             (
-                "bucketed_window: { limit: 1, window: 1s, buckets: 4, accuracy: 1/4 }",
-                "4:90: strategies.a.limits[0].bucketed_window.accuracy: cannot stand beside `buckets`: both say the same",
+                "bucketed_window: { limit: 1, window: 1s, buckets: 4, accuracy: 4 }",
+                "4:90: strategies.a.limits[0].bucketed_window.accuracy: cannot stand beside `buckets`: both say how many parts there are",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1h, accuracy: 1.5 }",
+                "4:88: strategies.a.limits[0].bucketed_window.accuracy: 1.5 is out of bounds: a window of 3600s has 5400 parts then, and may have 3600; the nearest that works is 1",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1m, accuracy: 1/60 }",
+                "4:88: strategies.a.limits[0].bucketed_window.accuracy: \"1/60\" is a part of the window, the old form: write `buckets: 60` instead of it",
             ),
             (
                 "bucketed_window: { limit: 1, window: 1s, buckets: 0 }",
@@ -339,8 +347,12 @@ fn algorithms_that_are_taken() {
             Algorithm::bucketed_window(5, minute, 6, true).unwrap(),
         ),
         (
-            "bucketed_window: { limit: 5, window: 1m, accuracy: 1/6 }",
+            "bucketed_window: { limit: 5, window: 1m, accuracy: 0.1 }",
             Algorithm::bucketed_window(5, minute, 6, true).unwrap(),
+        ),
+        (
+            "bucketed_window: { limit: 5, window: 1m, accuracy: 0.75 }",
+            Algorithm::parted_window(5, minute, Micros(1_333_334), true).unwrap(),
         ),
         (
             "bucketed_window: { limit: 5, window: 1m, buckets: 6, strict: false }",

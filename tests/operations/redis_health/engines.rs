@@ -85,8 +85,8 @@ fn keys_of_probes_go_by_themselves() {
         keys.filter(|key| !key.ends_with(":marker") && !key.ends_with(":breaker")).collect::<Vec<_>>()
     };
     let keys = of_engines();
-    for engine in ["bucket", "window", "interval", "log", "sliding", "slots", "ring"] {
-        let count = keys.iter().filter(|key| key.ends_with(&format!("}}:probe:{engine}"))).count();
+    for engine in ["bucket", "window", "interval", "log", "sliding", "slots", "sparse"] {
+        let count = keys.iter().filter(|key| key.ends_with(&format!("}}probe:{engine}"))).count();
         assert_eq!(count, 2, "of two slots, which a node of a cluster would refuse: {keys:?}");
     }
     eventually(SOON, "the fingerprint", || {

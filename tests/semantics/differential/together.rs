@@ -196,12 +196,15 @@ fn heaps(op: BoxedStrategy<Op>, most_costs: usize) -> impl proptest::strategy::S
         (random::log(), random::log()),
         (random::sliding(), random::sliding()),
         (random::slots(), random::slots()),
-        (random::ring(), random::ring()),
+        (random::sparse(), random::sparse()),
         (random::limit(), random::limit()),
     ];
     let limit = (of_engine.boxed(), 0..2_usize).prop_map(|((own, other), scope)| (own, other, scope));
-    let limits =
-        prop_oneof![2 => prop::collection::vec(limit.clone(), 1), 2 => prop::collection::vec(limit, 2..=3)];
+    let limits = prop_oneof![
+        4 => prop::collection::vec(limit.clone(), 1),
+        4 => prop::collection::vec(limit.clone(), 2..=3),
+        1 => prop::collection::vec(limit, 4..=MAX_LIMITS),
+    ];
     let pause = prop_oneof![1 => Just(0_u64), 4 => 0..=20_u64, 1 => 0..=2_000_000_u64];
     let heap = (pause, prop::collection::vec(asked(op, most_costs), 1..30));
     (prop::collection::vec((0..SCOPES.len(), limits), 1..=3), prop::collection::vec(heap, 1..8))

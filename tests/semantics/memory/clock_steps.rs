@@ -76,7 +76,7 @@ fn each_engine() -> Vec<Arc<Strategy>> {
         ("held", Algorithm::held_log(5, WINDOW, 100)),
         ("sliding", Algorithm::sliding_window(5, WINDOW)),
         ("slots", Algorithm::bucketed_window(5, WINDOW, 15, false)),
-        ("ring", Algorithm::bucketed_window(5, WINDOW, 900, true)),
+        ("sparse", Algorithm::bucketed_window(5, WINDOW, 900, true)),
     ];
     all.map(|(name, algorithm)| per_consumer(name, algorithm.unwrap())).to_vec()
 }

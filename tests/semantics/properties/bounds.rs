@@ -68,7 +68,9 @@ fn check(limit: &Algorithm, phase: u64, admitted: &[Admitted]) -> Result<(), Str
         }
         // In any so many slots; strict, that is more than any span of the window can touch.
         Engine::Slots(slots) => {
-            every_span(admitted, slots.width * (slots.count - 1), most)?;
+            // Strict, in any span of the window; lenient, in any that is shorter by a part.
+            let span = if slots.is_strict() { slots.window() } else { slots.window() - slots.width() };
+            every_span(admitted, span, most)?;
             every_slots(admitted, slots, most)
         }
         Engine::Window(Window { span, grid: Grid::Aligned { ahead } }) => {
@@ -137,9 +139,9 @@ fn every_span(admitted: &[Admitted], span: u64, most: u64) -> Result<(), String>
 /// The slots up to that of any admitted call.
 fn every_slots(admitted: &[Admitted], slots: &Slots, most: u64) -> Result<(), String> {
     for last in admitted {
-        let slot = last.at / slots.width;
+        let slot = slots.part(last.at);
         let counts =
-            |one: &&Admitted| one.at / slots.width <= slot && one.at / slots.width + slots.count > slot;
+            |one: &&Admitted| slots.part(one.at) <= slot && slots.part(one.at) + slots.count() > slot;
         let sum: u64 = admitted.iter().filter(counts).map(|one| one.cost).sum();
         if sum > most {
             return Err(format!("{sum} in the slots up to {slot}, at most {most}"));

@@ -4,14 +4,14 @@ use proptest::prelude::*;
 use weir_core::algorithm::{Algorithm, Op};
 
 use super::machine::{Machine, micros};
-use super::random::{config, ring, sliding, slots};
+use super::random::{config, sliding, slots, sparse};
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
     fn another_length_counts_whole_until_fresh(
-        (before, after) in prop_oneof![(sliding(), sliding()), (slots(), slots()), (ring(), ring())],
+        (before, after) in prop_oneof![(sliding(), sliding()), (slots(), slots()), (sparse(), sparse())],
         (cost, share, more) in (1..6_u64, any::<u16>(), 0..3_u64),
     ) {
         prop_assume!(before.engine() != after.engine() && before.limit() >= cost);

@@ -54,7 +54,7 @@ pub enum Cost {
 /// A limit of any engine: mostly small enough that a short trace meets all its edges. Boxed, because the
 /// type of so many alternatives takes more stack than a test's thread has.
 pub fn limit() -> impl Strategy<Value = Algorithm> {
-    prop_oneof![bucket(), window(), interval(), log(), sliding(), slots(), ring()].boxed()
+    prop_oneof![bucket(), window(), interval(), log(), sliding(), slots(), sparse()].boxed()
 }
 
 /// The limits of one decision.
@@ -166,23 +166,22 @@ pub fn sliding() -> impl Strategy<Value = Algorithm> {
 }
 
 pub fn slots() -> impl Strategy<Value = Algorithm> {
-    (amount(), span(), 1..=8_u64, any::<bool>()).prop_filter_map(
-        "not a bucketed window",
-        |(limit, span, buckets, strict)| {
-            let window = Micros(span.0.next_multiple_of(buckets));
-            Algorithm::bucketed_window(limit, window, buckets, strict).ok()
-        },
-    )
+    parted((1..=8_u64).boxed())
 }
 
-/// Of so many buckets that Redis keeps them in another layout.
-pub fn ring() -> impl Strategy<Value = Algorithm> {
-    let buckets = prop_oneof![4 => 362..=700_u64, 1 => 3000..=3600_u64];
-    (amount(), span(), buckets, any::<bool>()).prop_filter_map(
+/// Of so many parts that Redis keeps only those with hits.
+pub fn sparse() -> impl Strategy<Value = Algorithm> {
+    parted(prop_oneof![4 => 362..=700_u64, 1 => 3000..=3599_u64].boxed())
+}
+
+/// Windows of about so many parts, of which the last one is shorter now and then.
+fn parted(parts: BoxedStrategy<u64>) -> impl Strategy<Value = Algorithm> {
+    (amount(), span(), parts, any::<bool>(), 0..=2_u64).prop_filter_map(
         "not a bucketed window",
-        |(limit, span, buckets, strict)| {
-            let window = Micros(span.0.next_multiple_of(buckets));
-            Algorithm::bucketed_window(limit, window, buckets, strict).ok()
+        |(limit, span, parts, strict, uneven)| {
+            let window = Micros(span.0.next_multiple_of(parts));
+            let width = Micros(window.0 / parts + if uneven == 0 { 1 } else { 0 });
+            Algorithm::parted_window(limit, window, width, strict).ok()
         },
     )
 }

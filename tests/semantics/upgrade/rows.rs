@@ -68,11 +68,11 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// A bucketed window whose slots are stored in groups.
+/// A bucketed window whose parts are stored sparsely.
 fn rows_of_many_buckets() -> Vec<Row> {
     let both: &[Field] = &[Field::Resource, Field::Consumer];
     let algorithm = Algorithm::bucketed_window(10, Micros(10 * SECOND), 400, true).unwrap();
-    vec![row("ring", &[("each", both, algorithm)])]
+    vec![row("sparse", &[("each", both, algorithm)])]
 }
 
 /// Limits that shape traffic, and what is remembered of decisions under ids.

@@ -106,6 +106,15 @@ struct Buckets {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct UnevenParts {
+    limit: u64,
+    window_us: u64,
+    part_us: u64,
+    strict: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Ring {
     bucket_us: u64,
     span_us: u64,
@@ -186,6 +195,10 @@ pub(super) fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
         "bucketed_window" | "many_buckets" => {
             let Buckets { limit, window_us, buckets, strict } = parse(id, config);
             Algorithm::bucketed_window(limit, Micros(window_us), buckets, strict)
+        }
+        "uneven_parts" | "many_uneven_parts" => {
+            let UnevenParts { limit, window_us, part_us, strict } = parse(id, config);
+            Algorithm::parted_window(limit, Micros(window_us), Micros(part_us), strict)
         }
         // It never denies.
         "ring_count" => {

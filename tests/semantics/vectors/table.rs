@@ -146,7 +146,7 @@ impl RawTable {
         let strategy = Arc::new(strategy.unwrap_or_else(|e| panic!("{}: {e}", self.id)));
         let width = match strategy.algorithms() {
             [one] => match one.engine() {
-                Engine::Slots(slots) => slots.width,
+                Engine::Slots(slots) => slots.width(),
                 _ => 1,
             },
             _ => 1,

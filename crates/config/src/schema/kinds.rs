@@ -20,6 +20,8 @@ pub(crate) enum ValueKind {
     Boolean,
     /// A fraction of 1.
     Part,
+    /// A decimal number above 0.
+    Positive,
     /// A number with at most three fractional digits, with inclusive bounds.
     Thousandths(f64, f64),
     Choice(&'static [&'static str]),
@@ -88,6 +90,7 @@ impl ValueKind {
             Self::Duration
             | Self::Rate
             | Self::Boolean
+            | Self::Positive
             | Self::Thousandths(..)
             | Self::Choice(_)
             | Self::Pattern(_)
@@ -157,6 +160,10 @@ fn value(kind: &ValueKind) -> Value {
         ] }),
         ValueKind::Part => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": format!("^{DIGITS}(\\.{DIGITS})?$") },
+        ] }),
+        ValueKind::Positive => json!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": 0 },
             { "type": "string", "pattern": format!("^{DIGITS}(\\.{DIGITS})?$") },
         ] }),
         ValueKind::Thousandths(min, max) => json!({ "anyOf": [

@@ -7,7 +7,7 @@ use weir_core::strategy::{MAX_ATTRIBUTES, MAX_BAN_AFTER, MAX_SHADOWS};
 use weir_units::CEILING;
 
 use super::kinds::ValueKind::{
-    self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Rate, Set, Thousandths,
+    self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Positive, Rate, Set, Thousandths,
 };
 use super::kinds::{Key, may, must};
 
@@ -221,8 +221,8 @@ pub(super) const BUCKETED_WINDOW: &[Key] = &[
     may("buckets", Count(1, MAX_BUCKETS), "How many steps the window has."),
     may(
         "accuracy",
-        Pattern("^1/([1-9][0-9]{0,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$"),
-        "The same as a part of the window: 1/100 is 100 buckets.",
+        Positive,
+        "Parts per second, instead of `buckets`; the last part of a window may be shorter.",
     ),
     may("strict", Boolean, "No span of the window ever has more than the limit.").or("true"),
 ];

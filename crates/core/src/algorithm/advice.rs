@@ -35,7 +35,7 @@ impl Algorithm {
             // Until the largest cost is paid and the limit is cold again.
             Engine::WarmUp(warm_up) => warm_up.spend(&mut warm_up.read(None, now.0), self.limit),
             Engine::Sliding(sliding) => sliding.span,
-            Engine::Slots(slots) => slots.width.saturating_mul(slots.count),
+            Engine::Slots(slots) => slots.longest(),
         })
     }
 

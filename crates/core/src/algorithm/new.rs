@@ -285,8 +285,18 @@ impl Algorithm {
             );
             return Err(invalid("buckets", buckets, &bound));
         }
-        let engine = Engine::Slots(Slots { width: window.0 / buckets, count: buckets + u64::from(strict) });
-        Ok(Self::of(limit, 1, CEILING, engine))
+        Self::parted_window(limit, window, Micros(window.0 / buckets), strict)
+    }
+
+    /// A [`Algorithm::bucketed_window`] whose parts are `width` long, but the last one of each window, which may be shorter. A
+    /// width above the window is the window. Fields of errors: `limit`, `window`, `accuracy`.
+    pub fn parted_window(limit: u64, window: Micros, width: Micros, strict: bool) -> Result<Self, Invalid> {
+        span("window", window)?;
+        units("limit", limit)?;
+        let Some(slots) = Slots::new(width.0.min(window.0), window.0, strict) else {
+            return Err(invalid("accuracy", width, "a window has 1 to 3600 parts"));
+        };
+        Ok(Self::of(limit, 1, CEILING, Engine::Slots(slots)))
     }
 }
 

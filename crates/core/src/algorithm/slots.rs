@@ -1,104 +1,181 @@
-//! Bucketed window: a log whose entries are rounded down to slots, so that it stays small.
+//! Bucketed window: a log whose entries are rounded down to parts of the window, so that it stays small.
 //!
-//! Slot number n is the time from n · width to (n + 1) · width since the epoch; a hit counts until
-//! `count` slots have begun, its own included:
+//! Windows follow one another from the epoch, and each has the same parts: all `width` long, but the last, which may be
+//! shorter. Parts are counted through all windows. A hit counts until `count` parts have begun, its own included:
 //!
 //! ```text
-//!   admitted ⇔ hits of the newest `count` slots + cost ≤ limit
-//!   lenient: count = buckets          a hit counts for window − width … window
-//!   strict:  count = buckets + 1      a hit counts for window … window + width
+//!   part(time)   = ⌊time / window⌋ · parts + ⌊(time mod window) / width⌋
+//!   admitted ⇔ hits of the newest `count` parts + cost ≤ limit
+//!   lenient: count = parts          a hit counts for window − width of its part … window
+//!   strict:  count = parts + 1      a hit counts for window … window + width of its part
 //! ```
 //!
-//! Promise: at most `limit` in any `count` slots, and so, strict, never more than `limit` in any span of
-//! the window; lenient, more by at most what fits into one slot. Memory: an entry per slot that was hit.
-//! A state of other slots counts whole, and takes what is charged meanwhile, until it would have been
-//! fresh under its own. Twins: `lua/slots.lua`, and `lua/ring.lua` where more than 361 slots count: Redis keeps those
-//! in another layout, and so under another engine's name. What a limit answers does not depend on the layout.
-//! Sources: the ring buffers of redback (strict) and of sliding-limiter (lenient).
+//! Promise: at most `limit` in any `count` parts, and so, strict, never more than `limit` in any span of the window, because a
+//! window that begins anywhere touches at most `parts + 1` parts; lenient, more by at most what fits into one part. Memory:
+//! an entry per part that was hit. A state of other parts counts whole, and takes what is charged meanwhile, until it would
+//! have been fresh under its own. Twins: `lua/slots.lua`, and `lua/sparse.lua` where more than 361 parts count: Redis keeps
+//! those in another layout, and so under another engine's name. What a limit answers does not depend on the layout.
+//! Sources: the ring buffers of redback (strict) and of sliding-limiter (lenient), and the accuracy of a Ruby window.
 
 use super::Reading;
 use weir_units::{CEILING, LATEST};
 
-/// The most buckets that a window may have.
+/// The most parts that a window may have.
 pub const MAX_BUCKETS: u64 = 3600;
 
-/// The most slots whose states Redis reads and writes whole.
+/// The most parts whose states Redis reads and writes whole.
 const MOST_WHOLE: u64 = 361;
 
 /// The engine's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
-    /// Length of a slot, in microseconds.
-    pub width: u64,
-    /// How many slots count, including the current one.
-    pub count: u64,
+    width: u64,
+    window: u64,
+    parts: u32,
+    strict: bool,
 }
 
-/// Stored state: the slots that were hit, oldest first.
+/// Stored state: the parts that were hit, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     slots: Slots,
     hit: Vec<Hit>,
 }
 
-/// One slot that was hit.
+/// A part that was hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Hit {
-    start: u64,
+    part: u64,
     hits: u64,
 }
 
 impl Slots {
-    /// The slots as of now. `origin` is the newest slot's start, `span` how long it counts.
+    /// Parts of `width` microseconds of each `window`; `None` unless there are 1 to [`MAX_BUCKETS`].
+    #[must_use]
+    pub const fn new(width: u64, window: u64, strict: bool) -> Option<Self> {
+        if width == 0 || width > window {
+            return None;
+        }
+        let parts = window.div_ceil(width);
+        if parts > MAX_BUCKETS {
+            return None;
+        }
+        Some(Self { width, window, parts: parts as u32, strict })
+    }
+
+    /// Length of a part, in microseconds. The last one of a window may be shorter.
+    #[must_use]
+    pub const fn width(&self) -> u64 {
+        self.width
+    }
+
+    /// The window, in microseconds.
+    #[must_use]
+    pub const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Parts of a window.
+    #[must_use]
+    pub const fn parts(&self) -> u64 {
+        self.parts as u64
+    }
+
+    /// Parts that count, including the current one.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.parts() + self.strict as u64
+    }
+
+    /// True if one part more counts than the window has.
+    #[must_use]
+    pub const fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Window and strictness in one number: twice the window, and 1 if it is strict.
+    #[must_use]
+    pub const fn frame(&self) -> u64 {
+        2 * self.window + self.strict as u64
+    }
+
+    /// The longest time for which a hit counts.
+    #[must_use]
+    pub const fn longest(&self) -> u64 {
+        self.window + if self.strict { self.width } else { 0 }
+    }
+
+    /// The part at a time.
+    #[must_use]
+    pub const fn part(&self, at: u64) -> u64 {
+        at / self.window * self.parts() + at % self.window / self.width
+    }
+
+    /// The time at which a part begins.
+    #[must_use]
+    pub const fn start(&self, part: u64) -> u64 {
+        part / self.parts() * self.window + part % self.parts() * self.width
+    }
+
+    /// The time from which a part no longer counts.
+    #[must_use]
+    pub const fn end(&self, part: u64) -> u64 {
+        self.start(part + self.count())
+    }
+
+    /// The parts as of now. `origin` is the start of the newest, `span` how long it counts, `extra` the current part, and
+    /// `shift` is in parts.
     pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
-        let Some((state, newest)) = state.and_then(|state| Some((state, state.hit.last()?))) else {
+        let Some((state, newest)) = state.and_then(|state| Some((state, state.hit.last()?.part))) else {
             return self.opening(now);
         };
-        let span = state.slots.span();
-        let ahead = newest.start.saturating_sub(now);
-        let shift = if ahead > span { newest.start - (now - now % state.slots.width) } else { 0 };
-        let origin = newest.start - shift;
+        let own = &state.slots;
+        let is_ahead = own.start(newest).saturating_sub(now) > own.end(newest) - own.start(newest);
+        let shift = if is_ahead { newest - own.part(now) } else { 0 };
+        let newest = newest - shift;
+        let (origin, end) = (own.start(newest), own.end(newest));
         let at = now.max(origin);
-        if at - origin >= span {
+        if at >= end {
             return self.opening(at);
         }
-        let mut reading = Reading { level: 0, at, origin, extra: 0, shift, span };
-        let counts = |hit: &&Hit| state.slots != *self || hit.left(&reading) > 0;
+        let mut reading = Reading { level: 0, at, origin, extra: own.part(at), shift, span: end - origin };
+        let counts = |hit: &&Hit| own != self || self.is_live(hit, &reading);
         reading.level = state.hit.iter().filter(counts).map(|hit| hit.hits).sum();
         reading
     }
 
-    /// Microseconds until `excess` units have left: slot by slot, or all at once where they are another's.
+    /// Microseconds until `excess` units have left: part by part, or all at once where they are another's.
     pub(super) fn wait(&self, state: Option<&State>, reading: &Reading, excess: u64) -> u64 {
         let last = reading.span - (reading.at - reading.origin);
         let Some(state) = state.filter(|state| state.slots == *self && excess < reading.level) else {
             return last;
         };
         let mut freed = 0;
-        let mut live = state.hit.iter().filter(|hit| hit.left(reading) > 0);
+        let mut live = state.hit.iter().filter(|hit| self.is_live(hit, reading));
         let frees_enough = |hit: &&Hit| {
             freed += hit.hits;
             freed >= excess
         };
-        live.find(frees_enough).map_or(last, |hit| hit.left(reading))
+        live.find(frees_enough).map_or(last, |hit| self.end(hit.moved(reading)) - reading.at)
     }
 
-    /// Sets the level: a charge goes into the current slot, a refund out of the newest.
+    /// Sets the level: a charge goes into the current part, a refund out of the newest.
     pub(super) fn write(&self, state: &mut State, reading: &mut Reading, level: u64) {
         if state.slots != *self {
+            let part = state.slots.part(reading.origin);
             state.hit.clear();
-            state.hit.push(Hit { start: reading.origin, hits: level });
+            state.hit.push(Hit { part, hits: level });
             return;
         }
-        state.hit.retain(|hit| hit.left(reading) > 0);
+        state.hit.retain(|hit| self.is_live(hit, reading));
         for hit in &mut state.hit {
-            hit.start = hit.start.saturating_sub(reading.shift);
+            hit.part = hit.moved(reading);
         }
         if level > reading.level {
-            let (start, hits) = (reading.at - reading.at % self.width, level - reading.level);
+            let (part, hits) = (self.part(reading.at), level - reading.level);
             match state.hit.last_mut() {
-                Some(newest) if newest.start == start => newest.hits += hits,
-                _ => state.hit.push(Hit { start, hits }),
+                Some(newest) if newest.part == part => newest.hits += hits,
+                _ => state.hit.push(Hit { part, hits }),
             }
         }
         let mut back = reading.level.saturating_sub(level);
@@ -109,24 +186,27 @@ impl Slots {
                 state.hit.pop();
             }
         }
-        reading.origin = state.hit.last().map_or(reading.origin, |newest| newest.start);
+        reading.shift = 0;
+        if let Some(newest) = state.hit.last() {
+            reading.origin = self.start(newest.part);
+            reading.span = self.end(newest.part) - reading.origin;
+        }
     }
 
-    /// Cost charged in the newest `parts` slots, including the current one.
+    /// Cost charged in the newest `parts` parts, including the current one.
     pub(super) fn newest(&self, state: Option<&State>, reading: &Reading, parts: u64) -> u64 {
         let Some(state) = state else { return 0 };
-        let back = parts.clamp(1, self.count) - 1;
-        let oldest = (reading.at - reading.at % self.width).saturating_sub(back.saturating_mul(self.width));
+        let oldest = (self.part(reading.at) + 1).saturating_sub(parts.clamp(1, self.count()));
         if state.slots != *self {
-            return if reading.origin >= oldest { reading.level } else { 0 };
+            return if reading.origin >= self.start(oldest) { reading.level } else { 0 };
         }
-        let counts = |hit: &&Hit| hit.left(reading) > 0 && hit.start.saturating_sub(reading.shift) >= oldest;
+        let counts = |hit: &&Hit| self.is_live(hit, reading) && hit.moved(reading) >= oldest;
         state.hit.iter().filter(counts).map(|hit| hit.hits).sum()
     }
 
-    /// True if there are so many slots that Redis keeps them in the other layout.
+    /// True if there are so many parts that Redis keeps them in the other layout.
     pub(super) const fn is_many(&self) -> bool {
-        self.count > MOST_WHOLE
+        self.count() > MOST_WHOLE
     }
 
     /// An empty state.
@@ -134,52 +214,53 @@ impl Slots {
         State { slots: self, hit: Vec::new() }
     }
 
-    /// How long a hit counts from its slot's start.
-    const fn span(&self) -> u64 {
-        self.width * self.count
+    fn opening(&self, at: u64) -> Reading {
+        Reading { extra: self.part(at), ..Reading::fresh(at, at) }
     }
 
-    fn opening(&self, at: u64) -> Reading {
-        Reading { span: self.span(), ..Reading::fresh(at, at) }
+    /// True if a hit of these parts still counts.
+    const fn is_live(&self, hit: &Hit, reading: &Reading) -> bool {
+        hit.moved(reading) + self.count() > reading.extra
     }
 }
 
 impl State {
-    /// Slots that were hit: starts and hits, oldest first, of which all but the newest hold `rest`.
+    /// Parts that were hit: numbers and hits, oldest first, of which all but the newest hold `rest`.
     pub(super) fn of(slots: Slots, hit: Vec<(u64, u64)>, rest: u64) -> Option<Self> {
         let (newest, older) = hit.split_last()?;
         let held = older.iter().try_fold(0, |held: u64, (_, hits)| held.checked_add(*hits));
         let fine = held == Some(rest)
-            && hit.is_sorted_by_key(|(start, _)| *start)
-            && newest.0 <= LATEST.0
+            && hit.is_sorted_by_key(|(part, _)| *part)
+            && newest.0 / slots.parts() <= LATEST.0 / slots.window
             && rest.checked_add(newest.1).is_some_and(|level| level <= CEILING);
-        let hit = hit.into_iter().map(|(start, hits)| Hit { start, hits }).collect();
+        let hit = hit.into_iter().map(|(part, hits)| Hit { part, hits }).collect();
         fine.then_some(Self { slots, hit })
     }
 
-    /// When the newest slot began.
+    /// When the newest part began.
     pub(super) fn begins(&self) -> Option<u64> {
-        self.hit.last().map(|newest| newest.start)
+        self.hit.last().map(|newest| self.slots.start(newest.part))
     }
 
-    /// Bytes by which a charge at `now` may make the slots grow: none where it joins the newest, or where the oldest
+    /// Bytes by which a charge at `now` may make the parts grow: none where it joins the newest, or where the oldest
     /// no longer counts.
     pub(super) fn growth(&self, slots: &Slots, now: u64) -> usize {
         let is_full = self.hit.len() == self.hit.capacity();
-        let joins = self.hit.last().is_some_and(|newest| now < newest.start.saturating_add(slots.width));
-        let frees = self.hit.first().is_some_and(|oldest| oldest.start.saturating_add(slots.span()) <= now);
+        let current = slots.part(now);
+        let joins = self.hit.last().is_some_and(|newest| current <= newest.part);
+        let frees = self.hit.first().is_some_and(|oldest| oldest.part + slots.count() <= current);
         if is_full && !joins && !frees { self.heap_bytes() } else { 0 }
     }
 
-    /// Bytes that the slots take.
+    /// Bytes that the parts take.
     pub(super) fn heap_bytes(&self) -> usize {
         self.hit.capacity() * size_of::<Hit>()
     }
 }
 
 impl Hit {
-    /// How much longer it counts.
-    fn left(&self, reading: &Reading) -> u64 {
-        reading.span.saturating_sub(reading.at - self.start.saturating_sub(reading.shift))
+    /// Its part, moved back with a clock that went back far.
+    const fn moved(&self, reading: &Reading) -> u64 {
+        self.part.saturating_sub(reading.shift)
     }
 }

@@ -39,10 +39,10 @@ impl Engine {
                     .map(|state| State::Log(Box::new(state)))
             }
             Self::Slots(own) => {
-                let [older, width, count, rest, start, hits] = take(numbers)?;
+                let [older, width, frame, rest, newest, hits] = take(numbers)?;
                 let older = (0..older).map_while(|_| take(numbers).map(<[u64; 2]>::into));
-                let hit = older.chain([(start, hits)]).collect();
-                let fine = (width, count) == (own.width, own.count);
+                let hit = older.chain([(newest, hits)]).collect();
+                let fine = (width, frame) == (own.width(), own.frame());
                 fine.then_some(slots::State::of(*own, hit, rest)?).map(|state| State::Slots(Box::new(state)))
             }
         }

@@ -38,7 +38,7 @@ pub(super) const fn of_engine(engine: EngineKind) -> u8 {
         EngineKind::Sliding => b'S',
         EngineKind::Slots => b'P',
         EngineKind::WarmUp => b'U',
-        EngineKind::Ring => b'M',
+        EngineKind::Sparse => b'M',
     }
 }
 

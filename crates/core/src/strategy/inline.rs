@@ -76,7 +76,7 @@ fn numbers(algorithm: &Algorithm) -> String {
         Engine::Window(window) => [window.span, 0],
         Engine::Sliding(sliding) => [sliding.span, 0],
         Engine::Log(log) => [log.span, 0],
-        Engine::Slots(slots) => [slots.width, slots.count],
+        Engine::Slots(slots) => [slots.width(), slots.frame()],
         // Inline limits have no other engines.
         Engine::Interval(_) | Engine::WarmUp(_) => [0, 0],
     };

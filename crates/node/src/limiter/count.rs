@@ -32,7 +32,7 @@ impl<S: Store> Limiter<S> {
         let resolved = self.resolve(AccessRight::Decide, question)?;
         let limit = bucketed_window(resolved.strategy, name);
         let (index, slots) = limit.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
-        let parts = (interval.0 / slots.width + 1).min(slots.count);
+        let parts = most_parts(&slots, interval).min(slots.count());
         let deadline = self.store_deadline(question.deadline, clock::monotonic());
         let part = Part { limits: LimitSet::NONE.with(index), id: "" };
         let decision = Decision {
@@ -46,10 +46,16 @@ impl<S: Store> Limiter<S> {
         let verdicts = self.ask(&decision, question).await.map_err(LimiterError::NotCounted)?;
         let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict).map_err(LimiterError::NotCounted)?;
         let used = limits.first().map_or(0, |limit| limit.level_before);
-        let older = (parts - 1).saturating_mul(slots.width);
-        let span = Micros((verdict.now.0 % slots.width).saturating_add(older).min(verdict.now.0));
+        let oldest = (slots.part(verdict.now.0) + 1).saturating_sub(parts);
+        let span = Micros(verdict.now.0.saturating_sub(slots.start(oldest)));
         Ok(CountedParts { used, span })
     }
+}
+
+/// The most parts that an interval touches: one more where it may touch a shorter one.
+const fn most_parts(slots: &Slots, interval: Micros) -> u64 {
+    let is_even = slots.window().is_multiple_of(slots.width());
+    interval.0 / slots.width() + 1 + if is_even { 0 } else { 1 }
 }
 
 /// The limit `name`, or the only one, if it is a bucketed window.

@@ -36,7 +36,7 @@ pub(super) const fn files_of(engine: EngineKind) -> EngineFiles {
         EngineKind::Sliding => driver_and_short_path!("sliding"),
         EngineKind::Slots => driver_and_short_path!("slots"),
         EngineKind::WarmUp => driver!("warm_up"),
-        EngineKind::Ring => driver!("ring"),
+        EngineKind::Sparse => driver!("sparse"),
     }
 }
 

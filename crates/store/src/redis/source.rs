@@ -229,8 +229,8 @@ fn bits(engines: impl Iterator<Item = EngineKind>) -> usize {
 }
 
 fn join(engines: usize, plain: &str) -> String {
-    // The ring engine uses functions of the slots engine.
-    let needs_slots = engines & bit(EngineKind::Ring) != 0;
+    // The sparse engine uses functions of the slots engine.
+    let needs_slots = engines & bit(EngineKind::Sparse) != 0;
     let engines = if needs_slots { engines | bit(EngineKind::Slots) } else { engines };
     let used = EngineKind::ALL.into_iter().filter(|engine| engines & bit(*engine) != 0);
     let used = used.map(|engine| files_of(engine).driver);

@@ -159,9 +159,8 @@ fn inline(out: &mut Vec<u8>, algorithm: &Algorithm) {
         Engine::Log(log) => window(out, "sliding_log", Micros(log.span)),
         Engine::Window(fixed) => window(out, "fixed_window", Micros(fixed.span)),
         Engine::Slots(slots) => {
-            let buckets = slots.count.saturating_sub(1); // one more than configured counts: it is strict
-            window(out, "bucketed_window", Micros(slots.width.saturating_mul(buckets)));
-            number(out, "buckets", buckets);
+            window(out, "bucketed_window", Micros(slots.window()));
+            number(out, "buckets", slots.parts());
         }
         // Inline limits have no other algorithms.
         Engine::Interval(_) | Engine::WarmUp(_) => out.push(b'"'),

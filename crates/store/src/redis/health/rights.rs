@@ -34,7 +34,7 @@ const OF_LOGS: &[Right] = &[
     ("rpush", "RPUSH @ x"),
 ];
 
-const OF_RINGS: &[Right] = &[("getrange", "GETRANGE @ 0 0")];
+const OF_SPARSE: &[Right] = &[("getrange", "GETRANGE @ 0 0")];
 
 const OF_LEASES: &[Right] = &[
     ("hset", "HSET @ f x"),
@@ -177,8 +177,8 @@ impl Capability {
             Self::Control => (OF_CONTROL, &[]),
         };
         let groups = if self == Self::Queues && used.has_queue_groups() { OF_QUEUE_GROUPS } else { &[] };
-        let rings = if self == Self::Decisions && used.has(EngineKind::Ring) { OF_RINGS } else { &[] };
-        OF_ALL.iter().chain(own).chain(too).chain(rings).chain(groups)
+        let sparse = if self == Self::Decisions && used.has(EngineKind::Sparse) { OF_SPARSE } else { &[] };
+        OF_ALL.iter().chain(own).chain(too).chain(sparse).chain(groups)
     }
 }
 
@@ -210,7 +210,7 @@ pub(super) const WITHOUT: &str = "NOPERM this user has no right to ";
 
 /// Returns all rights of decisions except keys, in the syntax of `ACL SETUSER`.
 pub(super) fn of_decisions() -> String {
-    let all = [OF_ALL, OF_DECISIONS, OF_LOGS, OF_RINGS].concat();
+    let all = [OF_ALL, OF_DECISIONS, OF_LOGS, OF_SPARSE].concat();
     list(std::iter::once("evalsha").chain(["eval"]).chain(all.iter().map(|(name, _)| *name)))
 }
 
