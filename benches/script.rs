@@ -97,10 +97,13 @@ fn strategies() -> Vec<(&'static str, Arc<Strategy>, Option<Plain>)> {
     let sliding = Algorithm::sliding_window(1_000_000, Micros::from_secs(60)).unwrap();
     let slots = Algorithm::bucketed_window(1_000_000, Micros::from_secs(60), 60, true).unwrap();
     // Slots of 1 ms, so that many of them are hit.
-    let ring = Algorithm::bucketed_window(1_000_000, Micros::from_millis(3600), 3600, true).unwrap();
+    let sparse = Algorithm::bucketed_window(1_000_000, Micros::from_millis(3600), 3600, true).unwrap();
     let interval = Algorithm::interval_refill(1 << 30, 1_000, Micros::from_secs(1), false).unwrap();
     let log = Algorithm::sliding_log(100, Micros::from_millis(100)).unwrap();
     let login = Algorithm::strict_log(10, Micros::from_secs(3600), true, Micros(1)).unwrap();
+    let windows = [1, 60, 3600, 86_400]
+        .map(|span| Algorithm::fixed_window(1 << 40, Micros::from_secs(span), false, false).unwrap());
+    let eight = [windows, [bucket; 4]].concat();
     let gcra = include_str!("script/gcra.lua");
     let two = Plain(include_str!("script/two.lua"), &["1", "1000000", "60000000", "1000000000"]);
     vec![
@@ -123,9 +126,12 @@ fn strategies() -> Vec<(&'static str, Arc<Strategy>, Option<Plain>)> {
         ),
         ("sliding_log, denied counted", strategy(&[login]), None),
         ("bucketed_window of 60", strategy(&[slots]), None),
-        ("bucketed_window of 3,600", strategy(&[ring]), None),
+        ("bucketed_window of 3,600", strategy(&[sparse]), None),
         ("interval_refill, allowed", strategy(&[interval]), None),
         ("two limits: bucket and window", strategy(&[bucket, window]), Some(two)),
+        ("three: and sliding_window", strategy(&[bucket, window, sliding]), None),
+        ("four: second, minute, hour, day", strategy(&windows), None),
+        ("eight: four windows and buckets", strategy(&eight), None),
     ]
 }
 

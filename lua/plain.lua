@@ -6,8 +6,13 @@
 -- It reads, admits and writes, and answers with the states as it read them. crates/core/src/algorithm computes the
 -- verdict from them, which is cheaper than to compute it here. All keys are read at once.
 --
+-- Whether a number is whole is asked by adding 2^52 and taking it off again, which rounds: `%` costs ten times as much.
+--
 -- What is not so plain (another operation, a clock that went back, a changed limit, something else
 -- under the key) it leaves as it is: decide.lua goes on from that decision.
+
+-- Its names end with it: Lua has 200 of them at a time, and eight limits need most of those.
+do
 
 -- Where keys repeat, what each holds since it was written.
 local held = repeats > 0 and {}
@@ -22,15 +27,14 @@ local gathers = true
 
 while groups > 0 and now < CEILING do
   local head = position
-  local count, decisions, each, cost_count, op, cost, _
-  local <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>varied
-  count, decisions, each, cost_count, op, _, <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>cost, position =
-    unpack_struct('<dddddd<<dddddddd>>d', request, position)
+  local count, decisions, each, cost_count, op, cost, varied, _
+  count, decisions, each, cost_count, op, _, position = unpack_struct('<dddddd', request, position)
   if op > PEEK or cost_count > 4000 then
     position = head
     break
   end
   @limit
+  cost, position = unpack_struct('<d', request, position)
   if gathers and key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
     local found = call('MGET', unpack(KEYS))
     if not found.err then reply, joined = found, true end
@@ -49,7 +53,7 @@ while groups > 0 and now < CEILING do
     position = costs[cost_count + 1]
   end
   if op == PEEK or cost == 0 and not varied then turns = 0 end
-  <<local need_$ = cost * weight_$ >>
+  @need
   for place = 1, decisions do
     @state
     @read
@@ -58,7 +62,7 @@ while groups > 0 and now < CEILING do
       if varied then
         number = number + 1
         cost = costs[number]
-        <<need_$ = cost * weight_$ >>
+        @renew
       end
       if cost > 0<< and level_$ + need_$ <= capacity_$>> then
         admitted = admitted + 1
@@ -97,4 +101,6 @@ if groups == 0 then
   reply = table.concat(reply)
   if reasons then return { reply, unpack(reasons) } end
   return reply
+end
+
 end

@@ -1,5 +1,11 @@
 -- What is the same for each limit, whatever its engine, the short way. A part within a part is indented.
 
+@need
+local need_$ = cost
+
+@renew
+need_$ = cost
+
 @state
 local at_$, level_$ = key_at + $, 0
 local raw_$ = reply[at_$]

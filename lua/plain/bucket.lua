@@ -1,7 +1,15 @@
 -- A token bucket, the short way. Twin: ../bucket.lua.
 
 @limit
-local capacity_$ = limit_$ * weight_$
+local capacity_$, weight_$, p1_$
+_, capacity_$, weight_$, _, _, p1_$, _, _, position = unpack_struct('<dddddddd', request, position)
+capacity_$ = capacity_$ * weight_$
+
+@need
+local need_$ = cost * weight_$
+
+@renew
+need_$ = cost * weight_$
 
 @read
 local expires_$
@@ -10,7 +18,7 @@ if raw_$ then
   local at, per_token
   level_$, at, per_token, expires_$ = unpack_struct('<dddd', raw_$)
   if not (per_token == weight_$ and at <= now and at >= 0 and level_$ >= 0 and level_$ <= CEILING
-      and level_$ % 1 + at % 1 == 0) then break end
+      and level_$ + CEILING - CEILING == level_$ and at + CEILING - CEILING == at) then break end
   level_$ = level_$ - (now - at) * p1_$
   if level_$ < 0 then level_$ = 0 end
 else
@@ -23,8 +31,7 @@ level_$ = level_$ + need_$
 @write
 if not refusal then
   -- Rounded up, and a millisecond or two.
-  local needed = (now + level_$ / p1_$) / 1000 + 3
-  needed = needed - needed % 1
+  local needed = (now + level_$ / p1_$) / 1000 + 2.5 + CEILING - CEILING
   if raw_$ and needed <= expires_$ and expires_$ <= needed + GRACE_MS then
     local written = call('SETRANGE', keys[at_$], '0', pack_struct('<dd', level_$, now))
     if written ~= 32 then refusal = written.err

@@ -2,7 +2,8 @@
 -- that only a charge which takes one more period sets an expiry.
 
 @limit
-local capacity_$ = limit_$
+local capacity_$, ceiling_$, p1_$, p2_$, p3_$
+_, capacity_$, _, ceiling_$, _, p1_$, p2_$, p3_$, position = unpack_struct('<dddddddd', request, position)
 
 @read
 local last_$, goes_$ = now, 0
@@ -10,7 +11,7 @@ if raw_$ then
   if #raw_$ ~= 24 then break end
   last_$, level_$, goes_$ = unpack_struct('<ddd', raw_$)
   if not (last_$ <= now and last_$ >= 0 and level_$ >= 0 and level_$ <= ceiling_$
-      and last_$ % 1 + level_$ % 1 == 0) then break end
+      and last_$ + CEILING - CEILING == last_$ and level_$ + CEILING - CEILING == level_$) then break end
   local refills = now - last_$
   refills = (refills - refills % p2_$) / p2_$
   level_$, last_$ = level_$ - refills * p1_$, last_$ + refills * p2_$

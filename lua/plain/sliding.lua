@@ -2,17 +2,20 @@
 -- the start of a window that was used, so that only the first write of a window sets an expiry.
 
 @limit
-local capacity_$ = limit_$
+local capacity_$, p1_$
+_, capacity_$, _, _, _, p1_$, _, _, position = unpack_struct('<dddddddd', request, position)
+local aligned_$ = now - now % p1_$
 
 @read
-local start_$, current_$, previous_$ = now - now % p1_$, 0, 0
+local start_$, current_$, previous_$ = aligned_$, 0, 0
 if raw_$ then
   if #raw_$ ~= 32 then break end
   local began, span
   began, current_$, previous_$, span = unpack_struct('<dddd', raw_$)
   if not (span == p1_$ and began <= now and began >= 0 and current_$ >= 0 and previous_$ >= 0
       and current_$ * p1_$ <= CEILING and previous_$ * p1_$ <= CEILING
-      and began % 1 + current_$ % 1 + previous_$ % 1 == 0) then break end
+      and began + CEILING - CEILING == began and current_$ + CEILING - CEILING == current_$
+      and previous_$ + CEILING - CEILING == previous_$) then break end
   local elapsed = now - began
   if elapsed >= p1_$ then
     if elapsed < 2 * p1_$ and current_$ > 0 then

@@ -3,7 +3,8 @@
 
 @limit
 -- How many parts count, the current one, and when that no longer counts.
-local capacity_$, count_$, current_$, fresh_$ = limit_$, nil, nil, nil
+local capacity_$, p1_$, p2_$, count_$, current_$, fresh_$
+_, capacity_$, _, _, _, p1_$, p2_$, _, position = unpack_struct('<dddddddd', request, position)
 do
   local window = (p2_$ - p2_$ % 2) / 2
   local elapsed = now % window
@@ -26,7 +27,8 @@ if raw_$ then
   older_$, width, frame, rest_$, newest_$, hits_$ = unpack_struct('<dddddd', raw_$)
   if not (#raw_$ == 48 + 16 * older_$ and width == p1_$ and frame == p2_$ and newest_$ <= current_$ and newest_$ >= 0
       and hits_$ >= 0 and rest_$ >= 0 and hits_$ + rest_$ <= CEILING
-      and newest_$ % 1 + hits_$ % 1 + rest_$ % 1 == 0) then break end
+      and newest_$ + CEILING - CEILING == newest_$ and hits_$ + CEILING - CEILING == hits_$
+      and rest_$ + CEILING - CEILING == rest_$) then break end
   if newest_$ + count_$ <= current_$ then
     hits_$, rest_$, gone_$ = 0, 0, older_$
   else
@@ -35,7 +37,7 @@ if raw_$ then
       if not (part + count_$ <= current_$) then break end
       rest_$, gone_$ = rest_$ - its, gone_$ + 1
     end
-    if not (rest_$ >= 0 and rest_$ % 1 == 0) then break end
+    if not (rest_$ >= 0 and rest_$ + CEILING - CEILING == rest_$) then break end
     level_$ = rest_$ + hits_$
   end
 else

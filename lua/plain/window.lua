@@ -2,7 +2,8 @@
 -- when the window ends, so that only the first write of a window sets an expiry.
 
 @limit
-local capacity_$ = limit_$
+local capacity_$, p1_$, p2_$, p3_$
+_, capacity_$, _, _, _, p1_$, p2_$, p3_$, position = unpack_struct('<dddddddd', request, position)
 
 @read
 local start_$
@@ -12,7 +13,7 @@ if raw_$ then
   local span
   start_$, level_$, span = unpack_struct('<ddd', raw_$)
   if not (span == p1_$ and start_$ <= now and start_$ >= 0 and level_$ >= 0 and level_$ <= CEILING
-      and start_$ % 1 + level_$ % 1 == 0) then break end
+      and start_$ + CEILING - CEILING == start_$ and level_$ + CEILING - CEILING == level_$) then break end
   if now >= start_$ + p1_$ then level_$, kept_$ = 0, false end
 else
   reply[at_$] = ABSENT

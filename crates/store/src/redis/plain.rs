@@ -1,7 +1,7 @@
 //! The source of the short path for one list of engines: the template `lua/plain.lua` with the parts of `lua/plain/`.
 
 use super::lua_files::{PLAIN, PLAIN_ANY, files_of};
-use weir_core::algorithm::{Algorithm, Engine, EngineKind, Grid, Window};
+use weir_core::algorithm::{Algorithm, Engine, EngineKind, Grid, MAX_LIMITS, Window};
 
 /// The limits that a script can decide. Decisions of one form may share a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,11 +9,11 @@ pub(super) enum Form {
     /// Any limits.
     Any,
     /// Limits that the short path decides: a packed list of their engines' numbers, the first in the lowest bits.
-    Plain(u16),
+    Plain(u32),
 }
 
-/// Maximum length of a list: every further limit multiplies the number of possible scripts.
-const MOST: u32 = 3;
+/// Maximum length of a list: the limits of a strategy. So many engines of any kind need fewer names than Lua has.
+const MOST: u32 = MAX_LIMITS as u32;
 
 /// Bits of each engine in a list; no engine has the number 0.
 const BITS: u32 = 3;
@@ -28,17 +28,17 @@ const _: () = {
     }
 };
 
-/// Number of possible lists.
-pub(super) const FORMS: usize = 1 << (BITS * MOST);
+/// Number of lists of up to three engines, the smallest ones.
+pub(super) const SHORT_FORMS: usize = 1 << (3 * BITS);
 
 /// Returns the form of decisions over these limits.
 pub(super) fn form_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
-    let mut list = 0_u16;
+    let mut list = 0_u32;
     for (place, limit) in limits.enumerate() {
         if place >= MOST as usize || !is_plain(limit) {
             return Form::Any;
         }
-        list |= (limit.engine().kind().number() as u16) << (BITS * place as u32);
+        list |= (limit.engine().kind().number() as u32) << (BITS * place as u32);
     }
     if list == 0 { Form::Any } else { Form::Plain(list) }
 }
@@ -56,23 +56,24 @@ fn is_plain(limit: &Algorithm) -> bool {
 }
 
 /// Iterates over the engines of a list, in order.
-pub(super) fn engines(list: u16) -> impl Iterator<Item = EngineKind> {
-    let numbers = (0..MOST).map(move |place| usize::from(list >> (BITS * place) & ((1 << BITS) - 1)));
+pub(super) fn engines(list: u32) -> impl Iterator<Item = EngineKind> {
+    let numbers = (0..MOST).map(move |place| (list >> (BITS * place) & ((1 << BITS) - 1)) as usize);
     numbers.filter_map(EngineKind::of_number)
 }
 
-/// Iterates over all lists of one or two engines.
-pub(super) fn lists_of_two() -> impl Iterator<Item = u16> {
-    let number = |engine: EngineKind| engine.number() as u16;
+/// Iterates over all lists of one or two engines, and those of as many limits as a strategy has of one engine.
+pub(super) fn lists_to_check() -> impl Iterator<Item = u32> {
+    let number = |engine: EngineKind| engine.number() as u32;
     let engines = || EngineKind::ALL.into_iter().filter(|engine| files_of(*engine).plain.is_some());
     engines().flat_map(move |first| {
         let second = engines().map(move |second| number(first) | number(second) << BITS);
-        std::iter::once(number(first)).chain(second)
+        let all = (0..MOST).fold(0, |list, _| list << BITS | number(first));
+        [number(first), all].into_iter().chain(second)
     })
 }
 
 /// Returns the script source for a list.
-pub(super) fn text(list: u16) -> String {
+pub(super) fn text(list: u32) -> String {
     let files: Vec<&'static str> = engines(list).filter_map(|engine| files_of(engine).plain).collect();
     let mut out = String::new();
     for line in PLAIN.lines() {

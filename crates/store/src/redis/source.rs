@@ -4,7 +4,8 @@
 //! call therefore uses a script with just the engines that its limits need. If all of them have a short path, the
 //! script starts with the short path for exactly their list.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use super::lua_files::{self, APPROXIMATE, CONTROL, DECIDE, LEASES, LIMIT, NUMBERS, QUEUES, START, files_of};
 use super::plain::{self, Form};
@@ -35,7 +36,14 @@ const HELD: usize = 1 << (EngineKind::ALL.len() + 1);
 
 /// Scripts by the bits of their set of engines, and by their list on the short path. Assembled on first use.
 static SCRIPTS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
-static PLAIN: [OnceLock<Script>; plain::FORMS] = [const { OnceLock::new() }; plain::FORMS];
+static PLAIN: [OnceLock<Script>; plain::SHORT_FORMS] = [const { OnceLock::new() }; plain::SHORT_FORMS];
+
+/// Scripts by lists of more than three engines.
+static LONG_PLAIN: RwLock<BTreeMap<u32, &'static Script>> = RwLock::new(BTreeMap::new());
+
+/// The most lists of more than three engines that have a script, as Redis keeps each of them. Further ones use the full
+/// driver, with the same answers.
+const MOST_LONG_PLAIN: usize = 256;
 
 /// The scripts of leases, in the order of [`LEASES`].
 static LEASE_SCRIPTS: [OnceLock<Script>; LEASES.len()] = [const { OnceLock::new() }; LEASES.len()];
@@ -188,9 +196,9 @@ pub(super) fn script_for<'a>(
     limits: impl Iterator<Item = &'a Algorithm>,
 ) -> &'static Script {
     if let Form::Plain(list) = form
-        && let Some(script) = PLAIN.get(usize::from(list))
+        && let Some(script) = plain_script(list)
     {
-        return script.get_or_init(|| Script::of(join(bits(plain::engines(list)), &plain::text(list))));
+        return script;
     }
     let mut engines = if once { ONCE } else { 0 };
     for limit in limits {
@@ -199,12 +207,30 @@ pub(super) fn script_for<'a>(
     SCRIPTS[engines].get_or_init(|| Script::of(join(engines, "")))
 }
 
+/// Returns the script with the short path of a list, unless there are too many of them.
+fn plain_script(list: u32) -> Option<&'static Script> {
+    let new = || Script::of(join(bits(plain::engines(list)), &plain::text(list)));
+    if let Some(script) = usize::try_from(list).ok().and_then(|list| PLAIN.get(list)) {
+        return Some(script.get_or_init(new));
+    }
+    // Nothing can be left half done under this lock.
+    let known = LONG_PLAIN.read().unwrap_or_else(PoisonError::into_inner).get(&list).copied();
+    if known.is_some() {
+        return known;
+    }
+    let mut all = LONG_PLAIN.write().unwrap_or_else(PoisonError::into_inner);
+    if all.len() >= MOST_LONG_PLAIN && !all.contains_key(&list) {
+        return None;
+    }
+    Some(all.entry(list).or_insert_with(|| Box::leak(Box::new(new()))))
+}
+
 /// Returns scripts that cover every part of `lua/`, by name, for linters: the full driver with all engines, the short
-/// path of every list of one or two engines (a third limit repeats the parts of the second), leases, queues, live control,
+/// path of every list of one or two engines and of the longest list of each (a third limit repeats the parts of the second), leases, queues, live control,
 /// counters of nodes, and rights.
 pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     let full = ("full".to_owned(), join(bits(EngineKind::ALL.into_iter()) | ONCE | HELD, ""));
-    let short = plain::lists_of_two().map(|list| {
+    let short = plain::lists_to_check().map(|list| {
         let names: Vec<&str> = plain::engines(list).map(EngineKind::name).collect();
         (format!("short-{}", names.join("-")), join(bits(plain::engines(list)), &plain::text(list)))
     });
@@ -245,5 +271,33 @@ impl Script {
     fn of(source: String) -> Self {
         let sha = sha1_smol::Sha1::from(&source).digest().to_string();
         Self { source, sha }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Redis keeps every script: lists that reloads and requests come up with may not fill it.
+    #[test]
+    fn lists_of_many_engines_have_scripts_up_to_a_bound() {
+        let lists = (0..).map(|number: u32| {
+            // Four buckets, and four engines out of two kinds each.
+            (0..8).fold(0, |list, place| {
+                list << 3 | if place < 4 { 1 } else { 1 + (number >> (2 * (place - 4)) & 3) }
+            })
+        });
+        let mut made = 0;
+        let refused = lists.take(256).filter(|list| {
+            let script = plain_script(*list);
+            made += usize::from(script.is_some());
+            script.is_none()
+        });
+        assert_eq!(refused.count(), 0, "{made}");
+        let another = (0..8).fold(0, |list, _| list << 3 | 6);
+        assert!(plain_script(another).is_none());
+        let limits = [Algorithm::uniform(weir_units::Micros::from_secs(1)).unwrap(); 8];
+        let script = script_for(Form::Plain(another), false, limits.iter());
+        assert!(!script.source.contains("local ABSENT"), "the full driver decides instead");
     }
 }
