@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=../../build.rs");
     let files = [
         "weir/v1/rate_limit.proto",
-        "weir/v1/concurrency.proto",
-        "weir/v1/queue.proto",
+        "weir/v1/leases.proto",
+        "weir/v1/queues.proto",
         "weir/v1/admin.proto",
         "weir/v1/control.proto",
         "weir/v1/usage.proto",

@@ -61,6 +61,13 @@ node_packages() {
     (cd "$cache/node" && npm ci --silent --no-progress --ignore-scripts) >&2
 }
 
+# Options of protoc's plugins for Go: all protos $1 become one package of a module. `module`, if given: the folder of the
+# module is left out of the paths of files.
+go_package() {
+    printf '%s' "${2:-}"
+    for proto in $1; do printf ',M%s=example.com/you/weirv1' "$proto"; done
+}
+
 python_stubs() {
     rm -rf "$cache/stubs"
     mkdir -p "$cache/stubs"
@@ -88,10 +95,11 @@ go_from_modules() {
     cp docs/examples/http_limit/*.go "$module/http_limit/"
     go_modules "$module" build -o "$cache/go/" google.golang.org/protobuf/cmd/protoc-gen-go \
         google.golang.org/grpc/cmd/protoc-gen-go-grpc || return 1
+    options=$(go_package "$1" module=example.com/you)
     # shellcheck disable=SC2086 # the names of our own files have no spaces
     "$cache/python/bin/python" -m grpc_tools.protoc -Iproto \
-        --plugin="$cache/go/protoc-gen-go" --go_out="$module" --go_opt=module=weir \
-        --plugin="$cache/go/protoc-gen-go-grpc" --go-grpc_out="$module" --go-grpc_opt=module=weir $1 || return 1
+        --plugin="$cache/go/protoc-gen-go" --go_out="$module" --go_opt="$options" \
+        --plugin="$cache/go/protoc-gen-go-grpc" --go-grpc_out="$module" --go-grpc_opt="$options" $1 || return 1
     go_modules "$module" build -o "$cache/go/" ./client ./http_limit || return 1
     rm -f "$cache/go/protoc-gen-go" "$cache/go/protoc-gen-go-grpc"
 }
@@ -137,8 +145,10 @@ go_client() {
     go_from_modules "$1" && return
     say "grpc-go of $wanted/go/go.mod could not be built (it needs Go 1.26 and the proxy of Go modules): Debian's is used"
     go_packages
+    options=$(go_package "$1")
     # shellcheck disable=SC2086 # the names of our own files have no spaces
-    if ! protoc -Iproto --go_out="$cache/go/src" --go-grpc_out="$cache/go/src" $1 >&2 ||
+    if ! protoc -Iproto --go_out="$cache/go/src" --go_opt="${options#,}" --go-grpc_out="$cache/go/src" \
+        --go-grpc_opt="${options#,}" $1 >&2 ||
         ! go_build client "./$wanted/go" || ! go_build http_limit ./docs/examples/http_limit; then
         say "the Go client could not be built (it needs Go 1.18 or later); SKIP_GO=1 skips its tests"
         exit 1

@@ -10,9 +10,9 @@ use clap::ValueEnum;
 use prost::Message;
 use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{
-    AccessList, ChangeOptions, ControlAccess, ControlHistoryRequest, ControlOverride, ControlStrategy,
-    DeleteControlRequest, EntryVersion, PutAccessRequest, PutControlResponse, PutOverrideRequest,
-    PutStrategyRequest, StateChange, delete_control_request,
+    AccessList, ChangeOptions, ControlAccess, ControlOverride, ControlStrategy, DeleteEntryRequest,
+    EntryChange, EntryVersion, ListChangesRequest, PutAccessRequest, PutOverrideRequest, PutStrategyRequest,
+    StateChange, delete_entry_request,
 };
 
 use super::allow_output::AllowOutput;
@@ -253,7 +253,7 @@ fn put_strategy(
 }
 
 fn delete(what: DeleteCommand) -> Result<()> {
-    use delete_control_request::Entry;
+    use delete_entry_request::Entry;
     let (entry, change) = match what {
         DeleteCommand::Override { which, change } => (Entry::Override(which.message()), change),
         DeleteCommand::Access { which, change } => (Entry::Access(which.message()), change),
@@ -263,24 +263,24 @@ fn delete(what: DeleteCommand) -> Result<()> {
         }
     };
     let (options, show) = change.options(None);
-    let request = DeleteControlRequest { entry: Some(entry), options: Some(options.clone()) };
+    let request = DeleteEntryRequest { entry: Some(entry), options: Some(options.clone()) };
     let response = show.server.answer(async |client| client.delete_entry(request).await)?;
     changed(&response, &options, &show)
 }
 
-fn changed(response: &PutControlResponse, options: &ChangeOptions, show: &ShowArgs) -> Result<()> {
-    show.print("weir.v1.PutControlResponse", response, || text::change(response, options.dry_run))
+fn changed(response: &EntryChange, options: &ChangeOptions, show: &ShowArgs) -> Result<()> {
+    show.print("weir.v1.EntryChange", response, || text::change(response, options.dry_run))
 }
 
 fn list(show: &ShowArgs) -> Result<()> {
     let response = show.server.answer(async |client| client.list_entries().await)?;
-    show.print("weir.v1.ListControlResponse", &response, || text::list(&response))
+    show.print("weir.v1.ListEntriesResponse", &response, || text::list(&response))
 }
 
 fn history(last: u32, show: &ShowArgs) -> Result<()> {
-    let request = ControlHistoryRequest { limit: Some(last) };
+    let request = ListChangesRequest { limit: Some(last) };
     let response = show.server.answer(async |client| client.control_history(request).await)?;
-    show.print("weir.v1.ControlHistoryResponse", &response, || text::history(&response))
+    show.print("weir.v1.ListChangesResponse", &response, || text::history(&response))
 }
 
 /// Prints entries until the server ends the watch.

@@ -319,7 +319,7 @@ fn take_text(response: &TakeResponse) -> String {
     let mut text = String::new();
     for item in &response.items {
         let why = match item.cause() {
-            DeliveryCause::First => String::new(),
+            DeliveryCause::Unspecified | DeliveryCause::First => String::new(),
             DeliveryCause::Nack => format!(", after a nack of {}", item.previous_consumer),
             DeliveryCause::Visibility => {
                 format!(", because {} did not ack it in time", item.previous_consumer)

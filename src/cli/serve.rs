@@ -77,7 +77,7 @@ fn announcement(
 ) -> String {
     let operations = operations.map_or_else(String::new, |address| {
         format!(
-            "  control {address} (AdminService, ControlService)
+            "  control {address} (ControlService, and the services of `admin_service`)
 "
         )
     });

@@ -21,9 +21,9 @@ use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::{
     AccessList, ChangeOptions, ControlAccess, ControlEntry, ControlOverride, ControlStrategy,
-    DeleteControlRequest, EntryVersion, ListControlRequest, ListControlResponse, PutAccessRequest,
-    PutControlResponse, PutOverrideRequest, PutStrategyRequest, Reason, ShouldAllowRequest,
-    ShouldAllowResponse, StateChange, delete_control_request,
+    DeleteEntryRequest, EntryChange, EntryVersion, ListEntriesRequest, ListEntriesResponse, PutAccessRequest,
+    PutOverrideRequest, PutStrategyRequest, Reason, ShouldAllowRequest, ShouldAllowResponse, StateChange,
+    delete_entry_request,
 };
 use weir_units::Micros;
 
@@ -85,40 +85,36 @@ impl Node {
         &self,
         one: ControlOverride,
         options: ChangeOptions,
-    ) -> Result<PutControlResponse, Status> {
+    ) -> Result<EntryChange, Status> {
         let request = PutOverrideRequest { r#override: Some(one), options: Some(options) };
-        Ok(self.control().await.put_override(request).await?.into_inner())
+        Ok(self.control().await.put_override(request).await?.into_inner().change.unwrap())
     }
 
-    async fn put_access(
-        &self,
-        one: ControlAccess,
-        options: ChangeOptions,
-    ) -> Result<PutControlResponse, Status> {
+    async fn put_access(&self, one: ControlAccess, options: ChangeOptions) -> Result<EntryChange, Status> {
         let request = PutAccessRequest { access: Some(one), options: Some(options) };
-        Ok(self.control().await.put_access(request).await?.into_inner())
+        Ok(self.control().await.put_access(request).await?.into_inner().change.unwrap())
     }
 
     async fn put_strategy(
         &self,
         one: ControlStrategy,
         options: ChangeOptions,
-    ) -> Result<PutControlResponse, Status> {
+    ) -> Result<EntryChange, Status> {
         let request = PutStrategyRequest { strategy: Some(one), options: Some(options) };
-        Ok(self.control().await.put_strategy(request).await?.into_inner())
+        Ok(self.control().await.put_strategy(request).await?.into_inner().change.unwrap())
     }
 
     async fn delete(
         &self,
-        entry: delete_control_request::Entry,
+        entry: delete_entry_request::Entry,
         options: ChangeOptions,
-    ) -> Result<PutControlResponse, Status> {
-        let request = DeleteControlRequest { entry: Some(entry), options: Some(options) };
-        Ok(self.control().await.delete(request).await?.into_inner())
+    ) -> Result<EntryChange, Status> {
+        let request = DeleteEntryRequest { entry: Some(entry), options: Some(options) };
+        Ok(self.control().await.delete_entry(request).await?.into_inner().change.unwrap())
     }
 
-    async fn list(&self) -> ListControlResponse {
-        self.control().await.list(ListControlRequest {}).await.unwrap().into_inner()
+    async fn list(&self) -> ListEntriesResponse {
+        self.control().await.list_entries(ListEntriesRequest {}).await.unwrap().into_inner()
     }
 
     async fn asks(&self, consumer: &str, cost: u64) -> ShouldAllowResponse {
@@ -161,7 +157,7 @@ fn why(reason: &str) -> ChangeOptions {
     ChangeOptions { reason: reason.to_owned(), ..ChangeOptions::default() }
 }
 
-fn version_of(response: &PutControlResponse) -> EntryVersion {
+fn version_of(response: &EntryChange) -> EntryVersion {
     response.entry.as_ref().unwrap().version.unwrap()
 }
 
@@ -177,7 +173,7 @@ async fn an_override_raises_the_limit_of_one_consumer_and_keeps_what_is_used() {
     assert_eq!(one.strategy, "s", "the strategy of the resource");
     assert_eq!(node.asks("bob", 1).await.remaining, Some(47));
     assert_eq!(node.limit("eve").await, 3);
-    let gone = delete_control_request::Entry::Override(of_consumer("bob", ""));
+    let gone = delete_entry_request::Entry::Override(of_consumer("bob", ""));
     node.delete(gone.clone(), why("they left")).await.unwrap();
     assert_eq!(node.limit("bob").await, 3);
     assert_eq!(node.delete(gone, why("")).await.unwrap_err().code(), Code::NotFound);
@@ -197,7 +193,7 @@ async fn consumers_are_blocked_and_let_through_before_the_lists_of_the_files() {
     node.put_access(listed(AccessList::Deny, "goo*"), why("an attack")).await.unwrap();
     assert_eq!(node.asks("bad", 9).await.reason(), Reason::AllowList);
     assert_eq!(node.asks("good", 0).await.reason(), Reason::DenyList);
-    let entry = delete_control_request::Entry::Access(listed(AccessList::Deny, "goo*"));
+    let entry = delete_entry_request::Entry::Access(listed(AccessList::Deny, "goo*"));
     node.delete(entry, why("")).await.unwrap();
     assert_eq!(node.asks("good", 9).await.reason(), Reason::AllowList);
 }
@@ -213,7 +209,7 @@ async fn the_numbers_of_a_strategy_change_as_is_or_start_full() {
     node.put_strategy(reset, why("over")).await.unwrap();
     assert_eq!(node.asks("bob", 1).await.remaining, Some(4), "it starts full");
     // Without numbers of its own it has the files', and its generation stays.
-    let entry = delete_control_request::Entry::Strategy(of_strategy("s", "l", ""));
+    let entry = delete_entry_request::Entry::Strategy(of_strategy("s", "l", ""));
     node.delete(entry, why("")).await.unwrap();
     assert_eq!(node.asks("bob", 1).await.remaining, Some(1));
     let jobs =

@@ -15,7 +15,7 @@ use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    ControlEntry, ControlOverride, ListControlRequest, PutOverrideRequest, ReloadRequest, ShouldAllowRequest,
+    ControlEntry, ControlOverride, ListEntriesRequest, PutOverrideRequest, ReloadRequest, ShouldAllowRequest,
 };
 use weir_store::redis::RedisShared;
 use weir_testing::{RedisServer, redis_config};
@@ -145,7 +145,7 @@ fn records(count: usize) -> Vec<ControlRecord> {
 
 async fn entries(server: &Serve) -> usize {
     let mut control = control_of(server).await.max_decoding_message_size(256 << 20);
-    control.list(ListControlRequest {}).await.unwrap().into_inner().entries.len()
+    control.list_entries(ListEntriesRequest {}).await.unwrap().into_inner().entries.len()
 }
 
 #[tokio::test]

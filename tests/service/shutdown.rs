@@ -115,7 +115,9 @@ async fn health_knows_every_service_that_is_on() {
         let mut watch = client.watch(health_of(name)).await.unwrap().into_inner();
         assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::Serving, "{name}");
     }
-    assert!(names.iter().any(|name| name == "weir.v1.QueueService"), "{names:?}");
+    for wanted in ["AdminService", "LeaseAdminService", "QueueAdminService", "QueueService"] {
+        assert!(names.contains(&format!("weir.v1.{wanted}")), "{names:?}");
+    }
     // The newer proto has List.
     let mut grpc = tonic::client::Grpc::new(server.channel().await);
     grpc.ready().await.unwrap();

@@ -27,6 +27,6 @@ execFileSync(command, [
   `--es_out=${out}`,
   "--es_opt=target=ts,import_extension=js",
   "weir/v1/rate_limit.proto",
-  "weir/v1/concurrency.proto",
+  "weir/v1/leases.proto",
   "details.proto",
 ], { stdio: "inherit" });

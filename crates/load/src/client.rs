@@ -22,6 +22,8 @@ use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitRespo
 use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::control_service_client::ControlServiceClient;
+use weir_proto::v1::lease_admin_service_client::LeaseAdminServiceClient;
+use weir_proto::v1::queue_admin_service_client::QueueAdminServiceClient;
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
@@ -52,6 +54,8 @@ pub struct Client {
     leases: ConcurrencyServiceClient<AccessChannel>,
     usage: UsageServiceClient<AccessChannel>,
     admin: AdminServiceClient<AccessChannel>,
+    lease_admin: LeaseAdminServiceClient<AccessChannel>,
+    queue_admin: QueueAdminServiceClient<AccessChannel>,
     health: HealthClient<AccessChannel>,
     queues: QueueServiceClient<AccessChannel>,
     control: ControlServiceClient<AccessChannel>,
@@ -113,10 +117,25 @@ impl Client {
         let leases = ConcurrencyServiceClient::new(channel.clone());
         let queues = QueueServiceClient::new(channel.clone()).max_decoding_message_size(MAX_QUEUE_MESSAGE);
         let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
-        let (admin, health) = (AdminServiceClient::new(channel.clone()), HealthClient::new(channel.clone()));
+        let admin = AdminServiceClient::new(channel.clone());
+        let lease_admin = LeaseAdminServiceClient::new(channel.clone());
+        let queue_admin = QueueAdminServiceClient::new(channel.clone());
+        let health = HealthClient::new(channel.clone());
         let control = ControlServiceClient::new(channel.clone()).max_decoding_message_size(MAX_CONTROL_BYTES);
         let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
-        Ok(Self { inner, envoy, leases, queues, usage, admin, health, control, timeout })
+        Ok(Self {
+            inner,
+            envoy,
+            leases,
+            queues,
+            usage,
+            admin,
+            lease_admin,
+            queue_admin,
+            health,
+            control,
+            timeout,
+        })
     }
 
     /// Asks one question.
@@ -180,7 +199,7 @@ impl Client {
         request: ListLeasesRequest,
     ) -> Result<ListLeasesResponse, ClientError> {
         let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.admin.list_leases(request)).await;
+        let answer = tokio::time::timeout(self.timeout, self.lease_admin.list_leases(request)).await;
         self.answered(answer)
     }
 
@@ -190,7 +209,7 @@ impl Client {
         request: ReleaseLeasesRequest,
     ) -> Result<ReleaseLeasesResponse, ClientError> {
         let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.admin.release_leases(request)).await;
+        let answer = tokio::time::timeout(self.timeout, self.lease_admin.release_leases(request)).await;
         self.answered(answer)
     }
 
@@ -289,14 +308,14 @@ impl Client {
     /// Brings dead letters back.
     pub async fn redrive(&mut self, request: RedriveRequest) -> Result<RedriveResponse, ClientError> {
         let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.admin.redrive(request)).await;
+        let answer = tokio::time::timeout(self.timeout, self.queue_admin.redrive(request)).await;
         self.answered(answer)
     }
 
     /// Empties a queue.
     pub async fn purge(&mut self, request: PurgeRequest) -> Result<PurgeResponse, ClientError> {
         let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.admin.purge(request)).await;
+        let answer = tokio::time::timeout(self.timeout, self.queue_admin.purge(request)).await;
         self.answered(answer)
     }
 

@@ -5,7 +5,8 @@
 //!
 //! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
-//! [`EnvoyService`], [`ConcurrencyApi`], [`QueueApi`], [`AdminApi`], [`ControlApi`]), where those of the hot ones call the same functions.
+//! [`EnvoyService`], [`ConcurrencyApi`], [`LeaseAdminApi`], [`QueueApi`], [`QueueAdminApi`], [`AdminApi`], [`ControlApi`]),
+//! where those of the hot ones call the same functions.
 
 mod admin;
 mod batch;
@@ -43,7 +44,7 @@ use parking_lot::Mutex;
 pub use admin::AdminApi;
 pub use batch_turns::BatchTurns;
 pub(crate) use called::serve_method;
-pub use concurrency::{ConcurrencyApi, CurrentLeases};
+pub use concurrency::{ConcurrencyApi, CurrentLeases, LeaseAdminApi};
 pub use control::ControlApi;
 pub use decisions::DecisionsApi;
 pub use envoy::{
@@ -52,7 +53,7 @@ pub use envoy::{
 };
 pub use incoming::Closing;
 pub use message::Templates;
-pub use queue::{QueueApi, WorkerQueues};
+pub use queue::{QueueAdminApi, QueueApi, WorkerQueues};
 pub use usage::UsageApi;
 use weir_store::Store;
 use weir_time::deadlines::Deadlines;

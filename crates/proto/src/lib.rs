@@ -18,8 +18,10 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/weir.v1.AdminService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.ControlService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.ConcurrencyService.rs"));
+    include!(concat!(env!("OUT_DIR"), "/weir.v1.LeaseAdminService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.UsageService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.QueueService.rs"));
+    include!(concat!(env!("OUT_DIR"), "/weir.v1.QueueAdminService.rs"));
 }
 
 /// Envoy's packages, as far as its rate limit and discovery protocols need them.

@@ -9,10 +9,10 @@ import (
 	"os"
 	"time"
 
+	weirv1 "example.com/you/weirv1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	weirv1 "weir/v1"
 )
 
 var statuses = map[weirv1.Reason]int{

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use prost_types::Timestamp;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{
-    AccessList, ControlEntry, ControlHistoryResponse, EntryVersion, ListControlResponse, PutControlResponse,
+    AccessList, ControlEntry, EntryChange, EntryVersion, ListChangesResponse, ListEntriesResponse,
 };
 
 use super::super::terminal::clean_cell;
 
 /// What a change did, or would do.
-pub(super) fn change(response: &PutControlResponse, dry_run: bool) -> String {
-    let PutControlResponse { entry, before, files } = response;
+pub(super) fn change(response: &EntryChange, dry_run: bool) -> String {
+    let EntryChange { entry, before, files } = response;
     let Some(after) = entry else { return "nothing was changed\n".to_owned() };
     let verb = match (dry_run, after.deleted) {
         (false, false) => "in force on this node, and within a second on all",
@@ -34,7 +34,7 @@ pub(super) fn change(response: &PutControlResponse, dry_run: bool) -> String {
 }
 
 /// All entries.
-pub(super) fn list(response: &ListControlResponse) -> String {
+pub(super) fn list(response: &ListEntriesResponse) -> String {
     let mut text = String::new();
     for one in &response.entries {
         text += &entry(one);
@@ -65,7 +65,7 @@ pub(super) fn entry(entry: &ControlEntry) -> String {
 }
 
 /// Changes, the last first.
-pub(super) fn history(response: &ControlHistoryResponse) -> String {
+pub(super) fn history(response: &ListChangesResponse) -> String {
     let mut text = String::new();
     for one in &response.changes {
         let Some(after) = &one.after else { continue };

@@ -100,7 +100,7 @@ fn browse_text(response: &BrowseResponse) -> String {
 fn item_text(item: &BrowsedItem) -> String {
     let due = || item.due_after.as_ref().map(render::duration).unwrap_or_default();
     let state = match item.state() {
-        ItemState::New => "waits".to_owned(),
+        ItemState::Unspecified | ItemState::New => "waits".to_owned(),
         ItemState::Taken => format!("with {} for {} more", item.consumer, due()),
         ItemState::GivenBack => format!("given back by {}, comes again in {}", item.consumer, due()),
         ItemState::Overdue => format!("{} did not ack it in time, comes again now", item.consumer),

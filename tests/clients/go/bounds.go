@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	weir "weir/v1"
+	weir "example.com/you/weirv1"
 )
 
 func bounds(connection *grpc.ClientConn) {

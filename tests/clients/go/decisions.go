@@ -10,7 +10,7 @@ import (
 	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/protobuf/proto"
 
-	weir "weir/v1"
+	weir "example.com/you/weirv1"
 )
 
 const tigers = "zewtopia.com/tigerfeeding"

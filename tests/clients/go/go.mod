@@ -1,5 +1,5 @@
 // What the Go programs of the tests need. scripts/install-clients.sh builds them, and the generators of their stubs.
-module weir
+module example.com/you
 
 go 1.26.0
 

@@ -4,7 +4,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	weir "weir/v1"
+	weir "example.com/you/weirv1"
 )
 
 type ask = weir.ShouldAllowRequest

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	weir "weir/v1"
+	weir "example.com/you/weirv1"
 )
 
 func open(within context.Context, connection *grpc.ClientConn) weir.RateLimitService_ShouldAllowStreamClient {

@@ -14,7 +14,7 @@ use weir_node::access::new_token;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    ReloadRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest, WatchControlRequest,
+    ReloadRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest, WatchEntriesRequest,
     streamed_result,
 };
 
@@ -148,8 +148,9 @@ async fn an_open_stream_follows_the_rules_and_a_watch_ends_with_its_right() {
         _ => 0,
     };
     assert_eq!(code().await, 0);
-    let watched = by(&guarded.shop, WatchControlRequest {});
-    let mut watch = ControlServiceClient::new(channel.clone()).watch(watched).await.unwrap().into_inner();
+    let watched = by(&guarded.shop, WatchEntriesRequest {});
+    let mut watch =
+        ControlServiceClient::new(channel.clone()).watch_entries(watched).await.unwrap().into_inner();
     guarded.reload(&channel, "{ callers: [token:shop], may: [decide], resources: [b] }").await;
     asked.send(ShouldAllowStreamRequest { requests: vec![question()] }).await.unwrap();
     assert_eq!(code().await, Code::PermissionDenied as i32, "the stream stays open");

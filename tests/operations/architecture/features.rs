@@ -32,7 +32,6 @@ const FEATURES: [(&str, &[&str]); 6] = [
         &[
             "core/lease",
             "node/leases",
-            "node/service/admin/leases",
             "node/service/concurrency",
             "node/telemetry/permits",
             "store/lease",

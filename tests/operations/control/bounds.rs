@@ -1,9 +1,9 @@
 //! What a bad request of live control gets: every mistake, and nothing is changed.
 
 use super::*;
-use weir_proto::v1::ControlHistoryRequest;
+use weir_proto::v1::ListChangesRequest;
 
-async fn refused(result: Result<PutControlResponse, Status>, code: Code, parts: &[&str]) {
+async fn refused(result: Result<EntryChange, Status>, code: Code, parts: &[&str]) {
     let status = result.unwrap_err();
     assert_eq!(status.code(), code, "{status}");
     for part in parts {
@@ -51,11 +51,12 @@ async fn every_mistake_is_named_with_its_field_value_and_bound() {
         .put_override(ControlOverride { resource: "y/1".to_owned(), ..of_consumer("bob", "5/s") }, why(""));
     refused(result.await, Code::InvalidArgument, &["only limits that count by consumer"]).await;
     let result = node.delete(
-        delete_control_request::Entry::Strategy(of_strategy("s", "l", "")),
+        delete_entry_request::Entry::Strategy(of_strategy("s", "l", "")),
         ChangeOptions { expires_after: second(60), ..why("") },
     );
     refused(result.await, Code::InvalidArgument, &["a deletion has no end"]).await;
-    let limit = node.control().await.history(ControlHistoryRequest { limit: Some(1001) }).await.unwrap_err();
+    let limit =
+        node.control().await.list_changes(ListChangesRequest { limit: Some(1001) }).await.unwrap_err();
     assert_eq!(
         (limit.code(), limit.message()),
         (Code::InvalidArgument, "limit is 1001: it must be 1 to 1000")

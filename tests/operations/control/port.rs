@@ -26,5 +26,13 @@ fn operators_have_a_port_of_their_own_and_callers_no_way_to_their_services() {
     assert_eq!(code, Some(1), "{said}");
     let (code, said) = run(&port, &["allow", "x", "eve"]);
     assert_eq!((code, said.contains("UNIMPLEMENTED")), (Some(2), true), "{said}");
+    for operated in
+        [&["lease", "list", "x", "bob"][..], &["queue", "purge", "jobs", "--yes"], &["reset", "x", "bob"]]
+    {
+        let (code, said) = run(&server.server, operated);
+        assert_eq!((code, said.contains("UNIMPLEMENTED")), (Some(2), true), "{operated:?}: {said}");
+        let (_, said) = run(&port, operated);
+        assert!(!said.contains("UNIMPLEMENTED"), "{operated:?}: {said}");
+    }
     server.stop("TERM");
 }

@@ -90,9 +90,7 @@ async fn entries_survive_a_redis_that_lost_its_data() {
     let (one, other) = (node_on(&redis), node_on(&redis));
     one.put_override(of_consumer("bob", "50"), why("")).await.unwrap();
     one.put_access(listed(AccessList::Deny, "eve"), why("")).await.unwrap();
-    one.delete(delete_control_request::Entry::Access(listed(AccessList::Deny, "eve")), why(""))
-        .await
-        .unwrap();
+    one.delete(delete_entry_request::Entry::Access(listed(AccessList::Deny, "eve")), why("")).await.unwrap();
     seen(&other, "bob", 50).await;
     redis::cmd("FLUSHALL").exec(&mut redis.connection()).unwrap();
     let third = node_on(&redis);

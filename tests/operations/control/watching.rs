@@ -1,19 +1,20 @@
 //! What others see of live control: watches, the history, reloads.
 
 use super::*;
-use weir_proto::v1::{ControlHistoryRequest, ReloadRequest, WatchControlRequest};
+use weir_proto::v1::{ListChangesRequest, ReloadRequest, WatchEntriesRequest};
 
 #[tokio::test]
 async fn a_watch_sends_every_entry_and_then_each_change() {
     let node = Node::start();
     node.put_override(of_consumer("bob", "50"), why("one")).await.unwrap();
-    let mut watched = node.control().await.watch(WatchControlRequest {}).await.unwrap().into_inner();
-    let first = watched.message().await.unwrap().unwrap();
+    let mut watched = node.control().await.watch_entries(WatchEntriesRequest {}).await.unwrap().into_inner();
+    let mut next = async || watched.message().await.unwrap().unwrap().entry.unwrap();
+    let first = next().await;
     assert_eq!((first.reason.as_str(), first.deleted), ("one", false));
     node.put_access(listed(AccessList::Deny, "eve"), why("two")).await.unwrap();
-    assert_eq!(watched.message().await.unwrap().unwrap().reason, "two");
-    node.delete(delete_control_request::Entry::Override(of_consumer("bob", "")), why("three")).await.unwrap();
-    let gone = watched.message().await.unwrap().unwrap();
+    assert_eq!(next().await.reason, "two");
+    node.delete(delete_entry_request::Entry::Override(of_consumer("bob", "")), why("three")).await.unwrap();
+    let gone = next().await;
     let Some(Entry::Override(one)) = &gone.entry else { panic!("{gone:?}") };
     assert_eq!((gone.deleted, one.consumer.as_str()), (true, "bob"));
 }
@@ -23,8 +24,8 @@ async fn the_history_has_what_was_before_and_after_the_last_change_first() {
     let node = Node::start();
     node.put_override(of_consumer("bob", "50"), why("one")).await.unwrap();
     node.put_override(of_consumer("bob", "60"), why("two")).await.unwrap();
-    node.delete(delete_control_request::Entry::Override(of_consumer("bob", "")), why("three")).await.unwrap();
-    let history = node.control().await.history(ControlHistoryRequest { limit: Some(2) }).await.unwrap();
+    node.delete(delete_entry_request::Entry::Override(of_consumer("bob", "")), why("three")).await.unwrap();
+    let history = node.control().await.list_changes(ListChangesRequest { limit: Some(2) }).await.unwrap();
     let reasons =
         |entry: &Option<ControlEntry>| entry.as_ref().map(|entry| (entry.reason.clone(), entry.deleted));
     let seen: Vec<_> =

@@ -165,7 +165,7 @@ impl Notes {
     fn explain(&self, item: &str, number: u32, cause: DeliveryCause) {
         let before = self.deliveries.get(&(item.to_owned(), number - 1));
         let explained = match (cause, before) {
-            (DeliveryCause::First, _) => false,
+            (DeliveryCause::Unspecified | DeliveryCause::First, _) => false,
             (DeliveryCause::Nack, before) => before.is_some_and(|it| it.ending == Some(Ending::Nacked)),
             // It reached nobody; how many may have done so was checked.
             (DeliveryCause::Visibility, None) => true,

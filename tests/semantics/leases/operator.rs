@@ -10,8 +10,8 @@ use weir_core::lease::{
     AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LimitSource, Partitions,
 };
 use weir_core::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
-use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
+use weir_proto::v1::lease_admin_service_client::LeaseAdminServiceClient;
 use weir_proto::v1::{
     AcquireRequest, HeldLease, ListLeasesRequest, ListLeasesResponse, ReleaseLeasesRequest, RenewRequest,
 };
@@ -24,7 +24,7 @@ use crate::support::stores;
 struct Operated {
     server: Server,
     leases: ConcurrencyServiceClient<Channel>,
-    admin: AdminServiceClient<Channel>,
+    admin: LeaseAdminServiceClient<Channel>,
 }
 
 fn permits(name: &str, numbers: ConcurrencyNumbers) -> Strategy {
@@ -51,7 +51,7 @@ impl Operated {
             Server::ready(Config { store, rules, server, key_secret: Some(KeySecret::random()), ..settings });
         let channel = server.channel().await;
         let leases = ConcurrencyServiceClient::new(channel.clone());
-        Self { server, leases, admin: AdminServiceClient::new(channel) }
+        Self { server, leases, admin: LeaseAdminServiceClient::new(channel) }
     }
 
     /// Acquires a lease for so many seconds.

@@ -2,7 +2,7 @@
 
 use tonic::Code;
 use weir_config::StoreConfig;
-use weir_proto::v1::admin_service_client::AdminServiceClient;
+use weir_proto::v1::queue_admin_service_client::QueueAdminServiceClient;
 use weir_proto::v1::{
     BrowseRequest, BrowsedItem, ItemState, NackRequest, PurgeRequest, RedriveRequest, StatsRequest,
 };
@@ -47,7 +47,7 @@ fn states(items: &[BrowsedItem]) -> Vec<(&[u8], ItemState, u32, &str)> {
 async fn the_contract(store: StoreConfig) {
     let server = server(store);
     let mut queues = client(&server).await;
-    let mut admin = AdminServiceClient::new(server.channel().await);
+    let mut admin = QueueAdminServiceClient::new(server.channel().await);
     queues.enqueue(put("jobs", &["a", "b", "c"])).await.unwrap();
     let taken = queues.take(take("jobs", 2, None)).await.unwrap().into_inner().items;
     let delay = Some(prost_types::Duration { seconds: 3600, nanos: 0 });

@@ -103,6 +103,7 @@ async fn the_contract(server: &Server) {
         id: first.item_ids[index].clone(),
         payload: payload.into(),
         deliveries: 1,
+        cause: DeliveryCause::First.into(),
         ..TakenItem::default()
     };
     let visible_for = items[0].visible_for;

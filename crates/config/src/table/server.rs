@@ -117,12 +117,12 @@ section! {
             applies: Applies::AtRestart,
             more: "",
         }
-        /// Whether `weir.v1.AdminService` is served, to all clients of `listen`.
+        /// Whether `weir.v1.AdminService`, `LeaseAdminService` and `QueueAdminService` are served, to all clients of `listen`.
         pub admin_service: bool = false => {
             kind: Boolean,
             outside: Outside::Flag("admin_service"),
             applies: Applies::AtRestart,
-            more: "If it is, everyone who reaches `listen` can reset limits and release leases.",
+            more: "If it is, everyone who reaches `listen` can reset limits, release leases and empty queues.",
         }
         /// Whether `weir.v1.ControlService` is served, to all clients of `listen`.
         pub control: bool = false => {
@@ -132,7 +132,7 @@ section! {
             more: "Limits, lists and overrides then change while the service runs. If the server has no identity, everyone \
                    who reaches `listen` can change them. See [control.md](control.md).",
         }
-        /// The address for `weir.v1.AdminService` and `weir.v1.ControlService`, if they have one of their own.
+        /// The address for `weir.v1.ControlService` and the services of `admin_service`, if they have one of their own.
         pub control_listen: Option<ListenAddress> = None => {
             kind: Optional(Listen, "none"),
             outside: Outside::Flag("control_listen"),

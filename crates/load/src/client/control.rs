@@ -2,66 +2,57 @@
 
 use tonic::Streaming;
 use weir_proto::v1::{
-    ControlEntry, ControlHistoryRequest, ControlHistoryResponse, DeleteControlRequest, LiftBanRequest,
-    LiftBanResponse, ListBansRequest, ListBansResponse, ListControlRequest, ListControlResponse,
-    PutAccessRequest, PutControlResponse, PutOverrideRequest, PutStrategyRequest, ReloadRequest,
-    ReloadResponse, WatchControlRequest,
+    ControlEntry, DeleteEntryRequest, EntryChange, LiftBanRequest, LiftBanResponse, ListBansRequest,
+    ListBansResponse, ListChangesRequest, ListChangesResponse, ListEntriesRequest, ListEntriesResponse,
+    PutAccessRequest, PutOverrideRequest, PutStrategyRequest, ReloadRequest, ReloadResponse,
+    WatchEntriesRequest, WatchEntriesResponse,
 };
 
 use super::{Client, ClientError, name, within};
 
 impl Client {
     /// Gives some consumers other numbers.
-    pub async fn put_override(
-        &mut self,
-        request: PutOverrideRequest,
-    ) -> Result<PutControlResponse, ClientError> {
+    pub async fn put_override(&mut self, request: PutOverrideRequest) -> Result<EntryChange, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.control.put_override(request)).await;
-        self.answered(answer)
+        Ok(self.answered(answer)?.change.unwrap_or_default())
     }
 
     /// Denies consumers, or lets them through.
-    pub async fn put_access(&mut self, request: PutAccessRequest) -> Result<PutControlResponse, ClientError> {
+    pub async fn put_access(&mut self, request: PutAccessRequest) -> Result<EntryChange, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.control.put_access(request)).await;
-        self.answered(answer)
+        Ok(self.answered(answer)?.change.unwrap_or_default())
     }
 
     /// Gives a strategy other numbers.
-    pub async fn put_strategy(
-        &mut self,
-        request: PutStrategyRequest,
-    ) -> Result<PutControlResponse, ClientError> {
+    pub async fn put_strategy(&mut self, request: PutStrategyRequest) -> Result<EntryChange, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.control.put_strategy(request)).await;
-        self.answered(answer)
+        Ok(self.answered(answer)?.change.unwrap_or_default())
     }
 
     /// Removes an entry of live control.
-    pub async fn delete_entry(
-        &mut self,
-        request: DeleteControlRequest,
-    ) -> Result<PutControlResponse, ClientError> {
+    pub async fn delete_entry(&mut self, request: DeleteEntryRequest) -> Result<EntryChange, ClientError> {
         let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control.delete(request)).await;
-        self.answered(answer)
+        let answer = tokio::time::timeout(self.timeout, self.control.delete_entry(request)).await;
+        Ok(self.answered(answer)?.change.unwrap_or_default())
     }
 
     /// The entries of live control.
-    pub async fn list_entries(&mut self) -> Result<ListControlResponse, ClientError> {
-        let request = within(self.timeout, ListControlRequest {});
-        let answer = tokio::time::timeout(self.timeout, self.control.list(request)).await;
+    pub async fn list_entries(&mut self) -> Result<ListEntriesResponse, ClientError> {
+        let request = within(self.timeout, ListEntriesRequest {});
+        let answer = tokio::time::timeout(self.timeout, self.control.list_entries(request)).await;
         self.answered(answer)
     }
 
     /// The last changes by live control.
     pub async fn control_history(
         &mut self,
-        request: ControlHistoryRequest,
-    ) -> Result<ControlHistoryResponse, ClientError> {
+        request: ListChangesRequest,
+    ) -> Result<ListChangesResponse, ClientError> {
         let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control.history(request)).await;
+        let answer = tokio::time::timeout(self.timeout, self.control.list_changes(request)).await;
         self.answered(answer)
     }
 
@@ -87,18 +78,20 @@ impl Client {
     }
 
     /// Begins a watch of the entries, which has no deadline.
-    pub async fn watch_entries(&mut self) -> Result<Streaming<ControlEntry>, ClientError> {
-        let answer = tokio::time::timeout(self.timeout, self.control.watch(WatchControlRequest {})).await;
+    pub async fn watch_entries(&mut self) -> Result<Streaming<WatchEntriesResponse>, ClientError> {
+        let answer =
+            tokio::time::timeout(self.timeout, self.control.watch_entries(WatchEntriesRequest {})).await;
         self.answered(answer)
     }
 
     /// The next entry of a watch; `None` once the server has ended it.
     pub async fn next_entry(
-        watch: &mut Streaming<ControlEntry>,
+        watch: &mut Streaming<WatchEntriesResponse>,
     ) -> Result<Option<ControlEntry>, ClientError> {
-        watch.message().await.map_err(|status| ClientError::Refused {
+        let message = watch.message().await.map_err(|status| ClientError::Refused {
             code: name(status.code()),
             message: status.message().to_owned(),
-        })
+        })?;
+        Ok(message.map(|message| message.entry.unwrap_or_default()))
     }
 }

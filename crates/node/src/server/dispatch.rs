@@ -29,7 +29,7 @@ const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
 const SIDE_STREAMS: [(&str, usize); 5] = [
     ("/weir.v1.QueueService/Subscribe", 8 << 10),
     ("/grpc.health.v1.Health/Watch", 4 << 10),
-    ("/weir.v1.ControlService/Watch", 8 << 10),
+    ("/weir.v1.ControlService/WatchEntries", 8 << 10),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", 24 << 10),
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
 ];

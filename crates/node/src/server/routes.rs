@@ -7,8 +7,8 @@ use weir_config::{MAX_QUEUE_MESSAGE, ServerConfig};
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
 use weir_proto::v1::{
-    admin_service_server, concurrency_service_server, control_service_server, queue_service_server,
-    rate_limit_service_server, usage_service_server,
+    admin_service_server, concurrency_service_server, control_service_server, lease_admin_service_server,
+    queue_admin_service_server, queue_service_server, rate_limit_service_server, usage_service_server,
 };
 use weir_store::Store;
 
@@ -20,7 +20,8 @@ use super::worker_parts::WorkerParts;
 use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
-    AdminApi, ConcurrencyApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, QueueApi, UsageApi,
+    AdminApi, ConcurrencyApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, LeaseAdminApi,
+    QueueAdminApi, QueueApi, UsageApi,
 };
 
 /// Bound of messages to health and reflection, which contain only names.
@@ -61,7 +62,8 @@ pub(super) fn services<S: Store>(
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
     if config.admin_service && operations {
-        routes = routes.add_service(AdminApi::server(&decisions, leases, queues));
+        routes = routes.add_service(AdminApi::server(&decisions));
+        routes = routes.add_service(LeaseAdminApi::server(leases)).add_service(QueueAdminApi::server(queues));
     }
     if let Some(control) = parts.control.as_ref().filter(|_| operations) {
         routes = routes.add_service(ControlApi::server(control.clone()));
@@ -86,6 +88,7 @@ fn services_that_are_on<S>(
     has_queues: bool,
 ) -> Vec<&'static str> {
     let (native, operations) = (parts.served.calls(), parts.served.operations());
+    let administers = operations && config.admin_service;
     let all = [
         (native, rate_limit_service_server::SERVICE_NAME),
         (parts.served != PortServices::Operations, envoy_service::SERVICE_NAME),
@@ -93,7 +96,9 @@ fn services_that_are_on<S>(
         (native && has_leases, concurrency_service_server::SERVICE_NAME),
         (native && has_queues, queue_service_server::SERVICE_NAME),
         (native && parts.usage.is_some(), usage_service_server::SERVICE_NAME),
-        (operations && config.admin_service, admin_service_server::SERVICE_NAME),
+        (administers, admin_service_server::SERVICE_NAME),
+        (administers, lease_admin_service_server::SERVICE_NAME),
+        (administers, queue_admin_service_server::SERVICE_NAME),
         (operations && parts.control.is_some(), control_service_server::SERVICE_NAME),
     ];
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()

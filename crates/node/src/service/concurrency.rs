@@ -1,5 +1,9 @@
 //! `weir.v1.ConcurrencyService`: leases, from messages to messages.
 
+mod admin;
+
+pub use self::admin::LeaseAdminApi;
+
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;

@@ -16,10 +16,11 @@ use weir_core::strategy::Unknown;
 use weir_grpc::CallContext;
 use weir_proto::v1::control_service_server::{ControlService, ControlServiceServer};
 use weir_proto::v1::{
-    ControlEntry, ControlHistoryRequest, ControlHistoryResponse, DeleteControlRequest, EntryVersion,
-    LiftBanRequest, LiftBanResponse, ListBansRequest, ListBansResponse, ListControlRequest,
-    ListControlResponse, PutAccessRequest, PutControlResponse, PutOverrideRequest, PutStrategyRequest,
-    ReloadRequest, ReloadResponse, WatchControlRequest,
+    DeleteEntryRequest, DeleteEntryResponse, EntryChange, EntryVersion, LiftBanRequest, LiftBanResponse,
+    ListBansRequest, ListBansResponse, ListChangesRequest, ListChangesResponse, ListEntriesRequest,
+    ListEntriesResponse, PutAccessRequest, PutAccessResponse, PutOverrideRequest, PutOverrideResponse,
+    PutStrategyRequest, PutStrategyResponse, ReloadRequest, ReloadResponse, WatchEntriesRequest,
+    WatchEntriesResponse,
 };
 
 use self::requests::{ControlRequests, MAX_HISTORY};
@@ -55,10 +56,10 @@ impl ControlApi {
     async fn change(
         &self,
         asked: Result<crate::control::ChangeAsked, ControlFault>,
-    ) -> Result<Response<PutControlResponse>, Status> {
+    ) -> Result<Option<EntryChange>, Status> {
         let changed = self.control.change(asked.map_err(failed)?).await.map_err(failed)?;
         let Changed { after, before, files } = changed;
-        Ok(Response::new(PutControlResponse { entry: Some(after), before, files }))
+        Ok(Some(EntryChange { entry: Some(after), before, files }))
     }
 }
 
@@ -67,46 +68,46 @@ impl ControlService for ControlApi {
     async fn put_override(
         &self,
         mut request: Request<PutOverrideRequest>,
-    ) -> Result<Response<PutControlResponse>, Status> {
+    ) -> Result<Response<PutOverrideResponse>, Status> {
         let context = context(&mut request);
         let asked = self.requests(Rights::of(&context)).put_override(request.into_inner());
-        self.change(asked).await
+        Ok(Response::new(PutOverrideResponse { change: self.change(asked).await? }))
     }
 
     async fn put_access(
         &self,
         mut request: Request<PutAccessRequest>,
-    ) -> Result<Response<PutControlResponse>, Status> {
+    ) -> Result<Response<PutAccessResponse>, Status> {
         let context = context(&mut request);
         let asked = self.requests(Rights::of(&context)).put_access(request.into_inner());
-        self.change(asked).await
+        Ok(Response::new(PutAccessResponse { change: self.change(asked).await? }))
     }
 
     async fn put_strategy(
         &self,
         mut request: Request<PutStrategyRequest>,
-    ) -> Result<Response<PutControlResponse>, Status> {
+    ) -> Result<Response<PutStrategyResponse>, Status> {
         let context = context(&mut request);
         let asked = self.requests(Rights::of(&context)).put_strategy(request.into_inner());
-        self.change(asked).await
+        Ok(Response::new(PutStrategyResponse { change: self.change(asked).await? }))
     }
 
-    async fn delete(
+    async fn delete_entry(
         &self,
-        mut request: Request<DeleteControlRequest>,
-    ) -> Result<Response<PutControlResponse>, Status> {
+        mut request: Request<DeleteEntryRequest>,
+    ) -> Result<Response<DeleteEntryResponse>, Status> {
         let context = context(&mut request);
         let asked = self.requests(Rights::of(&context)).delete(request.into_inner());
-        self.change(asked).await
+        Ok(Response::new(DeleteEntryResponse { change: self.change(asked).await? }))
     }
 
-    async fn list(
+    async fn list_entries(
         &self,
-        _request: Request<ListControlRequest>,
-    ) -> Result<Response<ListControlResponse>, Status> {
+        _request: Request<ListEntriesRequest>,
+    ) -> Result<Response<ListEntriesResponse>, Status> {
         let view = self.control.view();
         let entries = view.living().map(|(key, entry)| self.control.shown(key, entry)).collect();
-        Ok(Response::new(ListControlResponse {
+        Ok(Response::new(ListEntriesResponse {
             entries,
             version: Some(version(view.position)),
             files: self.control.files(),
@@ -115,12 +116,12 @@ impl ControlService for ControlApi {
         }))
     }
 
-    type WatchStream = Pin<Box<dyn Stream<Item = Result<ControlEntry, Status>> + Send>>;
+    type WatchEntriesStream = Pin<Box<dyn Stream<Item = Result<WatchEntriesResponse, Status>> + Send>>;
 
-    async fn watch(
+    async fn watch_entries(
         &self,
-        mut request: Request<WatchControlRequest>,
-    ) -> Result<Response<Self::WatchStream>, Status> {
+        mut request: Request<WatchEntriesRequest>,
+    ) -> Result<Response<Self::WatchEntriesStream>, Status> {
         let context = context(&mut request);
         let closing = request.extensions_mut().remove::<Closing>();
         let watched = Watched {
@@ -136,17 +137,17 @@ impl ControlService for ControlApi {
         Ok(Response::new(Box::pin(stream::unfold(watched, Watched::next))))
     }
 
-    async fn history(
+    async fn list_changes(
         &self,
-        request: Request<ControlHistoryRequest>,
-    ) -> Result<Response<ControlHistoryResponse>, Status> {
+        request: Request<ListChangesRequest>,
+    ) -> Result<Response<ListChangesResponse>, Status> {
         let limit = request.into_inner().limit.unwrap_or(DEFAULT_HISTORY);
         if !(1..=MAX_HISTORY).contains(&limit) {
             let bound = format!("it must be 1 to {MAX_HISTORY}");
             return Err(status::invalid(&InvalidField { field: "limit", value: limit.to_string(), bound }));
         }
         let changes = self.control.history(limit as usize).await.map_err(failed)?;
-        Ok(Response::new(ControlHistoryResponse { changes }))
+        Ok(Response::new(ListChangesResponse { changes }))
     }
 
     async fn list_bans(
@@ -198,7 +199,7 @@ struct Watched {
 }
 
 impl Watched {
-    async fn next(mut self) -> Option<(Result<ControlEntry, Status>, Self)> {
+    async fn next(mut self) -> Option<(Result<WatchEntriesResponse, Status>, Self)> {
         loop {
             if self.is_refused {
                 return None;
@@ -208,7 +209,8 @@ impl Watched {
                 return Some((Err(status::refused(refused)), self));
             }
             if let Some(entry) = self.ready.pop() {
-                return Some((Ok(self.control.shown(entry.key(), &entry.message())), self));
+                let entry = Some(self.control.shown(entry.key(), &entry.message()));
+                return Some((Ok(WatchEntriesResponse { entry }), self));
             }
             if !std::mem::take(&mut self.is_first) {
                 let closed = async {

@@ -1,7 +1,10 @@
 //! `weir.v1.QueueService` over messages.
 
-pub(in crate::service) mod page;
+mod admin;
+mod page;
 mod subscription;
+
+pub use self::admin::QueueAdminApi;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +19,8 @@ use weir_proto::v1::queue_service_server::{QueueService, QueueServiceServer};
 use weir_proto::v1::{
     AckRequest, AckResponse, BrowseRequest, BrowseResponse, DeliveryCause, EnqueueRequest, EnqueueResponse,
     ExtendRequest, ExtendResponse, ItemOutcome, NackRequest, NackResponse, OutcomesRequest, OutcomesResponse,
-    Reason, StatsRequest, StatsResponse, SubscribeRequest, TakeRequest, TakeResponse, TakenItem,
+    Reason, StatsRequest, StatsResponse, SubscribeRequest, SubscribeResponse, TakeRequest, TakeResponse,
+    TakenItem,
 };
 use weir_units::Micros;
 
@@ -71,10 +75,11 @@ impl QueueService for QueueApi {
         let max_wait = span_or_zero("max_wait", max_wait.as_ref())?;
         let question = TakeQuestion { rights, queue, consumer, max_items, max_wait, deadline };
         let taken = queues.take(&question).await.map_err(status::of_queue)?;
-        Ok(Response::new(take_response(taken)))
+        let (items, depth) = taken_items(taken);
+        Ok(Response::new(TakeResponse { items, depth }))
     }
 
-    type SubscribeStream = Pin<Box<dyn Stream<Item = Result<TakeResponse, Status>> + Send>>;
+    type SubscribeStream = Pin<Box<dyn Stream<Item = Result<SubscribeResponse, Status>> + Send>>;
 
     async fn subscribe(
         &self,
@@ -193,10 +198,9 @@ fn enqueue_response(enqueued: Enqueued) -> EnqueueResponse {
     }
 }
 
-fn take_response(taken: TakenItems) -> TakeResponse {
+fn taken_items(taken: TakenItems) -> (Vec<TakenItem>, u64) {
     let TakenItems { items, depth, token, visible_for, .. } = taken;
-    let items = items.into_iter().map(|item| taken_item(item, token, visible_for)).collect();
-    TakeResponse { items, depth }
+    (items.into_iter().map(|item| taken_item(item, token, visible_for)).collect(), depth)
 }
 
 fn taken_item(item: DeliveredItem, token: u64, visible_for: Option<Micros>) -> TakenItem {

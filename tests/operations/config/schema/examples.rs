@@ -96,6 +96,20 @@ fn every_example_is_a_configuration() {
     }
 }
 
+/// What a release has read is read for good: its file stays as it was.
+#[test]
+fn the_configuration_of_every_release_is_still_read() {
+    let folders = std::fs::read_dir(root().join("tests/releases")).unwrap();
+    let mut releases: Vec<_> = folders.map(|entry| entry.unwrap().path()).collect();
+    releases.sort();
+    assert!(!releases.is_empty());
+    for release in releases {
+        let file = release.join("weir.yaml");
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file:?}: {error}"));
+        parse(&text).unwrap_or_else(|errors| panic!("{file:?} is not read any more:\n{errors}"));
+    }
+}
+
 /// What people write and YAML reads as something else than text.
 #[test]
 fn unusual_ways_of_writing_are_taken_by_both() {

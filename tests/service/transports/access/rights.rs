@@ -87,8 +87,10 @@ fn call_of(path: &str) -> Call {
         }
         .encode_to_vec(),
         // The service is off here: rights come first.
-        "PutOverride" | "PutAccess" | "PutStrategy" | "Delete" | "List" | "Watch" | "History"
-        | "ListBans" | "LiftBan" | "Reload" => v1::ControlHistoryRequest { limit: Some(1) }.encode_to_vec(),
+        "PutOverride" | "PutAccess" | "PutStrategy" | "DeleteEntry" | "ListEntries" | "WatchEntries"
+        | "ListChanges" | "ListBans" | "LiftBan" | "Reload" => {
+            v1::ListChangesRequest { limit: Some(1) }.encode_to_vec()
+        }
         other => panic!("{other} has no call here: add one"),
     };
     Call::new(path, if message.is_empty() { Vec::new() } else { framed(0, &message) })

@@ -7,9 +7,9 @@ use weir_core::algorithm::MAX_LIMITS;
 use weir_core::control::ControlPosition;
 use weir_core::strategy::{MAX_NAME, Rules};
 use weir_proto::v1::control_entry::Entry;
-use weir_proto::v1::delete_control_request::Entry as Deleted;
+use weir_proto::v1::delete_entry_request::Entry as Deleted;
 use weir_proto::v1::{
-    AccessList, ChangeOptions, ControlAccess, ControlOverride, ControlStrategy, DeleteControlRequest,
+    AccessList, ChangeOptions, ControlAccess, ControlOverride, ControlStrategy, DeleteEntryRequest,
     PutAccessRequest, PutOverrideRequest, PutStrategyRequest, StateChange,
 };
 use weir_units::Micros;
@@ -54,7 +54,7 @@ impl<'a> ControlRequests<'a> {
         self.asked("PutStrategy", Entry::Strategy(one), false, request.options)
     }
 
-    pub(super) fn delete(mut self, request: DeleteControlRequest) -> Result<ChangeAsked, ControlFault> {
+    pub(super) fn delete(mut self, request: DeleteEntryRequest) -> Result<ChangeAsked, ControlFault> {
         let entry = match request.entry {
             Some(Deleted::Override(one)) => Entry::Override(self.overridden(one)?),
             Some(Deleted::Access(one)) => Entry::Access(self.access(one)),
@@ -67,7 +67,7 @@ impl<'a> ControlRequests<'a> {
         if request.options.as_ref().is_some_and(|options| options.expires_after.is_some()) {
             self.mistakes.push("options.expires_after is set: a deletion has no end".to_owned());
         }
-        self.asked("Delete", entry, true, request.options)
+        self.asked("DeleteEntry", entry, true, request.options)
     }
 
     /// An override without an empty name: its strategy is found by its resource.

@@ -11,12 +11,12 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Status, Streaming};
 use weir_core::queue::MAX_ITEMS;
 use weir_grpc::CallContext;
-use weir_proto::v1::{SubscribeRequest, TakeResponse};
+use weir_proto::v1::{SubscribeRequest, SubscribeResponse};
 use weir_time::clock;
 use weir_units::Micros;
 
 use self::half_close::HalfClose;
-use super::{WorkerQueues, take_response};
+use super::{WorkerQueues, taken_items};
 use crate::limiter::InvalidField;
 use crate::queues::{MAX_CREDIT, QueueFailure, TakeQuestion, TakenItems};
 use crate::service::judge::Judge;
@@ -52,7 +52,7 @@ pub(super) async fn open(
     queues: WorkerQueues,
     context: CallContext,
     mut messages: Streaming<SubscribeRequest>,
-) -> Result<impl Stream<Item = Result<TakeResponse, Status>> + Send + use<>, Status> {
+) -> Result<impl Stream<Item = Result<SubscribeResponse, Status>> + Send + use<>, Status> {
     let first = messages.message().await?;
     let SubscribeRequest { queue, consumer, credit } = first.unwrap_or_default();
     let mut subscription = Subscription {
@@ -80,7 +80,7 @@ pub(super) async fn open(
 
 impl Subscription {
     /// The next items; `None` at the end.
-    async fn next(&mut self) -> Result<Option<TakeResponse>, Status> {
+    async fn next(&mut self) -> Result<Option<SubscribeResponse>, Status> {
         loop {
             if self.taking.is_none() && self.credit > 0 {
                 let Some(wait) = self.half_close.wait(clock::monotonic()) else { return Ok(None) };
@@ -103,7 +103,8 @@ impl Subscription {
                     }
                     if !taken.items.is_empty() {
                         self.credit = self.credit.saturating_sub(taken.items.len() as u32);
-                        return Ok(Some(take_response(taken)));
+                        let (items, depth) = taken_items(taken);
+                        return Ok(Some(SubscribeResponse { items, depth }));
                     }
                 }
             }

@@ -1,22 +1,68 @@
-//! `ListLeases` and `ReleaseLeases`: messages into questions and back.
+//! `weir.v1.LeaseAdminService`: what operators do with leases. Served only if configured.
 
-use tonic::Status;
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
 use weir_core::lease::{HeldLease, LeaseCursor, LeasePage, MAX_LEASE_ID};
 use weir_grpc::CallContext;
+use weir_proto::v1::lease_admin_service_server::{LeaseAdminService, LeaseAdminServiceServer};
 use weir_proto::v1::{
     HeldLease as LeaseMessage, ListLeasesRequest, ListLeasesResponse, ReleaseLeasesRequest,
     ReleaseLeasesResponse,
 };
 use weir_units::Micros;
 
+use super::{CurrentLeases, LeaseService};
 use crate::limiter::{InvalidField, Question, shown};
-use crate::service::concurrency::LeaseService;
+use crate::service::incoming::context;
 use crate::service::question_of::question_of;
 use crate::service::span::duration;
-use crate::service::status;
+use crate::service::{MAX_MESSAGE_BYTES, status};
+
+/// The service over the same leases as `ConcurrencyService`.
+pub struct LeaseAdminApi {
+    /// `None` if this server has no leases.
+    leases: Option<Arc<CurrentLeases>>,
+}
+
+impl LeaseAdminApi {
+    /// The service, bounded and ready to be served.
+    pub fn server(leases: Option<Arc<CurrentLeases>>) -> LeaseAdminServiceServer<Self> {
+        LeaseAdminServiceServer::new(Self { leases })
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    /// The leases under the current snapshot.
+    fn current(&self) -> Result<Arc<LeaseService>, Status> {
+        let leases = self.leases.as_ref().map(|leases| leases.current());
+        leases.ok_or_else(|| Status::failed_precondition("this server has no leases"))
+    }
+}
+
+#[tonic::async_trait]
+impl LeaseAdminService for LeaseAdminApi {
+    async fn list_leases(
+        &self,
+        mut request: Request<ListLeasesRequest>,
+    ) -> Result<Response<ListLeasesResponse>, Status> {
+        let context = context(&mut request);
+        let service = self.current()?;
+        list(&service, request.get_ref(), &context).await.map(Response::new)
+    }
+
+    async fn release_leases(
+        &self,
+        mut request: Request<ReleaseLeasesRequest>,
+    ) -> Result<Response<ReleaseLeasesResponse>, Status> {
+        let context = context(&mut request);
+        let service = self.current()?;
+        release(&service, request.get_ref(), &context).await.map(Response::new)
+    }
+}
 
 /// Lists a page of leases.
-pub(super) async fn list(
+async fn list(
     service: &LeaseService,
     request: &ListLeasesRequest,
     context: &CallContext,
@@ -31,7 +77,7 @@ pub(super) async fn list(
 }
 
 /// Releases leases for their holders.
-pub(super) async fn release(
+async fn release(
     service: &LeaseService,
     request: &ReleaseLeasesRequest,
     context: &CallContext,
