@@ -34,8 +34,9 @@ test: redis clients envoy chromium prometheus helm ## Run all tests against real
 test-long: redis clients envoy chromium prometheus timeseries redis-6 ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
-lint: luacheck ## Check the format, clippy, rustdoc, luacheck, the protos and the linters of clients/, without any warning
+lint: luacheck ## Check the format, clippy, rustdoc, luacheck, the protos, the licences and the linters of clients/, without any warning
 	scripts/lint-protos.sh
+	scripts/lint-licences.sh
 	scripts/test-clients.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings

@@ -53,6 +53,8 @@ fn the_page_has_the_table_of_rights() {
         let lists: Vec<String> = row.lists.iter().map(|list| format!("`{}`", list.key())).collect();
         let lists = if lists.is_empty() { "nothing".to_owned() } else { lists.join(", ") };
         assert_eq!((cells[2], cells[3]), (&*about, &*lists), "{}", row.name);
+        let rows = page.lines().filter(|line| line.starts_with(&format!("| `{}` |", row.name))).count();
+        assert_eq!(rows, 2, "{}: what it allows, and what a caller may cost others with it", row.name);
     }
 }
 
