@@ -5,8 +5,8 @@ import time
 import uuid
 
 import grpc
-from weir.v1 import concurrency_pb2 as weir
-from weir.v1 import concurrency_pb2_grpc
+from weir.v1 import leases_pb2 as weir
+from weir.v1 import leases_pb2_grpc
 
 
 class Refused(Exception):
@@ -72,7 +72,7 @@ class Lease:
 
 def main():
     with grpc.insecure_channel("127.0.0.1:8081") as channel:
-        stub = concurrency_pb2_grpc.ConcurrencyServiceStub(channel)
+        stub = leases_pb2_grpc.ConcurrencyServiceStub(channel)
         try:
             with Lease(stub, resource="exports", consumer="acme") as lease:
                 for part in range(3):

@@ -4,8 +4,8 @@ import sys
 import uuid
 
 import grpc
-from weir.v1 import queue_pb2 as weir
-from weir.v1 import queue_pb2_grpc
+from weir.v1 import queues_pb2 as weir
+from weir.v1 import queues_pb2_grpc
 
 
 def put(stub, order, attempts=3):
@@ -22,7 +22,7 @@ def put(stub, order, attempts=3):
 
 def main(orders):
     with grpc.insecure_channel("127.0.0.1:8081") as channel:
-        stub = queue_pb2_grpc.QueueServiceStub(channel)
+        stub = queues_pb2_grpc.QueueServiceStub(channel)
         for order in orders:
             print(order, "accepted" if put(stub, order) else "refused: the bucket is full, try again later")
 

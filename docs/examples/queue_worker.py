@@ -5,8 +5,8 @@ import time
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
-from weir.v1 import queue_pb2 as weir
-from weir.v1 import queue_pb2_grpc
+from weir.v1 import queues_pb2 as weir
+from weir.v1 import queues_pb2_grpc
 
 QUEUE = "orders"
 
@@ -68,7 +68,7 @@ def handle(item):
 
 def main():
     with grpc.insecure_channel("127.0.0.1:8081") as channel:
-        stub = queue_pb2_grpc.QueueServiceStub(channel)
+        stub = queues_pb2_grpc.QueueServiceStub(channel)
         work(stub, "worker-1", handle, idle=lambda: True, wait=3)
 
 

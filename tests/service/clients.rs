@@ -150,9 +150,9 @@ fn the_lease_of_the_page_from_python() {
     // It learns that its lease is lost from the next renewal.
     const LOSE: &str = "import runpy, grpc, sys\n\
         from google.protobuf.duration_pb2 import Duration\n\
-        from weir.v1 import concurrency_pb2 as weir, concurrency_pb2_grpc\n\
+        from weir.v1 import leases_pb2 as weir, leases_pb2_grpc\n\
         Lease = runpy.run_path('docs/examples/lease.py')['Lease']\n\
-        stub = concurrency_pb2_grpc.ConcurrencyServiceStub(grpc.insecure_channel(sys.argv[1]))\n\
+        stub = leases_pb2_grpc.ConcurrencyServiceStub(grpc.insecure_channel(sys.argv[1]))\n\
         ttl = Duration(seconds=3)\n\
         with Lease(stub, resource='exports', consumer='zoo', ttl=ttl) as lease:\n\
         \x20   stub.Release(weir.ReleaseRequest(**lease.who))\n\

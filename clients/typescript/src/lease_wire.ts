@@ -14,7 +14,7 @@ import {
   RenewResponseSchema,
   WorkOutcome as WireOutcome,
   type AcquireResponse,
-} from "./gen/weir/v1/concurrency_pb.js";
+} from "./gen/weir/v1/leases_pb.js";
 import type { LeaseQuestion, WorkOutcome } from "./lease.js";
 import { refuse, checkTexts } from "./question.js";
 import type { Method } from "./unary.js";

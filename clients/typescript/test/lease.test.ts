@@ -3,7 +3,7 @@
 import { expect, test, vi } from "vitest";
 
 import { Client, LeaseLostError, LeaseRefusedError, MistakeError, OutageError, type LeaseQuestion } from "../src/index.js";
-import { WorkOutcome, type AcquireRequest, type ReleaseRequest } from "../src/gen/weir/v1/concurrency_pb.js";
+import { WorkOutcome, type AcquireRequest, type ReleaseRequest } from "../src/gen/weir/v1/leases_pb.js";
 import { Reason } from "../src/gen/weir/v1/rate_limit_pb.js";
 import { FakeClient } from "../src/testing.js";
 import { startLeases } from "./helpers/server.js";

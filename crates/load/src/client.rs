@@ -2,6 +2,7 @@
 
 mod channel;
 mod control;
+mod operators;
 mod outcomes;
 mod usage;
 
@@ -30,11 +31,9 @@ use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
     AckRequest, AckResponse, AcquireRequest, AcquireResponse, BrowseRequest, BrowseResponse,
     CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
-    DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, ListLeasesRequest,
-    ListLeasesResponse, NackRequest, NackResponse, PurgeRequest, PurgeResponse, RedriveRequest,
-    RedriveResponse, RefundRequest, RefundResponse, ReleaseLeasesRequest, ReleaseLeasesResponse,
-    ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest, ReserveResponse,
-    ResetRequest, ResetResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest, StatsResponse,
+    DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse,
+    RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
+    ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest, StatsResponse,
     TakeRequest, TakeResponse,
 };
 
@@ -186,33 +185,6 @@ impl Client {
         self.answered(answer)
     }
 
-    /// Makes limits full again.
-    pub async fn reset(&mut self, request: ResetRequest) -> Result<ResetResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.admin.reset(request)).await;
-        self.answered(answer)
-    }
-
-    /// Lists a page of leases.
-    pub async fn list_leases(
-        &mut self,
-        request: ListLeasesRequest,
-    ) -> Result<ListLeasesResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.lease_admin.list_leases(request)).await;
-        self.answered(answer)
-    }
-
-    /// Releases leases for their holders.
-    pub async fn release_leases(
-        &mut self,
-        request: ReleaseLeasesRequest,
-    ) -> Result<ReleaseLeasesResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.lease_admin.release_leases(request)).await;
-        self.answered(answer)
-    }
-
     /// Returns whether a service is ready; `None` if the server does not have it.
     pub async fn health(&mut self, service: &str) -> Result<Option<bool>, ClientError> {
         let request = within(self.timeout, HealthCheckRequest { service: service.to_owned() });
@@ -302,20 +274,6 @@ impl Client {
     pub async fn browse(&mut self, request: BrowseRequest) -> Result<BrowseResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.queues.browse(request)).await;
-        self.answered(answer)
-    }
-
-    /// Brings dead letters back.
-    pub async fn redrive(&mut self, request: RedriveRequest) -> Result<RedriveResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queue_admin.redrive(request)).await;
-        self.answered(answer)
-    }
-
-    /// Empties a queue.
-    pub async fn purge(&mut self, request: PurgeRequest) -> Result<PurgeResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queue_admin.purge(request)).await;
         self.answered(answer)
     }
 

@@ -13,7 +13,7 @@ import {
   type AcquireRequest,
   type ReleaseRequest,
   type RenewRequest,
-} from "../../src/gen/weir/v1/concurrency_pb.js";
+} from "../../src/gen/weir/v1/leases_pb.js";
 import {
   ShouldAllowRequestSchema,
   ShouldAllowResponseSchema,
