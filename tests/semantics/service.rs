@@ -169,6 +169,7 @@ async fn the_failure_policy_answers_for_every_kind_of_error() {
     let errors = [
         StoreError::Timeout,
         StoreError::Unavailable(address.clone()),
+        StoreError::Congested,
         StoreError::Overloaded(7),
         StoreError::Full(7),
         StoreError::LocalFull(7),

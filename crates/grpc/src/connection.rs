@@ -19,13 +19,13 @@ use tokio::sync::watch;
 use tokio::time::Sleep;
 
 use crate::budget::{Account, WorkerBudget};
-use crate::current_peer::with_peer;
+use crate::current_peer::{CurrentPeer, with_peer};
 use crate::error_code::ConnectionError;
 use crate::events::ConnectionObserver;
 use crate::in_flight::InFlightCalls;
 use crate::keepalive::Keepalive;
 use crate::limits::ConnectionLimits;
-use crate::peer::{Peer, PeerAddress};
+use crate::peer::Peer;
 use crate::reading_time::ReadingTime;
 use crate::service::{ConnectionCheck, HotService};
 use crate::session::Session;
@@ -51,8 +51,7 @@ pub struct Http2Connection<I, H> {
     keepalive: Keepalive,
     service: Arc<H>,
     check: ConnectionCheck,
-    /// Where it comes from.
-    from: PeerAddress,
+    from: CurrentPeer,
     closing: watch::Receiver<()>,
     in_flight: InFlightCalls,
     /// The beginning of a frame that is incomplete.
@@ -119,7 +118,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             ),
             keepalive,
             check: service.methods().connected(peer),
-            from: peer.address(),
+            from: CurrentPeer::from(&**peer),
             service,
             closing,
             in_flight: InFlightCalls::default(),

@@ -49,7 +49,7 @@ pub use body::{BodyFault, RequestBody};
 pub use budget::{BufferBudget, HeldBytes, WorkerBudget, no_space};
 pub use call::{Call, WaitingCall};
 pub use connection::{ConnectionContext, ConnectionEnd, Http2Connection};
-pub use current_peer::{current_peer, with_peer};
+pub use current_peer::{CurrentPeer, current_connection, current_peer, with_peer};
 pub use deadline::{deadline_exceeded, deadline_of};
 pub use error_code::{ConnectionError, ErrorCode};
 pub use events::{ConnectionEvent, ConnectionObserver, Unobserved};

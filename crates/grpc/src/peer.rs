@@ -3,13 +3,14 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tokio::sync::Notify;
 
 /// The client of a connection.
 #[derive(Debug)]
 pub struct Peer {
+    number: u32,
     address: PeerAddress,
     certificate: Option<Arc<PeerCertificate>>,
     is_disconnected: AtomicBool,
@@ -41,6 +42,7 @@ impl Peer {
     #[must_use]
     pub fn new(address: PeerAddress) -> Self {
         Self {
+            number: next_number(),
             address,
             certificate: None,
             is_disconnected: AtomicBool::new(false),
@@ -52,6 +54,12 @@ impl Peer {
     #[must_use]
     pub fn with_certificate(self, certificate: Arc<PeerCertificate>) -> Self {
         Self { certificate: Some(certificate), ..self }
+    }
+
+    /// Returns the number of the connection in this process, from 1 on. After two thousand million they begin anew.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// Returns where the connection comes from.
@@ -86,6 +94,13 @@ impl Peer {
             notified.await;
         }
     }
+}
+
+/// The next number of a connection, below 2^31.
+fn next_number() -> u32 {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let last = LAST.fetch_add(1, Ordering::Relaxed);
+    last % (u32::MAX / 2) + 1
 }
 
 impl Default for Peer {

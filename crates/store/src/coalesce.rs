@@ -189,7 +189,10 @@ impl<S: Store> Inner<S> {
         let deadline = decision.deadline.map_or(own, |callers| own.min(*callers));
         let (reply, waiting) = oneshot::channel();
         let strategy = Arc::clone(decision.strategy);
-        queue.push(Waiter { strategy, op: decision.op, cost, deadline, reply }, &decision.subject);
+        queue.push(
+            Waiter { strategy, op: decision.op, cost, deadline, caller: decision.caller, reply },
+            &decision.subject,
+        );
         Ok(Join::Follower(deadline, waiting))
     }
 
@@ -241,7 +244,8 @@ impl<S: Store> Inner<S> {
                 let costs = call.costs();
                 let decision = Decision::new(call.strategy(), whose.subject(), call.op(), &costs);
                 let deadline = call.deadline();
-                decide_one(&self.store, &Decision { deadline: deadline.as_ref(), ..decision })
+                let caller = call.caller();
+                decide_one(&self.store, &Decision { deadline: deadline.as_ref(), caller, ..decision })
             };
             call.answer(decided.verdicts().await);
         }

@@ -33,6 +33,8 @@ pub struct Decision<'a> {
     pub part: Option<&'a Part<'a>>,
     /// Deadline of the answer. A store that waits answers by then, or by its own deadline if that is earlier.
     pub deadline: Option<&'a Instant>,
+    /// A number of the caller: a store that has more to do than it can takes turns between callers.
+    pub caller: u32,
 }
 
 // A larger one is copied by `memcpy` at every step.
@@ -45,7 +47,7 @@ impl<'a> Decision<'a> {
     /// A decision over all limits, for a caller without a deadline.
     #[must_use]
     pub fn new(strategy: &'a Arc<Strategy>, subject: Subject<'a>, op: Op, costs: &'a [u64]) -> Self {
-        Self { strategy, subject, op, costs, part: None, deadline: None }
+        Self { strategy, subject, op, costs, part: None, deadline: None, caller: 0 }
     }
 
     /// True for one charge, peek or debit over all limits, as nearly all decisions are.

@@ -11,6 +11,9 @@ pub enum StoreError {
     /// No connection to the node that holds the keys.
     #[error("the store cannot be reached: {0}")]
     Unavailable(Arc<str>),
+    /// No answer could come within the deadline, so the store was not asked.
+    #[error("the store was not asked: it has too much to do to answer in time")]
+    Congested,
     /// Too many decisions are waiting.
     #[error("{0} decisions wait for the store already")]
     Overloaded(usize),
@@ -54,6 +57,7 @@ impl StoreError {
         match self {
             Self::Timeout => "timeout",
             Self::Unavailable(_) => "unavailable",
+            Self::Congested => "congested",
             Self::Overloaded(_) => "overloaded",
             Self::Full(_) => "full",
             Self::Unreadable(_) => "unreadable",
@@ -66,9 +70,10 @@ impl StoreError {
     }
 
     /// All kinds.
-    pub const KINDS: [&'static str; 10] = [
+    pub const KINDS: [&'static str; 11] = [
         "timeout",
         "unavailable",
+        "congested",
         "overloaded",
         "full",
         "unreadable",

@@ -11,6 +11,7 @@ mod answers;
 mod any_host_name;
 pub mod approximate;
 pub mod coalesce;
+mod cost;
 mod count;
 mod decision;
 pub mod denials;

@@ -64,7 +64,7 @@ use self::links::Links;
 use self::outbox::OutboxRequest;
 use self::printed::PrintedPasswords;
 use self::queues::QueueRequest;
-use self::script_call::Redirection;
+use self::script_call::{CallTime, Redirection, slot_of};
 use self::single_slot::SingleSlotNodes;
 pub use self::source::scripts_to_check;
 pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource, Surroundings};
@@ -205,11 +205,20 @@ impl Store for RedisStore {
                 answers.fail(decision.costs.len(), &error);
                 continue;
             }
-            let deadline = self.0.deadline::<DecisionRequest>(decision.deadline.copied());
-            let request = DecisionRequest::new(&shared.context.config, &shared.secret, cluster, decision);
-            let request = Arc::new(request);
+            let time = self.0.time::<DecisionRequest>(decision.deadline.copied());
+            let (config, mut keys) = (&shared.context.config, Vec::new());
+            // Without a cluster all slots have one node, and what is refused costs no memory.
+            let tag = cluster.then(|| DecisionRequest::tag(config, &shared.secret, decision, &mut keys));
+            let slot = tag.map_or(0, |tag| slot_of(tag, cluster));
+            if !self.0.is_in_time(slot, decision.caller, time) {
+                answers.fail(decision.costs.len(), &StoreError::Congested);
+                continue;
+            }
+            let tag =
+                tag.unwrap_or_else(|| DecisionRequest::tag(config, &shared.secret, decision, &mut keys));
+            let request = Arc::new(DecisionRequest::new(config, (tag, keys), cluster, decision));
             let connections = Arc::clone(&self.0);
-            answers.later(async move { connections.ask_until(&request, deadline).await });
+            answers.later(async move { connections.ask_until(&request, time).await });
         }
     }
 }
@@ -253,10 +262,18 @@ impl LateStore {
 }
 
 impl WorkerConnections {
-    /// Returns the deadline of a request: the caller's, or the store's if that is earlier.
-    fn deadline<R: OutboxRequest>(&self, callers: Option<Instant>) -> Instant {
-        let own = monotonic() + R::deadline(&self.shared.context);
-        callers.map_or(own, |callers| callers.min(own))
+    /// Returns the time of a request that comes now. Its deadline is the caller's, or the store's if that is earlier.
+    fn time<R: OutboxRequest>(&self, callers: Option<Instant>) -> CallTime {
+        let begun = monotonic();
+        let own = begun + R::deadline(&self.shared.context);
+        CallTime { begun, deadline: callers.map_or(own, |callers| callers.min(own)) }
+    }
+
+    /// True if the node of a slot would answer a decision of `caller` in time, as far as is known.
+    fn is_in_time(&self, slot: u16, caller: u32, time: CallTime) -> bool {
+        let left = time.deadline.saturating_duration_since(time.begun);
+        let owner = self.topology().owner(slot);
+        !left.is_zero() && owner.map_or(true, |address| self.links.to(&address).is_in_time(caller, left))
     }
 
     async fn ask<R: OutboxRequest>(
@@ -264,15 +281,15 @@ impl WorkerConnections {
         request: &Arc<R>,
         deadline: Option<Instant>,
     ) -> Result<R::Answer, StoreError> {
-        self.ask_until(request, self.deadline::<R>(deadline)).await
+        self.ask_until(request, self.time::<R>(deadline)).await
     }
 
     async fn ask_until<R: OutboxRequest>(
         &self,
         request: &Arc<R>,
-        deadline: Instant,
+        time: CallTime,
     ) -> Result<R::Answer, StoreError> {
-        match self.deadlines.until(deadline, self.route(request, deadline)).await {
+        match self.deadlines.until(time.deadline, self.route(request, time)).await {
             Ok(answer) => answer,
             Err(Passed) => {
                 self.topology().suspect();
@@ -285,13 +302,13 @@ impl WorkerConnections {
     async fn route<R: OutboxRequest>(
         &self,
         request: &Arc<R>,
-        deadline: Instant,
+        time: CallTime,
     ) -> Result<R::Answer, StoreError> {
         let mut address = self.topology().owner(request.target().slot)?;
         let mut how = Redirection::default();
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
-            match self.links.to(&address).ask(request, how, deadline).await {
+            match self.links.to(&address).ask(request, how, time).await {
                 Ok(answer) => return Ok(answer),
                 Err(Fault::Moved(to)) if self.topology().is_cluster() => {
                     self.topology().suspect();

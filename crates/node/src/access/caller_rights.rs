@@ -1,7 +1,9 @@
 //! The compiled rules of one caller: what they allow, and which of them does.
 
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use weir_config::{AccessRight, Position, RightSet, RuleList};
 
 use super::compiled_rule::{CompiledRule, RuleTarget};
@@ -15,6 +17,8 @@ const INLINE: &str = "inline";
 #[derive(Debug)]
 pub struct CallerRights {
     name: CallerName,
+    /// A number of the name, to tell callers apart; none of the anonymous ones.
+    number: Option<u32>,
     /// Rights of rules without lists.
     unbounded: RightSet,
     /// Rights of any rule.
@@ -46,18 +50,30 @@ pub(crate) struct NamedFields<'a> {
     pub(crate) inline: bool,
 }
 
+/// A hash of a name, with a bit that no number of a connection has.
+fn number_of(name: &str) -> u32 {
+    let hash = FixedState::default().hash_one(name);
+    hash as u32 | 1 << 31
+}
+
 impl CallerRights {
     pub(super) fn new(name: CallerName, rules: Vec<CompiledRule>, metrics: Arc<AccessMetrics>) -> Self {
         let union = |all: RightSet, rule: &CompiledRule| all.and(rule.may);
         let unbounded = rules.iter().filter(|rule| rule.is_unbounded()).fold(RightSet::default(), union);
         let any = rules.iter().fold(RightSet::default(), union);
-        Self { name, unbounded, any, rules: rules.into(), metrics }
+        let number = (!name.is_anonymous()).then(|| number_of(name.shown()));
+        Self { number, name, unbounded, any, rules: rules.into(), metrics }
     }
 
     /// The caller's name.
     #[must_use]
     pub fn name(&self) -> &CallerName {
         &self.name
+    }
+
+    /// The number of the name; none of anonymous callers.
+    pub(crate) fn number(&self) -> Option<u32> {
+        self.number
     }
 
     /// The rights that any rule gives.

@@ -48,6 +48,12 @@ impl<'a> Rights<'a> {
         self.0.map_or("", |rights| rights.name().shown())
     }
 
+    /// A number of the caller: of its name, or of the connection of a caller without one.
+    #[inline]
+    pub(crate) fn caller(self) -> u32 {
+        self.0.and_then(CallerRights::number).unwrap_or_else(weir_grpc::current_connection)
+    }
+
     /// True if everything is allowed, so that no check is needed.
     #[inline]
     pub(crate) const fn is_all(self) -> bool {

@@ -77,6 +77,7 @@ impl<S: Store> Limiter<S> {
             costs: &[question.cost],
             part,
             deadline: deadline.as_ref(),
+            caller: question.caller,
         };
         let result = self.ask(&decision, question).await;
         tracing::debug!(

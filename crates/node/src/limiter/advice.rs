@@ -32,6 +32,7 @@ pub(super) struct AdviceWanted {
     op: Op,
     cost: u64,
     deadline: Option<Instant>,
+    caller: u32,
 }
 
 /// Advice, or the pending peek that completes it.
@@ -44,9 +45,9 @@ pub(super) enum AdviceBegun {
 
 impl AdviceWanted {
     pub(super) fn of(decision: &Decision<'_>) -> Self {
-        let Decision { ref subject, op, costs, deadline, .. } = *decision;
+        let Decision { ref subject, op, costs, deadline, caller, .. } = *decision;
         let cost = costs.first().copied().unwrap_or_default();
-        Self { subject: OwnedSubject::of(subject), op, cost, deadline: deadline.copied() }
+        Self { subject: OwnedSubject::of(subject), op, cost, deadline: deadline.copied(), caller }
     }
 
     /// Finds out from the answer, which is about the limits of `answered_by`, or asks the store for a peek of one unit
@@ -82,6 +83,7 @@ impl AdviceWanted {
             costs: slice::from_ref(&one_more),
             part: Some(&part),
             deadline: self.deadline.as_ref(),
+            caller: self.caller,
         };
         match decide_one(store, &peek) {
             StoreAnswer::Ready(peeked) => AdviceBegun::Known(Some(Self::of_peek(binding, &peeked))),

@@ -42,6 +42,7 @@ impl<S: Store> Limiter<S> {
             costs: &[0],
             part: Some(&part),
             deadline: deadline.as_ref(),
+            caller: question.caller,
         };
         let verdicts = self.ask(&decision, question).await.map_err(LimiterError::NotCounted)?;
         let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict).map_err(LimiterError::NotCounted)?;

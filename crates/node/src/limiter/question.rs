@@ -36,6 +36,8 @@ pub struct Question<'a> {
     pub attributes: SmallVec<[(&'a str, &'a str); 2]>,
     /// True if the answer includes advice for an HTTP client.
     pub headers: bool,
+    /// A number of the caller, for turns in the store.
+    pub caller: u32,
     /// When the store must have answered, see [`Limiter::store_deadline`](super::Limiter::store_deadline).
     pub deadline: Option<Instant>,
 }
@@ -98,6 +100,7 @@ impl<'a> Question<'a> {
             shaping: None,
             attributes: SmallVec::new(),
             headers: false,
+            caller: rights.caller(),
             deadline,
         }
     }

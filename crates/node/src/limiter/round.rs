@@ -216,6 +216,7 @@ impl<'a, S: Store> Round<'a, S> {
             costs: std::slice::from_ref(&question.cost),
             part: question.part(),
             deadline: question.deadline.as_ref(),
+            caller: question.caller,
         });
         turns.push(RoundSlot::Asked(row, strategy, question));
         Ok(())

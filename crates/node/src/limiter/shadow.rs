@@ -194,6 +194,7 @@ impl<S: Store> Limiter<S> {
         let decision = Decision {
             part: question.part(),
             deadline: question.deadline.as_ref(),
+            caller: question.caller,
             ..Decision::new(
                 found.strategy,
                 question.subject(resolved.group),

@@ -56,7 +56,7 @@ pub(super) async fn live(
     let front = FrontLayer {
         check: services.methods.connected(peer),
         methods: services.methods,
-        from: peer.address(),
+        from: weir_grpc::CurrentPeer::from(&**peer),
         closing: Closing(closing),
         bounds: CallBounds::new(shared),
         deadlines: services.deadlines,

@@ -8,13 +8,14 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
+use crate::cost::{self, CALL_COST};
 use crate::{OwnedSubject, StoreError, Verdicts, no_verdict};
 use weir_core::algorithm::Op;
 use weir_core::key::Subject;
 use weir_core::strategy::Strategy;
 
-/// Costs per call: few enough to be a small part of what a script call may take.
-const MAX_COSTS: usize = 512;
+/// Costs per call. Their cost for the store is bounded, too.
+const MAX_COSTS: u64 = 512;
 
 /// A waiting caller.
 pub(super) struct Waiter {
@@ -23,10 +24,18 @@ pub(super) struct Waiter {
     pub(super) op: Op,
     pub(super) cost: u64,
     pub(super) deadline: Instant,
+    /// A number of the caller.
+    pub(super) caller: u32,
     pub(super) reply: oneshot::Sender<Result<Verdicts, StoreError>>,
 }
 
 impl Waiter {
+    /// How many like it may share a call.
+    fn most_of_a_call(&self) -> u64 {
+        let each = cost::of(self.strategy.algorithms().iter(), self.op);
+        (CALL_COST / each.max(1)).clamp(1, MAX_COSTS)
+    }
+
     /// True if the operation and the strategy are the same.
     fn is_like(&self, other: &Self) -> bool {
         self.op == other.op && Arc::ptr_eq(&self.strategy, &other.strategy)
@@ -63,7 +72,8 @@ impl Queue {
     /// dropped.
     pub(super) fn next(&mut self, now: Instant) -> Option<Together> {
         let mut together: Vec<Waiter> = Vec::new();
-        while together.len() < MAX_COSTS
+        let mut most = 1;
+        while (together.len() as u64) < most
             && let Some(waiter) = self.waiters.pop_front()
         {
             if together.first().is_some_and(|first| !first.is_like(&waiter)) {
@@ -73,6 +83,9 @@ impl Queue {
             if waiter.deadline <= now {
                 let _ = waiter.reply.send(Err(StoreError::Timeout));
             } else if !waiter.reply.is_closed() {
+                if together.is_empty() {
+                    most = waiter.most_of_a_call();
+                }
                 together.push(waiter);
             }
         }
@@ -85,6 +98,11 @@ impl Queue {
 impl Together {
     pub(super) fn strategy(&self) -> &Arc<Strategy> {
         &self.strategy
+    }
+
+    /// The caller that has waited longest.
+    pub(super) fn caller(&self) -> u32 {
+        self.waiters.first().map_or(0, |first| first.caller)
     }
 
     pub(super) fn op(&self) -> Op {

@@ -26,6 +26,7 @@ use super::reply::{NOT_A_STATE, garbled, text};
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
 use super::source::{CountScript, Script, count_script};
 use super::{LateStore, RedisStore};
+use crate::cost::{KEY_COST, ScriptCost};
 use crate::{CountStore, CounterKey, StoreError};
 
 /// The most counters of one script call.
@@ -106,8 +107,8 @@ impl ScriptRequest for CountRequest {
         &self.target
     }
 
-    fn weight(&self) -> usize {
-        1
+    fn cost(&self) -> ScriptCost {
+        KEY_COST
     }
 
     fn is_like(&self, other: &Self) -> bool {

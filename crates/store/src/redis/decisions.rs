@@ -23,6 +23,7 @@ use super::evaluate::ScriptName;
 use super::plain::{self, Form};
 use super::script_call::{CallTerms, ScriptCall, ScriptRequest, ScriptTarget};
 use super::source::{Script, script_for};
+use crate::cost::{self, ScriptCost};
 use crate::{Decision, LimitSet, Once, Phases, StoreError, Verdicts};
 
 /// The request of one decision, with its keys already built. Its retries share it.
@@ -30,6 +31,10 @@ pub(super) struct DecisionRequest {
     strategy: Arc<Strategy>,
     /// The limits to decide on.
     limits: LimitSet,
+    /// A number of its caller.
+    caller: u32,
+    /// The worst time that it takes the node.
+    cost: ScriptCost,
     /// The form is the one that fits its limits.
     target: ScriptTarget<Form>,
     op: Op,
@@ -55,17 +60,27 @@ enum OnceKey {
 }
 
 impl DecisionRequest {
-    /// Builds the keys of `decision`, for a cluster or a standalone server.
-    pub(super) fn new(
+    /// Returns the tag of the keys of `decision`. `keys` is room for what is built next.
+    pub(super) fn tag(
         config: &RedisConfig,
         secret: &KeySecret,
+        decision: &Decision<'_>,
+        keys: &mut Vec<u8>,
+    ) -> u128 {
+        keys.reserve(160);
+        let tag = config.placements.tag(secret, decision.strategy, &decision.subject, keys);
+        keys.clear();
+        tag
+    }
+
+    /// Builds the keys of `decision` under their tag, for a cluster or a standalone server.
+    pub(super) fn new(
+        config: &RedisConfig,
+        (tag, mut keys): (u128, Vec<u8>),
         cluster: bool,
         decision: &Decision<'_>,
     ) -> Self {
         let Decision { strategy, subject, op, costs, .. } = decision;
-        let mut keys = Vec::with_capacity(160);
-        let tag = config.placements.tag(secret, strategy, subject, &mut keys);
-        keys.clear();
         let prefix = config.namespace.prefix(tag);
         let mut ends = SmallVec::new();
         for limit in decision.limits() {
@@ -97,7 +112,20 @@ impl DecisionRequest {
             _ => plain::form_of(decision.limits().map(|limit| &limit.algorithm)),
         };
         let target = ScriptTarget::new(form, tag, cluster);
-        Self { strategy, limits, target, op: *op, once, costs: (*costs).into(), phases, keys, ends }
+        let each = cost::of_decision(decision);
+        Self {
+            strategy,
+            limits,
+            caller: decision.caller,
+            cost: each * costs.len().max(1) as ScriptCost,
+            target,
+            op: *op,
+            once,
+            costs: (*costs).into(),
+            phases,
+            keys,
+            ends,
+        }
     }
 
     /// Builds a charge of 1 on the probe's key under `tag`. The strategy has one limit.
@@ -110,6 +138,8 @@ impl DecisionRequest {
             target: ScriptTarget::new(plain::form_of(strategy.algorithms().iter()), tag, true),
             strategy: Arc::clone(strategy),
             limits: LimitSet::ALL,
+            caller: 0,
+            cost: cost::of(strategy.algorithms().iter(), Op::Charge),
             op: Op::Charge,
             once: OnceKey::None,
             costs: SmallVec::from_slice(&[1]),
@@ -119,9 +149,16 @@ impl DecisionRequest {
         }
     }
 
-    /// A number of the owner of its keys: the strategy with its overrides, all inline limits, or a domain of Envoy's.
-    pub(super) fn owner(&self) -> usize {
-        Arc::as_ptr(self.strategy.owner()) as usize
+    /// The request as one of this caller.
+    #[cfg(test)]
+    pub(super) fn of_caller(self, caller: u32) -> Self {
+        Self { caller, ..self }
+    }
+
+    /// Its caller, and within it a number of the owner of its keys: the strategy with its overrides, all inline limits, or
+    /// a domain of Envoy's.
+    pub(super) fn place_in_turns(&self) -> (u32, (usize, ())) {
+        (self.caller, (Arc::as_ptr(self.strategy.owner()) as usize, ()))
     }
 
     /// Iterates over the algorithms of its limits, in order.
@@ -153,9 +190,8 @@ impl ScriptRequest for DecisionRequest {
         &self.target
     }
 
-    /// Its number of keys times its number of costs.
-    fn weight(&self) -> usize {
-        self.costs.len() * self.ends.len()
+    fn cost(&self) -> ScriptCost {
+        self.cost
     }
 
     /// Sorts calls by form. Calls of one strategy and its overrides keep their order, and so do calls of one key.

@@ -21,6 +21,7 @@ use super::doubles::put;
 use super::evaluate::ScriptName;
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
 use super::source::{Script, lease_script};
+use crate::cost::{KEY_COST, ScriptCost};
 use crate::{LeaseAsk, StoreError};
 
 /// The request of one lease operation, with its keys already built. Its retries share it.
@@ -91,8 +92,8 @@ impl ScriptRequest for LeaseRequest {
     }
 
     /// Its number of keys.
-    fn weight(&self) -> usize {
-        2
+    fn cost(&self) -> ScriptCost {
+        2 * KEY_COST
     }
 
     fn deadline(context: &LinkContext) -> Duration {

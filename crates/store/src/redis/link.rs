@@ -8,7 +8,7 @@ mod sender;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 
@@ -18,7 +18,7 @@ use super::connect::{Connection, RedisPeer, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::outbox::{LinkClosed, Outbox, OutboxRequest, ReadyCalls};
-use super::script_call::{CallSlots, Redirection, ScriptCall};
+use super::script_call::{CallSlots, CallTime, Redirection, ScriptCall};
 use super::surroundings::RandomSource;
 use super::topology::Address;
 use super::trials::Trials;
@@ -40,7 +40,7 @@ pub(super) struct Link {
 impl Link {
     /// Starts the task on the current runtime; it ends when the link is dropped.
     pub(super) fn open(address: Address, context: Arc<LinkContext>, deadlines: Deadlines) -> Self {
-        let outbox = Arc::new(Outbox::default());
+        let outbox = Arc::new(Outbox::new(context.config.deadline.into()));
         let max_waiting = context.config.max_waiting;
         let breaker = context.breakers.of(&address);
         let trials = Trials::new(Arc::clone(&context), address.clone());
@@ -49,12 +49,17 @@ impl Link {
         Self { outbox, breaker, waiting: AtomicUsize::new(0), max_waiting }
     }
 
+    /// True if a decision of `caller` would be answered within `left`, as far as is known.
+    pub(super) fn is_in_time(&self, caller: u32, left: Duration) -> bool {
+        self.outbox.is_in_time(caller, left)
+    }
+
     /// Sends a request and waits for its answer. Dropping the future cancels the request if it has not been sent yet.
     pub(super) async fn ask<R: OutboxRequest>(
         &self,
         request: &Arc<R>,
         how: Redirection,
-        deadline: Instant,
+        time: CallTime,
     ) -> Result<R::Answer, Fault> {
         self.breaker.admit(monotonic).map_err(Fault::Failed)?;
         let place = LinkPlace::take(&self.waiting);
@@ -67,7 +72,7 @@ impl Link {
         }
         let (caller, answer) = oneshot::channel();
         let closed = || Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
-        let call = ScriptCall::new(request, how, deadline, caller);
+        let call = ScriptCall::new(request, how, time, caller);
         self.outbox.put(call).map_err(|LinkClosed| closed())?;
         answer.await.unwrap_or_else(|_| Err(closed()))
     }

@@ -1,48 +1,54 @@
 //! The queues of calls to one node: callers push, and the task of the node's link pops.
 //!
-//! Of decisions only so many are in flight. While what waits fits beside them it leaves at once, in the order in which it
-//! came. What does not fit waits in a queue of its owner (`fair.rs`).
+//! Of decisions only so many are in flight, by number and by cost. While what waits fits beside them it leaves at once, in
+//! the order in which it came. What does not fit waits in a queue of its caller and its strategy (`fair.rs`). What would
+//! not be answered in time is not queued (`pace.rs`).
 
 mod flight;
+mod pace;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::mem;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
+use weir_time::clock::monotonic;
 
 use self::flight::FlightLoad;
 pub(super) use self::flight::Flying;
+use self::pace::{LandedCall, NodePace};
 use super::counts::CountRequest;
 use super::decisions::DecisionRequest;
-use super::fair::FairQueues;
+use super::fair::{FairQueues, TurnQueue as _};
 use super::fault::Fault;
 use super::leases::{LeaseListRequest, LeaseRequest};
 use super::queues::QueueRequest;
 use super::script_call::{ScriptCall, ScriptRequest};
 use crate::StoreError;
+use crate::cost::{CALL_COST, ScriptCost};
 
-/// Maximum number of keys in one script call: enough for a batch of the largest size with one limit each, and few
-/// enough to block Redis for some milliseconds at most. The last request may exceed it.
-const MAX_KEYS: usize = 1000;
+/// Decisions out of time that are dropped at once, before other work gets its turn.
+const DROPPED_AT_ONCE: usize = 256;
 
 /// The queues of calls that wait for a node.
-#[derive(Default)]
 pub(super) struct Outbox(Mutex<WaitingCalls>);
 
+/// Decisions by caller, and within a caller by the owner of their keys.
+type HeldUpCalls = FairQueues<u32, FairQueues<usize, VecDeque<ScriptCall<DecisionRequest>>>>;
+
 /// One queue per kind of request, because only calls of one kind are joined.
-#[derive(Default)]
 pub(super) struct WaitingCalls {
     /// Decisions that came since the last call left.
     decisions: VecDeque<ScriptCall<DecisionRequest>>,
-    /// Their keys.
-    keys: usize,
+    /// Their cost.
+    cost: ScriptCost,
     /// Earlier decisions, which did not fit.
-    held_up: FairQueues<ScriptCall<DecisionRequest>>,
+    held_up: HeldUpCalls,
     in_flight: FlightLoad,
+    pace: NodePace,
     /// True while calls are refused: then none waits for what is in flight.
     refuses: bool,
     /// With so many decisions, those whose callers are gone are dropped: their number has no other bound.
@@ -80,14 +86,14 @@ pub(super) trait OutboxRequest: ScriptRequest {
     }
 
     /// Counts a call as it leaves, if calls of its kind count.
-    fn fly(_outbox: &Arc<Outbox>, _call: &ScriptCall<Self>) -> Option<Flying> {
+    fn fly(_outbox: &Arc<Outbox>, _call: &ScriptCall<Self>, _now: Instant) -> Option<Flying> {
         None
     }
 }
 
 impl OutboxRequest for DecisionRequest {
     fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
-        waiting.keys += call.first().map_or(0, ScriptRequest::weight);
+        waiting.cost += call.cost();
         waiting.decisions.push_back(call);
         if waiting.decisions.len() + waiting.held_up.len() > waiting.crowded {
             waiting.drop_abandoned();
@@ -96,11 +102,11 @@ impl OutboxRequest for DecisionRequest {
 
     fn displace(&self, waiting: &mut WaitingCalls) -> Option<ScriptCall<Self>> {
         waiting.sort_by_owner();
-        waiting.held_up.displace(self.owner())
+        waiting.held_up.displace(self.place_in_turns())
     }
 
-    fn fly(outbox: &Arc<Outbox>, call: &ScriptCall<Self>) -> Option<Flying> {
-        Some(Flying::new(outbox, FlightLoad::of(call)))
+    fn fly(outbox: &Arc<Outbox>, call: &ScriptCall<Self>, now: Instant) -> Option<Flying> {
+        Some(Flying::new(outbox, call, now))
     }
 }
 
@@ -129,6 +135,28 @@ impl OutboxRequest for CountRequest {
 }
 
 impl Outbox {
+    /// Creates the queues of a node whose decisions have this time.
+    pub(super) fn new(deadline: Duration) -> Self {
+        Self(Mutex::new(WaitingCalls::new(deadline)))
+    }
+
+    /// True if a decision of `caller` that came now would be answered within `left`, as far as is known. What is in flight
+    /// does not count: a caller with little in the queue is always asked for.
+    pub(super) fn is_in_time(&self, caller: u32, left: Duration) -> bool {
+        let mut waiting = self.0.lock();
+        if !waiting.pace.is_known() {
+            return true;
+        }
+        waiting.sort_by_owner();
+        let ahead = waiting.held_up.ahead_of(caller);
+        waiting.pace.is_in_time(ahead, left)
+    }
+
+    /// The cost that a script call is filled up to.
+    pub(super) fn call_cost(&self) -> ScriptCost {
+        self.0.lock().pace.call_cost()
+    }
+
     pub(super) fn put<R: OutboxRequest>(&self, call: ScriptCall<R>) -> Result<(), LinkClosed> {
         let mut waiting = self.0.lock();
         if waiting.is_closed {
@@ -180,7 +208,7 @@ impl Outbox {
     pub(super) fn take_all(&self, ready: &mut ReadyCalls) {
         let mut waiting = self.0.lock();
         waiting.sort_by_owner();
-        while let Some(call) = waiting.held_up.pop(Some) {
+        while let Some(call) = waiting.held_up.pop(&mut usize::MAX.clone(), &mut Some) {
             ready.decisions.push(call);
         }
         ready.leases.extend(waiting.leases.drain(..));
@@ -190,16 +218,18 @@ impl Outbox {
     }
 
     /// A script call has been answered, or will not be.
-    fn land(&self, flight: FlightLoad) {
+    fn land(&self, call: LandedCall) {
+        let now = monotonic();
         let mut waiting = self.0.lock();
-        waiting.in_flight.remove(flight);
+        waiting.in_flight.remove(FlightLoad { decisions: call.decisions, cost: call.cost });
+        waiting.pace.landed(call, now);
         wake(waiting);
     }
 
     /// Refuses further calls. Queued ones are dropped, which their callers notice.
     pub(super) fn close(&self) {
         let mut waiting = self.0.lock();
-        let closed = WaitingCalls { is_closed: true, ..WaitingCalls::default() };
+        let closed = WaitingCalls { is_closed: true, ..WaitingCalls::new(Duration::ZERO) };
         let mut dropped = mem::replace(&mut *waiting, closed);
         drop(waiting);
         dropped.task.take().into_iter().for_each(Waker::wake);
@@ -207,19 +237,43 @@ impl Outbox {
 }
 
 impl WaitingCalls {
+    fn new(deadline: Duration) -> Self {
+        Self {
+            decisions: VecDeque::new(),
+            cost: 0,
+            held_up: HeldUpCalls::default(),
+            in_flight: FlightLoad::default(),
+            pace: NodePace::new(deadline),
+            refuses: false,
+            crowded: 0,
+            leases: VecDeque::new(),
+            lists: VecDeque::new(),
+            queues: VecDeque::new(),
+            counts: VecDeque::new(),
+            task: None,
+            is_closed: false,
+        }
+    }
+
+    /// The cost that may be in flight: of two calls, so that the node finds the next one when it has ended one.
+    fn flight_cost(&self) -> ScriptCost {
+        2 * self.pace.call_cost()
+    }
+
     fn has_some_to_send(&self) -> bool {
         let Self { leases, lists, queues, counts, .. } = self;
         let waits = !(self.decisions.is_empty() && self.held_up.is_empty());
-        (waits && (self.refuses || self.in_flight.has_room()))
+        (waits && (self.refuses || self.in_flight.has_room(self.flight_cost())))
             || !(leases.is_empty() && lists.is_empty() && queues.is_empty() && counts.is_empty())
     }
 
     fn take_decisions(&mut self, ready: &mut Vec<ScriptCall<DecisionRequest>>, now: Instant) {
-        let arrived = FlightLoad { decisions: self.decisions.len(), keys: self.keys };
-        if self.held_up.is_empty() && self.in_flight.fits(arrived) {
+        let arrived = FlightLoad { decisions: self.decisions.len(), cost: self.cost };
+        let most = self.flight_cost();
+        if self.held_up.is_empty() && self.in_flight.fits(arrived, most) {
             // Nobody waits for anybody, so the order of turns does not matter.
             self.in_flight.add(arrived);
-            self.keys = 0;
+            self.cost = 0;
             for call in self.decisions.drain(..) {
                 if call.is_abandoned() {
                     self.in_flight.remove(FlightLoad::of(&call));
@@ -230,15 +284,16 @@ impl WaitingCalls {
             return;
         }
         self.sort_by_owner();
-        let keep = |call: ScriptCall<_>| {
+        let mut drops = DROPPED_AT_ONCE;
+        let mut keep = |call: ScriptCall<_>| {
             if call.is_late(now) {
                 call.fail(&Fault::Failed(StoreError::Timeout));
                 return None;
             }
             Some(call).filter(|call| !call.is_abandoned())
         };
-        while self.in_flight.has_room()
-            && let Some(call) = self.held_up.pop(keep)
+        while self.in_flight.has_room(most)
+            && let Some(call) = self.held_up.pop(&mut drops, &mut keep)
         {
             self.in_flight.add(FlightLoad::of(&call));
             ready.push(call);
@@ -247,16 +302,16 @@ impl WaitingCalls {
 
     fn drop_abandoned(&mut self) {
         self.sort_by_owner();
-        self.held_up.retain(|call| !call.is_abandoned());
+        self.held_up.retain(&mut |call| !call.is_abandoned());
         self.crowded = 2 * self.held_up.len().max(flight::MAX_IN_FLIGHT);
     }
 
-    /// Puts the calls that have come into the queues of their owners.
+    /// Puts the calls that have come into the queues of their callers and owners.
     fn sort_by_owner(&mut self) {
-        self.keys = 0;
+        self.cost = 0;
         for call in self.decisions.drain(..).filter(|call| !call.is_abandoned()) {
-            let owner = call.first().map_or(0, DecisionRequest::owner);
-            self.held_up.push(owner, call);
+            let place = call.first().map(DecisionRequest::place_in_turns).unwrap_or_default();
+            self.held_up.push(place, call);
         }
     }
 }
@@ -280,11 +335,11 @@ fn wake(mut waiting: MutexGuard<'_, WaitingCalls>) {
 }
 
 fn take<R: ScriptRequest>(waiting: &mut VecDeque<ScriptCall<R>>, ready: &mut Vec<ScriptCall<R>>) {
-    let mut keys = 0;
-    while keys < MAX_KEYS
+    let mut cost = 0;
+    while cost < CALL_COST
         && let Some(call) = waiting.pop_front()
     {
-        keys += call.weight();
+        cost += call.cost();
         if !call.is_abandoned() {
             ready.push(call);
         }

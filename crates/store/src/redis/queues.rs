@@ -23,6 +23,7 @@ use super::evaluate::ScriptName;
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
 use super::source::{QueueScript, Script, queue_script};
 use crate::StoreError;
+use crate::cost::{KEY_COST, ScriptCost};
 use crate::queue::{QUEUE_DEADLINE, QueueAsk};
 
 /// Number of consumer names in the stream's consumer group. The takers' own names are stored with their items, so that
@@ -116,8 +117,9 @@ impl ScriptRequest for QueueRequest {
     }
 
     /// Its number of keys, plus one per KiB of texts.
-    fn weight(&self) -> usize {
-        self.keys.count() + self.more_keys.count() + self.bytes() / 1024
+    fn cost(&self) -> ScriptCost {
+        let keys = self.keys.count() + self.more_keys.count() + self.bytes() / 1024;
+        KEY_COST * keys as ScriptCost
     }
 
     fn is_like(&self, other: &Self) -> bool {

@@ -18,6 +18,7 @@ use super::evaluate::{ScriptName, evaluate};
 use super::fault::{Fault, node_failure};
 use super::source::Script;
 use crate::StoreError;
+use crate::cost::ScriptCost;
 use weir_core::key;
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
@@ -34,8 +35,8 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
     /// Returns its target in a call of its own.
     fn target(&self) -> &ScriptTarget<Self::Form>;
 
-    /// Returns its cost for the node, in keys.
-    fn weight(&self) -> usize;
+    /// Returns the worst time that it takes the node.
+    fn cost(&self) -> ScriptCost;
 
     /// Sorts calls, and may change their forms, before those of one form are joined.
     fn arrange(_calls: &mut [ScriptCall<Self>]) {}
@@ -74,8 +75,13 @@ pub(super) struct ScriptTarget<F> {
 impl<F> ScriptTarget<F> {
     /// Creates the target of a request whose keys have this tag, on a cluster or a standalone server.
     pub(super) fn new(form: F, tag: u128, cluster: bool) -> Self {
-        Self { slot: if cluster { key::slot(tag) } else { 0 }, form }
+        Self { slot: slot_of(tag, cluster), form }
     }
+}
+
+/// The slot of keys with this tag; 0 without a cluster.
+pub(super) fn slot_of(tag: u128, cluster: bool) -> u16 {
+    if cluster { key::slot(tag) } else { 0 }
 }
 
 /// Parameters of a call besides its requests.
@@ -99,8 +105,17 @@ pub(super) struct ScriptCall<R: ScriptRequest> {
     /// True if the call may have keys of one slot only.
     alone: bool,
     spans: bool,
-    /// When the caller of its first request has gone.
-    deadline: Instant,
+    /// The cost of its requests.
+    cost: ScriptCost,
+    /// The time of its first request.
+    time: CallTime,
+}
+
+/// When a request came, and when its caller is gone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallTime {
+    pub(super) begun: Instant,
+    pub(super) deadline: Instant,
 }
 
 /// How a request is sent, after earlier redirects.
@@ -124,17 +139,18 @@ pub(super) async fn exchange<R: ScriptRequest>(
 }
 
 impl<R: ScriptRequest> ScriptCall<R> {
-    /// Creates a call of one request, whose caller waits until `deadline`.
+    /// Creates a call of one request.
     pub(super) fn new(
         request: &Arc<R>,
         how: Redirection,
-        deadline: Instant,
+        time: CallTime,
         caller: WaitingCaller<R::Answer>,
     ) -> Self {
         let Redirection { asking, alone } = how;
-        let (form, requests) = (request.target().form, SmallVec::from_buf([Arc::clone(request)]));
+        let (form, cost, requests) =
+            (request.target().form, request.cost(), SmallVec::from_buf([Arc::clone(request)]));
         let (callers, alone) = (Callers::of(caller), alone || asking);
-        Self { requests, callers, form, asking, alone, spans: false, deadline }
+        Self { requests, callers, form, asking, alone, spans: false, cost, time }
     }
 
     /// Number of its requests.
@@ -144,7 +160,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
 
     /// True if its caller waits no more, whether or not it has noticed. Of a call of one request.
     pub(super) fn is_late(&self, now: Instant) -> bool {
-        self.deadline <= now
+        self.time.deadline <= now
     }
 
     /// Returns its first request.
@@ -152,9 +168,14 @@ impl<R: ScriptRequest> ScriptCall<R> {
         self.requests.first().map(|first| &**first)
     }
 
-    /// Returns its cost for the node, in keys.
-    pub(super) fn weight(&self) -> usize {
-        self.requests.iter().map(|request| request.weight()).sum()
+    /// Returns the worst time that it takes the node.
+    pub(super) fn cost(&self) -> ScriptCost {
+        self.cost
+    }
+
+    /// Returns when its oldest request came.
+    pub(super) fn begun(&self) -> Instant {
+        self.time.begun
     }
 
     /// True if all its callers have given up.

@@ -145,6 +145,6 @@ impl DescriptorQuestion<'_> {
         let subject = Subject { resource: &self.name, ..Subject::default() };
         let decision =
             Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.hits));
-        Some(Decision { deadline, ..decision })
+        Some(Decision { deadline, caller: weir_grpc::current_connection(), ..decision })
     }
 }

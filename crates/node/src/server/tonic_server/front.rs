@@ -11,7 +11,7 @@ use tonic::codegen::{Service, http};
 use tonic::service::Routes;
 use tower_layer::Layer;
 use weir_grpc::{
-    ConnectionCheck, GZIP, Methods, PeerAddress, deadline_exceeded, unknown_encoding, with_peer,
+    ConnectionCheck, CurrentPeer, GZIP, Methods, deadline_exceeded, unknown_encoding, with_peer,
 };
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
@@ -33,7 +33,7 @@ pub(super) struct FrontLayer {
     pub(super) methods: Methods,
     pub(super) check: ConnectionCheck,
     /// Where the connection comes from.
-    pub(super) from: PeerAddress,
+    pub(super) from: CurrentPeer,
     pub(super) closing: Closing,
     pub(super) bounds: CallBounds,
     pub(super) deadlines: Deadlines,
@@ -46,7 +46,7 @@ pub(super) struct Front {
     router: Router,
     methods: Methods,
     check: ConnectionCheck,
-    from: PeerAddress,
+    from: CurrentPeer,
     closing: Closing,
     bounds: CallBounds,
     deadlines: Deadlines,
@@ -110,7 +110,7 @@ impl Service<http::Request<Body>> for Front {
 }
 
 /// Polls a body as a part of a call from this address.
-struct FromPeer(PeerAddress);
+struct FromPeer(CurrentPeer);
 
 impl BodyLayer for FromPeer {
     fn poll_frame(&mut self, body: Pin<&mut Body>, context: &mut Context<'_>) -> PolledFrame {

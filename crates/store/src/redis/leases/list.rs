@@ -9,6 +9,7 @@ use weir_core::key::{self, KeySecret};
 use weir_core::lease::{HeldLease, LeasePage};
 use weir_units::{LATEST, Micros};
 
+use crate::cost::{KEY_COST, ScriptCost};
 use crate::redis::callers::Replies;
 use crate::redis::context::LinkContext;
 use crate::redis::doubles::put;
@@ -59,8 +60,8 @@ impl ScriptRequest for LeaseListRequest {
     }
 
     /// A page costs about as much as so many keys.
-    fn weight(&self) -> usize {
-        20
+    fn cost(&self) -> ScriptCost {
+        20 * KEY_COST
     }
 
     fn fits(&self, _others: &[Arc<Self>]) -> bool {

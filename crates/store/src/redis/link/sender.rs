@@ -9,7 +9,7 @@ use weir_time::deadlines::Deadlines;
 use crate::redis::breaker::Breaker;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
-use crate::redis::outbox::{Outbox, OutboxRequest};
+use crate::redis::outbox::{Flying, Outbox, OutboxRequest};
 use crate::redis::script_call::{CallSlots, ScriptCall};
 
 /// Sends calls over one connection.
@@ -29,7 +29,7 @@ pub(super) struct Sender<'a> {
 impl Sender<'_> {
     /// Batches and sends all of `calls`. Returns the number of calls sent.
     pub(super) fn send<R: OutboxRequest>(&self, calls: &mut Vec<ScriptCall<R>>) -> usize {
-        ScriptCall::group(calls, self.slots);
+        ScriptCall::group(calls, self.slots, self.outbox.call_cost());
         let count = calls.len();
         let sent = self.now;
         for call in calls.drain(..) {
@@ -37,12 +37,15 @@ impl Sender<'_> {
             let breaker = Arc::clone(self.breaker);
             let (context, host) = (Arc::clone(self.context), Arc::clone(self.host));
             let deadlines = self.deadlines.clone();
-            let flying = R::fly(self.outbox, &call);
+            let flying = R::fly(self.outbox, &call, sent);
             tokio::spawn(async move {
-                let _flying = flying;
+                let mut flying = flying;
                 let fate = call.run(connection, &context, &deadlines, &host).await;
                 match &fate.failure {
-                    None => breaker.succeeded(sent),
+                    None => {
+                        breaker.succeeded(sent);
+                        flying.iter_mut().for_each(Flying::answered);
+                    }
                     Some(reason) => {
                         context.topology.suspect();
                         breaker.failed(sent, reason);

@@ -1,60 +1,70 @@
 //! What is in flight to a node, of decisions.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::{MAX_KEYS, Outbox};
+use super::Outbox;
+use super::pace::LandedCall;
+use crate::cost::ScriptCost;
 use crate::redis::script_call::{ScriptCall, ScriptRequest};
 
-/// Maximum number of decisions in flight, per link. The callers of one key count as one. The number of keys has the bound of
-/// a script call.
+/// Maximum number of decisions in flight, per link. The callers of one key count as one.
 pub(super) const MAX_IN_FLIGHT: usize = 512;
 
-/// Decisions and their keys.
+/// Decisions and their cost for the node.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FlightLoad {
     pub(super) decisions: usize,
-    pub(super) keys: usize,
+    pub(super) cost: ScriptCost,
 }
 
 /// A script call in flight. Its decisions count until it is dropped.
 pub(in crate::redis) struct Flying {
     outbox: Arc<Outbox>,
-    load: FlightLoad,
+    call: LandedCall,
 }
 
 impl FlightLoad {
     pub(super) fn of<R: ScriptRequest>(call: &ScriptCall<R>) -> Self {
-        Self { decisions: call.len(), keys: call.weight() }
+        Self { decisions: call.len(), cost: call.cost() }
     }
 
-    /// True if a decision may leave. The last one may have more keys than are left.
-    pub(super) fn has_room(self) -> bool {
-        self.decisions < MAX_IN_FLIGHT && self.keys < MAX_KEYS
+    /// True if a decision may leave. The last one may cost more than is left of `most`.
+    pub(super) fn has_room(self, most: ScriptCost) -> bool {
+        self.decisions < MAX_IN_FLIGHT && self.cost < most
     }
 
-    pub(super) fn fits(self, more: Self) -> bool {
-        self.decisions + more.decisions <= MAX_IN_FLIGHT && self.keys + more.keys <= MAX_KEYS
+    pub(super) fn fits(self, more: Self, most: ScriptCost) -> bool {
+        self.decisions + more.decisions <= MAX_IN_FLIGHT && self.cost + more.cost <= most
     }
 
     pub(super) fn add(&mut self, more: Self) {
         self.decisions += more.decisions;
-        self.keys += more.keys;
+        self.cost += more.cost;
     }
 
     pub(super) fn remove(&mut self, landed: Self) {
         self.decisions = self.decisions.saturating_sub(landed.decisions);
-        self.keys = self.keys.saturating_sub(landed.keys);
+        self.cost = self.cost.saturating_sub(landed.cost);
     }
 }
 
 impl Flying {
-    pub(super) fn new(outbox: &Arc<Outbox>, load: FlightLoad) -> Self {
-        Self { outbox: Arc::clone(outbox), load }
+    /// Counts a call that is sent now.
+    pub(super) fn new<R: ScriptRequest>(outbox: &Arc<Outbox>, call: &ScriptCall<R>, now: Instant) -> Self {
+        let FlightLoad { decisions, cost } = FlightLoad::of(call);
+        let call = LandedCall { decisions, cost, queued: call.begun(), sent: now, is_answered: false };
+        Self { outbox: Arc::clone(outbox), call }
+    }
+
+    /// Records that the node has answered.
+    pub(in crate::redis) fn answered(&mut self) {
+        self.call.is_answered = true;
     }
 }
 
 impl Drop for Flying {
     fn drop(&mut self) {
-        self.outbox.land(self.load);
+        self.outbox.land(self.call);
     }
 }

@@ -17,7 +17,9 @@ use weir_units::Micros;
 use super::flight::MAX_IN_FLIGHT;
 use super::*;
 use crate::Verdicts;
-use crate::redis::script_call::Redirection;
+use crate::redis::script_call::{CallTime, Redirection};
+
+const DEADLINE: Duration = Duration::from_millis(50);
 
 type OutboxAnswer = Receiver<Result<Verdicts, Fault>>;
 
@@ -39,7 +41,20 @@ fn strategy() -> Arc<Strategy> {
 fn call_of(strategy: &Arc<Strategy>, deadline: Instant) -> (ScriptCall<DecisionRequest>, OutboxAnswer) {
     let request = Arc::new(DecisionRequest::probe(strategy, &Namespace::new("test").unwrap(), 1));
     let (caller, answer) = oneshot::channel();
-    (ScriptCall::new(&request, Redirection::default(), deadline, caller), answer)
+    (
+        ScriptCall::new(&request, Redirection::default(), CallTime { begun: monotonic(), deadline }, caller),
+        answer,
+    )
+}
+
+/// A call of this caller.
+fn put_by(outbox: &Outbox, strategy: &Arc<Strategy>, caller: u32) -> OutboxAnswer {
+    let namespace = Namespace::new("test").unwrap();
+    let request = Arc::new(DecisionRequest::probe(strategy, &namespace, 1).of_caller(caller));
+    let (reply, answer) = oneshot::channel();
+    let time = CallTime { begun: monotonic(), deadline: later() };
+    assert!(outbox.put(ScriptCall::new(&request, Redirection::default(), time, reply)).is_ok());
+    answer
 }
 
 fn put_of(outbox: &Outbox, strategy: &Arc<Strategy>) -> OutboxAnswer {
@@ -60,13 +75,13 @@ fn later() -> Instant {
 fn leave(outbox: &Arc<Outbox>) -> Vec<(ScriptCall<DecisionRequest>, Option<Flying>)> {
     let mut taken = ReadyCalls::default();
     outbox.take(&mut taken, monotonic());
-    let flying = |call| (DecisionRequest::fly(outbox, &call), call);
+    let flying = |call| (DecisionRequest::fly(outbox, &call, monotonic()), call);
     taken.decisions.into_iter().map(flying).map(|(flying, call)| (call, flying)).collect()
 }
 
 #[test]
 fn the_task_is_woken_once_for_several_calls() {
-    let (outbox, wakes) = (Outbox::default(), Arc::new(Wakes::default()));
+    let (outbox, wakes) = (Outbox::new(DEADLINE), Arc::new(Wakes::default()));
     let waker = Waker::from(Arc::clone(&wakes));
     let mut context = Context::from_waker(&waker);
     let mut ready = pin!(outbox.ready());
@@ -82,7 +97,7 @@ fn the_task_is_woken_once_for_several_calls() {
 
 #[test]
 fn calls_of_callers_that_are_gone_are_dropped_and_others_wait_for_what_is_in_flight() {
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(DEADLINE));
     drop(put(&outbox));
     let _answers: Vec<OutboxAnswer> = (0..=MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
     let mut sent = leave(&outbox);
@@ -102,7 +117,7 @@ fn calls_of_callers_that_are_gone_are_dropped_and_others_wait_for_what_is_in_fli
 /// Counts turns: beside a flood, a decision waits for what is in flight, and leaves with the next call.
 #[test]
 fn a_flood_holds_others_up_for_what_is_in_flight() {
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(DEADLINE));
     let (flood, second, other) = (strategy(), strategy(), strategy());
     let mut answers: Vec<OutboxAnswer> = (0..4_000).map(|_| put_of(&outbox, &flood)).collect();
     let mut sent = leave(&outbox);
@@ -119,14 +134,83 @@ fn a_flood_holds_others_up_for_what_is_in_flight() {
     assert_eq!((of(&next, &flood), of(&next, &second)), (MAX_IN_FLIGHT / 2, MAX_IN_FLIGHT / 2));
 }
 
+/// Counts turns: of one strategy, a caller waits for no flood of another.
+#[test]
+fn a_flood_of_one_caller_holds_no_other_up() {
+    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let strategy = strategy();
+    let mut answers: Vec<OutboxAnswer> = (0..4_000).map(|_| put_by(&outbox, &strategy, 1)).collect();
+    let mut sent = leave(&outbox);
+    answers.push(put_by(&outbox, &strategy, 2));
+    sent.pop();
+    let next = leave(&outbox);
+    let callers: Vec<u32> =
+        next.iter().filter_map(|(call, _)| Some(call.first()?.place_in_turns().0)).collect();
+    assert_eq!(callers, [2], "3,488 of the flood wait");
+}
+
+/// What is in flight has a bound by cost, beside that of the number.
+#[test]
+fn heavy_decisions_leave_a_few_at_a_time() {
+    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let heavy = heavy();
+    let each = crate::cost::of(heavy.algorithms().iter(), weir_core::algorithm::Op::Charge);
+    let _answers: Vec<OutboxAnswer> = (0..1_000).map(|_| put_of(&outbox, &heavy)).collect();
+    let sent = leave(&outbox);
+    let most = 2 * CALL_COST;
+    assert!((most / each..=most / each + 1).contains(&(sent.len() as u64)), "{} of {each} ns", sent.len());
+    assert!(leave(&outbox).is_empty());
+    let mut calls: Vec<_> = sent.into_iter().map(|(call, flying)| (call, drop(flying)).0).collect();
+    ScriptCall::group(&mut calls, crate::redis::script_call::CallSlots::Any, CALL_COST);
+    assert!(calls.len() >= 2 && calls.iter().all(|call| call.cost() <= CALL_COST), "{}", calls.len());
+}
+
+/// A window of as many parts as there may be.
+fn heavy() -> Arc<Strategy> {
+    let algorithm = Algorithm::bucketed_window(100, Micros::from_secs(3600), 3600, true).unwrap();
+    let limit = Limit { name: "one".into(), scope: Scope::default(), algorithm };
+    Arc::new(Strategy::new("one", vec![limit], true, FailurePolicy::Error).unwrap())
+}
+
+/// What cannot be sent in time is refused at the door, by what is ahead of it: that is more for the flood.
+#[test]
+fn who_comes_too_late_is_not_queued() {
+    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let strategy = strategy();
+    let _answers: Vec<OutboxAnswer> = (0..4_000).map(|_| put_by(&outbox, &strategy, 1)).collect();
+    let sent = leave(&outbox);
+    assert!(outbox.is_in_time(1, DEADLINE), "nothing has been measured");
+    let now = monotonic();
+    let landed = |ms: u64| {
+        let now = now + Duration::from_millis(ms);
+        let call = LandedCall {
+            decisions: 500,
+            cost: CALL_COST,
+            queued: now - Duration::from_millis(40),
+            sent: now - Duration::from_millis(10),
+            is_answered: true,
+        };
+        outbox.0.lock().pace.landed(call, now);
+    };
+    // 50 in a millisecond.
+    (0..50).for_each(|call| landed(10 * call));
+    assert!(!outbox.is_in_time(1, DEADLINE), "4,000 are ahead: 80 ms");
+    assert!(outbox.is_in_time(1, 3 * DEADLINE));
+    assert!(outbox.is_in_time(2, DEADLINE), "one of the flood is ahead");
+    assert!(outbox.is_in_time(2, DEADLINE / 50), "a caller with nothing in the queue is not refused");
+    drop(sent);
+}
+
 fn of(sent: &[(ScriptCall<DecisionRequest>, Option<Flying>)], strategy: &Arc<Strategy>) -> usize {
     let owner = Arc::as_ptr(strategy.owner()) as usize;
-    sent.iter().filter(|(call, _)| call.first().is_some_and(|first| first.owner() == owner)).count()
+    sent.iter()
+        .filter(|(call, _)| call.first().is_some_and(|first| first.place_in_turns().1.0 == owner))
+        .count()
 }
 
 #[test]
 fn who_is_out_of_time_takes_no_turn() {
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(DEADLINE));
     let (flood, other) = (strategy(), strategy());
     let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put_of(&outbox, &flood)).collect();
     let mut sent = leave(&outbox);
@@ -140,7 +224,7 @@ fn who_is_out_of_time_takes_no_turn() {
 
 #[test]
 fn room_is_made_by_the_newest_of_the_longest_queue() {
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(DEADLINE));
     let (flood, other) = (strategy(), strategy());
     let mut answers: Vec<OutboxAnswer> = (0..4).map(|_| put_of(&outbox, &flood)).collect();
     let request = |strategy| DecisionRequest::probe(strategy, &Namespace::new("test").unwrap(), 1);
@@ -155,7 +239,7 @@ fn room_is_made_by_the_newest_of_the_longest_queue() {
 /// While there is no connection, nobody waits for what an earlier one has not answered.
 #[test]
 fn who_is_refused_does_not_wait_for_room() {
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(DEADLINE));
     let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
     let _sent = leave(&outbox);
     outbox.set_refusing(true);
@@ -173,7 +257,7 @@ fn who_is_refused_does_not_wait_for_room() {
 /// Callers that give up while nothing can leave.
 #[test]
 fn calls_without_callers_are_bounded() {
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(DEADLINE));
     let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
     let _sent = leave(&outbox);
     let flood = strategy();
@@ -186,7 +270,7 @@ fn calls_without_callers_are_bounded() {
 
 #[test]
 fn a_closed_outbox_ends_its_calls_and_takes_no_more() {
-    let (outbox, wakes) = (Outbox::default(), Arc::new(Wakes::default()));
+    let (outbox, wakes) = (Outbox::new(DEADLINE), Arc::new(Wakes::default()));
     let waker = Waker::from(Arc::clone(&wakes));
     let mut context = Context::from_waker(&waker);
     let mut ready = pin!(outbox.ready());
@@ -196,7 +280,7 @@ fn a_closed_outbox_ends_its_calls_and_takes_no_more() {
     assert!(matches!(ready.poll(&mut context), Poll::Ready(Err(LinkClosed))));
     assert!(outbox.put(call_of(&strategy(), later()).0).is_err());
 
-    let outbox = Outbox::default();
+    let outbox = Outbox::new(DEADLINE);
     let mut answer = put(&outbox);
     outbox.close();
     assert_eq!(answer.try_recv().err(), Some(oneshot::error::TryRecvError::Closed));

@@ -1,6 +1,7 @@
 //! Batching: joins calls that are ready at the same moment.
 
 use super::{ScriptCall, ScriptRequest};
+use crate::cost::ScriptCost;
 use crate::redis::callers::append;
 
 /// Which cluster slots the keys of one call may have.
@@ -15,8 +16,8 @@ pub(in crate::redis) enum CallSlots {
 }
 
 impl<R: ScriptRequest> ScriptCall<R> {
-    /// Joins calls. Calls of one lane and form keep their order.
-    pub(in crate::redis) fn group(calls: &mut Vec<Self>, slots: CallSlots) {
+    /// Joins calls, up to a cost. Calls of one lane and form keep their order.
+    pub(in crate::redis) fn group(calls: &mut Vec<Self>, slots: CallSlots, most: ScriptCost) {
         if calls.len() < 2 {
             return;
         }
@@ -37,7 +38,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
             }
             let mut same_lane = grouped.iter_mut().skip(begin).rev();
             // Only the last call like it is a candidate, so that no request overtakes an earlier one.
-            match same_lane.find(|open| open.is_like(&call)).filter(|open| open.has_room_for(&call)) {
+            match same_lane.find(|open| open.is_like(&call)).filter(|open| open.has_room_for(&call, most)) {
                 Some(open) => open.join(&mut call),
                 None => grouped.push(call),
             }
@@ -61,12 +62,14 @@ impl<R: ScriptRequest> ScriptCall<R> {
         self.form == other.form && both.is_some_and(|(first, other)| first.is_like(other))
     }
 
-    fn has_room_for(&self, other: &Self) -> bool {
-        other.first().is_some_and(|other| other.fits(&self.requests))
+    fn has_room_for(&self, other: &Self, most: ScriptCost) -> bool {
+        self.cost + other.cost <= most && other.first().is_some_and(|other| other.fits(&self.requests))
     }
 
     fn join(&mut self, other: &mut Self) {
         self.spans |= self.slot() != other.slot();
+        self.cost += other.cost;
+        self.time.begun = self.time.begun.min(other.time.begun);
         append(&mut self.requests, &mut other.requests);
         self.callers.append(&mut other.callers);
     }

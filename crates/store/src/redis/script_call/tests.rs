@@ -4,8 +4,9 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-fn later() -> Instant {
-    monotonic() + Duration::from_secs(3600)
+fn later() -> CallTime {
+    let begun = monotonic();
+    CallTime { begun, deadline: begun + Duration::from_secs(3600) }
 }
 
 /// A request of a kind, with a number; a call has room for three.
@@ -23,7 +24,7 @@ impl ScriptRequest for Numbered {
         &self.target
     }
 
-    fn weight(&self) -> usize {
+    fn cost(&self) -> ScriptCost {
         1
     }
 
@@ -63,7 +64,7 @@ fn grouped(
         let request = Arc::new(Numbered { number, kind, target: ScriptTarget { slot, form } });
         calls.push(ScriptCall::new(&request, how(number), later(), oneshot::channel().0));
     }
-    ScriptCall::group(&mut calls, slots);
+    ScriptCall::group(&mut calls, slots, 1_000);
     let numbers = |call: &ScriptCall<Numbered>| call.requests.iter().map(|it| it.number).collect();
     calls.iter().map(|call| (numbers(call), call.spans)).collect()
 }
@@ -116,11 +117,24 @@ async fn each_caller_gets_its_own_answer() {
         let request = Arc::new(Numbered { number, kind: 'a', target: ScriptTarget { slot: 0, form: 0 } });
         calls.push(ScriptCall::new(&request, Redirection::default(), later(), caller));
     }
-    ScriptCall::group(&mut calls, CallSlots::Any);
+    ScriptCall::group(&mut calls, CallSlots::Any, 1_000);
     let [call] = <[_; 1]>::try_from(calls).ok().unwrap();
     let replies = Numbered::decode(&call.requests, &Value::Nil);
     assert_eq!(call.callers.answer(replies, false), Fate::default());
     for (number, answer) in receivers.into_iter().enumerate() {
         assert_eq!(answer.await.unwrap().unwrap(), number);
     }
+}
+
+/// Each of them costs 1.
+#[test]
+fn a_call_is_filled_up_to_a_cost() {
+    let request =
+        |number| Arc::new(Numbered { number, kind: 'a', target: ScriptTarget { slot: 0, form: 0 } });
+    let call =
+        |number| ScriptCall::new(&request(number), Redirection::default(), later(), oneshot::channel().0);
+    let mut calls: Vec<_> = (0..5).map(call).collect();
+    ScriptCall::group(&mut calls, CallSlots::Any, 2);
+    let costs: Vec<_> = calls.iter().map(|call| (call.len(), call.cost())).collect();
+    assert_eq!(costs, [(2, 2), (2, 2), (1, 1)]);
 }
