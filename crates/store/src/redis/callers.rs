@@ -22,6 +22,8 @@ pub(super) struct Callers<T>(SmallVec<[WaitingCaller<T>; 1]>);
 pub(super) struct Fate {
     /// The failure, if it speaks of the node.
     pub(super) failure: Option<Arc<str>>,
+    /// True if this process did not run when the call fell due: nothing is known of the node.
+    pub(super) is_stalled: bool,
     /// True if the connection must be closed.
     pub(super) closes: bool,
 }
@@ -47,7 +49,7 @@ impl<T> Callers<T> {
             Ok(replies) => replies,
             Err(error) => {
                 self.fail(&Fault::Failed(error));
-                return Fate { failure: None, closes: true };
+                return Fate { closes: true, ..Fate::default() };
             }
         };
         let mut fate = Fate::default();
@@ -55,7 +57,8 @@ impl<T> Callers<T> {
             if let Err(StoreError::Refused(why)) = &reply
                 && speaks_of_node(why)
             {
-                fate = Fate { closes: why.starts_with(READ_ONLY), failure: Some(why.as_ref().into()) };
+                let (closes, failure) = (why.starts_with(READ_ONLY), Some(why.as_ref().into()));
+                fate = Fate { closes, failure, is_stalled: false };
             }
             let fault = if spans { Fault::within } else { Fault::Failed };
             let _ = caller.send(reply.map_err(fault));

@@ -202,8 +202,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
         let deadline = monotonic() + R::deadline(context);
         let Ok(reply) = deadlines.until(deadline, exchange).await else {
             self.callers.fail(&Fault::Failed(StoreError::Timeout));
-            let failure = format!("no answer within {:?}", R::deadline(context));
-            return Fate { failure: Some(failure.into()), closes: false };
+            return timed_out(R::deadline(context), monotonic().saturating_duration_since(deadline));
         };
         // Yield, so that answers of other nodes and requests that have arrived are read first: a connection
         // writes all that it has to send at once.
@@ -216,10 +215,23 @@ impl<R: ScriptRequest> ScriptCall<R> {
                 Fate {
                     failure: node_failure(&error).map(Into::into),
                     closes: matches!(fault, Fault::Broken(_)),
+                    is_stalled: false,
                 }
             }
         }
     }
+}
+
+/// A timer that is later than this was held up by this process: it had no time, or the machine stood still.
+const STALL: Duration = Duration::from_millis(10);
+
+/// What a call without an answer shows, whose timer was so late. A process that did not run has not looked for the answer
+/// either, so that is no failure of the node.
+fn timed_out(timeout: Duration, late: Duration) -> Fate {
+    if late >= STALL {
+        return Fate { is_stalled: true, ..Fate::default() };
+    }
+    Fate { failure: Some(format!("no answer within {timeout:?}").into()), ..Fate::default() }
 }
 
 #[cfg(test)]

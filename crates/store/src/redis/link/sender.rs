@@ -42,6 +42,7 @@ impl Sender<'_> {
                 let mut flying = flying;
                 let fate = call.run(connection, &context, &deadlines, &host).await;
                 match &fate.failure {
+                    None if fate.is_stalled => {}
                     None => {
                         breaker.succeeded(sent);
                         flying.iter_mut().for_each(Flying::answered);

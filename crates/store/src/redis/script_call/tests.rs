@@ -138,3 +138,12 @@ fn a_call_is_filled_up_to_a_cost() {
     let costs: Vec<_> = calls.iter().map(|call| (call.len(), call.cost())).collect();
     assert_eq!(costs, [(2, 2), (2, 2), (1, 1)]);
 }
+
+#[test]
+fn a_process_that_did_not_run_says_nothing_of_the_node() {
+    let timeout = Duration::from_millis(50);
+    let failed = timed_out(timeout, Duration::from_millis(2));
+    assert_eq!(failed.failure.as_deref(), Some("no answer within 50ms"));
+    let stalled = timed_out(timeout, Duration::from_millis(200));
+    assert_eq!(stalled, Fate { is_stalled: true, ..Fate::default() });
+}
