@@ -36,7 +36,6 @@ pub(crate) async fn ended_alone<S: Store>(
     match begun {
         BegunCall::Call(call) => ended(call).await,
         BegunCall::Pending(pending) => together(service, &[pending]).remove(0),
-        BegunCall::Postponed(_) => panic!("it is the first call of its turn"),
     }
 }
 

@@ -282,9 +282,6 @@ pub enum BegunCall {
     Pending(PendingCall),
     /// It is answered by itself.
     Call(Call),
-    /// It asks for more decisions than its connection's turn has left ([`crate::turn::exceeds`]). It begins again
-    /// in the next turn, with this message.
-    Postponed(Bytes),
 }
 
 impl From<Call> for BegunCall {

@@ -20,8 +20,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-
 use crate::body::{ReadLedger, RequestBody};
 use crate::decaying_count::DecayingCount;
 use crate::error_code::{ConnectionError, ErrorCode};
@@ -227,10 +225,7 @@ impl Session {
     /// Begins the calls that have arrived and were not reset meanwhile, in their order, until the turn is over.
     /// `begin` gives back a call that is too large for the rest of the turn. Backpressure: calls wait while the
     /// client does not read its responses, because a small call may have a large response.
-    pub(crate) fn begin_calls(
-        &mut self,
-        mut begin: impl FnMut(&mut Self, u32, RequestHead, RequestBody) -> Option<(RequestHead, Bytes)>,
-    ) {
+    pub(crate) fn begin_calls(&mut self, mut begin: impl FnMut(&mut Self, u32, RequestHead, RequestBody)) {
         let mut new_calls = std::mem::take(&mut self.new_calls);
         let mut begun = 0;
         for &id in &new_calls {
@@ -250,12 +245,7 @@ impl Session {
                 self.unreserved.push(id);
             }
             self.return_stream_credit(id);
-            if let Some((head, message)) = begin(self, id, head, body) {
-                if let Some(stream) = self.streams.get_mut(&id) {
-                    stream.postpone(head, &message);
-                }
-                break;
-            }
+            begin(self, id, head, body);
             begun += 1;
         }
         new_calls.drain(..begun);

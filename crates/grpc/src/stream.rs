@@ -8,7 +8,6 @@ use http::HeaderMap;
 
 use crate::body::{BodyBuffer, ClientGone, ReadLedger, RequestBody};
 use crate::framing::MessageFraming;
-use crate::framing::PREFIX;
 use crate::in_flight::StreamingResponse;
 use crate::open_streams::OpenStream;
 use crate::request_headers::RequestHead;
@@ -173,16 +172,6 @@ impl CallStream {
 
     pub(crate) const fn has_begun(&self) -> bool {
         self.head.is_none()
-    }
-
-    /// Puts back a call and its message, to begin again in the next turn.
-    pub(crate) fn postpone(&mut self, head: RequestHead, message: &[u8]) {
-        self.head = Some(head);
-        let mut body = BytesMut::with_capacity(PREFIX + message.len());
-        body.extend_from_slice(&[0]);
-        body.extend_from_slice(&u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes());
-        body.extend_from_slice(message);
-        self.received = ReceivedBody::Early(body);
     }
 
     /// Counts bytes that the service has read.

@@ -1,7 +1,7 @@
 //! Turns: the bound on the work that one connection does before the other connections of its worker are polled.
 //!
-//! A turn is measured in decisions, because a call may ask for one or for a thousand. Services count them with
-//! [`spend`]. A worker is one thread, so the count of the current turn is thread-local. A connection keeps its
+//! A turn is measured in decisions, because a call may ask for one or for a thousand, and in time, because a decision may
+//! cost much. Services count them with [`spend`], which looks at the clock now and then. A worker is one thread, so the count of the current turn is thread-local. A connection keeps its
 //! count from poll to poll: a new turn begins only after all other ready connections have been polled. Outside a
 //! connection of this crate (another server, a test of a service) there is no turn: nothing is counted, and nothing
 //! waits.
@@ -9,18 +9,30 @@
 use std::cell::Cell;
 use std::pin::pin;
 use std::task::Context;
+use std::time::{Duration, Instant};
+
+use weir_time::clock::monotonic;
 
 /// Decisions per turn.
 pub const DECISIONS_PER_TURN: usize = 1000;
 
+/// Time per turn: of eight connections that flood a worker, a ninth one waits for 2 ms.
+const TIME_PER_TURN: Duration = Duration::from_micros(250);
+
+/// Decisions between two looks at the clock.
+const TIMED: usize = 32;
+
 thread_local! {
     /// Decisions spent in the current turn of this thread; `None` outside a turn.
     static SPENT: Cell<Option<usize>> = const { Cell::new(None) };
+    /// The first look at the clock since the turn was resumed.
+    static SEEN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// Resumes a turn that has spent so many decisions.
 pub(crate) fn enter(spent: usize) {
     SPENT.set(Some(spent));
+    SEEN.set(None);
 }
 
 /// Suspends the turn and returns the decisions spent in it.
@@ -32,7 +44,32 @@ pub(crate) fn leave() -> usize {
 /// Adds to the decisions of the current turn.
 #[inline]
 pub fn spend(decisions: usize) {
-    SPENT.set(SPENT.get().map(|spent| spent.saturating_add(decisions)));
+    let Some(before) = SPENT.get() else { return };
+    let spent = before.saturating_add(decisions);
+    SPENT.set(Some(spent));
+    if before / TIMED != spent / TIMED {
+        look_at_clock();
+    }
+}
+
+/// Ends the turn if its time is over.
+#[inline(never)]
+fn look_at_clock() {
+    let now = monotonic();
+    match SEEN.get() {
+        None => SEEN.set(Some(now)),
+        Some(seen) if now.saturating_duration_since(seen) >= TIME_PER_TURN => {
+            SPENT.set(Some(DECISIONS_PER_TURN));
+        }
+        Some(_) => {}
+    }
+}
+
+/// True if the turn is over.
+#[inline]
+#[must_use]
+pub fn is_over() -> bool {
+    remaining() == 0
 }
 
 /// Returns the decisions that are left in the current turn.
@@ -42,18 +79,9 @@ pub fn remaining() -> usize {
     DECISIONS_PER_TURN.saturating_sub(SPENT.get().unwrap_or_default())
 }
 
-/// True if so many decisions have to wait for the next turn. A turn makes at least one call, however large.
-#[inline]
-#[must_use]
-pub fn exceeds(decisions: usize) -> bool {
-    SPENT.get().is_some_and(|spent| spent > 0) && decisions > remaining()
-}
-
-/// Waits for a turn with so many decisions left. It ends the current turn, because a connection keeps its count
-/// from poll to poll.
-pub async fn wait_for(decisions: usize) {
-    while exceeds(decisions) {
-        spend(DECISIONS_PER_TURN);
+/// Waits for the next turn, if this one is over. A connection keeps its count from poll to poll.
+pub async fn pause() {
+    while is_over() {
         tokio::task::yield_now().await;
     }
 }

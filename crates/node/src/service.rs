@@ -10,6 +10,7 @@
 
 mod admin;
 mod batch;
+mod batch_gate;
 mod batch_turns;
 mod called;
 mod concurrency;
@@ -58,6 +59,7 @@ pub use usage::UsageApi;
 use weir_store::Store;
 use weir_time::deadlines::Deadlines;
 
+use self::batch_gate::BatchGate;
 use self::inline::InlineStrategies;
 pub use self::snapshot::Snapshot;
 use crate::access::SnapshotRights;
@@ -78,6 +80,7 @@ pub struct DecisionService<S> {
     /// `current`, 1 % of a call. Only a reload takes it besides the worker: a round that meets one loads `current`.
     held: Mutex<Arc<Decisions<S>>>,
     deadlines: Deadlines,
+    batches: BatchGate,
 }
 
 /// The decisions of one worker under one snapshot of the configuration. A call keeps it until it is answered, so that no
@@ -103,7 +106,8 @@ impl<S: Store> DecisionService<S> {
         let first =
             Arc::new(Decisions { limiter, rights, templates, envoy: None, largest, deadlines, inline });
         let deadlines = first.deadlines.clone();
-        Arc::new(Self { deadlines, current: ArcSwap::from(Arc::clone(&first)), held: Mutex::new(first) })
+        let (current, held) = (ArcSwap::from(Arc::clone(&first)), Mutex::new(first));
+        Arc::new(Self { deadlines, current, held, batches: BatchGate::default() })
     }
 
     /// The decisions under the current snapshot.

@@ -210,8 +210,8 @@ impl Store for RedisStore {
             // Without a cluster all slots have one node, and what is refused costs no memory.
             let tag = cluster.then(|| DecisionRequest::tag(config, &shared.secret, decision, &mut keys));
             let slot = tag.map_or(0, |tag| slot_of(tag, cluster));
-            if !self.0.is_in_time(slot, decision.caller, time) {
-                answers.fail(decision.costs.len(), &StoreError::Congested);
+            if let Err(error) = self.0.check_time(slot, decision.caller, time) {
+                answers.fail(decision.costs.len(), &error);
                 continue;
             }
             let tag =
@@ -269,11 +269,15 @@ impl WorkerConnections {
         CallTime { begun, deadline: callers.map_or(own, |callers| callers.min(own)) }
     }
 
-    /// True if the node of a slot would answer a decision of `caller` in time, as far as is known.
-    fn is_in_time(&self, slot: u16, caller: u32, time: CallTime) -> bool {
+    /// Checks that the node of a slot would answer a decision of `caller` in time, as far as is known.
+    fn check_time(&self, slot: u16, caller: u32, time: CallTime) -> Result<(), StoreError> {
         let left = time.deadline.saturating_duration_since(time.begun);
-        let owner = self.topology().owner(slot);
-        !left.is_zero() && owner.map_or(true, |address| self.links.to(&address).is_in_time(caller, left))
+        if left.is_zero() {
+            return Err(StoreError::Timeout);
+        }
+        // Without an owner the decision fails on its way, in the words of that.
+        let Ok(address) = self.topology().owner(slot) else { return Ok(()) };
+        if self.links.to(&address).is_in_time(caller, left) { Ok(()) } else { Err(StoreError::Congested) }
     }
 
     async fn ask<R: OutboxRequest>(

@@ -30,28 +30,36 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         loop {
             // Queued data goes first: it may free space for the responses of further calls.
             self.session.send_queued();
+            // What has been asked is answered before more is asked, because a turn may have time for one of both.
+            let has_answered = self.answer_calls(context);
             self.begin_calls();
-            let Self { session, in_flight, .. } = self;
-            in_flight.cancel_all_of(session.take_cancelled());
-            session.take_resumable().into_iter().for_each(|response| in_flight.body(response));
-            let mut any = false;
-            while !session.output_is_full()
-                && turn::remaining() > 0
-                && let Poll::Ready(Some(event)) = in_flight.poll_next(context)
-            {
-                any = true;
-                match event {
-                    FutureEvent::Answered(stream, answer) => session.answer(stream, answer),
-                    FutureEvent::ResponseBody(response, piece) => session.continue_response(response, piece),
-                    FutureEvent::Failed(stream) => session.failed(stream),
-                    FutureEvent::Cancelled => {}
-                }
-            }
-            session.return_credit();
+            let any = self.answer_calls(context) || has_answered;
+            self.session.return_credit();
             if !any {
                 return;
             }
         }
+    }
+
+    /// Polls the calls in flight. Returns true if something came of it.
+    fn answer_calls(&mut self, context: &mut Context<'_>) -> bool {
+        let Self { session, in_flight, .. } = self;
+        in_flight.cancel_all_of(session.take_cancelled());
+        session.take_resumable().into_iter().for_each(|response| in_flight.body(response));
+        let mut any = false;
+        while !session.output_is_full()
+            && turn::remaining() > 0
+            && let Poll::Ready(Some(event)) = in_flight.poll_next(context)
+        {
+            any = true;
+            match event {
+                FutureEvent::Answered(stream, answer) => session.answer(stream, answer),
+                FutureEvent::ResponseBody(response, piece) => session.continue_response(response, piece),
+                FutureEvent::Failed(stream) => session.failed(stream),
+                FutureEvent::Cancelled => {}
+            }
+        }
+        any
     }
 
     /// Begins the calls that have arrived, in their order: each is decided after those before it.
@@ -65,14 +73,14 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             }
             if head.is_late(|| session.now()) {
                 session.answer(stream, Err(deadline_exceeded()));
-                return None;
+                return;
             }
             if is_alone
                 && service.methods().is_admitted(head.method)
                 && let Err(status) = session.admit(account, stream)
             {
                 session.answer(stream, Err(status));
-                return None;
+                return;
             }
             let body = match &head.encoding {
                 Some(_) if head.is_gzip() => {
@@ -89,11 +97,9 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
                 }
                 Ok(BegunCall::Call(Call::Done(Some(answer)))) => session.answer(stream, answer),
                 Ok(BegunCall::Call(call)) => in_flight.call(stream, call),
-                Ok(BegunCall::Postponed(message)) => return Some((head, message)),
                 // A panic ends one call; the panic hook has written a log line.
                 Err(_) => session.failed(stream),
             }
-            None
         });
         batch.answer(&**service, session, in_flight);
         BATCHES.set(batch);

@@ -58,7 +58,6 @@ fn open(session: &mut Session, streams: &[u32]) -> Vec<u32> {
     crate::turn::enter(0);
     session.begin_calls(|_, stream, _, _| {
         begun.push(stream);
-        None
     });
     begun
 }
@@ -191,7 +190,7 @@ fn all_that_is_sent_is_given_back_whatever_becomes_of_it() {
         receive(&mut session, kind::DATA, flags, stream, &vec![250; bytes]).unwrap();
         receive(&mut session, kind::RST_STREAM, 0, stream, &8_u32.to_be_bytes()).unwrap();
         crate::turn::enter(0);
-        session.begin_calls(|_, _, _, _| None);
+        session.begin_calls(|_, _, _, _| {});
         session.return_credit();
         assert_eq!(
             session.recv_window + session.pending_credit as i64,
@@ -216,7 +215,6 @@ fn calls_wait_while_their_answers_would() {
         session.begin_calls(|session, stream, _, _| {
             *begun += 1;
             session.answer(stream, message(100_000));
-            None
         });
     };
     for stream in &streams {

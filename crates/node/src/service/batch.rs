@@ -1,12 +1,22 @@
 //! `ShouldAllowBatch`: many questions in one call, each decided for itself.
+//!
+//! A batch is decided in pieces. A turn of its connection ends between two of them, and a store that answers later gets
+//! the next piece when it has room (`batch_gate.rs`).
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
 
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::AbortHandle;
 use tonic::Status;
-use weir_grpc::{BegunCall, Call, CallContext, IncomingCall, PREFIX, Reply, turn};
+use weir_grpc::{BegunCall, Call, CallContext, CurrentPeer, IncomingCall, Reply, turn};
 use weir_store::{Store, TOGETHER, at_once};
+use weir_time::clock;
 
 use super::several::LaterResult;
 use super::wire::MessageFields;
@@ -19,74 +29,235 @@ const RESULT_BYTES: usize = 80;
 /// Field number of the response in a result; the error's is the next one.
 const RESPONSE_FIELD: u32 = 1;
 
+/// Questions that a store which answers later gets at once: as many as share a script call while there is room for them,
+/// and a few where others wait for room, too.
+const LARGE_PIECE: usize = 512;
+const PIECE: usize = 2 * TOGETHER;
+
+/// A batch that is being decided.
+struct Batch<S> {
+    service: Arc<Decisions<S>>,
+    context: CallContext,
+    /// The questions that are left.
+    rest: Bytes,
+    /// Encoded results of questions that were answered at once.
+    out: Vec<u8>,
+    /// Results that came later.
+    others: Vec<LaterBytes>,
+    /// Number of questions whose results come later.
+    numbered: usize,
+    /// True once its caller's deadline leaves no time for the store.
+    is_late: bool,
+}
+
+/// A result that came later: its number among those, its offset in the results before, and its bytes.
+type LaterBytes = (usize, usize, Vec<u8>);
+
+/// Ends a task when its call ends.
+struct EndsWithCall(AbortHandle);
+
+impl Drop for EndsWithCall {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The place of a batch in the line of its caller. The next batch follows once this one has put all its questions.
+type PlaceInLine = OwnedSemaphorePermit;
+
 impl<S: Store> DecisionService<S> {
-    /// Answers up to a thousand questions; at once, if the message has arrived and the store answers at once.
+    /// Answers up to a thousand questions; at once, if the message has arrived, the store answers at once and the turn has
+    /// time for it.
     pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> BegunCall {
         let IncomingCall { context, mut messages } = call;
-        match at_once(messages.only()).transpose() {
-            Ok(Some(message)) => match count(&message) {
-                Ok(count) if turn::exceeds(count) => BegunCall::Postponed(message),
-                Ok(count) => BegunCall::Call(self.current().decide_batch(&message, count, &context)),
-                Err(status) => BegunCall::Call(status.into()),
-            },
-            Ok(None) => {
-                let service = Arc::clone(self);
-                BegunCall::Call(Call::waiting(&self.deadlines, context.deadline, async move {
-                    let message = messages.only().await?;
-                    let count = count(&message)?;
-                    turn::wait_for(count).await;
-                    service.current().decide_batch(&message, count, &context).await
-                }))
+        let message = match at_once(messages.only()).transpose() {
+            Ok(message) => message,
+            Err(status) => return BegunCall::Call(status.into()),
+        };
+        let (deadline, service) = (context.deadline, Arc::clone(self));
+        if S::AT_ONCE
+            && let Some(message) = &message
+            && let Ok(place) = self.batches.line(self.rights_caller(&context)).try_acquire_owned()
+        {
+            return BegunCall::Call(match self.begin(message, &context) {
+                Err(status) => status.into(),
+                Ok(mut batch) => match batch.decide(usize::MAX, &mut Vec::new()) {
+                    false => Call::done(Ok(batch.reply())),
+                    true => Call::waiting(&self.deadlines, deadline, async move {
+                        Ok(service.decide_batch(batch, place).await)
+                    }),
+                },
+            });
+        }
+        BegunCall::Call(Call::waiting(&self.deadlines, deadline, async move {
+            let message = match message {
+                Some(message) => message,
+                None => messages.only().await?,
+            };
+            count(&message)?;
+            let decided = service.decide_in_line(message, context);
+            if S::AT_ONCE {
+                return decided.await;
             }
-            Err(status) => BegunCall::Call(status.into()),
+            // A task of its own: a connection whose client reads no answers polls no calls, and would keep the room.
+            let task = tokio::spawn(CurrentPeer::get().polls(decided));
+            let _ends_with_call = EndsWithCall(task.abort_handle());
+            task.await.unwrap_or_else(|_| Err(Status::internal("the batch failed")))
+        }))
+    }
+
+    /// Decides a batch when those before it in the line of its caller have asked the store.
+    async fn decide_in_line(self: Arc<Self>, message: Bytes, context: CallContext) -> Result<Reply, Status> {
+        let line = self.batches.line(self.rights_caller(&context));
+        // It is never closed.
+        let closed = |_| Status::internal("the line of batches is closed");
+        let place = line.acquire_owned().await.map_err(closed)?;
+        let batch = self.begin(&message, &context)?;
+        Ok(self.decide_batch(batch, place).await)
+    }
+
+    /// Begins a batch under the current snapshot.
+    fn begin(&self, message: &Bytes, context: &CallContext) -> Result<Batch<S>, Status> {
+        let count = count(message)?;
+        called::serves("ShouldAllowBatch");
+        let (service, context, rest) = (self.current(), context.clone(), message.clone());
+        Ok(Batch {
+            service,
+            context,
+            rest,
+            out: Vec::with_capacity(count * RESULT_BYTES),
+            others: Vec::new(),
+            numbered: 0,
+            is_late: false,
+        })
+    }
+
+    fn rights_caller(&self, context: &CallContext) -> u32 {
+        self.current.load().rights.of(context).caller()
+    }
+
+    /// Decides what is left of a batch, a piece in each turn, and waits for all answers.
+    async fn decide_batch(self: Arc<Self>, mut batch: Batch<S>, place: PlaceInLine) -> Reply {
+        let until = batch.service.limiter.store_deadline(batch.context.deadline, clock::monotonic());
+        let mut pending = FuturesUnordered::new();
+        let mut later = Vec::new();
+        loop {
+            turn::pause().await;
+            if !S::AT_ONCE {
+                // Outside a turn of a connection: other work goes on between two pieces.
+                tokio::task::yield_now().await;
+            }
+            let mut room = None;
+            if !S::AT_ONCE && !batch.is_late {
+                room = self.batches.free_room(LARGE_PIECE);
+                if room.is_none() {
+                    let has_room = self.batches.room(PIECE);
+                    let answered = while_answered(has_room, &mut pending, &mut batch.others);
+                    match self.until(until, answered).await {
+                        Some(permits) => room = permits,
+                        None => batch.end(until),
+                    }
+                }
+            }
+            let most = room.as_ref().map_or(usize::MAX, OwnedSemaphorePermit::num_permits);
+            let is_left = batch.decide(most, &mut later);
+            for later in later.drain(..) {
+                let (number, at, service) = (batch.numbered, later.at, Arc::clone(&batch.service));
+                batch.numbered += 1;
+                let permit = room.as_mut().and_then(|room| room.split(1));
+                pending.push(async move {
+                    let result = service.result(later).await;
+                    drop(permit);
+                    (number, at, result)
+                });
+            }
+            drop(room);
+            // Pending questions ask the store at their first poll.
+            while let Some(Some(answered)) = at_once(pending.next()) {
+                batch.others.push(answered);
+            }
+            if !is_left {
+                break;
+            }
+        }
+        drop(place);
+        while let Some(answered) = pending.next().await {
+            batch.others.push(answered);
+        }
+        batch.reply()
+    }
+
+    /// The output of `future`, if it comes before a deadline.
+    async fn until<T>(&self, deadline: Option<Instant>, future: impl Future<Output = T>) -> Option<T> {
+        match deadline {
+            Some(deadline) => self.deadlines.until(deadline, future).await.ok(),
+            None => Some(future.await),
         }
     }
 }
 
-impl<S: Store> Decisions<S> {
-    /// Sends all questions to the store before any answer is awaited, in order and from one task, so that the Redis
-    /// client sends those for one node together.
-    fn decide_batch(self: &Arc<Self>, batch: &[u8], count: usize, context: &CallContext) -> Call {
-        turn::spend(count);
-        let mut later = Vec::new();
-        called::serves("ShouldAllowBatch");
-        let mut round = self.limiter.round();
-        let reply = Reply::message(count * RESULT_BYTES, |out| {
-            let start = out.len();
-            let mut questions = questions(batch).map(|question| (0, Ok(question)));
-            let mut decide_next = |out: &mut Vec<u8>| {
-                let next = || questions.next();
-                self.decide_next(&mut round, (out, &mut later), RESPONSE_FIELD, context, TOGETHER, next)
-            };
-            while decide_next(out) > 0 {}
-            later.iter_mut().for_each(|later: &mut LaterResult| later.at -= start);
-        });
-        match reply {
-            Reply::Message(there) if !later.is_empty() => {
-                let service = Arc::clone(self);
-                let there = there.slice(PREFIX.min(there.len())..);
-                let all = async move { Ok(service.complete(there, later).await) };
-                Call::waiting(&self.deadlines, context.deadline, all)
+impl<S: Store> Batch<S> {
+    /// Decides questions until the turn is over, but no more than `most`. Returns true if some are left. Those whose
+    /// answers come later are appended to `later`.
+    fn decide(&mut self, most: usize, later: &mut Vec<LaterResult>) -> bool {
+        let Self { service, context, rest, out, .. } = self;
+        let (message, mut left) = (std::mem::take(rest), most);
+        let mut fields = MessageFields::of(&message);
+        let mut round = service.limiter.round();
+        let is_left = loop {
+            let next = || next_question(&mut fields).map(|question| (0, Ok(question)));
+            let together = left.min(TOGETHER);
+            let decided =
+                service.decide_next(&mut round, (out, later), RESPONSE_FIELD, context, together, next);
+            turn::spend(decided);
+            left = left.saturating_sub(decided);
+            if decided == 0 {
+                break false;
             }
-            reply => Call::done(Ok(reply)),
-        }
+            if left == 0 || turn::is_over() {
+                break fields.left() > 0;
+            }
+        };
+        *rest = message.slice(message.len() - fields.left()..);
+        is_left
     }
 
-    /// Merges the ready results and the pending ones, in order.
-    async fn complete(self: Arc<Self>, there: Bytes, later: Vec<LaterResult>) -> Reply {
-        let places: Vec<usize> = later.iter().map(|later| later.at).collect();
-        let results = join_all(later.into_iter().map(|later| Arc::clone(&self).result(later))).await;
-        let bytes = there.len() + results.iter().map(Vec::len).sum::<usize>();
+    /// Leaves what has not been decided to the failure policy: the store has no time any more, from `until` on.
+    fn end(&mut self, until: Option<Instant>) {
+        self.is_late = true;
+        self.context.deadline = until;
+    }
+
+    /// Merges the results that were ready and those that came later, in the order of the questions.
+    fn reply(mut self) -> Reply {
+        self.others.sort_unstable_by_key(|(number, ..)| *number);
+        let bytes = self.out.len() + self.others.iter().map(|(.., result)| result.len()).sum::<usize>();
         Reply::message(bytes, |out| {
             let mut from = 0;
-            for (at, result) in places.into_iter().zip(results) {
-                out.extend_from_slice(there.get(from..at).unwrap_or(&[]));
-                out.extend_from_slice(&result);
-                from = at;
+            for (_, at, result) in &self.others {
+                out.extend_from_slice(self.out.get(from..*at).unwrap_or(&[]));
+                out.extend_from_slice(result);
+                from = *at;
             }
-            out.extend_from_slice(there.get(from..).unwrap_or(&[]));
+            out.extend_from_slice(self.out.get(from..).unwrap_or(&[]));
         })
     }
+}
+
+/// The output of `future`. Meanwhile the pending questions go on.
+async fn while_answered<T>(
+    future: impl Future<Output = T>,
+    pending: &mut FuturesUnordered<impl Future<Output = LaterBytes>>,
+    others: &mut Vec<LaterBytes>,
+) -> T {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        while let Poll::Ready(Some(answered)) = pending.poll_next_unpin(context) {
+            others.push(answered);
+        }
+        future.as_mut().poll(context)
+    })
+    .await
 }
 
 /// Returns the number of questions of a batch; 0 if it will be refused.
@@ -107,9 +278,12 @@ fn count(batch: &[u8]) -> Result<usize, Status> {
     Ok(count)
 }
 
-/// The questions of a batch that was counted.
-fn questions(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut fields = MessageFields::of(batch);
-    let fields = std::iter::from_fn(move || fields.next().ok().flatten());
-    fields.filter(|(number, _)| *number == 1).filter_map(|(_, value)| value.bytes().ok())
+/// The next question of a batch that was counted.
+fn next_question<'a>(fields: &mut MessageFields<'a>) -> Option<&'a [u8]> {
+    while let Ok(Some((number, value))) = fields.next() {
+        if number == 1 {
+            return value.bytes().ok();
+        }
+    }
+    None
 }

@@ -98,8 +98,6 @@ impl<S: Store> DecisionService<S> {
         match begun {
             BegunCall::Call(call) => call.await,
             BegunCall::Pending(pending) => self.current().answer(pending).await,
-            // There are no turns.
-            BegunCall::Postponed(_) => Err(Status::internal("the call is larger than a turn")),
         }
     }
 }

@@ -143,7 +143,6 @@ impl RandomWorld {
         session.begin_calls(|_, stream, _, body| {
             calls.push(stream);
             bodies.push(body);
-            None
         });
         let dropped = session.take_cancelled();
         calls.retain(|it| !dropped.contains(it));

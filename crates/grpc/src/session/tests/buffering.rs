@@ -39,7 +39,6 @@ impl BufferingWorld {
         self.session.begin_turn();
         self.session.begin_calls(|_, _, _, body| {
             bodies.push(body);
-            None
         });
         for body in bodies {
             while let Poll::Ready(Some(Ok(_))) =
@@ -139,7 +138,6 @@ fn a_message_that_arrives_whole_and_is_answered_is_never_counted() {
         crate::turn::enter(0);
         world.session.begin_calls(|session, id, _, _| {
             session.answer(id, message(100));
-            None
         });
         world.session.output().clear();
         world.session.settle(&mut world.account, &world.reading, 0).unwrap();

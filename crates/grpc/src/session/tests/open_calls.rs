@@ -26,7 +26,6 @@ fn begin(session: &mut Session, account: &mut Account) -> Vec<RequestBody> {
             Ok(()) => bodies.push(body),
             Err(status) => session.answer(stream, Err(status)),
         }
-        None
     });
     bodies
 }
