@@ -50,6 +50,9 @@ part "crowds of callers, live control that fails, Valkey, Redis 6.2 and RedisTim
     tests long_concurrency:: long_control_store:: long_valkey:: long_redis_6:: long_timeseries::
 part "a minute without an answer of Redis, in the place of ratelimit" tests --nocapture long_paused::
 part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
+# One after the other: each takes both cores.
+export WEIR_FLOODS=$([ "$budget" -ge 480 ] && echo all || echo some)
+part "floods of batches" tests --nocapture --test-threads=1 long_floods::
 part "probes beside silent and slow callers" tests --nocapture long_probes::
 part "clients after a restart" tests --nocapture --test-threads=1 long_reconnect::
 part "client libraries, in real time" scripts/test-clients.sh long

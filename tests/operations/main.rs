@@ -23,6 +23,7 @@ mod load;
 mod local;
 mod logs;
 mod long_faults;
+mod long_floods;
 mod long_hostile_files;
 mod long_queue_kills;
 mod long_redis_6;

@@ -49,9 +49,9 @@ fn of_limit(limit: &Algorithm, op: Op) -> ScriptCost {
 fn of_slots(slots: &Slots, op: Op) -> ScriptCost {
     5_000
         + match op {
-            Op::Count { parts } => 1_000 * parts.min(slots.count),
-            Op::Refund => 500 * slots.count,
-            _ => 110 * slots.count,
+            Op::Count { parts } => 1_000 * parts.min(slots.count()),
+            Op::Refund => 500 * slots.count(),
+            _ => 110 * slots.count(),
         }
 }
 

@@ -1,0 +1,125 @@
+//! Script calls that are filled with what costs most: a call has a bound of time, however many decisions are ready.
+
+use std::sync::Arc;
+
+use weir_config::{RedisConfig, Topology};
+use weir_core::algorithm::{Algorithm, MAX_ENTRIES, MAX_LIMITS, Op};
+use weir_core::key::{KeySecret, Subject};
+use weir_core::strategy::Strategy;
+use weir_store::redis::RedisShared;
+use weir_store::{Decision, decide_one};
+use weir_testing::{RedisServer, redis_config, watched};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
+
+use super::{START, World, YARDSTICK_TIME, strategy};
+
+/// Upper bound of a script call, in µs, on a machine that needs `YARDSTICK_TIME` for the yardstick.
+const CALL_MOST: u64 = 5_000;
+/// Floods of each kind. Their calls are alike, so the least of the medians is what a call takes when nothing else runs: a
+/// busy machine stops Redis within calls.
+const FLOODS: u32 = 3;
+const HOUR: Micros = Micros::from_secs(3600);
+
+#[tokio::test]
+async fn no_call_is_filled_beyond_its_time() {
+    let redis = RedisServer::start();
+    let clock = ManualClock::at(Micros(START));
+    let config = RedisConfig {
+        deadline: Micros::from_secs(30),
+        max_waiting: 10_000,
+        ..redis_config(vec![redis.url()], Topology::Single)
+    };
+    let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::Manual(clock.clone()));
+    let store = watched(&shared).await;
+    let world = World { redis, clock, store };
+    let log = Algorithm::sliding_log(MAX_ENTRIES, HOUR).unwrap();
+    let kinds = [
+        (
+            "1,000 first calls of bucketed windows of 3,600",
+            Algorithm::bucketed_window(100, HOUR, 3600, true).unwrap(),
+            1,
+            1_000,
+            Op::Charge,
+            false,
+        ),
+        (
+            "1,000 first reserves of held logs",
+            Algorithm::held_log(MAX_ENTRIES, HOUR, 1_000).unwrap(),
+            1,
+            1_000,
+            Op::Reserve { max_wait: HOUR },
+            false,
+        ),
+        ("125 decisions of eight full logs", log, MAX_LIMITS, 125, Op::Charge, true),
+    ];
+    println!("| flood | calls of 0.5 ms or more | median, µs | longest, µs |\n|---|---|---|---|");
+    let mut slow = Vec::new();
+    for (name, limit, limits, decisions, op, is_full) in kinds {
+        let rules = strategy(&vec![limit; limits]);
+        let mut least = u64::MAX;
+        for flood in 0..FLOODS {
+            // Full logs deny, and stay as they are.
+            if flood == 0 || !is_full {
+                world.redis.flush_all();
+            }
+            if flood == 0 && is_full {
+                world.fill(&rules, decisions).await;
+            }
+            least = least.min(world.flood(name, &rules, decisions, op).await);
+        }
+        let most = CALL_MOST * world.yardstick().max(YARDSTICK_TIME) / YARDSTICK_TIME;
+        if least > most {
+            slow.push(format!("{name}: {least} µs of {most}"));
+        }
+    }
+    assert!(slow.is_empty(), "{slow:?}");
+}
+
+impl World {
+    /// Fills the logs of all consumers.
+    async fn fill(&self, rules: &Arc<Strategy>, consumers: usize) {
+        self.clock.set(Micros(START));
+        let first = subject("c0");
+        for _ in 0..MAX_ENTRIES {
+            self.decide(rules, first, 1_000, Op::Charge, 1).await;
+        }
+        let full = self.redis.state_keys().remove(0);
+        for consumer in 1..consumers {
+            self.decide(rules, subject(&format!("c{consumer}")), 0, Op::Charge, 1).await;
+        }
+        // All logs are alike, so one stands for all.
+        let others = self.redis.state_keys();
+        others.iter().filter(|key| **key != full).for_each(|key| self.copy(&full, key));
+    }
+
+    /// Asks for all decisions at once. Returns the median time of the script calls that take 0.5 ms or more, in µs.
+    async fn flood(&self, name: &str, rules: &Arc<Strategy>, decisions: usize, op: Op) -> u64 {
+        self.redis.cli(&["CONFIG", "SET", "slowlog-log-slower-than", "500"]);
+        self.redis.cli(&["CONFIG", "SET", "slowlog-max-len", "10000"]);
+        self.redis.cli(&["SLOWLOG", "RESET"]);
+        self.redis.cli(&["CONFIG", "RESETSTAT"]);
+        let cost = if op == Op::Charge && rules.limits().len() > 1 { 5_000 } else { 1 };
+        let ask = |number: usize| {
+            let consumer = format!("c{number}");
+            let answer = decide_one(&self.store, &Decision::new(rules, subject(&consumer), op, &[cost]));
+            async move { answer.verdicts().await.map(drop) }
+        };
+        let answers = futures_util::future::join_all((0..decisions).map(ask)).await;
+        let failed = answers.iter().filter(|answer| answer.is_err()).count();
+        assert_eq!(failed, 0, "{name}: {:?}", answers.iter().find(|answer| answer.is_err()));
+        let slow: Vec<(i64, i64, u64, Vec<Vec<u8>>, String, String)> =
+            self.redis.query(&["SLOWLOG", "GET", "-1"]);
+        let calls = slow.iter().filter(|call| call.3.first().is_some_and(|name| name.starts_with(b"EVAL")));
+        let mut times: Vec<u64> = calls.map(|call| call.2).collect();
+        times.sort_unstable();
+        let (median, longest) = (times.get(times.len() / 2).copied(), times.last().copied());
+        let (median, longest) = (median.unwrap_or_default(), longest.unwrap_or_default());
+        println!("| {name} | {} | {median} | {longest} |", times.len());
+        median
+    }
+}
+
+fn subject(consumer: &str) -> Subject<'_> {
+    Subject { resource: "worst", consumer, ..Subject::default() }
+}
