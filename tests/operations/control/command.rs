@@ -204,14 +204,14 @@ async fn files_are_private_and_deletions_have_a_time() {
     use std::os::unix::fs::PermissionsExt as _;
     let node = Node::start();
     node.put_access(listed(AccessList::Deny, "eve"), why("abuse")).await.unwrap();
-    let entry = delete_control_request::Entry::Access(listed(AccessList::Deny, "eve"));
+    let entry = delete_entry_request::Entry::Access(listed(AccessList::Deny, "eve"));
     node.delete(entry, why("it was us")).await.unwrap();
     for name in ["audit.jsonl", "entries"] {
         let mode = fs::metadata(node.path(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{name}");
     }
-    let history = weir_proto::v1::ControlHistoryRequest { limit: None };
-    let changes = node.control().await.history(history).await.unwrap().into_inner().changes;
+    let history = weir_proto::v1::ListChangesRequest { limit: None };
+    let changes = node.control().await.list_changes(history).await.unwrap().into_inner().changes;
     let after = changes[0].after.as_ref().unwrap();
     assert!(after.deleted && after.changed_at.is_some(), "{after:?}");
 }

@@ -133,10 +133,9 @@ impl NodeRoster {
             |kind: &str| members.iter().map(|(member, _)| format!("{kind}:{member}")).collect::<Vec<_>>();
         let rows = link.hashes(&keys("node")).await?;
         let up = link.hashes(&keys("up")).await?;
-        let read = |(row, up): (Vec<(String, String)>, Vec<(String, String)>)| {
-            DeploymentNode::read(row, !up.is_empty())
-        };
-        Ok(rows.into_iter().zip(up).filter_map(read).collect())
+        let nodes =
+            rows.into_iter().zip(up).filter_map(|(row, up)| DeploymentNode::read(row, !up.is_empty()));
+        Ok(nodes.collect())
     }
 
     fn row(&self) -> DeploymentNode {

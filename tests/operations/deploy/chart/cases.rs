@@ -25,8 +25,11 @@ fn with(values: &[(&str, Value)]) -> Value {
     values.iter().fold(json!({}), |all, (path, value)| merge(all, &at(path, value.clone())))
 }
 
-/// Values that differ from the defaults, each with what it needs beside it.
-fn one_by_one() -> Vec<(&'static str, Value, Vec<(&'static str, Value)>)> {
+/// The path of a value, another value than its default, and the values that it needs beside it.
+type ChangedValue = (&'static str, Value, Vec<(&'static str, Value)>);
+
+/// Values that differ from the defaults.
+fn one_by_one() -> Vec<ChangedValue> {
     let redis = || ("store.redis.nodes", json!([SERVE]));
     let ratelimit = || vec![("mode", json!("ratelimit")), redis()];
     let on = |path| (path, json!(true));
