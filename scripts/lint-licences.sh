@@ -11,8 +11,7 @@ if [ "${SKIP_DENY:-}" = 1 ]; then
     say "SKIP_DENY=1: licences, sources and advisories are NOT checked with cargo-deny"
     exit 0
 fi
-scripts/install-deny.sh
-deny=$PWD/.cache/deny/bin/cargo-deny
+deny=$(scripts/install-deny.sh)/cargo-deny
 "$deny" --log-level error check licenses bans sources
 if ! fetched=$(timeout 60 "$deny" fetch db 2>&1); then
     say "advisories are NOT checked: their database cannot be had ($(echo "$fetched" | tail -n 1))"

@@ -66,7 +66,7 @@ impl Http {
     }
 
     async fn get_raw(&mut self, path: &str, headers: &[(&str, &str)]) -> (Parts, Bytes) {
-        let mut request = Request::get(path).header("host", "weir.test");
+        let mut request = Request::get(path).header("host", "localhost");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -69,7 +69,7 @@ section! {
             kind: Count(1, MAX_WAITING),
             outside: Outside::Flag("max_waiting"),
             applies: Applies::AtRestart,
-            more: "At this number `on_store_failure` answers one of them at once: the newest of the strategy that has most of them in \
+            more: "At this number `on_store_failure` answers one of them at once: the newest of the caller that has most of them in \
                    the queue. [redis.md](redis.md#fair-waiting) describes the queues.",
         }
         /// Denial cache: how long a denial is answered without asking Redis again, at most.

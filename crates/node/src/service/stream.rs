@@ -113,7 +113,13 @@ impl<S: Store> Body for DecisionStream<S> {
                 self.over = true;
                 Poll::Ready(Some(Ok(Frame::trailers(trailers(end)))))
             }
-            None => Poll::Pending,
+            None => {
+                // Questions may be left that no answer in flight would bring back here.
+                if turn::is_over() {
+                    turn::yield_to_others(context);
+                }
+                Poll::Pending
+            }
         }
     }
 
