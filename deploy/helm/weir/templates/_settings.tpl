@@ -25,6 +25,8 @@ server:
     tokens_file: /etc/weir-tokens/{{ .Values.tokens.key }}
   # The probes and Prometheus have no token. The Services do not publish the admin port.
   admin_open: [metrics]
+  # The admin port has no TLS, and the gRPC port only with `tls.secret`; otherwise a mesh has to encrypt the tokens.
+  plaintext: intended
   {{- end }}
 {{- if eq .Values.mode "serve" }}
 store:
