@@ -94,9 +94,12 @@ fn weir_takes_every_configuration_of_the_chart() {
         let folder = scratch::dir("chart-");
         if container["command"][0] == "/bin/ratelimit" {
             explain(container, of("weir").unwrap(), folder.path());
-        } else if case.name != "existingConfigMap" {
+        } else {
             let map = manifests.iter().find(|one| one["data"]["chart.yaml"].is_string()).unwrap();
-            config_of(map, folder.path());
+            // With `existingConfigMap`, the strategies are in a file that the chart does not write.
+            if map["data"].as_object().unwrap().len() > 1 {
+                config_of(map, folder.path());
+            }
         }
     }
 }
