@@ -77,8 +77,8 @@ while groups > 0 and now < CEILING do
         @undo
       end
     elseif joined and count == 1 and not raw_1 then
-      local found = call('GET', keys[at_1])
-      refusal = found and found.err
+      local text = call('GET', keys[at_1])
+      refusal = text and text.err
     end
     key_at = key_at + count
     done = place

@@ -130,8 +130,9 @@ end
 
 -- Entries that count from a base and a total of their own: those of a string whose numbers became too large.
 local function sparse_renumbered(held, raw)
-  local entries, moved, position, part, total = {}, held.oldest - held.base, 1, nil, nil
+  local entries, moved, position = {}, held.oldest - held.base, 1
   for i = 1, #raw / SPARSE_ENTRY do
+    local part, total
     part, total, position = unpack_struct('<I4I7', raw, position)
     entries[i] = pack_struct('<I4I7', part - moved, total - held.before)
   end

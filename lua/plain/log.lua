@@ -11,12 +11,12 @@ gathers = false
 local at_$, level_$, raw_$ = key_at + $, 0, false
 
 @read
-local found = call('LRANGE', keys[at_$], '0', '4')
-local length_$ = #found
-if found.err or length_$ ~= 0 and length_$ ~= 3 and length_$ ~= 5 then break end
+local found_$ = call('LRANGE', keys[at_$], '0', '4')
+local length_$ = #found_$
+if found_$.err or length_$ ~= 0 and length_$ ~= 3 and length_$ ~= 5 then break end
 local base_$, first_$, total_$, newest_$, last_$, dead_$, capacity_$ = 0, 0, 0, 0, 0, 0, limit_$
 if length_$ > 0 then
-  first_$, total_$ = tonumber(found[2]), tonumber(found[3])
+  first_$, total_$ = tonumber(found_$[2]), tonumber(found_$[3])
   newest_$, last_$ = first_$, total_$
   if length_$ == 5 then
     local ends = call('LRANGE', keys[at_$], '-2', '-1')
@@ -29,9 +29,9 @@ if length_$ > 0 then
     -- All are dead, and go but for the total that they end with.
     dead_$, base_$, reply[at_$] = -1, last_$, ABSENT
   elseif first_$ + p1_$ > now then
-    base_$ = tonumber(found[1])
+    base_$ = tonumber(found_$[1])
   else
-    dead_$, base_$, first_$, total_$ = 1, total_$, tonumber(found[4]), tonumber(found[5])
+    dead_$, base_$, first_$, total_$ = 1, total_$, tonumber(found_$[4]), tonumber(found_$[5])
     if first_$ and first_$ + p1_$ <= now then
       local low, high, step = 2, call('LLEN', keys[at_$]), 1
       if type(high) == 'table' then break end
@@ -68,7 +68,7 @@ if length_$ > 0 and dead_$ >= 0 then
   if freed < 0 then freed = freed + CEILING end
   local denied = turns == 0 or admitted - before < turns
   if denied and excess > freed and excess <= was_$ then
-    local low, high, step, found = dead_$ + 1, call('LLEN', keys[at_$]), 1, false
+    local low, high, step, is_found = dead_$ + 1, call('LLEN', keys[at_$]), 1, false
     if type(high) == 'table' then
       admitted = before
       break
@@ -80,15 +80,15 @@ if length_$ > 0 and dead_$ >= 0 then
       local at, total = tonumber(entry[1]), tonumber(entry[2])
       if not (at and total and at >= 0 and at <= newest_$ and total >= 0 and total < CEILING
           and at % 1 + total % 1 == 0) then
-        found = false
+        is_found = false
         break
       end
       freed = total - base_$
       if freed < 0 then freed = freed + CEILING end
       if freed < excess then low, step = probe + 1, step * 2
-      else high, step, found, first_$, total_$ = probe, high, true, at, total end
-    until low > high or low == high and found
-    if not found then
+      else high, step, is_found, first_$, total_$ = probe, high, true, at, total end
+    until low > high or low == high and is_found
+    if not is_found then
       admitted = before
       break
     end
