@@ -21,15 +21,8 @@ check: ## Check the format, clippy and the pure tests: while you write code, in 
 	$(CARGO) test --quiet --package weir-units --package weir-core --lib
 
 # In the profile `tests`, which builds twice as fast as `release`; see Cargo.toml.
-# Examples in the documentation need a separate run: cargo does not combine them with other targets.
-test: redis clients envoy chromium prometheus helm ## Run all tests against real servers and clients (installs what is missing)
-	@status=0; \
-	scripts/run-tests.sh --profile tests --workspace --no-fail-fast --lib --bins --tests -- --skip long_ || status=1; \
-	$(CARGO) test --profile tests --workspace --no-fail-fast --doc || status=1; \
-	scripts/test-clients.sh || status=1; \
-	rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; \
-	if [ $$status -eq 0 ]; then echo "make test: all tests passed"; else echo "make test: FAILED, see above"; fi; \
-	exit $$status
+test: redis clients envoy chromium prometheus helm ## Run all tests against real servers and clients (installs what is missing); STEPS="unit semantics" runs some
+	@scripts/test.sh $(STEPS)
 
 test-long: redis clients envoy chromium prometheus timeseries redis-6 ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs the tests of `make test` in named steps, and prints the time of each: test.sh [unit|semantics|service|operations|clients]...
+# A step that fails does not stop the others.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+cargo=${CARGO:-cargo}
+target=${CARGO_TARGET_DIR:-target}
+binaries=(conformance fuzz nodes)
+failed=()
+times=()
+
+# Always the whole workspace: for one package, cargo would build everything again with other features.
+tests() { scripts/run-tests.sh --profile tests --workspace --no-fail-fast "$@" -- --skip long_; }
+
+# Examples in the documentation need a separate run: cargo does not combine them with other targets.
+unit() {
+    local status=0
+    tests --lib --bins "${binaries[@]/#/--test=}" || status=1
+    "$cargo" test --profile tests --workspace --no-fail-fast --doc || status=1
+    return $status
+}
+semantics() { tests --test semantics; }
+service() { tests --test service; }
+operations() { tests --test operations; }
+clients() { scripts/test-clients.sh; }
+
+for main in tests/*/main.rs crates/*/tests/*/main.rs; do
+    name=$(basename "$(dirname "$main")")
+    case " semantics service operations ${binaries[*]} " in
+        *" $name "*) ;;
+        *) echo "test.sh: no step runs the test binary $name: add it to \`binaries\`" >&2 && exit 2 ;;
+    esac
+done
+[ $# -gt 0 ] || set -- unit semantics service operations clients
+for step in "$@"; do
+    case $step in
+        unit | semantics | service | operations | clients) ;;
+        *) echo "test.sh: there is no step \`$step\`" >&2 && exit 2 ;;
+    esac
+    started=$SECONDS
+    echo "== $step"
+    "$step" || failed+=("$step")
+    times+=("$step: $((SECONDS - started)) s")
+done
+rm -rf "$target"/tmp/weir-it-*
+printf '== %s\n' "${times[@]}"
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "make test: FAILED in ${failed[*]}, see above"
+    exit 1
+fi
+echo "make test: all tests passed"
