@@ -1,10 +1,10 @@
 //! Turns: the bound on the work that one connection does before the other connections of its worker are polled.
 //!
 //! A turn is measured in decisions, because a call may ask for one or for a thousand, and in time, because a decision may
-//! cost much. Services count them with [`spend`], which looks at the clock now and then. A worker is one thread, so the count of the current turn is thread-local. A connection keeps its
-//! count from poll to poll: a new turn begins only after all other ready connections have been polled. Outside a
-//! connection of this crate (another server, a test of a service) there is no turn: nothing is counted, and nothing
-//! waits.
+//! cost much. Services count decisions with [`spend`], which reads the clock once in 32 decisions. A worker is one thread,
+//! so the count of the current turn is thread-local. A connection keeps its count from poll to poll: a new turn begins
+//! only after all other ready connections have been polled. Outside a connection of this crate (another server, a test of
+//! a service) there is no turn: nothing is counted, and nothing waits.
 
 use std::cell::Cell;
 use std::pin::pin;
