@@ -1,5 +1,7 @@
 //! `weir serve`: loads the configuration, binds the sockets, prints the addresses, and runs.
 
+mod test_clock;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -7,10 +9,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use weir_config::{Config, ListenAddress, RatelimitPorts, ServerConfig, StoreConfig, TlsConfig, Topology};
 use weir_node::app::{self, FirstConfig, Listeners, Timing, XdsThread};
-use weir_node::server::{self, Listener, ShutdownSignal};
+use weir_node::server::{self, Listener, Shutdown, ShutdownSignal};
 use weir_node::telemetry::LineWriter;
 use weir_time::clock::Clock;
 
+use self::test_clock::TestClock;
 use super::settings::Settings;
 use super::{notify, sample, signals};
 
@@ -18,22 +21,31 @@ use super::{notify, sample, signals};
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(super) settings: Settings,
+    /// For tests: the clock stands still until a line `advance SECONDS` on stdin moves it; the server ends with stdin
+    #[arg(long)]
+    test_clock: bool,
 }
 
 /// Serves until shutdown. It never blocks on a reader of stdout or stderr.
 pub(crate) fn run(args: ServeArgs) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
-    serve(config)
+    let test_clock = if args.test_clock { Some(TestClock::new(&config)?) } else { None };
+    serve_on(config, test_clock)
 }
 
 /// Serves a configuration until shutdown.
 pub(super) fn serve(config: Config) -> Result<()> {
+    serve_on(config, None)
+}
+
+/// The same on the clock of a test, if there is one.
+fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
     server::raise_open_files();
     for exposure in config.exposures() {
         tracing::warn!("{exposure}");
     }
-    let timing = Timing::from(Clock::System);
+    let timing = Timing::from(test_clock.as_ref().map_or(Clock::System, TestClock::clock));
     let shutdown = signals::shutdown(Some(timing.reloads.clone())).context("signals cannot be received")?;
     let mut shutdown: ShutdownSignal = Box::pin(shutdown);
     let (listeners, xds) = match FirstConfig::wait(&config, &timing, &mut shutdown)? {
@@ -57,16 +69,33 @@ pub(super) fn serve(config: Config) -> Result<()> {
     tracing::info!(version, %grpc, admin = admin.map(tracing::field::display), store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
     let text = match (&config.server.ratelimit, admin) {
+        _ if test_clock.is_some() => format!("serving {grpc}\n"),
         (Some(ports), _) => announced_ports(&config, ports, &grpc),
         (None, Some(admin)) => announcement(&config, &grpc, (admin, operations)),
         (None, None) => String::new(),
     };
     stdout.push(text.as_bytes());
+    if let Some(clock) = test_clock {
+        tracing::warn!(
+            "--test-clock: time stands still for all limits until a line on stdin moves it; this is for tests alone"
+        );
+        shutdown = until_either(shutdown, clock.obey(stdout.clone()).context("stdin cannot be read")?);
+    }
     // The listeners are bound: a client that connects now is served.
     notify::ready();
     app::run_with(config, listeners, timing, shutdown, xds)?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// A shutdown at a signal, or at once when `ended` resolves.
+fn until_either(signal: ShutdownSignal, ended: impl Future<Output = ()> + 'static) -> ShutdownSignal {
+    Box::pin(async {
+        tokio::select! {
+            shutdown = signal => shutdown,
+            () = ended => Shutdown::Immediate,
+        }
+    })
 }
 
 /// Formats the startup message: the addresses, a summary of the configuration, and example commands.

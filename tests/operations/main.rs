@@ -47,6 +47,7 @@ mod short_deadlines;
 mod simulate;
 #[path = "../support/support.rs"]
 mod support;
+mod test_clock;
 mod tls;
 mod ui;
 mod usage;

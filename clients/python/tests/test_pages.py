@@ -101,12 +101,17 @@ def test_s40_a_real_weir(tmp_path: Path) -> None:
             process.wait(20)
 
 
-def test_the_page_about_tests() -> None:
+def test_s40_the_page_about_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "clients" / "python-testing.md").read_text()
+    config = re.search(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert config is not None
+    (tmp_path / "weir.yaml").write_text(config[1])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(program("WEIR_BIN", "weir").parent), prepend=os.pathsep)
     code = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     names: dict[str, Callable[[], None]] = {}
     exec("\n".join(code), names)
     tests = [value for name, value in names.items() if name.startswith("test_")]
-    assert len(tests) == 2
+    assert len(tests) == 3
     for test in tests:
         test()

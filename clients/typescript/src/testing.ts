@@ -1,4 +1,4 @@
-// Fakes for tests: they answer by a script, and know no algorithm.
+// For tests: fakes, which answer by a script and know no algorithm, and a real `weir` on a clock that the test moves.
 
 import { isMistakeCode, type MistakeCode, type OutageCode } from "./codes.js";
 import { decisionOf, policyDecision, type Decision, type DecisionFields } from "./decision.js";
@@ -6,6 +6,8 @@ import { ClosedError, ConfigurationError, LeaseLostError, LeaseRefusedError, Mis
 import type { Lease, LeaseQuestion, WorkOutcome } from "./lease.js";
 import { isPolicy, type Limiter, type Policy, type Question } from "./limiter.js";
 import { encodeQuestion } from "./question.js";
+
+export { serve, type Server } from "./test_server.js";
 
 /** Options of a fake. */
 export interface FakeOptions {

@@ -1,21 +1,32 @@
 // The quickstarts of docs/clients, run as they are written. `npm run build` comes first.
 
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 import { expect, test } from "vitest";
 
 import { ask, type Answer } from "./helpers/apps.js";
-import { ended, startWeir } from "./helpers/programs.js";
+import { ended, program as pathOf, startWeir } from "./helpers/programs.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const KEY = { "x-api-key": "secret-of-bob" };
 
+function textOf(page: string): string {
+  return readFileSync(new URL(`../../../docs/clients/${page}.md`, import.meta.url), "utf8");
+}
+
+/** Returns the blocks of a page in a language. */
+function blocks(page: string, language: string): string[] {
+  return [...textOf(page).matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms"))].map(([, code]) => code ?? "");
+}
+
 function quickstart(page: string): string {
-  const text = readFileSync(new URL(`../../../docs/clients/${page}.md`, import.meta.url), "utf8");
+  const text = textOf(page);
   const code = /^The whole program, `server\.mjs`.*?^```js\n(.*?)^```/ms.exec(text)?.[1] ?? "";
   expect(code.split("\n").length - 1, `${page}.md: lines`).toBeLessThan(15);
   return code;
@@ -57,5 +68,22 @@ test.each(["express", "fastify", "hono", "edge"])("C-36, C-37: %s.md: allowed, d
     await until(url, ({ status }) => status === 429);
   } finally {
     await ended(program, "SIGKILL");
+  }
+});
+
+test("S-40: the page about tests", async () => {
+  // Below this package, so that its own name and that of vitest are found.
+  const folder = mkdtempSync(join(ROOT, "dist", "page-"));
+  const path = `${dirname(pathOf("WEIR_BIN", "weir"))}${delimiter}${process.env.PATH ?? ""}`;
+  try {
+    writeFileSync(join(folder, "weir.yaml"), blocks("typescript-testing", "yaml").join(""));
+    // The settings of vitest are those of this package.
+    mkdirSync(join(folder, "test"));
+    writeFileSync(join(folder, "test/page.test.ts"), blocks("typescript-testing", "ts").join("\n"));
+    const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--root", folder, "--reporter", "json"];
+    const { stdout } = await promisify(execFile)(process.execPath, vitest, { cwd: folder, env: { ...process.env, PATH: path } });
+    expect(JSON.parse(stdout)).toMatchObject({ success: true, numPassedTests: 3, numTotalTests: 3 });
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });

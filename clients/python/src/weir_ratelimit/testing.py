@@ -1,4 +1,4 @@
-"""Fakes for tests: they answer by a script, and know no algorithm."""
+"""For tests: fakes, which answer by a script and know no algorithm, and a `weir` on a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from ._decision import Decision
 from ._errors import ClosedError, ConfigurationError, MistakeError, OutageError
 from ._options import Policy, is_policy
 from ._question import encode
+from ._test_server import Server, serve
 
-__all__ = ["Asked", "FakeAsyncClient", "FakeClient", "Script", "client"]
+__all__ = ["Asked", "FakeAsyncClient", "FakeClient", "Script", "Server", "client", "serve"]
 
 
 def client(target: str, *, clock: Callable[[], float], **options: Any) -> Client:

@@ -8,10 +8,10 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../..", import.meta.url));
-const CONFIG = fileURLToPath(new URL("weir.yaml", import.meta.url));
+export const CONFIG = fileURLToPath(new URL("weir.yaml", import.meta.url));
 
 /** Returns a program that scripts/test-clients.sh has built. One that is missing fails the test. */
-function program(variable: string, name: string): string {
+export function program(variable: string, name: string): string {
   const path = process.env[variable] ?? join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "tests", name);
   if (!existsSync(path)) throw new Error(`${path} is missing: set ${variable}, or build it as scripts/test-clients.sh does`);
   return path;
