@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from conftest import ROOT, Scripted
 
-from weir_ratelimit import AsyncClient, Client, Decision, MistakeError, OutageError
+from weir_ratelimit import AsyncClient, Client, Decision, LeaseRefusedError, MistakeError, OutageError, WeirError
 
 FOLDER = ROOT / "clients" / "conformance"
 SCENARIOS = json.loads((FOLDER / "scenarios.json").read_text())
 
 
 def test_the_scenarios_are_there() -> None:
-    assert len(SCENARIOS) == 42
+    assert len(SCENARIOS) == 47
     assert len({scenario["id"] for scenario in SCENARIOS}) == len(SCENARIOS)
 
 
@@ -31,14 +31,18 @@ def test_scenario(scenario: dict[str, Any], kind: str, scripted: Scripted) -> No
     options["timeout"] = options.pop("timeout_ms") / 1000
     if kind == "threads":
         with Client(scripted.target, **options) as client:
-            outcomes = [outcome for step in scenario["when"] for outcome in _step(client, step, scripted)]
+            leases: list[Any] = []
+            outcomes = [outcome for step in scenario["when"] for outcome in _step(client, step, scripted, leases)]
     else:
         outcomes = asyncio.run(_steps_async(scripted, options, scenario["when"]))
     assert len(outcomes) == len(scenario["then"])
     for outcome, wanted in zip(outcomes, scenario["then"], strict=True):
         for one, seconds in outcome:
             _check(one, seconds, wanted)
-    log = scripted.log() if "asked" in scenario or "metadata" in scenario else []
+    log = scripted.log() if {"asked", "metadata", "last"} & scenario.keys() else []
+    if "last" in scenario:
+        last = {"method": log[-1]["method"], **log[-1]["request"]}
+        assert {name: last.get(name) for name in scenario["last"]} == scenario["last"]
     if "asked" in scenario:
         assert [question["request"] for question in log] == scenario["asked"]
     for name, value in scenario.get("metadata", {}).items():
@@ -48,12 +52,24 @@ def test_scenario(scenario: dict[str, Any], kind: str, scripted: Scripted) -> No
 Outcome = list[tuple[Any, float]]
 
 
-def _step(client: Client, step: dict[str, Any], scripted: Scripted) -> list[Outcome]:
+def _step(client: Client, step: dict[str, Any], scripted: Scripted, leases: list[Any]) -> list[Outcome]:
     if "command" in step:
         scripted.do(**step["command"])
         return []
     if "pause_ms" in step:
         time.sleep(step["pause_ms"] / 1000)
+        return []
+    if "lease" in step:
+        try:
+            leases.append(client.lease(**_seconds(step["lease"])))
+        except WeirError as error:
+            return [[(error, 0)]]
+        return [[(leases[-1].decision, 0)]]
+    if "held" in step:
+        time.sleep(step["held"]["after_ms"] / 1000)
+        return [[({"held": leases[-1].held}, 0)]]
+    if "release" in step:
+        leases[-1].release(step["release"])
         return []
     times, every, call = _calls(step)
     outcome: Outcome = []
@@ -69,9 +85,24 @@ def _step(client: Client, step: dict[str, Any], scripted: Scripted) -> list[Outc
 
 
 async def _steps_async(scripted: Scripted, options: dict[str, Any], steps: list[dict[str, Any]]) -> list[Outcome]:
-    outcomes = []
+    outcomes: list[Outcome] = []
+    leases: list[Any] = []
     async with AsyncClient(scripted.target, **options) as client:
         for step in steps:
+            if "lease" in step:
+                try:
+                    leases.append(await client.lease(**_seconds(step["lease"])))
+                    outcomes.append([(leases[-1].decision, 0)])
+                except WeirError as error:
+                    outcomes.append([(error, 0)])
+                continue
+            if "held" in step:
+                await asyncio.sleep(step["held"]["after_ms"] / 1000)
+                outcomes.append([({"held": leases[-1].held}, 0)])
+                continue
+            if "release" in step:
+                await leases[-1].release(step["release"])
+                continue
             if "command" in step:
                 scripted.do(**step["command"])
                 continue
@@ -94,16 +125,27 @@ async def _steps_async(scripted: Scripted, options: dict[str, Any], steps: list[
 
 def _calls(step: dict[str, Any]) -> tuple[int, float, dict[str, Any]]:
     repeat = step.get("repeat", {"times": 1, "every_ms": 0, **step})
-    call = dict(repeat["allow"])
-    if "timeout_ms" in call:
-        call["timeout"] = call.pop("timeout_ms") / 1000
-    return repeat["times"], repeat["every_ms"] / 1000, call
+    return repeat["times"], repeat["every_ms"] / 1000, _seconds(repeat["allow"])
+
+
+def _seconds(call: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a call: times in milliseconds become seconds."""
+    times = {name: value / 1000 for name, value in call.items() if name.endswith("_ms")}
+    rest = {name: value for name, value in call.items() if name not in times}
+    return rest | {name.removesuffix("_ms"): value for name, value in times.items()}
 
 
 def _check(outcome: Any, seconds: float, wanted: dict[str, Any]) -> None:
     wanted = dict(wanted)
     if "within_ms" in wanted:
         assert seconds * 1000 <= wanted.pop("within_ms")
+    if "held" in wanted:
+        assert outcome == wanted
+        return
+    if wanted.get("error") == "lease_refused":
+        assert type(outcome) is LeaseRefusedError, outcome
+        del wanted["error"]
+        outcome = outcome.decision
     if "error" in wanted:
         kind = {"mistake": MistakeError, "outage": OutageError}[wanted.pop("error")]
         assert type(outcome) is kind, outcome

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
-import { Client, MistakeError, OutageError, type Decision, type Options, type Question } from "../src/index.js";
+import { Client, LeaseRefusedError, MistakeError, OutageError, WeirError, type Decision, type Lease, type LeaseQuestion, type Options, type Question, type WorkOutcome } from "../src/index.js";
 import { startScripted, type Scripted } from "./helpers/programs.js";
 
 type Fields = Record<string, unknown>;
@@ -15,10 +15,20 @@ interface Scenario {
   readonly transports: string[];
   readonly client?: Fields;
   readonly given: object[];
-  readonly when: { allow?: Fields; command?: object; pause_ms?: number; repeat?: { times: number; every_ms: number; allow: Fields } }[];
+  readonly when: Step[];
   readonly then: Fields[];
   readonly asked?: Fields[];
+  readonly last?: Fields;
   readonly metadata?: Record<string, string>;
+}
+interface Step {
+  readonly allow?: Fields;
+  readonly command?: object;
+  readonly pause_ms?: number;
+  readonly repeat?: { times: number; every_ms: number; allow: Fields };
+  readonly lease?: Fields;
+  readonly held?: { after_ms: number };
+  readonly release?: WorkOutcome;
 }
 interface Outcome {
   readonly value: unknown;
@@ -39,7 +49,7 @@ afterEach(async () => {
 test("every scenario is run, or skipped with a reason", () => {
   const ids = SCENARIOS.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  expect(ids).toHaveLength(42);
+  expect(ids).toHaveLength(47);
   expect(Object.keys(SKIPS)).toHaveLength(0);
   expect(SCENARIOS.every(({ transports }) => transports.includes("grpc"))).toBe(true);
 });
@@ -50,23 +60,36 @@ describe.each(SCENARIOS.filter(({ id }) => !(id in SKIPS)))("$id", (scenario) =>
     const options = camel({ on_failure: "error", timeout_ms: 5000, ...scenario.client }) as unknown as Options;
     await using weir = new Client(server.target, options);
     const outcomes: Outcome[][] = [];
-    for (const { allow, command, pause_ms, repeat } of scenario.when) {
+    let held: Lease | undefined;
+    for (const { allow, command, pause_ms, repeat, lease, held: look, release } of scenario.when) {
+      await sleep(pause_ms ?? look?.after_ms ?? 0);
       if (command !== undefined) await server.execute(command);
-      else if (pause_ms !== undefined) await new Promise((resolve) => setTimeout(resolve, pause_ms));
+      else if (release !== undefined) await held?.release(release);
+      else if (look !== undefined) outcomes.push([{ value: { held: held?.held }, ms: 0 }]);
+      else if (lease !== undefined) {
+        const value: unknown = await weir.lease(camel(lease) as unknown as LeaseQuestion).catch((error: unknown) => error);
+        if (!(value instanceof WeirError)) held = value as Lease;
+        outcomes.push([{ value: value instanceof WeirError ? value : held?.decision, ms: 0 }]);
+      } else if (pause_ms !== undefined) continue;
       else outcomes.push(await calls(weir, repeat ?? { times: 1, every_ms: 0, allow: allow ?? {} }));
     }
     expect(outcomes).toHaveLength(scenario.then.length);
     for (const [index, wanted] of scenario.then.entries()) for (const outcome of outcomes[index] ?? []) check(outcome, wanted);
-    const { log } = (await server.execute({ log: {} })) as { log: { request: Fields; metadata: [string, string][] }[] };
+    const { log } = (await server.execute({ log: {} })) as { log: { method: string; request: Fields; metadata: [string, string][] }[] };
     if (scenario.asked !== undefined) expect(log.map(({ request }) => request)).toEqual(scenario.asked);
+    if (scenario.last !== undefined) expect({ method: log.at(-1)?.method, ...log.at(-1)?.request }).toMatchObject(scenario.last);
     for (const entry of Object.entries(scenario.metadata ?? {})) expect(log[0]?.metadata).toContainEqual(entry);
   });
 });
 
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 async function calls(weir: Client, { times, every_ms, allow }: { times: number; every_ms: number; allow: Fields }): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let call = 0; call < times; call += 1) {
-    if (every_ms > 0) await new Promise((resolve) => setTimeout(resolve, every_ms));
+    if (every_ms > 0) await sleep(every_ms);
     const started = performance.now();
     const value: unknown = await weir.allow(camel(allow) as unknown as Question).catch((error: unknown) => error);
     outcomes.push({ value, ms: performance.now() - started });
@@ -76,6 +99,15 @@ async function calls(weir: Client, { times, every_ms, allow }: { times: number; 
 
 function check({ value, ms }: Outcome, { within_ms, error, text, ...wanted }: Fields): void {
   if (within_ms !== undefined) expect(ms).toBeLessThanOrEqual(within_ms as number);
+  if ("held" in wanted) {
+    expect(value).toEqual(wanted);
+    return;
+  }
+  if (error === "lease_refused") {
+    expect(value).toBeInstanceOf(LeaseRefusedError);
+    expect(shown((value as LeaseRefusedError).decision)).toMatchObject(camel(wanted));
+    return;
+  }
   if (error === undefined) {
     expect(value).not.toBeInstanceOf(Error);
     expect(shown(value as Decision)).toMatchObject(camel(wanted));

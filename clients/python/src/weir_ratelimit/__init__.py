@@ -9,20 +9,35 @@ from typing import TYPE_CHECKING, Any
 from ._address import client_address
 from ._client import Client
 from ._decision import Decision, Http, LimitStatus
-from ._errors import ClosedError, ConfigurationError, DeniedError, MistakeError, OutageError, WeirError
+from ._errors import (
+    ClosedError,
+    ConfigurationError,
+    DeniedError,
+    LeaseLostError,
+    LeaseRefusedError,
+    MistakeError,
+    OutageError,
+    WeirError,
+)
 from ._options import Policy, Tls
 
 if TYPE_CHECKING:
     from ._async_client import AsyncClient
+    from ._async_lease import AsyncLease
+    from ._lease import Lease
 
 __all__ = [
     "AsyncClient",
+    "AsyncLease",
     "Client",
     "ClosedError",
     "ConfigurationError",
     "Decision",
     "DeniedError",
     "Http",
+    "Lease",
+    "LeaseLostError",
+    "LeaseRefusedError",
     "LimitStatus",
     "MistakeError",
     "OutageError",
@@ -33,11 +48,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Loads the client for asyncio when it is used first: programs with threads need no asyncio."""
-    if name != "AsyncClient":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ._async_client import AsyncClient  # noqa: PLC0415
+#: What is loaded when it is used first: programs with threads need no asyncio, and many need no leases.
+_LATER = {"AsyncClient": "._async_client", "AsyncLease": "._async_lease", "Lease": "._lease"}
 
-    globals()[name] = AsyncClient
-    return AsyncClient
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib  # noqa: PLC0415
+
+    found = globals()[name] = getattr(importlib.import_module(_LATER[name], __name__), name)
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import grpc
 
@@ -16,7 +17,11 @@ from ._decision import Decision
 from ._errors import ClosedError, MistakeError, OutageError
 from ._options import Policy, Tls, Token, settings_of
 from ._question import Question, encode
+from ._token import Metadata
 from ._wire import SHOULD_ALLOW, decision_of, failure_of
+
+if TYPE_CHECKING:
+    from ._async_lease import AsyncLease
 
 
 class AsyncClient:
@@ -46,6 +51,8 @@ class AsyncClient:
         self._channels: dict[asyncio.AbstractEventLoop, tuple[Any, Any]] = {}
         self._in_flight = 0
         self._idle: asyncio.Event | None = None
+        #: Tasks beside the callers: a loop alone would drop them.
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def on_failure(self) -> Policy:
@@ -86,20 +93,45 @@ class AsyncClient:
             settings.on_failure if on_failure is None else on_failure,
         )
         recorded = self._core.begin()
-        self._in_flight += 1
         try:
-            decision = await self._decide(question, recorded.trace if recorded else ())
+            with self._tracked():
+                decision = await self._decide(question, recorded.trace if recorded else ())
         except BaseException as error:
             if recorded:
                 recorded.failed(error)
             raise
-        finally:
-            self._in_flight -= 1
-            if not self._in_flight and self._idle is not None:
-                self._idle.set()
         if recorded:
             recorded.decided(decision)
         return decision
+
+    async def lease(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        weight: int = 1,
+        ttl: timedelta | float | None = None,
+        wait: timedelta | float = 0,
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        on_failure: Policy | None = None,
+    ) -> AsyncLease:
+        """Acquires permits of a strategy with `concurrency`, and renews them until they are released.
+
+        `wait` is how long to wait for permits, and for a server. Raises LeaseRefusedError for a denial, MistakeError,
+        and OutageError if the policy is `"error"`.
+        """
+        # Loaded when it is used: a program without leases needs none of it.
+        from ._async_lease import acquire  # noqa: PLC0415
+        from ._lease_wire import LeaseQuestion  # noqa: PLC0415
+
+        settings = self._core.settings
+        if self._core.closed:
+            raise ClosedError
+        strategy = settings.strategy if strategy is None else strategy
+        policy = settings.on_failure if on_failure is None else on_failure
+        question = LeaseQuestion(resource, consumer, weight, ttl, wait, strategy, attributes, policy)
+        return await acquire(question, self._call_of_lease, self._later)
 
     async def ready(self, timeout: timedelta | float) -> bool:
         """Connects, and returns whether a server is connected within the time."""
@@ -152,24 +184,50 @@ class AsyncClient:
 
     async def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
         metadata = self._core.headers.make() + trace
-        loop = asyncio.get_running_loop()
-        _, method = self._open(loop)
-        call = method(question.message, timeout=question.timeout + DEADLINE_AFTER_TIMER, metadata=metadata)
-        timer = _Timer(loop, question.timeout, call)
+        _, method = self._open(asyncio.get_running_loop())
+        return decision_of(await _answer(method, question.message, question.timeout, metadata))
+
+    @contextmanager
+    def _tracked(self) -> Iterator[None]:
+        """Keeps the channel open until a block ends, or the time of `aclose` is over."""
+        self._in_flight += 1
         try:
-            message: bytes = await call
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not timer.fired or (task is not None and task.cancelling()):
-                # Either the caller gives up, or this client was closed. Neither is an outage.
-                call.cancel()
-                raise
-            raise late(question.timeout) from None
-        except grpc.RpcError as error:
-            raise failure_of(error) from error
+            yield
         finally:
-            timer.stop()
-        return decision_of(message)
+            self._in_flight -= 1
+            if not self._in_flight and self._idle is not None:
+                self._idle.set()
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs a task beside the caller. `aclose` waits for it."""
+
+        async def run() -> None:
+            try:
+                await work
+            finally:
+                tracked.__exit__(None, None, None)
+
+        tracked = self._tracked()
+        tracked.__enter__()
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _call_of_lease(self, path: str, message: bytes, timeout: float) -> bytes:
+        loop = asyncio.get_running_loop()
+        if self._core.closed and loop not in self._channels:
+            raise ClosedError
+        with self._tracked():
+            channel, _ = self._open(loop)
+            try:
+                return await _answer(channel.unary_unary(path), message, timeout, self._core.headers.make())
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                # The channel was closed, and no caller has cancelled anything.
+                raise ClosedError from None
 
     def _open(self, loop: asyncio.AbstractEventLoop) -> tuple[Any, Any]:
         opened = self._channels.get(loop)
@@ -180,6 +238,26 @@ class AsyncClient:
             channel = open_channel(grpc.aio, self._core.settings)
             opened = self._channels[loop] = (channel, channel.unary_unary(SHOULD_ALLOW))
         return opened
+
+
+async def _answer(method: Any, message: bytes, timeout: float, metadata: Metadata) -> bytes:
+    """Makes one call, with a timeout that holds."""
+    call = method(message, timeout=timeout + DEADLINE_AFTER_TIMER, metadata=metadata)
+    timer = _Timer(asyncio.get_running_loop(), timeout, call)
+    try:
+        answer: bytes = await call
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if not timer.fired or (task is not None and task.cancelling()):
+            # Either the caller gives up, or this client was closed. Neither is an outage.
+            call.cancel()
+            raise
+        raise late(timeout) from None
+    except grpc.RpcError as error:
+        raise failure_of(error) from error
+    finally:
+        timer.stop()
+    return answer
 
 
 class _Timer:

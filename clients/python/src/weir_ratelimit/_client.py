@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import grpc
 
@@ -19,7 +20,11 @@ from ._errors import ClosedError, MistakeError, OutageError
 from ._notice import warn_of_fork
 from ._options import Policy, Tls, Token, settings_of
 from ._question import Question, encode
+from ._token import Metadata
 from ._wire import SHOULD_ALLOW, decision_of, failure_of
+
+if TYPE_CHECKING:
+    from ._lease import Lease
 
 _FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
 #: Channels of parent processes. To close them in a child would wait for threads that do not exist there.
@@ -96,22 +101,45 @@ class Client:
             settings.on_failure if on_failure is None else on_failure,
         )
         recorded = self._core.begin()
-        with self._idle:
-            self._in_flight += 1
         try:
-            decision = self._decide(question, recorded.trace if recorded else ())
+            with self._tracked():
+                decision = self._decide(question, recorded.trace if recorded else ())
         except BaseException as error:
             if recorded:
                 recorded.failed(error)
             raise
-        finally:
-            with self._idle:
-                self._in_flight -= 1
-                if not self._in_flight:
-                    self._idle.notify_all()
         if recorded:
             recorded.decided(decision)
         return decision
+
+    def lease(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        weight: int = 1,
+        ttl: timedelta | float | None = None,
+        wait: timedelta | float = 0,
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        on_failure: Policy | None = None,
+    ) -> Lease:
+        """Acquires permits of a strategy with `concurrency`, and renews them until they are released.
+
+        `wait` is how long to wait for permits, and for a server. Raises LeaseRefusedError for a denial, MistakeError,
+        and OutageError if the policy is `"error"`.
+        """
+        # Loaded when it is used: a program without leases needs none of it.
+        from ._lease import acquire  # noqa: PLC0415
+        from ._lease_wire import LeaseQuestion  # noqa: PLC0415
+
+        settings = self._core.settings
+        if self._core.closed:
+            raise ClosedError
+        strategy = settings.strategy if strategy is None else strategy
+        policy = settings.on_failure if on_failure is None else on_failure
+        question = LeaseQuestion(resource, consumer, weight, ttl, wait, strategy, attributes, policy)
+        return acquire(question, self._call_of_lease, self._later)
 
     def ready(self, timeout: timedelta | float) -> bool:
         """Connects, and returns whether a server is connected within the time."""
@@ -157,27 +185,39 @@ class Client:
         self._core.answered()
         return decision
 
+    @contextmanager
+    def _tracked(self) -> Iterator[None]:
+        """Keeps the channel open until a block ends, or the time of `close` is over."""
+        with self._idle:
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._in_flight -= 1
+                if not self._in_flight:
+                    self._idle.notify_all()
+
+    def _later(self, function: Callable[[], None]) -> None:
+        """Runs a function beside the caller. `close` waits for it."""
+
+        def run() -> None:
+            with self._tracked():
+                started.set()
+                function()
+
+        started = threading.Event()
+        threading.Thread(target=run, name="weir-later", daemon=True).start()
+        started.wait()
+
+    def _call_of_lease(self, path: str, message: bytes, timeout: float) -> bytes:
+        with self._tracked():
+            self._open()
+            return _answer(self._channel.unary_unary(path), message, timeout, self._core.headers.make())
+
     def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
         metadata = self._core.headers.make() + trace
-        call = self._open()
-        started = time.monotonic()
-        try:
-            answering = call.future(
-                question.message, timeout=question.timeout + DEADLINE_AFTER_TIMER, metadata=metadata
-            )
-        except ValueError as error:
-            # The channel was closed in the meantime.
-            raise ClosedError from error
-        try:
-            return decision_of(_result(answering, question.timeout, started))
-        except grpc.FutureTimeoutError:
-            raise late(question.timeout) from None
-        except grpc.FutureCancelledError as error:
-            raise ClosedError from error
-        except grpc.RpcError as error:
-            raise failure_of(error) from error
-        finally:
-            answering.cancel()
+        return decision_of(_answer(self._open(), question.message, question.timeout, metadata))
 
     def _open(self) -> Any:
         process = os.getpid()
@@ -193,6 +233,26 @@ class Client:
                 self._call = self._channel.unary_unary(SHOULD_ALLOW)
                 self._process = process
             return self._call
+
+
+def _answer(call: Any, message: bytes, timeout: float, metadata: Metadata) -> bytes:
+    """Makes one call, with a timeout that holds."""
+    started = time.monotonic()
+    try:
+        answering = call.future(message, timeout=timeout + DEADLINE_AFTER_TIMER, metadata=metadata)
+    except ValueError as error:
+        # The channel was closed in the meantime.
+        raise ClosedError from error
+    try:
+        return _result(answering, timeout, started)
+    except grpc.FutureTimeoutError:
+        raise late(timeout) from None
+    except grpc.FutureCancelledError as error:
+        raise ClosedError from error
+    except grpc.RpcError as error:
+        raise failure_of(error) from error
+    finally:
+        answering.cancel()
 
 
 def _result(answering: Any, timeout: float, started: float) -> bytes:

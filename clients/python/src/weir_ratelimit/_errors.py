@@ -54,6 +54,22 @@ class DeniedError(WeirError):
         self.decision = decision
 
 
+class LeaseRefusedError(WeirError):
+    """A lease cannot begin: it is denied."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(f"the lease is denied ({decision.reason}): {decision.message or 'no permits are free'}")
+        #: The denial, also of the policy.
+        self.decision = decision
+
+
+class LeaseLostError(WeirError):
+    """A lease has ended before it was released: others may hold its permits, so the work must stop."""
+
+    def __init__(self) -> None:
+        super().__init__("the lease has ended before it was released")
+
+
 class ClosedError(WeirError):
     """The client is closed."""
 

@@ -12,22 +12,30 @@ from typing import Any
 from google.protobuf import descriptor_pool, message_factory
 
 _pool = descriptor_pool.DescriptorPool()
-# Each file with its length before it: `descriptor_pb2` alone would take a third of the time of the import.
-_files = Path(__file__).with_name("_descriptors.binpb").read_bytes()
-while _files:
-    _end = 4 + int.from_bytes(_files[:4])
-    _pool.AddSerializedFile(_files[4:_end])
-    _files = _files[_end:]
 
 
-def _message(name: str) -> Any:
+def load(name: str) -> None:
+    """Loads a file of descriptors, each with its length before it.
+
+    `descriptor_pb2` alone would take a third of the time of the import.
+    """
+    files = Path(__file__).with_name(name).read_bytes()
+    while files:
+        end = 4 + int.from_bytes(files[:4])
+        _pool.AddSerializedFile(files[4:end])
+        files = files[end:]
+
+
+def message(name: str) -> Any:
+    """Returns the class of a message."""
     return message_factory.GetMessageClass(_pool.FindMessageTypeByName(name))
 
 
-ShouldAllowRequest = _message("weir.v1.ShouldAllowRequest")
-ShouldAllowResponse = _message("weir.v1.ShouldAllowResponse")
-RichStatus = _message("weir_ratelimit.RichStatus")
-BadRequest = _message("weir_ratelimit.BadRequest")
+load("_descriptors.binpb")
+ShouldAllowRequest = message("weir.v1.ShouldAllowRequest")
+ShouldAllowResponse = message("weir.v1.ShouldAllowResponse")
+RichStatus = message("weir_ratelimit.RichStatus")
+BadRequest = message("weir_ratelimit.BadRequest")
 
 #: The reasons by their numbers, without the prefix and in lower case.
 REASONS: dict[int, str] = {

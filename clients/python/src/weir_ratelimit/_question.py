@@ -41,15 +41,12 @@ def encode(
     """Checks and encodes a question."""
     seconds = seconds_of(timeout)
     if seconds is None:
-        _refuse("timeout", timeout, f"a time above 0 s and at most {LONGEST_TIMEOUT} s")
+        refuse("timeout", timeout, f"a time above 0 s and at most {LONGEST_TIMEOUT} s")
     if not is_policy(on_failure):
-        _refuse("on_failure", on_failure, '"allow", "deny" or "error"')
+        refuse("on_failure", on_failure, '"allow", "deny" or "error"')
     if isinstance(cost, bool) or not isinstance(cost, int) or not 0 <= cost <= _LARGEST_COST:
-        _refuse("cost", cost, "a whole number from 0 to 2^64 - 1")
-    texts = {"resource": resource, "consumer": consumer, "strategy": strategy, "id": id}
-    for field, text in texts.items():
-        if not isinstance(text, str) and (text is not None or field in ("resource", "consumer")):
-            _refuse(field, text, "a text")
+        refuse("cost", cost, "a whole number from 0 to 2^64 - 1")
+    check_texts({"resource": resource, "consumer": consumer, "strategy": strategy, "id": id})
     request = ShouldAllowRequest(resource=resource, consumer=consumer)
     if strategy is not None:
         request.strategy = strategy
@@ -59,19 +56,38 @@ def encode(
         request.id = id
     for field, value in (("peek", peek), ("at_most", at_most), ("headers", headers)):
         if not isinstance(value, bool):
-            _refuse(field, value, "True or False")
+            refuse(field, value, "True or False")
         if value:
             setattr(request, field, True)
-    for name, text in (attributes or {}).items():
-        if not isinstance(text, str) or not isinstance(name, str):
-            _refuse("attributes", {name: text}, "a mapping of texts to texts")
-        request.attributes[name] = text
+    if attributes:
+        request.attributes.update(check_attributes(attributes))
     message: bytes = request.SerializeToString()
-    if len(message) > LARGEST_MESSAGE:
-        text = f"the question has {len(message)} bytes, the bound is {LARGEST_MESSAGE}: shorten its attributes"
-        raise MistakeError("OUT_OF_RANGE", text)
+    check_size(message)
     return Question(message, seconds, on_failure)
 
 
-def _refuse(field: str, value: object, wanted: str) -> NoReturn:
+def check_texts(texts: Mapping[str, object]) -> None:
+    """Refuses what is no text. Resource and consumer are required."""
+    for field, text in texts.items():
+        if not isinstance(text, str) and (text is not None or field in ("resource", "consumer")):
+            refuse(field, text, "a text")
+
+
+def check_attributes(attributes: Mapping[str, str] | None) -> dict[str, str]:
+    """Returns attributes that are texts."""
+    for name, text in (attributes or {}).items():
+        if not isinstance(text, str) or not isinstance(name, str):
+            refuse("attributes", {name: text}, "a mapping of texts to texts")
+    return dict(attributes or {})
+
+
+def check_size(message: bytes) -> None:
+    """Refuses a message that a server would not accept."""
+    if len(message) > LARGEST_MESSAGE:
+        text = f"the question has {len(message)} bytes, the bound is {LARGEST_MESSAGE}: shorten its attributes"
+        raise MistakeError("OUT_OF_RANGE", text)
+
+
+def refuse(field: str, value: object, wanted: str) -> NoReturn:
+    """Raises a mistake of the caller."""
     raise MistakeError("INVALID_ARGUMENT", f"{field}: {value!r} is not {wanted}", field)

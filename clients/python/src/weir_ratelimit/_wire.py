@@ -29,9 +29,9 @@ def decision_of(message: bytes) -> Decision:
         degraded=answer.degraded,
         limit=answer.limit if has("limit") else None,
         remaining=answer.remaining if has("remaining") else None,
-        retry_after=_time(answer.retry_after) if has("retry_after") else None,
-        reset_after=_time(answer.reset_after) if has("reset_after") else None,
-        wait=_time(answer.wait) if has("wait") else None,
+        retry_after=time_of(answer.retry_after) if has("retry_after") else None,
+        reset_after=time_of(answer.reset_after) if has("reset_after") else None,
+        wait=time_of(answer.wait) if has("wait") else None,
         granted=answer.granted if has("granted") else None,
         applied=answer.applied if has("applied") else None,
         denied_by=tuple(answer.denied_by),
@@ -50,13 +50,13 @@ def _limit(limit: Any) -> LimitStatus:
         limit.allowed,
         limit.limit,
         limit.remaining,
-        _time(limit.retry_after) if limit.HasField("retry_after") else None,
-        _time(limit.reset_after) if limit.HasField("reset_after") else None,
+        time_of(limit.retry_after) if limit.HasField("retry_after") else None,
+        time_of(limit.reset_after) if limit.HasField("reset_after") else None,
         limit.cause or None,
     )
 
 
-def _time(duration: Any) -> timedelta:
+def time_of(duration: Any) -> timedelta:
     """Returns a time, in whole microseconds as Weir sends it."""
     return timedelta(seconds=duration.seconds, microseconds=duration.nanos / 1000)
 

@@ -10,16 +10,29 @@ from math import inf
 from types import TracebackType
 from typing import Any, Self
 
+from ._async_lease import AsyncLease
 from ._client import Client
 from ._codes import MISTAKES, OUTAGES
 from ._core import Core, answer
 from ._decision import Decision
-from ._errors import ClosedError, ConfigurationError, MistakeError, OutageError
+from ._errors import ClosedError, ConfigurationError, LeaseRefusedError, MistakeError, OutageError
+from ._lease import Lease
+from ._lease_wire import LeaseQuestion, WorkOutcome
 from ._options import Policy, is_policy
 from ._question import encode
 from ._test_server import Server, serve
 
-__all__ = ["Asked", "FakeAsyncClient", "FakeClient", "Script", "Server", "client", "serve"]
+__all__ = [
+    "Asked",
+    "FakeAsyncClient",
+    "FakeAsyncLease",
+    "FakeClient",
+    "FakeLease",
+    "Script",
+    "Server",
+    "client",
+    "serve",
+]
 
 
 def client(target: str, *, clock: Callable[[], float], **options: Any) -> Client:
@@ -144,13 +157,69 @@ class _Fake:
         self.asked.append(asked)
         return self.script._answer(asked, policy)
 
+    def _grant(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        weight: int = 1,
+        ttl: timedelta | float | None = None,
+        wait: timedelta | float = 0,
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        on_failure: Policy | None = None,
+    ) -> Decision:
+        policy = self.on_failure if on_failure is None else on_failure
+        LeaseQuestion(resource, consumer, weight, ttl, wait, strategy, attributes, policy)
+        decision = self._decide(resource, consumer, strategy=strategy, attributes=attributes, on_failure=policy)
+        if not decision.allowed:
+            raise LeaseRefusedError(decision)
+        return decision
+
+
+class FakeLease(Lease):
+    """A lease of a fake. It is held until it is released, or the test takes it away."""
+
+    @property
+    def outcome(self) -> WorkOutcome | None:
+        """How the work went, once the lease is released."""
+        return self._outcome
+
+    def lose(self) -> None:
+        """Takes the lease away, as an outage of a whole `ttl` does."""
+        self._lose()
+
+
+class FakeAsyncLease(AsyncLease):
+    """A lease of a fake. It is held until it is released, or the test takes it away."""
+
+    @property
+    def outcome(self) -> WorkOutcome | None:
+        """How the work went, once the lease is released."""
+        return self._outcome
+
+    def lose(self) -> None:
+        """Takes the lease away, as an outage of a whole `ttl` does: its body is cancelled."""
+        self._lose()
+
 
 class FakeClient(_Fake):
     """A client for tests. It needs no server, and answers by its script."""
 
+    def __init__(self, on_failure: Policy = "error", clock: Callable[[], float] = time.time) -> None:
+        super().__init__(on_failure, clock)
+        #: The leases that it has granted, in order.
+        self.leases: list[FakeLease] = []
+
     def allow(self, resource: str, consumer: str = "", **question: Any) -> Decision:
         """Answers by the script. Questions are checked as those of a client are."""
         return self._decide(resource, consumer, **question)
+
+    def lease(self, resource: str, consumer: str = "", **question: Any) -> FakeLease:
+        """Grants a lease, or raises LeaseRefusedError, by the script."""
+        lease = FakeLease(self._grant(resource, consumer, **question))
+        self.leases.append(lease)
+        return lease
 
     def ready(self, timeout: timedelta | float) -> bool:
         """Returns whether the fake is open."""
@@ -172,9 +241,20 @@ class FakeClient(_Fake):
 class FakeAsyncClient(_Fake):
     """A client of asyncio for tests. It needs no server, and answers by its script."""
 
+    def __init__(self, on_failure: Policy = "error", clock: Callable[[], float] = time.time) -> None:
+        super().__init__(on_failure, clock)
+        #: The leases that it has granted, in order.
+        self.leases: list[FakeAsyncLease] = []
+
     async def allow(self, resource: str, consumer: str = "", **question: Any) -> Decision:
         """Answers by the script. Questions are checked as those of a client are."""
         return self._decide(resource, consumer, **question)
+
+    async def lease(self, resource: str, consumer: str = "", **question: Any) -> FakeAsyncLease:
+        """Grants a lease, or raises LeaseRefusedError, by the script."""
+        lease = FakeAsyncLease(self._grant(resource, consumer, **question))
+        self.leases.append(lease)
+        return lease
 
     async def ready(self, timeout: timedelta | float) -> bool:
         """Returns whether the fake is open."""
