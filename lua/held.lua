@@ -1,4 +1,4 @@
--- Held log: reservations of a sliding log. Twin: crates/core/src/algorithm/held.rs.
+-- Held log: reservations of a sliding log. Twin: crates/core/src/algorithm/log/held.rs.
 --
 -- Stored beside the log, under a key of its own: start, cost, number of each reserved call, in their order (three doubles
 -- each). A reading has them as `starts`, as they are stored, each start moved back by `span` where the last is more than a

@@ -7,12 +7,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
 use weir_config::{AccessRight, Config, EnvoyFolder, Position, StoreConfig};
-use weir_core::key::{KeySecret, Namespace, Placements, Subject};
-use weir_core::strategy::{Attributes, Resolved, Rules, Strategy, StrategyRule};
+use weir_core::key::{KeySecret, Placements, Subject};
+use weir_core::strategy::{Attributes, Strategy, StrategyRule};
 use weir_node::access::{CallerName, Explained, Rights, rights_of};
 use weir_node::limiter::{self, Question};
 
 use super::allow_output::AllowOutput;
+use super::explanation::ExplainedRequest;
 use super::explanation::queue::ExplainedQueue;
 use super::settings::{loaded, no_overrides};
 use super::{attribute, envoy, explanation, fail, print};
@@ -70,21 +71,6 @@ pub(crate) struct ExplainArgs {
     /// Text for people, or JSON
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
     output: AllowOutput,
-}
-
-/// A request, and the result of its resolution.
-pub(super) struct ExplainedRequest<'a> {
-    pub(super) rules: &'a Rules,
-    pub(super) subject: Subject<'a>,
-    /// True if the request names the strategy itself.
-    pub(super) explicit: bool,
-    pub(super) resolved: Resolved<'a>,
-    /// The secret of the hash tags.
-    pub(super) secret: KeySecret,
-    /// The placement of routing groups on shards.
-    pub(super) placements: &'a Placements,
-    /// The key prefix.
-    pub(super) namespace: &'a Namespace,
 }
 
 pub(crate) fn run(args: ExplainArgs) -> ExitCode {

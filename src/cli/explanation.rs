@@ -6,9 +6,11 @@ pub(super) mod local;
 mod permits;
 pub(super) mod queue;
 mod redis_size;
+mod request;
 mod state;
 
 pub(super) use self::redis_size::largest_state;
+pub(super) use self::request::ExplainedRequest;
 pub(super) use self::state::renewal;
 
 use std::fmt::Write as _;
@@ -17,56 +19,10 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_core::algorithm::{Algorithm, Engine};
 use weir_core::key::{self, Placements, SlotPart};
-use weir_core::strategy::{BanTerms, FailurePolicy, Limit, Listed, Strategy, Tag};
+use weir_core::strategy::{BanTerms, FailurePolicy, Listed, Strategy, Tag};
 
 use self::redis_size::redis_size;
 use self::state::Size;
-use super::explain::ExplainedRequest;
-
-impl ExplainedRequest<'_> {
-    /// Returns the strategy without overrides.
-    fn base(&self) -> &Strategy {
-        self.rules.strategies().get(self.resolved.index).map_or(&**self.resolved.strategy, |base| base)
-    }
-
-    /// Iterates over the limits. The flag is true if the override changes the limit.
-    fn limits(&self) -> impl Iterator<Item = (&Limit, bool)> {
-        let (own, base) = (self.resolved.strategy.limits(), self.base().algorithms());
-        own.iter().zip(base).map(|(limit, base)| (limit, limit.algorithm != *base))
-    }
-
-    /// Returns the hash tag of all keys of the decision: a keyed hash.
-    fn tag(&self) -> u128 {
-        self.placements.tag(&self.secret, self.resolved.strategy, &self.subject, &mut Vec::new())
-    }
-
-    /// Returns the keys of the leases in Redis.
-    fn lease_keys(&self) -> [String; 2] {
-        let mut names = Vec::new();
-        let prefix = self.namespace.prefix(self.tag());
-        let first = key::write_lease_keys(&mut names, prefix, self.resolved.strategy, &self.subject);
-        let (records, ends) = names.split_at(first);
-        [records, ends].map(|key| String::from_utf8_lossy(key).into_owned())
-    }
-
-    /// Returns the limit's key in Redis.
-    fn key(&self, limit: &Limit) -> String {
-        let mut name = Vec::new();
-        let prefix = self.namespace.prefix(self.tag());
-        key::write_key(&mut name, prefix, self.resolved.strategy, limit, &self.subject);
-        String::from_utf8_lossy(&name).into_owned()
-    }
-
-    /// Returns the key of a log's reservations, if it has them.
-    fn held_key(&self, limit: &Limit) -> Option<String> {
-        limit.algorithm.is_held().then(|| {
-            let mut name = Vec::new();
-            let prefix = self.namespace.prefix(self.tag());
-            key::write_held_key(&mut name, prefix, self.resolved.strategy, limit, &self.subject);
-            String::from_utf8_lossy(&name).into_owned()
-        })
-    }
-}
 
 /// Describes the input of the hash tag.
 fn tagged(tag: &Tag) -> String {

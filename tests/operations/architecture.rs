@@ -127,6 +127,7 @@ fn every_engine_has_its_twin_and_its_rows() {
         "judge",
         "new",
         "once",
+        "once_record",
         "share",
         "state",
         "stored",

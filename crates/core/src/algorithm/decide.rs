@@ -21,8 +21,8 @@
 
 use smallvec::SmallVec;
 
-use super::held::FORGET;
 use super::judge::Judgement;
+use super::log::FORGET;
 use super::{
     Algorithm, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, UNLIMITED_DEBT, Verdict,
     VerdictSink,

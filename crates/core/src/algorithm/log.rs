@@ -21,10 +21,15 @@
 //! Source: the sorted-set recipe for Redis, with its faults mended (members that collide, scores in
 //! whole seconds, `==` for `>=`, keys without expiry).
 
+mod held;
+
 use std::collections::VecDeque;
 
+pub(super) use self::held::FORGET;
+pub use self::held::{DEFAULT_MAX_HELD, MOST_MAX_HELD};
+
+use self::held::HeldStart;
 use super::Reading;
-use super::held::{self, HeldStart};
 use weir_units::LATEST;
 
 /// The most entries that one log keeps. Limits are capped at it; a forced debit beyond it joins the
@@ -126,11 +131,11 @@ impl State {
     }
 
     /// The held starts, in order.
-    pub(super) fn held(&self) -> &VecDeque<HeldStart> {
+    fn held(&self) -> &VecDeque<HeldStart> {
         self.held.as_deref().unwrap_or(&held::NONE)
     }
 
-    pub(super) fn held_mut(&mut self) -> &mut VecDeque<HeldStart> {
+    fn held_mut(&mut self) -> &mut VecDeque<HeldStart> {
         self.held.get_or_insert_default()
     }
 

@@ -16,55 +16,10 @@ use smallvec::SmallVec;
 
 use super::judge::log_of;
 use super::{
-    Algorithm, Cells, Engine, Kept, LimitVerdict, Log, MAX_LIMITS, Op, Reading, State, Verdict, VerdictSink,
-    decide,
+    Algorithm, Cells, Engine, Kept, LimitVerdict, Log, MAX_LIMITS, OnceDetail, OnceRecord, Op, Reading,
+    State, Verdict, VerdictSink, decide,
 };
 use weir_units::{CEILING, LATEST, Micros, Retry};
-
-/// How long a decision is remembered from the start of its call on.
-pub const RECORD_LASTS: Micros = Micros::from_secs(60);
-
-/// How long a forced debit is remembered.
-pub const DEBIT_LASTS: Micros = Micros::from_secs(24 * 3600);
-
-/// Record of a decision that was made under an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OnceRecord {
-    /// Requested cost.
-    pub cost: u64,
-    /// Charged cost.
-    pub granted: u64,
-    /// True if the cost fitted.
-    pub fitted: bool,
-    /// When the call starts.
-    pub start: u64,
-    /// How long it had to wait then.
-    pub wait: u64,
-    /// When the record expires.
-    pub until: u64,
-    /// Details by kind of decision.
-    pub detail: OnceDetail,
-}
-
-/// Details of one kind of decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnceDetail {
-    /// None: a charge.
-    None,
-    /// A reservation's.
-    Reserved {
-        /// The level after it, or the number of its held start.
-        level: u64,
-        /// When `level` was true.
-        at: u64,
-        /// The limit's parameters then.
-        numbers: [u64; 4],
-    },
-    /// A forced debit's: the units charged to each limit.
-    Debited([u64; MAX_LIMITS]),
-    /// The reservation was cancelled: its id is free, and a repeated cancellation is told so.
-    Cancelled,
-}
 
 /// Access to the states of one decision, and to the record of its id.
 pub trait RecordCells: Cells {
@@ -217,24 +172,6 @@ fn cancel<C: RecordCells>(
     sink.limit(verdict);
     sink.all(Verdict { now, allowed: true, fitted: true, granted: 0, wait: Micros::ZERO, applied: true });
     Ok(())
-}
-
-impl OnceRecord {
-    fn of(verdict: &Verdict, op: Op, cost: u64, now: Micros) -> Self {
-        let start = now.0.saturating_add(verdict.wait.0);
-        let until = match op {
-            Op::Force => now.0 + DEBIT_LASTS.0,
-            _ => start + RECORD_LASTS.0,
-        };
-        let Verdict { fitted, granted, wait, .. } = *verdict;
-        Self { cost, granted, fitted, start, wait: wait.0, until, detail: OnceDetail::None }
-    }
-
-    /// How long the call still has to wait.
-    #[must_use]
-    pub fn wait_left(&self, now: Micros) -> Micros {
-        Micros(self.start.saturating_sub(now.0).min(self.wait))
-    }
 }
 
 impl Algorithm {

@@ -20,11 +20,11 @@
 
 use std::collections::VecDeque;
 
-use super::log::{Log, State};
-use super::{Algorithm, Engine, Reading};
+use super::{Log, State};
+use crate::algorithm::{Algorithm, Engine, Reading};
 
 /// Origin of a reading whose state is to be dropped, with all reservations.
-pub(super) const FORGET: u64 = u64::MAX;
+pub(in crate::algorithm) const FORGET: u64 = u64::MAX;
 
 /// A call that starts later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl HeldStart {
 
 impl Algorithm {
     /// The log's parameters, if it accepts reservations.
-    pub(super) const fn holds(&self) -> Option<&Log> {
+    pub(in crate::algorithm) const fn holds(&self) -> Option<&Log> {
         match &self.engine {
             Engine::Log(log) if !self.is_plain && log.holds() => Some(log),
             _ => None,
@@ -82,7 +82,13 @@ impl Log {
     }
 
     /// The earliest time at which a call of `cost`, at most the limit, may start.
-    pub(super) fn start_of(&self, limit: u64, state: Option<&State>, reading: &Reading, cost: u64) -> u64 {
+    pub(in crate::algorithm) fn start_of(
+        &self,
+        limit: u64,
+        state: Option<&State>,
+        reading: &Reading,
+        cost: u64,
+    ) -> u64 {
         let Some(state) = state else { return reading.at };
         let first = last_start(state, reading).map_or(reading.at, |last| last.max(reading.at));
         let live = entries(state, reading).filter(|(at, _)| at + self.span > first);
@@ -101,7 +107,7 @@ impl Log {
 
     /// Time until the first start that lies ahead is due, if no more may be held. A state of the release before may hold
     /// more than `max_held`.
-    pub(super) fn full_for(&self, state: Option<&State>, reading: &Reading) -> Option<u64> {
+    pub(in crate::algorithm) fn full_for(&self, state: Option<&State>, reading: &Reading) -> Option<u64> {
         let held = state?.held();
         let start = |held: &HeldStart| held.start.saturating_sub(reading.span);
         let due = held.partition_point(|held| start(held) <= reading.at);
@@ -110,13 +116,13 @@ impl Log {
     }
 
     /// True if a start lies ahead.
-    pub(super) fn is_held(state: Option<&State>, reading: &Reading) -> bool {
+    pub(in crate::algorithm) fn is_held(state: Option<&State>, reading: &Reading) -> bool {
         let last = state.and_then(|state| last_start(state, reading));
         last.is_some_and(|last| last > reading.at)
     }
 
     /// Time until neither the log nor a start counts.
-    pub(super) fn held_reset(&self, state: Option<&State>, reading: &Reading) -> u64 {
+    pub(in crate::algorithm) fn held_reset(&self, state: Option<&State>, reading: &Reading) -> u64 {
         let ahead = state.and_then(|state| last_start(state, reading)).filter(|last| *last > reading.at);
         match ahead {
             Some(last) => last + self.span - reading.at,
@@ -127,7 +133,12 @@ impl Log {
 
     /// Enters due starts into the log, and then the charge that raises the level to `level`: now, or as a start if
     /// the reading's origin lies ahead. Returns false if nothing is left.
-    pub(super) fn write_held(&self, state: &mut State, reading: &mut Reading, level: u64) -> bool {
+    pub(in crate::algorithm) fn write_held(
+        &self,
+        state: &mut State,
+        reading: &mut Reading,
+        level: u64,
+    ) -> bool {
         if reading.origin == FORGET {
             return false;
         }
@@ -157,12 +168,12 @@ impl Log {
     }
 
     /// The number by which the newest held reservation can be cancelled.
-    pub(super) fn held_number(state: Option<&State>) -> u64 {
+    pub(in crate::algorithm) fn held_number(state: Option<&State>) -> u64 {
         state.and_then(|state| state.held().back()).map_or(0, |held| held.number)
     }
 
     /// Removes a reservation; the later ones do not move.
-    pub(super) fn release(state: &mut State, number: u64, cost: u64) {
+    pub(in crate::algorithm) fn release(state: &mut State, number: u64, cost: u64) {
         state.held_mut().retain(|held| (held.number, held.cost) != (number, cost));
     }
 }
