@@ -13,7 +13,7 @@ use weir_store::{
 };
 use weir_units::{Micros, Retry};
 
-use super::answer::LimitsDecision;
+use super::decided::LimitsDecision;
 use crate::settle::Outcome;
 
 /// The binding limit, and when it gets its next unit.

@@ -1,24 +1,10 @@
-//! Answers to questions, and the errors that replace them.
+//! Answers to questions.
 
-use weir_core::algorithm::{LimitVerdict, Verdict};
-use weir_core::strategy::{Strategy, Unknown};
-use weir_store::StoreError;
-use weir_units::Retry;
+use weir_core::strategy::Strategy;
 
-use super::InvalidField;
 use super::advice::Advice;
-use super::waiting::Waiting;
-use crate::access::Refused;
-use crate::settle::{Outcome, StoreDecision};
-use crate::telemetry::CountedOutcome;
-
-/// Result of a question's first step.
-pub enum Begun<'a, 'l> {
-    /// Answered at once.
-    Answered(Result<Answer<'a, 'l>, LimiterError>),
-    /// Pending in the store.
-    Waiting(Waiting),
-}
+use super::decided::LimitsDecision;
+use crate::settle::Outcome;
 
 /// An answer and its strategy. The verdicts of its limits are borrowed.
 #[derive(Debug, Clone)]
@@ -29,97 +15,4 @@ pub struct Answer<'a, 'l> {
     pub outcome: Outcome<LimitsDecision<'l>>,
     /// Advice on the binding limit; `None` unless the question asks for it and limits were asked.
     pub advice: Option<Advice>,
-}
-
-/// The store's decision over the limits of a strategy.
-#[derive(Debug, Clone, Copy)]
-pub struct LimitsDecision<'l> {
-    /// The verdict over all limits.
-    pub verdict: Verdict,
-    /// The verdict of each limit, in the order of the strategy.
-    pub limits: &'l [LimitVerdict],
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LimiterError {
-    /// A field breaks its bound.
-    #[error(transparent)]
-    Invalid(#[from] InvalidField),
-    /// The caller has no right to it.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// A required field is missing.
-    #[error("{0}")]
-    Incomplete(String),
-    /// The configuration does not know what was named.
-    #[error(transparent)]
-    Unknown(#[from] Unknown),
-    /// The store failed, and the failure policy is to return the error.
-    #[error("{whose}: {error}")]
-    Store {
-        /// Whose policy: "strategy `name`", or "rule `name`" of Envoy's.
-        whose: Box<str>,
-        /// Why the store could not decide.
-        error: StoreError,
-    },
-    /// The operation is not defined for these limits.
-    #[error("{0}")]
-    Unsupported(String),
-    /// The id belongs to a decision with another cost.
-    #[error("id is known with another cost, {0}; a call with another cost needs another id")]
-    OtherCost(u64),
-    /// The memory store has no room for another id; the size of their share.
-    #[error(
-        "no room for another id: those of earlier calls use all of store.memory.id_share, {0} bytes; calls without an id go on"
-    )]
-    IdsFull(usize),
-    /// The store could not debit, cancel, refund or reset.
-    #[error("not done: {0}")]
-    NotDone(StoreError),
-    /// The store could not count what was used.
-    #[error("not counted: {0}")]
-    NotCounted(StoreError),
-}
-
-impl StoreDecision for LimitsDecision<'_> {
-    #[inline]
-    fn counted(&self) -> CountedOutcome {
-        if self.verdict.allowed {
-            CountedOutcome::Allowed
-        } else if self.limits.iter().any(|limit| limit.retry == Retry::Never) {
-            CountedOutcome::Never
-        } else {
-            CountedOutcome::Denied
-        }
-    }
-}
-
-impl LimitsDecision<'_> {
-    /// The outcome of a call that is no peek.
-    pub(super) fn counted_by_charge(&self) -> CountedOutcome {
-        match self.counted() {
-            CountedOutcome::Allowed if !self.verdict.applied || self.verdict.granted == 0 => {
-                CountedOutcome::uncharged(self.verdict.applied)
-            }
-            counted => counted,
-        }
-    }
-}
-
-impl LimiterError {
-    /// An error of the store under `strategy` that no policy replaced.
-    #[cold]
-    pub(crate) fn of_store(strategy: &Strategy, error: StoreError) -> Self {
-        match error {
-            StoreError::Unsupported(why) => {
-                let limits = strategy.limits().iter().map(|limit| format!("`{}`", limit.name));
-                let limits = limits.collect::<Vec<_>>().join(", ");
-                Self::Unsupported(format!("{why}; strategy `{}` has the limits {limits}", strategy.name()))
-            }
-            StoreError::OtherCost(known) => Self::OtherCost(known),
-            StoreError::IdsFull(bytes) => Self::IdsFull(bytes),
-            error => Self::Store { whose: format!("strategy `{}`", strategy.name()).into(), error },
-        }
-    }
 }

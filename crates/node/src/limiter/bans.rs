@@ -5,7 +5,7 @@ use weir_core::key::Subject;
 use weir_core::strategy::Strategy;
 use weir_store::Decision;
 
-use super::answer::{LimiterError, LimitsDecision};
+use super::decided::{LimiterError, LimitsDecision};
 use super::{Limiter, Question};
 use crate::control::BanHit;
 use crate::settle::Outcome;

@@ -10,7 +10,7 @@ use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::strategy::{Field, Strategy, inline_name};
 use weir_store::{Decision, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts};
 
-use super::answer::{LimiterError, LimitsDecision};
+use super::decided::{LimiterError, LimitsDecision};
 use super::{Limiter, Question, record};
 use crate::settle::Outcome;
 use crate::telemetry::{CountedOutcome, DecisionLine, is_denial};

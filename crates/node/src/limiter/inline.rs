@@ -1,22 +1,10 @@
 //! Inline limits: limits inside requests.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
-use weir_core::strategy::{InlineLimits, Resolved, Rules, Strategy};
+use weir_core::strategy::{InlineLimits, Resolved, Rules};
 use weir_store::Store;
 
-use super::answer::LimiterError;
-use super::{InvalidField, Limiter, Question, bounds};
-
-/// A limit inside a request.
-#[derive(Debug, Clone)]
-pub enum InlineLimit<'a> {
-    /// As it arrived: an encoded `weir.v1.InlineLimit`.
-    Encoded(Cow<'a, [u8]>),
-    /// As a strategy of one limit.
-    Built(Arc<Strategy>),
-}
+use super::decided::LimiterError;
+use super::{InlineLimit, InvalidField, Limiter, Question, bounds};
 
 impl<S: Store> Limiter<S> {
     /// Settings that all inline limits share. Fails if inline limits are off.

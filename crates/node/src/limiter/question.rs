@@ -1,15 +1,16 @@
 //! A question as the limiter takes it. Its strings are borrowed from the request.
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
 use weir_core::algorithm::Op;
 use weir_core::key::Subject;
-use weir_core::strategy::Attributes;
+use weir_core::strategy::{Attributes, Strategy};
 use weir_store::{LimitSet, Part};
 use weir_units::Micros;
 
-use super::inline::InlineLimit;
 use crate::access::{NamedFields, Rights};
 
 /// Cost of a call that names none.
@@ -74,6 +75,15 @@ pub struct Shaping<'a> {
     pub once: Option<Part<'a>>,
     /// An inline limit, instead of a configured strategy.
     pub inline: Option<InlineLimit<'a>>,
+}
+
+/// A limit inside a request.
+#[derive(Debug, Clone)]
+pub enum InlineLimit<'a> {
+    /// As it arrived: an encoded `weir.v1.InlineLimit`.
+    Encoded(Cow<'a, [u8]>),
+    /// As a strategy of one limit.
+    Built(Arc<Strategy>),
 }
 
 impl<'a> Shaping<'a> {

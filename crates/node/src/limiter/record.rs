@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_core::strategy::Strategy;
 
 use super::advice::binding;
-use super::answer::{LimiterError, LimitsDecision};
+use super::decided::{LimiterError, LimitsDecision};
 use super::log::LogFields;
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedOutcome as Counted, Recorder, TotalsRow};

@@ -19,7 +19,9 @@ use weir_store::{
 use weir_time::clock;
 
 use super::advice::{AdviceBegun, AdviceWanted};
-use super::answer::{Answer, Begun, LimiterError, LimitsDecision};
+use super::answer::Answer;
+use super::begun::Begun;
+use super::decided::{LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::named::Named;
 use super::same_outcomes::SameOutcomes;

@@ -9,23 +9,17 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use weir_core::algorithm::{Cause, Op};
+use weir_core::algorithm::Op;
 use weir_core::strategy::{Field, Listed, Resolved, Rules, Shadow, Strategy};
 use weir_store::{Decision, LimitSet, Part, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, decide_one};
 
-use super::answer::{Begun, LimiterError, LimitsDecision};
+use super::begun::Begun;
+use super::decided::{LimiterError, LimitsDecision};
 use super::decision_log::named;
+use super::live_waits::LiveWaits;
 use super::waiting::{Waiting, WaitingStage};
 use super::{Limiter, Question, Round, bounds};
-use crate::settle::Outcome;
 use crate::telemetry::{CountedOutcome, Recorder};
-
-/// Senders that tell the shadows of a pending call its outcome.
-pub(super) struct LiveWaits {
-    /// Index of the live strategy.
-    index: usize,
-    shadows: SmallVec<[oneshot::Sender<bool>; 1]>,
-}
 
 /// State of the live call.
 enum LiveCall {
@@ -49,23 +43,6 @@ struct ShadowCount {
     recorder: Arc<Recorder>,
     /// Index of the live strategy, and of the shadow among its shadows.
     place: (usize, usize),
-}
-
-impl LiveWaits {
-    /// Sends the outcome; sends nothing if the store failed.
-    pub(super) fn ended<S: Store>(
-        self,
-        limiter: &Limiter<S>,
-        outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
-    ) {
-        let Ok(outcome) = outcome else { return };
-        limiter.count_shadow_limits(self.index, outcome);
-        let allowed = outcome.is_allowed();
-        for shadow in self.shadows {
-            // A shadow that was cancelled compares nothing.
-            let _ = shadow.send(allowed);
-        }
-    }
 }
 
 impl LiveCall {
@@ -132,30 +109,6 @@ impl<S: Store> Limiter<S> {
             self.count_shadow_limits(index, &answer.outcome);
         }
         LiveCall::of(begun, index, &self.rules)
-    }
-
-    /// Counts what the limits in shadow mode of strategy number `index` have said of a call.
-    fn count_shadow_limits(&self, index: usize, outcome: &Outcome<LimitsDecision<'_>>) {
-        let Outcome::Decided(decision @ LimitsDecision { verdict, limits }) = outcome else { return };
-        let passed = match decision.counted_by_charge() {
-            uncharged if uncharged.is_uncharged() => uncharged,
-            _ => CountedOutcome::Allowed,
-        };
-        for shadow in self.rules.shadow_limits(index) {
-            let outcome = match limits.get(shadow.place).map(|limit| limit.cause) {
-                Some(None) => passed,
-                Some(Some(Cause::Never)) => CountedOutcome::Never,
-                Some(Some(Cause::Count | Cause::MinGap)) => CountedOutcome::Denied,
-                None => CountedOutcome::Error,
-            };
-            // Where other limits deny, this one denies nothing that they do not.
-            let differs = verdict.allowed && outcome.is_allowed() == Some(false);
-            if self.recorder.shadow_decided(shadow.pair, outcome, differs) {
-                let strategy = self.rules.strategies().get(index).map_or("", |strategy| strategy.name());
-                let (live, outcome) = (verdict.allowed, outcome.name());
-                tracing::info!(strategy, shadow = &*shadow.label, live, outcome, "a shadow differs");
-            }
-        }
     }
 
     fn decide_shadows(&self, question: &Question<'_>, mut live: LiveCall) {

@@ -8,10 +8,11 @@ use weir_store::{LaterVerdicts, OwnedSubject, Store, StoreError, Verdicts, no_ve
 use weir_time::clock;
 
 use super::advice::AdviceWanted;
-use super::answer::{Answer, LimiterError, LimitsDecision};
+use super::answer::Answer;
+use super::decided::{LimiterError, LimitsDecision};
 use super::decision_log::PendingLogLine;
+use super::live_waits::LiveWaits;
 use super::log::OwnedLogFields;
-use super::shadow::LiveWaits;
 use super::{Limiter, record};
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome, TotalsRow};
