@@ -12,7 +12,7 @@ use weir_units::{CEILING, Micros};
 use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping};
 use super::quantities::{duration, duration_within};
-use super::strategies::scope;
+use super::scopes::scope;
 use super::values::Digits;
 use super::values::{Scalar, choice, digits, integer, integer_within, quote, text, text_within, within};
 

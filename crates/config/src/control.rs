@@ -14,7 +14,7 @@ pub(super) fn control(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> ControlConfig {
-    let control = ControlConfig::read(&mut fields, overrides, report);
+    let control = ControlConfig::read(&mut fields, &overrides.given, report);
     if server.control && !has_redis && control.cache_file.is_none() {
         let reason = "`server.control` on the memory store needs a file: it is the only place of the entries";
         fields.report("cache_file", report, reason.to_owned());

@@ -47,7 +47,7 @@ pub(super) fn envoy(
     in_memory: bool,
     report: &mut MistakeReport,
 ) -> EnvoyConfig {
-    let envoy = EnvoyConfig::read(&mut fields, overrides, report);
+    let envoy = EnvoyConfig::read(&mut fields, &overrides.given, report);
     let xds = super::xds::xds(&mut fields, overrides, report);
     if xds.is_some() && envoy.config.is_some() {
         fields.report("xds", report, "domains come from `config` or from `xds`, not from both");

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 
 use super::errors::{MistakeReport, Position};
-use super::overrides::ConfigOverrides;
-use super::table::{Entry, SettingKind};
 use super::values::{Scalar, nearest, quote, shortened};
 use super::yaml_node::{Content, YamlNode};
 
@@ -238,32 +236,6 @@ impl<'t> Mapping<'t> {
         parse: impl FnOnce(Scalar<'t>) -> Result<T, String>,
     ) -> Option<T> {
         self.take(name)?.read(report, parse)
-    }
-
-    /// Reads a setting, if it is given. A flag or a variable overrides the file, but the file's value is validated in
-    /// any case, so that an override does not hide a mistake.
-    pub(super) fn setting<K: SettingKind>(
-        &mut self,
-        entry: &Entry<K>,
-        overrides: &ConfigOverrides,
-        report: &mut MistakeReport,
-    ) -> Option<K::Value> {
-        let from_file = self.read(entry.key, report, |scalar| entry.kind.read(scalar));
-        let at = self.take(entry.key).map(|value| value.at()).unwrap_or_default();
-        let from_file = from_file.map(|value| entry.kind.in_file(value, at, report));
-        let path = self.path_of(entry.key);
-        let outside = overrides.at(&entry.outside, &path);
-        outside.read(&path, report, |scalar| entry.kind.read(scalar)).or(from_file)
-    }
-
-    /// Reads a setting; the default applies if it is absent or mistaken.
-    pub(super) fn value<K: SettingKind>(
-        &mut self,
-        entry: Entry<K>,
-        overrides: &ConfigOverrides,
-        report: &mut MistakeReport,
-    ) -> K::Value {
-        self.setting(&entry, overrides, report).unwrap_or(entry.default)
     }
 
     /// Reports `names`, which are misplaced here, with `reason`.

@@ -35,7 +35,7 @@ impl ConfigFingerprint {
             _ => all.node(tree),
         }
         for (name, text) in
-            overrides.all().filter(|(name, _)| !is_of_the_node(name.rsplit('.').next().unwrap_or(name)))
+            overrides.given.all().filter(|(name, _)| !is_of_the_node(name.rsplit('.').next().unwrap_or(name)))
         {
             all.0.text(name);
             if !SECRETS.iter().any(|secret| name.ends_with(secret)) {

@@ -44,10 +44,12 @@ mod failure_policy;
 mod fields;
 mod files;
 mod fingerprint;
+mod given;
 mod groups;
 mod identity;
 mod jwks;
 mod key_share;
+mod known_strategies;
 mod listen;
 mod live_numbers;
 mod log;
@@ -69,7 +71,9 @@ mod redis;
 mod resources;
 mod rights;
 mod schema;
+mod scopes;
 mod secret;
+mod sentences;
 mod server;
 mod shadows;
 mod short_numbers;
@@ -78,6 +82,7 @@ mod stores;
 mod strategies;
 mod table;
 mod tls;
+mod tls_words;
 mod tokens;
 mod tree;
 mod unix_path;
@@ -107,6 +112,7 @@ pub use expand::{MAX_VALUE_FILE, MAX_VALUE_FILES};
 pub use expanded_from::VariableLookup;
 pub use files::{MAX_CONFIG_FILES, MAX_FILE, config_files};
 pub use fingerprint::ConfigFingerprint;
+pub use given::Outside;
 pub use identity::{IdentityConfig, JwtIssuer, Network};
 pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
 pub use key_share::KeyShare;
@@ -116,7 +122,7 @@ pub use log::{DecisionLogConfig, LogTarget};
 pub use meanings::StrategyMeanings;
 pub use origin::ConfigOrigin;
 pub use overlay::{ENVOY_RULES, EnvoyOverlay, MAX_ENVOY_TEXT, OverlayReport};
-pub use overrides::ConfigOverrides;
+pub use overrides::{ConfigOverrides, PortTlsCheck};
 pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
@@ -129,16 +135,18 @@ pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
 pub use short_numbers::MAX_NUMBERS;
+pub use store::StoreConfig;
 pub use stores::{
-    ClientFiles, Identity, Login, MAX_SECRET, Secret, SecretError, Sentinel, StoreConfig, TlsCheck, TlsError,
-    Topology, WhenFull,
+    ClientFiles, Identity, Login, MAX_SECRET, Secret, SecretError, Sentinel, TlsCheck, TlsError, Topology,
+    WhenFull,
 };
 pub use table::{
     AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig,
-    Outside, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig,
-    UsageConfig, XdsConfig, XdsTlsConfig, reference, settings,
+    Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig, UsageConfig,
+    XdsConfig, XdsTlsConfig, reference, settings,
 };
-pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TRUST_DOMAINS, TlsVersion};
+pub use tls::TRUST_DOMAINS;
+pub use tls_words::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};
 pub use tokens::{TokenEntry, read_tokens};
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
 pub use unreadable::unreadable;

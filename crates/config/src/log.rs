@@ -80,12 +80,12 @@ fn decisions(
     report: &mut MistakeReport,
 ) -> DecisionLogConfig {
     let default = DecisionLogConfig::default();
-    let keys = fields.setting(&log_keys::KEYS, overrides, report);
-    let file = fields.value(log_keys::FILE, overrides, report);
-    let denied = fields.setting(&log_keys::DENIED, overrides, report);
-    let denied_file = fields.value(log_keys::DENIED_FILE, overrides, report);
-    let max_bytes = fields.setting(&log_keys::MAX_BYTES, overrides, report);
-    let max_files = fields.setting(&log_keys::MAX_FILES, overrides, report);
+    let keys = fields.setting(&log_keys::KEYS, &overrides.given, report);
+    let file = fields.value(log_keys::FILE, &overrides.given, report);
+    let denied = fields.setting(&log_keys::DENIED, &overrides.given, report);
+    let denied_file = fields.value(log_keys::DENIED_FILE, &overrides.given, report);
+    let max_bytes = fields.setting(&log_keys::MAX_BYTES, &overrides.given, report);
+    let max_files = fields.setting(&log_keys::MAX_FILES, &overrides.given, report);
     if fields.is_present() && fields.is_whole() && keys.is_none() && denied.is_none() {
         fields.report_here(report, "logs nothing; add `keys`, such as keys: 0.01, or `denied: true`");
     }

@@ -40,9 +40,10 @@ pub(super) fn login(
     report: &mut MistakeReport,
 ) -> Option<Login> {
     let before = report.len();
-    let username = fields.setting(&keys.username, overrides, report).flatten();
+    let username = fields.setting(&keys.username, &overrides.given, report).flatten();
     let in_file = one_of(fields, keys, report);
-    let (text, file) = (overrides.of(&keys.password.outside), overrides.of(&keys.password_file.outside));
+    let (text, file) =
+        (overrides.given.of(&keys.password.outside), overrides.given.of(&keys.password_file.outside));
     let file_path = fields.path_of(keys.password_file.key);
     if text.text.is_some() && file.text.is_some() {
         file.report(&file_path, report, "there is a password too".to_owned());

@@ -6,7 +6,7 @@ use super::Login;
 use super::address::{RedisUrl, redis_url};
 use super::errors::MistakeReport;
 use super::fields::Mapping;
-use super::overrides::GivenSetting;
+use super::given::GivenSetting;
 use super::values::Scalar;
 
 /// Maximum number of Redis addresses. A few seeds are enough for a cluster; Weir discovers the others.

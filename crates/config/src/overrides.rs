@@ -2,15 +2,15 @@
 //!
 //! This module does not read flags or the environment. The caller passes the values by the names of the table.
 
-use std::collections::BTreeMap;
-
 use super::envoy_layout::EnvoyLayout;
 use super::errors::MistakeReport;
 use super::expanded_from::VariableLookup;
-use super::stores::TlsCheck;
-use super::table::{Outside, settings};
-use super::tls::PortTlsCheck;
-use super::values::Scalar;
+use super::given::GivenSettings;
+use super::stores::{TlsCheck, TlsError};
+use super::table::{TlsConfig, settings};
+
+/// Reads the files of a port as the server would, and returns every mistake in them.
+pub type PortTlsCheck = fn(&TlsConfig) -> Vec<TlsError>;
 
 /// Overrides of the file's values, as text; and the TLS check, which this crate cannot do itself.
 ///
@@ -18,10 +18,8 @@ use super::values::Scalar;
 /// reported under these names.
 #[derive(Clone, Default)]
 pub struct ConfigOverrides {
-    /// By [`Outside::name`].
-    given: BTreeMap<String, GivenText>,
-    /// By path, for settings of the file only.
-    at: BTreeMap<String, GivenText>,
+    /// The values.
+    pub(super) given: GivenSettings,
     /// Which of Envoy's files count.
     envoy_layout: EnvoyLayout,
     /// The password file of Redis may begin with the user and a colon.
@@ -36,51 +34,32 @@ pub struct ConfigOverrides {
     variables: Option<VariableLookup>,
 }
 
-/// The value of an override.
-#[derive(Clone)]
-struct GivenText {
-    text: String,
-    /// Label of mistakes, if not the flag and the variable.
-    label: Option<String>,
-}
-
 impl std::fmt::Debug for ConfigOverrides {
     /// Shows the names without the values: one of them is a secret, and addresses may contain others.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.given.keys()).entries(self.at.keys()).finish()
+        f.debug_set().entries(self.given.all().map(|(name, _)| name)).finish()
     }
 }
 
 impl ConfigOverrides {
-    /// Adds an override by its [`Outside::name`]. An unknown name is a mistake of the configuration.
+    /// Adds an override by its [`Outside::name`](super::Outside::name). An unknown name is a mistake of the configuration.
     #[must_use]
     pub fn with(mut self, name: &str, text: impl Into<String>) -> Self {
-        self.given.insert(name.to_owned(), GivenText { text: text.into(), label: None });
+        self.given.put(name, None, text.into());
         self
     }
 
-    /// Adds an override by its [`Outside::name`], or by its path where it has none. Mistakes are reported under `label`.
+    /// Adds an override by its [`Outside::name`](super::Outside::name), or by its path where it has none. Mistakes are reported under `label`.
     #[must_use]
     pub fn with_label(mut self, name: &str, label: &str, text: impl Into<String>) -> Self {
-        let to = if name.contains('.') { &mut self.at } else { &mut self.given };
-        to.insert(name.to_owned(), GivenText { text: text.into(), label: Some(label.to_owned()) });
+        self.given.put(name, Some(label), text.into());
         self
-    }
-
-    /// All overrides with their texts.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.given.iter().chain(&self.at).map(|(name, given)| (name.as_str(), given.text.as_str()))
     }
 
     /// True if there is an override of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.given.contains_key(name) || self.at.contains_key(name)
-    }
-
-    /// Returns the text of an override by its path.
-    pub(super) fn text_at(&self, path: &str) -> Option<&str> {
-        self.at.get(path).map(|given| given.text.as_str())
+        self.given.has(name)
     }
 
     /// Sets which files of `envoy.config` count.
@@ -141,7 +120,7 @@ impl ConfigOverrides {
 
     /// Returns the TLS checks alone, without overrides.
     pub(super) fn without_values(&self) -> Self {
-        Self { given: BTreeMap::new(), at: BTreeMap::new(), ..self.clone() }
+        Self { given: GivenSettings::default(), ..self.clone() }
     }
 
     /// Returns the TLS check.
@@ -154,62 +133,12 @@ impl ConfigOverrides {
         self.port_tls_check
     }
 
-    /// Returns the override of a setting.
-    pub(super) fn of(&self, outside: &Outside) -> GivenSetting<'_> {
-        GivenSetting::new(*outside, outside.name().and_then(|name| self.given.get(name)))
-    }
-
-    /// Returns the override of the setting at `path`, which may be one of the file only.
-    pub(super) fn at(&self, outside: &Outside, path: &str) -> GivenSetting<'_> {
-        match outside {
-            Outside::No => GivenSetting::new(Outside::No, self.at.get(path)),
-            outside => self.of(outside),
-        }
-    }
-
-    /// True if a setting of this section is given by its path.
-    pub(super) fn has_section(&self, path: &str) -> bool {
-        self.at.keys().any(|key| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
-    }
-
     /// Reports unknown names, which would have no effect.
     pub(super) fn report_unknown(&self, report: &mut MistakeReport) {
         let settings = settings();
         let known: Vec<&str> = settings.iter().filter_map(|(_, setting)| setting.outside.name()).collect();
-        for name in self.given.keys().filter(|name| !known.contains(&name.as_str())) {
-            report.setting(name.clone(), "", "no setting has this name");
+        for name in self.given.names().filter(|name| !known.contains(name)) {
+            report.setting(name.to_owned(), "", "no setting has this name");
         }
-    }
-}
-
-/// The override of one setting, if there is one.
-#[derive(Clone, Copy)]
-pub(super) struct GivenSetting<'a> {
-    outside: Outside,
-    label: Option<&'a str>,
-    /// The value as text.
-    pub(super) text: Option<&'a str>,
-}
-
-impl<'a> GivenSetting<'a> {
-    fn new(outside: Outside, given: Option<&'a GivenText>) -> Self {
-        let text = given.map(|given| given.text.as_str());
-        Self { outside, label: given.and_then(|given| given.label.as_deref()), text }
-    }
-    /// Parses the value, if it is given, and reports an error.
-    pub(super) fn read<T>(
-        &self,
-        path: &str,
-        report: &mut MistakeReport,
-        parse: impl FnOnce(Scalar<'_>) -> Result<T, String>,
-    ) -> Option<T> {
-        let scalar = Scalar { text: self.text?, quoted: false };
-        parse(scalar).map_err(|reason| self.report(path, report, reason)).ok()
-    }
-
-    /// Reports a mistake of this setting.
-    pub(super) fn report(&self, path: &str, report: &mut MistakeReport, reason: String) {
-        let label = self.label.map_or_else(|| self.outside.label(), str::to_owned);
-        report.setting(label, path, reason);
     }
 }

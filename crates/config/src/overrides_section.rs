@@ -6,8 +6,8 @@ use weir_core::strategy::{Override, OverrideError, Strategy};
 use super::algorithms::algorithm;
 use super::errors::MistakeReport;
 use super::fields::{Mapping, NamedNode};
+use super::known_strategies::{Base, Strategies};
 use super::patterns::{WrittenPatterns, pattern};
-use super::strategies::{Base, Strategies};
 use super::values::quote;
 
 /// The unique key of an override.

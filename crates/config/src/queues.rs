@@ -10,7 +10,7 @@ use weir_units::Micros;
 use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::quantities::{duration, duration_within, rate, size};
-use super::strategies::sentence;
+use super::sentences::sentence;
 use super::values::{Scalar, boolean, choice, integer, quote, within};
 
 /// Maximum number of queues.

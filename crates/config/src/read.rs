@@ -13,11 +13,12 @@ use super::expand::{Expander, ValueFiles};
 use super::fields::{Mapping, NamedNode};
 use super::files::{ConfigFile, MAX_FILE, files_of};
 use super::groups::{self, KnownGroups};
+use super::known_strategies::Strategies;
 use super::meanings::StrategyMeanings;
 use super::merge::merged;
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
-use super::strategies::{OtherSections, Strategies};
+use super::strategies::OtherSections;
 use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{compose, end_of};
 use super::unreadable::unreadable;
@@ -211,7 +212,7 @@ fn messages(
     settings: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> DenialMessages {
-    let messages = DenialMessages::read(&mut section, settings, report);
+    let messages = DenialMessages::read(&mut section, &settings.given, report);
     section.finish(report);
     messages
 }

@@ -4,11 +4,12 @@ use weir_core::key::{Namespace, Placements};
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
+use super::given::Outside;
 use super::login::{self, login};
 use super::nodes::Nodes;
 use super::overrides::ConfigOverrides;
 use super::secret::missing;
-use super::table::{Outside, RedisConfig, redis as redis_keys, store as store_keys};
+use super::table::{RedisConfig, redis as redis_keys, store as store_keys};
 use super::{ClientFiles, Identity, Sentinel, Topology};
 
 /// Reads the section, with the settings that override it.
@@ -18,8 +19,8 @@ pub(super) fn redis(
     namespace: Namespace,
     report: &mut MistakeReport,
 ) -> RedisConfig {
-    let nodes = Nodes::read(&mut fields, overrides.of(&store_keys::STORE), report);
-    let redis = RedisConfig::read(&mut fields, overrides, report);
+    let nodes = Nodes::read(&mut fields, overrides.given.of(&store_keys::STORE), report);
+    let redis = RedisConfig::read(&mut fields, &overrides.given, report);
     let topology = topology(&mut fields, overrides, &nodes, report);
     let own = login(&mut fields, &login::OWN, overrides, report);
     let named = nodes.login(&fields, report);
@@ -64,9 +65,9 @@ fn topology(
     nodes: &Nodes<'_>,
     report: &mut MistakeReport,
 ) -> Option<Topology> {
-    let outside = overrides.of(&redis_keys::TOPOLOGY.outside);
+    let outside = overrides.given.of(&redis_keys::TOPOLOGY.outside);
     let given = outside.text.is_some() || fields.take("topology").is_some();
-    let chosen = fields.setting(&redis_keys::TOPOLOGY, overrides, report);
+    let chosen = fields.setting(&redis_keys::TOPOLOGY, &overrides.given, report);
     let chosen = if given { chosen? } else { redis_keys::TOPOLOGY.default };
     if chosen == Topology::Single && nodes.count() > 1 {
         let reason = format!(
@@ -75,7 +76,7 @@ fn topology(
             nodes.count()
         );
         let given =
-            [outside, overrides.of(&store_keys::STORE)].into_iter().find(|given| given.text.is_some());
+            [outside, overrides.given.of(&store_keys::STORE)].into_iter().find(|given| given.text.is_some());
         match given {
             Some(given) => given.report(&fields.path_of("topology"), report, reason),
             None => fields.report("nodes", report, reason),
@@ -92,7 +93,7 @@ fn database(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> u32 {
-    let outside = overrides.of(&Outside::Flag("redis_database"));
+    let outside = overrides.given.of(&Outside::Flag("redis_database"));
     let given = outside.text.is_some() || fields.take("database").is_some();
     let named = nodes.database(fields, report);
     let mistake = |report: &mut MistakeReport, reason: &str| match (given, outside.text) {
@@ -128,7 +129,7 @@ fn shards(
     report: &mut MistakeReport,
 ) -> Option<u16> {
     let given = fields.take("shards").is_some();
-    let shards = fields.value(redis_keys::SHARDS, overrides, report);
+    let shards = fields.value(redis_keys::SHARDS, &overrides.given, report);
     if given && topology.is_some_and(|topology| topology != Topology::Cluster) {
         fields.report("shards", report, "is for `topology: cluster` only");
     }
@@ -146,10 +147,10 @@ fn tls(
     let wanted = nodes.tls(fields, report);
     let mut section = fields.section("tls", report);
     let before = report.len();
-    let ca_file = section.value(redis_keys::CA_FILE, overrides, report);
-    let cert_file = section.value(redis_keys::CERT_FILE, overrides, report);
-    let key_file = section.value(redis_keys::KEY_FILE, overrides, report);
-    let check_host_name = section.value(redis_keys::CHECK_HOST_NAME, overrides, report);
+    let ca_file = section.value(redis_keys::CA_FILE, &overrides.given, report);
+    let cert_file = section.value(redis_keys::CERT_FILE, &overrides.given, report);
+    let key_file = section.value(redis_keys::KEY_FILE, &overrides.given, report);
+    let check_host_name = section.value(redis_keys::CHECK_HOST_NAME, &overrides.given, report);
     let given = section.is_present()
         || !check_host_name
         || ca_file.is_some()
@@ -197,9 +198,9 @@ fn sentinel(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<Sentinel> {
-    let outside = overrides.of(&redis_keys::MASTER_NAME.outside);
+    let outside = overrides.given.of(&redis_keys::MASTER_NAME.outside);
     let given = outside.text.is_some() || fields.take("master_name").is_some();
-    let master_name = fields.value(redis_keys::MASTER_NAME, overrides, report);
+    let master_name = fields.value(redis_keys::MASTER_NAME, &overrides.given, report);
     let login = login(fields, &login::SENTINEL, overrides, report);
     if topology != Some(Topology::Sentinel) {
         if topology.is_some() && (given || login.is_some()) {
@@ -212,4 +213,21 @@ fn sentinel(
         fields.report("master_name", report, "is missing; name the master as the sentinels do");
     }
     Some(Sentinel { master_name: master_name?, login })
+}
+
+impl RedisConfig {
+    /// Assumed number of nodes of a cluster, however many seeds are configured.
+    const CLUSTER_NODES: usize = 16;
+
+    /// Returns the number of open files that the connections of `workers` workers need. Each worker has one to every
+    /// node, and so has the monitor; a new one may be opened before the one that it replaces is closed. Besides, each
+    /// worker has one timer for calls in flight, and one for callers that wait for the next call.
+    #[must_use]
+    pub fn open_files(&self, workers: usize) -> usize {
+        let nodes = match self.topology {
+            Topology::Single | Topology::Sentinel => self.nodes.len(),
+            Topology::Cluster => self.nodes.len().max(Self::CLUSTER_NODES),
+        };
+        2 * (workers + 1) * nodes + 2 * workers
+    }
 }

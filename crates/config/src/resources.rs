@@ -5,8 +5,8 @@ use weir_core::strategy::{Resource, Resources};
 
 use super::errors::MistakeReport;
 use super::fields::{Mapping, NamedNode};
+use super::known_strategies::Strategies;
 use super::patterns::{WrittenPatterns, pattern};
-use super::strategies::Strategies;
 use super::values::{quote, text_within};
 
 /// Reads the patterns.

@@ -4,10 +4,12 @@ use super::ListenAddress;
 use super::errors::MistakeReport;
 use super::exposure::exposed;
 use super::fields::Mapping;
+use super::given::Outside;
 use super::identity::{IdentityConfig, identity};
 use super::overrides::ConfigOverrides;
-use super::table::{AdminPath, MAX_BATCH_BYTES, Outside, Plaintext, ServerConfig, ServerLimits, TlsConfig};
-use super::tls::{ClientAuth, port_tls};
+use super::table::{AdminPath, MAX_BATCH_BYTES, Plaintext, ServerConfig, ServerLimits, TlsConfig};
+use super::tls::port_tls;
+use super::tls_words::ClientAuth;
 use super::values::{Scalar, choice, quote, text_within};
 
 /// Reads the section, with the settings that override it.
@@ -16,7 +18,7 @@ pub(super) fn server(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> ServerConfig {
-    let mut server = ServerConfig::read(&mut fields, overrides, report);
+    let mut server = ServerConfig::read(&mut fields, &overrides.given, report);
     server.identity = identity(fields.section("identity", report), report);
     server.admin_open = admin_open(&mut fields, report);
     server.admin_hosts = admin_hosts(&mut fields, report);
@@ -49,7 +51,8 @@ pub(super) fn server(
     }
     if server.listen == ListenAddress::Tcp(server.admin) && server.admin.port() != 0 {
         let reason = format!("{} is the address of `listen` too; each needs its own", server.admin);
-        let given = [Outside::Flag("admin"), Outside::Flag("listen")].map(|outside| overrides.of(&outside));
+        let given =
+            [Outside::Flag("admin"), Outside::Flag("listen")].map(|outside| overrides.given.of(&outside));
         match given.into_iter().find(|given| given.text.is_some()) {
             Some(given) => given.report(&fields.path_of("admin"), report, reason),
             None => fields.report("admin", report, reason),
@@ -113,7 +116,7 @@ fn admin_hosts(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Vec<Stri
 
 /// Reads the `server.limits` section.
 fn limits(mut fields: Mapping<'_>, overrides: &ConfigOverrides, report: &mut MistakeReport) -> ServerLimits {
-    let limits = ServerLimits::read(&mut fields, overrides, report);
+    let limits = ServerLimits::read(&mut fields, &overrides.given, report);
     let largest = limits.max_message_bytes.max(MAX_BATCH_BYTES);
     if limits.max_buffered_bytes < 2 * largest {
         let reason = format!(

@@ -4,7 +4,7 @@ use weir_core::strategy::MAX_SHADOWS;
 
 use super::errors::MistakeReport;
 use super::fields::NamedNode;
-use super::strategies::{Base, Strategies};
+use super::known_strategies::{Base, Strategies};
 use super::values::quote;
 
 /// A strategy and its `shadow` list.

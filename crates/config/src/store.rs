@@ -2,12 +2,21 @@
 
 use weir_core::key::{KeySecret, Namespace};
 
-use super::StoreConfig;
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::redis::redis;
 use super::table::{MIN_SHARE, MemoryConfig, RedisConfig, redis as redis_keys, store as store_keys};
+
+/// The store of the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // a process has one of these
+pub enum StoreConfig {
+    /// The memory of this process.
+    Memory(MemoryConfig),
+    /// Redis or Valkey.
+    Redis(RedisConfig),
+}
 
 /// The parsed section.
 pub(super) struct StoreSection {
@@ -24,8 +33,8 @@ pub(super) fn store(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> StoreSection {
-    let key_secret = fields.value(store_keys::KEY_SECRET, overrides, report);
-    let namespace = fields.value(store_keys::NAMESPACE, overrides, report);
+    let key_secret = fields.value(store_keys::KEY_SECRET, &overrides.given, report);
+    let namespace = fields.value(store_keys::NAMESPACE, &overrides.given, report);
     let (memory, redis) = (fields.section("memory", report), fields.section("redis", report));
     if memory.is_present() && redis.is_present() {
         fields.report("redis", report, "there is a `memory` store too; a service has one store");
@@ -33,7 +42,7 @@ pub(super) fn store(
     fields.finish(report);
 
     let redis_in_file = redis.is_present();
-    let use_redis = match overrides.of(&store_keys::STORE).text {
+    let use_redis = match overrides.given.of(&store_keys::STORE).text {
         Some(text) => text.trim() != "memory",
         None => redis_in_file,
     };
@@ -44,7 +53,7 @@ pub(super) fn store(
         (redis.collect(), "is for Redis, but the store is memory")
     };
     for setting in unused {
-        let given = overrides.of(&setting.outside);
+        let given = overrides.given.of(&setting.outside);
         if given.text.is_some() {
             given.report("store", report, reason.to_owned());
         }
@@ -64,7 +73,7 @@ pub(super) fn store(
 }
 
 fn memory(mut fields: Mapping<'_>, overrides: &ConfigOverrides, report: &mut MistakeReport) -> MemoryConfig {
-    let memory = MemoryConfig::read(&mut fields, overrides, report);
+    let memory = MemoryConfig::read(&mut fields, &overrides.given, report);
     let budget = memory.budget;
     if let Some(share) = memory.share.filter(|share| !(MIN_SHARE..=budget).contains(share)) {
         let reason = format!(

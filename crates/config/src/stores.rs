@@ -6,17 +6,6 @@ mod tls;
 
 pub use self::secret::{MAX_SECRET, Secret, SecretError};
 pub use self::tls::{ClientFiles, Identity, TlsCheck, TlsError};
-use super::table::{MemoryConfig, RedisConfig};
-
-/// The store of the state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // a process has one of these
-pub enum StoreConfig {
-    /// The memory of this process.
-    Memory(MemoryConfig),
-    /// Redis or Valkey.
-    Redis(RedisConfig),
-}
 
 /// The policy for new keys when live keys use up the memory budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,21 +46,4 @@ pub enum Topology {
     Cluster,
     /// A master with failover by sentinels.
     Sentinel,
-}
-
-impl RedisConfig {
-    /// Assumed number of nodes of a cluster, however many seeds are configured.
-    const CLUSTER_NODES: usize = 16;
-
-    /// Returns the number of open files that the connections of `workers` workers need. Each worker has one to every
-    /// node, and so has the monitor; a new one may be opened before the one that it replaces is closed. Besides, each
-    /// worker has one timer for calls in flight, and one for callers that wait for the next call.
-    #[must_use]
-    pub fn open_files(&self, workers: usize) -> usize {
-        let nodes = match self.topology {
-            Topology::Single | Topology::Sentinel => self.nodes.len(),
-            Topology::Cluster => self.nodes.len().max(Self::CLUSTER_NODES),
-        };
-        2 * (workers + 1) * nodes + 2 * workers
-    }
 }

@@ -1,11 +1,11 @@
 //! The `strategies` section: named lists of limits.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 
 use weir_core::algorithm::{Algorithm, MAX_LIMITS};
 use weir_core::strategy::{
-    Access, BanTerms, Field, INLINE, LONGEST_RESERVATION, Limit, LimitBan, MAX_NAME, MAX_RESERVATION,
-    OverrideError, Scope, Strategy, StrategyError, check_name, is_attribute_name,
+    Access, BanTerms, INLINE, LONGEST_RESERVATION, Limit, LimitBan, MAX_RESERVATION, Scope, Strategy,
+    StrategyError, check_name,
 };
 use weir_units::Micros;
 
@@ -17,91 +17,12 @@ use super::concurrency;
 use super::errors::MistakeReport;
 use super::failure_policy::FailurePolicyKey;
 use super::fields::{KeyedValue, Mapping, NamedNode};
+use super::known_strategies::{Outline, Strategies};
 use super::quantities::duration;
+use super::scopes::scope;
+use super::sentences::sentence;
 use super::shadows::{ShadowList, shadows};
-use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
-
-/// The strategies of the file.
-#[derive(Debug, Default)]
-pub(super) struct Strategies {
-    /// The valid strategies: all of them, if the file has no mistake.
-    pub(super) made: Vec<Strategy>,
-    /// The access lists of each, in the same order.
-    pub(super) access: Vec<Access>,
-    /// The indices of each one's shadows, in the same order.
-    pub(super) shadows: Vec<Vec<usize>>,
-    /// Every name and its position, including those of mistaken strategies: a reference to a mistaken strategy is not
-    /// itself a mistake.
-    pub(super) names: BTreeMap<String, usize>,
-    /// The index of each name in `made`.
-    made_at: HashMap<String, usize>,
-    /// The outlines of mistaken strategies.
-    mistaken: HashMap<String, Outline>,
-    /// True if all strategies could be read, so that a name that is not there does not exist.
-    pub(super) whole: bool,
-}
-
-impl Strategies {
-    /// Returns the index of this name in `made`.
-    pub(super) fn made_place(&self, name: &str) -> Option<usize> {
-        self.made_at.get(name).copied()
-    }
-
-    /// Returns the strategy of this name, if the file has one.
-    pub(super) fn base(&self, name: &str) -> Option<Base<'_>> {
-        let made = self.made_at.get(name).and_then(|&index| self.made.get(index)).map(Base::Made);
-        made.or_else(|| self.mistaken.get(name).map(Base::Mistaken))
-    }
-
-    /// Reads a reference to a strategy, and reports an unknown name.
-    pub(super) fn reference(&self, value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<String> {
-        /// Maximum number of names that are compared for a suggestion.
-        const COMPARED: usize = 1000;
-        let name = value.read(report, |s| text_within(s, MAX_NAME))?;
-        if self.names.contains_key(&name) {
-            return Some(name);
-        }
-        // The missing name may be in a part that could not be read.
-        if self.whole {
-            let names = self.names.keys().map(String::as_str).take(COMPARED);
-            let near = if report.is_full() { None } else { nearest(&name, names) };
-            let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            value.report(report, format!("there is no strategy {}{help}", quote(&name)));
-        }
-        None
-    }
-}
-
-/// The base of an override.
-pub(super) enum Base<'s> {
-    /// A valid strategy.
-    Made(&'s Strategy),
-    /// A mistaken strategy, as far as it could be read.
-    Mistaken(&'s Outline),
-}
-
-/// The names and scopes of a mistaken strategy's limits.
-#[derive(Debug, Default)]
-pub(super) struct Outline {
-    name: String,
-    /// A scope that could not be read is `None`.
-    limits: Vec<(String, Option<Scope>)>,
-    /// True if every limit's name is known.
-    whole: bool,
-}
-
-impl Outline {
-    /// Checks that this limit can be overridden, as far as that is known.
-    pub(super) fn check_override(&self, limit: &str) -> Result<(), OverrideError> {
-        match self.limits.iter().find(|(name, _)| name == limit) {
-            Some((_, Some(scope))) => OverrideError::check(&self.name, limit, scope),
-            None if self.whole => {
-                Err(OverrideError::unknown(&self.name, self.limits.iter().map(|(name, _)| name.as_str())))
-            }
-            _ => Ok(()),
-        }
-    }
-}
+use super::values::{Scalar, boolean, choice};
 
 /// Features of the file besides strategies. Envoy's files and queues can stand in for strategies.
 #[derive(Clone, Copy)]
@@ -349,52 +270,4 @@ fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String,
     check_name(scalar.text).map_err(|error| sentence(&error))?;
     let name = scalar.text.to_owned();
     if names.insert(name.clone()) { Ok(name) } else { Err(sentence(&StrategyError::DuplicateLimit(name))) }
-}
-
-/// Reads the fields in `per`.
-pub(super) fn scope(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Scope> {
-    let items = value.items(report)?;
-    let mut fields: Vec<Field> = Vec::new();
-    for item in &items {
-        let field = item.read(report, |s| match field(s)? {
-            field if fields.contains(&field) => Err(format!("`{field}` is listed twice")),
-            field => Ok(field),
-        });
-        fields.extend(field);
-    }
-    (fields.len() == items.len()).then(|| Scope::of(&fields))
-}
-
-fn field(scalar: Scalar<'_>) -> Result<Field, String> {
-    /// A name within this edit distance of a field is a misspelled field, and never an attribute.
-    const SLIPS: usize = 2;
-    let fields = [("resource", Field::Resource), ("consumer", Field::Consumer)];
-    let name = text(scalar)?;
-    let shown = quote(&name);
-    if let Some((_, field)) = fields.iter().find(|(field, _)| *field == name) {
-        return Ok(field.clone());
-    }
-    if !is_attribute_name(&name) {
-        return Err(format!(
-            "{shown} is no field of a request: resource, consumer, or the name of an attribute, which is 1 to \
-             64 of the characters a-z 0-9 _ - and begins with a letter"
-        ));
-    }
-    if let Some((near, _)) = fields.iter().find(|(field, _)| strsim::levenshtein(field, &name) <= SLIPS) {
-        return Err(format!(
-            "{shown} would be an attribute that is easily taken for `{near}`; write `{near}`, or call the \
-             attribute something else"
-        ));
-    }
-    Ok(Field::Attribute(name.into()))
-}
-
-/// Formats the error as a sentence of bounded length.
-pub(super) fn sentence(error: &StrategyError) -> String {
-    match error {
-        StrategyError::Name(name) => {
-            StrategyError::Name(shortened(name).escape_debug().to_string()).to_string()
-        }
-        _ => error.to_string(),
-    }
 }

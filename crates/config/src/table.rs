@@ -21,6 +21,7 @@ pub(super) mod log;
 mod memory;
 mod messages;
 mod numbers;
+mod read;
 pub(super) mod redis;
 mod reference;
 mod server;
@@ -28,6 +29,7 @@ pub(super) mod store;
 mod texts;
 mod tls;
 mod usage;
+mod value_kind;
 mod xds;
 
 #[cfg(test)]
@@ -35,7 +37,7 @@ mod tests;
 
 pub use self::change::SettingChange;
 pub use self::control::ControlConfig;
-pub use self::entry::{Applies, Outside, Setting};
+pub use self::entry::{Applies, Setting};
 pub use self::envoy::EnvoyConfig;
 pub use self::limits::{MAX_BATCH_BYTES, ServerLimits};
 pub use self::memory::MemoryConfig;
@@ -54,7 +56,9 @@ use self::redis::tls_rows;
 pub(super) use self::texts::MAX_NODE;
 pub(super) use self::texts::{Password, Username};
 pub(super) use self::tls::FILE as TLS_FILE;
+pub(super) use self::value_kind::ValueKind;
 pub(super) use self::xds::SERVER as XDS_SERVER;
+use super::given::Outside;
 
 /// A function that returns the entries of a section, in the order of the outputs.
 pub(super) type Rows = fn() -> Vec<Setting>;
@@ -159,7 +163,7 @@ macro_rules! section {
             /// Reads the section; absent settings and the other fields have their defaults.
             pub(crate) fn read(
                 fields: &mut $crate::fields::Mapping<'_>,
-                overrides: &$crate::overrides::ConfigOverrides,
+                given: &$crate::given::GivenSettings,
                 report: &mut $crate::errors::MistakeReport,
             ) -> Self {
                 Self {
@@ -170,7 +174,7 @@ macro_rules! section {
                             default: $default,
                             $($columns)*
                         };
-                        fields.value(entry, overrides, report)
+                        fields.value(entry, given, report)
                     }, )*
                     $( $other: $other_default, )*
                 }

@@ -5,64 +5,14 @@ use std::path::PathBuf;
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
+use super::given::Outside;
 use super::overrides::ConfigOverrides;
 use super::secret::missing;
-use super::stores::TlsError;
-use super::table::{Applies, CrlConfig, Entry, Outside, TLS_FILE, TlsConfig};
+use super::table::{Applies, CrlConfig, Entry, TLS_FILE, TlsConfig};
+use super::tls_words::ClientAuth;
 
-/// Client authentication of a port (mutual TLS).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ClientAuth {
-    /// They are not asked for one.
-    #[default]
-    None,
-    /// They may have none, but not an invalid one.
-    Optional,
-    /// They must have a valid one.
-    Required,
-}
-
-/// Which certificates of a chain are looked up in revocation lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CrlDepth {
-    /// The client's own.
-    Leaf,
-    /// All of them.
-    Chain,
-}
-
-/// The policy for certificates whose authority has no revocation list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CrlUnknown {
-    /// They are refused.
-    Refuse,
-    /// They are valid.
-    Allow,
-}
-
-/// The policy for revocation lists that are older than their `nextUpdate`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CrlExpired {
-    /// They know of no certificate.
-    Refuse,
-    /// They still decide.
-    Warn,
-}
-
-/// A version of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsVersion {
-    /// TLS 1.2.
-    V12,
-    /// TLS 1.3.
-    V13,
-}
-
-/// [`TlsError::file`] for files of `server.identity.trust_domains`.
+/// [`TlsError::file`](super::TlsError::file) for files of `server.identity.trust_domains`.
 pub const TRUST_DOMAINS: &str = "trust_domains";
-
-/// Reads the files of a port as the server would, and returns every mistake in them.
-pub type PortTlsCheck = fn(&TlsConfig) -> Vec<TlsError>;
 
 /// Reads the section `name` of `server`, if it is there.
 pub(super) fn port_tls(
@@ -73,15 +23,15 @@ pub(super) fn port_tls(
     report: &mut MistakeReport,
 ) -> Option<TlsConfig> {
     let mut section = fields.section(name, report);
-    if !section.is_present() && !overrides.has_section(&fields.path_of(name)) {
+    if !section.is_present() && !overrides.given.has_section(&fields.path_of(name)) {
         return None;
     }
     let before = report.len();
-    let client_auth = overrides.at(&Outside::No, &section.path_of("client_auth"));
+    let client_auth = overrides.given.at(&Outside::No, &section.path_of("client_auth"));
     let has_client_auth = section.take("client_auth").is_some() || client_auth.text.is_some();
-    let tls = TlsConfig::read(&mut section, overrides, report);
+    let tls = TlsConfig::read(&mut section, &overrides.given, report);
     let mut crl = section.section("client_crl", report);
-    let client_crl = CrlConfig::read(&mut crl, overrides, report);
+    let client_crl = CrlConfig::read(&mut crl, &overrides.given, report);
     let has_crl = crl.is_present();
     crl.finish(report);
     let cert_file = required("cert_file", &mut section, overrides, report);
@@ -136,7 +86,7 @@ fn required(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<PathBuf> {
-    let given = overrides.at(&Outside::No, &section.path_of(key));
+    let given = overrides.given.at(&Outside::No, &section.path_of(key));
     let is_given = section.take(key).is_some() || given.text.is_some();
     let entry = Entry {
         key,
@@ -147,7 +97,7 @@ fn required(
         applies: Applies::AtRestart,
         more: "",
     };
-    let path = section.value(entry, overrides, report);
+    let path = section.value(entry, &overrides.given, report);
     if !is_given && section.is_whole() {
         section.report(key, report, "is missing; a port with TLS needs a certificate and its key");
     }
@@ -193,7 +143,7 @@ fn wrong_file(
     report: &mut MistakeReport,
 ) {
     let path = section.path_of(name);
-    let given = overrides.at(&Outside::No, &path);
+    let given = overrides.given.at(&Outside::No, &path);
     match given.text {
         Some(_) => given.report(&path, report, reason.to_owned()),
         None => section.report(name, report, reason),

@@ -12,7 +12,7 @@ pub(super) fn usage(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> UsageConfig {
-    let usage = UsageConfig::read(&mut fields, overrides, report);
+    let usage = UsageConfig::read(&mut fields, &overrides.given, report);
     if usage.timeseries && !has_redis {
         fields.report("timeseries", report, "it needs a Redis: set `store: { redis: ... }`".to_owned());
     }

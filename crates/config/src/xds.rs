@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
+use super::given::Outside;
 use super::overrides::ConfigOverrides;
 use super::secret::missing;
-use super::table::{Applies, Entry, Outside, XDS_SERVER, XdsConfig, XdsTlsConfig};
+use super::table::{Applies, Entry, XDS_SERVER, XdsConfig, XdsTlsConfig};
 use super::values::quote;
 
 /// The most pairs of metadata or headers.
@@ -74,10 +75,10 @@ pub(super) fn xds(
     report: &mut MistakeReport,
 ) -> Option<XdsConfig> {
     let mut section = envoy.section("xds", report);
-    if !section.is_present() && !overrides.has_section(&envoy.path_of("xds")) {
+    if !section.is_present() && !overrides.given.has_section(&envoy.path_of("xds")) {
         return None;
     }
-    let xds = XdsConfig::read(&mut section, overrides, report);
+    let xds = XdsConfig::read(&mut section, &overrides.given, report);
     let server = server(&mut section, overrides, report);
     let tls = tls(&mut section, overrides, report);
     let is_wrong =
@@ -112,8 +113,8 @@ fn server(
         more: "",
     };
     let is_given = section.take("server").is_some()
-        || overrides.at(&Outside::No, &section.path_of("server")).text.is_some();
-    let server = section.value(entry, overrides, report);
+        || overrides.given.at(&Outside::No, &section.path_of("server")).text.is_some();
+    let server = section.value(entry, &overrides.given, report);
     if !is_given && section.is_whole() {
         section.report("server", report, "is missing; it is the address of the control plane, HOST:PORT");
     }
@@ -131,10 +132,10 @@ fn tls(
     report: &mut MistakeReport,
 ) -> Option<XdsTlsConfig> {
     let mut section = fields.section("tls", report);
-    if !section.is_present() && !overrides.has_section(&fields.path_of("tls")) {
+    if !section.is_present() && !overrides.given.has_section(&fields.path_of("tls")) {
         return None;
     }
-    let tls = XdsTlsConfig::read(&mut section, overrides, report);
+    let tls = XdsTlsConfig::read(&mut section, &overrides.given, report);
     match (&tls.cert_file, &tls.key_file) {
         (Some(_), None) => wrong("cert_file", "needs `key_file`", &section, overrides, report),
         (None, Some(_)) => wrong("key_file", "needs `cert_file`", &section, overrides, report),
@@ -160,7 +161,7 @@ fn wrong(
     report: &mut MistakeReport,
 ) {
     let path = section.path_of(name);
-    let given = overrides.at(&Outside::No, &path);
+    let given = overrides.given.at(&Outside::No, &path);
     match given.text {
         Some(_) => given.report(&path, report, reason.to_owned()),
         None => section.report(name, report, reason),

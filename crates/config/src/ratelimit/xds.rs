@@ -88,7 +88,8 @@ fn tls(given: &mut RatelimitGiven, mapped: &mut Mapped) {
     }
     // Without any other setting, the section must be there.
     let name = given.text("CONFIG_GRPC_XDS_SERVER_TLS_SAN").map(str::to_owned);
-    let host = mapped.overrides.text_at("envoy.xds.server").and_then(|server| XdsAddress::parse(server).ok());
+    let host =
+        mapped.overrides.given.text_at("envoy.xds.server").and_then(|server| XdsAddress::parse(server).ok());
     let name = name.or(host.map(|address| address.host));
     mapped.set_some("envoy.xds.tls.server_name", "CONFIG_GRPC_XDS_SERVER_TLS_SAN", name);
     for (path, name) in TLS.into_iter().take(3) {

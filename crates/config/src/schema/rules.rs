@@ -6,7 +6,7 @@ use weir_core::lease::MAX_ADAPTIVE_LIMIT;
 use weir_core::strategy::{MAX_ATTRIBUTES, MAX_BAN_AFTER, MAX_SHADOWS};
 use weir_units::CEILING;
 
-use super::kinds::ValueKind::{
+use super::super::table::ValueKind::{
     self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Positive, Rate, Set, Thousandths,
 };
 use super::kinds::{Key, may, must};

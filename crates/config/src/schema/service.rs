@@ -6,10 +6,12 @@ use super::super::fields::MAX_PATH;
 use super::super::identity::MAX_JWT_TEXT;
 use super::super::overlay::MAX_ENVOY_TEXT;
 use super::super::rights::RIGHTS;
+use super::super::table::ValueKind::{
+    Boolean, Choice, Count, Defined, Duration, Rate, Section, Set, Size, Text,
+};
 use super::super::table::{
     ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, log as log_keys,
 };
-use super::kinds::ValueKind::{Boolean, Choice, Count, Defined, Duration, Rate, Section, Set, Size, Text};
 use super::kinds::{Key, may, must};
 
 pub(super) const ROOT: &[Key] = &[

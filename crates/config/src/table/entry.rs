@@ -1,7 +1,8 @@
 //! One setting: typed, for the reader; and described, for schema, flags and reference.
 
-use super::super::schema::ValueKind;
+use super::super::given::Outside;
 use super::SettingKind;
+use super::value_kind::ValueKind;
 
 /// A typed setting.
 pub(crate) struct Entry<K: SettingKind> {
@@ -46,20 +47,6 @@ pub struct Setting {
     pub outside: Outside,
     /// When a change takes effect.
     pub applies: Applies,
-}
-
-/// The ways to give a value outside of the file. Names are in snake case: `drain_timeout` is the variable
-/// `WEIR_DRAIN_TIMEOUT` and the flag `--drain-timeout`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outside {
-    /// In the file only, because it is the same on all nodes of a deployment.
-    No,
-    /// A flag and a variable.
-    Flag(&'static str),
-    /// A flag and a variable, whose current value `--help` does not show.
-    HiddenFlag(&'static str),
-    /// A variable only, because everybody on the machine can read a command line.
-    Variable(&'static str),
 }
 
 /// When a change takes effect. A reload applies `AtReload`, and names the changes that are `AtRestart`.
@@ -118,35 +105,5 @@ impl Setting {
     #[must_use]
     pub fn variable(&self) -> Option<String> {
         self.outside.variable()
-    }
-}
-
-impl Outside {
-    /// Returns its name in snake case.
-    #[must_use]
-    pub fn name(&self) -> Option<&'static str> {
-        match self {
-            Self::No => None,
-            Self::Flag(name) | Self::HiddenFlag(name) | Self::Variable(name) => Some(name),
-        }
-    }
-
-    fn flag(&self) -> Option<String> {
-        match self {
-            Self::No | Self::Variable(_) => None,
-            Self::Flag(name) | Self::HiddenFlag(name) => Some(name.replace('_', "-")),
-        }
-    }
-
-    fn variable(&self) -> Option<String> {
-        self.name().map(|name| format!("WEIR_{}", name.to_uppercase()))
-    }
-
-    /// Returns the label of its mistakes: the flag and the variable.
-    pub(crate) fn label(&self) -> String {
-        match (self.flag(), self.variable()) {
-            (Some(flag), Some(variable)) => format!("--{flag} or {variable}"),
-            (_, variable) => variable.unwrap_or_default(),
-        }
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::super::envoy_layout::EnvoyLayout;
 use super::super::overlay::EnvoyOverlay;
-use super::super::schema::ValueKind;
 use super::kinds::{Boolean, FilePath, Optional, Ratio};
 use super::texts::HeaderName;
+use super::value_kind::ValueKind;
 use super::xds::{XdsConfig, xds};
 use super::{Applies, Outside, Setting, section};
 

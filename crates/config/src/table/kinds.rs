@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::super::errors::{MistakeReport, Position};
 use super::super::fields::MAX_PATH;
 use super::super::key_share::KeyShare;
-use super::super::schema::ValueKind;
 use super::super::values::{Digits, Scalar, boolean, choice, digits, quote, text_within};
+use super::value_kind::ValueKind;
 
 /// The kind of a setting's value.
 pub(crate) trait SettingKind {

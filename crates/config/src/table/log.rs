@@ -1,9 +1,9 @@
 //! The table's sections `log` and `log.decisions`.
 
 use super::super::key_share::KeyShare;
-use super::super::schema::ValueKind;
 use super::kinds::{Boolean, FilePath, Optional, PartOfKeys};
 use super::numbers::{ByteSize, Count};
+use super::value_kind::ValueKind;
 use super::{Applies, Entry, Outside, Setting};
 
 pub(crate) const KEYS: Entry<PartOfKeys> = Entry {

@@ -1,11 +1,11 @@
 //! The table's section `store.memory`: bounds of the memory store.
 
 use super::super::quantities::size;
-use super::super::schema::ValueKind;
 use super::super::stores::WhenFull;
 use super::super::values::Scalar;
 use super::kinds::{Optional, Words};
 use super::numbers::ByteSizeFrom;
+use super::value_kind::ValueKind;
 use super::{Applies, Outside, SettingKind, section};
 
 /// Minimum memory budget.

@@ -5,9 +5,9 @@ use std::fmt::Display;
 use weir_units::Micros;
 
 use super::super::quantities::{duration_within, size, written_duration, written_size};
-use super::super::schema::ValueKind;
 use super::super::values::{Scalar, integer, within};
 use super::SettingKind;
+use super::value_kind::ValueKind;
 
 /// A whole number, with inclusive bounds.
 pub(crate) struct Count<T>(pub(crate) T, pub(crate) T);

@@ -5,11 +5,11 @@ use weir_units::Micros;
 
 use super::super::address::MAX_DATABASE;
 use super::super::nodes::MAX_NODES;
-use super::super::schema::ValueKind;
 use super::super::stores::{ClientFiles, Login, Sentinel, Topology};
 use super::kinds::{Boolean, FilePath, Optional, Words};
 use super::numbers::{ByteSizeFrom, Count, Span};
 use super::texts::{Name, Password, Username};
+use super::value_kind::ValueKind;
 use super::{Applies, Entry, Outside, Setting, section};
 
 const SHORTEST_WAIT: Micros = Micros::from_millis(1);

@@ -8,12 +8,12 @@ use super::super::TransportKind;
 use super::super::identity::IdentityConfig;
 use super::super::listen::ListenAddress;
 use super::super::ratelimit_ports::RatelimitPorts;
-use super::super::schema::ValueKind;
 use super::kinds::{Boolean, Optional, Words};
 use super::limits::ServerLimits;
 use super::numbers::{Count, Span};
 use super::texts::{Listen, Mode, SocketAddress};
 use super::tls::{TlsConfig, tls};
+use super::value_kind::ValueKind;
 use super::{Applies, Outside, Setting, section};
 
 /// Upper bound of workers. A number beyond any machine's cores is a typo.

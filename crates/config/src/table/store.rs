@@ -2,9 +2,9 @@
 
 use weir_core::key::Namespace;
 
-use super::super::schema::ValueKind;
 use super::kinds::Optional;
 use super::texts::{KeySecretText, NamespaceText};
+use super::value_kind::ValueKind;
 use super::{Applies, Entry, MemoryConfig, Outside, Setting};
 
 /// The flag that chooses the store. In the file the section itself is the choice, and there is no key for it.

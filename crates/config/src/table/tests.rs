@@ -9,7 +9,7 @@ use weir_units::Micros;
 
 use super::{Setting, settings};
 use crate::quantities::{written_duration, written_size};
-use crate::schema::ValueKind;
+use crate::table::ValueKind;
 use crate::{
     Config, ConfigOverrides, ControlConfig, DecisionLogConfig, DenialMessages, EnvoyConfig, ServerConfig,
     StoreConfig, UsageConfig,

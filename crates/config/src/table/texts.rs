@@ -7,10 +7,10 @@ use weir_core::key::{KeySecret, Namespace};
 use super::super::Secret;
 use super::super::address::username;
 use super::super::listen::{ListenAddress, file_mode, listen_address};
-use super::super::schema::ValueKind;
 use super::super::secret::password;
 use super::super::values::{MAX_SECRET, Scalar, address, quote, secret, text_within};
 use super::SettingKind;
+use super::value_kind::ValueKind;
 
 /// Maximum length of a denial message, in bytes. It is sent with every denial.
 const MAX_MESSAGE: usize = 512;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::super::schema::ValueKind;
-use super::super::tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};
+use super::super::tls_words::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};
 use super::kinds::{FilePath, Optional, Words};
 use super::texts::Name;
+use super::value_kind::ValueKind;
 use super::{Applies, Entry, Outside, Setting, section};
 
 /// Returns the row of a section in this form.

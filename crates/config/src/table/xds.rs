@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use weir_units::Micros;
 
 use super::super::Secret;
-use super::super::schema::ValueKind;
 use super::kinds::{Boolean, FilePath, Optional};
 use super::numbers::{ByteSize, Span};
 use super::texts::{Name, Password};
+use super::value_kind::ValueKind;
 use super::{Applies, Entry, Outside, Setting, section};
 
 /// The longest text about a node, in bytes.
