@@ -10,10 +10,11 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Scripted
+from conftest import Scripted, free_port, program
 
 from weir_ratelimit import (
     AsyncClient,
@@ -208,8 +209,8 @@ def test_c28_the_process_ends_by_itself(scripted: Scripted) -> None:
         "async def main(): print((await AsyncClient(T, on_failure='error', timeout=20).allow('search')).source)\n"
         "asyncio.run(main())"
     )
-    for program in (threads, loop):
-        command = [sys.executable, "-c", f"T = {scripted.target!r}\n{program}"]
+    for code in (threads, loop):
+        command = [sys.executable, "-c", f"T = {scripted.target!r}\n{code}"]
         assert subprocess.run(command, capture_output=True, text=True, timeout=30).stdout == "weir\n"
 
 
@@ -336,6 +337,65 @@ def test_c24_a_hung_node_of_two_is_left_out(scripted: Scripted, second: Scripted
         assert not client._core._breaker.is_open  # type: ignore[union-attr]
     assert len(late) > 20
     assert sum(late) < 0.2 * len(late)
+
+
+async def test_c19_c21_c24_s23_a_rolling_restart_costs_no_answer(tmp_path: Path) -> None:
+    """Two nodes at 200 calls/s."""
+    (tmp_path / "weir.yaml").write_text(_OPEN)
+    ports = [free_port(), free_port()]
+    nodes = [await _start_weir(tmp_path, port) for port in ports]
+    target = ",".join(f"127.0.0.1:{port}" for port in ports)
+    failures: list[str] = []
+    async with AsyncClient(f"ipv4:{target}", on_failure="allow", timeout=2) as client:
+        assert await client.ready(20)
+
+        async def ask() -> None:
+            decision = await client.allow("open")
+            if decision.failure is not None:
+                failures.append(str(decision.failure))
+
+        async def load() -> None:
+            asked, started = set(), time.monotonic()
+            count = 0
+            while not done.is_set():
+                while count < (time.monotonic() - started) * 200:
+                    count += 1
+                    asked.add(asyncio.ensure_future(ask()))
+                await asyncio.sleep(0.005)
+            await asyncio.gather(*asked)
+            assert count > 600
+
+        done = asyncio.Event()
+        loading = asyncio.ensure_future(load())
+        for index in range(2):
+            await asyncio.sleep(0.3 + 2.7 * index)
+            nodes[index].terminate()
+            await nodes[index].wait()
+            nodes[index] = await _start_weir(tmp_path, ports[index])
+        await asyncio.sleep(0.5)
+        done.set()
+        await loading
+    for node in nodes:
+        node.kill()
+        await node.wait()
+    assert not failures
+
+
+_OPEN = """
+strategies:
+  open: { limits: [{ name: all, per: [], token_bucket: { rate: 1_000_000/1s, burst: 1_000_000 } }] }
+resources:
+  - { match: open, strategy: open }
+"""
+
+
+async def _start_weir(folder: Path, port: int) -> asyncio.subprocess.Process:
+    flags = ["--listen", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0", "--drain-delay", "0s", "--log", "warn"]
+    path, pipe = program("WEIR_BIN", "weir"), asyncio.subprocess.PIPE
+    node = await asyncio.create_subprocess_exec(path, "serve", "--config", folder / "weir.yaml", *flags, stdout=pipe)
+    assert node.stdout is not None
+    assert b"weir" in await node.stdout.readline()
+    return node
 
 
 def test_c27_a_function_gives_the_token(scripted: Scripted) -> None:

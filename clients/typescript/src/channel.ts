@@ -5,9 +5,10 @@ import { Client, connectivityState } from "@grpc/grpc-js";
 import type { Settings } from "./options.js";
 
 // A second node must exist, so that mistakes of callers, which count as failures too, never eject the only one.
+// A node that restarts may be ejected for what it refuses at its end: for so short a time that the next node can restart.
 const OUTLIERS = {
   interval: { seconds: 0, nanos: 250_000_000 },
-  base_ejection_time: { seconds: 10, nanos: 0 },
+  base_ejection_time: { seconds: 2, nanos: 0 },
   max_ejection_time: { seconds: 10, nanos: 0 },
   max_ejection_percent: 50,
   failure_percentage_ejection: { threshold: 50, enforcement_percentage: 100, minimum_hosts: 2, request_volume: 1 },
@@ -22,8 +23,8 @@ export function openChannel({ target, credentials, ejection }: Settings): Client
     // Otherwise a TXT record of DNS would replace the policy.
     "grpc.service_config_disable_resolution": 1,
     "grpc.enable_http_proxy": 0,
-    // 0 would also give up calls that no server has read, such as those on a connection that is being closed. Without a retry
-    // policy in the service config, grpc-js repeats nothing else.
+    // What no server has read, such as on a connection that is being closed, is sent again. Without a retry policy in the
+    // service config, gRPC repeats nothing else.
     "grpc.enable_retries": 1,
     "grpc.dns_min_time_between_resolutions_ms": 1000,
     "grpc.initial_reconnect_backoff_ms": 100,

@@ -133,7 +133,7 @@ describe("two nodes", () => {
     const late = later.filter(({ decision }) => decision.source === "policy");
     expect(later.length).toBeGreaterThan(100);
     expect(late.length).toBeLessThan(later.length * 0.05);
-    // An ejection lasts 10 s.
+    // An ejection lasts 2 to 10 s.
     await used(weir, one);
   });
 

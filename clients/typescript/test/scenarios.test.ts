@@ -49,7 +49,7 @@ afterEach(async () => {
 test("every scenario is run, or skipped with a reason", () => {
   const ids = SCENARIOS.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  expect(ids).toHaveLength(47);
+  expect(ids).toHaveLength(48);
   expect(Object.keys(SKIPS)).toHaveLength(0);
   expect(SCENARIOS.every(({ transports }) => transports.includes("grpc"))).toBe(true);
 });

@@ -38,6 +38,7 @@ pub(crate) async fn answer(
         ScriptedOutcome::Message(message) => send(&mut response, &message),
         ScriptedOutcome::Status(code, text, details) => end(&mut response, status(code, &text, &details)),
         ScriptedOutcome::Lose => lost.notify_one(),
+        ScriptedOutcome::Unread => response.send_reset(h2::Reason::REFUSED_STREAM),
         ScriptedOutcome::Silent => {
             // Until the caller gives up.
             drop(std::future::poll_fn(|context| response.poll_reset(context)).await);

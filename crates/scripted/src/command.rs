@@ -40,6 +40,8 @@ pub(crate) enum ScriptRule {
     Silent(RuleFields),
     /// A connection that is cut.
     Lose(RuleFields),
+    /// The call is refused as one that no server has read: REFUSED_STREAM.
+    Unread(RuleFields),
     /// What the next rule says, but later.
     Late(RuleFields),
     /// Bytes.
@@ -76,6 +78,7 @@ impl ScriptRule {
             | Self::Status(given)
             | Self::Silent(given)
             | Self::Lose(given)
+            | Self::Unread(given)
             | Self::Late(given)
             | Self::Raw(given) => given,
         }

@@ -54,6 +54,8 @@ pub(crate) enum ScriptedOutcome {
     Silent,
     /// A connection that is cut.
     Lose,
+    /// A refusal that says that nobody has read it.
+    Unread,
 }
 
 /// The rules and the log.
@@ -137,6 +139,7 @@ impl AnswerScript {
             ScriptRule::Late(_) => return None,
             ScriptRule::Silent(_) => ScriptedOutcome::Silent,
             ScriptRule::Lose(_) => ScriptedOutcome::Lose,
+            ScriptRule::Unread(_) => ScriptedOutcome::Unread,
             ScriptRule::Raw(given) => bytes_of(&given.hex).map_or_else(mistake, ScriptedOutcome::Message),
             ScriptRule::Answer(given) => {
                 self.messages.answer(path, &given.decision).map_or_else(mistake, ScriptedOutcome::Message)
@@ -204,6 +207,7 @@ mod tests {
             ScriptedOutcome::Status(code, text, _) => format!("{code} {text}"),
             ScriptedOutcome::Silent => "silent".into(),
             ScriptedOutcome::Lose => "lose".into(),
+            ScriptedOutcome::Unread => "unread".into(),
         };
         (delay.as_millis(), text)
     }

@@ -8,9 +8,10 @@ from typing import Any
 from ._options import Settings
 
 # A second node must exist, so that mistakes of callers, which count as failures too, never eject the only one.
+# A node that restarts may be ejected for what it refuses at its end. The time is short, so that the next can restart.
 _OUTLIERS = {
     "interval": "0.25s",
-    "baseEjectionTime": "10s",
+    "baseEjectionTime": "2s",
     "maxEjectionTime": "10s",
     "maxEjectionPercent": 50,
     "failurePercentageEjection": {
@@ -45,7 +46,9 @@ def channel_options(ejection: bool) -> list[tuple[str, str | int]]:
         # Otherwise a TXT record of DNS would replace the policy.
         ("grpc.service_config_disable_resolution", 1),
         ("grpc.enable_http_proxy", 0),
-        ("grpc.enable_retries", 0),
+        # What no server has read, such as on a connection that is being closed, is sent again. Without a retry policy
+        # in the service config, gRPC repeats nothing else.
+        ("grpc.enable_retries", 1),
         ("grpc.dns_min_time_between_resolutions_ms", 1000),
         # gRPC adds up to a fifth: with 1000, a probe of the breaker could come before the connection.
         ("grpc.initial_reconnect_backoff_ms", 100),

@@ -32,7 +32,7 @@ export interface Weir extends AsyncDisposable {
 
 /** Starts a real `weir` with test/helpers/weir.yaml. */
 export async function startWeir(port = 0): Promise<Weir> {
-  const options = ["serve", "--config", CONFIG, "--listen", `127.0.0.1:${String(port)}`, "--admin", "127.0.0.1:0", "--drain-delay", "100ms"];
+  const options = ["serve", "--config", CONFIG, "--listen", `127.0.0.1:${String(port)}`, "--admin", "127.0.0.1:0", "--drain-delay", "0s"];
   const child = spawn(program("WEIR_BIN", "weir"), options, { stdio: ["ignore", "ignore", "pipe"] });
   for await (const line of createInterface({ input: child.stderr })) {
     const { message, grpc } = JSON.parse(line) as { message: string; grpc: string };
