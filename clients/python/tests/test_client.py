@@ -142,6 +142,42 @@ async def test_c12_c15_the_caller_cancels(scripted: Scripted) -> None:
         assert client._in_flight == 0
 
 
+def test_c11_a_timeout_holds_after_calls_that_were_fast(scripted: Scripted) -> None:
+    scripted.answer(**OK)
+    scripted.do(silent={"match": {"consumer": "silent"}})
+    with Client(scripted.target, on_failure="allow", timeout=0.1, breaker=False) as client:
+        assert client.ready(10)
+        for _ in range(8):
+            # The thread that watches over timeouts has gone to sleep, and wakes up for a call that has ended.
+            time.sleep(0.12)
+            client.allow("search", timeout=5)
+            started = time.monotonic()
+            decision = client.allow("search", "silent")
+            assert decision.failure is not None and decision.failure.code == "DEADLINE_EXCEEDED"
+            assert time.monotonic() - started < 0.6
+
+
+def test_c11_many_timeouts_at_once(scripted: Scripted) -> None:
+    scripted.do(silent={})
+    with Client(scripted.target, on_failure="allow", timeout=5, breaker=False) as client:
+        assert client.ready(10)
+        times: list[float] = []
+
+        def ask(timeout: float) -> None:
+            started = time.monotonic()
+            assert client.allow("search", timeout=timeout).source == "policy"
+            times.append(time.monotonic() - started - timeout)
+
+        # Later ones are due earlier.
+        threads = [threading.Thread(target=ask, args=(0.9 - step * 0.02,)) for step in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(times) == 40 and max(times) < 0.6
+        assert not client._in_flight._calls
+
+
 async def test_c14_a_stalled_loop_loses_no_answer(scripted: Scripted) -> None:
     scripted.do(answer={"decision": OK, "delay_ms": 20})
     async with AsyncClient(scripted.target, on_failure="deny", timeout=0.1) as client:
@@ -193,7 +229,7 @@ def test_close_waits_for_calls_in_flight(scripted: Scripted) -> None:
     sources: list[str] = []
     thread = threading.Thread(target=lambda: sources.append(client.allow("search").source))
     thread.start()
-    _eventually(lambda: client._in_flight == 1)
+    _eventually(lambda: len(client._in_flight._calls) == 1)
     client.close()
     thread.join()
     assert sources == ["weir"]

@@ -24,9 +24,9 @@ _OUTLIERS = {
 }
 
 
-def open_channel(library: Any, settings: Settings) -> Any:
+def open_channel(library: Any, settings: Settings, *more: tuple[str, int]) -> Any:
     """Makes a channel of `grpc` or of `grpc.aio`. It connects when it is asked first."""
-    options = channel_options(settings.ejection)
+    options = [*channel_options(settings.ejection), *more]
     scheme, _, addresses = settings.target.uri.partition(":")
     if scheme in ("ipv4", "ipv6") and "," in addresses:
         # gRPC would send the list as the authority, which servers refuse.

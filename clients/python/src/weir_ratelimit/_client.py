@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -14,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import grpc
 
 from ._channel import open_channel
-from ._core import DEADLINE_AFTER_TIMER, Core, answer, grace, late
+from ._core import Core, answer
 from ._decision import Decision
 from ._errors import ClosedError, MistakeError, OutageError
+from ._in_flight import IN_THE_CALLERS_THREAD, InFlight, Method
 from ._notice import warn_of_fork
 from ._options import Policy, Tls, Token, settings_of
 from ._question import Question, encode
-from ._token import Metadata
-from ._wire import SHOULD_ALLOW, decision_of, failure_of
+from ._wire import SHOULD_ALLOW, decision_of
 
 if TYPE_CHECKING:
     from ._lease import Lease
@@ -56,11 +54,10 @@ class Client:
         )
         self._core = Core(settings)
         self._lock = threading.Lock()
-        self._idle = threading.Condition()
-        self._in_flight = 0
+        self._in_flight = InFlight()
         self._process = 0
         self._channel: Any = None
-        self._call: Any = None
+        self._method: Any = None
 
     @property
     def on_failure(self) -> Policy:
@@ -102,8 +99,7 @@ class Client:
         )
         recorded = self._core.begin()
         try:
-            with self._tracked():
-                decision = self._decide(question, recorded.trace if recorded else ())
+            decision = self._decide(question, recorded.trace if recorded else ())
         except BaseException as error:
             if recorded:
                 recorded.failed(error)
@@ -161,9 +157,8 @@ class Client:
         if not self._core.close():
             return
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-        with self._idle:
-            self._idle.wait_for(lambda: not self._in_flight, seconds)
         if self._channel is not None and self._process == os.getpid():
+            self._in_flight.drain(seconds)
             self._channel.close()
 
     def __enter__(self) -> Self:
@@ -185,24 +180,11 @@ class Client:
         self._core.answered()
         return decision
 
-    @contextmanager
-    def _tracked(self) -> Iterator[None]:
-        """Keeps the channel open until a block ends, or the time of `close` is over."""
-        with self._idle:
-            self._in_flight += 1
-        try:
-            yield
-        finally:
-            with self._idle:
-                self._in_flight -= 1
-                if not self._in_flight:
-                    self._idle.notify_all()
-
     def _later(self, function: Callable[[], None]) -> None:
         """Runs a function beside the caller. `close` waits for it."""
 
         def run() -> None:
-            with self._tracked():
+            with self._in_flight.held():
                 started.set()
                 function()
 
@@ -211,55 +193,28 @@ class Client:
         started.wait()
 
     def _call_of_lease(self, path: str, message: bytes, timeout: float) -> bytes:
-        with self._tracked():
-            self._open()
-            return _answer(self._channel.unary_unary(path), message, timeout, self._core.headers.make())
+        self._open()
+        method = Method(self._channel, path)
+        return self._in_flight.ask(method, message, timeout, self._core.headers.make())
 
     def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
         metadata = self._core.headers.make() + trace
-        return decision_of(_answer(self._open(), question.message, question.timeout, metadata))
+        method = self._open()
+        return decision_of(self._in_flight.ask(method, question.message, question.timeout, metadata))
 
     def _open(self) -> Any:
         process = os.getpid()
         if self._process == process:
-            return self._call
+            return self._method
         with self._lock:
             if self._process != process:
                 if self._channel is not None:
                     _of_parents.append(self._channel)
                     if os.environ.get(_FORK_SUPPORT) is not None:
                         warn_of_fork(_FORK_SUPPORT)
-                self._channel = open_channel(grpc, self._core.settings)
-                self._call = self._channel.unary_unary(SHOULD_ALLOW)
+                # Locks of the parent process may be held by threads that do not exist here.
+                self._in_flight = InFlight()
+                self._channel = open_channel(grpc, self._core.settings, IN_THE_CALLERS_THREAD)
+                self._method = Method(self._channel, SHOULD_ALLOW)
                 self._process = process
-            return self._call
-
-
-def _answer(call: Any, message: bytes, timeout: float, metadata: Metadata) -> bytes:
-    """Makes one call, with a timeout that holds."""
-    started = time.monotonic()
-    try:
-        answering = call.future(message, timeout=timeout + DEADLINE_AFTER_TIMER, metadata=metadata)
-    except ValueError as error:
-        # The channel was closed in the meantime.
-        raise ClosedError from error
-    try:
-        return _result(answering, timeout, started)
-    except grpc.FutureTimeoutError:
-        raise late(timeout) from None
-    except grpc.FutureCancelledError as error:
-        raise ClosedError from error
-    except grpc.RpcError as error:
-        raise failure_of(error) from error
-    finally:
-        answering.cancel()
-
-
-def _result(answering: Any, timeout: float, started: float) -> bytes:
-    """Waits for an answer, and a moment longer for one that has arrived while this process was stalled."""
-    due = started + timeout
-    try:
-        message: bytes = answering.result(max(0.0, due - time.monotonic()))
-    except grpc.FutureTimeoutError:
-        message = answering.result(grace(time.monotonic() - due))
-    return message
+            return self._method
