@@ -1,6 +1,7 @@
 //! Envoy's rate limit service, as its filters ask it.
 
 mod bytes;
+mod callers;
 mod cases;
 mod concurrency;
 mod conformance;

@@ -135,7 +135,14 @@ impl BufferBudget {
     /// Holds `bytes`; `None` if they do not fit into the budget.
     #[must_use]
     pub fn hold(&self, bytes: usize) -> Option<HeldBytes> {
-        self.take(bytes, self.0.limit).then(|| HeldBytes { budget: self.clone(), bytes })
+        self.hold_beside(bytes, 0)
+    }
+
+    /// Holds `bytes` if so many others stay free; `None` if they do not.
+    #[must_use]
+    pub fn hold_beside(&self, bytes: usize, free: usize) -> Option<HeldBytes> {
+        let fits = self.take(bytes, self.0.limit.saturating_sub(free));
+        fits.then(|| HeldBytes { budget: self.clone(), bytes })
     }
 
     /// Holds `bytes` even beyond the limit.

@@ -25,7 +25,7 @@ mod undo;
 mod waiting;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use adjust::Adjusted;
 pub use advice::Advice;
@@ -81,6 +81,11 @@ impl<S: Store> Limiter<S> {
     #[inline]
     pub fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
         deadline.filter(|_| !S::AT_ONCE).map(|deadline| deadline::for_store(deadline, now))
+    }
+
+    /// How long the store lets a decision wait whose caller sets no deadline.
+    pub fn store_patience(&self) -> Option<Duration> {
+        self.store.patience()
     }
 
     /// Checks the right, before anything else.

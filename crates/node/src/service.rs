@@ -56,6 +56,7 @@ pub use incoming::Closing;
 pub use message::Templates;
 pub use queue::{QueueAdminApi, QueueApi, WorkerQueues};
 pub use usage::UsageApi;
+use weir_grpc::BufferBudget;
 use weir_store::Store;
 use weir_time::deadlines::Deadlines;
 
@@ -101,13 +102,23 @@ pub struct Decisions<S> {
 impl<S: Store> DecisionService<S> {
     /// The service over a limiter, for messages of at most `largest` bytes.
     pub fn new(limiter: Limiter<S>, templates: Arc<Templates>, largest: usize) -> Arc<Self> {
+        Self::within(limiter, templates, largest, None)
+    }
+
+    /// The same, with batches that wait counted in `budget`.
+    pub fn within(
+        limiter: Limiter<S>,
+        templates: Arc<Templates>,
+        largest: usize,
+        budget: Option<BufferBudget>,
+    ) -> Arc<Self> {
         let (deadlines, inline) = (Deadlines::default(), Arc::default());
         let rights = SnapshotRights::default();
         let first =
             Arc::new(Decisions { limiter, rights, templates, envoy: None, largest, deadlines, inline });
         let deadlines = first.deadlines.clone();
         let (current, held) = (ArcSwap::from(Arc::clone(&first)), Mutex::new(first));
-        Arc::new(Self { deadlines, current, held, batches: BatchGate::default() })
+        Arc::new(Self { deadlines, current, held, batches: BatchGate::new(budget) })
     }
 
     /// The decisions under the current snapshot.

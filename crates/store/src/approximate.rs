@@ -127,6 +127,10 @@ impl<S: Store, C: CountStore> Store for ApproximateStore<S, C> {
         }
     }
 
+    fn patience(&self) -> Option<Duration> {
+        self.store.patience()
+    }
+
     fn knows_some(&self) -> bool {
         self.store.knows_some()
     }

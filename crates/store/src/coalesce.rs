@@ -111,6 +111,10 @@ impl<S: Store> Store for Coalesce<S> {
         }
     }
 
+    fn patience(&self) -> Option<Duration> {
+        self.0.store.patience()
+    }
+
     fn knows_some(&self) -> bool {
         self.0.store.knows_some()
     }

@@ -123,6 +123,10 @@ impl<S: Store> Store for Denials<S> {
         }
     }
 
+    fn patience(&self) -> Option<Duration> {
+        self.0.store.patience()
+    }
+
     fn knows_some(&self) -> bool {
         self.0.lookup_credit.load(Relaxed) > 0
     }

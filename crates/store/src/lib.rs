@@ -28,6 +28,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::slice;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -51,6 +52,11 @@ pub trait Store: Send + Sync + 'static {
     /// After an error nothing is known to be charged: either nothing was, or (after [`StoreError::Timeout`]) the charge
     /// may have happened once and its answer was lost. So a decision is never asked again once its answer was polled.
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers);
+
+    /// How long a decision waits whose caller sets no deadline; `None` for stores that answer at once.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
 
     /// True if a call of [`Store::known`] is worth its cost.
     fn knows_some(&self) -> bool {

@@ -23,7 +23,7 @@ mod pending;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 use weir_config::{MemoryConfig, WhenFull};
@@ -135,6 +135,10 @@ impl<S: Store> Store for LocalFallback<S> {
                 place += self.complete(locator, decision, answers, place);
             }
         });
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.store.patience()
     }
 
     fn knows_some(&self) -> bool {

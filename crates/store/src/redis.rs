@@ -221,6 +221,10 @@ impl Store for RedisStore {
             answers.later(async move { connections.ask_until(&request, time).await });
         }
     }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(self.0.shared.context.config.deadline.into())
+    }
 }
 
 impl LeaseStore for RedisStore {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Once};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use weir_config::{Login, MemoryConfig, RedisConfig, Secret, StoreConfig, Topology};
@@ -134,6 +134,10 @@ impl<S: Store> Store for Counting<S> {
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
         self.1.fetch_add(decisions.len(), SeqCst);
         self.0.decide(decisions, answers);
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.0.patience()
     }
 }
 

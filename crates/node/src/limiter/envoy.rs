@@ -297,7 +297,7 @@ impl<S: Store> Limiter<S> {
         let questions = questions(envoy, domain, ask);
         let questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
         let started = clock::monotonic();
-        let decided = self.decide_all(envoy, &questions, ask.deadline, started).await;
+        let decided = self.decide_all(envoy, &questions, (ask.deadline, ask.rights.caller()), started).await;
         let took = clock::monotonic().saturating_duration_since(started);
         // Stores that answer at once are timed once here; pending answers are timed each.
         let answered = decided.iter().flatten().flatten();

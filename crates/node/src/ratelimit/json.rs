@@ -31,7 +31,7 @@ impl<S: Store> JsonParts<S> {
     /// The service. Connections of its store belong to the runtime that this is called in.
     pub(super) fn service(self, node: watch::Receiver<State>) -> Arc<EnvoyJson<S>> {
         let stores = WorkerStores::from((self.store)().decisions);
-        let parts = WorkerParts::new(stores, &self.live, &self.metrics, node, MAX_RATE_LIMIT_BYTES);
+        let parts = WorkerParts::new(stores, &self.live, &self.metrics, node, (MAX_RATE_LIMIT_BYTES, None));
         let EnvoyParts { rules, answers, metrics } = self.envoy;
         let envoy = EnvoyLimiter::new(rules, metrics.recorder(self.worker));
         Arc::new(EnvoyJson::new(&EnvoyRateLimit::new(&parts.decisions, envoy, answers)))

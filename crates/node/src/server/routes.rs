@@ -4,6 +4,7 @@ use tonic::service::Routes;
 use tonic_reflection::server::Builder;
 
 use weir_config::{MAX_QUEUE_MESSAGE, ServerConfig};
+use weir_grpc::BufferBudget;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
 use weir_proto::v1::{
@@ -27,19 +28,26 @@ use crate::service::{
 /// Bound of messages to health and reflection, which contain only names.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
 
+/// Reflection, in both versions: older tools know only `v1alpha`.
+const REFLECTION: [&str; 2] =
+    ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
+
 /// Creates the services of one worker, as far as they are enabled.
 pub(super) fn services<S: Store>(
     stores: WorkerStores<S>,
     parts: &Parts<S>,
     worker: usize,
     config: &ServerConfig,
+    budget: &BufferBudget,
 ) -> Result<Services<S>, ServerError> {
     let largest = config.limits.max_message_bytes;
     let node = parts.readiness.subscribe();
     let WorkerParts { decisions, leases, queues } =
-        WorkerParts::new(stores, &parts.live, &parts.metrics, node, largest);
+        WorkerParts::new(stores, &parts.live, &parts.metrics, node, (largest, Some(budget.clone())));
     let on = services_that_are_on(parts, config, leases.is_some(), queues.is_some());
-    let health = HealthServer::new(HealthApi::new(parts.readiness.clone(), on.clone()));
+    let reflection = REFLECTION.into_iter().filter(|_| config.reflection);
+    let healthy = on.iter().copied().chain(reflection).collect();
+    let health = HealthServer::new(HealthApi::new(parts.readiness.clone(), healthy));
     let EnvoyParts { rules, answers, metrics } = parts.envoy.clone();
     let envoy = EnvoyLimiter::new(rules, metrics.recorder(worker));
     let envoy = EnvoyRateLimit::new(&decisions, envoy, answers);
@@ -104,7 +112,7 @@ fn services_that_are_on<S>(
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()
 }
 
-/// Adds reflection in both versions: older tools know only `v1alpha`. Only enabled services are listed.
+/// Adds reflection. Only enabled services are listed.
 fn with_reflection(
     routes: Routes,
     services: impl Iterator<Item = &'static str> + Clone,
@@ -118,8 +126,9 @@ fn with_reflection(
             .with_service_name(own_name);
         services.clone().fold(builder, Builder::with_service_name)
     };
-    let v1 = builder("grpc.reflection.v1.ServerReflection").build_v1().map_err(failed)?;
-    let v1alpha = builder("grpc.reflection.v1alpha.ServerReflection").build_v1alpha().map_err(failed)?;
+    let [v1, v1alpha] = REFLECTION;
+    let v1 = builder(v1).build_v1().map_err(failed)?;
+    let v1alpha = builder(v1alpha).build_v1alpha().map_err(failed)?;
     Ok(routes
         .add_service(v1.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
         .add_service(v1alpha.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES)))

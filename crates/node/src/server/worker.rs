@@ -125,7 +125,7 @@ fn serve<S: Store>(
     stop: watch::Receiver<()>,
 ) -> Result<(), ServerError> {
     runtime()?.block_on(async {
-        let services = routes::services((parts.store)(), parts, index, config)?;
+        let services = routes::services((parts.store)(), parts, index, config, budget.budget())?;
         let metrics = parts.metrics.transport();
         let connections = Connections::new(services, config, accepted, budget, metrics);
         let connections = connections.with_tls(parts.tls.clone());

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
+use weir_grpc::BufferBudget;
 use weir_store::Store;
 
 use super::live::Follower;
@@ -28,7 +29,7 @@ impl<S: Store> WorkerParts<S> {
         live: &LiveSnapshot,
         metrics: &Metrics,
         node: watch::Receiver<State>,
-        largest: usize,
+        (largest, budget): (usize, Option<BufferBudget>),
     ) -> Self {
         let metrics = metrics.clone();
         live.join(|snapshot| {
@@ -38,7 +39,8 @@ impl<S: Store> WorkerParts<S> {
             let rules = || Arc::clone(&snapshot.rules);
             let limiter = Limiter::new(rules(), stores.decisions, Arc::clone(&recorder));
             let limiter = limiter.with_bans(snapshot.bans.clone());
-            let decisions = DecisionService::new(limiter, Arc::clone(&snapshot.templates), largest);
+            let decisions =
+                DecisionService::within(limiter, Arc::clone(&snapshot.templates), largest, budget);
             let leases = stores.leases.map(|store| {
                 let leases = Leases::new(rules(), store, Arc::clone(&recorder));
                 CurrentLeases::new(leases, Arc::clone(&snapshot.templates))

@@ -1,7 +1,7 @@
 //! `ShouldAllowBatch`: many questions in one call, each decided for itself.
 //!
 //! A batch is decided in pieces. A turn of its connection ends between two of them, and a store that answers later gets
-//! the next piece when it has room (`batch_gate.rs`).
+//! the next piece when it has room (`batch_gate.rs`). What was not put to the store in time is left to the failure policy.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -11,13 +11,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tokio::task::AbortHandle;
 use tonic::Status;
 use weir_grpc::{BegunCall, Call, CallContext, CurrentPeer, IncomingCall, Reply, turn};
 use weir_store::{Store, TOGETHER, at_once};
 use weir_time::clock;
 
+use super::batch_gate::BatchLine;
 use super::several::LaterResult;
 use super::wire::MessageFields;
 use super::{DecisionService, Decisions, called, status};
@@ -34,6 +35,9 @@ const RESPONSE_FIELD: u32 = 1;
 const LARGE_PIECE: usize = 512;
 const PIECE: usize = 2 * TOGETHER;
 
+/// Questions that are left to the failure policy at a time. They take some 30 µs.
+const LATE_PIECE: usize = 4 * TOGETHER;
+
 /// A batch that is being decided.
 struct Batch<S> {
     service: Arc<Decisions<S>>,
@@ -46,8 +50,22 @@ struct Batch<S> {
     others: Vec<LaterBytes>,
     /// Number of questions whose results come later.
     numbered: usize,
-    /// True once its caller's deadline leaves no time for the store.
+    /// The lines of its caller, and its place in one of them.
+    line: Arc<BatchLine>,
+    place: Option<PlaceInLine>,
+    /// Until then questions are put to the store.
+    until: Option<Instant>,
+    /// True once there is no time for the store.
     is_late: bool,
+}
+
+/// The questions that may be decided next.
+struct NextPiece<'a> {
+    most: usize,
+    /// Their room in the store.
+    room: Option<OwnedSemaphorePermit>,
+    /// The turn of a batch out of time.
+    _turn: Option<SemaphorePermit<'a>>,
 }
 
 /// A result that came later: its number among those, its offset in the results before, and its bytes.
@@ -62,7 +80,7 @@ impl Drop for EndsWithCall {
     }
 }
 
-/// The place of a batch in the line of its caller. The next batch follows once this one has put all its questions.
+/// The place of a batch at the head of a line. The next batch follows once this one has put all its questions.
 type PlaceInLine = OwnedSemaphorePermit;
 
 impl<S: Store> DecisionService<S> {
@@ -77,25 +95,30 @@ impl<S: Store> DecisionService<S> {
         let (deadline, service) = (context.deadline, Arc::clone(self));
         if S::AT_ONCE
             && let Some(message) = &message
-            && let Ok(place) = self.batches.line(self.rights_caller(&context)).try_acquire_owned()
         {
-            return BegunCall::Call(match self.begin(message, &context) {
-                Err(status) => status.into(),
-                Ok(mut batch) => match batch.decide(usize::MAX, &mut Vec::new()) {
-                    false => Call::done(Ok(batch.reply())),
-                    true => Call::waiting(&self.deadlines, deadline, async move {
-                        Ok(service.decide_batch(batch, place).await)
-                    }),
-                },
-            });
+            let line = self.batches.line(self.rights_caller(&context));
+            if let Ok(place) = Arc::clone(&line.asking).try_acquire_owned() {
+                return BegunCall::Call(match self.begin(message, &context, line) {
+                    Err(status) => status.into(),
+                    Ok(mut batch) => match batch.decide(usize::MAX, &mut Vec::new()) {
+                        false => Call::done(Ok(batch.reply())),
+                        true => Call::waiting(&self.deadlines, deadline, async move {
+                            let _held = service.batches.hold_first(batch.rest.len());
+                            batch.place = Some(place);
+                            Ok(service.decide_batch(batch).await)
+                        }),
+                    },
+                });
+            }
         }
+        let arrived = clock::monotonic();
         BegunCall::Call(Call::waiting(&self.deadlines, deadline, async move {
             let message = match message {
                 Some(message) => message,
                 None => messages.only().await?,
             };
             count(&message)?;
-            let decided = service.decide_in_line(message, context);
+            let decided = service.decide_in_line(message, context, arrived);
             if S::AT_ONCE {
                 return decided.await;
             }
@@ -106,18 +129,42 @@ impl<S: Store> DecisionService<S> {
         }))
     }
 
-    /// Decides a batch when those before it in the line of its caller have asked the store.
-    async fn decide_in_line(self: Arc<Self>, message: Bytes, context: CallContext) -> Result<Reply, Status> {
+    /// Decides a batch when those before it in the line of its caller have asked the store, or leaves it to the failure
+    /// policy when it is out of time before.
+    async fn decide_in_line(
+        self: Arc<Self>,
+        message: Bytes,
+        context: CallContext,
+        arrived: Instant,
+    ) -> Result<Reply, Status> {
         let line = self.batches.line(self.rights_caller(&context));
+        let _held = self.batches.hold(&line, message.len())?;
+        let until = self.batch_deadline(&context, arrived);
         // It is never closed.
         let closed = |_| Status::internal("the line of batches is closed");
-        let place = line.acquire_owned().await.map_err(closed)?;
-        let batch = self.begin(&message, &context)?;
-        Ok(self.decide_batch(batch, place).await)
+        let place = self.until(until, Arc::clone(&line.asking).acquire_owned()).await;
+        let mut batch = self.begin(&message, &context, line)?;
+        (batch.place, batch.until) = (place.transpose().map_err(closed)?, until);
+        if batch.place.is_none() {
+            batch.end();
+        }
+        Ok(self.decide_batch(batch).await)
+    }
+
+    /// When a batch that arrived at `arrived` stops asking: its caller's deadline says so, or else the store's.
+    fn batch_deadline(&self, context: &CallContext, arrived: Instant) -> Option<Instant> {
+        let limiter = &self.current.load().limiter;
+        let own = || Some(arrived + limiter.store_patience()?);
+        limiter.store_deadline(context.deadline, arrived).or_else(own)
     }
 
     /// Begins a batch under the current snapshot.
-    fn begin(&self, message: &Bytes, context: &CallContext) -> Result<Batch<S>, Status> {
+    fn begin(
+        &self,
+        message: &Bytes,
+        context: &CallContext,
+        line: Arc<BatchLine>,
+    ) -> Result<Batch<S>, Status> {
         let count = count(message)?;
         called::serves("ShouldAllowBatch");
         let (service, context, rest) = (self.current(), context.clone(), message.clone());
@@ -128,6 +175,9 @@ impl<S: Store> DecisionService<S> {
             out: Vec::with_capacity(count * RESULT_BYTES),
             others: Vec::new(),
             numbered: 0,
+            line,
+            place: None,
+            until: None,
             is_late: false,
         })
     }
@@ -137,41 +187,24 @@ impl<S: Store> DecisionService<S> {
     }
 
     /// Decides what is left of a batch, a piece in each turn, and waits for all answers.
-    async fn decide_batch(self: Arc<Self>, mut batch: Batch<S>, place: PlaceInLine) -> Reply {
-        let until = batch.service.limiter.store_deadline(batch.context.deadline, clock::monotonic());
+    async fn decide_batch(self: Arc<Self>, mut batch: Batch<S>) -> Reply {
         let mut pending = FuturesUnordered::new();
         let mut later = Vec::new();
         loop {
             turn::pause().await;
-            if !S::AT_ONCE {
-                // Outside a turn of a connection: other work goes on between two pieces.
-                tokio::task::yield_now().await;
-            }
-            let mut room = None;
-            if !S::AT_ONCE && !batch.is_late {
-                room = self.batches.free_room(LARGE_PIECE);
-                if room.is_none() {
-                    let has_room = self.batches.room(PIECE);
-                    let answered = while_answered(has_room, &mut pending, &mut batch.others);
-                    match self.until(until, answered).await {
-                        Some(permits) => room = permits,
-                        None => batch.end(until),
-                    }
-                }
-            }
-            let most = room.as_ref().map_or(usize::MAX, OwnedSemaphorePermit::num_permits);
-            let is_left = batch.decide(most, &mut later);
+            let mut piece = self.next_piece(&mut batch, &mut pending).await;
+            let is_left = batch.decide(piece.most, &mut later);
             for later in later.drain(..) {
                 let (number, at, service) = (batch.numbered, later.at, Arc::clone(&batch.service));
                 batch.numbered += 1;
-                let permit = room.as_mut().and_then(|room| room.split(1));
+                let permit = piece.room.as_mut().and_then(|room| room.split(1));
                 pending.push(async move {
                     let result = service.result(later).await;
                     drop(permit);
                     (number, at, result)
                 });
             }
-            drop(room);
+            drop(piece);
             // Pending questions ask the store at their first poll.
             while let Some(Some(answered)) = at_once(pending.next()) {
                 batch.others.push(answered);
@@ -180,11 +213,46 @@ impl<S: Store> DecisionService<S> {
                 break;
             }
         }
-        drop(place);
+        batch.place = None;
         while let Some(answered) = pending.next().await {
             batch.others.push(answered);
         }
         batch.reply()
+    }
+
+    /// Waits until the next questions of a batch may be put: for room in the store, or once the batch is out of time for
+    /// its turn. Answers that come meanwhile are taken.
+    async fn next_piece(
+        &self,
+        batch: &mut Batch<S>,
+        pending: &mut FuturesUnordered<impl Future<Output = LaterBytes>>,
+    ) -> NextPiece<'_> {
+        if S::AT_ONCE {
+            return NextPiece { most: usize::MAX, room: None, _turn: None };
+        }
+        // Outside a turn of a connection: other work goes on between two pieces.
+        tokio::task::yield_now().await;
+        let until = batch.until;
+        let is_over = || until.is_some_and(|until| clock::monotonic() >= until);
+        if !batch.is_late && !is_over() {
+            let mut room = self.batches.free_room(LARGE_PIECE);
+            if room.is_none() {
+                let has_room = while_answered(self.batches.room(PIECE), pending, &mut batch.others);
+                room = self.until(until, has_room).await.flatten();
+            }
+            if let Some(room) = room {
+                return NextPiece { most: room.num_permits(), room: Some(room), _turn: None };
+            }
+        }
+        if !batch.is_late {
+            batch.end();
+        }
+        if batch.place.is_none() {
+            let place = Arc::clone(&batch.line.late).acquire_owned();
+            batch.place = while_answered(place, pending, &mut batch.others).await.ok();
+        }
+        let turn = while_answered(self.batches.late_turn(), pending, &mut batch.others).await;
+        NextPiece { most: LATE_PIECE, room: None, _turn: turn }
     }
 
     /// The output of `future`, if it comes before a deadline.
@@ -222,10 +290,11 @@ impl<S: Store> Batch<S> {
         is_left
     }
 
-    /// Leaves what has not been decided to the failure policy: the store has no time any more, from `until` on.
-    fn end(&mut self, until: Option<Instant>) {
+    /// Leaves what has not been decided to the failure policy. The next batch of its caller may ask.
+    fn end(&mut self) {
         self.is_late = true;
-        self.context.deadline = until;
+        self.place = None;
+        self.context.deadline = self.until;
     }
 
     /// Merges the results that were ready and those that came later, in the order of the questions.

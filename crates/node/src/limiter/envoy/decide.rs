@@ -22,11 +22,12 @@ impl<S: Store> Limiter<S> {
         &self,
         envoy: &EnvoyLimiter,
         questions: &[DescriptorQuestion<'_>],
-        deadline: Option<Instant>,
+        (deadline, caller): (Option<Instant>, u32),
         started: Instant,
     ) -> Result<SmallVec<[Option<Outcome<DescriptorDecision>>; 2]>, RateLimitError> {
         let deadline = self.store_deadline(deadline, started);
-        let together = |places: EqualDescriptors| self.decide_together(envoy, questions, places, deadline);
+        let together =
+            |places: EqualDescriptors| self.decide_together(envoy, questions, places, (deadline, caller));
         let all = || (0..questions.len()).collect();
         // A store that answers at once decides in the order of the descriptors.
         let counters = if S::AT_ONCE || questions.len() == 1 { None } else { order::runs(questions) };
@@ -53,12 +54,14 @@ impl<S: Store> Limiter<S> {
         envoy: &EnvoyLimiter,
         questions: &[DescriptorQuestion<'_>],
         places: EqualDescriptors,
-        deadline: Option<Instant>,
+        (deadline, caller): (Option<Instant>, u32),
     ) -> SmallVec<[(usize, Result<Option<Outcome<DescriptorDecision>>, RateLimitError>); 2]> {
         let started = clock::monotonic();
         let mut answers = Answers::default();
         {
-            let asked = places.iter().filter_map(|&place| questions.get(place)?.decision(deadline.as_ref()));
+            let asked = places.iter().filter_map(|&place| {
+                Some(Decision { deadline: deadline.as_ref(), caller, ..questions.get(place)?.decision()? })
+            });
             self.store.decide(&asked.collect::<SmallVec<[_; 2]>>(), &mut answers);
         }
         let (mut each, mut limits) = (answers.each.into_iter(), answers.limits.into_iter());
@@ -122,7 +125,7 @@ impl<S: Store> Limiter<S> {
             outcome => outcome,
         });
         if self.recorder.decision_log().is_some()
-            && let Some(decision) = question.decision(None)
+            && let Some(decision) = question.decision()
         {
             let verdict = match &decided {
                 Ok(Outcome::Decided(decided)) => Some((&decided.verdict, &decided.limit)),
@@ -141,10 +144,8 @@ impl<S: Store> Limiter<S> {
 
 impl DescriptorQuestion<'_> {
     /// The decision for the store; `None` if no limit applies.
-    fn decision<'q>(&'q self, deadline: Option<&'q Instant>) -> Option<Decision<'q>> {
+    fn decision(&self) -> Option<Decision<'_>> {
         let subject = Subject { resource: &self.name, ..Subject::default() };
-        let decision =
-            Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.hits));
-        Some(Decision { deadline, caller: weir_grpc::current_connection(), ..decision })
+        Some(Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.hits)))
     }
 }

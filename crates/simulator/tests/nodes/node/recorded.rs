@@ -1,5 +1,7 @@
 //! What a node asks of Redis, and what it is told.
 
+use std::time::Duration;
+
 use weir_store::redis::RedisStore;
 use weir_store::{Answers, Decision, Store, StoreError, Verdicts, decide_one};
 
@@ -29,6 +31,10 @@ impl Store for RecordedStore {
                 answer
             });
         }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.store.patience()
     }
 }
 
