@@ -2,30 +2,41 @@
 
 use std::time::{Duration, Instant};
 
-/// A leaky bucket: the count decays evenly, by its limit per period.
+/// A leaky bucket: the count decays evenly, by its limit per period. Time without events is credit for a burst, up to a
+/// bound: what has piled up while nobody read comes all at once.
 #[derive(Debug)]
 pub(crate) struct DecayingCount {
-    limit: u32,
     period: Duration,
-    /// Time in which the count decays to zero, from `updated` on.
-    level: Duration,
-    updated: Option<Instant>,
+    /// Time in which one event decays.
+    each: Duration,
+    credit: Duration,
+    /// When the count has decayed to zero; before now, there is credit.
+    zero_at: Option<Instant>,
 }
 
 impl DecayingCount {
     pub(crate) fn new(limit: usize, period: Duration) -> Self {
+        Self::with_credit(limit, period, Duration::ZERO)
+    }
+
+    /// Creates a count with a credit of up to this time.
+    pub(crate) fn with_credit(limit: usize, period: Duration, credit: Duration) -> Self {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX).max(1);
-        Self { limit, period, level: Duration::ZERO, updated: None }
+        // Rounded down, so a count of exactly the limit is never above the period.
+        Self { period, each: period / limit, credit, zero_at: None }
+    }
+
+    /// Begins to count, so that there is credit from now on.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.zero_at.get_or_insert(now);
     }
 
     /// Counts one; true if the count is now above its limit.
     pub(crate) fn add(&mut self, now: Instant) -> bool {
-        if let Some(updated) = self.updated.replace(now) {
-            self.level = self.level.saturating_sub(now.saturating_duration_since(updated));
-        }
-        self.level = self.level.saturating_add(self.period / self.limit);
-        // `period / limit` is rounded down, so a count of exactly the limit is never above the period.
-        self.level > self.period
+        let earliest = now.checked_sub(self.credit).unwrap_or(now);
+        let zero_at = self.zero_at.unwrap_or(now).max(earliest) + self.each;
+        self.zero_at = Some(zero_at);
+        zero_at > now + self.period
     }
 }
 
@@ -47,5 +58,18 @@ mod tests {
                 !count.add(start + index * (10 * second / limit as u32 + Duration::from_nanos(1)))
             }));
         }
+    }
+
+    #[test]
+    fn what_has_piled_up_while_nobody_read_is_no_flood() {
+        let (start, ms) = (weir_time::clock::monotonic(), Duration::from_millis(1));
+        let mut count = DecayingCount::with_credit(100, 10 * ms, 500 * ms);
+        count.begin(start);
+        assert!((0..1_100).all(|_| !count.add(start + 100 * ms)), "those of 110 ms");
+        assert!(count.add(start + 100 * ms));
+        // The credit is bounded.
+        let later = start + 10_000 * ms;
+        assert!((0..5_100).all(|_| !count.add(later)), "those of 510 ms");
+        assert!(count.add(later));
     }
 }

@@ -11,7 +11,8 @@ pub struct ConnectionLimits {
     pub max_side_streams: usize,
     /// Bytes of the headers of one call, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
     pub max_header_bytes: u32,
-    /// Bound of streams that the client has reset before their calls began. Beyond it the connection ends.
+    /// Streams that the client may reset within 10 ms, on average since it sent some last, but for 1 s at most. Beyond it
+    /// the connection ends.
     pub max_pending_resets: usize,
     /// Bound of streams that the server has reset for faults of the client. Beyond it the connection ends.
     pub max_local_resets: usize,

@@ -58,12 +58,16 @@ const MAX_QUEUED_BYTES: usize = 4 << 20;
 /// than they allow.
 const MIN_RESET_STREAMS: usize = 1024;
 
-/// Period of the reset counts: within it they decay evenly to zero.
-const RESETS_PERIOD: Duration = Duration::from_secs(10);
+/// Period of the count of our resets: within it, it decays evenly to zero.
+const LOCAL_RESETS_PERIOD: Duration = Duration::from_secs(10);
 
-/// Resets per period that a client may send, for each stream that it may open. Proxies reset all calls that time
-/// out when a store hangs. Above it, the resets are a flood (rapid reset).
-const CLIENT_RESETS: usize = 256;
+/// Period of the count of the client's resets. The default of 1,024 in it is 102,400 a second: honest clients cancel a
+/// fraction of it, and a rapid reset sends several times as many.
+const CLIENT_RESETS_PERIOD: Duration = Duration::from_millis(10);
+
+/// How much time without resets is credit for a burst of them. While this process does not run, resets pile up in the
+/// socket, and a client with deadlines cancels all its calls.
+const CLIENT_RESETS_CREDIT: Duration = Duration::from_secs(1);
 
 /// Opaque data of our PINGs (RFC 9113, 6.7).
 const KEEPALIVE_PING: [u8; 8] = *b"weir:up?";
@@ -112,8 +116,6 @@ pub(crate) struct Session {
     partial_messages: VecDeque<PartialMessage>,
     /// The time of this turn, once it was read.
     now: Option<Instant>,
-    /// Calls in `new_calls` that the client has reset.
-    pending_resets: usize,
     /// Rate of calls that the client has reset.
     client_resets: DecayingCount,
     /// Rate of streams that were reset for a fault of the client.
@@ -157,7 +159,6 @@ impl Session {
         observer: Arc<dyn ConnectionObserver>,
         open_streams: OpenStreams,
     ) -> Self {
-        let resets = |limit| DecayingCount::new(limit, RESETS_PERIOD);
         // As many streams may be in flight when their client learns of a reset.
         let recent = || RecentStreams::new((limits.max_streams as usize).max(MIN_RESET_STREAMS));
         Self {
@@ -188,9 +189,12 @@ impl Session {
             unreserved: Vec::new(),
             partial_messages: VecDeque::new(),
             now: None,
-            pending_resets: 0,
-            client_resets: resets((limits.max_streams as usize).saturating_mul(CLIENT_RESETS)),
-            local_resets: resets(limits.max_local_resets),
+            client_resets: DecayingCount::with_credit(
+                limits.max_pending_resets,
+                CLIENT_RESETS_PERIOD,
+                CLIENT_RESETS_CREDIT,
+            ),
+            local_resets: DecayingCount::new(limits.max_local_resets, LOCAL_RESETS_PERIOD),
             reset_streams: recent(),
             cancelled_streams: recent(),
             lingering: Lingering::default(),
@@ -233,7 +237,6 @@ impl Session {
                 break;
             }
             let Some(stream) = self.streams.get_mut(&id) else {
-                self.pending_resets = self.pending_resets.saturating_sub(1);
                 begun += 1;
                 continue;
             };
@@ -250,9 +253,6 @@ impl Session {
         }
         new_calls.drain(..begun);
         self.new_calls = new_calls;
-        if self.new_calls.is_empty() {
-            self.pending_resets = 0;
-        }
     }
 
     /// True if calls have arrived that have not begun.

@@ -200,7 +200,11 @@ type Flood = (&'static str, fn(u32) -> Vec<u8>);
 #[test]
 fn answers_that_are_not_read() {
     let mut attacked = Attacked::start();
-    let floods: [Flood; 6] = [
+    let floods: [Flood; 7] = [
+        ("calls that are reset", |index| {
+            let stream = 1 + 2 * index;
+            [head(stream, ONE), rst_stream(stream)].concat()
+        }),
         ("PING", |_| ping(*b"flooding")),
         ("SETTINGS", |_| settings(&[])),
         ("SETTINGS that change", |index| settings(&[(1, index % 4096), (4, index)])),

@@ -91,14 +91,15 @@ section! {
             more: "A single decision with every field at its bound takes about 18 KiB. A larger message is refused \
                    before it is read.",
         }
-        /// Calls that a client may cancel before the server has begun them; above it the connection ends.
+        /// Calls that a client may cancel on a connection within 10 ms; above it the connection ends.
         pub max_pending_resets: usize = 1024 => {
             kind: Count(1, MAX_STREAMS),
             outside: Outside::No,
             applies: Applies::AtRestart,
-            more: "It is a bound on rapid resets (CVE-2023-44487). When the server stalls, a client with deadlines \
-                   cancels all its calls at once, so this should be at least `max_streams`. Beside it, a client may \
-                   cancel 256 × `max_streams` calls within 10 s, begun or not.",
+            more: "It is a bound on rapid resets (CVE-2023-44487). The default is 102,400 in a second. Time without \
+                   cancellations counts as well, up to 1 s of it: what has piled up while the server did not run is no \
+                   flood. A client with deadlines cancels all its calls at once when the server stalls, so this should be \
+                   at least `max_streams`. On `tonic`, it is the number of calls that are cancelled before they have begun.",
         }
         /// Calls that the server may reset for faults of the client; above it the connection ends.
         pub max_local_resets: usize = 1024 => {

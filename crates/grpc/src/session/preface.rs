@@ -18,6 +18,8 @@ impl Session {
             return Ok(0);
         }
         self.handshake = ClientPreface::Settings;
+        let now = self.now();
+        self.client_resets.begin(now);
         self.send_settings();
         Ok(length)
     }

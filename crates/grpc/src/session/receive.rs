@@ -239,11 +239,6 @@ impl Session {
         };
         if begun {
             self.observer.observe(ConnectionEvent::ResetInFlight, "a client reset a call in flight");
-        } else {
-            self.pending_resets += 1;
-            if self.pending_resets > self.limits.max_pending_resets {
-                return Err(self.flood("it resets calls faster than they can begin"));
-            }
         }
         let now = self.now();
         if self.client_resets.add(now) {

@@ -108,25 +108,44 @@ fn floods() -> Vec<Case> {
             .usable(),
         case("10.5", "more resets of calls that have not begun are a flood")
             .limits(|limits| limits.max_pending_resets = 10)
-            .send(opened_and_reset(11).collect::<Vec<u8>>())
+            .send(opened_and_reset(1_011).collect::<Vec<u8>>())
             .error(ENHANCE_YOUR_CALM),
-        case("10.5", "calls that are reset before they begin count until the server has seen to them")
+        case("10.5", "resets are counted by rate")
             .limits(|limits| limits.max_pending_resets = 10)
             .send(opened_and_reset(10).collect::<Vec<u8>>())
-            .nothing()
+            .wait(Duration::from_millis(10))
             .send(opened_and_reset_from(10, 10).collect::<Vec<u8>>())
             .nothing()
             .usable(),
-        (0..60_u32)
+        case("10.5", "resets that have piled up while nobody read are no flood")
+            .limits(|limits| limits.max_pending_resets = 10)
+            .send(opened_and_reset(1).collect::<Vec<u8>>())
+            .wait(Duration::from_millis(100))
+            .send(opened_and_reset_from(1, 109).collect::<Vec<u8>>())
+            .nothing()
+            .usable(),
+        case("10.5", "resets of more than a second are a flood, however long nobody read")
+            .limits(|limits| limits.max_pending_resets = 10)
+            .send(opened_and_reset(1).collect::<Vec<u8>>())
+            .wait(Duration::from_secs(5))
+            .send(opened_and_reset_from(1, 1_011).collect::<Vec<u8>>())
+            .error(ENHANCE_YOUR_CALM),
+        (0..30_u32)
             .fold(
                 case("10.5", "resets in many small pieces are a flood too")
-                    .limits(|limits| limits.max_streams = 10),
+                    .limits(|limits| limits.max_pending_resets = 10),
                 |case, turn| {
                     let resets = opened_and_reset_from(50 * turn, 50).collect::<Vec<u8>>();
                     case.send(resets).wait(Duration::ZERO)
                 },
             )
             .error(ENHANCE_YOUR_CALM),
+        (0..100_u32)
+            .fold(case("10.5", "40,000 resets a second are no flood"), |case, turn| {
+                let resets = opened_and_reset_from(2_000 * turn, 2_000).collect::<Vec<u8>>();
+                case.wait(Duration::from_millis(50)).send(resets)
+            })
+            .usable(),
         case("10.5", "late DATA of streams that the client has reset is no fault: any number may come")
             .limits(|limits| limits.max_local_resets = 1)
             .send([1, 3, 5, 7].map(late_data).concat())
@@ -158,7 +177,7 @@ fn floods() -> Vec<Case> {
             .reset(5, STREAM_CLOSED)
             .usable(),
         case("10.5", "late DATA of streams that the client reset long ago counts")
-            .limits(|limits| limits.max_local_resets = 1)
+            .limits(|limits| (limits.max_local_resets, limits.max_pending_resets) = (1, 1100))
             .send(
                 (0..1100)
                     .flat_map(|index| {
@@ -169,16 +188,21 @@ fn floods() -> Vec<Case> {
             .send([data(1, 0, "x"), data(3, 0, "x")].concat())
             .reset(1, STREAM_CLOSED)
             .error(ENHANCE_YOUR_CALM),
-        case("10.5", "resets of calls that have begun are no flood")
+        case("10.5", "resets of calls that have begun count, too")
             .limits(|limits| limits.max_pending_resets = 1)
-            .send(headers(1, 0, &CALL))
+            .send([1, 3, 5].map(|stream| headers(stream, 0, &CALL)).concat())
             .nothing()
-            .send([reset(1, CANCEL), headers(3, 0, &CALL)].concat())
+            .send(reset(1, CANCEL))
+            .wait(Duration::from_millis(10))
+            .send(reset(3, CANCEL))
             .nothing()
-            .send([reset(3, CANCEL), headers(5, 0, &CALL)].concat())
-            .nothing()
-            .send(reset(5, CANCEL))
             .usable(),
+        case("10.5", "too many resets of calls that have begun are a flood")
+            .limits(|limits| limits.max_pending_resets = 1)
+            .send((0..102).map(|index| headers(1 + 2 * index, 0, &CALL)).collect::<Vec<_>>().concat())
+            .nothing()
+            .send((0..102).map(|index| reset(1 + 2 * index, CANCEL)).collect::<Vec<_>>().concat())
+            .error(ENHANCE_YOUR_CALM),
         (0..3_u32)
             .map(|index| 1 + 2 * index)
             .fold(
