@@ -97,6 +97,25 @@ fn one_line_says_that_clients_speak_plain_text() {
     assert_eq!(log.matches("its client speaks plain text, and this port expects TLS").count(), 1, "{log}");
 }
 
+/// Once a minute, with the peer and the reason, however many there are.
+#[test]
+fn one_line_names_a_client_without_a_certificate() {
+    let deployed = Deployed::new();
+    let server = deployed.serve();
+    let options = deployed.options(&server);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    for _ in 0..5 {
+        let without = weir(&[&["allow", "x", "me"], &options[..4], &options[8..]].concat());
+        assert_eq!(without.status.code(), Some(2));
+    }
+    let (_, log) = server.stop("TERM");
+    let mut lines =
+        log.lines().filter(|line| line.contains("its client's certificate is missing or not valid"));
+    let line = lines.next().expect("there is a line");
+    assert!(line.contains("127.0.0.1:") && line.contains("peer sent no certificates"), "{line}");
+    assert_eq!(lines.next(), None);
+}
+
 /// Authorities whose certificates would all be refused are named.
 #[test]
 fn authorities_without_a_revocation_list_are_named() {

@@ -1,5 +1,6 @@
 //! TLS on the ports: who is served, what a change of files does, what attackers cannot do.
 
+mod alerts;
 mod bounds;
 mod clients;
 mod keys;

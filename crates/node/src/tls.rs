@@ -23,6 +23,7 @@ mod eviction_order;
 mod files;
 mod handshakes;
 mod key_kinds;
+mod linger;
 mod loaded;
 mod peers;
 mod port;

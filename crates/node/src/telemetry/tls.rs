@@ -7,8 +7,8 @@ use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 
 use super::transport::Counted;
 
-/// Between two log lines about clients without TLS.
-const LOG_PLAIN_TEXT_EVERY: Duration = Duration::from_secs(60);
+/// Between two log lines about clients without TLS, or about refused ones.
+const LOG_EVERY: Duration = Duration::from_secs(60);
 
 const HANDSHAKES: &str = "weir_tls_handshakes_total";
 
@@ -46,6 +46,7 @@ pub enum TlsLoad {
 pub struct TlsMetrics {
     handshakes: Vec<IntCounter>,
     plain_text: Counted,
+    refused: Counted,
     loads: [IntCounter; 2],
     expiry: IntGaugeVec,
     next_update: IntGaugeVec,
@@ -96,6 +97,7 @@ impl TlsMetrics {
         Ok(Arc::new(Self {
             handshakes: HandshakeResult::ALL.map(of).into(),
             plain_text: Counted::new(HANDSHAKES, of(HandshakeResult::PlainText)),
+            refused: Counted::new(HANDSHAKES, of(HandshakeResult::Refused)),
             loads: ["done", "refused"].map(|result| loads.with_label_values(&[result])),
             expiry: gauges(
                 "weir_tls_certificate_expiry_timestamp_seconds",
@@ -115,12 +117,24 @@ impl TlsMetrics {
         }
     }
 
-    /// A handshake of this peer failed. Clients without TLS get a log line, one a minute for all of them.
-    pub(crate) fn failed(&self, result: HandshakeResult, peer: &str) {
+    /// A handshake of this peer failed. Clients without TLS get a log line, one a minute for all of them, and so do refused
+    /// ones.
+    pub(crate) fn failed(&self, result: HandshakeResult, peer: &str, reason: &str) {
         self.handshake(result);
-        if result == HandshakeResult::PlainText
-            && let Some(more) = self.plain_text.turn_to_log(LOG_PLAIN_TEXT_EVERY)
-        {
+        let line = match result {
+            HandshakeResult::PlainText => &self.plain_text,
+            HandshakeResult::Refused => &self.refused,
+            _ => return,
+        };
+        let Some(more) = line.turn_to_log(LOG_EVERY) else { return };
+        if result == HandshakeResult::Refused {
+            tracing::warn!(
+                peer,
+                reason,
+                more_since_last_line = more,
+                "a connection was refused: its client's certificate is missing or not valid"
+            );
+        } else {
             tracing::warn!(
                 peer,
                 more_since_last_line = more,

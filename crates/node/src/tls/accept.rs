@@ -6,13 +6,14 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tokio::io::Interest;
+use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::handshakes::HandshakeSlot;
+use super::linger::linger;
 use super::peers::ClientCertificate;
 use super::port::{PortFiles, TlsPort};
 use super::share::HandshakeShare;
@@ -29,8 +30,12 @@ pub struct TlsConnection {
     pub certificate: Option<Arc<ClientCertificate>>,
 }
 
-/// Why a handshake did not succeed.
-struct HandshakeFailure(HandshakeResult, String);
+/// Why a handshake did not succeed, and the socket of a client that was told.
+struct HandshakeFailure {
+    result: HandshakeResult,
+    reason: String,
+    socket: Option<TcpStream>,
+}
 
 impl TlsPort {
     /// Gives the handshake of an accepted connection its place. At the bound, another one loses its own.
@@ -61,22 +66,29 @@ impl TlsPort {
         let handshake = timeout(self.shared.timeout, self.handshake(socket, &slot, share));
         let ended = tokio::select! {
             biased;
-            () = slot.evicted() => Err(HandshakeFailure(HandshakeResult::Evicted, "max_handshakes is reached".to_owned())),
+            () = slot.evicted() => Err(HandshakeFailure::new(HandshakeResult::Evicted, "max_handshakes is reached")),
             ended = handshake => ended.unwrap_or_else(|_| {
-                Err(HandshakeFailure(HandshakeResult::TimedOut, "it took longer than tls_handshake_timeout".to_owned()))
+                Err(HandshakeFailure::new(HandshakeResult::TimedOut, "it took longer than tls_handshake_timeout"))
             }),
         };
-        let (result, connection) = match ended {
-            Ok((connection, result)) => (result, Some(connection)),
-            Err(HandshakeFailure(result, reason)) => {
-                let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
-                tracing::debug!(peer, reason, "a TLS handshake failed");
-                self.shared.metrics.failed(result, &peer);
-                return None;
+        let HandshakeFailure { result, reason, socket } = match ended {
+            Ok((connection, result)) => {
+                self.shared.metrics.handshake(result);
+                return Some(connection);
             }
+            Err(failure) => failure,
         };
-        self.shared.metrics.handshake(result);
-        connection
+        let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
+        tracing::debug!(peer, reason, "a TLS handshake failed");
+        self.shared.metrics.failed(result, &peer, &reason);
+        if let Some(socket) = socket {
+            tokio::select! {
+                biased;
+                () = slot.evicted() => {}
+                () = linger(socket) => {}
+            }
+        }
+        None
     }
 
     async fn handshake(
@@ -87,39 +99,44 @@ impl TlsPort {
     ) -> Result<(TlsConnection, HandshakeResult), HandshakeFailure> {
         // Until the client has sent something, the connection holds nothing of TLS.
         match socket.peek(&mut [0]).await {
-            Ok(0) => return Err(HandshakeFailure(HandshakeResult::Closed, "the client has gone".to_owned())),
+            Ok(0) => return Err(HandshakeFailure::new(HandshakeResult::Closed, "the client has gone")),
             Ok(_) => slot.has_sent(),
-            Err(error) => return Err(HandshakeFailure(HandshakeResult::Closed, error.to_string())),
+            Err(error) => return Err(HandshakeFailure::new(HandshakeResult::Closed, error.to_string())),
         }
         let mut first = [0];
         if socket.peek(&mut first).await.is_ok() && first != [HANDSHAKE] {
-            return Err(HandshakeFailure(
-                HandshakeResult::PlainText,
-                "the client does not speak TLS".to_owned(),
-            ));
+            return Err(HandshakeFailure::new(HandshakeResult::PlainText, "the client does not speak TLS"));
         }
         let files = self.current();
         let handshake = begin(socket, TlsAcceptor::from(Arc::clone(&files.server)));
-        let stream = share.drive(slot.of_source, handshake).await.map_err(|error| failure(&error))?;
-        self.admit(stream, &files)
+        let mut stream = share.drive(slot.of_source, handshake).await?;
+        match self.admit(&stream, &files) {
+            Ok((certificate, result)) => Ok((TlsConnection { stream, certificate }, result)),
+            Err(reason) => {
+                // TLS has no alert for it any more but the end.
+                let _ = stream.shutdown().await;
+                let (socket, _) = stream.into_inner();
+                let result = HandshakeResult::Refused;
+                Err(HandshakeFailure { result, reason, socket: Some(socket) })
+            }
+        }
     }
 
     /// Judges the client's certificate by the current files, unless the handshake has done that: the library does not
     /// verify the certificate of a resumed session again, and files may have changed meanwhile.
     fn admit(
         &self,
-        stream: TlsStream<TcpStream>,
+        stream: &TlsStream<TcpStream>,
         files: &PortFiles,
-    ) -> Result<(TlsConnection, HandshakeResult), HandshakeFailure> {
+    ) -> Result<(Option<Arc<ClientCertificate>>, HandshakeResult), String> {
         let (_, session) = stream.get_ref();
         let is_resumed = session.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
         let result = if is_resumed { HandshakeResult::Resumed } else { HandshakeResult::Done };
         let chain = session.peer_certificates().unwrap_or_default();
         // It is known from here on, so a reload that begins now judges it.
         let Some(certificate) = self.certificates.share(chain, &self.clock) else {
-            return Ok((TlsConnection { stream, certificate: None }, result));
+            return Ok((None, result));
         };
-        let refused = |reason: String| HandshakeFailure(HandshakeResult::Refused, reason);
         let now = self.current();
         if let Some(clients) = &now.clients {
             let used = files.clients.as_ref().map(|clients| clients.revision);
@@ -128,14 +145,14 @@ impl TlsPort {
             }
             if certificate.verified() != clients.revision {
                 let verified = clients.verify(chain, &self.clock);
-                verified.map_err(|error| refused(error.to_string()))?;
+                verified.map_err(|error| error.to_string())?;
                 certificate.set_verified(clients.revision);
             }
         }
         if certificate.has_expired() {
-            return Err(refused("the client's certificate has expired".to_owned()));
+            return Err("the client's certificate has expired".to_owned());
         }
-        Ok((TlsConnection { stream, certificate: Some(certificate) }, result))
+        Ok((Some(certificate), result))
     }
 }
 
@@ -148,21 +165,34 @@ fn is_closed_by_client(socket: &impl AsFd) -> bool {
 }
 
 /// Performs the handshake, unless the client has gone meanwhile: who throws away handshakes gets no cryptography.
-async fn begin(socket: TcpStream, acceptor: TlsAcceptor) -> io::Result<TlsStream<TcpStream>> {
-    if socket.ready(Interest::READABLE).await?.is_read_closed() {
-        return Err(io::ErrorKind::ConnectionAborted.into());
+async fn begin(socket: TcpStream, acceptor: TlsAcceptor) -> Result<TlsStream<TcpStream>, HandshakeFailure> {
+    let gone = |reason: String| HandshakeFailure::new(HandshakeResult::Closed, reason);
+    let ready = socket.ready(Interest::READABLE).await.map_err(|error| gone(error.to_string()))?;
+    if ready.is_read_closed() {
+        return Err(gone(io::Error::from(io::ErrorKind::ConnectionAborted).to_string()));
     }
-    acceptor.accept(socket).await
+    acceptor
+        .accept(socket)
+        .into_fallible()
+        .await
+        .map_err(|(error, socket)| HandshakeFailure::of(&error, socket))
 }
 
-fn failure(error: &io::Error) -> HandshakeFailure {
-    let library = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let result = match library {
-        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
-            HandshakeResult::Refused
-        }
-        Some(_) => HandshakeResult::Failed,
-        None => HandshakeResult::Closed,
-    };
-    HandshakeFailure(result, error.to_string())
+impl HandshakeFailure {
+    fn new(result: HandshakeResult, reason: impl Into<String>) -> Self {
+        Self { result, reason: reason.into(), socket: None }
+    }
+
+    /// The failure of a handshake whose alert is sent.
+    fn of(error: &io::Error, socket: TcpStream) -> Self {
+        let library = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let result = match library {
+            Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
+                HandshakeResult::Refused
+            }
+            Some(_) => HandshakeResult::Failed,
+            None => HandshakeResult::Closed,
+        };
+        Self { result, reason: error.to_string(), socket: library.map(|_| socket) }
+    }
 }
