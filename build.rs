@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "weir/v1/admin.proto",
         "weir/v1/control.proto",
         "weir/v1/usage.proto",
+        "google/rpc/error_details.proto",
         "envoy/service/ratelimit/v3/rls.proto",
         "envoy/service/discovery/v3/ads.proto",
         "ratelimit/config/ratelimit/v3/rls_conf.proto",
@@ -34,8 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     generate_servers(&descriptors, &out)?;
     // Messages and clients. `tonic_prost_build` has one codec for all methods.
     // Headers are written in the order of their names.
-    let sorted = ".weir.v1.ShouldAllowResponse.headers";
-    tonic_prost_build::configure().btree_map(sorted).build_server(false).compile_fds(descriptors)?;
+    let sorted = [".weir.v1.ShouldAllowResponse.headers", ".google.rpc.ErrorInfo.metadata"];
+    let configured = sorted.into_iter().fold(tonic_prost_build::configure(), |all, path| all.btree_map(path));
+    configured.build_server(false).compile_fds(descriptors)?;
     Ok(())
 }
 

@@ -108,8 +108,7 @@ async fn health_knows_every_service_that_is_on() {
     let server = Server::start(Config { server: on, ..config() });
     let mut client = HealthClient::new(server.channel().await);
     let names = services_by_reflection!(server, v1).unwrap();
-    let asked = names.iter().filter(|name| !name.contains("reflection"));
-    for name in asked.clone() {
+    for name in &names {
         let answer = client.check(health_of(name)).await.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(answer.get_ref().status(), ServingStatus::Serving, "{name}");
         let mut watch = client.watch(health_of(name)).await.unwrap().into_inner();
@@ -127,7 +126,29 @@ async fn health_knows_every_service_that_is_on() {
     let statuses = listed.into_inner().statuses;
     assert!(statuses.values().all(|answer| answer.status() == ServingStatus::Serving), "{statuses:?}");
     assert!(["", "ratelimit"].into_iter().all(|name| statuses.contains_key(name)), "{statuses:?}");
-    assert!(asked.into_iter().all(|name| statuses.contains_key(name)), "{statuses:?}");
+    assert!(names.iter().all(|name| statuses.contains_key(name)), "{statuses:?}");
+    assert!(statuses.contains_key("grpc.reflection.v1alpha.ServerReflection"), "{statuses:?}");
+}
+
+/// Tools that decode the details of errors look their messages up.
+#[tokio::test]
+async fn reflection_describes_the_details_of_errors() {
+    use tonic_reflection::pb::v1::ServerReflectionRequest;
+    use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+    use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+    let server = Server::start(config());
+    let mut client = ServerReflectionClient::new(server.channel().await);
+    for message in ["BadRequest", "ErrorInfo", "RetryInfo"] {
+        let symbol = MessageRequest::FileContainingSymbol(format!("google.rpc.{message}"));
+        let request = ServerReflectionRequest { host: String::new(), message_request: Some(symbol) };
+        let answers = client.server_reflection_info(tokio_stream::once(request)).await.unwrap();
+        let answer = answers.into_inner().next().await.unwrap().unwrap().message_response;
+        let Some(MessageResponse::FileDescriptorResponse(files)) = answer else { panic!("{answer:?}") };
+        let name = b"google/rpc/error_details.proto";
+        let is_there = |file: &Vec<u8>| file.windows(name.len()).any(|bytes| bytes == name);
+        assert!(files.file_descriptor_proto.iter().any(is_there), "{message}");
+    }
 }
 
 #[tokio::test]

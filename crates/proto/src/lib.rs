@@ -67,7 +67,7 @@ pub mod envoy {
     }
 }
 
-/// Google's packages, as far as Envoy's discovery protocol needs them.
+/// Google's packages, as far as errors and Envoy's discovery protocol need them.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod google {
     pub mod rpc {

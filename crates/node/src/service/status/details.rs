@@ -1,14 +1,15 @@
 //! Error details for programs: messages of `google.rpc`, in `grpc-status-details-bin`.
 //!
 //! INVALID_ARGUMENT has a BadRequest with the field, NOT_FOUND an ErrorInfo with the unknown name, and UNAVAILABLE
-//! an ErrorInfo and a RetryInfo. Their few fields are declared here. Clients generate theirs from Google's own
-//! protos.
+//! an ErrorInfo and a RetryInfo.
 
 use std::collections::BTreeMap;
 
 use prost::Message;
 use prost_types::{Any, Duration};
 use tonic::{Code, Status};
+use weir_proto::google::rpc::bad_request::FieldViolation;
+use weir_proto::google::rpc::{BadRequest, ErrorInfo, RetryInfo};
 
 /// The `domain` of every ErrorInfo.
 const DOMAIN: &str = "weir.v1";
@@ -17,7 +18,7 @@ const DOMAIN: &str = "weir.v1";
 /// keep to it.
 const RETRY_DELAY: Duration = Duration { seconds: 1, nanos: 0 };
 
-/// `google.rpc.Status`.
+/// `google.rpc.Status`, with details.
 #[derive(Clone, PartialEq, Message)]
 struct RichStatus {
     #[prost(int32, tag = "1")]
@@ -26,39 +27,6 @@ struct RichStatus {
     message: String,
     #[prost(message, repeated, tag = "3")]
     details: Vec<Any>,
-}
-
-/// `google.rpc.BadRequest`.
-#[derive(Clone, PartialEq, Message)]
-struct BadRequest {
-    #[prost(message, repeated, tag = "1")]
-    field_violations: Vec<FieldViolation>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct FieldViolation {
-    #[prost(string, tag = "1")]
-    field: String,
-    #[prost(string, tag = "2")]
-    description: String,
-}
-
-/// `google.rpc.ErrorInfo`.
-#[derive(Clone, PartialEq, Message)]
-struct ErrorInfo {
-    #[prost(string, tag = "1")]
-    reason: String,
-    #[prost(string, tag = "2")]
-    domain: String,
-    #[prost(btree_map = "string, string", tag = "3")]
-    metadata: BTreeMap<String, String>,
-}
-
-/// `google.rpc.RetryInfo`.
-#[derive(Clone, PartialEq, Message)]
-struct RetryInfo {
-    #[prost(message, optional, tag = "1")]
-    retry_delay: Option<Duration>,
 }
 
 /// Returns INVALID_ARGUMENT for a field.
