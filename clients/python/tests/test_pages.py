@@ -9,10 +9,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from conftest import ROOT, Scripted, free_port, program
+from fastapi import FastAPI
+
+from weir_ratelimit import MistakeError
+from weir_ratelimit.testing import FakeAsyncClient, FakeClient
 
 SERVERS = {
     "fastapi": [sys.executable, "-m", "uvicorn", "main:app", "--port", "PORT"],
@@ -101,6 +106,41 @@ def test_s40_a_real_weir(tmp_path: Path) -> None:
             process.wait(20)
 
 
+def executed(page: str, **names: Any) -> dict[str, Any]:
+    """Executes the code of a page."""
+    text = (ROOT / "docs" / "clients" / f"{page}.md").read_text()
+    exec("\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)), names)
+    return names
+
+
+def test_s40_the_page_about_failure() -> None:
+    page = executed("failure")
+    weir = FakeClient(on_failure="allow")
+
+    def both() -> tuple[bool, bool]:
+        return page["may_log_in"](weir, "bob"), page["may_search"](weir, "bob")
+
+    assert both() == (True, True)
+    weir.script.deny()
+    assert both() == (False, False)
+    weir.script.away()
+    assert both() == (False, False)
+    weir.script.away(code="DEADLINE_EXCEEDED")
+    assert both() == (False, True)
+    weir.script.mistake("NOT_FOUND")
+    for ask in (page["may_log_in"], page["may_search"]):
+        with pytest.raises(MistakeError):
+            ask(weir, "bob")
+
+
+async def test_s40_the_page_about_addresses() -> None:
+    app, weir = FastAPI(), FakeAsyncClient()
+    executed("addresses", app=app, weir=weir)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as http:
+        await http.get("/", headers={"X-Forwarded-For": "6.6.6.6, 203.0.113.9, 10.0.0.2"})
+    assert [asked.consumer for asked in weir.asked] == ["203.0.113.9"]
+
+
 def test_s40_the_page_about_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "clients" / "python-testing.md").read_text()
     config = re.search(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
@@ -108,9 +148,7 @@ def test_s40_the_page_about_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "weir.yaml").write_text(config[1])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(program("WEIR_BIN", "weir").parent), prepend=os.pathsep)
-    code = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    names: dict[str, Callable[[], None]] = {}
-    exec("\n".join(code), names)
+    names = executed("python-testing")
     tests = [value for name, value in names.items() if name.startswith("test_")]
     assert len(tests) == 3
     for test in tests:

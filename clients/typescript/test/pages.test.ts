@@ -71,7 +71,45 @@ test.each(["express", "fastify", "hono", "edge"])("C-36, C-37: %s.md: allowed, d
   }
 });
 
-test("S-40: the page about tests", async () => {
+/** What the pages do not show: the program around their code, and what it must do. */
+const CHECKS = {
+  "typescript-testing": ["", ""],
+  failure: [
+    `import { expect, test } from "vitest";
+     import { MistakeError } from "weir-ratelimit";
+     import { FakeClient } from "weir-ratelimit/testing";`,
+    `test("failure", async () => {
+       const weir = new FakeClient({ onFailure: "allow" });
+       expect([await mayLogIn(weir, "bob"), await maySearch(weir, "bob")]).toEqual([true, true]);
+       weir.script.deny();
+       expect([await mayLogIn(weir, "bob"), await maySearch(weir, "bob")]).toEqual([false, false]);
+       weir.script.away();
+       expect([await mayLogIn(weir, "bob"), await maySearch(weir, "bob")]).toEqual([false, false]);
+       weir.script.away(undefined, { code: "DEADLINE_EXCEEDED" });
+       expect([await mayLogIn(weir, "bob"), await maySearch(weir, "bob")]).toEqual([false, true]);
+       weir.script.mistake("NOT_FOUND");
+       await expect(mayLogIn(weir, "bob")).rejects.toThrow(MistakeError);
+       await expect(maySearch(weir, "bob")).rejects.toThrow(MistakeError);
+     });`,
+  ],
+  addresses: [
+    `import { once } from "node:events";
+     import express from "express";
+     import { expect, test } from "vitest";
+     import { FakeClient } from "weir-ratelimit/testing";
+     const [app, weir] = [express(), new FakeClient()];`,
+    `test("addresses", async () => {
+       const server = app.get("/", (_, response) => void response.send("hello")).listen(0, "127.0.0.1");
+       await once(server, "listening");
+       const headers = { "X-Forwarded-For": "6.6.6.6, 203.0.113.9, 10.0.0.2" };
+       await fetch("http://127.0.0.1:" + String(server.address().port), { headers });
+       server.close();
+       expect(weir.asked.map(({ consumer }) => consumer)).toEqual(["203.0.113.9"]);
+     });`,
+  ],
+};
+
+test("S-40: the pages about tests, failure and addresses", async () => {
   // Below this package, so that its own name and that of vitest are found.
   const folder = mkdtempSync(join(ROOT, "dist", "page-"));
   const path = `${dirname(pathOf("WEIR_BIN", "weir"))}${delimiter}${process.env.PATH ?? ""}`;
@@ -79,10 +117,12 @@ test("S-40: the page about tests", async () => {
     writeFileSync(join(folder, "weir.yaml"), blocks("typescript-testing", "yaml").join(""));
     // The settings of vitest are those of this package.
     mkdirSync(join(folder, "test"));
-    writeFileSync(join(folder, "test/page.test.ts"), blocks("typescript-testing", "ts").join("\n"));
+    for (const [page, [before, after]] of Object.entries(CHECKS)) {
+      writeFileSync(join(folder, `test/${page}.test.ts`), [before, ...blocks(page, "ts"), after].join("\n"));
+    }
     const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--root", folder, "--reporter", "json"];
     const { stdout } = await promisify(execFile)(process.execPath, vitest, { cwd: folder, env: { ...process.env, PATH: path } });
-    expect(JSON.parse(stdout)).toMatchObject({ success: true, numPassedTests: 3, numTotalTests: 3 });
+    expect(JSON.parse(stdout)).toMatchObject({ success: true, numPassedTests: 5, numTotalTests: 5 });
   } finally {
     rmSync(folder, { recursive: true });
   }

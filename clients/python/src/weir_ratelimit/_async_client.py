@@ -93,13 +93,15 @@ class AsyncClient:
             settings.on_failure if on_failure is None else on_failure,
         )
         recorded = self._core.begin()
+        self._in_flight += 1
         try:
-            with self._tracked():
-                decision = await self._decide(question, recorded.trace if recorded else ())
+            decision = await self._decide(question, recorded.trace if recorded else ())
         except BaseException as error:
             if recorded:
                 recorded.failed(error)
             raise
+        finally:
+            self._ended()
         if recorded:
             recorded.decided(decision)
         return decision
@@ -194,9 +196,12 @@ class AsyncClient:
         try:
             yield
         finally:
-            self._in_flight -= 1
-            if not self._in_flight and self._idle is not None:
-                self._idle.set()
+            self._ended()
+
+    def _ended(self) -> None:
+        self._in_flight -= 1
+        if not self._in_flight and self._idle is not None:
+            self._idle.set()
 
     def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs a task beside the caller. `aclose` waits for it."""

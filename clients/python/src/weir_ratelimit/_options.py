@@ -18,6 +18,7 @@ from ._target import Target, parse_target
 Policy = Literal["allow", "deny", "error"]
 Token = str | Callable[[], str] | None
 
+_POLICIES = get_args(Policy)
 #: Longer times are mistakes of units.
 LONGEST_TIMEOUT = 3600.0
 
@@ -82,7 +83,7 @@ def settings_of(
 
 def is_policy(value: object) -> bool:
     """Returns whether a value is one of the policies."""
-    return isinstance(value, str) and value in get_args(Policy)
+    return isinstance(value, str) and value in _POLICIES
 
 
 def seconds_of(time: object) -> float | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ._errors import MistakeError
 from ._messages import ShouldAllowRequest
@@ -16,8 +15,7 @@ LARGEST_MESSAGE = 65_536
 _LARGEST_COST = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A question that is ready to be sent."""
 
     message: bytes
@@ -46,7 +44,8 @@ def encode(
         refuse("on_failure", on_failure, '"allow", "deny" or "error"')
     if isinstance(cost, bool) or not isinstance(cost, int) or not 0 <= cost <= _LARGEST_COST:
         refuse("cost", cost, "a whole number from 0 to 2^64 - 1")
-    check_texts({"resource": resource, "consumer": consumer, "strategy": strategy, "id": id})
+    if not (isinstance(resource, str) and isinstance(consumer, str)) or strategy is not None or id is not None:
+        check_texts({"resource": resource, "consumer": consumer, "strategy": strategy, "id": id})
     request = ShouldAllowRequest(resource=resource, consumer=consumer)
     if strategy is not None:
         request.strategy = strategy
@@ -54,11 +53,13 @@ def encode(
         request.cost = cost
     if id is not None:
         request.id = id
-    for field, value in (("peek", peek), ("at_most", at_most), ("headers", headers)):
-        if not isinstance(value, bool):
-            refuse(field, value, "True or False")
-        if value:
-            setattr(request, field, True)
+    # Most questions have none of them.
+    if not (peek is at_most is headers is False):
+        for field, value in (("peek", peek), ("at_most", at_most), ("headers", headers)):
+            if not isinstance(value, bool):
+                refuse(field, value, "True or False")
+            if value:
+                setattr(request, field, True)
     if attributes:
         request.attributes.update(check_attributes(attributes))
     message: bytes = request.SerializeToString()

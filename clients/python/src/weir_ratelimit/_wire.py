@@ -22,6 +22,7 @@ def decision_of(message: bytes) -> Decision:
     except DecodeError as error:
         raise OutageError("INTERNAL", "the answer is no message", error) from error
     has = answer.HasField
+    headers, limits = answer.headers, answer.limits
     return Decision(
         answer.allowed,
         "weir",
@@ -35,10 +36,10 @@ def decision_of(message: bytes) -> Decision:
         granted=answer.granted if has("granted") else None,
         applied=answer.applied if has("applied") else None,
         denied_by=tuple(answer.denied_by),
-        limits=tuple(map(_limit, answer.limits)),
+        limits=tuple(map(_limit, limits)) if limits else (),
         binding=answer.binding or None,
         message=answer.message or None,
-        headers=dict(answer.headers),
+        headers=dict(headers) if headers else {},
         local=answer.local,
         approximate=answer.approximate,
     )
@@ -58,7 +59,7 @@ def _limit(limit: Any) -> LimitStatus:
 
 def time_of(duration: Any) -> timedelta:
     """Returns a time, in whole microseconds as Weir sends it."""
-    return timedelta(seconds=duration.seconds, microseconds=duration.nanos / 1000)
+    return timedelta(0, duration.seconds, duration.nanos // 1000)
 
 
 def failure_of(error: Any) -> OutageError | MistakeError:
