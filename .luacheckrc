@@ -28,9 +28,3 @@ files["**/short-*.lua"] = {
 files["**/lease-fixed.lua"] = {
   ignore = { "431", "612", "581", "311/key_count", "211/m[1-3]", "221" },
 }
--- It needs a part of the files that it is made of, and the functions of one engine.
-files["**/approximate-chunks-*.lua"] = {
-  ignore = { "431", "612", "581", "311/key_count", "113/[a-z]+_[a-z]+", "211/[A-Z_]+", "231/KEY_EXPIRY",
-    "211/reply", "211/reasons", "211/short", "211/admitted", "211/skip", "211/[a-z]+_after", "211/whole", "211/pace",
-    "211/mul_div", "211/gap", "211/debits" },
-}

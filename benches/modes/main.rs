@@ -1,6 +1,6 @@
 //! What it costs to count on the node: decisions a second, µs of CPU of the node and of Redis, script calls per decision,
 //! and latency at a fixed rate; of exact strategies, of exact ones with `on_store_failure: { local: … }`, and of
-//! approximate ones with `max_over` and with `chunk`. Needs `redis-server`.
+//! approximate ones with `max_over`. Needs `redis-server`.
 //!
 //! `cargo bench --bench modes` prints the table, and writes it to `target/bench/modes.md`. Everything is measured in
 //! rounds (A B C, A B C, …), and the table has the medians.

@@ -21,7 +21,7 @@ pub(crate) struct Mode {
 const WINDOW: &str = "fixed_window: { limit: 1_000_000_000, window: 10s }";
 const BUCKET: &str = "token_bucket: { rate: 1_000_000_000/s, burst: 1_000_000_000 }";
 
-const MODES: [Mode; 6] = [
+const MODES: [Mode; 4] = [
     Mode { name: "window, exact", limit: WINDOW, more: "", is_compared_with: true },
     Mode {
         name: "window, exact, `local`",
@@ -35,19 +35,7 @@ const MODES: [Mode; 6] = [
         more: "approximate: { max_over: 9_000, nodes: 10 }",
         is_compared_with: false,
     },
-    Mode {
-        name: "window, `chunk`",
-        limit: WINDOW,
-        more: "approximate: { chunk: 1_000, nodes: 10 }",
-        is_compared_with: false,
-    },
     Mode { name: "bucket, exact", limit: BUCKET, more: "", is_compared_with: true },
-    Mode {
-        name: "bucket, `chunk`",
-        limit: BUCKET,
-        more: "approximate: { chunk: 1_000, nodes: 10 }",
-        is_compared_with: false,
-    },
 ];
 
 /// Calls on one mode.

@@ -1,23 +1,14 @@
 //! The numbers of strategies and rules that nodes count on their own, as JSON.
 
 use serde_json::{Value, json};
-use weir_core::approximate::ChunkTerms;
 use weir_core::strategy::ApproximateRule;
 
 /// Returns the numbers.
 pub(super) fn numbers(rule: &ApproximateRule) -> Value {
-    match rule.bound.chunks() {
-        None => json!({
-            "max_over": rule.bound.max_over(),
-            "nodes": rule.bound.nodes(),
-            "share": rule.bound.share(),
-            "sync_us": rule.sync.0,
-        }),
-        Some(ChunkTerms { chunk, max_age, .. }) => json!({
-            "max_over": rule.bound.max_over(),
-            "nodes": rule.bound.nodes(),
-            "chunk": chunk,
-            "max_age_us": max_age.0,
-        }),
-    }
+    json!({
+        "max_over": rule.bound.max_over(),
+        "nodes": rule.bound.nodes(),
+        "share": rule.bound.share(),
+        "sync_us": rule.sync.0,
+    })
 }

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
 use weir_config::{EnvoyFiles, EnvoyFolder};
-use weir_core::approximate::ChunkLimit;
 use weir_core::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
 use weir_core::strategy::FailurePolicy;
 
@@ -117,17 +116,7 @@ impl<'a> ExplainedDescriptor<'a> {
                 line("limit", limit(rule));
                 if let Some(counted) = rule.limit.as_ref().and_then(|limit| limit.strategy().approximate()) {
                     let (nodes, max_over) = (counted.bound.nodes(), counted.bound.max_over());
-                    let bound = match counted.bound.chunks().map(|terms| (terms.chunk, terms.of)) {
-                        None => format!("a window admits at most {max_over} above the limit"),
-                        Some((chunk, ChunkLimit::Window(_))) => {
-                            format!("with chunks of {chunk}, a window never admits more than the limit")
-                        }
-                        Some((chunk, ChunkLimit::Bucket)) => {
-                            format!(
-                                "with chunks of {chunk}, at most {max_over} beyond burst and rate in any time"
-                            )
-                        }
-                    };
+                    let bound = format!("a window admits at most {max_over} above the limit");
                     line("nodes", format!("{nodes} count on their own: {bound}"));
                 }
                 if rule.limit.is_some() {

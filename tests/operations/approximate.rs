@@ -1,7 +1,6 @@
 //! Strategies that nodes count on their own: processes on one real Redis, some of which end, are killed, or find no place.
 
 mod calls;
-mod chunks;
 mod cut_off;
 mod envoy;
 mod nodes;

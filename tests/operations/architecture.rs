@@ -167,7 +167,7 @@ fn every_engine_has_its_twin_and_its_rows() {
     let control =
         ["bans_add", "bans_lift", "bans_position", "bans_write", "merge", "poll", "position", "put", "write"];
     let general = ["any", "decide", "held", "limit", "numbers", "once", "plain", "rights", "start"];
-    let approximate = ["chunks", "count", "places"];
+    let approximate = ["count", "places"];
     let besides = [&general[..], &leases[..], &queues[..], &control[..], &approximate[..]].concat();
     assert_eq!(engines, stems(read_all("lua", "lua"), &besides));
     assert_eq!(engines, engines_with_rows());

@@ -4,7 +4,6 @@
 //! overtake one another. The nodes' clocks are off and drift. Each rule of the bound is switched off once: then there is an
 //! excess.
 
-mod chunks;
 mod differential;
 mod node;
 mod random;

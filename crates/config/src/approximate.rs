@@ -1,7 +1,7 @@
 //! `approximate` of a strategy: nodes count it on their own, within a bound.
 
-use weir_core::approximate::{MAX_CHUNK_AGE, MAX_NODES, MIN_CHUNK_AGE};
-use weir_core::strategy::{ApproximateNumbers, ChunkNumbers, MAX_SYNC, MIN_SYNC, OverNumbers, Strategy};
+use weir_core::approximate::MAX_NODES;
+use weir_core::strategy::{ApproximateNumbers, MAX_SYNC, MIN_SYNC, Strategy};
 use weir_units::{CEILING, Micros};
 
 use super::errors::MistakeReport;
@@ -11,9 +11,6 @@ use super::values::{integer, within};
 
 /// The default of `sync`.
 const SYNC: Micros = Micros(100_000);
-
-/// The default of `max_age`.
-const MAX_AGE: Micros = Micros(1_000_000);
 
 /// The numbers, and where they were written.
 pub(super) struct ApproximateKey<'t> {
@@ -56,53 +53,10 @@ pub(super) fn numbers(
     let help = "say how many nodes count at most, such as 10";
     let nodes = fields.require("nodes", help, report);
     let nodes = nodes.and_then(|value| value.read(report, |s| within(integer(s)?, 2, MAX_NODES)));
-    let numbers = match fields.take("chunk") {
-        Some(chunk) => chunks(&chunk, nodes, &mut fields, report),
-        None => over(nodes, &mut fields, report),
-    };
-    fields.finish(report);
-    numbers
-}
-
-/// Nodes admit some units that the others have not seen.
-fn over(
-    nodes: Option<u64>,
-    fields: &mut Mapping<'_>,
-    report: &mut MistakeReport,
-) -> Option<ApproximateNumbers> {
-    let help = "say how many units above the limit a window may admit at most, such as 50; or `chunk`, how many units a node \
-                takes at a time";
+    let help = "say how many units above the limit a window may admit at most, such as 50";
     let max_over = fields.require("max_over", help, report);
     let max_over = max_over.and_then(|value| value.read(report, |s| within(integer(s)?, 1, CEILING)));
-    let sync = fields.read("sync", report, |s| duration_within(s, MIN_SYNC, MAX_SYNC));
-    if let Some(value) = fields.take("max_age") {
-        value.report(report, "is for `chunk`: how old a chunk may be".to_owned());
-        return None;
-    }
-    let sync = sync.unwrap_or(SYNC);
-    Some(ApproximateNumbers::Over(OverNumbers { max_over: max_over?, nodes: nodes?, sync }))
-}
-
-/// Nodes take chunks.
-fn chunks(
-    chunk: &NamedNode<'_>,
-    nodes: Option<u64>,
-    fields: &mut Mapping<'_>,
-    report: &mut MistakeReport,
-) -> Option<ApproximateNumbers> {
-    let chunk = chunk.read(report, |s| within(integer(s)?, 1, CEILING));
-    let max_age = fields.read("max_age", report, |s| duration_within(s, MIN_CHUNK_AGE, MAX_CHUNK_AGE));
-    for (other, why) in [
-        (
-            "max_over",
-            "does not go with `chunk`: nodes either take units before they admit them, or tell Redis afterwards",
-        ),
-        ("sync", "is for `max_over`: what nodes take with `chunk` is counted at once"),
-    ] {
-        if let Some(value) = fields.take(other) {
-            value.report(report, why.to_owned());
-        }
-    }
-    let max_age = max_age.unwrap_or(MAX_AGE);
-    Some(ApproximateNumbers::Chunks(ChunkNumbers { chunk: chunk?, nodes: nodes?, max_age }))
+    let sync = fields.read("sync", report, |s| duration_within(s, MIN_SYNC, MAX_SYNC)).unwrap_or(SYNC);
+    fields.finish(report);
+    Some(ApproximateNumbers { max_over: max_over?, nodes: nodes?, sync })
 }

@@ -85,7 +85,7 @@ fn definitions() -> Value {
                 "properties": { "local": mapping(LOCAL) },
             },
         ] },
-        "approximate": approximate(),
+        "approximate": mapping(APPROXIMATE),
         "concurrency": concurrency(),
         "sampling": mapping(SAMPLING),
         "partitions": mapping(PARTITIONS),
@@ -232,16 +232,6 @@ fn queue() -> Value {
         "properties": { "dead_letter": { "const": false } }, "required": ["dead_letter", "max_deliveries"],
     });
     queue
-}
-
-/// How nodes count: by units that the others have not seen, or by chunks.
-fn approximate() -> Value {
-    let mut approximate = mapping(APPROXIMATE);
-    approximate["oneOf"] = json!([
-        { "required": ["max_over"], "properties": { "max_age": false } },
-        { "required": ["chunk"], "properties": { "sync": false } },
-    ]);
-    approximate
 }
 
 /// A concurrency limit, fixed or adaptive.

@@ -1,5 +1,4 @@
-//! Counting on the nodes within a bound that the user writes: at most `max_over` units above the limit in any window, or chunks of
-//! the limit that nodes take ahead.
+//! Counting on the nodes within a bound that the user writes: at most `max_over` units above the limit in any window.
 //!
 //! * [`ApproximateBound`]: the numbers, and what follows from them.
 //! * [`Places`]: the numbered places of a strategy in a store. A node counts by itself only while it holds one.
@@ -27,36 +26,16 @@
 //! * R5. A node whose charge was not answered counts no further until a later call is: that charge may have taken what was
 //!   left. The store decides a charge that was overtaken at a limit that is smaller by one share.
 
-//!
-//! Nodes may take chunks of a limit instead, and admit what they have taken:
-//!
-//! * [`SharedChunk`]: the state of a key, which is that of an exact limit. `lua/approximate/chunks.lua` is its twin.
-//! * [`ChunkCount`]: the chunk of a key on a node.
-//!
-//! A chunk is charged when it is taken. So a window admits at most its limit if its chunks are spent in it, and what is left
-//! of a chunk is given back once, and in its window. A bucket admits in any time what an exact one does, and what nodes had
-//! at its beginning: at most one chunk each. That needs two rules more:
-//!
-//! * A node takes no chunk of a key while it does not know whether what it gave back of that key has arrived.
-//! * What arrives later than twice the age of a chunk is ignored, and a place is blocked for so long.
-
 mod bound;
-mod chunk_count;
 mod held_place;
 mod node_count;
 mod places;
-mod shared_chunk;
 mod shared_count;
 mod store_clock;
 
-pub use bound::{
-    ApproximateBound, ApproximateError, ApproximateMode, ChunkLimit, ChunkTerms, MAX_CHUNK_AGE, MAX_NODES,
-    MIN_CHUNK_AGE,
-};
-pub use chunk_count::{ChunkCall, ChunkCount, ChunkLeft, ChunkMoment};
+pub use bound::{ApproximateBound, ApproximateError, MAX_NODES};
 pub use held_place::{HeldPlace, LocalWindow};
 pub use node_count::{LocalAnswer, NodeCount};
 pub use places::{PlaceAnswer, PlaceAsk, Places};
-pub use shared_chunk::{ChunkAnswer, ChunkAsk, ChunkOp, ChunkVerdict, GivenBack, SharedChunk};
 pub use shared_count::{CountAnswer, CountAsk, CountOp, NodePush, SharedCount};
 pub use store_clock::StoreClock;

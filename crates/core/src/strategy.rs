@@ -31,8 +31,7 @@ use std::sync::Arc;
 pub use access::{Access, Listed, Listing};
 pub use amended::{AccessEntry, RuleChanges};
 pub use approximate::{
-    ApproximateNumbers, ApproximateRule, ChunkNumbers, MAX_SYNC, MIN_APPROXIMATE_WINDOW, MIN_SYNC,
-    NoApproximate, OverNumbers,
+    ApproximateNumbers, ApproximateRule, MAX_SYNC, MIN_APPROXIMATE_WINDOW, MIN_SYNC, NoApproximate,
 };
 pub use attributes::{Attributes, Needed, is_attribute_name};
 pub use bans::{BanError, BanTerms, LimitBan, MAX_BAN_AFTER};

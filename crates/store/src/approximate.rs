@@ -11,11 +11,8 @@
 //!
 //! A node without a place, a key beyond [`MAX_KEYS`], and the moments in which the window is not certain are decided by the
 //! store, at a limit that is smaller by one share. Other strategies pass through at the cost of one comparison.
-//!
-//! `chunks.rs` has strategies whose nodes take chunks, with the same places and clocks.
 
 mod central;
-mod chunks;
 mod clocks;
 mod key_flight;
 mod line;
@@ -38,14 +35,13 @@ use weir_time::deadlines::Deadlines;
 use weir_units::Micros;
 
 use self::central::PendingCount;
-use self::chunks::ChunkEntry;
 use self::clocks::StoreClocks;
 use self::moment::NodeMoment;
 use self::places::PlaceSet;
 use self::sets::{PlaceSets, WorkerSets};
 pub use self::stats::{ApproximateStats, PlaceNote, StrategyCounting};
+use self::table::CountTable;
 pub use self::table::MAX_KEYS;
-use self::table::{CountTable, KeyTable};
 use self::verdict::count_op;
 use crate::{Answers, CountStore, Decision, Store, StoreAnswer, StoreError, check_supported};
 
@@ -55,15 +51,12 @@ pub struct ApproximateShared(Arc<ApproximateNode>);
 
 struct ApproximateNode {
     table: CountTable,
-    chunks: KeyTable<ChunkEntry>,
     sets: PlaceSets,
     clocks: StoreClocks,
     clock: BootClock,
     /// On which the timers of workers run.
     timed_by: Clock,
     default_deadline: Duration,
-    /// For how long a node denies by what the store has shown.
-    denies_for: Micros,
     /// Callers that may wait for the answer about one key.
     max_waiting: usize,
 }
@@ -86,16 +79,13 @@ impl ApproximateShared {
     /// No counters yet. Callers wait within the bounds of `config`.
     #[must_use]
     pub fn new(config: &RedisConfig, clock: &Clock) -> Self {
-        let keys = Arc::default();
         Self(Arc::new(ApproximateNode {
-            table: KeyTable::new(&keys),
-            chunks: KeyTable::new(&keys),
+            table: CountTable::new(),
             sets: PlaceSets::default(),
             clocks: StoreClocks::default(),
             clock: BootClock::of(clock),
             timed_by: clock.clone(),
             default_deadline: config.deadline.into(),
-            denies_for: config.denials_max_age,
             max_waiting: config.max_waiting,
         }))
     }
@@ -120,7 +110,7 @@ impl<S: Store, C: CountStore> Store for ApproximateStore<S, C> {
         for of_kind in decisions.chunk_by(|one, other| is_counted(one) == is_counted(other)) {
             match of_kind.first() {
                 Some(first) if is_counted(first) => {
-                    of_kind.iter().for_each(|decision| self.decide_one(decision, now, answers));
+                    of_kind.iter().for_each(|decision| self.worker.decide(decision, now, answers));
                 }
                 _ => self.store.decide(of_kind, answers),
             }
@@ -141,15 +131,6 @@ impl<S: Store, C: CountStore> Store for ApproximateStore<S, C> {
         answers: &mut Answers,
     ) -> smallvec::SmallVec<[usize; crate::TOGETHER]> {
         self.store.known(decisions, answers)
-    }
-}
-
-impl<S: Store, C: CountStore> ApproximateStore<S, C> {
-    fn decide_one(&self, decision: &Decision<'_>, now: Micros, answers: &mut Answers) {
-        match decision.strategy.approximate().and_then(|rule| rule.bound.chunks()) {
-            Some(terms) => self.worker.decide_chunk((decision, &terms), now, &self.store, answers),
-            None => self.worker.decide(decision, now, answers),
-        }
     }
 }
 

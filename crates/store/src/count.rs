@@ -4,10 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_core::algorithm::Algorithm;
-use weir_core::approximate::{
-    ApproximateBound, ChunkAnswer, ChunkAsk, CountAnswer, CountAsk, PlaceAnswer, PlaceAsk,
-};
+use weir_core::approximate::{ApproximateBound, CountAnswer, CountAsk, PlaceAnswer, PlaceAsk};
 use weir_core::key::Subject;
 use weir_core::strategy::Strategy;
 use weir_units::Micros;
@@ -41,17 +38,6 @@ pub trait CountStore: Clone + Send + Sync + 'static {
         ask: CountAsk,
         deadline: Option<Instant>,
     ) -> impl Future<Output = Result<CountAnswer, StoreError>> + Send;
-
-    /// Asks the limit of a key of which nodes take chunks.
-    ///
-    /// After an error nothing is known to be charged or taken back: either nothing was, or it was once and the answer was lost.
-    fn chunk(
-        &self,
-        key: &CounterKey,
-        limit: &Algorithm,
-        ask: &ChunkAsk,
-        deadline: Option<Instant>,
-    ) -> impl Future<Output = Result<ChunkAnswer, StoreError>> + Send;
 
     /// The key of the places of a strategy, by its name in keys.
     fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey;

@@ -1,7 +1,6 @@
 //! What a strategy that nodes count on their own may admit above its limit, in words with the numbers of the configuration.
 
 use serde_json::Value;
-use weir_core::approximate::{ChunkLimit, ChunkTerms};
 use weir_core::strategy::{ApproximateRule, Strategy};
 use weir_units::Micros;
 
@@ -13,10 +12,7 @@ pub(in crate::cli) fn lines(strategy: &Strategy) -> Vec<String> {
     let (Some(rule), Some(limit)) = (strategy.approximate(), strategy.algorithms().first()) else {
         return Vec::new();
     };
-    match rule.bound.chunks() {
-        None => over(rule, limit.limit()),
-        Some(terms) => chunks(rule, &terms, limit.limit()),
-    }
+    over(rule, limit.limit())
 }
 
 /// Of nodes that admit units that the others have not seen.
@@ -53,42 +49,14 @@ pub(in crate::cli) fn warning(strategy: &Strategy) -> Option<String> {
     let (rule, limit) = (strategy.approximate()?, strategy.algorithms().first()?.limit());
     let (share, blocked) = (rule.bound.share(), Micros(rule.bound.window().0.saturating_mul(2)));
     let is_much = share.saturating_mul(10) > limit || blocked > LONG_BLOCKED;
-    (rule.bound.chunks().is_none() && is_much).then(|| {
+    is_much.then(|| {
         format!(
             "`max_over`: the place of a node that crashes stays blocked for two windows ({}), and a node without a place denies at \
-             {} instead of {limit} meanwhile; a smaller `max_over`, more `nodes` or `chunk` make the difference smaller",
+             {} instead of {limit} meanwhile; a smaller `max_over` or more `nodes` make the difference smaller",
             span(blocked.0),
             limit.saturating_sub(share),
         )
     })
-}
-
-/// Of nodes that take chunks.
-fn chunks(rule: &ApproximateRule, terms: &ChunkTerms, limit: u64) -> Vec<String> {
-    let (nodes, ChunkTerms { chunk, max_age, .. }) = (rule.bound.nodes(), *terms);
-    let bound = match terms.of {
-        ChunkLimit::Window(window) => format!(
-            "a window of {window} never admits more than its limit of {limit}, whatever is late, lost or crashed: Redis has counted \
-             a chunk when a node takes it",
-            window = span(window.0),
-        ),
-        ChunkLimit::Bucket => format!(
-            "in any time t the bucket admits at most {all} beyond its burst of {limit} and rate * t, whatever is late, lost or \
-             crashed: {nodes} nodes with at most {chunk} each that they took before",
-            all = rule.bound.max_over(),
-        ),
-    };
-    vec![
-        bound,
-        format!(
-            "{nodes} nodes take chunks of {chunk}, one of each key at a time, spend them within {max_age}, and give back what is \
-             left; Redis decides for further nodes, at the full limit, and says so in /readyz",
-        ),
-        format!(
-            "a loss of Redis's data and a step of its clock add at most {limit} + {nodes} * {chunk} each; answers of \
-             on_store_failure, debits and refunds are not part of the bound",
-        ),
-    ]
 }
 
 /// Returns the numbers and the sentences.

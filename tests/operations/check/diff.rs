@@ -90,8 +90,7 @@ queues: { jobs: { capacity: 3 } }
 #[test]
 fn a_strategy_that_is_counted_in_another_way_starts_full() {
     const SUMS: &str = ", approximate: { max_over: 90, nodes: 10 }";
-    const CHUNKS: &str = ", approximate: { chunk: 10, nodes: 10 }";
-    const OTHER_CHUNKS: &str = ", approximate: { chunk: 20, nodes: 10 }";
+    const OTHER_SUMS: &str = ", approximate: { max_over: 80, nodes: 10 }";
     const SYNC: &str = ", approximate: { max_over: 90, nodes: 10, sync: 1s }";
     let config = |counted: &str| {
         format!(
@@ -105,8 +104,7 @@ strategies: {{ s: {{ limits: [{{ name: l, per: [consumer], fixed_window: {{ limi
     for (old, new, line) in [
         ("", SUMS, starts_full),
         (SUMS, "", starts_full),
-        (SUMS, CHUNKS, starts_full),
-        (CHUNKS, OTHER_CHUNKS, starts_full),
+        (SUMS, OTHER_SUMS, starts_full),
         (SUMS, SYNC, keeps),
         (SUMS, SUMS, "nothing differs\n"),
     ] {

@@ -200,27 +200,6 @@ fn an_entry_lets_nodes_count_on_their_own() {
     }
 }
 
-/// The same with chunks, of buckets too.
-#[test]
-fn an_entry_lets_nodes_take_chunks() {
-    const CHUNKS: &str = "approximate: { chunk: 2, nodes: 5, max_age: 2s }";
-    for algorithm in ["", ", algorithm: token_bucket", ", algorithm: gcra"] {
-        let domains = on_redis(&format!("path: 'route=one,rule-0*'{algorithm}, {CHUNKS}")).unwrap();
-        let counted = domains.approximate();
-        assert_eq!(counted.len(), 1, "{algorithm}");
-        let bound = counted[0].approximate().unwrap().bound;
-        assert_eq!(bound.max_over(), if algorithm.is_empty() { 0 } else { 10 });
-    }
-    let errors =
-        on_redis(&format!("path: 'route=one,rule-0*', algorithm: sliding_window, {CHUNKS}")).unwrap_err();
-    assert!(
-        errors.contains("approximate: `approximate` with `chunk` is for a strategy of exactly one limit"),
-        "{errors}"
-    );
-    let errors = on_redis("path: 'route=one,rule-0*', approximate: { chunk: 3, nodes: 5 }").unwrap_err();
-    assert!(errors.contains("`chunk` is 3; it must be from 1 to 2"), "{errors}");
-}
-
 /// A node by itself has a part of each limit. It must be one that the limit can have.
 #[test]
 fn an_entry_lets_the_node_decide_by_itself() {

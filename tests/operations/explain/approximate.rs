@@ -14,52 +14,6 @@ strategies:
 resources: [{ match: "*", strategy: api }]
 "#;
 
-/// The same of nodes that take chunks, of a window and of a bucket.
-#[test]
-fn the_bound_of_chunks_is_said_in_words() {
-    for (limit, key, lines) in [
-        (
-            "fixed_window: { limit: 1000, window: 1m }",
-            "}AW100,10,2s,60s:api:each|Cc",
-            [
-                "a window of 1m never admits more than its limit of 1000, whatever is late, lost or crashed: Redis has counted a \
-                 chunk when a node takes it",
-                "a loss of Redis's data and a step of its clock add at most 1000 + 10 * 100 each; answers of on_store_failure, \
-                 debits and refunds are not part of the bound",
-            ],
-        ),
-        (
-            "token_bucket: { rate: 500/s, burst: 1000 }",
-            "}AB100,10,2s,10s:api:each|Cc",
-            [
-                "in any time t the bucket admits at most 1000 beyond its burst of 1000 and rate * t, whatever is late, lost or \
-                 crashed: 10 nodes with at most 100 each that they took before",
-                "10 nodes take chunks of 100, one of each key at a time, spend them within 2s, and give back what is left; Redis \
-                 decides for further nodes, at the full limit, and says so in /readyz",
-            ],
-        ),
-    ] {
-        let text_of = COUNTED
-            .replace("{ max_over: 50, nodes: 10, sync: 200ms }", "{ chunk: 100, nodes: 10, max_age: 2s }");
-        let file = file(&text_of.replace("fixed_window: { limit: 100, window: 1m }", limit));
-        let path = file.path().to_str().unwrap();
-        let explained = text(&weir(&["explain", "--config", path, "r", "c"]).stdout);
-        let checked = text(&weir(&["check", path]).stderr);
-        for line in lines {
-            for said in [&explained, &checked] {
-                assert!(said.contains(line), "{line}\n{said}");
-            }
-        }
-        assert!(explained.contains(key), "{explained}");
-        let json = weir(&["explain", "--config", path, "r", "c", "--output", "json"]);
-        let said = &serde_json::from_slice::<Value>(&json.stdout).unwrap()["approximate"];
-        assert_eq!(
-            [&said["chunk"], &said["nodes"], &said["max_age_us"]],
-            [&json!(100), &json!(10), &json!(2_000_000)]
-        );
-    }
-}
-
 /// The bound is said in words with the numbers of the configuration.
 #[test]
 fn the_bound_is_said_in_words() {
@@ -115,5 +69,4 @@ fn check_warns_of_shares_and_windows_that_are_large() {
         "{long:?}"
     );
     assert_eq!(warned("{ max_over: 990, nodes: 10 }", "1m").len(), 1);
-    assert!(warned("{ chunk: 100, nodes: 10 }", "1d").is_empty(), "at the full limit");
 }

@@ -1,14 +1,12 @@
 //! The scripts and their twins answer alike, whatever is asked in whatever order.
 
-use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::approximate::{
-    ApproximateBound, ChunkAsk, ChunkOp, CountAsk, CountOp, GivenBack, NodePush, PlaceAnswer, PlaceAsk,
-    Places, SharedChunk, SharedCount,
+    ApproximateBound, CountAsk, CountOp, NodePush, PlaceAnswer, PlaceAsk, Places, SharedCount,
 };
 use weir_units::Micros;
 
 use super::random::TraceRandom;
-use super::scripts::{ChunksScript, CountScript, PlacesScript};
+use super::scripts::{CountScript, PlacesScript};
 use crate::support::shared_redis;
 
 /// Mostly charges.
@@ -78,58 +76,4 @@ async fn places() {
             }
         }
     }
-}
-
-#[tokio::test]
-async fn chunks() {
-    let mut script = ChunksScript::on(shared_redis());
-    let (mut chunks, mut returned, mut moved) = (0, 0, 0);
-    for seed in 0..80 {
-        let (mut random, mut twin, mut now) = (TraceRandom(seed), SharedChunk::default(), START);
-        let size = 1 + random.below(30);
-        let limit = if seed % 2 == 0 {
-            Algorithm::fixed_window(size, WINDOW, false, false).unwrap()
-        } else {
-            let rate = Rate { count: 1 + random.below(9), period: Micros(1 + random.below(WINDOW.0)) };
-            Algorithm::bucket(size, rate).unwrap()
-        };
-        let mut taken = vec![Micros(now)];
-        for step in 0..80 {
-            // Mostly forward, now and then back.
-            now = match random.below(15) {
-                0 => now - random.below(3 * WINDOW.0),
-                1..9 => now + random.below(1_000),
-                _ => now + random.below(WINDOW.0 / 3),
-            };
-            let rest = GivenBack {
-                units: 1 + random.below(5),
-                taken: taken[random.below(taken.len() as u64) as usize],
-            };
-            let ask = ChunkAsk {
-                give_back: random.one_in(3).then_some(rest),
-                op: if random.one_in(5) { ChunkOp::AtMost } else { ChunkOp::Charge },
-                cost: random.below(6) * (1 + 20 * u64::from(random.one_in(20))),
-                times: 1,
-                chunk: random.below(1 + size / 3),
-                lasts: Micros(WINDOW.0 / 4),
-            };
-            let times = if ask.op == ChunkOp::Charge { random.below(4) } else { 1 };
-            let ask = ChunkAsk { times, ..ask };
-            let key = format!("{{approximate}}:chunks:{seed}");
-            let found = script.answer(&key, &limit, &ask, Micros(now));
-            assert_eq!(found, twin.answer(&limit, &ask, Micros(now)), "seed {seed}, step {step}: {ask:?}");
-            let mut calls = 0;
-            let after =
-                found.verdicts(&limit, &ask, |_| calls += 1).expect("the answer fits what it decided on");
-            assert_eq!(calls, ask.times);
-            if found.has_chunk {
-                taken.push(ChunkAsk::name_of(after.as_ref(), found.now));
-            }
-            chunks += u64::from(found.has_chunk);
-            returned += u64::from(found.took_back);
-            moved += u64::from(after.and_then(|state| state.begins()).is_some_and(|(at, _)| at.0 > now));
-        }
-    }
-    println!("{chunks} chunks, {returned} taken back, {moved} states ahead of the clock");
-    assert!(chunks > 500 && returned > 100 && moved > 50, "{chunks} {returned} {moved}");
 }

@@ -1,31 +1,16 @@
 //! The scripts of `lua/approximate/` on a real Redis, which get the time from the test.
 
 use redis::{Cmd, Connection};
-use weir_core::algorithm::{Algorithm, Engine};
-use weir_core::approximate::{
-    ApproximateBound, ChunkAnswer, ChunkAsk, ChunkOp, CountAnswer, CountAsk, GivenBack, NodePush,
-    PlaceAnswer, PlaceAsk,
-};
+use weir_core::approximate::{ApproximateBound, CountAnswer, CountAsk, NodePush, PlaceAnswer, PlaceAsk};
 use weir_units::Micros;
 
 use crate::support::RedisServer;
 
-macro_rules! lua {
-    ($($path:literal)+) => {
-        concat!($(include_str!(concat!("../../../lua/", $path, ".lua")), "\n"),+)
-    };
-}
-
-const BUCKET_CHUNKS: &str = lua!("start" "numbers" "bucket" "limit" "approximate/chunks");
-const WINDOW_CHUNKS: &str = lua!("start" "numbers" "window" "limit" "approximate/chunks");
 const COUNT: &str = include_str!("../../../lua/approximate/count.lua");
 const PLACES: &str = include_str!("../../../lua/approximate/places.lua");
 
 /// `lua/approximate/count.lua`.
 pub struct CountScript(Connection);
-
-/// `lua/approximate/chunks.lua` with its engine.
-pub struct ChunksScript(Connection);
 
 /// `lua/approximate/places.lua`.
 pub struct PlacesScript(Connection);
@@ -49,39 +34,6 @@ impl CountScript {
         };
         let now = Micros(now);
         CountAnswer { passed, units, at, before, window, count, version, refunded, over, now }
-    }
-}
-
-impl ChunksScript {
-    pub fn on(redis: &RedisServer) -> Self {
-        Self(redis.connection())
-    }
-
-    pub fn answer(&mut self, key: &str, limit: &Algorithm, ask: &ChunkAsk, now: Micros) -> ChunkAnswer {
-        let (script, p1) = match limit.engine() {
-            Engine::Bucket(bucket) => (BUCKET_CHUNKS, bucket.drain),
-            Engine::Window(window) => (WINDOW_CHUNKS, window.span),
-            other => panic!("{other:?}"),
-        };
-        let op = match ask.op {
-            ChunkOp::Charge => 1,
-            ChunkOp::AtMost => 2,
-        };
-        let rest = ask.give_back.unwrap_or(GivenBack { units: 0, taken: Micros(0) });
-        let engine = limit.engine().kind().number() as u64;
-        let numbers = [
-            [now.0, 1, 0, engine, limit.limit(), limit.weight(), p1, 0],
-            [0, op, ask.cost, ask.times, ask.chunk, rest.units, rest.taken.0, ask.lasts.0],
-        ];
-        let request: Vec<u8> =
-            numbers.as_flattened().iter().flat_map(|number| (*number as f64).to_le_bytes()).collect();
-        let replies: Vec<Vec<u64>> = eval(script, key).arg(request).query(&mut self.0).unwrap();
-        let [now, took_back, passed, has_chunk, ref state @ ..] = replies[0][..] else {
-            panic!("{replies:?}")
-        };
-        let restored = || limit.engine().restore(&mut state.iter().copied()).expect("it is a state");
-        let before = (!state.is_empty()).then(restored);
-        ChunkAnswer { now: Micros(now), took_back: took_back == 1, passed, has_chunk: has_chunk == 1, before }
     }
 }
 

@@ -47,20 +47,9 @@ pub(super) const LOCAL: &[Key] = &[
 ];
 
 pub(super) const APPROXIMATE: &[Key] = &[
-    may(
-        "max_over",
-        Count(1, CEILING),
-        "How many units above the limit a window admits at most. Not beside `chunk`.",
-    ),
-    may(
-        "chunk",
-        Count(1, CEILING),
-        "How many units a node takes at a time, before it admits them; at most limit / `nodes`.",
-    ),
+    must("max_over", Count(1, CEILING), "How many units above the limit a window admits at most."),
     must("nodes", Count(2, MAX_NODES), "How many nodes count at most; `max_over` is at least one less."),
-    may("sync", Duration, "How often nodes show what they have counted; 10ms to 10s. With `max_over`.")
-        .or("100ms"),
-    may("max_age", Duration, "Within which time a node spends a chunk; 100ms to 10s. With `chunk`.").or("1s"),
+    may("sync", Duration, "How often nodes show what they have counted; 10ms to 10s.").or("100ms"),
 ];
 
 pub(super) const CONCURRENCY: &[Key] = &[

@@ -2,8 +2,8 @@
 
 use super::tag::write_places;
 use super::{KeyPrefix, KeySecret, Operation, Subject, kind};
-use crate::algorithm::{Engine, EngineKind};
-use crate::approximate::{ApproximateBound, ApproximateMode, ChunkLimit, ChunkTerms};
+use crate::algorithm::Engine;
+use crate::approximate::ApproximateBound;
 use crate::strategy::{Field, Limit, Scope, Strategy};
 
 /// Appends the key of one limit.
@@ -43,18 +43,7 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
 /// Appends the kind of a limit that nodes count, with its numbers: other numbers, or a window of another length, must not
 /// meet its state.
 fn write_approximate(out: &mut Vec<u8>, bound: &ApproximateBound) {
-    let (nodes, window) = (bound.nodes(), bound.window());
-    let numbers = match bound.mode() {
-        ApproximateMode::Over { max_over } => format!("{max_over},{nodes},{window}:"),
-        ApproximateMode::Chunks(ChunkTerms { chunk, max_age, of }) => {
-            let engine = match of {
-                ChunkLimit::Bucket => EngineKind::Bucket,
-                ChunkLimit::Window(_) => EngineKind::Window,
-            };
-            let engine = char::from(kind::of_engine(engine));
-            format!("{engine}{chunk},{nodes},{max_age},{window}:")
-        }
-    };
+    let numbers = format!("{},{},{}:", bound.max_over(), bound.nodes(), bound.window());
     out.push(kind::APPROXIMATE);
     out.extend_from_slice(numbers.as_bytes());
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Limit, Strategy};
 use crate::algorithm::{Algorithm, Engine, Grid};
-use crate::approximate::{ApproximateBound, ApproximateError, ApproximateMode, ChunkLimit, ChunkTerms};
+use crate::approximate::{ApproximateBound, ApproximateError};
 use weir_units::Micros;
 
 /// The shortest window that nodes can count on their own: they must hear of their places several times in each.
@@ -18,32 +18,9 @@ pub const MIN_SYNC: Micros = Micros(10_000);
 /// The longest one.
 pub const MAX_SYNC: Micros = Micros::from_secs(10);
 
-/// How often a node looks for chunks to give back while one grows old.
-const LOOKS_PER_AGE: u64 = 10;
-
 /// How a strategy is counted on the nodes, as it was configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ApproximateNumbers {
-    /// Nodes admit some units that the others have not seen.
-    Over(OverNumbers),
-    /// Nodes take chunks.
-    Chunks(ChunkNumbers),
-}
-
-/// The numbers of nodes that take chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChunkNumbers {
-    /// The units of a chunk.
-    pub chunk: u64,
-    /// The number of nodes that may take one.
-    pub nodes: u64,
-    /// Within which time a node spends it.
-    pub max_age: Micros,
-}
-
-/// The numbers of nodes that admit units that the others have not seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OverNumbers {
+pub struct ApproximateNumbers {
     /// The most units above the limit in a window.
     pub max_over: u64,
     /// The number of nodes that may count.
@@ -57,7 +34,7 @@ pub struct OverNumbers {
 pub struct ApproximateRule {
     /// The bound, for the strategy's window.
     pub bound: ApproximateBound,
-    /// How often a node shows what it has counted, or looks for chunks to give back.
+    /// How often a node shows what it has counted.
     pub sync: Micros,
 }
 
@@ -70,13 +47,6 @@ pub enum NoApproximate {
          `spread`, `calendar` and `count_denied`: only there all nodes know without asking when a counter starts again; {0}"
     )]
     Kind(String),
-    /// Not exactly one bucket or aligned window.
-    #[error(
-        "`approximate` with `chunk` is for a strategy of exactly one limit, which is a token_bucket, or a fixed_window with \
-         `window` and without `anchored`, `spread`, `calendar` and `count_denied`: only of these a node can take units ahead, \
-         and give back what it has not spent; {0}"
-    )]
-    ChunkKind(String),
     /// A window that is too short.
     #[error(
         "`approximate` needs a window of at least {MIN_APPROXIMATE_WINDOW}, in which nodes hear of their places several times; \
@@ -118,35 +88,22 @@ impl Strategy {
     }
 
     fn approximate_rule(&self, numbers: ApproximateNumbers) -> Result<ApproximateRule, NoApproximate> {
-        let (limit, bound, sync) = match numbers {
-            ApproximateNumbers::Over(OverNumbers { max_over, nodes, sync }) => {
-                let limit = self.only(|limit| window_of(limit).is_some()).map_err(NoApproximate::Kind)?;
-                let window = long_enough(limit, window_of(&limit.algorithm))?;
-                if !(MIN_SYNC..=MAX_SYNC).contains(&sync) {
-                    return Err(NoApproximate::Sync(sync));
-                }
-                (limit, ApproximateBound::new(max_over, nodes, window)?, sync)
-            }
-            ApproximateNumbers::Chunks(ChunkNumbers { chunk, nodes, max_age }) => {
-                let has_chunks = |limit: &Algorithm| window_of(limit).is_some() || is_bucket(limit);
-                let limit = self.only(has_chunks).map_err(NoApproximate::ChunkKind)?;
-                let of = match window_of(&limit.algorithm) {
-                    None => ChunkLimit::Bucket,
-                    window => ChunkLimit::Window(long_enough(limit, window)?),
-                };
-                let bound = ApproximateBound::of_chunks(ChunkTerms { chunk, max_age, of }, nodes)?;
-                (limit, bound, Micros(max_age.0 / LOOKS_PER_AGE))
-            }
-        };
+        let ApproximateNumbers { max_over, nodes, sync } = numbers;
+        let limit = self.only_window().map_err(NoApproximate::Kind)?;
+        let window = long_enough(limit)?;
+        if !(MIN_SYNC..=MAX_SYNC).contains(&sync) {
+            return Err(NoApproximate::Sync(sync));
+        }
+        let bound = ApproximateBound::new(max_over, nodes, window)?;
         bound.check(limit.algorithm.limit())?;
         Ok(ApproximateRule { bound, sync })
     }
 
-    /// Its only limit, if that is of a kind; or why it is not.
-    fn only(&self, is_of_kind: impl Fn(&Algorithm) -> bool) -> Result<&Limit, String> {
+    /// Its only limit, if that is an aligned window; or why it is not.
+    fn only_window(&self) -> Result<&Limit, String> {
         match self.limits() {
             [] => Err("this one has permits".to_owned()),
-            [one] if is_of_kind(&one.algorithm) => Ok(one),
+            [one] if window_of(&one.algorithm).is_some() => Ok(one),
             [one] => Err(format!("limit `{}` is another one", one.name)),
             limits => Err(format!("this one has {} limits", limits.len())),
         }
@@ -155,31 +112,18 @@ impl Strategy {
 
 impl ApproximateRule {
     fn numbers(&self) -> ApproximateNumbers {
-        let (nodes, sync) = (self.bound.nodes(), self.sync);
-        match self.bound.mode() {
-            ApproximateMode::Over { max_over } => {
-                ApproximateNumbers::Over(OverNumbers { max_over, nodes, sync })
-            }
-            ApproximateMode::Chunks(ChunkTerms { chunk, max_age, .. }) => {
-                ApproximateNumbers::Chunks(ChunkNumbers { chunk, nodes, max_age })
-            }
-        }
+        let (max_over, nodes) = (self.bound.max_over(), self.bound.nodes());
+        ApproximateNumbers { max_over, nodes, sync: self.sync }
     }
 }
 
 /// A window in which nodes hear of their places often enough.
-fn long_enough(limit: &Limit, window: Option<u64>) -> Result<Micros, NoApproximate> {
-    let window = Micros(window.unwrap_or_default());
+fn long_enough(limit: &Limit) -> Result<Micros, NoApproximate> {
+    let window = Micros(window_of(&limit.algorithm).unwrap_or_default());
     if window < MIN_APPROXIMATE_WINDOW {
         return Err(NoApproximate::Window { limit: limit.name.clone(), window });
     }
     Ok(window)
-}
-
-/// True for a bucket whose calls neither wait for their turn nor pay afterwards.
-fn is_bucket(algorithm: &Algorithm) -> bool {
-    matches!(algorithm.engine(), Engine::Bucket(bucket) if bucket.undelayed.is_none())
-        && !algorithm.charges_after()
 }
 
 /// The length of an aligned window that is counted as it is admitted.
@@ -200,9 +144,7 @@ mod tests {
     use crate::algorithm::Rate;
     use crate::strategy::{FailurePolicy, Field, OverrideError, Scope};
 
-    const OVER: OverNumbers = OverNumbers { max_over: 50, nodes: 11, sync: Micros(100_000) };
-    const NUMBERS: ApproximateNumbers = ApproximateNumbers::Over(OVER);
-    const CHUNKS: ChunkNumbers = ChunkNumbers { chunk: 10, nodes: 5, max_age: Micros(1_000_000) };
+    const NUMBERS: ApproximateNumbers = ApproximateNumbers { max_over: 50, nodes: 11, sync: Micros(100_000) };
 
     fn window(limit: u64, window: Micros) -> Algorithm {
         Algorithm::fixed_window(limit, window, false, false).unwrap()
@@ -247,13 +189,10 @@ mod tests {
         };
         assert!(error(5, minute, NUMBERS).contains("less than the limit of 5"));
         assert!(error(9, Micros(999_999), NUMBERS).contains("at least 1s"));
-        let sync = |sync| ApproximateNumbers::Over(OverNumbers { sync: Micros(sync), ..OVER });
+        let sync = |sync| ApproximateNumbers { sync: Micros(sync), ..NUMBERS };
         assert!(error(9, minute, sync(9_999)).contains("must be from 10ms to 10s"));
         assert!(error(9, minute, sync(10_000_001)).contains("must be from 10ms to 10s"));
-        assert!(
-            error(9, minute, ApproximateNumbers::Over(OverNumbers { max_over: 9, ..OVER }))
-                .contains("`max_over` is 9")
-        );
+        assert!(error(9, minute, ApproximateNumbers { max_over: 9, ..NUMBERS }).contains("`max_over` is 9"));
     }
 
     #[test]
@@ -269,45 +208,10 @@ mod tests {
         let bucket = Algorithm::bucket(9, Rate { count: 9, period: minute }).unwrap();
         let error = base.clone().override_limit("limit-0", bucket).unwrap_err();
         assert!(matches!(error, OverrideError::Approximate(NoApproximate::Kind(_))), "{error}");
-        let other = ApproximateNumbers::Over(OverNumbers { max_over: 40, ..OVER });
+        let other = ApproximateNumbers { max_over: 40, ..NUMBERS };
         let changed = strategy(&[window(6, minute)]).with_approximate(other).unwrap();
         assert!(!changed.means_the_same(&base));
         let next = base.clone().with_generation(3);
         assert_eq!(next.approximate(), base.approximate());
-    }
-    #[test]
-    fn chunks_are_of_one_bucket_or_window() {
-        let (minute, chunks) = (Micros::from_secs(60), ApproximateNumbers::Chunks(CHUNKS));
-        let rate = Rate { count: 50, period: minute };
-        let bucket = strategy(&[Algorithm::bucket(50, rate).unwrap()]).with_approximate(chunks).unwrap();
-        let bound = bucket.approximate().unwrap().bound;
-        assert_eq!(bound.chunks().unwrap().of, ChunkLimit::Bucket);
-        assert_eq!((bound.max_over(), bucket.approximate().unwrap().sync), (50, Micros(100_000)));
-        let counted = strategy(&[window(50, minute)]).with_approximate(chunks).unwrap();
-        assert_eq!(counted.approximate().unwrap().bound.chunks().unwrap().of, ChunkLimit::Window(minute));
-        let kind = |algorithms: &[Algorithm]| {
-            let error = strategy(algorithms).with_approximate(chunks).unwrap_err().to_string();
-            assert!(
-                error.starts_with("`approximate` with `chunk` is for a strategy of exactly one limit"),
-                "{error}"
-            );
-            error.rsplit("; ").next().unwrap().to_owned()
-        };
-        let queue = Algorithm::leaky_queue(50, rate, 0).unwrap();
-        for other in [queue, Algorithm::fixed_window(50, minute, true, false).unwrap()] {
-            assert_eq!(kind(&[other]), "limit `limit-0` is another one");
-        }
-        assert_eq!(kind(&[window(50, minute); 2]), "this one has 2 limits");
-        let error = strategy(&[window(49, minute)]).with_approximate(chunks).unwrap_err();
-        assert!(error.to_string().contains("from 1 to 9"), "{error}");
-        let mut lower = counted.clone();
-        let error = lower.override_limit("limit-0", window(49, minute)).unwrap_err();
-        assert!(matches!(error, OverrideError::Approximate(NoApproximate::Bound(_))), "{error}");
-        let mut higher = counted;
-        higher.override_limit("limit-0", window(500, minute)).unwrap();
-        assert_eq!(
-            higher.approximate().unwrap().bound,
-            strategy(&[window(50, minute)]).with_approximate(chunks).unwrap().approximate().unwrap().bound
-        );
     }
 }

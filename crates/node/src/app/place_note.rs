@@ -9,8 +9,7 @@ use weir_store::redis::{Since, Trouble};
 
 /// Says until when a place that was lost can be blocked. More nodes than places are the reason only after that.
 pub(super) fn without_place(note: PlaceNote, now: Instant) -> Trouble {
-    let PlaceNote { strategy, nodes, at_full_limit, since, blocked_for } = note;
-    let limit = if at_full_limit { "the full limit" } else { "a smaller limit" };
+    let PlaceNote { strategy, nodes, since, blocked_for } = note;
     let of = match &*strategy {
         STRATEGY => "Envoy's rules with the same `approximate`".to_owned(),
         strategy => format!("strategy `{strategy}`"),
@@ -34,7 +33,9 @@ pub(super) fn without_place(note: PlaceNote, now: Instant) -> Trouble {
         )
     };
     Trouble {
-        what: format!("Redis decides every call of {of} for this node, at {limit}, because it has no place"),
+        what: format!(
+            "Redis decides every call of {of} for this node, at a smaller limit, because it has no place"
+        ),
         since: begun,
         reason,
         remedy,
@@ -51,13 +52,7 @@ mod tests {
     #[test]
     fn more_nodes_than_places_are_the_reason_only_after_two_windows() {
         let since = monotonic();
-        let note = PlaceNote {
-            strategy: "s".into(),
-            nodes: 3,
-            at_full_limit: false,
-            since,
-            blocked_for: Micros::from_secs(120),
-        };
+        let note = PlaceNote { strategy: "s".into(), nodes: 3, since, blocked_for: Micros::from_secs(120) };
         let early = without_place(note.clone(), since + Duration::from_secs(119));
         assert!(
             early.reason.contains("until 20") && !early.remedy.contains("approximate.nodes"),

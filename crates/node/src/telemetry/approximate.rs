@@ -20,7 +20,7 @@ const FAMILIES: [(&str, &str, MetricType, &[&str]); 6] = [
     ),
     (
         "weir_approximate_max_over",
-        "The bound of the units above the limit: approximate.max_over; with chunks of a bucket, one for each node.",
+        "The bound of the units above the limit: approximate.max_over.",
         MetricType::GAUGE,
         &["strategy"],
     ),
@@ -32,7 +32,7 @@ const FAMILIES: [(&str, &str, MetricType, &[&str]); 6] = [
     ),
     (
         "weir_approximate_pushes_total",
-        "Keys of which this node has told Redis what it admitted, or given back what was left of a chunk.",
+        "Keys of which this node has told Redis what it admitted.",
         MetricType::COUNTER,
         &["strategy"],
     ),
@@ -86,24 +86,17 @@ impl<F: Fn() -> ApproximateStats + Send + Sync> Collector for ApproximateCollect
             };
             stats.strategies.iter().map(one).collect()
         };
-        let measured = |(name, counting): (&Arc<str>, &StrategyCounting)| {
-            let mut metric = gauge(counting.over_admitted? as f64);
-            metric.set_label(labelled(&[("strategy", name)]).take_label());
-            Some(metric)
-        };
-        let measured: Vec<Metric> = stats.strategies.iter().filter_map(measured).collect();
         let pushes = stats.strategies.iter().map(|(name, one)| counter(&[("strategy", name)], one.pushed));
         let decisions = [("node", stats.by_node), ("redis", stats.by_store)];
         let metrics: [Vec<Metric>; 6] = [
-            measured,
+            gauges(|counting| counting.over_admitted as f64),
             gauges(|counting| counting.max_over as f64),
             gauges(|counting| f64::from(u8::from(counting.has_place))),
             pushes.collect(),
             decisions.map(|(by, count)| counter(&[("by", by)], count)).to_vec(),
             vec![gauge(stats.keys as f64)],
         ];
-        // Where all nodes take chunks, nothing is measured.
-        let families = FAMILIES.iter().zip(metrics).filter(|(_, metrics)| !metrics.is_empty());
+        let families = FAMILIES.iter().zip(metrics);
         families.map(|((name, help, kind, _), metrics)| family(name, help, *kind, metrics)).collect()
     }
 }

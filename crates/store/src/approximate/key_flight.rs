@@ -1,18 +1,17 @@
 //! The end of the calls about a key, also if their task ends early.
 
-use super::line::HasKeyLine;
-use super::table::KeyTable;
+use super::table::CountTable;
 
 /// The calls about a key. However they end, nobody waits for them afterwards.
-pub(super) struct KeyFlight<'t, E: HasKeyLine> {
-    table: &'t KeyTable<E>,
+pub(super) struct KeyFlight<'t> {
+    table: &'t CountTable,
     digest: u128,
     has_landed: bool,
 }
 
-impl<'t, E: HasKeyLine> KeyFlight<'t, E> {
+impl<'t> KeyFlight<'t> {
     /// Begins the calls about a key of `table`.
-    pub(super) fn new(table: &'t KeyTable<E>, digest: u128) -> Self {
+    pub(super) fn new(table: &'t CountTable, digest: u128) -> Self {
         Self { table, digest, has_landed: false }
     }
 
@@ -22,10 +21,10 @@ impl<'t, E: HasKeyLine> KeyFlight<'t, E> {
     }
 }
 
-impl<E: HasKeyLine> Drop for KeyFlight<'_, E> {
+impl Drop for KeyFlight<'_> {
     fn drop(&mut self) {
         if !self.has_landed {
-            self.table.with(self.digest, |entry| entry.line().abandon());
+            self.table.with(self.digest, |entry| entry.line.abandon());
         }
     }
 }

@@ -33,15 +33,6 @@ pub(super) struct KeyLine<O, L, V> {
     waiting: VecDeque<KeyWaiter<O, L, V>>,
 }
 
-/// An entry of a table whose callers wait in a line.
-pub(super) trait HasKeyLine {
-    type Op;
-    type Limit;
-    type Verdict;
-
-    fn line(&mut self) -> &mut KeyLine<Self::Op, Self::Limit, Self::Verdict>;
-}
-
 impl<O, L, V> KeyWaiter<O, L, V> {
     /// A caller that waits until `deadline`, and what it waits for.
     pub(super) fn new(question: KeyQuestion<O, L>, deadline: Instant) -> (Self, WaitingVerdict<V>) {

@@ -1,6 +1,5 @@
 //! What this node knows of the places of one strategy, and what it owes under its own.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -27,8 +26,6 @@ pub(super) struct PlaceSet {
     is_ending: AtomicBool,
     /// Keys of which the node owes something.
     owing: Mutex<Vec<u128>>,
-    /// Keys of which the node has a chunk, by the ends of those.
-    aging: Mutex<VecDeque<(Micros, u128)>>,
     /// The most units above the limit that nodes have pushed of one key in one window.
     pub(super) over: AtomicU64,
     /// Answered pushes.
@@ -48,7 +45,6 @@ impl PlaceSet {
             held: ArcSwapOption::empty(),
             is_ending: AtomicBool::new(false),
             owing: Mutex::default(),
-            aging: Mutex::default(),
             over: AtomicU64::new(0),
             pushed: AtomicU64::new(0),
             without_since: Mutex::default(),
@@ -61,11 +57,6 @@ impl PlaceSet {
             return None;
         }
         self.held.load().as_ref()?.window(&self.bound, clock, now)
-    }
-
-    /// True if the node may take a chunk at its time `now`.
-    pub(super) fn may_take(&self, now: Micros) -> bool {
-        !self.is_ending() && self.held.load().as_ref().is_some_and(|held| held.may_count(now))
     }
 
     /// The place of the node, whether or not it may count now.
@@ -106,23 +97,5 @@ impl PlaceSet {
     /// Takes the keys of which it owes something.
     pub(super) fn take_owing(&self) -> Vec<u128> {
         std::mem::take(&mut *self.owing.lock())
-    }
-
-    /// Notes that the node has a chunk of a key until then.
-    pub(super) fn grows_old(&self, until: Micros, digest: u128) {
-        self.aging.lock().push_back((until, digest));
-    }
-
-    /// Takes keys whose chunks end at the node's time `now`, or any, `most` at a time.
-    pub(super) fn grown_old(&self, now: Micros, any: bool, most: usize) -> Vec<u128> {
-        let (mut aging, mut old) = (self.aging.lock(), Vec::new());
-        // They are nearly in the order of their ends.
-        while old.len() < most
-            && let Some((_, digest)) = aging.front().filter(|(until, _)| any || *until <= now)
-        {
-            old.push(*digest);
-            aging.pop_front();
-        }
-        old
     }
 }

@@ -26,13 +26,13 @@ pub struct ApproximateStats {
 /// How this node counts a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrategyCounting {
-    /// The bound: the most units above the limit, in a window or of a bucket; of Envoy's rules the largest one.
+    /// The bound: the most units above the limit, in a window; of Envoy's rules the largest one.
     pub max_over: u64,
-    /// The most that this node has heard of, of one key in one window. Not measured where nodes take chunks.
-    pub over_admitted: Option<u64>,
+    /// The most that this node has heard of, of one key in one window.
+    pub over_admitted: u64,
     /// True if it holds a place for each length of window.
     pub has_place: bool,
-    /// Answered pushes, and what was given back.
+    /// Answered pushes.
     pub pushed: u64,
 }
 
@@ -43,8 +43,6 @@ pub struct PlaceNote {
     pub strategy: Arc<str>,
     /// The number of places.
     pub nodes: u64,
-    /// True if the store decides at the full limit meanwhile.
-    pub at_full_limit: bool,
     /// Since when.
     pub since: Instant,
     /// How long the place of a node that crashed stays blocked: two windows.
@@ -70,7 +68,7 @@ impl ApproximateShared {
         for set in node.sets.all() {
             let own = StrategyCounting {
                 max_over: set.bound.max_over(),
-                over_admitted: set.bound.chunks().is_none().then(|| set.over.load(Relaxed)),
+                over_admitted: set.over.load(Relaxed),
                 has_place: set.held().is_some(),
                 pushed: set.pushed.load(Relaxed),
             };
@@ -81,8 +79,7 @@ impl ApproximateShared {
                 Entry::Occupied(mut all) => all.get_mut().add(own),
             }
         }
-        let by_node = node.table.decided() + node.chunks.decided();
-        let by_store = node.table.central.load(Relaxed) + node.chunks.central.load(Relaxed);
+        let (by_node, by_store) = (node.table.decided(), node.table.central.load(Relaxed));
         ApproximateStats { strategies, by_node, by_store, keys: node.table.len() }
     }
 
@@ -91,9 +88,8 @@ impl ApproximateShared {
     pub fn notes(&self) -> Vec<PlaceNote> {
         let note = |set: &Arc<super::PlaceSet>| {
             let (strategy, nodes) = (Arc::clone(&set.strategy), set.bound.nodes());
-            let at_full_limit = set.bound.chunks().is_some();
             let blocked_for = Micros(set.bound.window().0.saturating_mul(2));
-            set.without_since().map(|since| PlaceNote { strategy, nodes, at_full_limit, since, blocked_for })
+            set.without_since().map(|since| PlaceNote { strategy, nodes, since, blocked_for })
         };
         self.0.sets.all().iter().filter_map(note).collect()
     }

@@ -6,7 +6,6 @@ mod entry;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
@@ -31,25 +30,33 @@ thread_local! {
 }
 
 /// What the node knows of keys, by their digests.
-pub(super) struct KeyTable<E> {
-    parts: Box<[Mutex<TablePart<E>>]>,
-    /// Keys of all tables of the node.
-    keys: Arc<AtomicUsize>,
+pub(super) struct CountTable {
+    parts: Box<[Mutex<TablePart>]>,
+    /// Keys of all parts.
+    keys: AtomicUsize,
     secret: KeySecret,
     /// Decisions of the store.
     pub(super) central: AtomicU64,
 }
 
-/// The counters.
-pub(super) type CountTable = KeyTable<KeyEntry>;
-
-struct TablePart<E> {
-    entries: HashMap<u128, E, foldhash::fast::RandomState>,
+struct TablePart {
+    entries: HashMap<u128, KeyEntry, foldhash::fast::RandomState>,
     /// Decisions that the node made.
     decided: u64,
 }
 
 impl CountTable {
+    /// No keys yet.
+    pub(super) fn new() -> Self {
+        let part = |_| Mutex::new(TablePart { entries: HashMap::default(), decided: 0 });
+        Self {
+            parts: (0..PARTS).map(part).collect(),
+            keys: AtomicUsize::new(0),
+            secret: KeySecret::random(),
+            central: AtomicU64::new(0),
+        }
+    }
+
     /// Decides where the node can: on a key of the table.
     pub(super) fn decide(
         &self,
@@ -78,30 +85,9 @@ impl CountTable {
             entry.line.is_in_flight() || !moment.is_past(last, &entry.set, entry.server)
         });
     }
-}
-
-impl<E> KeyTable<E> {
-    /// No keys yet; `keys` counts those of all tables.
-    pub(super) fn new(keys: &Arc<AtomicUsize>) -> Self {
-        let part = |_| Mutex::new(TablePart { entries: HashMap::default(), decided: 0 });
-        Self {
-            parts: (0..PARTS).map(part).collect(),
-            keys: Arc::clone(keys),
-            secret: KeySecret::random(),
-            central: AtomicU64::new(0),
-        }
-    }
-
-    /// Decides with the entry of a key, if it is there, and counts that.
-    pub(super) fn decide_with<T>(&self, digest: u128, does: impl FnOnce(&mut E) -> Option<T>) -> Option<T> {
-        let mut part = self.part(digest).lock();
-        let decided = does(part.entries.get_mut(&digest)?)?;
-        part.decided += 1;
-        Some(decided)
-    }
 
     /// Does something with the entry of a key.
-    pub(super) fn with<T>(&self, digest: u128, does: impl FnOnce(&mut E) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, digest: u128, does: impl FnOnce(&mut KeyEntry) -> T) -> Option<T> {
         self.part(digest).lock().entries.get_mut(&digest).map(does)
     }
 
@@ -109,8 +95,8 @@ impl<E> KeyTable<E> {
     pub(super) fn with_new<T>(
         &self,
         digest: u128,
-        make: impl FnOnce() -> Option<E>,
-        does: impl FnOnce(&mut E) -> T,
+        make: impl FnOnce() -> Option<KeyEntry>,
+        does: impl FnOnce(&mut KeyEntry) -> T,
     ) -> Option<T> {
         let mut part = self.part(digest).lock();
         if let Some(entry) = part.entries.get_mut(&digest) {
@@ -131,7 +117,7 @@ impl<E> KeyTable<E> {
     }
 
     /// Removes the keys that are not to be kept.
-    pub(super) fn retain(&self, is_kept: impl Fn(&E) -> bool) {
+    pub(super) fn retain(&self, is_kept: impl Fn(&KeyEntry) -> bool) {
         for part in &self.parts {
             let mut part = part.lock();
             let before = part.entries.len();
@@ -140,14 +126,9 @@ impl<E> KeyTable<E> {
         }
     }
 
-    /// True if `is_it` holds for all entries.
-    pub(super) fn all(&self, is_it: impl Fn(&E) -> bool) -> bool {
-        self.parts.iter().all(|part| part.lock().entries.values().all(&is_it))
-    }
-
     /// The digests of the entries that have an `order`, in this order. The order of the table
     /// differs between processes, and two runs of a simulation must send the same.
-    pub(super) fn digests<O: Ord>(&self, order: impl Fn(&E) -> Option<O>) -> Vec<u128> {
+    pub(super) fn digests<O: Ord>(&self, order: impl Fn(&KeyEntry) -> Option<O>) -> Vec<u128> {
         let mut found = Vec::new();
         for part in &self.parts {
             let part = part.lock();
@@ -157,7 +138,7 @@ impl<E> KeyTable<E> {
         found.into_iter().map(|(_, digest)| digest).collect()
     }
 
-    /// Number of keys of all tables.
+    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.keys.load(Relaxed)
     }
@@ -177,7 +158,7 @@ impl<E> KeyTable<E> {
         })
     }
 
-    fn part(&self, digest: u128) -> &Mutex<TablePart<E>> {
+    fn part(&self, digest: u128) -> &Mutex<TablePart> {
         &self.parts[(digest >> 40) as usize % PARTS]
     }
 }

@@ -1,5 +1,4 @@
 //! What a node does in the background: heartbeats of its places, pushes of what it has admitted, and the end of both.
-//! What it gives back of chunks is in `chunks/give_back.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -55,7 +54,6 @@ impl ApproximateShared {
             while upkeeps.try_join_next().is_some() {}
             let node = &self.0;
             node.table.sweep(&NodeMoment { now: node.clock.now(), clocks: &node.clocks });
-            node.sweep_chunks();
         }
     }
 
@@ -135,10 +133,7 @@ impl<C: CountStore> Upkeep<C> {
                 return;
             }
             let begun = self.node().clock.now();
-            match self.set.bound.chunks() {
-                Some(_) => self.give_back(false).await,
-                None => self.push_all(self.set.take_owing(), sync).await,
-            }
+            self.push_all(self.set.take_owing(), sync).await;
             took = Micros(self.node().clock.now().0.saturating_sub(begun.0));
         }
     }
@@ -201,11 +196,10 @@ impl<C: CountStore> Upkeep<C> {
         }
     }
 
-    /// Counts no more, pushes or gives back everything, and frees the place. While something of it is not answered the place
+    /// Counts no more, pushes everything, and frees the place. While something of it is not answered the place
     /// stays blocked, for two windows.
     async fn end(&self) {
         self.set.end();
-        let is_settled = self.give_all_back().await;
         for _ in 0..LAST_PUSHES {
             match self.owing() {
                 owing if owing.is_empty() => break,
@@ -213,7 +207,6 @@ impl<C: CountStore> Upkeep<C> {
             }
         }
         if let Some(HeldPlace { place, incarnation, .. }) = self.set.held()
-            && is_settled
             && self.owing().is_empty()
         {
             let free = PlaceAsk::Free { place, incarnation };

@@ -34,14 +34,6 @@ codes! {
 }
 
 codes! {
-    /// What is decided on calls before a chunk is charged.
-    chunk_op {
-        CHARGE_CHUNK = 1,
-        AT_MOST_CHUNK = 2,
-    }
-}
-
-codes! {
     /// Causes of a denial.
     cause {
         FITS = 0,

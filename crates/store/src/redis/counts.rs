@@ -1,24 +1,16 @@
 //! The requests of counters that nodes count on their own, for `lua/approximate/`. Those of one slot share a script call.
 
-mod chunks;
-
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, RedisWrite as _, Value};
+use redis::{Cmd, Value};
 use smallvec::SmallVec;
-use weir_core::algorithm::Algorithm;
-use weir_core::approximate::{
-    ApproximateBound, ChunkAnswer, ChunkAsk, CountAnswer, CountAsk, NodePush, PlaceAnswer, PlaceAsk,
-};
+use weir_core::approximate::{ApproximateBound, CountAnswer, CountAsk, NodePush, PlaceAnswer, PlaceAsk};
 use weir_core::key::{self, Subject};
 use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
-#[cfg(test)]
-pub(super) use self::chunks::DOUBLES;
-use self::chunks::{ChunkNumbers, ChunksHead};
 use super::callers::Replies;
 use super::context::LinkContext;
 use super::evaluate::ScriptName;
@@ -46,10 +38,7 @@ pub(super) struct CountRequest {
 }
 
 /// What a script is told of one request.
-enum CountArguments {
-    Each(SmallVec<[CountArgument; 13]>),
-    Chunk(ChunkNumbers),
-}
+type CountArguments = SmallVec<[CountArgument; 13]>;
 
 /// An argument of a script.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +67,7 @@ impl CountRequest {
             Number(push.sequence),
             Number(push.units),
         ];
-        Self::new(key, CountScript::Count, CountArguments::Each(SmallVec::from_buf(arguments)))
+        Self::new(key, CountScript::Count, SmallVec::from_buf(arguments))
     }
 
     fn of_place(key: &CounterKey, bound: &ApproximateBound, ask: PlaceAsk) -> Self {
@@ -90,7 +79,7 @@ impl CountRequest {
         };
         let (window, nodes) = (Number(bound.window().0), Number(bound.nodes()));
         let arguments = [window, nodes, Word(does), Number(place), Number(incarnation)];
-        Self::new(key, CountScript::Places, CountArguments::Each(SmallVec::from_slice(&arguments)))
+        Self::new(key, CountScript::Places, SmallVec::from_slice(&arguments))
     }
 
     fn new(key: &CounterKey, script: CountScript, arguments: CountArguments) -> Self {
@@ -134,20 +123,11 @@ impl ScriptRequest for CountRequest {
         for request in requests {
             command.arg(&*request.key);
         }
-        let is_of_chunks = |request: &Arc<Self>| matches!(request.arguments, CountArguments::Chunk(_));
-        if requests.iter().all(is_of_chunks) {
-            write_chunks(requests, terms.now, &mut command);
-            return command;
-        }
         match terms.now {
             Some(now) => command.arg(now.0),
             None => command.arg(-1),
         };
-        let each = requests.iter().filter_map(|request| match &request.arguments {
-            CountArguments::Each(arguments) => Some(arguments),
-            CountArguments::Chunk(_) => None,
-        });
-        for argument in each.flatten() {
+        for argument in requests.iter().flat_map(|request| &request.arguments) {
             match argument {
                 CountArgument::Number(number) => command.arg(*number),
                 CountArgument::Word(word) => command.arg(*word),
@@ -165,17 +145,6 @@ impl ScriptRequest for CountRequest {
             return Err(garbled());
         }
         values.iter().map(|value| Ok(one(value))).collect()
-    }
-}
-
-/// Writes the one argument of a script of chunks.
-fn write_chunks(requests: &[Arc<CountRequest>], now: Option<Micros>, command: &mut Cmd) {
-    let mut numbers = command.writer_for_next_arg();
-    ChunksHead::of(now, requests.len()).put(&mut numbers);
-    for request in requests {
-        if let CountArguments::Chunk(own) = &request.arguments {
-            own.put(&mut numbers);
-        }
     }
 }
 
@@ -235,18 +204,6 @@ impl CountStore for RedisStore {
         Ok(CountAnswer { passed, units, at, before, window, count, version, refunded, over, now })
     }
 
-    async fn chunk(
-        &self,
-        key: &CounterKey,
-        limit: &Algorithm,
-        ask: &ChunkAsk,
-        deadline: Option<Instant>,
-    ) -> Result<ChunkAnswer, StoreError> {
-        let request = CountRequest::of_chunk(key, limit, ask);
-        let numbers = self.0.ask(&Arc::new(request), deadline).await?;
-        chunks::answer(limit, &numbers)
-    }
-
     fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey {
         let shared = &self.0.shared;
         let tag = key::places_tag(&shared.secret, strategy);
@@ -294,16 +251,6 @@ impl CountStore for LateStore {
         deadline: Option<Instant>,
     ) -> Result<CountAnswer, StoreError> {
         self.store().count(key, window, ask, deadline).await
-    }
-
-    async fn chunk(
-        &self,
-        key: &CounterKey,
-        limit: &Algorithm,
-        ask: &ChunkAsk,
-        deadline: Option<Instant>,
-    ) -> Result<ChunkAnswer, StoreError> {
-        self.store().chunk(key, limit, ask, deadline).await
     }
 
     fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey {

@@ -70,9 +70,6 @@ pub(super) const APPROXIMATE: [(&str, &str); 2] = [
     ("places", include_str!("../../../../lua/approximate/places.lua")),
 ];
 
-/// Chunks that nodes take of a limit, after its engine.
-pub(super) const CHUNKS: &str = include_str!("../../../../lua/approximate/chunks.lua");
-
 /// The script that checks for missing rights.
 pub(super) const RIGHTS: &str = include_str!("../../../../lua/rights.lua");
 

@@ -87,13 +87,6 @@ pub(super) fn control_script(does: ControlScript) -> &'static Script {
 /// The scripts of counters that nodes count on their own, in the order of [`APPROXIMATE`].
 static COUNT_SCRIPTS: [OnceLock<Script>; APPROXIMATE.len()] = [const { OnceLock::new() }; APPROXIMATE.len()];
 
-/// The scripts of chunks, by the engine of their limit.
-static CHUNK_SCRIPTS: [OnceLock<Script>; CHUNK_ENGINES.len()] =
-    [const { OnceLock::new() }; CHUNK_ENGINES.len()];
-
-/// The engines of limits that nodes take chunks of.
-const CHUNK_ENGINES: [EngineKind; 2] = [EngineKind::Bucket, EngineKind::Window];
-
 /// A script of counters that nodes count on their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountScript {
@@ -101,28 +94,16 @@ pub(super) enum CountScript {
     Count,
     /// Gives places to nodes.
     Places,
-    /// Charges chunks of a bucket.
-    BucketChunks,
-    /// Charges chunks of a window.
-    WindowChunks,
 }
 
 /// Returns a script of such counters.
 pub(super) fn count_script(does: CountScript) -> &'static Script {
     let counts =
         |number: usize| COUNT_SCRIPTS[number].get_or_init(|| Script::of(APPROXIMATE[number].1.to_owned()));
-    let chunks =
-        |number: usize| CHUNK_SCRIPTS[number].get_or_init(|| Script::of(chunks_of(CHUNK_ENGINES[number])));
     match does {
         CountScript::Count => counts(0),
         CountScript::Places => counts(1),
-        CountScript::BucketChunks => chunks(0),
-        CountScript::WindowChunks => chunks(1),
     }
-}
-
-fn chunks_of(engine: EngineKind) -> String {
-    [START, NUMBERS, files_of(engine).driver, LIMIT, lua_files::CHUNKS].join("\n")
 }
 
 /// The kind of script for a queue operation.
@@ -240,9 +221,6 @@ pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     let rights = ("rights".to_owned(), lua_files::RIGHTS.to_owned());
     let list = ("lease-list".to_owned(), lua_files::LEASE_LIST.to_owned());
     let counts = APPROXIMATE.iter().map(|(name, file)| (format!("approximate-{name}"), (*file).to_owned()));
-    let chunks =
-        CHUNK_ENGINES.map(|engine| (format!("approximate-chunks-{}", engine.name()), chunks_of(engine)));
-    let counts = counts.chain(chunks);
     [full, rights, list].into_iter().chain(short).chain(leases).chain(queues).chain(control).chain(counts)
 }
 

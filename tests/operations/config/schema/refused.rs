@@ -67,10 +67,6 @@ fn mistaken() -> Vec<(String, &'static str)> {
             strategy(&format!("limits: [{{ {each} }}], approximate: {{ max_over: 9 }}")),
             "/strategies/a/approximate",
         ),
-        (
-            strategy(&format!("limits: [{{ {each} }}], approximate: {{ max_over: 9, chunk: 1, nodes: 2 }}")),
-            "/strategies/a/approximate",
-        ),
         (strategy(&format!("limits: [{{ {each}, gcra: {{ rate: 1/s }} }}]")), "/strategies/a/limits/0"),
         (strategy("limits: [{ name: a, per: [] }]"), "/strategies/a/limits/0"),
         (strategy("limits: [{ name: a, uniform: { interval: 1s } }]"), "/strategies/a/limits/0"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_core::approximate::{CountOp, LocalAnswer, NodeCount, NodePush};
 
 use crate::CounterKey;
-use crate::approximate::line::{HasKeyLine, KeyLine, KeyQuestion, KeyWaiter};
+use crate::approximate::line::{KeyLine, KeyQuestion, KeyWaiter};
 use crate::approximate::moment::{NodeMoment, NodeWindow};
 use crate::approximate::places::PlaceSet;
 use crate::approximate::verdict::CountVerdict;
@@ -110,15 +110,5 @@ impl KeyEntry {
         if self.is_owing {
             self.set.owe(digest);
         }
-    }
-}
-
-impl HasKeyLine for KeyEntry {
-    type Op = CountOp;
-    type Limit = u64;
-    type Verdict = CountVerdict;
-
-    fn line(&mut self) -> &mut KeyLine<CountOp, u64, CountVerdict> {
-        &mut self.line
     }
 }

@@ -2,8 +2,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use weir_config::RedisConfig;
-use weir_core::algorithm::Algorithm;
-use weir_core::approximate::{ApproximateBound, ChunkAsk, CountOp};
+use weir_core::approximate::{ApproximateBound, CountOp};
 use weir_core::key::Subject;
 use weir_time::clock::{Clock, ManualClock, monotonic};
 
@@ -64,16 +63,6 @@ impl CountStore for SilentCounts {
             over: 0,
             now: NOW,
         })
-    }
-
-    async fn chunk(
-        &self,
-        _: &CounterKey,
-        _: &Algorithm,
-        _: &ChunkAsk,
-        _: Option<Instant>,
-    ) -> Result<weir_core::approximate::ChunkAnswer, StoreError> {
-        Err(StoreError::Unsupported("no chunks here"))
     }
 
     fn places(&self, strategy: &str, _: &ApproximateBound) -> CounterKey {

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use weir_core::algorithm::EngineKind;
 
 use super::{
-    bucket, cause, chunk_op, control_status, enqueue_status, lease_op, lease_outcome, lease_status, op,
-    redelivery, settle_op, window,
+    bucket, cause, control_status, enqueue_status, lease_op, lease_outcome, lease_status, op, redelivery,
+    settle_op, window,
 };
 use crate::redis::control::DOUBLES as CONTROL_DOUBLES;
-use crate::redis::counts::DOUBLES as CHUNK_DOUBLES;
 use crate::redis::decisions::DOUBLES as DECISION_DOUBLES;
 use crate::redis::leases::DOUBLES as LEASE_DOUBLES;
 use crate::redis::queues::DOUBLES as QUEUE_DOUBLES;
@@ -23,7 +22,7 @@ macro_rules! lua {
 /// A script, its codes, and those of them that it never names because they are the remaining case.
 type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
 
-const CODES: [Codes; 12] = [
+const CODES: [Codes; 11] = [
     (lua!("start" "limit"), op::ALL, &[]),
     (lua!("limit"), cause::ALL, &[]),
     (lua!("limit"), bucket::ALL, &[]),
@@ -35,7 +34,6 @@ const CODES: [Codes; 12] = [
     (lua!("queue/settle"), settle_op::ALL, &["NACK"]),
     (lua!("queue/take"), redelivery::ALL, &["FIRST"]),
     (lua!("control/write" "control/put" "control/poll"), control_status::ALL, &[]),
-    (lua!("approximate/chunks"), chunk_op::ALL, &["CHARGE_CHUNK"]),
 ];
 
 #[test]
@@ -66,7 +64,6 @@ fn both_sides_have_the_same_order() {
         (lua!("lease/start"), LEASE_DOUBLES),
         (lua!("queue/start" "queue/settle"), QUEUE_DOUBLES),
         (lua!("control/start"), CONTROL_DOUBLES),
-        (lua!("start" "approximate/chunks"), CHUNK_DOUBLES),
     ];
     for (text, structs) in scripts {
         let read = lists(text);
