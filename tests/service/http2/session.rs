@@ -136,11 +136,6 @@ impl Session {
         self.send(&frames::settings(settings));
     }
 
-    /// Empty settings have been sent without [`Session::set`].
-    pub(super) fn expects_acknowledgement(&mut self) {
-        self.settings.push_back(Vec::new());
-    }
-
     /// Allows the server to send more.
     pub(super) fn grant(&mut self, stream: u32, increment: u32) {
         let window = if stream == 0 { &mut self.window } else { &mut self.stream(stream).window };
@@ -172,11 +167,6 @@ impl Session {
     pub(super) fn charge(&mut self, stream: u32, length: usize) {
         self.credit -= length as i64;
         self.stream(stream).credit -= length as i64;
-    }
-
-    /// What the server may send on all streams.
-    pub(super) fn window(&self) -> i64 {
-        self.window
     }
 
     /// How much may be sent on a stream.
@@ -315,11 +305,6 @@ impl Session {
                 _ => {}
             }
         }
-    }
-
-    /// Whether all our settings hold.
-    pub(super) fn is_set(&self) -> bool {
-        self.settings.is_empty()
     }
 
     fn stream(&mut self, stream: u32) -> &mut Stream {

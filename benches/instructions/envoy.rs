@@ -1,0 +1,68 @@
+//! The same decision by Envoy's protocol: one descriptor of two entries, as Envoy's own examples send it.
+
+use std::sync::Arc;
+
+use prometheus::Registry;
+use prost::Message as _;
+use weir_config::{DenialMessages as Sentences, EnvoyFiles};
+use weir_core::strategy::Rules;
+use weir_grpc::{CallContext, IncomingCall, Messages, RequestBody};
+use weir_node::limiter::Limiter;
+use weir_node::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
+use weir_node::service::{DecisionService, EnvoyAnswers, EnvoyRateLimit, Snapshot, Templates};
+use weir_node::telemetry::Metrics;
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_store::at_once;
+use weir_store::memory::MemoryStore;
+
+const FILE: &str = "
+domain: bench
+descriptors:
+  - key: route
+    value: api
+    descriptors:
+      - key: user
+        rate_limit: { unit: second, requests_per_unit: 1000000 }
+";
+
+/// Asks so many times.
+pub(crate) fn perform(store: MemoryStore, rules: Rules, calls: u64) {
+    let service = service(store, rules);
+    let framed = super::framed(&message());
+    for _ in 0..calls {
+        let request = IncomingCall {
+            context: CallContext::default(),
+            messages: Messages::of(RequestBody::whole(framed.clone()), 1 << 20),
+        };
+        assert!(matches!(at_once(service.should_rate_limit(request)), Some(Ok(_))), "it answers at once");
+    }
+}
+
+fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit<MemoryStore>> {
+    let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
+    let snapshot = Snapshot::of(rules, &metrics);
+    let limiter = Limiter::new(Arc::clone(&snapshot.rules), store, metrics.recorder());
+    let decisions = DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10);
+    let counted = metrics.envoy(1).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bench.yaml"), FILE).unwrap();
+    let domains = EnvoyFiles::load(folder.path(), false).unwrap().compile();
+    let loaded = Loaded::new(Arc::new(domains), &counted);
+    decisions.follow(&Snapshot { envoy: Some(Arc::new(loaded)), ..snapshot }, metrics.recorder());
+    let rules = EnvoyRules {
+        overrides_in_request: true,
+        near_limit_ratio: 0.8,
+        shadow_mode: false,
+        quota_mode: false,
+    };
+    EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), EnvoyAnswers::default())
+}
+
+fn message() -> Vec<u8> {
+    let entry = |key: &str, value: &str| Entry { key: key.to_owned(), value: value.to_owned() };
+    let entries = vec![entry("route", "api"), entry("user", "user_000000")];
+    let descriptors = vec![RateLimitDescriptor { entries, ..RateLimitDescriptor::default() }];
+    RateLimitRequest { domain: "bench".to_owned(), descriptors, hits_addend: 1 }.encode_to_vec()
+}
