@@ -5,6 +5,7 @@
 #   test-clients.sh                    build and test all languages
 #   test-clients.sh test python        one language
 #   test-clients.sh long               the scenarios that take minutes
+#   test-clients.sh oldest             Python with the oldest libraries and frameworks that it supports
 #   test-clients.sh lint [python]      linters, types and the checks of the packages
 set -eu
 cd "$(dirname "$0")/.."
@@ -37,26 +38,32 @@ typescript() (
     npm run --silent build
     case $task in
         lint) npm run --silent lint && npm run --silent pack-check >&2 ;;
-        long) ;;
+        long | oldest) ;;
         *) npm run --silent test ;;
     esac
 )
 
-# Makes the environment if what it needs is not what it was the last time.
+# Makes the environment $1 if what it needs, the file $2, is not what it was the last time.
 python_install() {
     need python3 "python3 python3-venv"
-    stamp=$(cat clients/python/requirements-tests.txt | cksum)
-    [ "$(cat .cache/clients-python/.weir-stamp 2>/dev/null || true)" = "$stamp" ] && return
+    stamp=$(cksum <"clients/python/$2")
+    [ "$(cat ".cache/$1/.weir-stamp" 2>/dev/null || true)" = "$stamp" ] && return
     say "installing the packages of clients/python"
-    rm -rf .cache/clients-python
-    python3 -m venv .cache/clients-python >&2
-    .cache/clients-python/bin/pip install --quiet --disable-pip-version-check -r clients/python/requirements-tests.txt >&2
-    echo "$stamp" >.cache/clients-python/.weir-stamp
+    rm -rf ".cache/$1"
+    python3 -m venv ".cache/$1" >&2
+    ".cache/$1/bin/pip" install --quiet --disable-pip-version-check -r "clients/python/$2" >&2
+    echo "$stamp" >".cache/$1/.weir-stamp"
 }
 
 python() (
-    python_install
-    bin=$PWD/.cache/clients-python/bin
+    if [ "$task" = oldest ]; then
+        environment=clients-python-oldest
+        python_install $environment requirements-oldest.txt
+    else
+        environment=clients-python
+        python_install $environment requirements-tests.txt
+    fi
+    bin=$PWD/.cache/$environment/bin
     if [ "$task" = lint ]; then
         cd clients/python
         "$bin/ruff" format --check --quiet . && "$bin/ruff" check --quiet . && "$bin/mypy" --no-error-summary src tests
@@ -66,6 +73,8 @@ python() (
     export PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1
     case $task in
         long) "$bin/pytest" -p no:cacheprovider -m long ;;
+        # protoc is that of the newest.
+        oldest) "$bin/pytest" -p no:cacheprovider -k "not stubs" ;;
         *) "$bin/pytest" -p no:cacheprovider ;;
     esac
 )

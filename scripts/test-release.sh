@@ -130,11 +130,18 @@ installed_deb() {
     fi
 }
 
+# docs/clients.md has the table. There is one version of the server so far, and no client is published yet.
+clients() {
+    scripts/test-clients.sh test
+    scripts/test-clients.sh oldest python
+}
+
 part "the image, as an OCI layout" image
 part "a decision of the unpacked image" unpacked_image
 part "archives, packages, checksums, notes" archives
 part "a decision of the unpacked archive" unpacked_archive
 part "a decision of the installed .deb, and its unit" installed_deb
+part "the client libraries, with the newest and with the oldest libraries" clients
 
 if [ $status -eq 0 ]; then echo "make test-release: all tests passed"; else echo "make test-release: FAILED, see above"; fi
 exit $status

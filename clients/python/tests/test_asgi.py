@@ -45,7 +45,7 @@ def app_with(weir: FakeAsyncClient, **options: Any) -> FastAPI:
 
         return StreamingResponse(parts())
 
-    @app.get("/empty", status_code=204)
+    @app.get("/empty", status_code=204, response_model=None)
     async def empty() -> None: ...
 
     @app.get("/broken")
