@@ -6,11 +6,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
 use weir_config::{ServerConfig, TransportKind};
 use weir_core::strategy::Rules;
+use weir_node::audit::AuditLog;
 use weir_node::readiness::Readiness;
 use weir_node::server::{ConnectionServer, EnvoyParts, LiveSnapshot, Parts, PortServices, StoreFiles};
 use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
 use weir_store::memory::MemoryStore;
+use weir_time::clock::Clock;
 
 use crate::identity::Credential;
 
@@ -50,6 +52,7 @@ pub(crate) fn perform(
             store_files: StoreFiles::default(),
             readiness,
             metrics,
+            audit: AuditLog::open(None, Clock::System).unwrap(),
             envoy,
             usage: None,
             served: PortServices::All,

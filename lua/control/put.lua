@@ -2,7 +2,7 @@
 --
 -- ARGV[2]  the id of the change
 -- ARGV[3]  the position of the change that must have written the entry, if `expects` is 1
--- ARGV[4]  the entry's key, ARGV[5] its body, ARGV[6] the key of a generation, or ''
+-- ARGV[4]  the entry's key, ARGV[5] its body or what is kept of a deletion, ARGV[6] the key of a generation, or ''
 --
 -- A put that is repeated under its id is answered as before.
 

@@ -361,7 +361,9 @@ fn lasting(text: &str) -> Result<prost_types::Duration, String> {
 /// `VERSION:CHANGE`, as a list shows it: the change in hexadecimal digits.
 fn version(text: &str) -> Result<EntryVersion, String> {
     let read = text.split_once(':').and_then(|(version, change)| {
-        Some(EntryVersion { version: version.parse().ok()?, change: u64::from_str_radix(change, 16).ok()? })
+        let is_id = (1..=16).contains(&change.len()) && change.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let change = if change == "0" { String::new() } else { change.to_owned() };
+        Some(EntryVersion { version: version.parse().ok()?, change }).filter(|_| is_id)
     });
     read.ok_or_else(|| "expected VERSION:CHANGE as `weir control list` shows it, or 0:0".to_owned())
 }

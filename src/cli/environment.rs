@@ -10,6 +10,9 @@ const PREFIX: &str = "WEIR_";
 /// Maximum edit distance of a misspelling.
 const EDITS: usize = 2;
 
+/// Variables of earlier versions that would change nothing any more, with the present ones.
+const RENAMED: [(&str, &str); 1] = [("WEIR_CONTROL_AUDIT_FILE", "WEIR_AUDIT_FILE")];
+
 /// An unknown variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unread {
@@ -56,6 +59,9 @@ fn among(set: impl Iterator<Item = String>, known: &BTreeSet<String>) -> Vec<Unr
     let set: BTreeSet<String> =
         set.filter(|name| name.starts_with(PREFIX) && !known.contains(name)).collect();
     let unread = |name: String| {
+        if let Some((_, now)) = RENAMED.iter().find(|(before, _)| *before == name) {
+            return Unread::Misspelled { name, meant: (*now).to_owned() };
+        }
         let near = known.iter().map(|known| (strsim::levenshtein(known, &name), known)).min();
         match near.filter(|(edits, _)| *edits <= EDITS && !is_of_kubernetes(&name)) {
             Some((_, meant)) => Unread::Misspelled { meant: meant.clone(), name },
@@ -95,6 +101,7 @@ mod tests {
             ("WEIR_BUDGTE", misspelled("WEIR_BUDGTE", "WEIR_BUDGET")),
             ("WEIR_LISTN", misspelled("WEIR_LISTN", "WEIR_LISTEN")),
             ("WEIR_REDIS_PASSWORT", misspelled("WEIR_REDIS_PASSWORT", "WEIR_REDIS_PASSWORD")),
+            ("WEIR_CONTROL_AUDIT_FILE", misspelled("WEIR_CONTROL_AUDIT_FILE", "WEIR_AUDIT_FILE")),
             ("WEIR_COLOUR_OF_LOGS", unknown("WEIR_COLOUR_OF_LOGS")),
             // Two edits from WEIR_COST and WEIR_STORE.
             ("WEIR_PORT", unknown("WEIR_PORT")),

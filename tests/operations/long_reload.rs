@@ -20,7 +20,7 @@ const CALLERS: usize = 16;
 /// Version `number` of the file: both limits say it.
 fn version(store: &str, number: u64) -> String {
     format!(
-        "{store}server: {{ control: true }}\ncontrol: {{ cache_file: entries, audit_file: audit }}\n\
+        "{store}server: {{ control: true, audit_file: audit }}\ncontrol: {{ cache_file: entries }}\n\
          strategies: {{ s: {{ limits: [\n\
          {{ name: a, per: [consumer], fixed_window: {{ limit: {}, window: 1h }} }},\n\
          {{ name: b, per: [consumer], token_bucket: {{ rate: {}/1h }} }}] }} }}\n\

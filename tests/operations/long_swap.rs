@@ -32,9 +32,9 @@ const TIMED: usize = 21;
 
 fn files(folder: &Path, store: &str, strategies: usize, limit: u64) -> String {
     let mut text = format!(
-        "{store}server: {{ control: true }}\ncontrol: {{ cache_file: {}, audit_file: {} }}\nstrategies:\n",
-        folder.join("entries").display(),
+        "{store}server: {{ control: true, audit_file: {} }}\ncontrol: {{ cache_file: {} }}\nstrategies:\n",
         folder.join("audit").display(),
+        folder.join("entries").display(),
     );
     for number in 0..strategies {
         let _ = writeln!(

@@ -7,6 +7,7 @@ mod admin_port;
 mod allow;
 mod approximate;
 mod architecture;
+mod audit;
 mod by_hand;
 mod check;
 mod cli;

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use weir_config::{EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::Peer;
+use weir_node::audit::AuditLog;
 use weir_node::limiter::envoy::Loaded;
 use weir_node::readiness::Readiness;
 use weir_node::server::{
@@ -77,6 +78,7 @@ impl Served {
             readiness: readiness.clone(),
             envoy,
             metrics,
+            audit: AuditLog::open(None, Clock::System).unwrap(),
             usage: None,
             served: PortServices::All,
             control: None,

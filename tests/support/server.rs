@@ -17,6 +17,7 @@ use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir_node::admin::{Admin, AdminGate, AdminPages};
 use weir_node::app::{self, Listeners, Timing};
+use weir_node::audit::AuditLog;
 use weir_node::readiness::Readiness;
 use weir_node::server::{
     self, EnvoyParts, LiveSnapshot, Parts, PortServices, ServerError, Shutdown, StoreFiles,
@@ -99,6 +100,7 @@ impl Server {
                 readiness,
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
+                audit: AuditLog::open(None, Clock::System).unwrap(),
                 usage: None,
                 served: PortServices::All,
                 control: None,

@@ -1,7 +1,5 @@
 //! The `control` section: live control.
 
-use std::path::Path;
-
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
@@ -19,17 +17,10 @@ pub(super) fn control(
         let reason = "`server.control` on the memory store needs a file: it is the only place of the entries";
         fields.report("cache_file", report, reason.to_owned());
     }
-    if control.audit_path().is_some() && control.audit_path() == control.cache_file.as_deref() {
-        fields.report("audit_file", report, "is the file of the entries too; each needs its own".to_owned());
+    if server.audit_path().is_some() && server.audit_path() == control.cache_file.as_deref() {
+        fields.report("cache_file", report, "is `server.audit_file` too; each needs its own".to_owned());
     }
+    fields.refuse(&["audit_file"], "is now `server.audit_file`, and has more than live control", report);
     fields.finish(report);
     control
-}
-
-impl ControlConfig {
-    /// The file of the audit; `None` is standard output.
-    #[must_use]
-    pub fn audit_path(&self) -> Option<&Path> {
-        (self.audit_file != Path::new("-")).then_some(&self.audit_file)
-    }
 }

@@ -1,5 +1,7 @@
 //! The `server` section: the keys of the table, and checks across them.
 
+use std::path::Path;
+
 use super::ListenAddress;
 use super::errors::MistakeReport;
 use super::exposure::exposed;
@@ -60,6 +62,14 @@ pub(super) fn server(
     }
     fields.finish(report);
     server
+}
+
+impl ServerConfig {
+    /// The file of the audit; `None` is standard output.
+    #[must_use]
+    pub fn audit_path(&self) -> Option<&Path> {
+        (self.audit_file != Path::new("-")).then_some(&self.audit_file)
+    }
 }
 
 /// Checks the port of operators.

@@ -18,13 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::Registry;
-use weir_config::{Config, DecisionLogConfig, StoreConfig};
+use weir_config::{Config, DecisionLogConfig, ServerConfig, StoreConfig};
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
 pub use self::error::{AppError, PortTlsError};
 pub use self::listeners::Listeners;
 pub use self::xds::{FirstConfig, XdsThread};
+use crate::audit::AuditLog;
 use crate::control::BanGuard;
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
@@ -33,7 +34,7 @@ use crate::service::{Snapshot, Templates};
 use crate::telemetry::{DecisionLog, Metrics};
 use crate::watch::{LOOK_EVERY, ReloadRequests};
 
-/// How long a shutdown waits for the decision log to be written.
+/// How long a shutdown waits for the decision log, and for the audit, to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The clock, intervals and reload requests of a service. Tests inject their own.
@@ -60,6 +61,7 @@ struct Foundation {
     timing: Timing,
     readiness: Readiness,
     metrics: Metrics,
+    audit: AuditLog,
     live: Arc<LiveSnapshot>,
     denials_valid: Micros,
     /// The client of a control plane, if one sends Envoy's domains.
@@ -93,8 +95,10 @@ pub fn run_with(
     }
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
-    let served =
-        stores::serve(Foundation::new(config, timing, readiness, metrics, xds)?, listeners, shutdown);
+    let audit = open_audit(&config.server, &timing.clock)?;
+    let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), xds)?;
+    let served = stores::serve(foundation, listeners, shutdown);
+    audit.flush(LAST_LINES);
     if let Some(log) = log {
         log.flush(LAST_LINES);
     }
@@ -114,13 +118,17 @@ fn open_log(
     Ok(Some(log))
 }
 
+fn open_audit(config: &ServerConfig, clock: &Clock) -> Result<AuditLog, AppError> {
+    let failed = |error| AppError::Audit { target: config.audit_file.display().to_string(), error };
+    AuditLog::open(config.audit_path(), clock.clone()).map_err(failed)
+}
+
 impl Foundation {
     /// Makes the first snapshot, still without Envoy's files.
     fn new(
         mut config: Config,
         timing: Timing,
-        readiness: Readiness,
-        metrics: Metrics,
+        (readiness, metrics, audit): (Readiness, Metrics, AuditLog),
         xds: Option<XdsThread>,
     ) -> Result<Self, AppError> {
         let denials_valid = match &config.store {
@@ -139,6 +147,6 @@ impl Foundation {
             ..Snapshot::of(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);
-        Ok(Self { config, timing, readiness, metrics, live, denials_valid, xds })
+        Ok(Self { config, timing, readiness, metrics, audit, live, denials_valid, xds })
     }
 }

@@ -10,7 +10,7 @@
 //! The task has a thread of its own and does one thing after another. It changes the store first and then its own copy,
 //! so that nodes agree with the store, and never with one another alone.
 
-mod audit;
+mod audited;
 mod banned;
 mod cache;
 mod entry;
@@ -35,6 +35,7 @@ use weir_core::strategy::Rules;
 use weir_proto::v1::{ControlChange, ControlEntry};
 
 pub use self::banned::{BannedCaller, BannedUntil};
+pub(crate) use self::entry::{version_message, version_of};
 pub use self::guard::{BanGuard, BanHit};
 use self::overlay::OverlayState;
 pub use self::pages::BanPages;

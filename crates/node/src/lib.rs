@@ -9,6 +9,7 @@
 //! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
 //! * [`xds`]: the client of a control plane that sends Envoy's domains.
 //! * [`access`]: who may do what: names of callers, rights, refusals.
+//! * [`audit`]: a file with the calls that change something, and with refused ones.
 //! * [`tls`]: TLS of the ports.
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
@@ -24,6 +25,8 @@
 pub mod access;
 pub mod admin;
 pub mod app;
+pub mod audit;
+mod called;
 pub mod control;
 mod json_line;
 pub mod leases;

@@ -48,6 +48,7 @@ use self::open_files::{OpenFiles, TooFewFiles};
 pub(crate) use self::operations::{MAX_OPERATORS, OperationsPort};
 use self::worker::Workers;
 pub(crate) use self::worker_parts::WorkerParts;
+use crate::audit::AuditLog;
 use crate::control::ControlHandle;
 use crate::limiter::envoy::EnvoyRules;
 use crate::readiness::Readiness;
@@ -100,6 +101,8 @@ pub struct Parts<S> {
     pub readiness: Readiness,
     /// The metrics of the workers.
     pub metrics: Metrics,
+    /// Where calls of operators are written to.
+    pub audit: AuditLog,
     /// The dependencies of Envoy's rate limit service.
     pub envoy: EnvoyParts,
     /// The usage statistics; without them there is no `UsageService`.

@@ -9,10 +9,10 @@
 //! where those of the hot ones call the same functions.
 
 mod admin;
+mod audited;
 mod batch;
 mod batch_gate;
 mod batch_turns;
-mod called;
 mod concurrency;
 mod control;
 mod count;
@@ -44,7 +44,6 @@ use parking_lot::Mutex;
 
 pub use admin::AdminApi;
 pub use batch_turns::BatchTurns;
-pub(crate) use called::serve_method;
 pub use concurrency::{ConcurrencyApi, CurrentLeases, LeaseAdminApi};
 pub use control::ControlApi;
 pub use decisions::DecisionsApi;

@@ -75,6 +75,7 @@ pub(super) fn history(response: &ListChangesResponse) -> String {
             text += &format!("  before: {}\n", numbers(before));
         }
         text += &provenance(after);
+        text += &shown_version(after.version.as_ref());
     }
     if text.is_empty() { "no changes since this node started\n".to_owned() } else { text }
 }
@@ -83,6 +84,9 @@ fn provenance(entry: &ControlEntry) -> String {
     let mut parts: Vec<String> = entry.changed_at.iter().map(Timestamp::to_string).collect();
     if !entry.by.is_empty() {
         parts.push(format!("by {}", entry.by));
+    }
+    if !entry.node.is_empty() {
+        parts.push(format!("on {}", entry.node));
     }
     if !entry.reason.is_empty() {
         parts.push(format!("because: {}", entry.reason));
@@ -129,5 +133,5 @@ fn limits(limits: &HashMap<String, String>) -> String {
 
 fn shown_version(version: Option<&EntryVersion>) -> String {
     let shown = version.filter(|version| version.version > 0);
-    shown.map(|it| format!("  version {}:{:016x}\n", it.version, it.change)).unwrap_or_default()
+    shown.map(|it| format!("  version {}:{}\n", it.version, clean_cell(&it.change))).unwrap_or_default()
 }

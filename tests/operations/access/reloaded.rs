@@ -32,8 +32,8 @@ const OPS: &str = "{ callers: [token:ops], may: [control] }";
 
 fn write(folder: &Path, rules: &str, limit: u64) {
     let text = format!(
-        "server: {{ control: true, admin_open: [metrics], identity: {{ tokens_file: {tokens} }} }}
-control: {{ cache_file: {entries}, audit_file: {audit} }}
+        "server: {{ control: true, audit_file: {audit}, admin_open: [metrics], identity: {{ tokens_file: {tokens} }} }}
+control: {{ cache_file: {entries} }}
 authorize: [{OPS}, {rules}]
 strategies: {{ s: {{ limits: [{{ name: l, per: [consumer], token_bucket: {{ rate: {limit}/h }} }}] }} }}
 resources: [{{ match: '*', strategy: s }}]

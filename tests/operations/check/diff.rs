@@ -126,8 +126,8 @@ fn a_difference_of_a_mistaken_configuration_is_its_mistakes() {
 /// Files in two folders differ by their paths, but `-` is standard output in both.
 #[test]
 fn the_audit_on_standard_output_is_the_same_in_every_folder() {
-    let yaml = "server: { control: true }
-control: { cache_file: /tmp/entries, audit_file: '-' }
+    let yaml = "server: { control: true, audit_file: '-' }
+control: { cache_file: /tmp/entries }
 strategies: { s: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] } }
 ";
     let (one, other) = (directory(&[("weir.yaml", yaml)]), directory(&[("weir.yaml", yaml)]));

@@ -11,8 +11,8 @@ use super::*;
 
 /// One call passes in an hour, and the third denial within a minute bans for ten minutes.
 const BANNING: &str = "
-server: { control: true }
-control: { cache_file: entries, audit_file: audit.jsonl }
+server: { control: true, audit_file: audit.jsonl }
+control: { cache_file: entries }
 strategies:
   s:
     limits:

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_config::{ControlConfig, Topology, WrittenStrategies};
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
+use weir_node::audit::AuditLog;
 use weir_node::control::{
     BanGuard, ChangeAsked, ControlHandle, ControlParts, ControlThread, Overlay, OverlayTarget,
 };
@@ -40,14 +41,14 @@ async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (Contro
     let config = redis_config(vec![redis.url()], Topology::Single);
     let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
     watched(&shared).await;
-    let files = ControlConfig {
-        cache_file: Some(folder.path().join("entries")),
-        audit_file: folder.path().join("audit"),
-    };
+    let files = ControlConfig { cache_file: Some(folder.path().join("entries")) };
+    let audit = AuditLog::open(Some(&folder.path().join("audit")), Clock::System).unwrap();
     let link = shared.control();
     let start = move || {
         ControlThread::start(ControlParts {
             config: &files,
+            node: "one".to_owned(),
+            audit: audit.clone(),
             target: Arc::new(NoFiles),
             link: Some(link),
             clock: clock.clone(),

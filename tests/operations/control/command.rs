@@ -20,8 +20,8 @@ fn the_recipes_of_the_documentation_work_as_written() {
     let folder = scratch::dir("control-");
     let file = folder.path().join("weir.yaml");
     let yaml = "
-server: { control: true }
-control: { cache_file: entries, audit_file: audit.jsonl }
+server: { control: true, audit_file: audit.jsonl }
+control: { cache_file: entries }
 strategies: { api: { limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }
 resources: [{ match: 'api/*', strategy: api }]
 ";
@@ -108,8 +108,8 @@ fn bans_are_listed_and_lifted_by_hand() {
     let folder = scratch::dir("control-");
     let file = folder.path().join("weir.yaml");
     let yaml = "
-server: { control: true }
-control: { cache_file: entries, audit_file: audit.jsonl }
+server: { control: true, audit_file: audit.jsonl }
+control: { cache_file: entries }
 strategies:
   api:
     limits:

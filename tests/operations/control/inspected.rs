@@ -12,8 +12,8 @@ async fn the_lists_of_a_rule_bound_what_is_shown() {
     let lines: Vec<&str> = tokens.iter().map(|(_, line)| line.as_str()).collect();
     fs::write(folder.path().join("tokens"), lines.join("\n")).unwrap();
     let text = "
-server: { control: true, identity: { tokens_file: tokens } }
-control: { cache_file: entries, audit_file: audit.jsonl }
+server: { control: true, audit_file: audit.jsonl, identity: { tokens_file: tokens } }
+control: { cache_file: entries }
 authorize:
   - { callers: [token:ops], may: [control] }
   - { callers: [token:all], may: [inspect] }

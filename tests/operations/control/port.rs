@@ -7,8 +7,7 @@ use crate::support::command::{Serve, text, weir_command};
 fn operators_have_a_port_of_their_own_and_callers_no_way_to_their_services() {
     let folder = scratch::dir("control-");
     let file = folder.path().join("weir.yaml");
-    let with = FILE
-        .replace("control: true }", "control: true, admin_service: true, control_listen: '127.0.0.1:0' }");
+    let with = FILE.replace("admin_service: true,", "admin_service: true, control_listen: '127.0.0.1:0',");
     fs::write(&file, with).unwrap();
     let server = Serve::start(&["--config", &file.display().to_string()]);
     let line = server.announced.lines().find_map(|line| line.trim().strip_prefix("control ")).unwrap();

@@ -1,5 +1,6 @@
 //! Live control of several nodes on one Redis.
 
+use weir_proto::v1::ListChangesRequest;
 use weir_testing::RedisServer;
 
 use super::*;
@@ -31,7 +32,7 @@ async fn a_change_on_one_node_is_in_force_on_all() {
     assert_eq!(one.limit("bob").await, 50, "at once where it was made");
     seen(&other, "bob", 50).await;
     // The node that reads the version of another one may change its entry.
-    let version = other.list().await.entries[0].version;
+    let version = other.list().await.entries[0].version.clone();
     let expected = ChangeOptions { expect_version: version, ..why("raised again") };
     other.put_override(of_consumer("bob", "60"), expected.clone()).await.unwrap();
     let stale = one.put_override(of_consumer("bob", "70"), expected).await.unwrap_err();
@@ -130,11 +131,11 @@ async fn a_version_is_not_expected_while_lost_changes_are_sent_back() {
     let expecting = |version| ChangeOptions { expect_version: version, ..why("") };
     let eve = || listed(AccessList::Deny, "eve");
     let mut last = one.put_access(eve(), why("")).await.unwrap().entry.unwrap().version;
-    let knows = async |node: &Node, version| node.list().await.version == version;
-    eventually_async(SOON, "the other node knows it", async || knows(&other, last).await).await;
+    let knows = async || other.list().await.version == last;
+    eventually_async(SOON, "the other node knows it", knows).await;
     eventually_async(SOON, "a node that has just found the loss refuses", async || {
         redis.cli(&["FLUSHALL"]);
-        match other.put_access(eve(), expecting(last)).await {
+        match other.put_access(eve(), expecting(last.clone())).await {
             Ok(done) => {
                 last = done.entry.unwrap().version;
                 false
@@ -148,12 +149,52 @@ async fn a_version_is_not_expected_while_lost_changes_are_sent_back() {
     // What was lost is there again, and of two changes that expect one version one is made.
     let mut made = None;
     eventually_async(SOON, "a change is made", async || {
-        made = one.put_access(eve(), expecting(last)).await.ok();
+        made = one.put_access(eve(), expecting(last.clone())).await.ok();
         made.is_some()
     })
     .await;
     eventually_async(SOON, "the other is too late", async || {
-        other.put_access(eve(), expecting(last)).await.unwrap_err().code() == Code::Aborted
+        other.put_access(eve(), expecting(last.clone())).await.unwrap_err().code() == Code::Aborted
     })
     .await;
+}
+
+/// Deletions of other nodes had nothing but their key, and no change named its node.
+#[tokio::test]
+async fn the_history_of_each_node_has_the_changes_of_all_with_caller_node_and_time() {
+    let redis = RedisServer::start();
+    let named = |name: &str| {
+        let folder = scratch::dir("control-");
+        let usage = format!("usage: {{ node: {name} }}\n");
+        let text = format!("{FILE}{usage}store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url());
+        fs::write(folder.path().join("weir.yaml"), text).unwrap();
+        started(folder)
+    };
+    let (one, other) = (named("one"), named("other"));
+    let put = one.put_access(listed(AccessList::Deny, "eve"), why("abuse")).await.unwrap();
+    let entry = delete_entry_request::Entry::Access(listed(AccessList::Deny, "eve"));
+    eventually_async(SOON, "the other node has the entry", async || !other.list().await.entries.is_empty())
+        .await;
+    let gone = other.delete(entry, why("it was us")).await.unwrap();
+    let changes = async |node: &Node| {
+        let request = ListChangesRequest { limit: None };
+        node.control().await.list_changes(request).await.unwrap().into_inner().changes
+    };
+    eventually_async(SOON, "both nodes have both changes", async || {
+        changes(&one).await.len() == 2 && changes(&other).await.len() == 2
+    })
+    .await;
+    for node in [&one, &other] {
+        let changes = changes(node).await;
+        let seen = changes.iter().map(|change| change.after.clone().unwrap());
+        let expected = [("other", "it was us", version_of(&gone)), ("one", "abuse", version_of(&put))];
+        for (after, (name, reason, version)) in seen.zip(expected) {
+            assert_eq!((after.node.as_str(), after.reason.as_str()), (name, reason));
+            assert!(after.by.starts_with("127.0.0.1:") && after.changed_at.is_some(), "{after:?}");
+            assert_eq!(after.version, Some(version));
+        }
+    }
+    // The audit of each node has its own change under the same id.
+    let id = |node: &Node| node.audit()[0]["change"].as_str().unwrap().to_owned();
+    assert_eq!((id(&one), id(&other)), (version_of(&put).change, version_of(&gone).change));
 }

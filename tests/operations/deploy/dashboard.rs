@@ -8,6 +8,10 @@ use weir_config::{
     AdminPath, ClientAuth, Config, ConfigOverrides, ControlConfig, DecisionLogConfig, EnvoyConfig, KeyShare,
     LogTarget, ServerConfig, TlsConfig, XdsConfig,
 };
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 
 use super::read;
 use crate::support::certificates::Authority;
@@ -107,7 +111,17 @@ fn with_live_control() -> String {
 fn with_files() -> String {
     let files = weir_testing::clients::root().join("deploy/envoy/ratelimit");
     let envoy = EnvoyConfig { config: Some(files), ..EnvoyConfig::default() };
-    Server::ready(Config { envoy, ..config() }).get("/metrics").1
+    let server = Server::ready(Config { envoy, ..config() });
+    // The series of a rule appear with its first hit.
+    let entry = Entry { key: "user".to_owned(), value: "bob".to_owned() };
+    let descriptor = RateLimitDescriptor { entries: vec![entry], ..RateLimitDescriptor::default() };
+    let request =
+        RateLimitRequest { domain: "additions".to_owned(), descriptors: vec![descriptor], hits_addend: 1 };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        RateLimitServiceClient::new(server.channel().await).should_rate_limit(request).await.unwrap();
+    });
+    server.get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {

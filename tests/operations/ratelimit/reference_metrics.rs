@@ -27,6 +27,8 @@ fn the_page_has_the_families_of_mapping_files() {
         ("REDIS_URL", &redis.addr()),
         ("USE_PROMETHEUS", "true"),
     ]);
+    // Families by rule appear with the first hit of one.
+    started.post("/json", r#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}"#);
     let page = || started.get(9090, "/metrics").unwrap().1;
     let value = |name: &str| -> f64 {
         page().lines().find_map(|line| line.strip_prefix(&format!("{name} "))?.parse().ok()).unwrap()

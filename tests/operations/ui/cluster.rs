@@ -17,8 +17,8 @@ use super::*;
 use crate::support::scratch;
 
 const FILE: &str = "
-server: { control: true, workers: 1 }
-control: { cache_file: entries, audit_file: audit.jsonl }
+server: { control: true, workers: 1, audit_file: audit.jsonl }
+control: { cache_file: entries }
 strategies:
   api: { limits: [{ name: per-client, per: [consumer], fixed_window: { limit: 1000000, window: 1h } }] }
   search:

@@ -12,8 +12,8 @@ use crate::support::server::Server;
 use crate::support::{SOON, eventually, scratch};
 
 const CONFIG: &str = "
-server: { control: true }
-control: { cache_file: entries, audit_file: audit.jsonl }
+server: { control: true, audit_file: audit.jsonl }
+control: { cache_file: entries }
 strategies: { s: { limits: [{ name: l, per: [consumer], token_bucket: { rate: 1/s } }] } }
 ";
 

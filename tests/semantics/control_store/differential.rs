@@ -149,6 +149,7 @@ impl World<'_> {
             change,
             expires_after: after.map(Micros),
             body: (!deletes).then(|| format!("body {number}").into_bytes().into()),
+            tombstone: format!("deleted by {number}").into_bytes().into(),
             generation: generation.map(|number| GENERATIONS[number].into()),
         };
         let known = self.link.known_version();
@@ -192,7 +193,7 @@ impl RandomRecord {
             change: self.change,
             expires_at: ends.map_or(0, |ends| now.saturating_add_signed(ends)),
             deleted,
-            body: if deleted { [].into() } else { (*b"merged").into() },
+            body: (*b"merged").into(),
         }
     }
 }

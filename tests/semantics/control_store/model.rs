@@ -224,6 +224,7 @@ impl Trace {
             change: self.random.next(),
             expires_after: self.random.one_in(6).then(|| Micros(self.random.below(HOUR))),
             body: (!deletes).then(|| self.random.next().to_be_bytes().into()),
+            tombstone: self.random.next().to_be_bytes().into(),
             generation: self.random.one_in(6).then(|| "generation/s".into()),
             key,
         };

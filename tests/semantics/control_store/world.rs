@@ -32,7 +32,15 @@ pub async fn link(topology: Topology, clock: &ManualClock) -> ControlLink {
 
 pub fn put(key: &str, change: u64) -> ControlPut {
     let body = Some(change.to_be_bytes().into());
-    ControlPut { key: key.into(), expect: None, change, expires_after: None, body, generation: None }
+    ControlPut {
+        key: key.into(),
+        expect: None,
+        change,
+        expires_after: None,
+        body,
+        tombstone: [].into(),
+        generation: None,
+    }
 }
 
 pub fn record(key: &str, version: u64) -> ControlRecord {

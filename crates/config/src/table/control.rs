@@ -19,14 +19,6 @@ section! {
             more: "A node starts from it while Redis is away. Needed on the memory store, where the entries live nowhere \
                    else. It is replaced by a rename, so its directory must be writable.",
         }
-        /// The file to which changes by live control are appended.
-        pub audit_file: PathBuf = PathBuf::from("-") => {
-            kind: FilePath,
-            outside: Outside::Flag("control_audit_file"),
-            applies: Applies::AtRestart,
-            more: "`-` is standard output. A change that cannot be written there is refused. At 16 MiB it is renamed to `FILE.1`, and that one to \
-                   `FILE.2`, up to `.4`.",
-        }
 
         after: [],
         others: {}

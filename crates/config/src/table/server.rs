@@ -1,6 +1,7 @@
 //! The table's section `server`: sockets, workers, startup and shutdown.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use weir_units::Micros;
 
@@ -8,7 +9,7 @@ use super::super::TransportKind;
 use super::super::identity::IdentityConfig;
 use super::super::listen::ListenAddress;
 use super::super::ratelimit_ports::RatelimitPorts;
-use super::kinds::{Boolean, Optional, Words};
+use super::kinds::{Boolean, FilePath, Optional, Words};
 use super::limits::ServerLimits;
 use super::numbers::{Count, Span};
 use super::texts::{Listen, Mode, SocketAddress};
@@ -138,6 +139,14 @@ section! {
             outside: Outside::Flag("control_listen"),
             applies: Applies::AtRestart,
             more: "They are then nowhere else, and only Health is beside them.",
+        }
+        /// The file of calls that change something, and of refused calls.
+        pub audit_file: PathBuf = PathBuf::from("-") => {
+            kind: FilePath,
+            outside: Outside::Flag("audit_file"),
+            applies: Applies::AtRestart,
+            more: "`-` is standard output. A change by live control that cannot be written there is refused. At 16 MiB it is renamed to \
+                   `FILE.1`, and that one to `FILE.2`, up to `.4`. See [the audit](control.md#the-audit).",
         }
         /// Whether ports without TLS are meant to be so: a mesh in front has it.
         pub plaintext: Plaintext = Plaintext::Warned => {

@@ -82,8 +82,8 @@ pub fn fault(record: &ControlRecord) -> Option<&'static str> {
     if record.expires_at > MAX_CONTROL_VERSION {
         return Some("its end is out of range");
     }
-    if record.deleted && (record.expires_at == 0 || !record.body.is_empty()) {
-        return Some("a deletion has a time, and no body");
+    if record.deleted && record.expires_at == 0 {
+        return Some("a deletion has a time");
     }
     (record.is_generation() && record.expires_at != 0).then_some("a generation never ends")
 }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        let deletion = ControlRecord { deleted: true, expires_at: 7, body: [].into(), ..record() };
+        let deletion = ControlRecord { deleted: true, expires_at: 7, ..record() };
         let generation = ControlRecord { key: "generation/burst".into(), body: [].into(), ..record() };
         for record in [record(), deletion, generation] {
             assert_eq!(decode_record(&record.key, &bytes(&record)), Ok(record));

@@ -18,6 +18,8 @@ pub struct ControlPut {
     pub expires_after: Option<Micros>,
     /// The new body; `None` deletes the entry.
     pub body: Option<Box<[u8]>>,
+    /// What is kept of the entry if it is deleted, such as who did it.
+    pub tombstone: Box<[u8]>,
     /// The key of a generation, which gets the version of this change in the same step.
     pub generation: Option<Box<str>>,
 }
@@ -61,6 +63,12 @@ pub enum ControlRefusal {
 }
 
 impl ControlPut {
+    /// The body of the record that it writes.
+    #[must_use]
+    pub fn kept(&self) -> &[u8] {
+        self.body.as_deref().unwrap_or(&self.tombstone)
+    }
+
     /// Checks keys and lengths.
     pub fn check(&self) -> Result<(), ControlRefusal> {
         let bounded = |field: &'static str, length: usize, least: usize, most: usize| {
@@ -68,7 +76,7 @@ impl ControlPut {
             if fits { Ok(()) } else { Err(ControlRefusal::Length { field, length, least, most }) }
         };
         bounded("key", self.key.len(), 1, MAX_CONTROL_KEY)?;
-        bounded("body", self.body.as_ref().map_or(0, |body| body.len()), 0, MAX_CONTROL_BODY)?;
+        bounded("body", self.kept().len(), 0, MAX_CONTROL_BODY)?;
         if self.key.starts_with(GENERATION_PREFIX) {
             return Err(ControlRefusal::Reserved { key: self.key.clone() });
         }

@@ -15,7 +15,7 @@ pub struct ControlRecord {
     pub expires_at: u64,
     /// Whether it is a deletion.
     pub deleted: bool,
-    /// What it says, at most [`MAX_CONTROL_BODY`](super::MAX_CONTROL_BODY) bytes; empty for a deletion.
+    /// What it says, at most [`MAX_CONTROL_BODY`](super::MAX_CONTROL_BODY) bytes. Of a deletion: who made it, and why.
     pub body: Box<[u8]>,
 }
 

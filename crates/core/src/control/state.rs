@@ -114,7 +114,7 @@ impl ControlState {
             change: put.change,
             expires_at,
             deleted: put.body.is_none(),
-            body: put.body.unwrap_or_default(),
+            body: put.body.unwrap_or(put.tombstone),
         };
         let generation = put.generation.map(|key| ControlRecord {
             key,

@@ -9,6 +9,7 @@ use weir_config::{AccessRight, Position, RightSet, RuleList};
 use super::compiled_rule::{CompiledRule, RuleTarget};
 use super::names::CallerName;
 use super::refusals::{AccessMetrics, RefusalReason, Refused};
+use crate::audit::named_caller;
 
 /// The strategy of an inline limit, for the lists of rules.
 const INLINE: &str = "inline";
@@ -89,8 +90,13 @@ impl CallerRights {
     /// Counts and logs a refusal. Callers without a credential learn that they need one.
     #[cold]
     pub(crate) fn refuse(&self, what: &str) -> Refused {
-        let reason = if self.name.is_anonymous() { RefusalReason::Anonymous } else { RefusalReason::Rights };
-        self.metrics.refuse(reason, self.name.shown(), what)
+        if self.name.is_anonymous() {
+            // Callers without a name are told apart by their addresses.
+            let peer = named_caller("");
+            let shown = if peer.is_empty() { self.name.shown() } else { &peer };
+            return self.metrics.refuse(RefusalReason::Anonymous, shown, what);
+        }
+        self.metrics.refuse(RefusalReason::Rights, self.name.shown(), what)
     }
 
     pub(super) fn may<'s>(

@@ -7,6 +7,8 @@ use parking_lot::Mutex;
 use weir_grpc::{CallRefusal, RefusalCode};
 use weir_time::clock::monotonic;
 
+use crate::audit::AuditLog;
+
 /// Shortest time between two log lines of one reason.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 
@@ -89,11 +91,19 @@ pub struct Refused(pub RefusalReason);
 /// Counts of refusals.
 #[derive(Debug, Default)]
 pub struct AccessMetrics {
+    /// Where refusals are written to.
+    audit: Option<AuditLog>,
     refused: [AtomicU64; RefusalReason::ALL.len()],
     logged: [Mutex<Option<Instant>>; RefusalReason::ALL.len()],
 }
 
 impl AccessMetrics {
+    /// Creates counts whose refusals are in the audit too.
+    #[must_use]
+    pub fn audited(audit: AuditLog) -> Self {
+        Self { audit: Some(audit), ..Self::default() }
+    }
+
     /// Returns all reasons with their counts.
     #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -106,7 +116,8 @@ impl AccessMetrics {
         self.refused[reason as usize].load(Relaxed)
     }
 
-    /// Counts a refusal, and logs it unless the last line of its reason is not a second old.
+    /// Counts a refusal, and logs it unless the last line of its reason is not a second old. `caller` is its name or its
+    /// address.
     #[cold]
     pub(crate) fn refuse(&self, reason: RefusalReason, caller: &str, what: &str) -> Refused {
         let count = self.refused[reason as usize].fetch_add(1, Relaxed) + 1;
@@ -122,6 +133,9 @@ impl AccessMetrics {
                     "a call was refused"
                 );
             }
+        }
+        if let Some(audit) = &self.audit {
+            audit.refused(caller, what, reason.name());
         }
         Refused(reason)
     }

@@ -34,6 +34,14 @@ pub enum AppError {
     /// The decision log cannot be written.
     #[error(transparent)]
     DecisionLog(#[from] DecisionLogError),
+    /// The audit cannot be written.
+    #[error("the audit cannot be written to {target}: {error}")]
+    Audit {
+        /// The file.
+        target: String,
+        /// Why it failed.
+        error: io::Error,
+    },
     /// The files of tokens and keys have mistakes.
     #[error("the files of credentials have mistakes: {0}")]
     Credentials(#[from] CredentialFault),

@@ -7,6 +7,7 @@ use weir_store::Store;
 
 use super::{AppError, Listeners};
 use crate::access::CallerAccess;
+use crate::audit::AuditLog;
 use crate::control::ControlHandle;
 use crate::ratelimit::MAX_CONNECTIONS;
 use crate::readiness::Readiness;
@@ -26,6 +27,7 @@ pub(super) struct GrpcPorts<S> {
     pub(super) store_files: StoreFiles,
     pub(super) readiness: Readiness,
     pub(super) metrics: Metrics,
+    pub(super) audit: AuditLog,
     pub(super) envoy: EnvoyParts,
     /// Without it there is no `UsageService`.
     pub(super) usage: Option<UsageHandle>,
@@ -71,6 +73,7 @@ impl<S: Store> GrpcPorts<S> {
             store_files: self.store_files,
             readiness: self.readiness.clone(),
             metrics: self.metrics.clone(),
+            audit: self.audit.clone(),
             envoy: self.envoy.clone(),
             usage: self.usage.clone(),
             tls,

@@ -18,6 +18,7 @@ use super::xds::XdsThread;
 use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
+use crate::audit::AuditLog;
 use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
@@ -74,8 +75,8 @@ impl App {
             publish,
             last,
         } = self;
-        let Foundation { config, timing, readiness, metrics, live, denials_valid, xds } = base;
-        let access = callers(&config, &timing, &metrics)?;
+        let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds } = base;
+        let access = callers(&config, &timing, (&metrics, &audit))?;
         let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();
         live.replace(|before| Snapshot { rights, ..before.clone() });
         let workers = server::worker_count(&config.server);
@@ -121,12 +122,13 @@ impl App {
         sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
         sources.extend(rules);
         let refused = refused_files(&metrics, &readiness)?;
-        let _background = in_background(sources, &timing, (background, last), refused.clone())?;
+        let _background =
+            in_background(sources, &timing, (background, last), (refused.clone(), audit.clone()))?;
         if let Some(xds) = &xds {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
         let (_control, control) =
-            live_control(&config, &timing, (&metrics, &refused), &running, control_link)?.unzip();
+            live_control(&config, &timing, (&metrics, &refused, &audit), &running, control_link)?.unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
         let pages =
@@ -146,12 +148,8 @@ impl App {
         let usage = config.usage.service.then(|| usage.handle());
         let envoy = files.parts;
         let tls = GrpcTls { callers: ports.grpc, operators: ports.control };
-        GrpcPorts { live, store, store_files, readiness, metrics, envoy, usage, access, control }.serve(
-            &config.server,
-            listeners,
-            tls,
-            shutdown,
-        )
+        GrpcPorts { live, store, store_files, readiness, metrics, audit, envoy, usage, access, control }
+            .serve(&config.server, listeners, tls, shutdown)
     }
 }
 
@@ -160,10 +158,11 @@ fn in_background(
     sources: Vec<Box<dyn WatchedFiles>>,
     timing: &Timing,
     (background, last): (impl Future<Output = ()> + Send + 'static, BoxedWork),
-    refused: RefusedFiles,
+    (refused, audit): (RefusedFiles, AuditLog),
 ) -> Result<BackgroundThread, AppError> {
     let watched = watch(sources, timing.look_every, timing.reloads.clone(), refused);
-    let all = async { tokio::join!(background, watched, give_back(), log_rejected_each_minute()).0 };
+    let lines = async { tokio::join!(log_rejected_each_minute(), audit.count_left_out()) };
+    let all = async { tokio::join!(background, watched, give_back(), lines).0 };
     BackgroundThread::start("weir-background", all, (last, LAST_WITHIN)).map_err(AppError::Background)
 }
 
@@ -180,9 +179,9 @@ fn refused_files(metrics: &Metrics, readiness: &Readiness) -> Result<RefusedFile
 fn callers(
     config: &Config,
     timing: &Timing,
-    metrics: &Metrics,
+    (metrics, audit): (&Metrics, &AuditLog),
 ) -> Result<Option<Arc<CallerAccess>>, AppError> {
-    let refusals = Arc::new(AccessMetrics::default());
+    let refusals = Arc::new(AccessMetrics::audited(audit.clone()));
     let access = CallerAccess::of(config, timing.clock.clone(), Arc::clone(&refusals))?;
     if access.is_some() {
         metrics.show_refusals(move || refusals.counts())?;
@@ -194,7 +193,7 @@ fn callers(
 fn live_control(
     config: &Config,
     timing: &Timing,
-    (metrics, refused): (&Metrics, &RefusedFiles),
+    (metrics, refused, audit): (&Metrics, &RefusedFiles, &AuditLog),
     running: &RunningConfig,
     link: Option<ControlLink>,
 ) -> Result<Option<(ControlThread, ControlHandle)>, AppError> {
@@ -204,6 +203,8 @@ fn live_control(
     let start = || {
         ControlThread::start(ControlParts {
             config: &config.control,
+            node: config.usage.node(),
+            audit: audit.clone(),
             target: Arc::new(running.clone()),
             link,
             clock: timing.clock.clone(),

@@ -9,6 +9,8 @@ use weir_proto::v1::{
     AccessList, ControlAccess, ControlEntry, ControlOverride, ControlStrategy, EntryVersion,
 };
 
+use crate::audit::change_id;
+
 /// An entry as this node uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LiveEntry {
@@ -42,13 +44,7 @@ impl LiveEntry {
             reason: reason.to_owned(),
         };
         let mut message = match record.deleted {
-            // A version is the time of its change, or shortly after it.
-            true => ControlEntry {
-                deleted: true,
-                entry: target_of(&record.key),
-                changed_at: Some(timestamp(record.version)),
-                ..ControlEntry::default()
-            },
+            true => deletion(record),
             false => {
                 ControlEntry::decode(&*record.body).map_err(|_| failed("it is no message of this version"))?
             }
@@ -56,11 +52,11 @@ impl LiveEntry {
         if message.entry.as_ref().map(key_of).as_deref() != Some(&record.key) {
             return Err(failed("its content has another key"));
         }
-        message.version = Some(EntryVersion { version: record.version, change: record.change });
+        message.version = Some(version_message(record.position()));
         message.expires_at = (record.expires_at > 0).then(|| timestamp(record.expires_at));
         Ok(Some(Self {
             key: record.key.clone(),
-            version: ControlPosition { version: record.version, change: record.change },
+            version: record.position(),
             expires_at: record.expires_at,
             message,
         }))
@@ -70,6 +66,44 @@ impl LiveEntry {
     pub(super) fn lives(&self, now: u64) -> bool {
         !self.message.deleted && (self.expires_at == 0 || now < self.expires_at)
     }
+}
+
+/// A deletion: what its key names, who made it, and why.
+fn deletion(record: &ControlRecord) -> ControlEntry {
+    let made = ControlEntry::decode(&*record.body).unwrap_or_default();
+    ControlEntry {
+        deleted: true,
+        entry: target_of(&record.key),
+        // A version is the time of its change, or shortly after it.
+        changed_at: Some(made.changed_at.unwrap_or_else(|| timestamp(record.version))),
+        by: made.by,
+        reason: made.reason,
+        node: made.node,
+        ..ControlEntry::default()
+    }
+}
+
+/// What the store keeps of a deletion. Its key says what it was of.
+pub(super) fn tombstone_of(deletion: &ControlEntry) -> Box<[u8]> {
+    body_of(&ControlEntry { entry: None, ..deletion.clone() })
+}
+
+/// A version as callers see it.
+pub(crate) fn version_message(position: ControlPosition) -> EntryVersion {
+    let change = if position == ControlPosition::NONE { String::new() } else { change_id(position.change) };
+    EntryVersion { version: position.version, change }
+}
+
+/// Reads a version of a caller. An empty change is none.
+pub(crate) fn version_of(message: &EntryVersion) -> Option<ControlPosition> {
+    let EntryVersion { version, change } = message;
+    let is_digits = change.len() <= 16 && change.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let change = match &**change {
+        "" => 0,
+        digits if is_digits => u64::from_str_radix(digits, 16).ok()?,
+        _ => return None,
+    };
+    Some(ControlPosition { version: *version, change })
 }
 
 /// The bytes of an entry in the store.
@@ -191,6 +225,18 @@ mod tests {
     }
 
     #[test]
+    fn a_version_has_sixteen_digits_and_is_read_again() {
+        let position = ControlPosition { version: 5, change: 0xab };
+        let message = version_message(position);
+        assert_eq!(message.change, "00000000000000ab");
+        assert_eq!(version_of(&message), Some(position));
+        assert_eq!(version_of(&EntryVersion::default()), Some(ControlPosition::NONE));
+        for change in ["x", "+1", "00000000000000000", "1 "] {
+            assert_eq!(version_of(&EntryVersion { version: 5, change: change.to_owned() }), None, "{change}");
+        }
+    }
+
+    #[test]
     fn a_record_is_read_as_it_was_written_and_a_strange_one_is_named() {
         let entry = all().pop().unwrap();
         let message =
@@ -209,6 +255,11 @@ mod tests {
         assert!(read.lives(6_999_999) && !read.lives(7_000_000));
         let gone = ControlRecord { deleted: true, body: [].into(), ..record(key_of(&entry), [].into()) };
         assert!(!LiveEntry::read(&gone).unwrap().unwrap().lives(0));
+        let by = ControlEntry { by: "token:ops".to_owned(), node: "a".to_owned(), ..message.clone() };
+        let gone = ControlRecord { body: tombstone_of(&by), ..gone };
+        let read = LiveEntry::read(&gone).unwrap().unwrap().message;
+        assert_eq!((read.by, read.node, read.reason), (by.by, by.node, by.reason));
+        assert_eq!((read.deleted, read.entry), (true, Some(entry.clone())));
         for (key, body) in [("sother".to_owned(), body_of(&message)), (key_of(&entry), [255, 1].into())] {
             assert!(LiveEntry::read(&record(key, body)).is_err());
         }

@@ -1,10 +1,10 @@
 //! Bans in the task of live control: what is due, what callers lift, and the audit of both.
 
-use super::audit::hex;
 use super::banned::{BannedCaller, BannedUntil};
 use super::request::{BanLift, ControlFault};
 use super::store::ControlStore;
 use super::task::{ControlTask, random_id};
+use crate::audit::change_id;
 
 impl ControlTask {
     /// Gives the store the bans that are due. While Redis does not answer, they wait.
@@ -62,7 +62,7 @@ impl ControlTask {
         self.audit.ended(self.clock.now(), change, &result, None);
         if done.is_ok() {
             let (caller, ban) = (&asked.by, asked.member.escape_debug());
-            tracing::info!(caller, method = "LiftBan", change = hex(change), %ban, "a ban is lifted");
+            tracing::info!(caller, method = "LiftBan", change = change_id(change), %ban, "a ban is lifted");
         }
         done
     }

@@ -21,7 +21,7 @@ impl ControlTask {
         }
         // A round that failed may have read some entries before that.
         if self.mirror_sum() != self.applied {
-            self.changed(None);
+            self.changed();
         }
         self.report(result);
     }

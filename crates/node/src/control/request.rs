@@ -10,6 +10,7 @@ use weir_proto::v1::{ControlChange, ControlEntry};
 use weir_units::Micros;
 
 use super::banned::BannedUntil;
+use crate::audit::change_id;
 
 /// Maximum length of a reason, in bytes.
 pub const MAX_REASON: usize = 1024;
@@ -85,8 +86,8 @@ pub enum ControlFault {
     NoBan,
     /// The entry has another version than the caller expects.
     #[error(
-        "expect_version: the entry is at version {}, change {}; read it again, and decide whether your change still fits",
-        .0.version, .0.change
+        "expect_version: the entry is at version {}:{}; read it again, and decide whether your change still fits",
+        .0.version, change_id(.0.change)
     )]
     Stale(ControlPosition),
     /// The store has lost changes, and other nodes may know later ones than this node.

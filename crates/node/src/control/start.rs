@@ -11,7 +11,7 @@ use weir_core::control::{ControlMirror, ControlState};
 use weir_store::redis::ControlLink;
 use weir_time::clock::Clock;
 
-use super::audit::ControlAudit;
+use super::audited::ControlAudit;
 use super::cache::{CacheFile, CachedRecords};
 use super::guard::BanGuard;
 use super::history::ChangeHistory;
@@ -22,6 +22,7 @@ use super::target::OverlayTarget;
 use super::task::ControlTask;
 use super::view::ControlView;
 use super::{ControlHandle, MAX_WAITING};
+use crate::audit::AuditLog;
 use crate::readiness::RefusedFiles;
 use crate::telemetry::ConfigLoads;
 use crate::watch::ReloadRequests;
@@ -33,6 +34,10 @@ const FIRST_LOOK: Duration = Duration::from_secs(2);
 pub struct ControlParts<'a> {
     /// Its files.
     pub config: &'a ControlConfig,
+    /// The name of this node.
+    pub node: String,
+    /// Where changes are written before they are made.
+    pub audit: AuditLog,
     /// The configuration in force.
     pub target: Arc<dyn OverlayTarget>,
     /// The link to Redis; without it, entries live in memory and in the cache file.
@@ -67,9 +72,7 @@ impl ControlThread {
     /// Starts it, and waits until the entries are in force, on Redis for two seconds at most.
     pub fn start(parts: ControlParts<'_>) -> Result<(Self, ControlHandle), ControlStart> {
         let failed = |what: String| move |error| ControlStart { what, error };
-        let ControlParts { config, target, link, clock, reloads, loads, refused, bans } = parts;
-        let audit = ControlAudit::open(config.audit_path())
-            .map_err(failed(format!("the audit file {}", config.audit_file.display())))?;
+        let ControlParts { config, node, audit, target, link, clock, reloads, loads, refused, bans } = parts;
         let cache = config.cache_file.as_deref().map(CacheFile::new);
         let shown = config.cache_file.as_deref().unwrap_or_else(|| std::path::Path::new("")).display();
         let cached = cache.as_ref().map(CacheFile::read).transpose();
@@ -96,7 +99,8 @@ impl ControlThread {
             target: Arc::clone(&target),
             store,
             mirror,
-            audit,
+            audit: ControlAudit::new(audit),
+            node,
             cache,
             clock,
             shared: Arc::clone(&shared),

@@ -12,9 +12,9 @@ use weir_proto::v1::{ControlChange, ControlEntry};
 use weir_time::clock::{Clock, monotonic};
 use weir_units::Micros;
 
-use super::audit::{AuditedChange, ControlAudit, hex};
+use super::audited::{AuditedChange, ControlAudit};
 use super::cache::CacheFile;
-use super::entry::{LiveEntry, body_of, generation_key, key_of};
+use super::entry::{LiveEntry, body_of, generation_key, key_of, tombstone_of};
 use super::history::ChangeHistory;
 use super::keeper::{APPLY_EVERY, BanKeeper};
 use super::overlay::{ControlOverlay, OverlayState, check};
@@ -22,6 +22,7 @@ use super::request::{ChangeAsked, Changed, ControlFault, ControlRequest};
 use super::store::ControlStore;
 use super::target::{Overlay, OverlayTarget};
 use super::view::ControlView;
+use crate::audit::change_id;
 use crate::telemetry::ConfigLoads;
 
 /// Interval of polls of Redis, and of looks for entries that are over.
@@ -36,6 +37,8 @@ pub(super) struct ControlTask {
     pub(super) store: ControlStore,
     pub(super) mirror: ControlMirror,
     pub(super) audit: ControlAudit,
+    /// The name of this node.
+    pub(super) node: String,
     pub(super) cache: Option<CacheFile>,
     pub(super) clock: Clock,
     pub(super) shared: Arc<OverlayState>,
@@ -136,6 +139,7 @@ impl ControlTask {
             by: asked.by.clone(),
             changed_at: Some(super::entry::timestamp(now.0)),
             deleted: asked.deletes,
+            node: self.node.clone(),
             ..ControlEntry::default()
         };
         if asked.dry_run {
@@ -159,6 +163,7 @@ impl ControlTask {
             change,
             expires_after: asked.expires_after,
             body: (!asked.deletes).then(|| body_of(&after)),
+            tombstone: tombstone_of(&after),
             generation: generation_of(&asked),
         };
         let records = match self.put(now, &put).await {
@@ -175,16 +180,16 @@ impl ControlTask {
             self.mirror.apply(records.iter().cloned(), state.position());
         }
         if is_new {
-            self.changed(Some(&after));
+            self.changed();
         }
         self.audit.ended(self.clock.now(), change, "applied", version);
         if let Some(Ok(Some(entry))) = self.mirror.get(&key).map(LiveEntry::read) {
-            after = ControlEntry { by: after.by, reason: after.reason, ..entry.message };
+            after = entry.message;
         }
         tracing::info!(
             caller = asked.by,
             method = asked.method,
-            change = hex(change),
+            change = change_id(change),
             version,
             entry = %key.escape_debug(),
             "a change by live control is in force"
@@ -243,20 +248,14 @@ impl ControlTask {
     }
 
     /// Serves what the mirror has now, and keeps it.
-    /// `made` is the entry of this node's own change.
-    pub(super) fn changed(&mut self, made: Option<&ControlEntry>) {
+    pub(super) fn changed(&mut self) {
         self.is_dirty = !self.store.is_memory();
         let before = Arc::clone(&self.view.borrow());
         self.apply();
         let after = Arc::clone(&self.view.borrow());
         for change in after.changes(&before) {
-            let mut message = change.message();
-            // A deletion has no more than its key in the store.
-            if let Some(made) = made.filter(|_| message.deleted) {
-                (message.by, message.reason) = (made.by.clone(), made.reason.clone());
-            }
             let before = before.get(change.key()).cloned();
-            self.history.push(ControlChange { after: Some(message), before });
+            self.history.push(ControlChange { after: Some(change.message()), before });
         }
     }
 

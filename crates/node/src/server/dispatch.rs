@@ -17,7 +17,8 @@ use weir_store::Store;
 use super::PortServices;
 use super::services::Services;
 use super::until_deadline::until_deadline;
-use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES, serve_method};
+use crate::called::serve_method;
+use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
 
 const SHOULD_ALLOW: MethodId = MethodId(0);
 const SHOULD_ALLOW_BATCH: MethodId = MethodId(1);

@@ -70,11 +70,13 @@ pub(super) fn services<S: Store>(
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
     if config.admin_service && operations {
-        routes = routes.add_service(AdminApi::server(&decisions));
-        routes = routes.add_service(LeaseAdminApi::server(leases)).add_service(QueueAdminApi::server(queues));
+        let audit = || parts.audit.clone();
+        routes = routes.add_service(AdminApi::server(&decisions, audit()));
+        routes = routes.add_service(LeaseAdminApi::server(leases, audit()));
+        routes = routes.add_service(QueueAdminApi::server(queues, audit()));
     }
     if let Some(control) = parts.control.as_ref().filter(|_| operations) {
-        routes = routes.add_service(ControlApi::server(control.clone()));
+        routes = routes.add_service(ControlApi::server(control.clone(), parts.audit.clone()));
     }
     if config.reflection {
         routes = with_reflection(routes, on.into_iter())?;

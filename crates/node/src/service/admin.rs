@@ -7,20 +7,23 @@ use weir_proto::v1::admin_service_server::{AdminService, AdminServiceServer};
 use weir_proto::v1::{ResetRequest, ResetResponse};
 use weir_store::Store;
 
+use super::audited::audited;
 use super::incoming::context;
 use super::question_of::question_of;
 use super::{DecisionService, MAX_MESSAGE_BYTES, refund, status};
+use crate::audit::AuditLog;
 use crate::limiter::{Question, shown};
 
 /// The service over the same limiter as the others.
 pub struct AdminApi<S> {
     decisions: Arc<DecisionService<S>>,
+    audit: AuditLog,
 }
 
 impl<S: Store> AdminApi<S> {
     /// The service, bounded and ready to be served.
-    pub fn server(decisions: &Arc<DecisionService<S>>) -> AdminServiceServer<Self> {
-        AdminServiceServer::new(Self { decisions: Arc::clone(decisions) })
+    pub fn server(decisions: &Arc<DecisionService<S>>, audit: AuditLog) -> AdminServiceServer<Self> {
+        AdminServiceServer::new(Self { decisions: Arc::clone(decisions), audit })
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
@@ -43,7 +46,9 @@ impl<S: Store> AdminService for AdminApi<S> {
             error = undone.as_ref().err().map(tracing::field::display),
             "limits were reset by hand"
         );
-        let undone = undone.map_err(status::of)?;
+        let undone = undone.map_err(status::of);
+        audited(&self.audit, ("Reset", question.rights), request, &undone, |_| "applied".into());
+        let undone = undone?;
         Ok(Response::new(ResetResponse { limits: refund::states(&undone) }))
     }
 }

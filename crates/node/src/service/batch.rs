@@ -21,7 +21,8 @@ use weir_time::clock;
 use super::batch_gate::BatchLine;
 use super::several::LaterResult;
 use super::wire::MessageFields;
-use super::{DecisionService, Decisions, called, status};
+use super::{DecisionService, Decisions, status};
+use crate::called;
 use crate::limiter::{LimiterError, check_batch};
 
 /// Bytes of a typical result.

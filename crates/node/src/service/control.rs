@@ -7,27 +7,28 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::stream;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 use weir_config::AccessRight;
-use weir_core::control::ControlPosition;
 use weir_core::strategy::Unknown;
 use weir_grpc::CallContext;
 use weir_proto::v1::control_service_server::{ControlService, ControlServiceServer};
 use weir_proto::v1::{
-    DeleteEntryRequest, DeleteEntryResponse, EntryChange, EntryVersion, LiftBanRequest, LiftBanResponse,
-    ListBansRequest, ListBansResponse, ListChangesRequest, ListChangesResponse, ListEntriesRequest,
-    ListEntriesResponse, PutAccessRequest, PutAccessResponse, PutOverrideRequest, PutOverrideResponse,
-    PutStrategyRequest, PutStrategyResponse, ReloadRequest, ReloadResponse, WatchEntriesRequest,
-    WatchEntriesResponse,
+    DeleteEntryRequest, DeleteEntryResponse, EntryChange, LiftBanRequest, LiftBanResponse, ListBansRequest,
+    ListBansResponse, ListChangesRequest, ListChangesResponse, ListEntriesRequest, ListEntriesResponse,
+    PutAccessRequest, PutAccessResponse, PutOverrideRequest, PutOverrideResponse, PutStrategyRequest,
+    PutStrategyResponse, ReloadRequest, ReloadResponse, WatchEntriesRequest, WatchEntriesResponse,
 };
 
 use self::requests::{ControlRequests, MAX_HISTORY};
+use super::audited::audited;
 use super::incoming::{Closing, context};
 use super::{MAX_MESSAGE_BYTES, status};
 use crate::access::Rights;
-use crate::control::{Changed, ControlFault, ControlHandle, ControlView, ViewedEntry};
+use crate::audit::AuditLog;
+use crate::control::{Changed, ControlFault, ControlHandle, ControlView, ViewedEntry, version_message};
 use crate::limiter::InvalidField;
 
 /// Size limit of an answer: the most entries of the longest kind.
@@ -39,12 +40,13 @@ const DEFAULT_HISTORY: u32 = 100;
 /// The service over the live control of this node.
 pub struct ControlApi {
     control: ControlHandle,
+    audit: AuditLog,
 }
 
 impl ControlApi {
     /// The service, bounded and ready to be served.
-    pub fn server(control: ControlHandle) -> ControlServiceServer<Self> {
-        ControlServiceServer::new(Self { control })
+    pub fn server(control: ControlHandle, audit: AuditLog) -> ControlServiceServer<Self> {
+        ControlServiceServer::new(Self { control, audit })
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_ANSWER_BYTES)
     }
@@ -109,7 +111,7 @@ impl ControlService for ControlApi {
         let entries = view.living().map(|(key, entry)| self.control.shown(key, entry)).collect();
         Ok(Response::new(ListEntriesResponse {
             entries,
-            version: Some(version(view.position)),
+            version: Some(version_message(view.position)),
             files: self.control.files(),
             incomplete: view.incomplete.clone().unwrap_or_default(),
             refused: self.control.refused(),
@@ -169,12 +171,16 @@ impl ControlService for ControlApi {
 
     async fn reload(&self, mut request: Request<ReloadRequest>) -> Result<Response<ReloadResponse>, Status> {
         let context = context(&mut request);
+        let rights = Rights::of(&context);
         let report = self.control.reload().await;
-        let report =
-            report.ok_or_else(|| status::busy("too many reloads wait; try again later".to_owned()))?;
-        let mistakes = report.err().unwrap_or_default();
+        let report = report.ok_or_else(|| status::busy("too many reloads wait; try again later".to_owned()));
+        let mistakes = report.map(|report| report.err().unwrap_or_default());
+        let result =
+            |mistakes: &Vec<String>| json!({ "mistakes": mistakes.len(), "files": self.control.files() });
+        audited(&self.audit, ("Reload", rights), request.get_ref(), &mistakes, result);
+        let mistakes = mistakes?;
         tracing::info!(
-            caller = Rights::of(&context).name(),
+            caller = rights.name(),
             method = "Reload",
             mistakes = mistakes.len(),
             "the files were read again by request"
@@ -230,10 +236,6 @@ impl Watched {
             self.sent = view;
         }
     }
-}
-
-fn version(position: ControlPosition) -> EntryVersion {
-    EntryVersion { version: position.version, change: position.change }
 }
 
 fn failed(fault: ControlFault) -> Status {

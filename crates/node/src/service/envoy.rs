@@ -18,7 +18,8 @@ pub use json::{EnvoyJson, JsonAnswer, JsonError};
 pub use service::EnvoyService;
 use weir_store::{Store, at_once};
 
-use super::{DecisionService, called, status, wire};
+use super::{DecisionService, status, wire};
+use crate::called;
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::telemetry::AnswerCode;
 

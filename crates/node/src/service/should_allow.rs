@@ -12,7 +12,8 @@ use weir_grpc::{BegunCall, Call, IncomingCall, PREFIX, PendingCall, Reply, Unans
 use weir_store::{Store, TOGETHER, Verdicts, at_once};
 
 use super::wire::TextsBefore;
-use super::{DecisionService, Decisions, called, status, wire};
+use super::{DecisionService, Decisions, status, wire};
+use crate::called;
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
 /// Bytes of a typical answer.

@@ -11,9 +11,9 @@ use tonic::Status;
 use weir_core::strategy::Unknown;
 use weir_store::StoreError;
 
-use super::called;
 use super::wire::Malformed;
 use crate::access::Refused;
+use crate::called;
 use crate::leases::LeaseError;
 use crate::limiter::{InvalidField, LimiterError};
 use crate::queues::QueueFailure;

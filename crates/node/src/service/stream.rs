@@ -22,7 +22,8 @@ use weir_store::{Store, TOGETHER};
 use super::judge::Judge;
 use super::several::LaterResult;
 use super::wire::{FieldValue, Malformed, MessageFields};
-use super::{DecisionService, Decisions, called, status};
+use super::{DecisionService, Decisions, status};
+use crate::called;
 
 /// A message of answers is sent at this size, or when no further answer is ready.
 const ENOUGH_BYTES: usize = 16 << 10;

@@ -1,7 +1,7 @@
 //! Metrics of Envoy's requests, kept across reloads of its files.
 //!
-//! Labels are domains and rules of the files, never values of requests. A rule that is loaded again keeps its
-//! counters; a removed one is no longer exported.
+//! Labels are domains and rules of the files, never values of requests. The series of a rule appear with its first hit. A rule
+//! that is loaded again keeps its counters; a removed one is no longer exported.
 
 mod domains;
 mod labels;
@@ -68,6 +68,7 @@ struct Live {
 /// The limit of a rule.
 #[derive(Debug)]
 struct RuleLimit {
+    counts: Arc<RuleCounts>,
     domain: Box<str>,
     rule: Box<str>,
     requests: u32,
@@ -191,7 +192,7 @@ impl EnvoyMetrics {
         let counts = all.into_iter().filter_map(|(_, name)| by_domain.get(name).cloned()).collect();
         let reference = reference::by_labels(domains, &rules, other);
         let limits = domains.rules().iter().zip(&rules).filter(|(_, counts)| !Arc::ptr_eq(counts, other));
-        let limits = limits.filter_map(|(rule, _)| limit_of(rule)).collect();
+        let limits = limits.filter_map(|(rule, counts)| limit_of(rule, counts)).collect();
         let count = domains.rules().len();
         *live = Live { rules: by_rule, domains: by_domain, count, reference, limits };
         FileCounts { rules, domains: counts }
@@ -219,9 +220,10 @@ impl EnvoyMetrics {
     }
 }
 
-fn limit_of(rule: &Rule) -> Option<RuleLimit> {
+fn limit_of(rule: &Rule, counts: &Arc<RuleCounts>) -> Option<RuleLimit> {
     let limit = rule.limit.as_ref()?;
     Some(RuleLimit {
+        counts: Arc::clone(counts),
         domain: label(&rule.domain).as_ref().into(),
         rule: label(&rule.label(&[GIVEN, OTHER])).as_ref().into(),
         requests: limit.requests_per_unit(),
@@ -229,7 +231,7 @@ fn limit_of(rule: &Rule) -> Option<RuleLimit> {
     })
 }
 
-/// The gauges of limits: requests and periods.
+/// The gauges of limits of rules with hits: requests and periods.
 fn limit_families(limits: &[RuleLimit]) -> [MetricFamily; 2] {
     let of = |(name, help): (&str, &str), value: fn(&RuleLimit) -> f64| {
         let metric = |limit: &RuleLimit| {
@@ -239,7 +241,8 @@ fn limit_families(limits: &[RuleLimit]) -> [MetricFamily; 2] {
             metric.set_gauge(gauge);
             metric
         };
-        family(name, help, MetricType::GAUGE, limits.iter().map(metric).collect())
+        let with_hits = limits.iter().filter(|limit| limit.counts.has_hits());
+        family(name, help, MetricType::GAUGE, with_hits.map(metric).collect())
     };
     [of(LIMIT, |limit| f64::from(limit.requests)), of(PERIOD, |limit| limit.period_s as f64)]
 }
@@ -274,7 +277,8 @@ impl Collector for EnvoyMetrics {
 
     fn collect(&self) -> Vec<MetricFamily> {
         let live = self.0.live.lock();
-        let named = live.rules.iter().map(|((domain, rule), counts)| (label(domain), &**rule, &**counts));
+        let named = live.rules.iter().filter(|(_, counts)| counts.has_hits());
+        let named = named.map(|((domain, rule), counts)| (label(domain), &**rule, &**counts));
         let given = live.domains.iter().filter(|(name, _)| &***name != UNKNOWN);
         let given = given.map(|(name, counts)| (label(name), GIVEN, &*counts.given));
         let rules: Vec<_> = named.chain(given).chain([(OTHER.into(), OTHER, &*self.0.other)]).collect();

@@ -60,8 +60,8 @@ impl ControlLink {
         let change = put.change.to_be_bytes();
         let expected = position_bytes(put.expect.unwrap_or_default());
         let generation = put.generation.as_deref().unwrap_or_default();
-        let body = put.body.as_deref().unwrap_or_default();
-        let arguments: [&[u8]; 5] = [&change, &expected, put.key.as_bytes(), body, generation.as_bytes()];
+        let arguments: [&[u8]; 5] =
+            [&change, &expected, put.key.as_bytes(), put.kept(), generation.as_bytes()];
         let reply = self.run(ControlScript::Put, ControlNumbers::of_put(put, self.known), &arguments).await?;
         Ok(match reply.status {
             control_status::WRITTEN => Ok(self.records(&reply)?),

@@ -8,8 +8,15 @@ const CHANGED: ControlReconciled = ControlReconciled { to_send: Vec::new(), lost
 
 fn put(state: &mut ControlState, now: u64, key: &str, change: u64) -> Vec<ControlRecord> {
     let body = Some(change.to_be_bytes().into());
-    let put =
-        ControlPut { key: key.into(), expect: None, change, expires_after: None, body, generation: None };
+    let put = ControlPut {
+        key: key.into(),
+        expect: None,
+        change,
+        expires_after: None,
+        body,
+        tombstone: [].into(),
+        generation: None,
+    };
     state.put(now, put).unwrap()
 }
 
@@ -20,6 +27,7 @@ fn delete(state: &mut ControlState, now: u64, key: &str, change: u64) {
         change,
         expires_after: None,
         body: None,
+        tombstone: [].into(),
         generation: None,
     };
     state.put(now, put).unwrap();

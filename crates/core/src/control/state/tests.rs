@@ -6,7 +6,15 @@ const HOUR: u64 = 3_600_000_000;
 
 fn put(key: &str, change: u64) -> ControlPut {
     let body = Some(change.to_be_bytes().into());
-    ControlPut { key: key.into(), expect: None, change, expires_after: None, body, generation: None }
+    ControlPut {
+        key: key.into(),
+        expect: None,
+        change,
+        expires_after: None,
+        body,
+        tombstone: [].into(),
+        generation: None,
+    }
 }
 
 fn delete(key: &str, change: u64) -> ControlPut {

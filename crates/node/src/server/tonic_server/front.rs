@@ -19,10 +19,11 @@ use weir_time::deadlines::Deadlines;
 use super::counted::CountedMessages;
 use super::inflated::InflatedMessages;
 use super::open_calls::CallBounds;
+use crate::called::serve_method;
 use crate::server::body_layer::{BodyLayer, PolledFrame};
 use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
-use crate::service::{BatchTurns, Closing, serve_method};
+use crate::service::{BatchTurns, Closing};
 
 /// Bytes of an unsupported encoding's name that are sent back.
 const MAX_ENCODING: usize = 64;

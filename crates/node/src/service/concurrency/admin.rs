@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tonic::{Request, Response, Status};
 use weir_core::lease::{HeldLease, LeaseCursor, LeasePage, MAX_LEASE_ID};
 use weir_grpc::CallContext;
@@ -13,7 +14,9 @@ use weir_proto::v1::{
 use weir_units::Micros;
 
 use super::{CurrentLeases, LeaseService};
+use crate::audit::AuditLog;
 use crate::limiter::{InvalidField, Question, shown};
+use crate::service::audited::audited;
 use crate::service::incoming::context;
 use crate::service::question_of::question_of;
 use crate::service::span::duration;
@@ -23,12 +26,13 @@ use crate::service::{MAX_MESSAGE_BYTES, status};
 pub struct LeaseAdminApi {
     /// `None` if this server has no leases.
     leases: Option<Arc<CurrentLeases>>,
+    audit: AuditLog,
 }
 
 impl LeaseAdminApi {
     /// The service, bounded and ready to be served.
-    pub fn server(leases: Option<Arc<CurrentLeases>>) -> LeaseAdminServiceServer<Self> {
-        LeaseAdminServiceServer::new(Self { leases })
+    pub fn server(leases: Option<Arc<CurrentLeases>>, audit: AuditLog) -> LeaseAdminServiceServer<Self> {
+        LeaseAdminServiceServer::new(Self { leases, audit })
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
@@ -57,7 +61,12 @@ impl LeaseAdminService for LeaseAdminApi {
     ) -> Result<Response<ReleaseLeasesResponse>, Status> {
         let context = context(&mut request);
         let service = self.current()?;
-        release(&service, request.get_ref(), &context).await.map(Response::new)
+        let (request, rights) = (request.get_ref(), service.rights().of(&context));
+        let released = release(&service, request, &context).await;
+        let result =
+            |done: &ReleaseLeasesResponse| json!({ "released": done.released.len(), "left": done.left });
+        audited(&self.audit, ("ReleaseLeases", rights), request, &released, result);
+        released.map(Response::new)
     }
 }
 

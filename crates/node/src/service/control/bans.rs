@@ -7,6 +7,7 @@ use weir_proto::v1::{ConsumerBan, LiftBanRequest, ListBansRequest, ListBansRespo
 use super::super::status;
 use super::failed;
 use crate::access::Rights;
+use crate::audit::named_caller;
 use crate::control::{BanLift, BannedCaller, ControlFault, ControlHandle, MAX_REASON};
 use crate::limiter::InvalidField;
 
@@ -59,7 +60,7 @@ pub(super) fn lift(
     attributes.sort_unstable();
     let caller = BannedCaller { strategy, limit, consumer, resource, attributes };
     let member = control.ban_of(&caller).ok_or_else(|| failed(ControlFault::NoBan))?;
-    Ok(BanLift { member, reason, dry_run, by: rights.name().to_string() })
+    Ok(BanLift { member, reason, dry_run, by: named_caller(rights.name()) })
 }
 
 fn invalid(field: &'static str, value: String, bound: String) -> Status {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use weir_config::{MAX_NUMBERS, check_pattern};
 use weir_core::algorithm::MAX_LIMITS;
-use weir_core::control::ControlPosition;
 use weir_core::strategy::{MAX_NAME, Rules};
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::delete_entry_request::Entry as Deleted;
@@ -16,7 +15,8 @@ use weir_units::Micros;
 
 use super::super::span;
 use crate::access::Rights;
-use crate::control::{ChangeAsked, ControlFault, MAX_REASON};
+use crate::audit::named_caller;
+use crate::control::{ChangeAsked, ControlFault, MAX_REASON, version_of};
 use crate::limiter::shown;
 
 /// The most changes that a history has.
@@ -160,12 +160,19 @@ impl<'a> ControlRequests<'a> {
                 }
             }
         });
+        let expect = expect_version.as_ref().map(version_of);
+        if expect == Some(None) {
+            self.mistakes.push(
+                "options.expect_version.change has other characters: it must be 16 hexadecimal digits"
+                    .to_owned(),
+            );
+        }
         if !self.mistakes.is_empty() {
             return Err(ControlFault::Invalid(self.mistakes));
         }
         let resets = matches!(&entry, Entry::Strategy(one) if one.state() == StateChange::Reset);
-        let expect = expect_version.map(|it| ControlPosition { version: it.version, change: it.change });
-        let by = self.rights.name().to_string();
+        let expect = expect.flatten();
+        let by = named_caller(self.rights.name());
         Ok(ChangeAsked { method, entry, deletes, resets, expires_after, reason, expect, dry_run, by })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tonic::{Request, Response, Status};
 use weir_core::queue::MAX_ITEMS;
 use weir_proto::v1::queue_admin_service_server::{QueueAdminService, QueueAdminServiceServer};
@@ -9,8 +10,10 @@ use weir_proto::v1::{PurgeRequest, PurgeResponse, RedriveRequest, RedriveRespons
 
 use super::WorkerQueues;
 use super::page::{next_of, page_of};
+use crate::audit::AuditLog;
 use crate::limiter::shown;
 use crate::queues::{Queues, Redriven};
+use crate::service::audited::audited;
 use crate::service::incoming::context;
 use crate::service::{MAX_MESSAGE_BYTES, status};
 
@@ -21,12 +24,13 @@ const MOST_LOOKED_AT: u32 = MAX_ITEMS as u32;
 pub struct QueueAdminApi {
     /// `None` if this server has no queues.
     queues: Option<WorkerQueues>,
+    audit: AuditLog,
 }
 
 impl QueueAdminApi {
     /// The service, bounded and ready to be served.
-    pub fn server(queues: Option<WorkerQueues>) -> QueueAdminServiceServer<Self> {
-        QueueAdminServiceServer::new(Self { queues })
+    pub fn server(queues: Option<WorkerQueues>, audit: AuditLog) -> QueueAdminServiceServer<Self> {
+        QueueAdminServiceServer::new(Self { queues, audit })
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
@@ -58,7 +62,10 @@ impl QueueAdminService for QueueAdminApi {
             error = redriven.as_ref().err().map(tracing::field::display),
             "dead letters were brought back by hand"
         );
-        let Redriven { items, next, is_full, depth, dead_depth } = redriven.map_err(status::of_queue)?;
+        let redriven = redriven.map_err(status::of_queue);
+        let result = |done: &Redriven| json!({ "items": done.items.len() });
+        audited(&self.audit, ("Redrive", rights), request.get_ref(), &redriven, result);
+        let Redriven { items, next, is_full, depth, dead_depth } = redriven?;
         let item_ids = items.iter().map(ToString::to_string).collect();
         Ok(Response::new(RedriveResponse { item_ids, next: next_of(next), full: is_full, depth, dead_depth }))
     }
@@ -77,6 +84,9 @@ impl QueueAdminService for QueueAdminApi {
             error = purged.as_ref().err().map(tracing::field::display),
             "a queue was emptied by hand"
         );
-        Ok(Response::new(PurgeResponse { purged: purged.map_err(status::of_queue)? }))
+        let purged = purged.map_err(status::of_queue);
+        let result = |items: &u64| json!({ "items": items });
+        audited(&self.audit, ("Purge", rights), request.get_ref(), &purged, result);
+        Ok(Response::new(PurgeResponse { purged: purged? }))
     }
 }

@@ -85,7 +85,11 @@ impl<F: Fn() -> Histogram + Send + Sync> Collector for ReferenceMetrics<F> {
                 labels.extend(two.as_ref().map(|two| ("key2", &**two)));
                 counter(&labels, counts.iter().map(|counts| counts.0.sum(index)).sum())
             };
-            family(name, help, MetricType::COUNTER, live.reference.iter().map(metric).collect())
+            let has_hits = |(_, counts): &(&ReferenceLabels, &Vec<Arc<RuleCounts>>)| {
+                counts.iter().any(|counts| counts.has_hits())
+            };
+            let with_hits = live.reference.iter().filter(has_hits);
+            family(name, help, MetricType::COUNTER, with_hits.map(metric).collect())
         });
         let answers = |codes: &[AnswerCode]| -> u64 {
             let of = |code: &AnswerCode| {

@@ -52,6 +52,11 @@ impl RuleCounts {
         Arc::new(Self(Lines::new(workers)))
     }
 
+    /// True once there was a hit. A rule without one has no series: most of the 10,000 rules of a large file never match.
+    pub(super) fn has_hits(&self) -> bool {
+        (0..RULE_FAMILIES.len()).any(|index| self.0.sum(index) > 0)
+    }
+
     pub(super) fn add(&self, worker: usize, hits: Hits) {
         let Hits { total, over, near, within, shadow, degraded } = hits;
         for (index, count) in [total, over, near, within, shadow, degraded].into_iter().enumerate() {

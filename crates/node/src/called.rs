@@ -1,4 +1,4 @@
-//! The method that this thread is serving, for log lines of rejected requests.
+//! The method that this thread is serving, for log lines of rejected requests and the audit.
 //!
 //! Hot methods set it once for a round; all others have it set for each poll by the server.
 

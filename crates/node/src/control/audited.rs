@@ -1,31 +1,20 @@
-//! The audit: a JSON line before a change is applied, and one with its result. It is written at once: a change whose
-//! first line cannot be written is refused.
+//! Changes by live control in the audit: a line before a change is applied, and one with its result. Both are written at
+//! once: a change whose first line cannot be written is refused.
 
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::io;
 
-use prost_types::Timestamp;
 use serde_json::{Value, json};
-use weir_config::LogTarget;
 use weir_proto::v1::ControlEntry;
 use weir_units::Micros;
 
 use super::banned::{BannedCaller, BannedUntil};
 use super::keeper::BanTotals;
 use super::request::BanLift;
-use crate::telemetry::DecisionSink;
-use crate::{json_line, proto_json};
+use crate::audit::{AuditLog, change_id, time_text};
+use crate::proto_json;
 
-/// Size at which the file is rotated.
-const MAX_BYTES: u64 = 16 << 20;
-
-/// Files, including the current one.
-const MAX_FILES: usize = 5;
-
-/// The audit of one node.
-pub(super) struct ControlAudit {
-    sink: DecisionSink,
-}
+/// The audit of live control.
+pub(super) struct ControlAudit(AuditLog);
 
 /// A change that was asked for.
 pub(super) struct AuditedChange<'a> {
@@ -43,19 +32,17 @@ pub(super) struct AuditedChange<'a> {
 }
 
 impl ControlAudit {
-    /// Opens the file; `None` is standard output.
-    pub(super) fn open(path: Option<&Path>) -> io::Result<Self> {
-        let target = path.map_or(LogTarget::Stdout, |path| LogTarget::File(path.to_owned()));
-        Ok(Self { sink: DecisionSink::open_private(&target, MAX_BYTES, MAX_FILES)? })
+    pub(super) fn new(log: AuditLog) -> Self {
+        Self(log)
     }
 
     /// Writes what was asked for, down to the disk.
-    pub(super) fn asked(&mut self, at: Micros, change: &AuditedChange<'_>) -> io::Result<()> {
+    pub(super) fn asked(&self, at: Micros, change: &AuditedChange<'_>) -> io::Result<()> {
         let AuditedChange { change, method, by, reason, before, after, expires_after } = change;
-        self.write(&json!({
+        self.0.write(&json!({
             "audit": "asked",
-            "at": text_of(at),
-            "change": hex(*change),
+            "at": time_text(at),
+            "change": change_id(*change),
             "method": method,
             "by": by,
             "reason": reason,
@@ -66,34 +53,28 @@ impl ControlAudit {
     }
 
     /// Writes how it ended.
-    pub(super) fn ended(&mut self, at: Micros, change: u64, result: &str, version: Option<u64>) {
+    pub(super) fn ended(&self, at: Micros, change: u64, result: &str, version: Option<u64>) {
         let line = json!({
             "audit": "result",
-            "at": text_of(at),
-            "change": hex(change),
+            "at": time_text(at),
+            "change": change_id(change),
             "result": result,
             "version": version,
         });
-        if let Err(error) = self.write(&line) {
-            tracing::error!(%error, change = hex(change), result, "the result of a change cannot be written to the audit");
+        if let Err(error) = self.0.write(&line) {
+            tracing::error!(%error, change = change_id(change), result, "the result of a change cannot be written to the audit");
         }
     }
 
     /// Writes that a ban is to be lifted, down to the disk.
-    pub(super) fn lift(
-        &mut self,
-        at: Micros,
-        change: u64,
-        asked: &BanLift,
-        ban: &BannedUntil,
-    ) -> io::Result<()> {
+    pub(super) fn lift(&self, at: Micros, change: u64, asked: &BanLift, ban: &BannedUntil) -> io::Result<()> {
         let BannedCaller { strategy, limit, consumer, resource, attributes } = &ban.caller;
         let attributes: serde_json::Map<String, Value> =
             attributes.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-        self.write(&json!({
+        self.0.write(&json!({
             "audit": "asked",
-            "at": text_of(at),
-            "change": hex(change),
+            "at": time_text(at),
+            "change": change_id(change),
             "method": "LiftBan",
             "by": asked.by,
             "reason": asked.reason,
@@ -103,23 +84,15 @@ impl ControlAudit {
                 "consumer": consumer,
                 "resource": resource,
                 "attributes": attributes,
-                "ends_at": text_of(Micros(ban.until)),
+                "ends_at": time_text(Micros(ban.until)),
             },
         }))
     }
 
     /// Writes how many bans there were since the last totals.
-    pub(super) fn bans(&mut self, at: Micros, totals: &BanTotals) -> io::Result<()> {
+    pub(super) fn bans(&self, at: Micros, totals: &BanTotals) -> io::Result<()> {
         let BanTotals { banned, lifted } = totals;
-        self.write(&json!({ "audit": "bans", "at": text_of(at), "banned": banned, "lifted": lifted }))
-    }
-
-    fn write(&mut self, line: &Value) -> io::Result<()> {
-        let mut text = Vec::new();
-        json_line::push(&mut text, line);
-        text.push(b'\n');
-        self.sink.write_all(&text)?;
-        self.sink.persist()
+        self.0.write(&json!({ "audit": "bans", "at": time_text(at), "banned": banned, "lifted": lifted }))
     }
 }
 
@@ -128,31 +101,26 @@ fn entry(entry: &ControlEntry) -> Value {
     line.and_then(|line| serde_json::from_str(&line).ok()).unwrap_or(Value::Null)
 }
 
-/// An id as logs and the audit show it.
-pub(super) fn hex(change: u64) -> String {
-    format!("{change:016x}")
-}
-
-fn text_of(at: Micros) -> String {
-    let seconds = i64::try_from(at.0 / 1_000_000).unwrap_or(i64::MAX);
-    let nanos = i32::try_from(at.0 % 1_000_000 * 1_000).unwrap_or_default();
-    Timestamp { seconds, nanos }.to_string()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use weir_proto::v1::control_entry::Entry;
     use weir_proto::v1::{ControlAccess, EntryVersion};
+    use weir_time::clock::Clock;
 
     #[test]
     fn two_lines_say_what_was_asked_and_how_it_ended() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
-        let mut audit = ControlAudit::open(Some(&path)).unwrap();
+        let audit = ControlAudit::new(AuditLog::open(Some(&path), Clock::System).unwrap());
         let access = ControlAccess { list: 1, consumer: "bot \"7\"".to_owned(), ..ControlAccess::default() };
         let after = ControlEntry { entry: Some(Entry::Access(access)), ..ControlEntry::default() };
-        let before = ControlEntry { version: Some(EntryVersion { version: 3, change: 4 }), ..after.clone() };
+        let before = ControlEntry {
+            version: Some(EntryVersion { version: 3, change: "4".to_owned() }),
+            ..after.clone()
+        };
         let change = AuditedChange {
             change: 0xab,
             method: "PutAccess",
@@ -183,7 +151,8 @@ mod tests {
     /// A full disk refuses the change.
     #[test]
     fn what_cannot_be_written_is_an_error() {
-        let mut audit = ControlAudit::open(Some(Path::new("/dev/full"))).unwrap();
+        let log = AuditLog::open(Some(Path::new("/dev/full")), Clock::System).unwrap();
+        let audit = ControlAudit::new(log);
         let after = ControlEntry::default();
         let change = AuditedChange {
             change: 1,
