@@ -8,7 +8,7 @@ import type { Settings } from "./options.js";
 // A node that restarts may be ejected for what it refuses at its end: for so short a time that the next node can restart.
 const OUTLIERS = {
   interval: { seconds: 0, nanos: 250_000_000 },
-  base_ejection_time: { seconds: 2, nanos: 0 },
+  base_ejection_time: { seconds: 4, nanos: 0 },
   max_ejection_time: { seconds: 10, nanos: 0 },
   max_ejection_percent: 50,
   failure_percentage_ejection: { threshold: 50, enforcement_percentage: 100, minimum_hosts: 2, request_volume: 1 },

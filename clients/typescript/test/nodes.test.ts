@@ -126,14 +126,15 @@ describe("two nodes", () => {
     await used(weir, one);
     one.freeze();
     const calls = load(weir, 50);
-    await sleep(5000);
+    // It is tried again after 4 s.
+    await sleep(4000);
     one.thaw();
     const answers = await calls.stop();
     const later = answers.filter(({ at }) => at >= 2000);
     const late = later.filter(({ decision }) => decision.source === "policy");
-    expect(later.length).toBeGreaterThan(100);
+    expect(later.length).toBeGreaterThan(70);
     expect(late.length).toBeLessThan(later.length * 0.05);
-    // An ejection lasts 2 to 10 s.
+    // An ejection lasts 4 to 10 s.
     await used(weir, one);
   });
 

@@ -50,7 +50,7 @@ test("C-19, C-21, C-24, S-23: a rolling restart of two at 200 calls/s costs no a
   try {
     await one.stop();
     one = await startWeir(portOf(one));
-    await sleep(3000);
+    await sleep(5000);
     await two.stop();
     two = await startWeir(portOf(two));
     await sleep(500);

@@ -11,7 +11,7 @@ from ._options import Settings
 # A node that restarts may be ejected for what it refuses at its end. The time is short, so that the next can restart.
 _OUTLIERS = {
     "interval": "0.25s",
-    "baseEjectionTime": "2s",
+    "baseEjectionTime": "4s",
     "maxEjectionTime": "10s",
     "maxEjectionPercent": 50,
     "failurePercentageEjection": {
