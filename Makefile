@@ -4,7 +4,7 @@ OWNER ?= OWNER
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck helm chart image release test-release bench bench-access bench-against bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus timeseries redis-6
+.PHONY: help build dist check test test-long lint luacheck helm chart image release test-release bench bench-access bench-against bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus proxies timeseries redis-6
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ check: ## Check the format, clippy and the pure tests: while you write code, in 
 	$(CARGO) test --quiet --package weir-units --package weir-core --lib
 
 # In the profile `tests`, which builds twice as fast as `release`; see Cargo.toml.
-test: redis clients envoy chromium prometheus helm ## Run all tests against real servers and clients (installs what is missing); STEPS="unit semantics" runs some
+test: redis clients envoy proxies chromium prometheus helm ## Run all tests against real servers and clients (installs what is missing); STEPS="unit semantics" runs some
 	@scripts/test.sh $(STEPS)
 
 test-long: redis clients envoy chromium prometheus timeseries redis-6 ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
@@ -115,6 +115,9 @@ chromium:
 
 prometheus:
 	@scripts/install-prometheus.sh
+
+proxies:
+	@scripts/install-proxies.sh
 
 helm:
 	@scripts/install-helm.sh

@@ -13,6 +13,8 @@ mod envoy;
 mod explain;
 mod explanation;
 mod health;
+#[cfg(feature = "http")]
+mod http;
 mod import_envoy;
 mod lease;
 mod load;
@@ -130,6 +132,9 @@ enum Command {
     Token(token::TokenArgs),
     /// Print the JSON Schema (2020-12) of the configuration file
     Schema(schema::SchemaArgs),
+    /// Print the OpenAPI description of the HTTP listener
+    #[cfg(feature = "http")]
+    Openapi(http::openapi::OpenapiArgs),
     /// Say what would decide a request, and why, from the configuration alone
     #[command(before_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
@@ -199,6 +204,8 @@ pub fn run() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Token(args) => token::run(&args),
         Command::Schema(schema::SchemaArgs {}) => schema::run(),
+        #[cfg(feature = "http")]
+        Command::Openapi(http::openapi::OpenapiArgs {}) => http::openapi::run(),
         Command::Explain(args) => explain::run(args),
         Command::ImportEnvoy(args) => import_envoy::run(&args),
         Command::Simulate(args) => simulate::run(&args),

@@ -59,6 +59,7 @@ pub(crate) fn perform(
             control: None,
             intercept: identified.intercept,
             tls: None,
+            features: Vec::new(),
         };
         let mut server =
             ConnectionServer::new(&ServerConfig { transport, ..ServerConfig::default() }, &parts).unwrap();

@@ -30,8 +30,18 @@ fn queue(config: &Config) -> Option<String> {
     Some(format!("queue put {} hello", config.queues.all().first()?.name()))
 }
 
-/// Returns a command for a resource that has rate limits, or for any with the first strategy that has.
-fn native(config: &Config) -> Option<String> {
+/// A question that a configuration answers by its rate limits.
+pub(super) struct SampleQuestion<'c> {
+    pub(super) resource: String,
+    pub(super) consumer: &'static str,
+    /// The strategy, unless the resource has one.
+    pub(super) strategy: Option<&'c str>,
+    /// The names of its attributes; each has the value `example`.
+    pub(super) attributes: Vec<&'c str>,
+}
+
+/// Returns a question for a resource that has rate limits, or for any with the first strategy that has.
+pub(super) fn question(config: &Config) -> Option<SampleQuestion<'_>> {
     let (resource, strategy, named) = match configured_resource(config) {
         Some((resource, strategy)) => (resource, strategy, None),
         None => {
@@ -39,14 +49,20 @@ fn native(config: &Config) -> Option<String> {
             (RESOURCE.to_owned(), &**first, Some(first.name()))
         }
     };
-    let mut question = format!("{} {CONSUMER}", quoted(&resource));
-    if let Some(name) = named {
-        question.push_str(&format!(" --strategy {name}"));
+    Some(SampleQuestion { resource, consumer: CONSUMER, strategy: named, attributes: attributes(strategy) })
+}
+
+/// Returns a command for a strategy with rate limits.
+fn native(config: &Config) -> Option<String> {
+    let SampleQuestion { resource, consumer, strategy, attributes } = question(config)?;
+    let mut command = format!("{} {consumer}", quoted(&resource));
+    if let Some(name) = strategy {
+        command.push_str(&format!(" --strategy {name}"));
     }
-    for name in attributes(strategy) {
-        question.push_str(&format!(" --attribute {name}=example"));
+    for name in attributes {
+        command.push_str(&format!(" --attribute {name}=example"));
     }
-    Some(question)
+    Some(command)
 }
 
 /// A resource that the configuration gives rate limits: that of the documentation, or one of the first pattern.

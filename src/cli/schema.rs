@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use weir_config::schema;
-
 use super::{fail, print};
+use crate::features::schema;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -16,6 +16,7 @@ use weir_time::clock::Clock;
 use self::test_clock::TestClock;
 use super::settings::Settings;
 use super::{notify, sample, signals};
+use crate::features::FEATURES;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
@@ -56,6 +57,7 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
             return Ok(());
         }
     };
+    let listeners = listeners.with_features(&config)?;
     let grpc = listeners.grpc.local_address()?;
     let admin = listeners.admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let operations = listeners.operations.as_ref().map(Listener::local_address).transpose()?;
@@ -65,13 +67,14 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
              one cluster slot. Set store.key_secret to the same secret on all nodes"
         );
     }
+    let ports = feature_ports(&config, &listeners)?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, %grpc, admin = admin.map(tracing::field::display), store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
     let text = match (&config.server.ratelimit, admin) {
         _ if test_clock.is_some() => format!("serving {grpc}\n"),
         (Some(ports), _) => announced_ports(&config, ports, &grpc),
-        (None, Some(admin)) => announcement(&config, &grpc, (admin, operations)),
+        (None, Some(admin)) => announcement(&config, &grpc, (admin, operations), &ports),
         (None, None) => String::new(),
     };
     stdout.push(text.as_bytes());
@@ -83,7 +86,7 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
     }
     // The listeners are bound: a client that connects now is served.
     notify::ready();
-    app::run_with(config, listeners, timing, shutdown, xds)?;
+    app::run_with(config, listeners, timing, shutdown, (xds, FEATURES))?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -103,6 +106,7 @@ fn announcement(
     config: &Config,
     grpc: &ListenAddress,
     (admin, operations): (SocketAddr, Option<ListenAddress>),
+    ports: &[OpenPort],
 ) -> String {
     let operations = operations.map_or_else(String::new, |address| {
         format!(
@@ -126,7 +130,7 @@ fn announcement(
         "weir {version}\n\
          \x20 gRPC    {grpc}\n\
          \x20 admin   {admin_scheme}://{admin}/ (metrics, livez, readyz, ui)\n\
-         {operations}\
+         {operations}{features}\
          \x20 store   {store}\n\
          \x20 config  {source}\n\
          {envoy}\n\
@@ -136,8 +140,51 @@ fn announcement(
         version = env!("CARGO_PKG_VERSION"),
         admin_scheme = scheme(&config.server.admin_tls),
         store = store(config),
-        next = next_commands(config, grpc),
+        features = ports.iter().map(OpenPort::line).collect::<String>(),
+        next = next_commands(config, grpc) + &feature_commands(config, ports),
     )
+}
+
+/// The open port of a feature.
+struct OpenPort {
+    feature: &'static str,
+    scheme: &'static str,
+    address: ListenAddress,
+}
+
+impl OpenPort {
+    /// Formats its line of the startup message.
+    fn line(&self) -> String {
+        match &self.address {
+            ListenAddress::Tcp(address) => format!("  {:<7} {}://{address}/\n", self.feature, self.scheme),
+            ListenAddress::Unix(_) => format!("  {:<7} {}\n", self.feature, self.address),
+        }
+    }
+}
+
+fn feature_ports(config: &Config, listeners: &Listeners) -> io::Result<Vec<OpenPort>> {
+    let open = |(name, listener): &(&'static str, Listener)| {
+        let section = config.sections.iter().find(|section| section.name() == *name);
+        let tls = section.and_then(|section| section.port.as_ref()?.tls.clone());
+        Ok(OpenPort { feature: name, scheme: scheme(&tls), address: listener.local_address()? })
+    };
+    listeners.features.iter().map(open).collect()
+}
+
+/// Formats example commands for the ports of features.
+fn feature_commands(config: &Config, ports: &[OpenPort]) -> String {
+    let command = |port: &OpenPort| match port.feature {
+        #[cfg(feature = "http")]
+        "http" => {
+            let address = match &port.address {
+                ListenAddress::Tcp(address) => reachable(*address).into(),
+                unix @ ListenAddress::Unix(_) => unix.clone(),
+            };
+            super::http::curl(config, port.scheme, &address)
+        }
+        _ => None,
+    };
+    ports.iter().filter_map(command).map(|line| format!("  {line}\n")).collect()
 }
 
 /// Formats the addresses of a server in the place of envoyproxy/ratelimit.

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
-use weir_config::{Config, ConfigErrors, ConfigOverrides, Outside, Setting, settings};
+use weir_config::{Config, ConfigErrors, ConfigOverrides, Outside, Setting};
 use weir_store::tls;
+
+use crate::features::{self, settings};
 
 /// Options of `serve`, and their variables, as unparsed texts: the configuration validates them together with the
 /// file, and reports all mistakes at once.
@@ -76,7 +78,7 @@ impl FromArgMatches for Settings {
 
 /// Returns no overrides, but the TLS checks, which validate certificates, and the variables that values name.
 pub(super) fn no_overrides() -> ConfigOverrides {
-    let checks = ConfigOverrides::default().with_tls_check(tls::check);
+    let checks = features::overrides().with_tls_check(tls::check);
     checks.with_port_tls_check(weir_node::tls::check).with_variables(variable)
 }
 

@@ -51,6 +51,23 @@ fn lines(serve: &Serve) -> Vec<&str> {
     serve.announced.lines().filter(|line| line.contains("weir allow ")).collect()
 }
 
+/// Who has no `weir` at hand asks with curl.
+#[test]
+fn the_line_for_curl_can_be_pasted() {
+    let directory = tempfile::tempdir().unwrap();
+    let native = written(directory.path(), "weir.yaml", BY_ATTRIBUTES);
+    for args in [&["--http", "127.0.0.1:0"][..], &["--http", "127.0.0.1:0", "--config", &native]] {
+        let serve = Serve::start(args);
+        let line = serve.announced.lines().find(|line| line.contains("curl ")).expect(&serve.announced);
+        let pasted = Command::new("sh").args(["-c", line]).output().unwrap();
+        assert!(text(&pasted.stdout).starts_with("{\"allowed\":true,"), "{line}: {pasted:?}");
+        assert!(serve.announced.contains("\n  http    http://127.0.0.1:"), "{}", serve.announced);
+    }
+    // A server that was moved is one of several: only one of them could have the port of the example.
+    let moved = Serve::start(&[]);
+    assert!(!moved.announced.contains("curl "), "{}", moved.announced);
+}
+
 #[test]
 fn what_serve_prints_can_be_pasted_with_every_configuration() {
     let directory = tempfile::tempdir().unwrap();

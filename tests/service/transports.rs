@@ -84,6 +84,7 @@ impl Served {
             control: None,
             intercept,
             tls: None,
+            features: Vec::new(),
         };
         let server = ConnectionServer::new(&server, &parts).unwrap();
         let (stop, stopped) = watch::channel(());

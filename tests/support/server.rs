@@ -106,6 +106,7 @@ impl Server {
                 control: None,
                 intercept: None,
                 tls: None,
+                features: Vec::new(),
             };
             let served = server::run(&config.server, listeners.grpc, parts, Box::pin(stopped));
             served.map_err(|error: ServerError| error.to_string())
@@ -240,6 +241,7 @@ pub(crate) fn config() -> Config {
         queues: weir_core::queue::QueueRules::default(),
         messages: DenialMessages::default(),
         control: weir_config::ControlConfig::default(),
+        sections: Vec::new(),
         written: std::sync::Arc::default(),
         decision_log: weir_config::DecisionLogConfig::default(),
         usage: weir_config::UsageConfig::default(),

@@ -1,5 +1,6 @@
 //! The settings that differ between two configurations.
 
+use super::feature_section::changes as section_changes;
 use super::table::{Applies, SettingChange, TlsConfig, XdsConfig};
 use super::{Config, StoreConfig};
 
@@ -19,6 +20,7 @@ impl Config {
         xds_changes((&self.envoy.xds, &next.envoy.xds), &mut changes);
         self.usage.changes(&next.usage, "usage", &mut changes);
         self.control.changes(&next.control, "control", &mut changes);
+        section_changes(&self.sections, &next.sections, &mut changes);
         let (server, other) = (&self.server, &next.server);
         let whole = [
             ("server.identity", server.identity != other.identity),

@@ -1,6 +1,8 @@
 //! Ports that others than this machine reach without TLS or without identity, and their open paths.
 
-use super::{AdminPath, ClientAuth, Config, ListenAddress, Plaintext, ServerConfig, TlsConfig};
+use super::{
+    AdminPath, ClientAuth, Config, FeatureSection, ListenAddress, Plaintext, ServerConfig, TlsConfig,
+};
 
 impl Config {
     /// True if calls need a credential: everybody who has none is anonymous.
@@ -10,6 +12,7 @@ impl Config {
             |tls: &Option<TlsConfig>| tls.as_ref().is_some_and(|tls| tls.client_auth != ClientAuth::None);
         let certificates =
             asks(&self.server.tls) || asks(&self.server.admin_tls) || asks(&self.server.control_tls);
+        let certificates = certificates || self.sections.iter().any(FeatureSection::asks_for_certificates);
         certificates || self.server.identity.is_some() || self.authorize.is_some()
     }
 
@@ -38,7 +41,8 @@ impl Config {
     /// Returns what an operator should know about the ports, with what to write, if there is something.
     #[must_use]
     pub fn exposure(&self) -> Option<String> {
-        let ports = exposed(&self.server);
+        let mut ports = exposed(&self.server);
+        ports.extend(self.sections.iter().filter_map(FeatureSection::exposed));
         if ports.is_empty() || self.server.plaintext == Plaintext::Intended {
             return None;
         }

@@ -75,7 +75,8 @@ impl Network {
         }
     }
 
-    fn read(text: &str) -> Result<Self, String> {
+    /// Parses a network, such as `10.0.0.0/8`.
+    pub fn read(text: &str) -> Result<Self, String> {
         let fault = || format!("{} is no network, such as 127.0.0.1/32 or fd00::/8", quote(text));
         let (address, bits) = text.split_once('/').ok_or_else(fault)?;
         let (address, digits) = (address.parse::<IpAddr>().map_err(|_| fault())?, bits);

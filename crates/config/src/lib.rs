@@ -41,6 +41,8 @@ mod expand;
 mod expanded_from;
 mod exposure;
 mod failure_policy;
+mod feature_section;
+mod feature_setting;
 mod fields;
 mod files;
 mod fingerprint;
@@ -73,6 +75,8 @@ mod rights;
 mod schema;
 mod scopes;
 mod secret;
+mod section_reader;
+mod sections;
 mod sentences;
 mod server;
 mod shadows;
@@ -110,6 +114,8 @@ pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use expand::{MAX_VALUE_FILE, MAX_VALUE_FILES};
 pub use expanded_from::VariableLookup;
+pub use feature_section::{FeaturePort, FeatureSection, SectionSettings};
+pub use feature_setting::{FeatureSetting, SettingForm, SettingGroup};
 pub use files::{MAX_CONFIG_FILES, MAX_FILE, config_files};
 pub use fingerprint::ConfigFingerprint;
 pub use given::Outside;
@@ -134,6 +140,8 @@ pub use ratelimit_ports::RatelimitPorts;
 pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
+pub use section_reader::SectionReader;
+pub use sections::{SectionKey, SectionSpec, schema_with};
 pub use short_numbers::MAX_NUMBERS;
 pub use store::StoreConfig;
 pub use stores::{
@@ -143,7 +151,7 @@ pub use stores::{
 pub use table::{
     AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig,
     Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig, UsageConfig,
-    XdsConfig, XdsTlsConfig, reference, settings,
+    XdsConfig, XdsTlsConfig, reference, reference_table, settings,
 };
 pub use tls::TRUST_DOMAINS;
 pub use tls_words::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};
@@ -182,6 +190,8 @@ pub struct Config {
     pub sources: Vec<PathBuf>,
     /// The files of live control.
     pub control: ControlConfig,
+    /// The sections that features read.
+    pub sections: Vec<FeatureSection>,
     /// The strategies as the file writes them, for live control; empty without it.
     pub written: Arc<WrittenStrategies>,
     /// The hash of all that was said, without secrets.

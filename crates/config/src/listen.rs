@@ -31,6 +31,14 @@ impl fmt::Display for ListenAddress {
     }
 }
 
+/// True if two ports cannot be open at once.
+pub(super) fn same_address(one: &ListenAddress, other: &ListenAddress) -> bool {
+    match (one, other) {
+        (ListenAddress::Tcp(one), ListenAddress::Tcp(other)) => one == other && one.port() != 0,
+        (one, other) => one == other,
+    }
+}
+
 /// Parses `IP:PORT` or `unix:PATH`.
 pub(super) fn listen_address(scalar: Scalar<'_>) -> Result<ListenAddress, String> {
     if let Some(path) = unix_path(scalar.text) {

@@ -2,6 +2,9 @@
 //!
 //! This module does not read flags or the environment. The caller passes the values by the names of the table.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use super::envoy_layout::EnvoyLayout;
 use super::errors::MistakeReport;
 use super::expanded_from::VariableLookup;
@@ -32,6 +35,8 @@ pub struct ConfigOverrides {
     port_tls_check: Option<PortTlsCheck>,
     /// Looks up the variables that values of the file name.
     variables: Option<VariableLookup>,
+    /// The sections that features read. Their readers use overrides, so the type is not named here.
+    extension: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl std::fmt::Debug for ConfigOverrides {
@@ -113,6 +118,16 @@ impl ConfigOverrides {
         Self { variables: Some(lookup), ..self }
     }
 
+    /// Sets what the readers of features need.
+    pub(super) fn with_extension(self, extension: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { extension: Some(extension), ..self }
+    }
+
+    /// Returns what the readers of features need.
+    pub(super) fn extension<T: Any>(&self) -> Option<&T> {
+        self.extension.as_ref()?.downcast_ref()
+    }
+
     /// Returns what looks up variables.
     pub(super) fn variables(&self) -> Option<VariableLookup> {
         self.variables
@@ -134,9 +149,15 @@ impl ConfigOverrides {
     }
 
     /// Reports unknown names, which would have no effect.
-    pub(super) fn report_unknown(&self, report: &mut MistakeReport) {
+    /// `more` are those of features.
+    pub(super) fn report_unknown(
+        &self,
+        more: impl Iterator<Item = &'static str>,
+        report: &mut MistakeReport,
+    ) {
         let settings = settings();
-        let known: Vec<&str> = settings.iter().filter_map(|(_, setting)| setting.outside.name()).collect();
+        let own = settings.iter().filter_map(|(_, setting)| setting.outside.name());
+        let known: Vec<&str> = own.chain(more).collect();
         for name in self.given.names().filter(|name| !known.contains(name)) {
             report.setting(name.to_owned(), "", "no setting has this name");
         }

@@ -26,7 +26,7 @@ use super::watched_files::FilesSnapshot;
 use super::yaml_node::{Content, YamlNode};
 use super::{
     Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
-    envoy, log, overrides_section, queues, resources, server, store, strategies, usage,
+    envoy, log, overrides_section, queues, resources, sections, server, store, strategies, usage,
 };
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
@@ -53,7 +53,7 @@ impl Config {
 
     /// Returns the configuration of [`EXAMPLE`], overridden by `settings`.
     pub fn built_in_with(settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
-        let config = Self::parse(EXAMPLE, "built-in example", settings)?;
+        let config = Self::parse(EXAMPLE, "built-in example", &settings.clone().with_examples())?;
         Ok(Self { sources: Vec::new(), ..config })
     }
 
@@ -143,7 +143,7 @@ fn read(
         YamlNode { at, content: Content::Empty, cut: !report.is_empty() }
     });
     let value_files = Expander::new(settings.variables(), report).all(&mut tree);
-    settings.report_unknown(report);
+    settings.report_unknown(settings.section_flags(), report);
     let (fingerprint, meanings) = (ConfigFingerprint::of(&tree, settings), StrategyMeanings::of(&tree));
     let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
@@ -180,11 +180,12 @@ fn read(
     let keeps = server.control || settings.keeps_written();
     let written = if keeps { WrittenStrategies::of(&tree) } else { WrittenStrategies::default() };
     let decision_log = log::log(root.section("log", report), settings, report);
-    root.finish(report);
     let mut rules = rules(strategies, resources, access, overrides);
     if server.inline_limits {
         rules = rules.with_inline_limits();
     }
+    let sections = sections::sections(&mut root, (&server, &rules), settings, report);
+    root.finish(report);
     let config = Config {
         server,
         store,
@@ -199,6 +200,7 @@ fn read(
         decision_log,
         sources: Vec::new(),
         control,
+        sections,
         written: Arc::new(written),
         origin: None,
         fingerprint,

@@ -17,6 +17,7 @@ use weir_core::lease::MAX_PARTITIONS;
 use weir_core::strategy::MAX_NAME;
 use weir_units::CEILING;
 
+pub(super) use self::kinds::section_of;
 use self::kinds::{duration, mapping, rate, section, share};
 use self::rules::{
     ACCESS, ALGORITHMS, APPROXIMATE, BAN, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP,

@@ -8,6 +8,7 @@ use super::exposure::exposed;
 use super::fields::Mapping;
 use super::given::Outside;
 use super::identity::{IdentityConfig, identity};
+use super::listen::same_address;
 use super::overrides::ConfigOverrides;
 use super::table::{AdminPath, MAX_BATCH_BYTES, Plaintext, ServerConfig, ServerLimits, TlsConfig};
 use super::tls::port_tls;
@@ -84,12 +85,8 @@ fn operations(server: &ServerConfig, fields: &Mapping<'_>, report: &mut MistakeR
         let reason = "nothing is served there; add `control: true` or `admin_service: true`";
         fields.report("control_listen", report, reason);
     }
-    let is_taken = |port: &ListenAddress| match (address, port) {
-        (ListenAddress::Tcp(one), ListenAddress::Tcp(other)) => one == other && one.port() != 0,
-        (one, other) => one == other,
-    };
     for (name, other) in [("listen", &server.listen), ("admin", &ListenAddress::Tcp(server.admin))] {
-        if is_taken(other) {
+        if same_address(address, other) {
             let reason = format!("{address} is the address of `{name}` too; each needs its own");
             fields.report("control_listen", report, reason);
         }

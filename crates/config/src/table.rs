@@ -43,7 +43,7 @@ pub use self::limits::{MAX_BATCH_BYTES, ServerLimits};
 pub use self::memory::MemoryConfig;
 pub use self::messages::DenialMessages;
 pub use self::redis::RedisConfig;
-pub use self::reference::reference;
+pub use self::reference::{reference, reference_table};
 pub use self::server::{AdminPath, Plaintext, ServerConfig};
 pub use self::tls::{CrlConfig, TlsConfig};
 pub use self::usage::UsageConfig;

@@ -167,8 +167,9 @@ impl Methods {
     }
 
     /// Returns the hot method with this path.
+    #[must_use]
     #[inline]
-    pub(crate) fn find(&self, path: &[u8]) -> Option<MethodId> {
+    pub fn find(&self, path: &[u8]) -> Option<MethodId> {
         let place = self.0.hot.iter().position(|method| method.path.as_bytes() == path)?;
         u8::try_from(place).ok().map(MethodId)
     }

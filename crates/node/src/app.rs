@@ -5,6 +5,7 @@ mod config;
 mod credentials;
 mod envoy;
 mod error;
+mod features;
 mod grpc_ports;
 mod listeners;
 mod overlay;
@@ -27,6 +28,7 @@ pub use self::listeners::Listeners;
 pub use self::xds::{FirstConfig, XdsThread};
 use crate::audit::AuditLog;
 use crate::control::BanGuard;
+use crate::feature::FeatureList;
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::server::{LiveSnapshot, ShutdownSignal};
@@ -66,6 +68,8 @@ struct Foundation {
     denials_valid: Micros,
     /// The client of a control plane, if one sends Envoy's domains.
     xds: Option<XdsThread>,
+    /// The features of the program.
+    features: FeatureList,
 }
 
 /// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread.
@@ -77,16 +81,16 @@ pub fn run(
 ) -> Result<(), AppError> {
     let timing = timing.into();
     let xds = XdsThread::start(&config.envoy, &timing.clock)?;
-    run_with(config, listeners, timing, shutdown, xds)
+    run_with(config, listeners, timing, shutdown, (xds, &[]))
 }
 
-/// The same with a client of a control plane that runs already.
+/// The same with a client of a control plane that runs already, and features.
 pub fn run_with(
     config: Config,
     listeners: Listeners,
     timing: Timing,
     shutdown: ShutdownSignal,
-    xds: Option<XdsThread>,
+    (xds, features): (Option<XdsThread>, FeatureList),
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     if config.server.ratelimit.is_some() && !config.server.ready_needs_store {
@@ -96,7 +100,7 @@ pub fn run_with(
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let audit = open_audit(&config.server, &timing.clock)?;
-    let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), xds)?;
+    let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features))?;
     let served = stores::serve(foundation, listeners, shutdown);
     audit.flush(LAST_LINES);
     if let Some(log) = log {
@@ -129,7 +133,7 @@ impl Foundation {
         mut config: Config,
         timing: Timing,
         (readiness, metrics, audit): (Readiness, Metrics, AuditLog),
-        xds: Option<XdsThread>,
+        (xds, features): (Option<XdsThread>, FeatureList),
     ) -> Result<Self, AppError> {
         let denials_valid = match &config.store {
             StoreConfig::Memory(_) => Micros::from_secs(1),
@@ -147,6 +151,6 @@ impl Foundation {
             ..Snapshot::of(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);
-        Ok(Self { config, timing, readiness, metrics, audit, live, denials_valid, xds })
+        Ok(Self { config, timing, readiness, metrics, audit, live, denials_valid, xds, features })
     }
 }

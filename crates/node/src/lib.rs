@@ -5,6 +5,7 @@
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`watch`]: files that change while they serve. [`reload`]: the configuration in force, and the snapshots of it.
 //! * [`control`]: changes of the configuration at run time: entries, their store, audit.
+//! * [`feature`]: the seam of what a node does beyond decisions.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
 //! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
 //! * [`xds`]: the client of a control plane that sends Envoy's domains.
@@ -28,6 +29,7 @@ pub mod app;
 pub mod audit;
 mod called;
 pub mod control;
+pub mod feature;
 mod json_line;
 pub mod leases;
 pub mod limiter;

@@ -14,6 +14,8 @@ mod body_layer;
 mod connection_server;
 mod connections;
 mod dispatch;
+mod feature_calls;
+mod feature_ports;
 mod health;
 mod listener;
 mod live;
@@ -34,6 +36,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::future::select_all;
 use tokio::sync::watch;
 use weir_config::{EnvoyConfig, ServerConfig, ServerLimits};
 use weir_grpc::{BufferBudget, Intercept};
@@ -41,6 +44,7 @@ use weir_store::{LeaseHandle, QueueHandle, Store};
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
+pub use self::feature_ports::{FeatureSocket, StartedFeature};
 pub use self::listener::{Listener, SocketFile, listen_tcp};
 pub use self::live::LiveSnapshot;
 pub use self::open_files::raise_open_files;
@@ -115,6 +119,8 @@ pub struct Parts<S> {
     pub intercept: Option<MakeIntercept>,
     /// TLS of the port; without it, connections are plain text.
     pub tls: Option<Arc<TlsPort>>,
+    /// The features that run on the workers.
+    pub features: Vec<StartedFeature>,
 }
 
 /// The services of a port, as far as the configuration turns them on. Health is always there.
@@ -200,7 +206,7 @@ pub type ShutdownSignal = Pin<Box<dyn Future<Output = Shutdown>>>;
 pub fn run<S: Store>(
     config: &ServerConfig,
     listener: Listener,
-    parts: Parts<S>,
+    mut parts: Parts<S>,
     shutdown: ShutdownSignal,
 ) -> Result<(), ServerError> {
     let runtime = runtime()?;
@@ -208,16 +214,24 @@ pub fn run<S: Store>(
     let (stop, stopped) = watch::channel(());
     let refused = parts.metrics.connections_refused();
     let max_connections = config.limits.max_connections;
-    let files = open_files(config, &parts)?;
+    let sockets: Vec<_> = parts.features.iter_mut().map(|feature| feature.socket.take()).collect();
+    let files = open_files(config, &parts, &sockets)?;
     let shared = files.clone();
     readiness.accepts_if(move || shared.has_place());
     let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
     let budget = BufferBudget::with_streams(max_buffered_bytes, worker_count(config), max_open_streams);
     parts.metrics.show_budget(budget.clone());
     let tls = parts.tls.clone();
+    let feature_tls: Vec<_> = parts.features.iter().map(|feature| feature.tls.clone()).collect();
     let mut workers = Workers::start(worker_count(config), &budget, config, parts, &stopped)?;
     runtime.block_on(async {
-        let acceptor = Acceptor::new(listener, workers.hands(), max_connections, files, refused, tls)?;
+        let mut acceptors = Vec::new();
+        for (index, (socket, tls)) in sockets.into_iter().zip(feature_tls).enumerate() {
+            let Some(FeatureSocket { listener, max_connections, refused }) = socket else { continue };
+            let hands = workers.feature_hands(index);
+            acceptors.push(Acceptor::new(listener, hands, max_connections, files.clone(), refused, tls)?);
+        }
+        acceptors.push(Acceptor::new(listener, workers.hands(), max_connections, files, refused, tls)?);
         let delayed = async {
             let shutdown = shutdown.await;
             readiness.drain();
@@ -229,10 +243,10 @@ pub fn run<S: Store>(
         };
         tokio::select! {
             () = delayed => {}
-            never = acceptor.run() => match never {},
+            never = select_all(acceptors.iter().map(|acceptor| Box::pin(acceptor.run()))) => match never.0 {},
             lost = workers.any_ended() => return Err(lost),
         }
-        acceptor.close();
+        acceptors.into_iter().for_each(Acceptor::close);
         readiness.close();
         tracing::info!("shutting down: no new connections; calls in flight may finish");
         drop(stop);
@@ -241,10 +255,16 @@ pub fn run<S: Store>(
 }
 
 /// Reserves files for the stores and the admin port; those for queues as soon as there is one.
-fn open_files<S>(config: &ServerConfig, parts: &Parts<S>) -> Result<OpenFiles, ServerError> {
+fn open_files<S>(
+    config: &ServerConfig,
+    parts: &Parts<S>,
+    sockets: &[Option<FeatureSocket>],
+) -> Result<OpenFiles, ServerError> {
     let StoreFiles { always, queues } = parts.store_files;
     let (limits, workers) = (&config.limits, worker_count(config));
-    let (fewer, max_connections) = (always + limits.admin_max_connections, limits.max_connections);
+    let of_features = sockets.iter().flatten().map(|socket| socket.max_connections).sum::<usize>();
+    let (fewer, max_connections) =
+        (always + limits.admin_max_connections, limits.max_connections + of_features);
     let has_queues = !parts.live.current().queues.is_empty();
     let files = OpenFiles::of_process(if has_queues { fewer + queues } else { fewer });
     files.compare(max_connections, workers)?;

@@ -54,6 +54,7 @@ pub use envoy::{
 pub use incoming::Closing;
 pub use message::Templates;
 pub use queue::{QueueAdminApi, QueueApi, WorkerQueues};
+pub(crate) use status::details_of;
 pub use usage::UsageApi;
 use weir_grpc::BufferBudget;
 use weir_store::Store;

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use weir_config::{MAX_FILE, config_files, schema};
+use weir_config::{MAX_FILE, config_files};
+
+use crate::features::schema;
 
 /// Top-level keys of Envoy's files.
 const ENVOYS: [&str; 2] = ["domain", "descriptors"];

@@ -15,11 +15,12 @@ pub(super) type Module = Vec<String>;
 /// The modules of a folder, and which of those beside them they use.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "weir",
     "config",
     "core",
     "grpc",
+    "http",
     "load",
     "node",
     "proto",

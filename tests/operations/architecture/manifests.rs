@@ -4,7 +4,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root.
-pub(super) const MAY_USE: [(&str, &[&str]); 13] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 14] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),
@@ -14,7 +14,8 @@ pub(super) const MAY_USE: [(&str, &[&str]); 13] = [
     ("grpc", &["time"]),
     ("node", &["config", "store", "grpc", "proto", "core", "time", "units"]),
     ("load", &["grpc", "proto", "time"]),
-    ("weir", &["node", "config", "load", "store", "core", "proto", "time", "units"]),
+    ("http", &["node", "config", "grpc", "proto", "time", "units"]),
+    ("weir", &["http", "node", "config", "load", "store", "core", "proto", "time", "units"]),
     ("testing", &["config", "core", "store", "time", "units"]),
     ("simulator", &["units"]),
     ("scripted", &["proto"]),
@@ -25,8 +26,8 @@ const LIBRARIES: [(&str, &[&str]); 9] = [
     ("redis", &["store", "testing"]),
     ("rustls", &["store", "load", "node"]),
     ("tonic", &["proto", "grpc", "load", "node"]),
-    ("prost", &["proto", "load", "scripted", "testing", "node", "weir"]),
-    ("tokio", &["time", "store", "grpc", "load", "scripted", "testing", "node", "weir"]),
+    ("prost", &["proto", "http", "load", "scripted", "testing", "node", "weir"]),
+    ("tokio", &["time", "store", "grpc", "http", "load", "scripted", "testing", "node", "weir"]),
     ("axum", &["node"]),
     ("tracing-subscriber", &["node"]),
     ("clap", &["weir"]),

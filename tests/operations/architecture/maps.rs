@@ -16,13 +16,14 @@ const EXAMPLES: [&str; 6] = ["foo.rs", "foo/", "mod.rs", "module.rs", "PACKAGE.S
 /// How a comment begins, by the kind of the file.
 const COMMENTS: [(&str, &str); 4] = [(".rs", "//"), (".lua", "--"), (".proto", "//"), (".sh", "#")];
 
-const FOLDERS: [(&str, &str); 9] = [
+const FOLDERS: [(&str, &str); 10] = [
     ("src", "rs"),
     ("crates", "rs"),
     ("tests", "rs"),
     ("tests/vectors", "json"),
     ("benches", "rs"),
     ("lua", "lua"),
+    ("deploy/http", "lua"),
     ("proto", "proto"),
     ("scripts", "sh"),
     ("docs/examples", "rs"),

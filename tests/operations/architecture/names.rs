@@ -17,6 +17,7 @@ fn every_type_has_a_name_of_its_own() {
         "config",
         "core",
         "grpc",
+        "http",
         "load",
         "node",
         "scripted",

@@ -94,7 +94,13 @@ fn it_is_a_schema_and_the_program_prints_it() {
     assert!(jsonschema::meta::is_valid(&schema()));
     let printed = Command::new(env!("CARGO_BIN_EXE_weir")).arg("schema").output().unwrap();
     assert!(printed.status.success());
-    assert_eq!(serde_json::from_slice::<Value>(&printed.stdout).unwrap(), schema());
+    let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    assert_eq!(printed, weir::features::schema());
+    assert!(jsonschema::meta::is_valid(&printed));
+    // With the sections of features it says no less of the others.
+    for (name, section) in schema()["properties"].as_object().unwrap() {
+        assert_eq!(&printed["properties"][name], section, "{name}");
+    }
 }
 
 /// A file as `check` and an editor judge it.

@@ -103,7 +103,7 @@ fn with_control_plane() -> String {
 fn with_live_control() -> String {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerConfig { control: true, ..config().server };
-    let control = ControlConfig { cache_file: Some(folder.path().join("entries")), ..config().control };
+    let control = ControlConfig { cache_file: Some(folder.path().join("entries")) };
     Server::ready(Config { server, control, ..config() }).get("/metrics").1
 }
 

@@ -61,7 +61,11 @@ pub(super) fn mapping(keys: &[Key]) -> Value {
 
 /// Returns the schema of a section of the table of settings.
 pub(super) fn section(rows: Rows) -> Value {
-    let rows = rows();
+    section_of(&rows())
+}
+
+/// Returns the schema of a mapping with these settings.
+pub(crate) fn section_of(rows: &[Setting]) -> Value {
     let required = rows.iter().filter(|row| row.required).map(|row| row.key).collect();
     let row = |row: &Setting| (row.key.to_owned(), described(&row.values, row.about, row.default.as_deref()));
     mapping_of(rows.iter().map(row).collect(), required)

@@ -5,10 +5,12 @@ use super::{SECTIONS, Setting};
 /// Returns the table of each section, by its heading in `docs/configuration.md`.
 #[must_use]
 pub fn reference() -> Vec<(&'static str, String)> {
-    SECTIONS.map(|(section, rows)| (section, table(&rows()))).into()
+    SECTIONS.map(|(section, rows)| (section, reference_table(&rows()))).into()
 }
 
-fn table(settings: &[Setting]) -> String {
+/// Returns the table of some settings.
+#[must_use]
+pub fn reference_table(settings: &[Setting]) -> String {
     let mut table = "| key | default | bounds | meaning |\n|---|---|---|---|\n".to_owned();
     for setting in settings {
         let cells = [

@@ -6,6 +6,7 @@ use weir_config::{EnvoyErrors, ListenAddress, TlsError};
 
 use crate::access::CredentialFault;
 use crate::control::ControlStart;
+use crate::feature::StartError;
 use crate::server::ServerError;
 use crate::telemetry::DecisionLogError;
 
@@ -60,6 +61,14 @@ pub enum AppError {
     /// The port of operators cannot start.
     #[error("the port of operators cannot start: {0}")]
     Operations(io::Error),
+    /// A feature cannot start.
+    #[error("{name} cannot start: {error}")]
+    Feature {
+        /// The feature.
+        name: &'static str,
+        /// Why it cannot.
+        error: StartError,
+    },
     /// Live control cannot start.
     #[error(transparent)]
     Control(#[from] ControlStart),

@@ -13,7 +13,7 @@ use crate::ratelimit::MAX_CONNECTIONS;
 use crate::readiness::Readiness;
 use crate::server::{
     self, EnvoyParts, LiveSnapshot, MAX_OPERATORS, MakeIntercept, MakeStores, OperationsPort, Parts,
-    PortServices, ShutdownSignal, StoreFiles,
+    PortServices, ShutdownSignal, StartedFeature, StoreFiles,
 };
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
@@ -34,6 +34,8 @@ pub(super) struct GrpcPorts<S> {
     pub(super) access: Option<Arc<CallerAccess>>,
     /// Without it there is no `ControlService`.
     pub(super) control: Option<ControlHandle>,
+    /// The features, which run beside the port of all callers.
+    pub(super) features: Vec<StartedFeature>,
 }
 
 /// TLS of both ports; without it they are plain text.
@@ -62,7 +64,9 @@ impl<S: Store> GrpcPorts<S> {
             OperationsPort::start(config, listener, self.parts(PortServices::Operations, tls.operators))
         };
         let _operations = listeners.operations.map(start).transpose().map_err(AppError::Operations)?;
-        Ok(server::run(config, listeners.grpc, self.parts(served, tls.callers), shutdown)?)
+        let features = std::mem::take(&mut self.features);
+        let parts = Parts { features, ..self.parts(served, tls.callers) };
+        Ok(server::run(config, listeners.grpc, parts, shutdown)?)
     }
 
     fn parts(&self, served: PortServices, tls: Option<Arc<TlsPort>>) -> Parts<S> {
@@ -79,6 +83,7 @@ impl<S: Store> GrpcPorts<S> {
             tls,
             served,
             control: self.control.clone(),
+            features: Vec::new(),
             intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
         }
     }

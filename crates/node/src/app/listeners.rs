@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use weir_config::ServerConfig;
+use weir_config::{Config, FeaturePort, ServerConfig};
 
 use super::AppError;
 use crate::ratelimit::RatelimitListeners;
@@ -18,6 +18,8 @@ pub struct Listeners {
     pub operations: Option<Listener>,
     /// The HTTP ports in the place of envoyproxy/ratelimit.
     pub ratelimit: Option<RatelimitListeners>,
+    /// The ports of features, by the keys of their sections.
+    pub features: Vec<(&'static str, Listener)>,
 }
 
 impl Listeners {
@@ -44,7 +46,7 @@ impl Listeners {
                 listener.map_err(|error| AppError::Bind { what: "control", address: address.clone(), error })
             });
             let (operations, admin) = (operations.transpose()?, Some(open("admin", config.admin)?));
-            return Ok(Self { grpc, admin, operations, ratelimit: None });
+            return Ok(Self { grpc, admin, operations, ratelimit: None, features: Vec::new() });
         };
         Ok(Self {
             grpc,
@@ -55,7 +57,19 @@ impl Listeners {
                 debug: open("/rlconfig, /stats and /metrics", ports.debug)?,
                 metrics,
             }),
+            features: Vec::new(),
         })
+    }
+
+    /// Binds the ports of features as well.
+    pub fn with_features(mut self, config: &Config) -> Result<Self, AppError> {
+        for section in &config.sections {
+            let Some(FeaturePort { address, .. }) = &section.port else { continue };
+            let failed = |error| AppError::Bind { what: section.name(), address: address.clone(), error };
+            let listener = Listener::bind(address, config.server.listen_mode).map_err(failed)?;
+            self.features.push((section.name(), listener));
+        }
+        Ok(self)
     }
 }
 

@@ -15,7 +15,7 @@ use super::grpc_ports::{GrpcPorts, GrpcTls};
 use super::overlay::OverlayInUse;
 use super::tls::Ports;
 use super::xds::XdsThread;
-use super::{AppError, Foundation, Listeners, Timing, envoy};
+use super::{AppError, Foundation, Listeners, Timing, envoy, features};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
@@ -75,7 +75,8 @@ impl App {
             publish,
             last,
         } = self;
-        let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds } = base;
+        let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds, features } =
+            base;
         let access = callers(&config, &timing, (&metrics, &audit))?;
         let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();
         live.replace(|before| Snapshot { rights, ..before.clone() });
@@ -113,7 +114,8 @@ impl App {
         };
         let running = RunningConfig::new(Arc::clone(&live), &config, followers);
         let overrides_in_request = config.envoy.overrides_in_request;
-        let ports = Ports::open(&config.server, &metrics)?;
+        let ports = Ports::open(&config.server, &config.sections, &metrics)?;
+        let features = features::start(features, (&config, &metrics), &mut listeners, &ports.features)?;
         let mut sources = ports.sources;
         let overlay = OverlayInUse::new(&config.envoy.rules, xds.as_ref().map(XdsThread::sets));
         let rules = files.watched(&running, &overlay).map(boxed);
@@ -148,8 +150,20 @@ impl App {
         let usage = config.usage.service.then(|| usage.handle());
         let envoy = files.parts;
         let tls = GrpcTls { callers: ports.grpc, operators: ports.control };
-        GrpcPorts { live, store, store_files, readiness, metrics, audit, envoy, usage, access, control }
-            .serve(&config.server, listeners, tls, shutdown)
+        GrpcPorts {
+            live,
+            store,
+            store_files,
+            readiness,
+            metrics,
+            audit,
+            envoy,
+            usage,
+            access,
+            control,
+            features,
+        }
+        .serve(&config.server, listeners, tls, shutdown)
     }
 }
 

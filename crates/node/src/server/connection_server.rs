@@ -26,7 +26,7 @@ impl<S: Store> ConnectionServer<S> {
         let (_, accepted) = mpsc::unbounded_channel();
         let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
         let budget = BufferBudget::with_streams(max_buffered_bytes, 1, max_open_streams);
-        let services = routes::services((parts.store)(), parts, 0, config, &budget)?;
+        let services = Arc::new(routes::services((parts.store)(), parts, 0, config, &budget)?);
         let budget = budget.worker();
         let connections = Connections::new(services, config, accepted, budget, parts.metrics.transport());
         Ok(Self { connections, open: parts.metrics.connections() })

@@ -31,7 +31,7 @@ use crate::tls::{HandshakeSlot, TlsPort};
 const DISCONNECT_GRACE: Duration = Duration::from_millis(1500);
 
 /// Accepted connections that a worker takes over at a time, before it goes on with those that it has.
-const BEGUN_AT_ONCE: usize = 16;
+pub(super) const BEGUN_AT_ONCE: usize = 16;
 
 /// The services of one worker, and the queue of its accepted connections.
 pub(super) struct Connections<S> {
@@ -56,7 +56,7 @@ struct Ages {
 impl<S: Store> Connections<S> {
     /// Creates the connections of a worker. Must be called within its runtime.
     pub(super) fn new(
-        services: Services<S>,
+        services: Arc<Services<S>>,
         config: &ServerConfig,
         accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
         budget: WorkerBudget,
@@ -65,7 +65,7 @@ impl<S: Store> Connections<S> {
         let limits = &config.limits;
         let observer = Arc::clone(&metrics) as Arc<dyn ConnectionObserver>;
         Self {
-            services: Arc::new(services),
+            services,
             transport: config.transport,
             limits: Arc::new(limits.clone()),
             shared: ConnectionContext { limits: fast_limits(limits), budget, observer },
@@ -234,7 +234,7 @@ impl<S: Store> Opened<S> {
 }
 
 /// Waits until a connection that was asked to end must have ended.
-async fn cut_off(peer: &Peer) {
+pub(super) async fn cut_off(peer: &Peer) {
     peer.disconnected().await;
     tokio::time::sleep(DISCONNECT_GRACE).await;
 }

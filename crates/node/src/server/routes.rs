@@ -79,7 +79,7 @@ pub(super) fn services<S: Store>(
         routes = routes.add_service(ControlApi::server(control.clone(), parts.audit.clone()));
     }
     if config.reflection {
-        routes = with_reflection(routes, on.into_iter())?;
+        routes = with_reflection(routes, on.iter().copied())?;
     }
     // A reload may add the first queue.
     let methods = methods(largest, largest.max(MAX_QUEUE_MESSAGE), served);
@@ -87,7 +87,7 @@ pub(super) fn services<S: Store>(
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,
     };
-    Ok(Services { decisions, envoy, router: Router::new(routes), methods })
+    Ok(Services { decisions, envoy, router: Router::new(routes), methods, on })
 }
 
 /// Returns the full names of the enabled services, apart from reflection.

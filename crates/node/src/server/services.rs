@@ -15,4 +15,6 @@ pub(super) struct Services<S> {
     /// tonic's router for all methods, hot ones included.
     pub(super) router: Router,
     pub(super) methods: Methods,
+    /// The names of the services that are on.
+    pub(super) on: Vec<&'static str>,
 }

@@ -11,15 +11,19 @@ use weir_grpc::{BufferBudget, WorkerBudget};
 use weir_store::Store;
 
 use super::connections::Connections;
+use super::feature_ports::{AcceptedConnections, WorkerPorts};
 use super::listener::Accepted;
 use super::open::OpenConnection;
 use super::stopping::stopped;
 use super::{Parts, ServerError, routes, runtime};
+use crate::feature::{NodeCalls, WorkerContext};
 use crate::memory::give_back;
 
 /// All worker threads.
 pub(super) struct Workers {
     hands: Vec<Hand>,
+    /// The hands of each worker for each feature.
+    feature_hands: Vec<Vec<Hand>>,
     threads: Vec<Option<JoinHandle<Result<(), ServerError>>>>,
     ended: mpsc::UnboundedReceiver<usize>,
 }
@@ -64,15 +68,19 @@ impl Workers {
     ) -> Result<Self, ServerError> {
         let (parts, config) = (Arc::new(parts), Arc::new(config.clone()));
         let (end, ended) = mpsc::unbounded_channel();
-        let mut workers = Self { hands: Vec::new(), threads: Vec::new(), ended };
+        let mut workers = Self { hands: Vec::new(), feature_hands: Vec::new(), threads: Vec::new(), ended };
         for index in 0..count {
             let (sender, accepted) = mpsc::unbounded_channel();
             workers.hands.push(Hand { sender, open: parts.metrics.connections() });
+            let of_features = parts.features.iter().map(|_| mpsc::unbounded_channel());
+            let (senders, of_features): (Vec<_>, Vec<_>) = of_features.unzip();
+            let hand = |sender| Hand { sender, open: Arc::default() };
+            workers.feature_hands.push(senders.into_iter().map(hand).collect());
             let (parts, config) = (Arc::clone(&parts), Arc::clone(&config));
             let (stop, end, budget) = (stop.clone(), end.clone(), budget.worker());
             let body = move || {
                 let _ended = ThreadEnd(index, end);
-                serve(index, &parts, &config, accepted, budget, stop)
+                serve(index, &parts, &config, (accepted, of_features), budget, stop)
             };
             let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
             let thread =
@@ -85,6 +93,11 @@ impl Workers {
     /// Returns the acceptor's handles of the workers.
     pub(super) fn hands(&self) -> Vec<Hand> {
         self.hands.clone()
+    }
+
+    /// Returns the acceptor's handles of the workers for a feature.
+    pub(super) fn feature_hands(&self, feature: usize) -> Vec<Hand> {
+        self.feature_hands.iter().filter_map(|hands| hands.get(feature).cloned()).collect()
     }
 
     /// Waits until a worker ends without being asked to, and returns its error.
@@ -120,12 +133,15 @@ fn serve<S: Store>(
     index: usize,
     parts: &Parts<S>,
     config: &ServerConfig,
-    accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
+    (accepted, of_features): (AcceptedConnections, Vec<AcceptedConnections>),
     budget: WorkerBudget,
     stop: watch::Receiver<()>,
 ) -> Result<(), ServerError> {
     runtime()?.block_on(async {
-        let services = routes::services((parts.store)(), parts, index, config, budget.budget())?;
+        let services = Arc::new(routes::services((parts.store)(), parts, index, config, budget.budget())?);
+        let calls = Arc::clone(&services) as Arc<dyn NodeCalls>;
+        let worker = WorkerContext { calls, budget: budget.budget().clone() };
+        let ports = WorkerPorts::new(&parts.features, of_features, &worker);
         let metrics = parts.metrics.transport();
         let connections = Connections::new(services, config, accepted, budget, metrics);
         let connections = connections.with_tls(parts.tls.clone());
@@ -134,7 +150,7 @@ fn serve<S: Store>(
             tokio::time::sleep(config.drain_timeout.into()).await;
         };
         tokio::select! {
-            () = connections.serve(stop.clone()) => Ok(()),
+            ((), ()) = async { tokio::join!(connections.serve(stop.clone()), ports.serve(&stop)) } => Ok(()),
             never = give_back() => match never {},
             () = too_long => {
                 let after_ms = config.drain_timeout.0 / 1000;

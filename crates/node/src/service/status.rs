@@ -11,6 +11,7 @@ use tonic::Status;
 use weir_core::strategy::Unknown;
 use weir_store::StoreError;
 
+pub(crate) use self::details::details_of;
 use super::wire::Malformed;
 use crate::access::Refused;
 use crate::called;

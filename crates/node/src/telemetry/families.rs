@@ -1,6 +1,16 @@
 //! Families of metrics, written by hand: collectors that sum at scrape time make them.
 
+use prometheus::core::Collector;
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
+
+use super::Metrics;
+
+impl Metrics {
+    /// Shows the metrics of a feature.
+    pub(crate) fn show(&self, collector: Box<dyn Collector>) -> Result<(), prometheus::Error> {
+        self.registry.register(collector)
+    }
+}
 
 /// A metric family. Registries refuse empty ones, so `metrics` has at least one.
 pub(super) fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {

@@ -52,6 +52,11 @@ fn info(reason: &str, (key, value): (&str, &str)) -> Any {
     any("ErrorInfo", &ErrorInfo { reason: reason.to_owned(), domain: DOMAIN.to_owned(), metadata })
 }
 
+/// Returns the details of a status. Those that cannot be read are left out.
+pub(crate) fn details_of(status: &Status) -> Vec<Any> {
+    RichStatus::decode(status.details()).map(|rich| rich.details).unwrap_or_default()
+}
+
 fn any(name: &str, message: &impl Message) -> Any {
     Any { type_url: format!("type.googleapis.com/google.rpc.{name}"), value: message.encode_to_vec() }
 }

@@ -1,0 +1,76 @@
+//! The settings of features: what the table is for those of the trunk.
+
+use weir_units::Micros;
+
+use super::fields::MAX_PATH;
+use super::given::Outside;
+use super::table::{Applies, Setting, ValueKind};
+
+/// The settings of a section, or of a mapping in it.
+#[derive(Debug)]
+pub struct SettingGroup {
+    /// The key of the mapping; empty for the section itself.
+    pub name: &'static str,
+    /// A description of one sentence.
+    pub about: &'static str,
+    /// The settings.
+    pub settings: &'static [FeatureSetting],
+}
+
+/// A setting of a feature.
+#[derive(Debug)]
+pub struct FeatureSetting {
+    /// Its key in the section.
+    pub key: &'static str,
+    /// A description of one sentence, which the schema and `--help` show, too.
+    pub about: &'static str,
+    /// The default as a file would write it; empty if there is none.
+    pub default: &'static str,
+    /// The type of the value, with its bounds.
+    pub form: SettingForm,
+    /// Its flag and its variable, if it has them.
+    pub flag: Option<&'static str>,
+    /// When a change takes effect.
+    pub applies: Applies,
+    /// Additional text for the reference.
+    pub more: &'static str,
+}
+
+/// The type of the value of a feature's setting.
+#[derive(Debug, Clone, Copy)]
+pub enum SettingForm {
+    /// An address to listen on.
+    Address,
+    /// A whole number, with inclusive bounds.
+    Count(u64, u64),
+    /// A duration, with inclusive bounds.
+    Span(Micros, Micros),
+}
+
+impl FeatureSetting {
+    pub(super) fn outside(&self) -> Outside {
+        self.flag.map_or(Outside::No, Outside::Flag)
+    }
+
+    pub(super) fn row(&self) -> Setting {
+        let values = match self.form {
+            SettingForm::Address => ValueKind::Text(1, MAX_PATH),
+            SettingForm::Count(min, max) => ValueKind::Count(min, max),
+            SettingForm::Span(min, max) => ValueKind::Span(min, max),
+        };
+        let mut row = Setting::other(self.key, self.about, values);
+        row.default = (!self.default.is_empty()).then(|| self.default.to_owned());
+        row.more = self.more;
+        row.value_name = match self.form {
+            SettingForm::Address => "ADDRESS",
+            SettingForm::Count(..) => "NUMBER",
+            SettingForm::Span(..) => "DURATION",
+        };
+        if let SettingForm::Address = self.form {
+            row.bounds = String::new();
+        }
+        row.outside = self.outside();
+        row.applies = self.applies;
+        row
+    }
+}

@@ -1,0 +1,214 @@
+//! Reads a section of a feature.
+
+use weir_core::strategy::{Field, Rules};
+use weir_units::Micros;
+
+use super::errors::MistakeReport;
+use super::feature_section::{FeaturePort, ShownValue};
+use super::feature_setting::{FeatureSetting, SettingForm};
+use super::fields::{KeyedValue, Mapping};
+use super::listen::{ListenAddress, listen_address, same_address};
+use super::overrides::ConfigOverrides;
+use super::quantities::{duration_within, written_duration};
+use super::table::{Applies, ServerConfig, TlsConfig};
+use super::tls::port_tls;
+use super::values::{Scalar, choice, integer, text_within, within};
+
+/// Reads a section, or a mapping in it. Each reader must be finished, which reports the keys that nobody has read.
+pub struct SectionReader<'r, 't> {
+    fields: Mapping<'t>,
+    overrides: &'r ConfigOverrides,
+    report: &'r mut MistakeReport,
+    server: &'r ServerConfig,
+    rules: &'r Rules,
+    values: Vec<ShownValue>,
+    port: Option<FeaturePort>,
+}
+
+impl<'r, 't> SectionReader<'r, 't> {
+    /// Creates the reader of a section.
+    pub(super) fn new(
+        fields: Mapping<'t>,
+        overrides: &'r ConfigOverrides,
+        report: &'r mut MistakeReport,
+        (server, rules): (&'r ServerConfig, &'r Rules),
+    ) -> Self {
+        Self { fields, overrides, report, server, rules, values: Vec::new(), port: None }
+    }
+
+    /// True if the section is in the file.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        self.fields.is_present()
+    }
+
+    /// Returns the section `server`.
+    #[must_use]
+    pub fn server(&self) -> &ServerConfig {
+        self.server
+    }
+
+    /// Returns the attributes that a question for this resource and strategy needs; an error if nothing decides it.
+    pub fn attributes_of(&self, resource: &str, strategy: &str) -> Result<Vec<String>, String> {
+        let resolved = self.rules.resolve(resource, strategy).map_err(|unknown| unknown.to_string())?;
+        let fields = resolved.strategy.limits().iter().flat_map(|limit| limit.scope.fields());
+        let attribute = |field: &Field| match field {
+            Field::Attribute(name) => Some(name.to_string()),
+            _ => None,
+        };
+        Ok(fields.filter_map(attribute).collect())
+    }
+
+    /// Reads an address; `None` if it is absent.
+    pub fn address(&mut self, setting: &FeatureSetting) -> Option<ListenAddress> {
+        let address = self.value(setting, listen_address);
+        self.show(setting, address.as_ref().map_or_else(String::new, ToString::to_string));
+        address
+    }
+
+    /// Reads a whole number.
+    pub fn count(&mut self, setting: &FeatureSetting) -> u64 {
+        let SettingForm::Count(min, max) = setting.form else { return 0 };
+        let read = |scalar: Scalar<'_>| integer(scalar).and_then(|number| within(number, min, max));
+        let number = self.value(setting, read).or_else(|| setting.default.replace('_', "").parse().ok());
+        let number = number.unwrap_or(min);
+        self.show(setting, number.to_string());
+        number
+    }
+
+    /// Reads a duration.
+    pub fn span(&mut self, setting: &FeatureSetting) -> Micros {
+        let SettingForm::Span(min, max) = setting.form else { return Micros(0) };
+        let read = |scalar: Scalar<'_>| duration_within(scalar, min, max);
+        let default = || read(Scalar { text: setting.default, quoted: false }).ok();
+        let span = self.value(setting, read).or_else(default).unwrap_or(min);
+        self.show(setting, written_duration(span));
+        span
+    }
+
+    /// Reads the TLS of the port, in the form of `server.tls`.
+    pub fn tls(&mut self, key: &'static str) -> Option<TlsConfig> {
+        let domains = self.server.identity.as_ref().map(|identity| &identity.trust_domains);
+        let domains = domains.filter(|domains| !domains.is_empty());
+        let tls = port_tls(key, domains, &mut self.fields, self.overrides, self.report);
+        self.show_whole(key, Applies::AtRestart, format!("{tls:?}"));
+        tls
+    }
+
+    /// Sets the port of the feature. An address that another port has is a mistake.
+    pub fn listen(&mut self, key: &'static str, port: FeaturePort) {
+        let ServerConfig { listen, admin, control_listen, .. } = self.server;
+        let admin = ListenAddress::from(*admin);
+        let others =
+            [("listen", Some(listen)), ("admin", Some(&admin)), ("control_listen", control_listen.as_ref())];
+        for (name, other) in others {
+            if other.is_some_and(|other| same_address(&port.address, other)) {
+                let reason =
+                    format!("{} is the address of `server.{name}` too; each needs its own", port.address);
+                self.report(key, reason);
+            }
+        }
+        if port.tls.is_some() && matches!(port.address, ListenAddress::Unix(_)) {
+            self.report("tls", "is for ports: a Unix socket has no TLS, and file modes say who may connect");
+        }
+        self.port = Some(port);
+    }
+
+    /// Reads a text of at most `max` bytes.
+    pub fn text(&mut self, key: &'static str, max: usize) -> Option<String> {
+        self.fields.read(key, self.report, |scalar| text_within(scalar, max))
+    }
+
+    /// Reads one of several words.
+    pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        self.fields.read(key, self.report, |scalar| choice(scalar, words))
+    }
+
+    /// Reads a whole number within bounds.
+    pub fn number(&mut self, key: &'static str, min: u64, max: u64) -> Option<u64> {
+        self.fields.read(key, self.report, |s| integer(s).and_then(|number| within(number, min, max)))
+    }
+
+    /// Reads a duration within bounds.
+    pub fn duration(&mut self, key: &'static str, min: Micros, max: Micros) -> Option<Micros> {
+        self.fields.read(key, self.report, |scalar| duration_within(scalar, min, max))
+    }
+
+    /// Reads a list of texts of at most `max` bytes each; `None` if it is absent.
+    pub fn texts(&mut self, key: &'static str, max: usize) -> Option<Vec<String>> {
+        let items = self.fields.take(key)?.items(self.report)?;
+        Some(items.iter().filter_map(|item| item.read(self.report, |s| text_within(s, max))).collect())
+    }
+
+    /// Reads a mapping of names to texts of at most `max` bytes each.
+    pub fn named_texts(&mut self, key: &'static str, max: usize) -> Vec<(String, String)> {
+        let entries = self.fields.take(key).and_then(|value| value.entries(self.report)).unwrap_or_default();
+        let text = |entry: &KeyedValue<'_>, report: &mut MistakeReport| {
+            Some((entry.name.to_owned(), entry.value.read(report, |s| text_within(s, max))?))
+        };
+        entries.iter().filter_map(|entry| text(entry, self.report)).collect()
+    }
+
+    /// Reads the mapping `key` with a reader of its own, which is finished afterwards.
+    pub fn mapping<T>(&mut self, key: &'static str, read: impl FnOnce(&mut SectionReader<'_, 't>) -> T) -> T {
+        let fields = self.fields.section(key, self.report);
+        self.inner(fields, read)
+    }
+
+    /// Reads each entry of the mapping `key`, by name, with a reader of its own.
+    pub fn each<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&str, &mut SectionReader<'_, 't>) -> T,
+    ) -> Vec<T> {
+        let entries = self.fields.take(key).and_then(|value| value.entries(self.report)).unwrap_or_default();
+        let mut each = Vec::new();
+        for entry in entries {
+            let fields = Mapping::of(&entry.value, self.report);
+            each.push(self.inner(fields, |reader| read(entry.name, reader)));
+        }
+        each
+    }
+
+    /// Reports a mistake of field `key` at its value, or at the mapping if the field is absent.
+    pub fn report(&mut self, key: &str, reason: impl Into<String>) {
+        self.fields.report(key, self.report, reason);
+    }
+
+    /// Shows a value with a form of its own to the comparison of configurations, by a text that differs if it does.
+    pub fn show_whole(&mut self, key: &str, applies: Applies, text: String) {
+        self.values.push(ShownValue { path: self.fields.path_of(key), applies, text, is_written: false });
+    }
+
+    fn inner<T>(&mut self, fields: Mapping<'t>, read: impl FnOnce(&mut SectionReader<'_, 't>) -> T) -> T {
+        let (overrides, server, rules) = (self.overrides, self.server, self.rules);
+        let (values, port) = (std::mem::take(&mut self.values), None);
+        let report = &mut *self.report;
+        let mut reader = SectionReader { fields, overrides, report, server, rules, values, port };
+        let read = read(&mut reader);
+        (self.values, _) = reader.finish();
+        read
+    }
+
+    fn value<T>(
+        &mut self,
+        setting: &FeatureSetting,
+        parse: impl Fn(Scalar<'_>) -> Result<T, String>,
+    ) -> Option<T> {
+        let from_file = self.fields.read(setting.key, self.report, &parse);
+        let path = self.fields.path_of(setting.key);
+        let outside = self.overrides.given.at(&setting.outside(), &path);
+        outside.read(&path, self.report, parse).or(from_file)
+    }
+
+    fn show(&mut self, setting: &FeatureSetting, text: String) {
+        let path = self.fields.path_of(setting.key);
+        self.values.push(ShownValue { path, applies: setting.applies, text, is_written: true });
+    }
+
+    /// Reports the keys that nobody has read.
+    pub(super) fn finish(self) -> (Vec<ShownValue>, Option<FeaturePort>) {
+        self.fields.finish(self.report);
+        (self.values, self.port)
+    }
+}

@@ -1,0 +1,157 @@
+//! Sections of the file that features read. This crate knows their form, and none of them.
+//!
+//! A feature describes its section once, in a [`SectionSpec`]: the reader, the schema, the flags and the reference follow.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use weir_core::strategy::Rules;
+
+use super::Config;
+use super::errors::MistakeReport;
+use super::feature_section::{FeatureSection, SectionSettings};
+use super::feature_setting::{FeatureSetting, SettingGroup};
+use super::fields::Mapping;
+use super::overrides::ConfigOverrides;
+use super::schema::{schema, section_of};
+use super::section_reader::SectionReader;
+use super::table::{ServerConfig, Setting};
+
+/// A section of the file that a feature reads.
+#[derive(Debug)]
+pub struct SectionSpec {
+    /// The key of the section, at the top of the file.
+    pub name: &'static str,
+    /// A description of one sentence.
+    pub about: &'static str,
+    /// Its settings: those of the section itself under an empty name, and those of mappings in it.
+    pub groups: &'static [SettingGroup],
+    /// Keys of the section with a form of their own: the name, a description, the schema.
+    pub keys: &'static [SectionKey],
+    /// Reads the section; `None` if the feature is off.
+    pub read: fn(&mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>>,
+    /// Overrides with which the built-in example is served, if they are not given: names and texts.
+    pub example: &'static [(&'static str, &'static str)],
+}
+
+/// A key of a section with a form of its own.
+#[derive(Debug)]
+pub struct SectionKey {
+    /// The key.
+    pub name: &'static str,
+    /// A description of one sentence.
+    pub about: &'static str,
+    /// Returns the schema of its value.
+    pub schema: fn() -> Value,
+}
+
+/// The sections of all features.
+type SectionList = Vec<&'static SectionSpec>;
+
+impl ConfigOverrides {
+    /// Sets the sections that features read.
+    #[must_use]
+    pub fn with_sections(self, sections: SectionList) -> Self {
+        self.with_extension(Arc::new(sections))
+    }
+
+    /// Returns the sections that features read.
+    #[must_use]
+    pub fn sections(&self) -> &[&'static SectionSpec] {
+        self.extension::<SectionList>().map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds the overrides of the built-in example that are not given. A server that was moved to another address is one
+    /// of several, which cannot all have the port of the example.
+    pub(super) fn with_examples(self) -> Self {
+        if self.has("listen") || self.has("admin") {
+            return self;
+        }
+        let examples: Vec<_> = self.sections().iter().flat_map(|section| section.example).copied().collect();
+        let add = |given: Self, (name, text): (&str, &str)| match given.has(name) {
+            true => given,
+            false => given.with(name, text),
+        };
+        examples.into_iter().fold(self, add)
+    }
+
+    /// Returns the names of all settings of features that have a flag.
+    pub(super) fn section_flags(&self) -> impl Iterator<Item = &'static str> {
+        let groups = self.sections().iter().flat_map(|section| section.groups);
+        groups.flat_map(|group| group.settings).filter_map(|setting| setting.flag)
+    }
+}
+
+impl Config {
+    /// Returns what the configuration says of a feature; `None` if the feature is off.
+    #[must_use]
+    pub fn section<T: 'static>(&self, name: &str) -> Option<&T> {
+        let section = self.sections.iter().find(|section| section.name == name)?;
+        let settings: &dyn Any = &*section.settings;
+        settings.downcast_ref()
+    }
+}
+
+/// Returns the schema of a configuration file with the sections of features.
+#[must_use]
+pub fn schema_with(sections: &[&SectionSpec]) -> Value {
+    let mut schema = schema();
+    for section in sections {
+        schema["properties"][section.name] = section.schema();
+    }
+    schema
+}
+
+/// Reads the sections of all features.
+pub(super) fn sections(
+    root: &mut Mapping<'_>,
+    (server, rules): (&ServerConfig, &Rules),
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> Vec<FeatureSection> {
+    let mut sections = Vec::new();
+    for spec in overrides.sections() {
+        let fields = root.section(spec.name, report);
+        let mut reader = SectionReader::new(fields, overrides, report, (server, rules));
+        let settings = (spec.read)(&mut reader);
+        let (values, port) = reader.finish();
+        let section = settings.map(|settings| FeatureSection { name: spec.name, settings, values, port });
+        sections.extend(section);
+    }
+    sections
+}
+
+impl SectionSpec {
+    /// Returns the settings of each group, by the path of the group.
+    #[must_use]
+    pub fn rows(&self) -> Vec<(String, Vec<Setting>)> {
+        let rows = |group: &SettingGroup| group.settings.iter().map(FeatureSetting::row).collect();
+        let path = |group: &SettingGroup| match group.name {
+            "" => self.name.to_owned(),
+            name => format!("{}.{name}", self.name),
+        };
+        self.groups.iter().map(|group| (path(group), rows(group))).collect()
+    }
+
+    /// Returns the schema of the section.
+    pub(super) fn schema(&self) -> Value {
+        let of = |name: &str| {
+            let group = self.groups.iter().find(|group| group.name == name);
+            group.map(|group| group.settings.iter().map(FeatureSetting::row).collect::<Vec<_>>())
+        };
+        let mut schema = section_of(&of("").unwrap_or_default());
+        for group in self.groups.iter().filter(|group| !group.name.is_empty()) {
+            let mut inner = section_of(&of(group.name).unwrap_or_default());
+            inner["description"] = json!(group.about);
+            schema["properties"][group.name] = inner;
+        }
+        for key in self.keys {
+            let mut inner = (key.schema)();
+            inner["description"] = json!(key.about);
+            schema["properties"][key.name] = inner;
+        }
+        schema["description"] = json!(self.about);
+        schema
+    }
+}

@@ -1,0 +1,88 @@
+//! The HTTP listener: Weir for everyone without gRPC.
+//!
+//! ```text
+//!   connection ── pace: a slow client loses its connection
+//!       └─ routes ─┬─ connect: headers and messages of Connect's unary protocol ── json ── calls of the node
+//!                  └─ check: questions of proxies ───────────────────────────────────────── calls of the node
+//! ```
+//!
+//! The methods are those of gRPC, and so are rights, bounds and answers: a request becomes the bytes of a gRPC message. This
+//! crate knows HTTP and JSON, and nothing of limits.
+
+mod answers;
+mod check;
+mod codes;
+mod connect;
+mod connection;
+pub mod json;
+mod metrics;
+mod minutely;
+mod openapi;
+mod pace;
+mod routes;
+mod settings;
+
+use std::sync::{Arc, LazyLock};
+
+use weir_node::feature::{
+    Feature, NodeBuilder, RunningFeature, SettingsSpec, StartError, WorkerContext, WorkerServices,
+};
+
+use self::connection::HttpPort;
+use self::json::{ProtoShapes, ShapeError};
+use self::metrics::HttpMetrics;
+pub use self::openapi::openapi;
+use self::routes::Routes;
+use self::settings::{HttpSettings, SECTION};
+
+/// The shapes of all messages and methods of Weir.
+static SHAPES: LazyLock<Result<ProtoShapes, ShapeError>> =
+    LazyLock::new(|| ProtoShapes::new(weir_proto::DESCRIPTORS));
+
+/// The feature `http`.
+#[derive(Debug)]
+pub struct HttpFeature;
+
+/// The listener, once it runs.
+struct HttpListener {
+    settings: HttpSettings,
+    has_identity: bool,
+    metrics: HttpMetrics,
+    shapes: &'static ProtoShapes,
+}
+
+impl Feature for HttpFeature {
+    fn name(&self) -> &'static str {
+        "http"
+    }
+
+    fn settings(&self) -> SettingsSpec {
+        SettingsSpec { sections: &[SECTION] }
+    }
+
+    fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
+        let Some(settings) = node.config.section::<HttpSettings>(self.name()) else { return Ok(None) };
+        let shapes = shapes().map_err(|error| StartError::Other(error.to_string()))?;
+        let metrics = HttpMetrics::new(Arc::clone(&node.refused_connections))?;
+        node.show(metrics.clone())?;
+        let has_identity = node.config.has_identity();
+        let checks = settings.checks.iter().map(|check| check.name.as_str());
+        checks.for_each(|check| metrics.show_check(check));
+        Ok(Some(Arc::new(HttpListener { settings: settings.clone(), has_identity, metrics, shapes })))
+    }
+}
+
+impl RunningFeature for HttpListener {
+    fn worker(&self, worker: &WorkerContext) -> WorkerServices {
+        let routes =
+            Routes::new(self.shapes, Arc::clone(&worker.calls), worker.budget.clone(), &self.metrics);
+        let routes = routes.with_checks(&self.settings.checks, self.has_identity, &self.metrics);
+        let port = HttpPort::new(routes, self.settings.clone(), self.metrics.clone(), worker.budget.clone());
+        WorkerServices { port: Some(Arc::new(port)) }
+    }
+}
+
+/// Returns the shapes of all messages and methods of Weir.
+pub fn shapes() -> Result<&'static ProtoShapes, &'static ShapeError> {
+    SHAPES.as_ref()
+}

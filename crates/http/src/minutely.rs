@@ -1,0 +1,28 @@
+//! A log line that is written once a minute at most.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use weir_time::clock::monotonic;
+
+/// The time between two lines.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// The last line, and how many were left out since.
+#[derive(Debug, Default)]
+pub(crate) struct Minutely(Mutex<(Option<Instant>, u64)>);
+
+impl Minutely {
+    /// Calls `log` with the number of lines that were left out, if a line is due.
+    pub(crate) fn say(&self, log: impl FnOnce(u64)) {
+        let now = monotonic();
+        let mut state = self.0.lock();
+        let (last, left_out) = &mut *state;
+        if last.is_some_and(|last| now.saturating_duration_since(last) < EVERY) {
+            *left_out += 1;
+            return;
+        }
+        *last = Some(now);
+        log(std::mem::take(left_out));
+    }
+}

@@ -1,0 +1,137 @@
+//! Bounds of connections, of their bytes and of their time.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use weir_testing::{SOON, eventually};
+
+use super::support::{STRATEGIES, TestAnswer, TestNode};
+
+const TAKE: &str = r#"{"queue":"jobs","consumer":"worker","maxWait":"30s"}"#;
+const QUEUE: &str = "queues: { jobs: { capacity: 3 } }";
+
+fn limits(limits: &str) -> TestNode {
+    TestNode::start(&format!("{STRATEGIES}http: {{ listen: '127.0.0.1:0', limits: {{ {limits} }} }}"))
+}
+
+fn connect(node: &TestNode) -> TcpStream {
+    let stream = TcpStream::connect(node.http).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream
+}
+
+fn request(method: &str, body: &str) -> String {
+    let length = body.len();
+    let path = format!("/weir.v1.{method}");
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// Reads one answer with a body of JSON.
+fn answer(stream: &mut TcpStream) -> TestAnswer {
+    let (mut text, mut buffer) = (String::new(), [0; 4096]);
+    while !text.ends_with('}') {
+        let read = stream.read(&mut buffer).unwrap();
+        assert!(read > 0, "{text:?}");
+        text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+    }
+    TestAnswer::of(&text)
+}
+
+fn counts(node: &TestNode, reason: &str, count: u64) -> bool {
+    node.metrics().contains(&format!("weir_http_refused_total{{reason=\"{reason}\"}} {count}\n"))
+}
+
+#[test]
+fn connections_above_the_bound_are_closed() {
+    let node = limits("max_connections: 2");
+    let mut kept = [connect(&node), connect(&node)];
+    for stream in &mut kept {
+        stream.write_all(request("RateLimitService/ShouldAllow", "{}").as_bytes()).unwrap();
+        assert_eq!(answer(stream).status, 400);
+    }
+    let mut third = connect(&node);
+    assert_eq!(third.read(&mut [0; 1]).unwrap_or(0), 0);
+    assert!(counts(&node, "connections", 1), "{}", node.metrics());
+    assert!(node.metrics().contains("weir_http_connections 2\n"));
+    drop(kept);
+    eventually(SOON, "there is room again", || {
+        let mut stream = connect(&node);
+        let _ = stream.write_all(request("RateLimitService/ShouldAllow", "{}").as_bytes());
+        stream.read(&mut [0; 1]).unwrap_or(0) == 1
+    });
+}
+
+#[test]
+fn idle_and_old_connections_end() {
+    let node = limits("idle_timeout: 1s");
+    let mut idle = connect(&node);
+    idle.write_all(request("RateLimitService/ShouldAllow", "{}").as_bytes()).unwrap();
+    assert_eq!(answer(&mut idle).status, 400);
+    // Connections are looked at every ten seconds at the latest.
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
+    assert!(counts(&node, "idle", 1), "{}", node.metrics());
+    let node = limits("max_connection_age: 1s");
+    let mut old = connect(&node);
+    old.write_all(request("RateLimitService/ShouldAllow", "{}").as_bytes()).unwrap();
+    assert_eq!(answer(&mut old).status, 400);
+    assert_eq!(old.read(&mut [0; 1]).unwrap(), 0);
+}
+
+/// The bytes that connections and bodies hold are those of one budget. Without room, a call is unavailable, and not a 429,
+/// which callers take for a denial.
+#[test]
+fn bytes_are_held_within_the_budget() {
+    let node = TestNode::start(&format!(
+        "server: {{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, drain_delay: 0s, limits: {{ max_buffered_bytes: 2MiB }} }}
+{STRATEGIES}"
+    ));
+    let open = (0..170).map(|_| connect(&node)).collect::<Vec<_>>();
+    eventually(SOON, "all connections are open", || node.metrics().contains("weir_http_connections 170\n"));
+    let mut refused = connect(&node);
+    assert_eq!(refused.read(&mut [0; 1]).unwrap_or(0), 0);
+    assert!(counts(&node, "budget", 1), "{}", node.metrics());
+    let mut one = &open[0];
+    let body = format!(r#"{{"resource":"{}"}}"#, "x".repeat(20_000));
+    one.write_all(request("RateLimitService/ShouldAllow", &body).as_bytes()).unwrap();
+    let full = answer(&mut one.try_clone().unwrap());
+    assert_eq!(
+        (full.status, full.code(), full.header("retry-after")),
+        (503, "unavailable".to_owned(), Some("1"))
+    );
+    drop(open);
+    eventually(SOON, "the bytes are given back", || {
+        let mut stream = connect(&node);
+        stream.write_all(request("RateLimitService/ShouldAllow", &body).as_bytes()).unwrap();
+        answer(&mut stream).status == 400
+    });
+}
+
+#[test]
+fn a_client_that_leaves_cancels_its_call() {
+    let node = TestNode::start(&format!("{STRATEGIES}{QUEUE}"));
+    let waits = |count: u64| {
+        node.metrics().contains(&format!("weir_queue_waiting_takes{{queue=\"jobs\"}} {count}\n"))
+    };
+    let mut stream = connect(&node);
+    stream.write_all(request("QueueService/Take", TAKE).as_bytes()).unwrap();
+    eventually(SOON, "the call waits", || waits(1));
+    drop(stream);
+    eventually(SOON, "the call is cancelled", || waits(0));
+}
+
+/// A node that drains answers the call in flight, and says that the connection ends.
+#[test]
+fn a_drain_lets_calls_finish() {
+    let mut node = TestNode::start(&format!("{STRATEGIES}{QUEUE}"));
+    let mut stream = connect(&node);
+    stream.write_all(request("QueueService/Take", &TAKE.replace("30s", "1s")).as_bytes()).unwrap();
+    eventually(SOON, "the call waits", || {
+        node.metrics().contains("weir_queue_waiting_takes{queue=\"jobs\"} 1\n")
+    });
+    node.stop();
+    let answer = answer(&mut stream);
+    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{answer:?}");
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+}

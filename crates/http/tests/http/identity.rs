@@ -1,0 +1,94 @@
+//! Callers, rights and TLS: those of gRPC.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::support::{STRATEGIES, TestAnswer, TestNode};
+
+const ALLOW: &str = "/weir.v1.RateLimitService/ShouldAllow";
+const BOB: &str = r#"{"resource":"two","consumer":"bob"}"#;
+
+const RULES: &str = "
+authorize:
+  - { callers: ['token:shop'], may: [decide], consumers: [bob] }
+  - { callers: ['token:ops'], may: [inspect, usage] }
+";
+
+/// Writes a file of tokens, and returns the token of each name.
+fn tokens<const N: usize>(folder: &Path, names: [&str; N]) -> (String, [String; N]) {
+    let made = names.map(|name| weir_node::access::new_token(name).unwrap());
+    let file = folder.join("tokens");
+    let lines: Vec<&str> = made.iter().map(|(_, line)| line.as_str()).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    (file.display().to_string(), made.map(|(token, _)| token))
+}
+
+#[test]
+fn rights_are_those_of_grpc() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, [shop, ops]) = tokens(folder.path(), ["shop", "ops"]);
+    let node = TestNode::start(&format!(
+        "server: {{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, drain_delay: 0s, identity: {{ tokens_file: {file} }} }}
+{STRATEGIES}{RULES}
+http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, consumer: 'text:bob' }} }} }}
+"
+    ));
+    let ask = |headers: &str, body: &str| {
+        let answer = node.post(ALLOW, &format!("Content-Type: application/json\r\n{headers}"), body);
+        let code = if answer.status == 200 { String::new() } else { answer.code() };
+        (answer.status, code, answer.header("www-authenticate").map(str::to_owned))
+    };
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let unauthenticated = (401, "unauthenticated".to_owned(), Some("Bearer".to_owned()));
+    assert_eq!(ask("", BOB), unauthenticated);
+    assert_eq!(ask(&bearer("wrong"), BOB), unauthenticated);
+    assert_eq!(ask(&(bearer(&shop) + &bearer(&shop)), BOB), unauthenticated);
+    assert_eq!(ask(&bearer(&shop), BOB), (200, String::new(), None));
+    let denied = (403, "permission_denied".to_owned(), None);
+    assert_eq!(ask(&bearer(&ops), BOB), denied);
+    assert_eq!(ask(&bearer(&shop), r#"{"resource":"two","consumer":"carol"}"#), denied);
+    // A check is asked by the proxy, with a credential of its own; it is never 401, which the proxy might pass on.
+    let check = |headers: &str| {
+        let request = format!("GET /check/api HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n");
+        let answer = TestAnswer::of(&node.raw(request));
+        (answer.status, answer.header("weir-decision").unwrap().to_owned())
+    };
+    assert_eq!(check(""), (403, "refused".to_owned()));
+    assert_eq!(check("X-Forwarded-Client-Cert: URI=spiffe://prod/shop\r\n"), (403, "refused".to_owned()));
+    assert_eq!(check(&bearer(&ops)), (403, "refused".to_owned()));
+    assert_eq!(check(&bearer(&shop)), (200, "allowed".to_owned()));
+    let open = node.raw("GET /openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(open.starts_with("HTTP/1.1 200"), "{open}");
+}
+
+/// curl verifies the certificate, and speaks HTTP/1.1, which ALPN names.
+#[test]
+fn tls_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (cert, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let node = TestNode::start(&format!(
+        "{STRATEGIES}http: {{ listen: '127.0.0.1:0', tls: {{ cert_file: {}, key_file: {} }} }}",
+        cert.display(),
+        key.display()
+    ));
+    let url = format!("https://localhost:{}{ALLOW}", node.http.port());
+    let mut curl = Command::new("curl");
+    curl.args([
+        "-sS",
+        "-v",
+        "--noproxy",
+        "*",
+        "--resolve",
+        &format!("localhost:{}:127.0.0.1", node.http.port()),
+    ]);
+    curl.args(["--cacert"]).arg(&cert).args(["-H", "Content-Type: application/json", "-d", BOB, &url]);
+    let asked = curl.output().unwrap();
+    let (answer, log) = (String::from_utf8_lossy(&asked.stdout), String::from_utf8_lossy(&asked.stderr));
+    assert!(answer.starts_with("{\"allowed\":true,"), "{answer}\n{log}");
+    assert!(log.contains("http/1.1"), "{log}");
+    // Plain text gets no answer.
+    assert_eq!(node.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+}

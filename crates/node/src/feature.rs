@@ -1,0 +1,119 @@
+//! The seam of features: what a node does beyond decisions. The node names none of them; the program lists them.
+//!
+//! ```text
+//!   Feature ── settings: its section of the file     RunningFeature ── worker: what it serves on each worker
+//!           └─ start(NodeBuilder) ──────────────────►                   its connections, and the calls it may make
+//! ```
+
+mod call_error;
+mod node_calls;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use prometheus::core::Collector;
+use weir_config::{Config, SectionSpec};
+use weir_grpc::{BoxedStream, BufferBudget, Peer};
+
+pub use self::call_error::{CallError, CallErrorDetail};
+pub use self::node_calls::{CallsCheck, NodeCall, NodeCalls};
+use crate::telemetry::Metrics;
+
+/// The features of a program.
+pub type FeatureList = &'static [&'static dyn Feature];
+
+/// Work that a feature does later.
+pub type FeatureWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a node does beyond decisions.
+pub trait Feature: Send + Sync + 'static {
+    /// Returns the name of the feature.
+    fn name(&self) -> &'static str;
+
+    /// Returns its sections of the file.
+    fn settings(&self) -> SettingsSpec {
+        SettingsSpec::default()
+    }
+
+    /// Starts it; `None` if the configuration has it off.
+    fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError>;
+}
+
+/// The settings of a feature.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SettingsSpec {
+    /// Sections of the file.
+    pub sections: &'static [SectionSpec],
+}
+
+/// A feature that runs.
+pub trait RunningFeature: Send + Sync {
+    /// Returns what it serves on one worker. It is called on the thread of the worker.
+    fn worker(&self, _worker: &WorkerContext) -> WorkerServices {
+        WorkerServices::default()
+    }
+}
+
+/// A node that starts, as a feature sees it.
+pub struct NodeBuilder<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// Counts the connections that the port of the feature refuses.
+    pub refused_connections: Arc<AtomicU64>,
+    metrics: &'a Metrics,
+}
+
+/// The reason why a feature cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its metrics contradict others.
+    #[error("metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// Any other reason, as a sentence.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// One worker of the node.
+pub struct WorkerContext {
+    /// The calls of the worker.
+    pub calls: Arc<dyn NodeCalls>,
+    /// The bytes that the process may hold for its clients.
+    pub budget: BufferBudget,
+}
+
+/// What a feature serves on one worker.
+#[derive(Default)]
+pub struct WorkerServices {
+    /// The connections of the feature's port.
+    pub port: Option<Arc<dyn ServePort>>,
+}
+
+/// Serves the connections of a port.
+pub trait ServePort: Send + Sync {
+    /// Serves one connection until it ends.
+    fn serve(&self, connection: PortConnection) -> FeatureWork;
+}
+
+/// A connection of a feature's port, after its handshake.
+pub struct PortConnection {
+    /// Its bytes.
+    pub stream: BoxedStream,
+    /// Its client.
+    pub peer: Arc<Peer>,
+    /// Resolves when the node drains, or the connection's credential is no longer good: it must end soon.
+    pub over: FeatureWork,
+}
+
+impl<'a> NodeBuilder<'a> {
+    pub(crate) fn new(config: &'a Config, metrics: &'a Metrics) -> Self {
+        Self { config, metrics, refused_connections: Arc::default() }
+    }
+
+    /// Shows metrics on the page of the node.
+    pub fn show(&self, collector: impl Collector + 'static) -> Result<(), StartError> {
+        Ok(self.metrics.show(Box::new(collector))?)
+    }
+}

@@ -1,0 +1,39 @@
+//! The features of the program: what a node does beyond decisions. Only this file names them.
+
+use serde_json::Value;
+use weir_config::{ConfigOverrides, SectionSpec, Setting, schema_with};
+use weir_node::feature::FeatureList;
+
+/// All features.
+pub const FEATURES: FeatureList = &[
+    #[cfg(feature = "http")]
+    &weir_http::HttpFeature,
+];
+
+/// Returns the sections of the file that features read.
+#[must_use]
+pub fn sections() -> Vec<&'static SectionSpec> {
+    FEATURES.iter().flat_map(|feature| feature.settings().sections).collect()
+}
+
+/// Returns all settings with their paths: those of the configuration, then those of features.
+#[must_use]
+pub fn settings() -> Vec<(String, Setting)> {
+    let mut all = weir_config::settings();
+    for (group, rows) in sections().into_iter().flat_map(SectionSpec::rows) {
+        all.extend(rows.into_iter().map(|row| (format!("{group}.{}", row.key), row)));
+    }
+    all
+}
+
+/// Returns the schema of a configuration file.
+#[must_use]
+pub fn schema() -> Value {
+    schema_with(&sections())
+}
+
+/// Returns overrides without values, with which files may have the sections of features.
+#[must_use]
+pub fn overrides() -> ConfigOverrides {
+    ConfigOverrides::default().with_sections(sections())
+}
