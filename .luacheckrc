@@ -25,6 +25,6 @@ files["**/short-*.lua"] = {
   },
 }
 -- Nothing is remembered for a limit that does not adapt.
-files["**/lease-fixed.lua"] = {
+files["**/leases-fixed.lua"] = {
   ignore = { "431", "612", "581", "311/key_count", "211/m[1-3]", "221" },
 }

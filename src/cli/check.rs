@@ -1,5 +1,6 @@
 //! `weir check PATH`: reports all mistakes of a configuration in one run.
 
+mod acl;
 mod diff;
 mod directory;
 
@@ -21,7 +22,8 @@ Examples:
   weir check --config conf.d           the files of a directory as one configuration, as `weir serve` reads them
   weir check ratelimit/config          a directory of files in the format of envoyproxy/ratelimit
   weir check --envoy basic.yaml        one such file
-  weir check --diff weir.yaml new.yaml what a change does: what differs, starts full, or needs a restart";
+  weir check --diff weir.yaml new.yaml what a change does: what differs, starts full, or needs a restart
+  weir check --redis-acl weir.yaml     the ACL line for Weir's user on Redis: pipe it to redis-cli";
 
 /// Rules of Envoy whose bounds are printed.
 const NOTED_RULES: usize = 20;
@@ -38,6 +40,9 @@ pub(crate) struct CheckArgs {
     /// restart. Both are files or directories
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["file", "config", "envoy"])]
     diff: Vec<PathBuf>,
+    /// Print the `ACL SETUSER` line with all rights that the configuration needs on Redis, and nothing else
+    #[arg(long, conflicts_with_all = ["diff", "envoy"])]
+    redis_acl: bool,
     /// It is in the format of envoyproxy/ratelimit
     #[arg(long)]
     envoy: bool,
@@ -53,6 +58,12 @@ type CheckedConfig = Result<String, Vec<String>>;
 pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     if let [old, new] = &args.diff[..] {
         return differences(old, new);
+    }
+    if args.redis_acl {
+        return acl::run(
+            args.file.as_slice().first().map_or(&args.config[..], std::slice::from_ref),
+            args.merge_domains,
+        );
     }
     let mut code = ExitCode::SUCCESS;
     let outcomes = outcomes(args);

@@ -16,6 +16,7 @@ use weir_time::clock::Clock;
 use self::test_clock::TestClock;
 use super::settings::Settings;
 use super::{notify, sample, signals};
+use crate::feature_scripts;
 use crate::features::FEATURES;
 
 #[derive(Debug, clap::Args)]
@@ -86,7 +87,7 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
     }
     // The listeners are bound: a client that connects now is served.
     notify::ready();
-    app::run_with(config, listeners, timing, shutdown, (xds, FEATURES))?;
+    app::run_with(config, listeners, timing, shutdown, (xds, FEATURES, feature_scripts::ALL))?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::usage::rights::USAGE_RIGHTS;
 
 /// A service whose keys begin with `namespace`, as a user who has no other keys.
 fn start(redis: &RedisServer, namespace: &str, secret: &str) -> Server {
-    let more: Vec<&str> = USAGE_RIGHTS.split(' ').chain(["+info"]).collect();
+    let more: Vec<&str> = USAGE_RIGHTS.split(' ').chain(["+info", "+hmget"]).collect();
     add_user_of(redis, namespace, namespace, "hunter2", &more);
     let (limit, url) =
         ("{ name: each, per: [resource, consumer], token_bucket: { rate: 5/1h } }", redis.url());

@@ -3,6 +3,7 @@
 
 mod background;
 mod breaker;
+mod capabilities;
 mod cluster;
 mod engines;
 mod evictions;

@@ -3,7 +3,7 @@
 mod background;
 mod config;
 mod credentials;
-mod envoy;
+pub mod envoy;
 mod error;
 mod features;
 mod grpc_ports;
@@ -29,6 +29,7 @@ pub use self::xds::{FirstConfig, XdsThread};
 use crate::audit::AuditLog;
 use crate::control::BanGuard;
 use crate::feature::FeatureList;
+use crate::feature_scripts::{self, ScriptList};
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::server::{LiveSnapshot, ShutdownSignal};
@@ -70,6 +71,7 @@ struct Foundation {
     xds: Option<XdsThread>,
     /// The features of the program.
     features: FeatureList,
+    scripts: ScriptList,
 }
 
 /// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread.
@@ -78,10 +80,11 @@ pub fn run(
     listeners: Listeners,
     timing: impl Into<Timing>,
     shutdown: ShutdownSignal,
+    scripts: ScriptList,
 ) -> Result<(), AppError> {
     let timing = timing.into();
     let xds = XdsThread::start(&config.envoy, &timing.clock)?;
-    run_with(config, listeners, timing, shutdown, (xds, &[]))
+    run_with(config, listeners, timing, shutdown, (xds, &[], scripts))
 }
 
 /// The same with a client of a control plane that runs already, and features.
@@ -90,9 +93,10 @@ pub fn run_with(
     listeners: Listeners,
     timing: Timing,
     shutdown: ShutdownSignal,
-    (xds, features): (Option<XdsThread>, FeatureList),
+    (xds, features, scripts): (Option<XdsThread>, FeatureList, ScriptList),
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
+    readiness.services_need(feature_scripts::services(scripts));
     if config.server.ratelimit.is_some() && !config.server.ready_needs_store {
         // A liveness probe asks for /healthcheck: it does not wait for Redis.
         readiness.set(Ok(()));
@@ -100,7 +104,8 @@ pub fn run_with(
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let audit = open_audit(&config.server, &timing.clock)?;
-    let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features))?;
+    let foundation =
+        Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features, scripts))?;
     let served = stores::serve(foundation, listeners, shutdown);
     audit.flush(LAST_LINES);
     if let Some(log) = log {
@@ -133,7 +138,7 @@ impl Foundation {
         mut config: Config,
         timing: Timing,
         (readiness, metrics, audit): (Readiness, Metrics, AuditLog),
-        (xds, features): (Option<XdsThread>, FeatureList),
+        (xds, features, scripts): (Option<XdsThread>, FeatureList, ScriptList),
     ) -> Result<Self, AppError> {
         let denials_valid = match &config.store {
             StoreConfig::Memory(_) => Micros::from_secs(1),
@@ -151,6 +156,6 @@ impl Foundation {
             ..Snapshot::of(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);
-        Ok(Self { config, timing, readiness, metrics, audit, live, denials_valid, xds, features })
+        Ok(Self { config, timing, readiness, metrics, audit, live, denials_valid, xds, features, scripts })
     }
 }

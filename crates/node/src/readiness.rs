@@ -33,6 +33,10 @@ pub struct Readiness {
     /// True if a node without its store is not ready.
     needs_store: bool,
     accepts: Accepts,
+    /// The capabilities that services need: the service, and the name of the capability. Set once.
+    needed: Arc<OnceLock<Vec<(&'static str, &'static str)>>>,
+    /// The services that do not serve for want of a capability.
+    missing: Arc<watch::Sender<Vec<&'static str>>>,
 }
 
 /// Tells whether a client that connects now is served.
@@ -85,7 +89,14 @@ impl Readiness {
             more_notes: MoreNotes::default(),
             needs_store,
             accepts: Accepts::default(),
+            needed: Arc::default(),
+            missing: Arc::new(watch::Sender::new(Vec::new())),
         }
+    }
+
+    /// Sets the capabilities that services need: the service, and the name of the capability. Later calls are ignored.
+    pub fn services_need(&self, needed: Vec<(&'static str, &'static str)>) {
+        let _ = self.needed.set(needed);
     }
 
     /// Says how to find out whether a client that connects now is served. The first one counts.
@@ -109,6 +120,7 @@ impl Readiness {
     /// Reports the state of the store's nodes. One of several that does not decide does not make the node unready.
     pub fn report(&self, status: StoreStatus) {
         let can_decide = status.can_decide();
+        self.set_missing(&status.missing);
         *self.notes.lock() = status.notes.into();
         let failures = Troubles::from(status.failures);
         match (can_decide, failures.is_empty()) {
@@ -118,6 +130,25 @@ impl Readiness {
             (false, false) if self.needs_store => self.change(State::WithoutStore(failures)),
             (_, false) => self.change(State::Degraded(failures)),
         }
+    }
+
+    fn set_missing(&self, capabilities: &[&str]) {
+        let needed = self.needed.get().into_iter().flatten();
+        let lacking = needed.filter(|(_, capability)| capabilities.contains(capability));
+        let services: Vec<&'static str> = lacking.map(|(service, _)| *service).collect();
+        self.missing.send_if_modified(|missing| {
+            let changes = *missing != services;
+            if changes {
+                *missing = services;
+            }
+            changes
+        });
+    }
+
+    /// Returns the services that do not serve for want of a capability of the store, now and later.
+    #[must_use]
+    pub fn missing_services(&self) -> watch::Receiver<Vec<&'static str>> {
+        self.missing.subscribe()
     }
 
     /// Starts draining.
@@ -224,6 +255,7 @@ mod tests {
             nodes: up.iter().enumerate().map(node).collect(),
             failures: failures.iter().map(trouble).collect(),
             notes: notes.iter().map(trouble).collect(),
+            missing: Vec::new(),
             other_key_secret: false,
             other_rules: false,
         }

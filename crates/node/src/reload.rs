@@ -8,11 +8,12 @@ use weir_config::{Config, DenialMessages, StrategyMeanings, WrittenStrategies};
 use weir_core::envoy::Domains;
 use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
-use weir_store::redis::{EngineSet, EnginesInUse};
+use weir_store::redis::EnginesInUse;
 use weir_units::Micros;
 
 use crate::access::SnapshotRights;
 use crate::control::{Overlay, OverlayTarget};
+use crate::feature_scripts::{self, FixedSettings, ScriptList};
 use crate::limiter::envoy::Loaded;
 use crate::server::LiveSnapshot;
 use crate::service::{Snapshot, Templates};
@@ -51,10 +52,10 @@ pub struct SnapshotFollowers {
     pub engines: EnginesInUse,
     /// The shares of the memory store.
     pub share: Arc<ShareMemory>,
-    /// True if the usage of nodes is shared.
-    pub shared_usage: bool,
-    /// True if live control keeps its entries in the store.
-    pub control: bool,
+    /// The scripts of features, which the probes exercise as well.
+    pub scripts: ScriptList,
+    /// Settings by which the scripts in use differ.
+    pub settings: FixedSettings,
     /// How long denials are valid.
     pub denials_valid: Micros,
     /// Shows other nodes what the files say of each strategy.
@@ -169,13 +170,8 @@ impl Running {
     }
 
     fn follow(&self, snapshot: &Snapshot) {
-        let SnapshotFollowers { engines, share, shared_usage, control, .. } = &self.followers;
-        let used = snapshot.rules.engines().collect::<EngineSet>().with_leases(snapshot.rules.has_leases());
-        let queues = &snapshot.queues;
-        let used = used.with_queues(!queues.is_empty()).with_queue_groups(queues.reads_groups());
-        let used = used.with_usage(*shared_usage);
-        let used = used.with_approximate(!snapshot.approximate().is_empty());
-        engines.set_strategies(used.with_control(*control));
+        let SnapshotFollowers { engines, share, scripts, settings, .. } = &self.followers;
+        engines.set_strategies(feature_scripts::uses(scripts, snapshot, *settings));
         share(&snapshot.rules, snapshot.envoy.as_ref().map(|loaded| loaded.domains()));
     }
 }

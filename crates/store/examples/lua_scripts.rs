@@ -4,6 +4,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use weir_store::approximate::APPROXIMATE;
+use weir_store::redis::{CONTROL, LEASES, QUEUES, ScriptSpec};
+
+/// The scripts of features.
+static FEATURES: [&ScriptSpec; 4] = [&LEASES, &QUEUES, &CONTROL, &APPROXIMATE];
+
 fn main() -> ExitCode {
     let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
         eprintln!("usage: lua_scripts FOLDER");
@@ -24,7 +30,7 @@ fn main() -> ExitCode {
 fn write_all(folder: &std::path::Path) -> std::io::Result<usize> {
     std::fs::create_dir_all(folder)?;
     let mut count = 0;
-    for (name, text) in weir_store::redis::scripts_to_check() {
+    for (name, text) in weir_store::redis::scripts_to_check(&FEATURES) {
         std::fs::write(folder.join(format!("{name}.lua")), text)?;
         count += 1;
     }

@@ -43,6 +43,7 @@ pub use self::stats::{ApproximateStats, PlaceNote, StrategyCounting};
 use self::table::CountTable;
 pub use self::table::MAX_KEYS;
 use self::verdict::count_op;
+pub use crate::redis::counts::APPROXIMATE;
 use crate::{Answers, CountStore, Decision, Store, StoreAnswer, StoreError, check_supported};
 
 /// What all workers of a process share. Clones share it.

@@ -11,7 +11,7 @@ mod connect;
 mod connection_counts;
 mod context;
 mod control;
-mod counts;
+pub(crate) mod counts;
 mod decisions;
 mod doubles;
 mod evaluate;
@@ -29,9 +29,11 @@ mod password_command;
 mod plain;
 mod printed;
 mod probe;
+mod probed;
 mod queues;
 mod reply;
 mod script_call;
+mod script_spec;
 mod single_slot;
 mod source;
 mod surroundings;
@@ -53,23 +55,25 @@ use weir_time::deadlines::{Deadlines, Passed};
 use self::breaker::Breakers;
 pub use self::connection_counts::{ConnectionCounts, RedisConnections};
 use self::context::LinkContext;
-pub use self::control::{ControlLink, ControlSynced};
+pub use self::control::{CONTROL, ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
 pub use self::health::{
-    EngineSet, EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble,
+    EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble, Uses, acl_line,
 };
+pub use self::leases::LEASES;
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;
 use self::printed::PrintedPasswords;
 use self::queues::QueueRequest;
+pub use self::queues::{QUEUES, QUEUES_THAT_DROP};
 use self::script_call::{CallTime, Redirection, slot_of};
+pub use self::script_spec::{ScriptSpec, scripts_to_check};
 use self::single_slot::SingleSlotNodes;
-pub use self::source::scripts_to_check;
 pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource, Surroundings};
 use self::topology::ClusterView;
-pub use self::usage::{UsageCommand, UsageLink, UsageSample, UsageTimeSeries};
+pub use self::usage::{TIME_SERIES, USAGE, UsageCommand, UsageLink, UsageSample, UsageTimeSeries};
 use super::{
     Answers, Decision, LeaseAsk, LeaseStore, LeasesAsk, QueueAsk, QueueStore, Store, StoreError,
     check_supported,

@@ -39,6 +39,16 @@ pub fn of_usage() -> Vec<&'static str> {
     listed_with("+hgetall")
 }
 
+/// Those that strategies that nodes count on their own need besides.
+pub fn of_counters() -> Vec<&'static str> {
+    listed_with("+pexpire")
+}
+
+/// Those that the comparison of limits between nodes needs besides.
+pub fn of_comparison() -> Vec<&'static str> {
+    [of_usage(), vec!["+hmget"]].concat()
+}
+
 /// Those that live control needs besides.
 pub fn of_control() -> Vec<&'static str> {
     listed_with("+hscan")

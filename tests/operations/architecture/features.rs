@@ -36,7 +36,6 @@ const FEATURES: [(&str, &[&str]); 6] = [
             "node/telemetry/permits",
             "store/lease",
             "store/memory/leases",
-            "store/redis/health/probe_leases",
             "store/redis/leases",
         ],
     ),

@@ -1,8 +1,8 @@
 //! Redis with users: the narrowest rights that work, and what a wrong password does.
 
-mod counts;
-mod leases;
-mod queues;
+pub(crate) mod counts;
+pub(crate) mod leases;
+pub(crate) mod queues;
 
 use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir_core::algorithm::{Algorithm, Op, Rate};
@@ -32,6 +32,24 @@ const QUEUE_RIGHTS: &str = "+hget +hset +hmget +hdel +zadd +zrem +zcard +zrange 
 /// What it must be allowed besides, where nodes count a strategy on their own.
 const COUNT_RIGHTS: &str = "+hset +hget +hmget +pexpire";
 
+/// Of each feature: what it tries, apart from rights of decisions, is in a list of the document, in any order.
+#[test]
+fn the_document_lists_the_rights_of_features() {
+    let documents = [include_str!("../../../docs/redis.md"), include_str!("../../../docs/usage.md")].concat();
+    let listed: Vec<std::collections::BTreeSet<&str>> =
+        documents.split('`').map(|text| text.split(' ').collect()).collect();
+    for (spec, _) in weir::feature_scripts::ALL.iter().flat_map(|feature| feature.scripts) {
+        let rights = spec.rights();
+        let own = |list: &std::collections::BTreeSet<&str>| {
+            let all = rights
+                .split(' ')
+                .all(|right| list.contains(right) || RIGHTS.split(' ').any(|it| it == right));
+            all && list.iter().all(|right| rights.split(' ').any(|own| own == *right))
+        };
+        assert!(listed.iter().any(own), "{spec:?}: {rights}");
+    }
+}
+
 #[test]
 fn the_readme_says_the_same() {
     assert!(include_str!("../../../docs/redis.md").contains(&format!("`{LEASE_RIGHTS}`")));
@@ -40,7 +58,7 @@ fn the_readme_says_the_same() {
     assert!(include_str!("../../../docs/redis.md").contains(&format!("`~weir:* {RIGHTS}`")));
 }
 
-fn login(password: &str) -> Option<Login> {
+pub(crate) fn login(password: &str) -> Option<Login> {
     Some(Login { username: Some("weir".to_owned()), password: Secret::new(password) })
 }
 
@@ -132,7 +150,7 @@ async fn a_cluster_needs_one_more() {
     }
 }
 
-async fn every_engine(store: &RedisStore) {
+pub(crate) async fn every_engine(store: &RedisStore) {
     let hour = Micros::from_secs(3600);
     let algorithms = [
         Algorithm::bucket(9, Rate { count: 1, period: hour }).unwrap(),

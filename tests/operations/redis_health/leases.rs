@@ -1,6 +1,7 @@
 //! The probe takes and returns a lease if a strategy has leases, so a node that cannot keep leases is named.
 
 use weir_config::{Config, ConfigOverrides, Login, RedisConfig, Secret};
+use weir_testing::rights;
 
 use super::{on, probe_keys, ready, says, single};
 use crate::failure::access::{LEASE_RIGHTS, add_user};
@@ -26,10 +27,11 @@ fn user(redis: &RedisServer, more: &[&str]) -> RedisConfig {
 #[test]
 fn a_node_that_cannot_keep_leases_is_named() {
     let redis = RedisServer::start();
-    let server = Server::start_by_the_system(with(user(&redis, &[]), RATES));
+    let compares = rights::of_comparison();
+    let server = Server::start_by_the_system(with(user(&redis, &compares), RATES));
     ready(&server);
-    let server = Server::start_by_the_system(with(user(&redis, &[]), LEASES));
-    says(&server, &["degraded: Redis node", "for leases: ", "ACL SETUSER weir ", "+hmget"]);
+    let server = Server::start_by_the_system(with(user(&redis, &compares), LEASES));
+    says(&server, &["note: Redis node", " cannot serve leases", "ACL SETUSER weir ", "+hdel"]);
     redis.cli(&[&["ACL", "SETUSER", "weir"], &LEASE_RIGHTS.split(' ').collect::<Vec<_>>()[..]].concat());
     ready(&server);
 }
@@ -41,7 +43,7 @@ fn every_right_of_leases_is_probed() {
         let redis = RedisServer::start();
         let others: Vec<&str> = LEASE_RIGHTS.split(' ').filter(|other| *other != right).collect();
         let server = Server::start_by_the_system(with(user(&redis, &others), LEASES));
-        says(&server, &["degraded: Redis node", "for leases: ", "ACL SETUSER weir ", right]);
+        says(&server, &["note: Redis node", " cannot serve leases", "ACL SETUSER weir ", right]);
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use weir_config::{Login, RedisConfig, Secret};
+use weir_testing::rights;
 
 use super::{of_node, on, ready, says, single};
 use crate::failure::access::add_user;
@@ -31,7 +32,7 @@ fn is_reported(redis: &RedisServer, config: RedisConfig, refuse: impl Fn(), why:
 }
 
 fn as_user(redis: &RedisServer) -> RedisConfig {
-    add_user(redis, PASSWORD, &["+info"]);
+    add_user(redis, PASSWORD, &[rights::of_comparison(), vec!["+info"]].concat());
     let login = Some(Login { username: Some("weir".to_owned()), password: Secret::new(PASSWORD) });
     RedisConfig { login, ..single(redis) }
 }
@@ -57,7 +58,7 @@ fn a_user_who_may_run_no_script() {
     let redis = RedisServer::start();
     let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "-evalsha"]));
     let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "+evalsha"]));
-    is_reported(&redis, as_user(&redis), refuse, &["NOPERM", "ACL SETUSER weir +evalsha"], allow);
+    is_reported(&redis, as_user(&redis), refuse, &["NOPERM", "ACL SETUSER weir ~weir:* +evalsha"], allow);
 }
 
 #[test]

@@ -29,9 +29,9 @@ fn service(redis: &RedisServer, user: &str, text: &str, shares_usage: bool) -> S
 
 /// Each of `listed` is named while it is missing, in a line that begins so.
 fn each_is_named(redis: &RedisServer, (user, text): (&str, &str), listed: &[&str], begin: &str) {
-    let all = [&rights::of_decisions()[..], listed].concat();
+    let all = [&rights::of_decisions()[..], &rights::of_comparison(), listed].concat();
     rights::add_user(redis, user, PASSWORD, &[&all[..], &["+info"]].concat());
-    let server = service(redis, user, text, begin.starts_with("note"));
+    let server = service(redis, user, text, user == "counter");
     ready(&server);
     for right in listed {
         rights::withdraw(redis, user, right);
@@ -52,9 +52,9 @@ fn every_right_that_is_missing_is_named() {
     let redis = RedisServer::start();
     let lists = [
         (("decider", STRATEGIES), rights::of_decisions(), "degraded: Redis node"),
-        (("lender", LEASES), rights::of_leases(), "degraded: Redis node"),
-        (("worker", QUEUES), rights::of_queues(), "degraded: Redis node"),
-        (("counter", STRATEGIES), rights::of_usage(), "note: usage is not shared"),
+        (("lender", LEASES), rights::of_leases(), "note: Redis node"),
+        (("worker", QUEUES), rights::of_queues(), "note: Redis node"),
+        (("counter", STRATEGIES), rights::of_usage(), "note: Redis node"),
     ];
     std::thread::scope(|scope| {
         for (who, listed, begin) in &lists {
@@ -81,7 +81,7 @@ fn all_that_are_missing_are_named_at_once() {
 #[test]
 fn queues_that_drop_items_need_one_right_more() {
     let redis = RedisServer::start();
-    let all = [rights::of_decisions(), rights::of_queues(), vec!["+info"]].concat();
+    let all = [rights::of_decisions(), rights::of_queues(), rights::of_comparison(), vec!["+info"]].concat();
     rights::add_user(&redis, "worker", PASSWORD, &all);
     ready(&service(&redis, "worker", QUEUES, false));
     for queue in ["max_age: 1h", "when_full: drop_oldest"] {

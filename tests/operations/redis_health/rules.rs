@@ -1,9 +1,45 @@
 //! Nodes with other limits under the same names judge the same states by other numbers. They see each other.
 
+use weir_testing::rights;
+
 use crate::support::command::Serve;
 use crate::support::{RedisServer, SOON, eventually, scratch};
 
 const MISMATCH: &str = "weir_store_rules_mismatch";
+
+/// One right that was missing at the start ended the comparison for ever.
+#[test]
+fn the_comparison_begins_when_its_rights_are_granted() {
+    let redis = RedisServer::start();
+    let others = [rights::of_decisions(), vec!["+info"]].concat();
+    rights::add_user(&redis, "weir", "hunter2", &others);
+    let folder = scratch::dir("rules-");
+    std::fs::write(folder.path().join("password"), "hunter2").unwrap();
+    let start = |name: &str, limit: u64| {
+        let path = folder.path().join(name);
+        let text = file(&redis, limit, "usage: { shared: false }");
+        let user = "username: weir, password_file: password, nodes:";
+        std::fs::write(&path, text.replacen("nodes:", user, 1)).unwrap();
+        Serve::start(&["--config", path.to_str().unwrap()])
+    };
+    let (one, other) = (start("one.yaml", 5), start("other.yaml", 50));
+    for serve in [&one, &other] {
+        eventually(SOON, "a note that nothing is compared", || {
+            let page = serve.get("/readyz");
+            let named = ["note: Redis node", " cannot compare limits between nodes", "+hgetall", "+expire"];
+            page.contains("\r\n\r\nready\n") && named.iter().all(|part| page.contains(part))
+        });
+        assert_eq!(mismatch(serve), Some(false));
+    }
+    rights::grant(&redis, "weir", &rights::of_comparison());
+    // Whoever looks first may find nobody yet, and looks again after 20 s.
+    eventually(SOON, "a node sees the other's limits", || {
+        [&one, &other].iter().any(|serve| mismatch(serve) == Some(true))
+    });
+    eventually(SOON, "no note about rights", || {
+        !one.get("/readyz").contains("cannot compare") && !other.get("/readyz").contains("cannot compare")
+    });
+}
 
 fn file(redis: &RedisServer, limit: u64, more: &str) -> String {
     let url = redis.url();

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use weir_config::{EnvoyConfig, EnvoyFolder, EnvoyOverlay, EnvoySource, Look, RefusedDomain};
+use prometheus::Registry;
+use weir_config::{Config, EnvoyConfig, EnvoyFolder, EnvoyOverlay, EnvoySource, Look, RefusedDomain};
 use weir_core::algorithm::EngineKind;
 use weir_core::envoy::Domains;
-use weir_store::redis::{EngineSet, EnginesInUse};
+use weir_store::redis::{EnginesInUse, Uses};
 use weir_time::clock::Clock;
 
 use super::AppError;
 use super::overlay::OverlayInUse;
+use crate::feature_scripts::{self, FixedSettings, ScriptList};
 use crate::limiter::envoy::Loaded;
+use crate::queues::SharedQueues;
 use crate::readiness::FileKind;
 use crate::reload::RunningConfig;
 use crate::server::EnvoyParts;
-use crate::service::{EnvoyAnswers, HeaderNames};
-use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
+use crate::service::{EnvoyAnswers, HeaderNames, Snapshot};
+use crate::telemetry::{EnvoyEvent, EnvoyMetrics, Metrics};
 use crate::watch::{ReloadReport, WatchedFiles};
 
 /// Envoy's files at the start.
@@ -191,8 +194,28 @@ fn lines(errors: &impl ToString) -> Vec<String> {
     errors.to_string().lines().map(str::to_owned).collect()
 }
 
+/// Returns what a configuration needs of its store, with Envoy's domains if it has any.
+pub fn uses(
+    config: &mut Config,
+    domains: Option<Arc<Domains>>,
+    scripts: ScriptList,
+) -> Result<Uses, AppError> {
+    let metrics = Metrics::register(&Registry::new(), &config.rules)?;
+    let counted = metrics.envoy(1)?;
+    let settings = FixedSettings::from(&*config);
+    let snapshot = Snapshot {
+        queues: Arc::new(SharedQueues::new(std::mem::take(&mut config.queues))),
+        envoy: domains.map(|domains| Arc::new(Loaded::new(domains, &counted))),
+        ..Snapshot::of(std::mem::take(&mut config.rules), &metrics)
+    };
+    let uses = feature_scripts::uses(scripts, &snapshot, settings);
+    let of_envoy = snapshot.envoy.as_ref();
+    let of_envoy = of_envoy.map(|loaded| engines_of(loaded.domains(), config.envoy.overrides_in_request));
+    Ok(uses.and(&of_envoy.unwrap_or_default()).or_window())
+}
+
 /// Engines of the rules. Overrides in requests are windows.
-pub(super) fn engines_of(domains: &Domains, overrides_in_request: bool) -> EngineSet {
+pub(super) fn engines_of(domains: &Domains, overrides_in_request: bool) -> Uses {
     let limits = domains.rules().iter().filter_map(|rule| rule.limit.as_ref());
     let engines = limits.flat_map(|limit| limit.strategy().algorithms()).map(|limit| limit.engine().kind());
     engines.chain(overrides_in_request.then_some(EngineKind::Window)).collect()

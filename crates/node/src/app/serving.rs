@@ -20,6 +20,7 @@ use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
 use crate::control::{ControlHandle, ControlParts, ControlThread};
+use crate::feature_scripts::FixedSettings;
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::readiness::{Readiness, RefusedFiles};
@@ -75,8 +76,18 @@ impl App {
             publish,
             last,
         } = self;
-        let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds, features } =
-            base;
+        let Foundation {
+            config,
+            timing,
+            readiness,
+            metrics,
+            audit,
+            live,
+            denials_valid,
+            xds,
+            features,
+            scripts,
+        } = base;
         let access = callers(&config, &timing, (&metrics, &audit))?;
         let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();
         live.replace(|before| Snapshot { rights, ..before.clone() });
@@ -107,8 +118,8 @@ impl App {
             metrics: metrics.clone(),
             engines,
             share,
-            shared_usage: config.usage.shared,
-            control: config.server.control,
+            scripts,
+            settings: FixedSettings::from(&config),
             denials_valid,
             publish,
         };

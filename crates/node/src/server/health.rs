@@ -2,12 +2,13 @@
 //!
 //! The empty name is this process: SERVING until shutdown, whatever the state of Redis, so that no orchestrator
 //! restarts nodes because their store is down. The full name of each enabled service reports readiness, and so does
-//! `ratelimit`, the name in the reference implementation of Envoy's service. A watch reports the drain at once and
+//! `ratelimit`, the name in the reference implementation of Envoy's service. A service that needs something of Redis that no
+//! node of it has, such as the rights of queues, is NOT_SERVING by itself. A watch reports the drain at once and
 //! ends when its connection does. Otherwise an open watch would delay the shutdown, and a watch that ended before
 //! would be opened again and again.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tokio_stream::Stream;
 use tokio_stream::wrappers::WatchStream;
@@ -33,7 +34,7 @@ const REFERENCE: &str = "ratelimit";
 #[derive(Clone, Copy)]
 enum HealthName {
     Process,
-    Service,
+    Service(&'static str),
     Unknown,
 }
 
@@ -41,6 +42,9 @@ enum HealthName {
 pub(super) struct HealthWatch {
     service: HealthName,
     states: WatchStream<State>,
+    state: Option<State>,
+    missing: WatchStream<Vec<&'static str>>,
+    is_missing: bool,
     last: Option<ServingStatus>,
     over: bool,
 }
@@ -53,12 +57,14 @@ impl HealthApi {
 
     fn named(&self, name: &str) -> HealthName {
         if name.is_empty() {
-            HealthName::Process
-        } else if name == REFERENCE || self.services.contains(&name) {
-            HealthName::Service
-        } else {
-            HealthName::Unknown
+            return HealthName::Process;
         }
+        let mut names = self.services.iter().copied().chain([REFERENCE]);
+        names.find(|known| *known == name).map_or(HealthName::Unknown, HealthName::Service)
+    }
+
+    fn status(&self, name: HealthName) -> ServingStatus {
+        name.status(&self.readiness.state(), name.is_in(&self.readiness.missing_services().borrow()))
     }
 }
 
@@ -74,30 +80,37 @@ impl health_server::Health for HealthApi {
             HealthName::Unknown => Err(Status::not_found(format!(
                 "service: there is no such service; ask for \"\" (alive) or \"{SERVICE_NAME}\" (ready), or List"
             ))),
-            service => Ok(Response::new(response(service.status(&self.readiness.state())))),
+            service => Ok(Response::new(response(self.status(service)))),
         }
     }
 
     async fn list(&self, _: Request<HealthListRequest>) -> Result<Response<HealthListResponse>, Status> {
-        let state = self.readiness.state();
         let names = self.services.iter().copied().chain(["", REFERENCE]);
-        let statuses = names.map(|name| (name.to_owned(), response(self.named(name).status(&state))));
+        let statuses = names.map(|name| (name.to_owned(), response(self.status(self.named(name)))));
         Ok(Response::new(HealthListResponse { statuses: statuses.collect() }))
     }
 
     async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<HealthWatch>, Status> {
         let service = self.named(&request.get_ref().service);
         let states = WatchStream::new(self.readiness.subscribe());
-        Ok(Response::new(HealthWatch { service, states, last: None, over: false }))
+        let missing = WatchStream::new(self.readiness.missing_services());
+        let watch =
+            HealthWatch { service, states, state: None, missing, is_missing: false, last: None, over: false };
+        Ok(Response::new(watch))
     }
 }
 
 impl HealthName {
-    fn status(self, state: &State) -> ServingStatus {
+    fn is_in(self, missing: &[&str]) -> bool {
+        matches!(self, Self::Service(name) if missing.contains(&name))
+    }
+
+    fn status(self, state: &State, is_missing: bool) -> ServingStatus {
         match (self, state) {
             (Self::Unknown, _) => ServingStatus::ServiceUnknown,
+            _ if is_missing => ServingStatus::NotServing,
             (_, State::Draining | State::Closing)
-            | (Self::Service, State::NotReady(_) | State::WithoutStore(_)) => ServingStatus::NotServing,
+            | (Self::Service(_), State::NotReady(_) | State::WithoutStore(_)) => ServingStatus::NotServing,
             (_, State::Ready | State::Degraded(_))
             | (Self::Process, State::NotReady(_) | State::WithoutStore(_)) => ServingStatus::Serving,
         }
@@ -108,15 +121,28 @@ impl Stream for HealthWatch {
     type Item = Result<HealthCheckResponse, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        while let Poll::Ready(Some(missing)) = Pin::new(&mut self.missing).poll_next(context) {
+            self.is_missing = self.service.is_in(&missing);
+        }
         while !self.over {
-            let Some(state) = ready!(Pin::new(&mut self.states).poll_next(context)) else { break };
-            self.over = state == State::Closing;
-            let status = self.service.status(&state);
-            if self.last.replace(status) != Some(status) {
-                return Poll::Ready(Some(Ok(response(status))));
+            match Pin::new(&mut self.states).poll_next(context) {
+                Poll::Ready(Some(state)) => {
+                    self.over = state == State::Closing;
+                    self.state = Some(state);
+                }
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => break,
             }
         }
-        Poll::Ready(None)
+        let status = self.state.as_ref().map(|state| self.service.status(state, self.is_missing));
+        match status.filter(|status| self.last.replace(*status) != Some(*status)) {
+            Some(status) => Poll::Ready(Some(Ok(response(status)))),
+            None if self.over => Poll::Ready(None),
+            None => Poll::Pending,
+        }
     }
 }
 

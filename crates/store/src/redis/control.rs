@@ -7,6 +7,7 @@ mod decode;
 mod exchange;
 mod numbers;
 mod pages;
+mod scripts;
 mod sync;
 
 use std::sync::Arc;
@@ -20,14 +21,18 @@ use weir_units::Micros;
 use self::decode::{ControlReply, records_of};
 use self::exchange::{ControlExchange, KeysOf};
 use self::numbers::ControlNumbers;
+use self::scripts::ControlScript;
 pub use self::sync::ControlSynced;
 use super::codes::control_status;
 use super::context::LinkContext;
 use super::reply::garbled;
-use super::source::ControlScript;
+use super::script_spec::ScriptSpec;
 
 #[cfg(test)]
 pub(super) use self::numbers::DOUBLES;
+
+/// The scripts of live control, bans among them.
+pub static CONTROL: ScriptSpec = scripts::CONTROL;
 
 /// The most records of one merge, and about the most bytes.
 const MERGED_TOGETHER: usize = 100;

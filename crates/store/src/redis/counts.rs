@@ -1,5 +1,7 @@
 //! The requests of counters that nodes count on their own, for `lua/approximate/`. Those of one slot share a script call.
 
+mod scripts;
+
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,12 +13,14 @@ use weir_core::key::{self, Subject};
 use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
+pub use self::scripts::APPROXIMATE;
+use self::scripts::{CountScript, count_script};
 use super::callers::Replies;
 use super::context::LinkContext;
 use super::evaluate::ScriptName;
 use super::reply::{NOT_A_STATE, garbled, text};
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use super::source::{CountScript, Script, count_script};
+use super::source::Script;
 use super::{LateStore, RedisStore};
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::{CountStore, CounterKey, StoreError};

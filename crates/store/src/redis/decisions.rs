@@ -4,6 +4,7 @@ mod decode;
 mod encode;
 mod reason;
 mod replay;
+mod scripts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use weir_core::strategy::Strategy;
 
 #[cfg(test)]
 pub(super) use self::encode::DOUBLES;
+pub(super) use self::scripts::{DECISIONS, needed};
 use super::callers::Replies;
 use super::context::LinkContext;
 use super::evaluate::ScriptName;

@@ -4,6 +4,7 @@
 //! compares the secret with other nodes of Weir ([`fingerprint`]), and checks whether Redis evicts keys
 //! ([`evictions`]). The results are kept on a board, which logs changes.
 
+mod acl;
 mod ask;
 mod board;
 mod breaker_prober;
@@ -13,8 +14,6 @@ mod evictions;
 mod fingerprint;
 mod monitor;
 mod probe;
-mod probe_leases;
-mod probed;
 mod remedy;
 mod rights;
 mod rules;
@@ -23,9 +22,10 @@ mod tags;
 
 use std::fmt;
 
+pub use self::acl::acl_line;
 pub use self::board::StoreHealth;
 pub(super) use self::breaker_prober::keep_probing_breakers;
-pub use self::engines::{EngineSet, EnginesInUse};
+pub use self::engines::{EnginesInUse, Uses};
 pub(super) use self::monitor::monitor;
 pub use self::rules::RulesDigest;
 pub use self::streak::Since;
@@ -39,6 +39,8 @@ pub struct StoreStatus {
     pub failures: Vec<Trouble>,
     /// Problems that degrade answers while decisions are still made.
     pub notes: Vec<Trouble>,
+    /// The capabilities that no node has of those that need them, by name. Decisions are none of them.
+    pub missing: Vec<&'static str>,
     /// True if another node of Weir uses another `key_secret`.
     pub other_key_secret: bool,
     /// True if another node of Weir has other limits under the same names.

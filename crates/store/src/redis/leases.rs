@@ -3,6 +3,8 @@
 mod decode;
 mod list;
 mod numbers;
+mod probe;
+mod scripts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +17,19 @@ use weir_units::LATEST;
 
 pub(super) use self::list::LeaseListRequest;
 use self::numbers::LeaseNumbers;
+use self::scripts::lease_script;
 use super::callers::Replies;
 use super::context::LinkContext;
 use super::doubles::put;
 use super::evaluate::ScriptName;
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use super::source::{Script, lease_script};
+use super::script_spec::ScriptSpec;
+use super::source::Script;
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::{LeaseAsk, StoreError};
+
+/// The scripts of leases.
+pub static LEASES: ScriptSpec = scripts::LEASES;
 
 /// The request of one lease operation, with its keys already built. Its retries share it.
 pub(super) struct LeaseRequest {

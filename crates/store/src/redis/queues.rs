@@ -2,6 +2,7 @@
 
 mod decode;
 mod numbers;
+mod scripts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +17,23 @@ use weir_units::LATEST;
 #[cfg(test)]
 pub(super) use self::numbers::DOUBLES;
 use self::numbers::{QueueCallNumbers, QueueRuleNumbers};
+use self::scripts::{QueueScript, queue_script};
 use super::callers::Replies;
 use super::context::LinkContext;
 use super::doubles::put;
 use super::evaluate::ScriptName;
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use super::source::{QueueScript, Script, queue_script};
+use super::script_spec::ScriptSpec;
+use super::source::Script;
 use crate::StoreError;
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::queue::{QUEUE_DEADLINE, QueueAsk};
+
+/// The scripts of queues.
+pub static QUEUES: ScriptSpec = scripts::QUEUES;
+
+/// What queues need besides if any of them drops items or lets them age: their scripts ask how far it is read.
+pub static QUEUES_THAT_DROP: ScriptSpec = scripts::QUEUES_THAT_DROP;
 
 /// Number of consumer names in the stream's consumer group. The takers' own names are stored with their items, so that
 /// the group does not grow.

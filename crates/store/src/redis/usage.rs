@@ -2,6 +2,8 @@
 //!
 //! No decision depends on it. Writes are idempotent, so they can be retried after a lost reply.
 
+mod commands;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +14,14 @@ use weir_core::key::usage_slot;
 use super::connect::{Connection, RedisPeer, connect};
 use super::context::LinkContext;
 use super::fault::as_written;
+use super::script_spec::ScriptSpec;
 use super::topology::Address;
+
+/// The commands of usage that nodes share.
+pub static USAGE: ScriptSpec = commands::USAGE;
+
+/// The commands of time series, tried with arguments that the module refuses.
+pub static TIME_SERIES: ScriptSpec = commands::TIME_SERIES;
 
 /// Timeout of an exchange. It is longer than that of a decision, because a reply may be large.
 const WITHIN: Duration = Duration::from_secs(2);

@@ -9,7 +9,7 @@ use weir_store::{CountStore as _, StoreError};
 use weir_units::Micros;
 
 /// Does it on keys of its own; what the store refused.
-pub(super) async fn everything(store: &RedisStore, name: &str) -> Vec<StoreError> {
+pub(crate) async fn everything(store: &RedisStore, name: &str) -> Vec<StoreError> {
     let window = Micros::from_secs(3_600);
     let algorithm = Algorithm::fixed_window(10, window, false, false).unwrap();
     let limit = Limit { name: "each".into(), scope: Scope::of(&[Field::Consumer]), algorithm };

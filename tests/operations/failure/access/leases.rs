@@ -15,7 +15,7 @@ use weir_units::Micros;
 use crate::support::{RedisServer, SOON, eventually};
 
 /// Does it on keys of its own; what the store refused.
-pub(super) async fn everything(store: &RedisStore, redis: &RedisServer, name: &str) -> Vec<StoreError> {
+pub(crate) async fn everything(store: &RedisStore, redis: &RedisServer, name: &str) -> Vec<StoreError> {
     let controller = ControllerRule::Aimd(AimdRule { backoff: 0.9, timeout: Micros::from_secs(5) });
     let idle = Micros::from_secs(60);
     let adaptive = AdaptiveRule { initial: 2, min: 2, max: 9, controller, sampling: None, idle };

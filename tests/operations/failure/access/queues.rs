@@ -11,7 +11,7 @@ use weir_units::Micros;
 use crate::support::{RedisServer, SOON, eventually};
 
 /// Does it on keys of its own; what the store refused.
-pub(super) async fn everything(store: &RedisStore, redis: &RedisServer, name: &str) -> Vec<StoreError> {
+pub(crate) async fn everything(store: &RedisStore, redis: &RedisServer, name: &str) -> Vec<StoreError> {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let stream = numbers(QueueKind::Stream);
     let stream = QueueRule::new(&format!("stream-{name}"), stream).unwrap();

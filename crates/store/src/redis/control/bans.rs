@@ -7,10 +7,10 @@ use weir_units::Micros;
 use super::decode::{ControlReply, bans_of};
 use super::exchange::KeysOf;
 use super::numbers::ControlNumbers;
+use super::scripts::ControlScript;
 use super::{ControlLink, position_bytes};
 use crate::redis::codes::control_status;
 use crate::redis::reply::{garbled, text};
-use crate::redis::source::ControlScript;
 
 /// The most bans of one script call.
 const ADDED_TOGETHER: usize = 500;

@@ -8,11 +8,11 @@ use weir_core::key::control_slot;
 use weir_units::Micros;
 
 use super::numbers::ControlNumbers;
+use super::scripts::{ControlScript, control_script};
 use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::evaluate::evaluate;
 use crate::redis::fault::{Fault, as_written};
-use crate::redis::source::{ControlScript, control_script};
 use crate::redis::topology::Address;
 
 /// Timeout of an exchange. It is longer than that of a decision, because a reply may be large.

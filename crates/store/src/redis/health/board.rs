@@ -1,5 +1,6 @@
 //! The health board: the current status, and a log line for each change.
 
+mod capabilities;
 mod shared_rules;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use tokio::sync::watch;
 use weir_config::{RedisConfig, Topology};
 use weir_core::key::KeySecret;
 
+use self::capabilities::CapabilityBoard;
+use super::engines::Uses;
 use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
 use super::remedy::{NO_EVICTION, ONE_FILE, ONE_SECRET, RUNS_NO_SCRIPTS, forbids_scripts, remedy};
@@ -38,29 +41,14 @@ struct Board {
     rules: RulesWatch,
     /// True once `INFO` was refused; it is not requested again.
     info_refused: bool,
-    /// The missing rights for what nodes share, and since when.
-    shared_refused: BTreeMap<SharedData, (Since, Arc<str>)>,
-}
-
-/// Data that nodes share, without which they decide all the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum SharedData {
-    Usage,
-    Control,
-}
-
-impl SharedData {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::Control => "live control",
-        }
-    }
+    /// What is in use, for remedies.
+    uses: Uses,
 }
 
 #[derive(Default)]
 struct NodeBoard {
     streak: Streak,
+    capabilities: Vec<CapabilityBoard>,
     evictions: Evictions,
 }
 
@@ -72,7 +60,7 @@ impl StoreHealth {
             fingerprint: Fingerprint::of(secret),
             rules: RulesWatch::default(),
             info_refused: false,
-            shared_refused: BTreeMap::new(),
+            uses: Uses::default(),
         };
         let (board, changes) = (Mutex::new(board), watch::Sender::new(()));
         Self(Arc::new(SharedBoard { config: config.clone(), breakers, board, changes }))
@@ -118,7 +106,7 @@ impl StoreHealth {
             }
             Err(reason) => {
                 if board.topology.failed(reason, Since::now()).is_some() {
-                    let what_to_do = remedy(reason, &self.0.config);
+                    let what_to_do = remedy(reason, &self.0.config, &board.uses);
                     match forbids_scripts(reason) {
                         true => tracing::error!(reason, %what_to_do, "{RUNS_NO_SCRIPTS}"),
                         false => tracing::warn!(reason, %what_to_do, "the nodes of Redis cannot be found"),
@@ -131,7 +119,8 @@ impl StoreHealth {
     /// Records the result of a node's probe.
     pub(super) fn probed(&self, node: &Address, outcome: Result<(), &str>) {
         self.change(|board| {
-            let Some(known) = board.nodes.get_mut(node) else { return };
+            let Board { nodes, uses, .. } = board;
+            let Some(known) = nodes.get_mut(node) else { return };
             match outcome {
                 Ok(()) => {
                     if let Some(StreakChange::Ended { lasted }) = known.streak.succeeded(Since::now()) {
@@ -140,7 +129,7 @@ impl StoreHealth {
                 }
                 Err(reason) => {
                     if known.streak.failed(reason, Since::now()).is_some() {
-                        let what_to_do = remedy(reason, &self.0.config);
+                        let what_to_do = remedy(reason, &self.0.config, uses);
                         match forbids_scripts(reason) {
                             true => tracing::error!(%node, reason, %what_to_do, "{RUNS_NO_SCRIPTS}"),
                             false => tracing::warn!(
@@ -180,9 +169,10 @@ impl StoreHealth {
 
     /// Records that Redis refused the comparison of fingerprints.
     pub(super) fn comparison_refused(&self, reason: &str) {
-        if self.0.board.lock().fingerprint.refused() {
+        let mut board = self.0.board.lock();
+        if board.fingerprint.refused() {
             tracing::warn!(
-                reason, what_to_do = %remedy(reason, &self.0.config),
+                reason, what_to_do = %remedy(reason, &self.0.config, &board.uses),
                 "Redis does not show whether other nodes have the same key_secret"
             );
         }
@@ -210,27 +200,6 @@ impl StoreHealth {
             "the data of a Redis node was lost or evicted: its limits are full again, and queues and leases that it held \
              are gone"
         );
-    }
-
-    /// Records the missing rights for what nodes share, if any.
-    pub(super) fn shared_looked(&self, of: SharedData, missing: Option<&str>) {
-        self.change(|board| match (missing, board.shared_refused.get(&of)) {
-            (None, None) => {}
-            (None, Some(_)) => {
-                board.shared_refused.remove(&of);
-                tracing::info!("no right for {} is missing any more", of.name());
-            }
-            (Some(reason), known) => {
-                let since = known.as_ref().map_or_else(Since::now, |(since, _)| *since);
-                if known.is_none() {
-                    tracing::warn!(
-                        reason, what_to_do = %remedy(reason, &self.0.config),
-                        "{} is not shared between nodes", of.name()
-                    );
-                }
-                board.shared_refused.insert(of, (since, reason.into()));
-            }
-        });
     }
 
     /// Records the reply of `INFO`.
@@ -265,42 +234,32 @@ impl StoreHealth {
 
 impl Board {
     fn status(&self, config: &RedisConfig, breakers: &Breakers) -> StoreStatus {
-        let trouble = |what: String, (since, reason): (Since, &Arc<str>)| Trouble {
-            what,
-            since,
-            reason: reason.to_string(),
-            remedy: remedy(reason, config).into_owned(),
-        };
+        let uses = &self.uses;
         let topology = self.topology.failure();
-        let topology =
-            topology.map(|failure| trouble("the nodes of Redis cannot be found".to_owned(), failure));
+        let topology = topology
+            .map(|failure| trouble("the nodes of Redis cannot be found".to_owned(), failure, config, uses));
         let failed = self.nodes.iter().filter_map(|(node, known)| {
-            Some(trouble(format!("Redis node {node} cannot decide"), known.streak.failure()?))
+            Some(trouble(format!("Redis node {node} cannot decide"), known.streak.failure()?, config, uses))
         });
         // The probes' own finding says more.
         let decide = self.nodes.iter().filter(|(_, known)| known.streak.failure().is_none());
         let refused = decide.filter_map(|(node, _)| {
             let (at, reason) = breakers.status(node).open?;
             let what = format!("Redis node {node} fails, and is not asked until probes succeed");
-            Some(trouble(what, (Since::of(at), &reason)))
+            Some(trouble(what, (Since::of(at), &reason), config, uses))
         });
         let nodes = self.nodes.iter().map(|(node, known)| known.status(node, &breakers.status(node)));
         StoreStatus {
             nodes: nodes.collect(),
             failures: topology.into_iter().chain(failed).chain(refused).collect(),
             notes: self.notes(config),
+            missing: self.missing(),
             other_key_secret: self.fingerprint.other().is_some(),
             other_rules: self.rules.other().is_some(),
         }
     }
 
     fn notes(&self, config: &RedisConfig) -> Vec<Trouble> {
-        let shared = self.shared_refused.iter().map(|(of, (since, reason))| Trouble {
-            what: format!("{} is not shared between nodes", of.name()),
-            since: *since,
-            reason: reason.to_string(),
-            remedy: remedy(reason, config).into_owned(),
-        });
         let other = self.fingerprint.other().map(|(since, other)| Trouble {
             what: "another node counts with another key_secret, so every limit is admitted once by each"
                 .to_owned(),
@@ -316,7 +275,13 @@ impl Board {
             remedy: ONE_FILE.to_owned(),
         });
         let evictions = self.nodes.iter().flat_map(|(node, known)| known.notes(node));
-        other.into_iter().chain(rules).chain(shared).chain(evictions).collect()
+        other
+            .into_iter()
+            .chain(rules)
+            .chain(self.rules_note(config))
+            .chain(self.lacking(config))
+            .chain(evictions)
+            .collect()
     }
 }
 
@@ -350,4 +315,8 @@ impl NodeBoard {
         });
         rising.into_iter().chain(policy)
     }
+}
+
+fn trouble(what: String, (since, reason): (Since, &Arc<str>), config: &RedisConfig, uses: &Uses) -> Trouble {
+    Trouble { what, since, reason: reason.to_string(), remedy: remedy(reason, config, uses).into_owned() }
 }

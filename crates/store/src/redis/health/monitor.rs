@@ -8,20 +8,20 @@ use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
 use super::ask::AskError;
-use super::board::{SharedData, StoreHealth};
+use super::board::StoreHealth;
 use super::breaker_prober::keep_probing_breakers;
 use super::data_marker::DataMarker;
-use super::engines::EnginesInUse;
+use super::engines::{EnginesInUse, Uses};
 use super::evictions;
 use super::fingerprint;
-use super::probe::Probes;
-use super::probed::Probed;
+use super::probe::{NodeProbe, Probes};
 use super::remedy::ENDS_AT_SCRIPTS;
-use super::rights::{self, Capability};
-use super::rules::{self, RulesDigest};
+use super::rules::{self, COMPARISON, RulesDigest};
 use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::for_each_node::for_each_node;
+use crate::redis::probed::Probed;
+use crate::redis::script_spec::ScriptSpec;
 use crate::redis::topology::Address;
 use crate::redis::watch::watch;
 
@@ -56,6 +56,7 @@ async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines:
             tags: Vec::new(),
             compared: None,
             rules_written: None,
+            lacks_comparison: false,
             informed: None,
             marker: DataMarker::default(),
         };
@@ -78,6 +79,8 @@ struct Prober {
     compared: Option<Instant>,
     /// What this node has written of its rules.
     rules_written: Option<RulesDigest>,
+    /// True if a right was missing when rules were to be compared last.
+    lacks_comparison: bool,
     /// The last query of `INFO`.
     informed: Option<Instant>,
     marker: DataMarker,
@@ -87,11 +90,15 @@ impl Prober {
     async fn run(mut self) {
         let mut connection = None;
         loop {
-            let probed = self.probe(&mut connection).await;
+            let NodeProbe { node: probed, capabilities } = self.probe(&mut connection).await;
+            let lacks_something = capabilities.iter().flatten().any(|(_, lacks)| lacks.is_some());
+            if let Some(found) = capabilities {
+                self.health.found_capabilities(&self.address, found);
+            }
             let pause = match &probed {
                 Probed::Decides => {
                     self.health.probed(&self.address, Ok(()));
-                    PROBE_EVERY
+                    if lacks_something { PROBE_AGAIN } else { PROBE_EVERY }
                 }
                 // The slot map is about to change; the next probe chooses new tags.
                 Probed::Elsewhere => {
@@ -116,14 +123,14 @@ impl Prober {
     }
 
     /// Probes over the open connection, or over a new one.
-    async fn probe(&mut self, connection: &mut Option<Connection>) -> Probed {
+    async fn probe(&mut self, connection: &mut Option<Connection>) -> NodeProbe {
         let context = &self.context;
         let is_new = connection.is_none();
         let open = match connection {
             Some(open) => open,
             None => match connect(&self.address, context, RedisPeer::Redis).await {
                 Ok(opened) => connection.insert(opened),
-                Err(error) => return Probed::Broken(error.into()),
+                Err(error) => return Probed::Broken(error.into()).into(),
             },
         };
         let owns =
@@ -132,15 +139,30 @@ impl Prober {
             self.tags = self.probes.tags(&context.topology, &self.address).unwrap_or_default();
         }
         if self.tags.is_empty() {
-            return Probed::Elsewhere;
+            return Probed::Elsewhere.into();
         }
-        match self.probes.probe(open, context, &self.deadlines, &self.tags, self.engines.all()).await {
-            // It has just answered PING or AUTH. Proxies end connections at commands that they do not know.
-            Probed::Broken(reason) if is_new && open.has_ended() => {
-                Probed::Broken(format!("{ENDS_AT_SCRIPTS}: {reason}"))
-            }
-            probed => probed,
+        let uses = self.engines.all();
+        let specs = self.needed_here(&uses);
+        self.health.set_uses(&uses);
+        let mut probed = self.probes.probe(open, context, &self.deadlines, &self.tags, (&uses, &specs)).await;
+        // It has just answered PING or AUTH. Proxies end connections at commands that they do not know.
+        if let Probed::Broken(reason) = &mut probed.node
+            && is_new
+            && open.has_ended()
+        {
+            *reason = format!("{ENDS_AT_SCRIPTS}: {reason}");
         }
+        probed
+    }
+
+    /// What this node must be able to do: data that lies in one slot is asked for at its owner.
+    fn needed_here(&self, uses: &Uses) -> Vec<&'static ScriptSpec> {
+        let compares = !self.health.own_rules().strategies.is_empty();
+        let topology = &self.context.topology;
+        let is_here = |spec: &&ScriptSpec| {
+            spec.slot.is_none_or(|slot| topology.owner(slot()).is_ok_and(|owner| owner == self.address))
+        };
+        uses.specs().chain(compares.then_some(&COMPARISON)).filter(is_here).collect()
     }
 
     /// Runs the queries that are rarer than the probe, on a node that decides. An error means that the connection is
@@ -153,7 +175,9 @@ impl Prober {
         let timeout = Duration::from(self.context.config.connect_timeout);
         let has_fingerprint =
             self.context.topology.owner(key::fingerprint_slot()).is_ok_and(|owner| owner == self.address);
-        if has_fingerprint && !is_due(self.compared, fingerprint::EVERY) && self.has_new_rules() {
+        let may_again = self.lacks_comparison && !self.health.may_not_compare_rules(&self.address);
+        let is_early = self.has_new_rules() || may_again;
+        if has_fingerprint && !is_due(self.compared, fingerprint::EVERY) && is_early {
             self.compare_rules(connection).await?;
         }
         if has_fingerprint && is_due(self.compared, fingerprint::EVERY) {
@@ -169,7 +193,6 @@ impl Prober {
             }
             self.compare_rules(connection).await?;
         }
-        self.look_for_shared_data(connection, timeout).await?;
         if !is_due(self.informed, evictions::EVERY) {
             return Ok(());
         }
@@ -202,7 +225,8 @@ impl Prober {
     /// Compares this node's rules with those of other nodes. An error means that the connection is broken.
     async fn compare_rules(&mut self, connection: &mut Connection) -> Result<(), ()> {
         let own = self.health.own_rules();
-        if own.strategies.is_empty() || self.health.may_not_compare_rules() {
+        self.lacks_comparison = self.health.may_not_compare_rules(&self.address);
+        if own.strategies.is_empty() || self.lacks_comparison {
             return Ok(());
         }
         let timeout = Duration::from(self.context.config.connect_timeout);
@@ -212,29 +236,6 @@ impl Prober {
             Ok(compared) => self.health.rules_compared(compared),
             Err(AskError::Refused(reason)) => self.health.rules_refused(&reason),
             Err(AskError::Failed) => return Err(()),
-        }
-        Ok(())
-    }
-
-    /// Asks the owners of the slots of shared data whether all rights for it are there.
-    async fn look_for_shared_data(&self, connection: &mut Connection, timeout: Duration) -> Result<(), ()> {
-        let context = &self.context;
-        let name = format!("probe:{:x}", self.tags.first().copied().unwrap_or_default());
-        let namespace = &context.config.namespace;
-        for (capability, of, slot, key) in [
-            (Capability::Usage, SharedData::Usage, key::usage_slot(), namespace.usage_key(&name)),
-            (Capability::Control, SharedData::Control, key::control_slot(), namespace.control_key(&name)),
-        ] {
-            let used = self.engines.all();
-            let is_here = context.topology.owner(slot).is_ok_and(|owner| owner == self.address);
-            if !is_here || !capability.is_in(used) {
-                continue;
-            }
-            let missing = rights::missing(connection, capability, used, key.as_bytes());
-            match tokio::time::timeout(timeout, missing).await {
-                Ok(Ok(missing)) => self.health.shared_looked(of, missing.as_deref()),
-                Ok(Err(_)) | Err(_) => return Err(()),
-            }
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! The probe: it checks the ACL rights of all capabilities in use, charges through the real script for each engine, and
-//! takes leases if they are in use. Its keys belong to this process alone.
+//! exercises the scripts of features that have a probe. Its keys belong to this process alone.
 //!
 //! `PING` and an empty script succeed even where every write is refused: for lack of a right, memory or replicas, or
 //! on a server that is too old. A charge writes.
@@ -14,14 +14,14 @@ use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 use weir_units::Micros;
 
-use super::engines::EngineSet;
-use super::probe_leases::LeaseProbe;
-use super::probed::{Probed, probe, refused};
-use super::rights::{self, Capability};
+use super::engines::Uses;
+use super::rights::{self, FoundCapability};
 use super::tags::ProcessTags;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
-use crate::redis::decisions::DecisionRequest;
+use crate::redis::decisions::{DECISIONS, DecisionRequest};
+use crate::redis::probed::{Probed, probe, refused};
+use crate::redis::script_spec::ScriptSpec;
 use crate::redis::surroundings::RandomSource;
 use crate::redis::topology::{Address, ClusterView};
 
@@ -37,12 +37,25 @@ const LIMIT: u64 = 10_000;
 pub(super) struct Probes {
     tags: ProcessTags,
     strategies: Vec<Arc<Strategy>>,
-    leases: Option<LeaseProbe>,
+}
+
+/// The findings of one round.
+pub(super) struct NodeProbe {
+    /// Whether the node decides.
+    pub(super) node: Probed,
+    /// Each capability in use beside decisions, and why the node lacks it, if it does; `None` if it did not say.
+    pub(super) capabilities: Option<Vec<FoundCapability>>,
+}
+
+impl From<Probed> for NodeProbe {
+    fn from(node: Probed) -> Self {
+        Self { node, capabilities: None }
+    }
 }
 
 impl Probes {
     pub(super) fn new(random: &RandomSource) -> Self {
-        Self { tags: ProcessTags::of(random), strategies: strategies(), leases: LeaseProbe::new(WINDOW) }
+        Self { tags: ProcessTags::of(random), strategies: strategies() }
     }
 
     /// Chooses hash tags for the node at `address`: in a cluster one in a slot of the node, otherwise two of different
@@ -57,23 +70,44 @@ impl Probes {
         Some(vec![first, second])
     }
 
-    /// Checks all rights, charges with every engine of `engines`, and acquires and releases leases if they are in use.
-    /// Stops at the first failure.
+    /// Looks for missing rights of all that is in use, charges with every engine of `uses`, and exercises the scripts of
+    /// features. `specs` is what this node must be able to do.
     pub(super) async fn probe(
         &self,
         connection: &mut Connection,
         context: &LinkContext,
         deadlines: &Deadlines,
         tags: &[u128],
-        engines: EngineSet,
+        (uses, specs): (&Uses, &[&'static ScriptSpec]),
+    ) -> NodeProbe {
+        let mut found = match rights(connection, context, deadlines, tags, specs).await {
+            Ok(found) => found,
+            Err(node) => return node.into(),
+        };
+        let decides = found.iter().find(|(spec, _)| spec.name == DECISIONS.name);
+        let mut node = match decides.and_then(|(_, lacks)| lacks.clone()) {
+            Some(reason) => Probed::Refuses(reason),
+            None => self.charge(connection, context, deadlines, tags, uses).await,
+        };
+        if node == Probed::Decides {
+            node = exercise(connection, context, deadlines, tags, (uses, &mut found)).await;
+        }
+        found.retain(|(spec, _)| spec.name != DECISIONS.name);
+        NodeProbe { node, capabilities: Some(found) }
+    }
+
+    /// Charges with every engine in use, up to the first failure.
+    async fn charge(
+        &self,
+        connection: &mut Connection,
+        context: &LinkContext,
+        deadlines: &Deadlines,
+        tags: &[u128],
+        uses: &Uses,
     ) -> Probed {
         let is_used = |strategy: &&Arc<Strategy>| {
-            strategy.algorithms().iter().any(|limit| engines.has(limit.engine().kind()))
+            strategy.algorithms().iter().any(|limit| uses.has(limit.engine().kind()))
         };
-        match rights(connection, context, deadlines, tags, engines).await {
-            Probed::Decides => {}
-            other => return other,
-        }
         for strategy in self.strategies.iter().filter(is_used) {
             let request =
                 |&tag: &u128| Arc::new(DecisionRequest::probe(strategy, &context.config.namespace, tag));
@@ -86,39 +120,53 @@ impl Probes {
                 Err(_) => return silent(context),
             }
         }
-        let Some(leases) = self.leases.as_ref().filter(|_| engines.has_leases()) else {
-            return Probed::Decides;
-        };
-        let deadline = monotonic() + Duration::from(context.config.deadline);
-        match deadlines.until(deadline, leases.run(connection, context, tags)).await {
-            Ok(probed) => probed,
-            Err(_) => silent(context),
-        }
+        Probed::Decides
     }
 }
 
-/// Checks the rights of all capabilities in use.
+/// Exercises the scripts of features whose rights are there, and enters why they fail. Where nothing was charged, only the
+/// want of a right is a matter of the feature, and anything else one of the node, which is returned.
+async fn exercise(
+    connection: &mut Connection,
+    context: &LinkContext,
+    deadlines: &Deadlines,
+    tags: &[u128],
+    (uses, found): (&Uses, &mut [FoundCapability]),
+) -> Probed {
+    for (spec, lacks) in found.iter_mut().filter(|(_, lacks)| lacks.is_none()) {
+        let Some(script) = spec.probe else { continue };
+        let deadline = monotonic() + Duration::from(context.config.deadline);
+        let ran = deadlines.until(deadline, script.run(connection, context, tags)).await;
+        match ran.unwrap_or_else(|_| silent(context)) {
+            Probed::Decides => {}
+            Probed::Refuses(reason) | Probed::Broken(reason)
+                if uses.decides() || reason.contains("NOPERM") =>
+            {
+                *lacks = Some(reason);
+            }
+            other => return other,
+        }
+    }
+    Probed::Decides
+}
+
+/// Looks for missing rights. An error is a finding about the node.
 async fn rights(
     connection: &mut Connection,
     context: &LinkContext,
     deadlines: &Deadlines,
     tags: &[u128],
-    used: EngineSet,
-) -> Probed {
-    let Some(tag) = tags.first() else { return Probed::Elsewhere };
+    specs: &[&'static ScriptSpec],
+) -> Result<Vec<FoundCapability>, Probed> {
+    let tag = tags.first().ok_or(Probed::Elsewhere)?;
     let mut key = Vec::with_capacity(48);
     context.config.namespace.prefix(*tag).write(&mut key);
     key.extend_from_slice(b"probe:rights");
-    for capability in Capability::NEEDED.into_iter().filter(|capability| capability.is_in(used)) {
-        let missing = rights::missing(connection, capability, used, &key);
-        match deadlines.until(monotonic() + Duration::from(context.config.deadline), missing).await {
-            Ok(Ok(None)) => {}
-            Ok(Ok(Some(reason))) => return Probed::Refuses(reason),
-            Ok(Err(error)) => return refused(&error, context.topology.is_cluster()),
-            Err(_) => return silent(context),
-        }
+    let look = rights::look(connection, specs, &key);
+    match deadlines.until(monotonic() + Duration::from(context.config.deadline), look).await {
+        Ok(found) => found.map_err(|error| refused(&error, context.topology.is_cluster())),
+        Err(_) => Err(silent(context)),
     }
-    Probed::Decides
 }
 
 fn silent(context: &LinkContext) -> Probed {

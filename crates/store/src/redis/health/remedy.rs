@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use weir_config::{RedisConfig, Topology};
 
-use super::probe_leases::FOR_LEASES;
+use super::engines::Uses;
 use super::rights::{self, WITHOUT};
 
 /// What is wrong where nothing can ever be counted.
@@ -126,9 +126,9 @@ const KNOWN: [(&str, Option<Topology>, &str); 31] = [
 const ANY: &str = "check that Redis runs there, can be reached from here, and lets this user in";
 
 /// Returns the remedy for `reason`.
-pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
+pub(super) fn remedy(reason: &str, config: &RedisConfig, uses: &Uses) -> Cow<'static, str> {
     if reason.contains("NOPERM") || reason.contains("The user executing the script") {
-        return Cow::Owned(rights(reason, config));
+        return Cow::Owned(grant(reason, config, uses));
     }
     let fits = |(part, of, _): &&(&str, Option<Topology>, &str)| {
         reason.contains(part) && of.is_none_or(|topology| topology == config.topology)
@@ -144,26 +144,24 @@ pub(super) fn forbids_scripts(reason: &str) -> bool {
             && names_eval())
 }
 
-/// Returns the rights to grant. Redis names the refused command (not always within a script), but never the key.
-fn rights(reason: &str, config: &RedisConfig) -> String {
+/// Returns the rights to grant. Redis names the refused command (not always within a script), but never the key. What is in
+/// use needs all of `uses`: where the missing rights cannot be told apart, all are named.
+fn grant(reason: &str, config: &RedisConfig, uses: &Uses) -> String {
     let user = config.login.as_ref().and_then(|login| login.username.as_deref()).unwrap_or("default");
     let namespace = &config.namespace;
     if let Some((_, missing)) = reason.split_once(WITHOUT) {
         return format!("grant what is missing: ACL SETUSER {user} {missing}");
     }
-    let command = reason.split('\'').nth(1).filter(|name| !name.contains(' '));
-    let (decisions, leases) = (rights::of_decisions(), rights::of_leases());
-    match command {
+    let all = || format!("ACL SETUSER {user} ~{namespace}:* {}", rights::needed(uses.specs()));
+    match reason.split('\'').nth(1).filter(|name| !name.contains(' ')) {
         Some(command) if command.starts_with("eval") => format!(
             "Weir counts by Lua scripts, which this user may not run: INCRBY and EXPIRE are not enough. Grant what is \
-             missing: ACL SETUSER {user} {decisions} ~{namespace}:*"
+             missing: {}",
+            all()
         ),
         Some(command) => format!("grant the command: ACL SETUSER {user} +{command}"),
-        None if reason.contains(" key") => format!("grant the keys: ACL SETUSER {user} ~{namespace}:*"),
-        None if reason.starts_with(FOR_LEASES) => {
-            format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {decisions} {leases}")
-        }
-        None => format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {decisions}"),
+        None if reason.contains(" key") => format!("grant the keys, and what else is missing: {}", all()),
+        None => format!("grant what is missing: {}", all()),
     }
 }
 
@@ -178,7 +176,7 @@ mod tests {
 
     #[track_caller]
     fn says(topology: Topology, reason: &str, expected: &str) {
-        let said = remedy(reason, &config(topology));
+        let said = remedy(reason, &config(topology), &Uses::default());
         assert!(said.contains(expected), "{reason}: {said}");
     }
 
@@ -237,7 +235,10 @@ mod tests {
         let login = Some(Login { username: Some("weir".to_owned()), password: Secret::new("hunter2") });
         let config = RedisConfig { login, ..config(Topology::Single) };
         for (reason, expected) in [
-            ("NOPERM User weir has no permissions to run the 'evalsha' command", "ACL SETUSER weir +evalsha"),
+            (
+                "NOPERM User weir has no permissions to run the 'evalsha' command",
+                "ACL SETUSER weir ~weir:* +evalsha +eval",
+            ),
             (
                 "NOPERM this user has no permissions to run the 'set' command or its subcommand",
                 "ACL SETUSER weir +set",
@@ -255,12 +256,9 @@ mod tests {
                 "ERR The user executing the script can't run this command or subcommand",
                 "ACL SETUSER weir ~weir:* +evalsha +eval +del +time +pexpireat +get",
             ),
-            (
-                "for queues: NOPERM this user has no right to +zadd +xgroup|create",
-                "weir +zadd +xgroup|create",
-            ),
+            ("NOPERM this user has no right to +zadd +xgroup|create", "weir +zadd +xgroup|create"),
         ] {
-            let said = remedy(reason, &config);
+            let said = remedy(reason, &config, &Uses::default().or_window());
             assert!(said.contains(expected), "{reason}: {said}");
         }
     }

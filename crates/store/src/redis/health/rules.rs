@@ -10,11 +10,30 @@ use std::time::Duration;
 
 use redis::Value;
 use weir_core::checksum::Fnv1a;
-use weir_core::key::Namespace;
+use weir_core::key::{Namespace, fingerprint_slot};
 
 use super::ask::{AskError, ask};
 use super::streak::Since;
 use crate::redis::connect::Connection;
+use crate::redis::script_spec::ScriptSpec;
+
+/// What the comparison needs of Redis.
+pub(super) static COMPARISON: ScriptSpec = ScriptSpec {
+    name: "comparison of limits",
+    does: "compare limits between nodes",
+    scripts: &[],
+    rights: &[
+        ("hset", "HSET @ f x"),
+        ("hmget", "HMGET @ f"),
+        ("hgetall", "HGETALL @"),
+        ("expire", "EXPIRE @ 60"),
+        ("zadd", "ZADD @ XX 0 x"),
+        ("zrange", "ZRANGE @ 0 0"),
+        ("zremrangebyscore", "ZREMRANGEBYSCORE @ 0 0"),
+    ],
+    slot: Some(fingerprint_slot),
+    probe: None,
+};
 
 /// Version of the hash. Those of other versions are not compared.
 const FORMAT: &[u8] = b"1";
@@ -56,7 +75,8 @@ pub(super) struct RulesWatch {
     own: Arc<RulesDigest>,
     other: Option<(Since, OtherRules)>,
     warned: bool,
-    refusal_logged: bool,
+    /// Since when Redis refuses the comparison, and why.
+    refusal: Option<(Since, Arc<str>)>,
 }
 
 /// A change to be logged.
@@ -90,6 +110,7 @@ impl RulesWatch {
 
     /// Records the first node that has other rules, if any.
     pub(super) fn found(&mut self, other: Option<OtherRules>, now: Since) -> Option<RulesChange> {
+        self.refusal = None;
         let Some(other) = other else {
             self.other = None;
             return std::mem::take(&mut self.warned).then_some(RulesChange::Agrees);
@@ -102,13 +123,15 @@ impl RulesWatch {
         is_news.then_some(RulesChange::Differs)
     }
 
-    pub(super) fn is_refused(&self) -> bool {
-        self.refusal_logged
+    /// Records a refusal. Returns true for the first one in a row, which is logged.
+    pub(super) fn refused(&mut self, reason: &str, now: Since) -> bool {
+        let since = self.refusal.as_ref().map_or(now, |(since, _)| *since);
+        self.refusal.replace((since, reason.into())).is_none()
     }
 
-    /// Records a refusal. Returns true for the first one, which is logged.
-    pub(super) fn refused(&mut self) -> bool {
-        !std::mem::replace(&mut self.refusal_logged, true)
+    /// Returns since when nothing is compared, and why.
+    pub(super) fn refusal(&self) -> Option<(Since, &Arc<str>)> {
+        self.refusal.as_ref().map(|(since, reason)| (*since, reason))
     }
 
     /// Returns the other node and what differs, and since when it is seen.

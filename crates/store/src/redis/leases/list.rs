@@ -9,6 +9,7 @@ use weir_core::key::{self, KeySecret};
 use weir_core::lease::{HeldLease, LeasePage};
 use weir_units::{LATEST, Micros};
 
+use super::scripts::lease_list_script;
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::redis::callers::Replies;
 use crate::redis::context::LinkContext;
@@ -16,7 +17,7 @@ use crate::redis::doubles::put;
 use crate::redis::evaluate::ScriptName;
 use crate::redis::reply::{bytes, doubles, garbled, next_whole, packed, text};
 use crate::redis::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use crate::redis::source::{Script, lease_list_script};
+use crate::redis::source::Script;
 use crate::{LeasesAsk, StoreError};
 
 /// The request for a page of leases.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use redis::Value;
 
 use super::QueueRequest;
+use super::scripts::QueueScript;
 use crate::StoreError;
 use crate::redis::callers::Replies;
 use crate::redis::codes::{enqueue_status as status, redelivery};
 use crate::redis::reply::{bytes, doubles, garbled, next_key_error, text, whole};
-use crate::redis::source::QueueScript;
 use weir_core::queue::{
     DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
     Redelivery, RedeliveryCause,

@@ -8,9 +8,9 @@ use weir_core::queue::{
 };
 use weir_units::Micros;
 
+use super::scripts::QueueScript;
 use crate::redis::codes::settle_op;
 use crate::redis::doubles::{doubles, put};
-use crate::redis::source::QueueScript;
 
 doubles! {
     /// The parameters of a queue, sent after the time.

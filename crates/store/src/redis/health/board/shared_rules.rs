@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{ONE_FILE, StoreHealth};
+use weir_config::RedisConfig;
+
+use super::{Board, ONE_FILE, StoreHealth, Trouble, trouble};
 use crate::redis::health::remedy::remedy;
-use crate::redis::health::rules::{OtherRules, RulesChange, RulesDigest};
+use crate::redis::health::rules::{COMPARISON, OtherRules, RulesChange, RulesDigest};
 use crate::redis::health::streak::Since;
+use crate::redis::topology::Address;
 
 impl StoreHealth {
     /// Sets what this node's files say of its strategies, at the start and after each reload.
@@ -35,18 +38,31 @@ impl StoreHealth {
         });
     }
 
-    /// True if Redis refused the comparison of rules before.
-    pub(in crate::redis::health) fn may_not_compare_rules(&self) -> bool {
-        self.0.board.lock().rules.is_refused()
+    /// True if the node is known to lack a right for the comparison of rules.
+    pub(in crate::redis::health) fn may_not_compare_rules(&self, node: &Address) -> bool {
+        self.0.board.lock().nodes.get(node).is_some_and(|known| known.lacks(COMPARISON.name))
     }
 
-    /// Records that Redis refused the comparison of rules. It is not asked again.
+    /// Records that Redis refused the comparison of rules. It is tried again with the next exchange.
     pub(in crate::redis::health) fn rules_refused(&self, reason: &str) {
-        if self.0.board.lock().rules.refused() {
-            tracing::info!(
-                reason, what_to_do = %remedy(reason, &self.0.config),
-                "Redis does not show whether other nodes have the same limits"
-            );
+        self.change(|board| {
+            if board.rules.refused(reason, Since::now()) {
+                tracing::warn!(
+                    reason, what_to_do = %remedy(reason, &self.0.config, &board.uses),
+                    "limits cannot be compared with those of other nodes; will retry"
+                );
+            }
+        });
+    }
+}
+
+impl Board {
+    /// Returns a note if nothing is compared, unless a right is missing, which has a note of its own.
+    pub(super) fn rules_note(&self, config: &RedisConfig) -> Option<Trouble> {
+        if self.nodes.values().any(|known| known.lacks(COMPARISON.name)) {
+            return None;
         }
+        let what = "limits are not compared with those of other nodes".to_owned();
+        Some(trouble(what, self.rules.refusal()?, config, &self.uses))
     }
 }

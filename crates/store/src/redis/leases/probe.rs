@@ -1,6 +1,7 @@
 //! The probe of leases: it acquires and releases one through the real script.
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
 
 use weir_core::lease::{
     AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
@@ -8,26 +9,47 @@ use weir_core::lease::{
 };
 use weir_units::Micros;
 
-use super::probed::{Probed, probe};
+use super::LeaseRequest;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
-use crate::redis::leases::LeaseRequest;
+use crate::redis::probed::{Probed, probe};
+use crate::redis::script_spec::ScriptProbe;
 
-/// The prefix of reasons that concern leases.
-pub(super) const FOR_LEASES: &str = "for leases: ";
+/// Acquires and releases a lease.
+pub(super) struct LeaseProbe;
 
 /// A limit of one permit, and the probe's calls on it.
 #[derive(Debug)]
-pub(super) struct LeaseProbe {
+struct LeaseCalls {
     /// Two rules; leases of the second last half as long.
     rules: [ConcurrencyRule; 2],
     /// Each call: index of the rule, partition, id, operation.
     calls: [(usize, &'static str, &'static str, LeaseOp); 4],
 }
 
-impl LeaseProbe {
-    /// Builds the calls. A lease lasts for `ttl` if its probe is lost before the release.
-    pub(super) fn new(ttl: Micros) -> Option<Self> {
+/// How long a lease lasts if its probe is lost before the release.
+const TTL: Micros = Micros::from_secs(10);
+
+static CALLS: LazyLock<Option<LeaseCalls>> = LazyLock::new(|| LeaseCalls::new(TTL));
+
+impl ScriptProbe for LeaseProbe {
+    fn run<'a>(
+        &'a self,
+        connection: &'a mut Connection,
+        context: &'a LinkContext,
+        tags: &'a [u128],
+    ) -> Pin<Box<dyn Future<Output = Probed> + Send + 'a>> {
+        Box::pin(async move {
+            match &*CALLS {
+                Some(calls) => calls.run(connection, context, tags).await,
+                None => Probed::Decides,
+            }
+        })
+    }
+}
+
+impl LeaseCalls {
+    fn new(ttl: Micros) -> Option<Self> {
         let controller = ControllerRule::Aimd(AimdRule { backoff: 0.9, timeout: ttl });
         // An adaptive limit needs every right that a fixed one needs.
         let one = AdaptiveRule { initial: 1, min: 1, max: 1, controller, sampling: None, idle: ttl };
@@ -54,19 +76,13 @@ impl LeaseProbe {
     }
 
     /// Makes the calls under each of `tags`, up to the first failure.
-    pub(super) async fn run(
-        &self,
-        connection: &mut Connection,
-        context: &LinkContext,
-        tags: &[u128],
-    ) -> Probed {
+    async fn run(&self, connection: &mut Connection, context: &LinkContext, tags: &[u128]) -> Probed {
         for &tag in tags {
             for &(rule, partition, id, op) in &self.calls {
                 let (namespace, call) = (&context.config.namespace, (partition, id, op));
                 let request = LeaseRequest::probe(&self.rules[rule], namespace, tag, call);
                 match probe(connection, context, &[Arc::new(request)]).await {
                     Probed::Decides => {}
-                    Probed::Refuses(reason) => return Probed::Refuses(format!("{FOR_LEASES}{reason}")),
                     other => return other,
                 }
             }
@@ -81,6 +97,6 @@ mod tests {
 
     #[test]
     fn its_numbers_are_valid() {
-        assert!(LeaseProbe::new(Micros::from_secs(10)).is_some());
+        assert!(CALLS.is_some());
     }
 }

@@ -1,0 +1,41 @@
+//! What the scripts of decisions need of Redis, by the engines in use.
+
+use weir_core::algorithm::EngineKind;
+
+use crate::redis::script_spec::{Right, ScriptSpec};
+
+/// The scripts of decisions. Their text is assembled for each call (`source.rs`).
+pub(in crate::redis) static DECISIONS: ScriptSpec = of(&[
+    ("get", "GET @"),
+    ("set", "SET @ x XX PX 1000"),
+    ("mget", "MGET @"),
+    ("setrange", "SETRANGE @ 0 ''"),
+    ("exists", "EXISTS @"),
+]);
+
+/// What a log needs besides.
+static LOGS: ScriptSpec = of(&[
+    ("rpop", "RPOP @"),
+    ("llen", "LLEN @"),
+    ("lrange", "LRANGE @ 0 0"),
+    ("lindex", "LINDEX @ 0"),
+    ("lset", "LSET @ 0 x"),
+    ("ltrim", "LTRIM @ 0 0"),
+    ("rpush", "RPUSH @ x"),
+]);
+
+/// What a window of many buckets needs besides.
+static SPARSE: ScriptSpec = of(&[("getrange", "GETRANGE @ 0 0")]);
+
+const fn of(rights: &'static [Right]) -> ScriptSpec {
+    ScriptSpec { name: "decisions", does: "decide", scripts: &[], rights, slot: None, probe: None }
+}
+
+/// Returns what decisions with these engines need.
+pub(in crate::redis) fn needed(
+    has: impl Fn(EngineKind) -> bool,
+) -> impl Iterator<Item = &'static ScriptSpec> {
+    let more = [(EngineKind::Log, &LOGS), (EngineKind::Sparse, &SPARSE)];
+    std::iter::once(&DECISIONS)
+        .chain(more.into_iter().filter(move |(engine, _)| has(*engine)).map(|(_, spec)| spec))
+}

@@ -1,0 +1,93 @@
+//! What features need of each node: which capability is missing, since when and why. Decisions are made all the same.
+
+use super::{Board, NodeBoard, StoreHealth, Trouble, trouble};
+use crate::redis::health::engines::Uses;
+use crate::redis::health::remedy::remedy;
+use crate::redis::health::rights::FoundCapability;
+use crate::redis::health::streak::{Since, Streak, StreakChange};
+use crate::redis::script_spec::ScriptSpec;
+use crate::redis::topology::Address;
+
+/// A capability of one node.
+pub(super) struct CapabilityBoard {
+    spec: &'static ScriptSpec,
+    streak: Streak,
+}
+
+impl StoreHealth {
+    /// Sets what is in use, for remedies.
+    pub(in crate::redis::health) fn set_uses(&self, uses: &Uses) {
+        let mut board = self.0.board.lock();
+        if board.uses != *uses {
+            board.uses.clone_from(uses);
+        }
+    }
+
+    /// Records the findings about all capabilities in use on a node, apart from decisions.
+    pub(in crate::redis::health) fn found_capabilities(&self, node: &Address, found: Vec<FoundCapability>) {
+        self.change(|board| {
+            let Board { nodes, uses, .. } = board;
+            let Some(known) = nodes.get_mut(node) else { return };
+            known.capabilities.retain(|own| found.iter().any(|(spec, _)| spec.name == own.spec.name));
+            for (spec, lacks) in found {
+                let own = known.capability(spec);
+                let name = spec.name;
+                match lacks {
+                    None => {
+                        if let Some(StreakChange::Ended { lasted }) = own.streak.succeeded(Since::now()) {
+                            let seconds = lasted.as_secs();
+                            tracing::info!(%node, capability = name, seconds, "a capability of a Redis node recovered");
+                        }
+                    }
+                    Some(reason) => {
+                        if own.streak.failed(&reason, Since::now()).is_some() {
+                            let what_to_do = remedy(&reason, &self.0.config, uses);
+                            tracing::warn!(
+                                %node, capability = name, reason, %what_to_do,
+                                "a Redis node lacks a capability; decisions are made all the same"
+                            );
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl Board {
+    /// Returns a note for each capability that a node lacks.
+    pub(super) fn lacking(&self, config: &weir_config::RedisConfig) -> impl Iterator<Item = Trouble> {
+        self.nodes.iter().flat_map(move |(node, known)| {
+            known.capabilities.iter().filter_map(move |own| {
+                let what = format!("Redis node {node} cannot {}", own.spec.does);
+                Some(trouble(what, own.streak.failure()?, config, &self.uses))
+            })
+        })
+    }
+
+    /// Returns the names of the capabilities that every node lacks of those that need them.
+    pub(super) fn missing(&self) -> Vec<&'static str> {
+        let all = || self.nodes.values().flat_map(|known| &known.capabilities);
+        let works = |name| all().any(|own| own.spec.name == name && own.streak.failure().is_none());
+        let mut names: Vec<_> = all().map(|own| own.spec.name).filter(|name| !works(*name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+impl NodeBoard {
+    fn capability(&mut self, spec: &'static ScriptSpec) -> &mut CapabilityBoard {
+        let place = self.capabilities.iter().position(|own| own.spec.name == spec.name);
+        let place = place.unwrap_or_else(|| {
+            self.capabilities.push(CapabilityBoard { spec, streak: Streak::default() });
+            self.capabilities.len() - 1
+        });
+        &mut self.capabilities[place]
+    }
+
+    /// True if it is known to lack this capability.
+    pub(super) fn lacks(&self, name: &str) -> bool {
+        self.capabilities.iter().any(|own| own.spec.name == name && own.streak.failure().is_some())
+    }
+}

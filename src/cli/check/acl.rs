@@ -1,0 +1,65 @@
+//! `weir check --redis-acl`: the line that gives Weir's user on Redis all rights that a configuration needs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use weir_config::{Checked, Config, EnvoyConfig, EnvoyFiles, EnvoyFolder, RedisConfig, StoreConfig};
+use weir_core::algorithm::EngineKind;
+use weir_core::envoy::Domains;
+use weir_node::app::envoy;
+use weir_store::redis::{Uses, acl_line};
+
+use super::super::settings::no_overrides;
+use super::super::{fail, print, say};
+use crate::feature_scripts;
+
+/// Prints the line, and nothing else, to standard output.
+pub(super) fn run(paths: &[PathBuf], merge_domains: bool) -> ExitCode {
+    match line(paths, merge_domains) {
+        Ok((line, notes)) => {
+            notes.iter().for_each(|note| say(&format!("note: {note}")));
+            match print(&format!("{line}\n")) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => fail(&error.to_string(), 1),
+            }
+        }
+        Err(errors) => {
+            errors.iter().for_each(|error| say(error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn line(paths: &[PathBuf], merge_domains: bool) -> Result<(String, Vec<String>), Vec<String>> {
+    let Checked { config, envoy: section, .. } = Config::check_all(paths, &no_overrides());
+    let mut config = config.map_err(|errors| vec![errors.to_string()])?;
+    let StoreConfig::Redis(redis) = config.store.clone() else {
+        return Err(vec!["error: this configuration has no `store.redis`, so there is no user".to_owned()]);
+    };
+    let domains = domains(&section, merge_domains).map_err(|errors| vec![errors])?;
+    // Such limits are not in files, and may be of any algorithm.
+    let is_open = config.rules.inline_limits().is_some() || section.xds.is_some();
+    let uses =
+        envoy::uses(&mut config, domains, feature_scripts::ALL).map_err(|error| vec![error.to_string()])?;
+    let all = is_open.then(|| EngineKind::ALL.into_iter().collect::<Uses>());
+    Ok((acl_line(&redis, &uses.and(&all.unwrap_or_default())), notes(&redis)))
+}
+
+/// What the line leaves to the reader.
+fn notes(redis: &RedisConfig) -> Vec<String> {
+    let named = redis.login.as_ref().is_some_and(|login| login.username.is_some());
+    let mut notes = vec!["a new user also needs a password: ACL SETUSER NAME >PASSWORD".to_owned()];
+    if !named {
+        notes.push("`store.redis.username` is not set: Weir logs in as `default` until it is".to_owned());
+    }
+    notes
+}
+
+fn domains(envoy: &EnvoyConfig, merge_domains: bool) -> Result<Option<Arc<Domains>>, String> {
+    let Some(folder) = &envoy.config else { return Ok(None) };
+    let folder = EnvoyFolder::new(folder, envoy.layout.clone()).with_overlay(envoy.rules.clone());
+    let files =
+        EnvoyFiles::load(folder, merge_domains || envoy.merge_domains).map_err(|it| it.to_string())?;
+    Ok(Some(Arc::new(files.compile())))
+}
