@@ -1,7 +1,9 @@
 //! The queues of a configuration, by name.
 
+use std::collections::HashMap;
+
 use super::{QueuePart, QueueRule};
-use crate::near::near;
+use crate::near::KnownNames;
 
 /// Suffix of the names of dead-letter queues.
 const DEAD: &str = ":dead";
@@ -15,6 +17,9 @@ pub struct QueueRules {
     /// The configured ones, then the removed ones.
     queues: Vec<QueueRule>,
     configured: usize,
+    by_name: HashMap<Box<str>, usize>,
+    /// The configured names, for what looks like one.
+    names: KnownNames,
 }
 
 /// A queue that a caller names.
@@ -44,7 +49,8 @@ impl QueueRules {
     /// Queues with different names.
     #[must_use]
     pub fn new(queues: Vec<QueueRule>) -> Self {
-        Self { configured: queues.len(), queues }
+        let names = queues.iter().map(QueueRule::name).collect();
+        Self { configured: queues.len(), by_name: index(&queues), queues, names }
     }
 
     /// Adds the queues of `before` that are not configured any more, as far as they are `kept`.
@@ -55,6 +61,7 @@ impl QueueRules {
         let removed = before.queues.iter().filter(is_gone).filter(|&rule| kept(rule)).take(MAX_REMOVED);
         let removed: Vec<QueueRule> = removed.cloned().collect();
         self.queues.extend(removed);
+        self.by_name = index(&self.queues);
         self
     }
 
@@ -76,7 +83,7 @@ impl QueueRules {
             Some(own) => (own, QueuePart::Dead),
             None => (name, QueuePart::Main),
         };
-        let found = self.queues.iter().enumerate().find(|(_, rule)| rule.name() == own);
+        let found = self.by_name.get(own).and_then(|index| Some((*index, self.queues.get(*index)?)));
         let has_part = |rule: &QueueRule| part == QueuePart::Main || rule.numbers().max_deliveries.is_some();
         match found.filter(|(_, rule)| has_part(rule)) {
             Some((index, rule)) => Ok(NamedQueue { index, rule, part, is_removed: index >= self.configured }),
@@ -87,9 +94,14 @@ impl QueueRules {
     /// The error of a name that no queue has.
     #[must_use]
     pub fn unknown(&self, name: &str) -> UnknownQueue {
-        let known = self.queues.iter().take(self.configured).map(|rule| rule.name());
-        UnknownQueue { name: name.to_owned(), near: near(name.strip_suffix(DEAD).unwrap_or(name), known) }
+        let near = self.names.near(name.strip_suffix(DEAD).unwrap_or(name));
+        UnknownQueue { name: name.to_owned(), near }
     }
+}
+
+/// The places of the queues by name; the first one counts.
+fn index(queues: &[QueueRule]) -> HashMap<Box<str>, usize> {
+    queues.iter().enumerate().rev().map(|(index, rule)| (rule.name().into(), index)).collect()
 }
 
 impl QueueRule {

@@ -11,7 +11,7 @@ use super::{
     ShadowLimit, Strategy, Unknown,
 };
 use crate::algorithm::EngineKind;
-use crate::near::near;
+use crate::near::KnownNames;
 
 /// Configuration of the resources that one pattern matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub type Resources = Patterns<Resource>;
 pub struct Rules {
     pub(super) strategies: Vec<Arc<Strategy>>,
     pub(super) by_name: NameTable<usize>,
+    /// The names, for what looks like one.
+    names: KnownNames,
     pub(super) resources: Resources,
     pub(super) access: Access,
     /// One per strategy, in the same order.
@@ -55,10 +57,11 @@ impl Rules {
     #[must_use]
     pub fn new(strategies: Vec<Strategy>, resources: Resources) -> Self {
         let by_name = strategies.iter().enumerate().map(|(index, s)| (s.name().into(), index)).collect();
+        let names = strategies.iter().map(Strategy::name).collect();
         let exceptions = strategies.iter().map(|_| Exceptions::default()).collect();
         let engines = strategies.iter().flat_map(engines_of).collect();
         let strategies = strategies.into_iter().map(Arc::new).collect();
-        Self { strategies, by_name, resources, exceptions, engines, ..Self::default() }
+        Self { strategies, by_name, names, resources, exceptions, engines, ..Self::default() }
     }
 
     /// Sets the access lists: one for all strategies, and one for each in the order of the strategies.
@@ -332,10 +335,7 @@ impl Rules {
     }
 
     fn unknown_strategy(&self, name: &str) -> Unknown {
-        Unknown::Strategy {
-            name: name.to_owned(),
-            near: near(name, self.strategies.iter().map(|strategy| strategy.name())),
-        }
+        Unknown::Strategy { name: name.to_owned(), near: self.names.near(name) }
     }
 
     fn unknown_resource(&self, name: &str) -> Unknown {
