@@ -53,6 +53,7 @@ fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit<MemoryStore>>
     decisions.follow(&Snapshot { envoy: Some(Arc::new(loaded)), ..snapshot }, metrics.recorder());
     let rules = EnvoyRules {
         overrides_in_request: true,
+        count_rejected: false,
         near_limit_ratio: 0.8,
         shadow_mode: false,
         quota_mode: false,

@@ -104,14 +104,7 @@ impl Ratelimit {
     }
 
     fn start_as(program: &Path, args: &[&str], more: &[(&str, &str)]) -> Self {
-        let (files, host) = (files(FILE), host());
-        let mut variables = variables(files.path(), host);
-        // Those of the reference name the store.
-        variables.retain(|(name, _)| name != "WEIR_STORE" || !more.contains(&("WEIR_STORE", "")));
-        let more = more.iter().filter(|pair| **pair != ("WEIR_STORE", ""));
-        variables.extend(more.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        let process = Process::spawn(command(program, args, &variables)).unwrap();
-        let mut started = Self { process, host, _files: files };
+        let mut started = Self::spawn_as(program, args, more);
         eventually(SOON, "it is healthy", || {
             if let Some(status) = started.process.exited() {
                 panic!("it ended: {status}\n{}", started.log());
@@ -119,6 +112,22 @@ impl Ratelimit {
             started.get(8080, "/healthcheck").is_some_and(|(status, _)| status == 200)
         });
         started
+    }
+
+    /// Starts it without waiting.
+    fn spawn(more: &[(&str, &str)]) -> Self {
+        Self::spawn_as(Path::new(WEIR), &["ratelimit"], more)
+    }
+
+    fn spawn_as(program: &Path, args: &[&str], more: &[(&str, &str)]) -> Self {
+        let (files, host) = (files(FILE), host());
+        let mut variables = variables(files.path(), host);
+        // Those of the reference name the store.
+        variables.retain(|(name, _)| name != "WEIR_STORE" || !more.contains(&("WEIR_STORE", "")));
+        let more = more.iter().filter(|pair| **pair != ("WEIR_STORE", ""));
+        variables.extend(more.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let process = Process::spawn(command(program, args, &variables)).unwrap();
+        Self { process, host, _files: files }
     }
 
     fn at(&self, port: u16) -> SocketAddr {

@@ -54,5 +54,6 @@ pub(super) fn envoy(
     }
     let rules = overlay::overlay(&mut fields, in_memory, report);
     fields.finish(report);
+    let rules = rules.counting_rejected(envoy.count_rejected);
     EnvoyConfig { xds, rules, layout: overrides.envoy_layout().clone(), ..envoy }
 }

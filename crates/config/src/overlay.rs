@@ -7,7 +7,7 @@ mod pattern;
 
 use std::sync::Arc;
 
-use weir_core::envoy::{Descriptor, Matcher, rule_element};
+use weir_core::envoy::{Descriptor, Draft, Kind, Matcher, RateLimit, rule_element};
 
 pub(super) use self::change::{OverlayAlgorithm, RuleChange};
 pub(super) use self::pattern::RulePattern;
@@ -23,7 +23,11 @@ pub const MAX_ENVOY_TEXT: usize = 4096;
 
 /// The overlay. Clones share it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct EnvoyOverlay(Arc<[OverlayRule]>);
+pub struct EnvoyOverlay {
+    rules: Arc<[OverlayRule]>,
+    /// True if rules charge denied hits unless they or their entry say otherwise.
+    count_rejected: bool,
+}
 
 /// One entry.
 #[derive(Debug, PartialEq)]
@@ -47,13 +51,19 @@ pub struct OverlayReport {
 impl EnvoyOverlay {
     /// The overlay of these entries, of which one is more specific than the other where two meet.
     pub(super) fn new(rules: Vec<OverlayRule>) -> Self {
-        Self(rules.into())
+        Self { rules: rules.into(), count_rejected: false }
     }
 
-    /// True if there are no entries.
+    /// The same entries; rules that say nothing of it charge denied hits, or not.
+    #[must_use]
+    pub fn counting_rejected(self, count_rejected: bool) -> Self {
+        Self { count_rejected, ..self }
+    }
+
+    /// True if it changes no rule.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.rules.is_empty() && !self.count_rejected
     }
 
     /// Changes the rules of `domains`.
@@ -62,17 +72,17 @@ impl EnvoyOverlay {
         if self.is_empty() {
             return report;
         }
-        let mut matched = vec![false; self.0.len()];
+        let mut matched = vec![false; self.rules.len()];
         for (domain, descriptors) in domains {
             let entries: Vec<usize> =
-                (0..self.0.len()).filter(|index| self.0[*index].domain == *domain).collect();
+                (0..self.rules.len()).filter(|index| self.rules[*index].domain == *domain).collect();
             let mut walk = OverlayWalk { overlay: self, entries, matched: &mut matched, path: Vec::new() };
             let mut mistakes = Vec::new();
             walk.level(descriptors, &mut mistakes);
             let line = |reason| (domain.clone(), format!("domain {}, rule {reason}", shown(domain)));
             report.mistakes.extend(mistakes.into_iter().map(line));
         }
-        let unmatched = self.0.iter().zip(matched).filter(|(_, matched)| !matched);
+        let unmatched = self.rules.iter().zip(matched).filter(|(_, matched)| !matched);
         let line = |entry: &OverlayRule| {
             format!(
                 "{ENVOY_RULES}: {} of the domain {} matches no rule",
@@ -82,6 +92,27 @@ impl EnvoyOverlay {
         };
         report.unmatched = unmatched.map(|(entry, _)| line(entry)).collect();
         report
+    }
+}
+
+impl EnvoyOverlay {
+    /// Changes a rule by its entry, if it has one, and by what is said of all rules.
+    fn change(&self, entry: Option<RuleChange>, draft: &mut Draft) -> Result<(), String> {
+        if let Some(change) = &entry {
+            change.apply(draft)?;
+        }
+        let says = |change: &RuleChange| change.count_rejected.is_some() || change.approximate.is_some();
+        if !self.count_rejected || entry.as_ref().is_some_and(says) {
+            return Ok(());
+        }
+        let can_count = |limit: &RateLimit| {
+            matches!(limit.kind(), Kind::FixedWindow { .. } | Kind::SlidingLog { .. })
+                && !draft.given.contains(&"count_rejected")
+        };
+        if draft.limit.as_ref().is_some_and(can_count) {
+            RuleChange { count_rejected: Some(true), ..RuleChange::default() }.apply(draft)?;
+        }
+        Ok(())
     }
 }
 
@@ -98,15 +129,17 @@ struct OverlayWalk<'o> {
 impl OverlayWalk<'_> {
     /// The reader of the descriptors bounds how deep they nest.
     fn level(&mut self, descriptors: &mut [Descriptor], mistakes: &mut Vec<String>) {
-        if self.entries.is_empty() {
+        if self.entries.is_empty() && !self.overlay.count_rejected {
             return;
         }
         for descriptor in descriptors {
             let value = (descriptor.matcher != Matcher::Any).then(|| descriptor.matcher.text());
             self.path.push(rule_element(&descriptor.key, value.as_deref()));
-            if let Some(entry) = descriptor.rule.is_some().then(|| self.best()).flatten() {
-                let rule = &self.overlay.0[entry];
-                if let Some(Err(reason)) = descriptor.rule.as_mut().map(|draft| rule.change.apply(draft)) {
+            if descriptor.rule.is_some() {
+                let entry = self.best();
+                let change = entry.map(|entry| self.overlay.rules[entry].change);
+                let changed = descriptor.rule.as_mut().map(|draft| self.overlay.change(change, draft));
+                if let Some(Err(reason)) = changed {
                     mistakes.push(format!("`{}`: {reason}", self.path.join(",")));
                 }
             }
@@ -119,12 +152,12 @@ impl OverlayWalk<'_> {
     fn best(&mut self) -> Option<usize> {
         let mut best: Option<usize> = None;
         for &entry in &self.entries {
-            let pattern = &self.overlay.0[entry].pattern;
+            let pattern = &self.overlay.rules[entry].pattern;
             if !pattern.matches(&self.path) {
                 continue;
             }
             self.matched[entry] = true;
-            let is_better = |other: usize| pattern.is_within(&self.overlay.0[other].pattern);
+            let is_better = |other: usize| pattern.is_within(&self.overlay.rules[other].pattern);
             if best.is_none_or(is_better) {
                 best = Some(entry);
             }

@@ -97,10 +97,9 @@ pub fn run_with(
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     readiness.services_need(feature_scripts::services(scripts));
-    if config.server.ratelimit.is_some() && !config.server.ready_needs_store {
-        // A liveness probe asks for /healthcheck: it does not wait for Redis.
-        readiness.set(Ok(()));
-    }
+    // The reference is unhealthy until the first PONG, so that a roll-out with a wrong address stops.
+    let needs_first = config.server.ready_needs_first_answer || config.server.ratelimit.is_some();
+    let readiness = if needs_first { readiness.needing_first_answer() } else { readiness };
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let audit = open_audit(&config.server, &timing.clock)?;

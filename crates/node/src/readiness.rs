@@ -13,6 +13,7 @@ mod refused_files;
 mod troubles;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -32,6 +33,8 @@ pub struct Readiness {
     more_notes: MoreNotes,
     /// True if a node without its store is not ready.
     needs_store: bool,
+    /// False while a first answer of the store is needed and has not come.
+    has_answered: Arc<AtomicBool>,
     accepts: Accepts,
     /// The capabilities that services need: the service, and the name of the capability. Set once.
     needed: Arc<OnceLock<Vec<(&'static str, &'static str)>>>,
@@ -88,6 +91,7 @@ impl Readiness {
             notes: Arc::new(Mutex::new(Vec::new().into())),
             more_notes: MoreNotes::default(),
             needs_store,
+            has_answered: Arc::new(AtomicBool::new(true)),
             accepts: Accepts::default(),
             needed: Arc::default(),
             missing: Arc::new(watch::Sender::new(Vec::new())),
@@ -97,6 +101,13 @@ impl Readiness {
     /// Sets the capabilities that services need: the service, and the name of the capability. Later calls are ignored.
     pub fn services_need(&self, needed: Vec<(&'static str, &'static str)>) {
         let _ = self.needed.set(needed);
+    }
+
+    /// The same, but not ready until the store has answered once. After that, only `needs_store` counts.
+    #[must_use]
+    pub fn needing_first_answer(self) -> Self {
+        self.has_answered.store(false, Relaxed);
+        self
     }
 
     /// Says how to find out whether a client that connects now is served. The first one counts.
@@ -121,13 +132,17 @@ impl Readiness {
     pub fn report(&self, status: StoreStatus) {
         let can_decide = status.can_decide();
         self.set_missing(&status.missing);
+        if can_decide {
+            self.has_answered.store(true, Relaxed);
+        }
+        let needs_store = self.needs_store || !self.has_answered.load(Relaxed);
         *self.notes.lock() = status.notes.into();
         let failures = Troubles::from(status.failures);
         match (can_decide, failures.is_empty()) {
             (true, true) => self.change(State::Ready),
             // Unknown, as at the start.
             (false, true) => {}
-            (false, false) if self.needs_store => self.change(State::WithoutStore(failures)),
+            (false, false) if needs_store => self.change(State::WithoutStore(failures)),
             (_, false) => self.change(State::Degraded(failures)),
         }
     }
@@ -272,6 +287,18 @@ mod tests {
         assert!(readiness.page().1.starts_with(expected), "{}", readiness.page().1);
         readiness.report(status(&[true], &[], &[]));
         assert_eq!((readiness.state(), readiness.page().1.as_str()), (State::Ready, "ready\n"));
+    }
+
+    /// A node with a wrong address of Redis was ready at once, so a roll-out went on to the next node.
+    #[test]
+    fn a_node_that_needs_a_first_answer_is_degraded_only_after_it() {
+        let readiness = Readiness::starting(false).needing_first_answer();
+        readiness.report(status(&[false], &["a cannot decide"], &[]));
+        assert!(matches!(readiness.state(), State::WithoutStore(_)), "{:?}", readiness.state());
+        readiness.report(status(&[true], &[], &[]));
+        assert_eq!(readiness.state(), State::Ready);
+        readiness.report(status(&[false], &["a cannot decide"], &[]));
+        assert!(matches!(readiness.state(), State::Degraded(_)), "{:?}", readiness.state());
     }
 
     #[test]

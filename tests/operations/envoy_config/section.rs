@@ -28,6 +28,7 @@ fn it_says_everything_or_nothing() {
         near_limit_ratio: 0.25,
         shadow_mode: true,
         quota_mode: true,
+        count_rejected: false,
         reference_metrics: false,
         standard_headers: false,
         xds: None,

@@ -39,6 +39,7 @@ pub(super) fn service() -> Service {
     let loaded = Loaded::new(Arc::new(domains), &counted);
     let rules = EnvoyRules {
         overrides_in_request: true,
+        count_rejected: false,
         near_limit_ratio: 0.8,
         shadow_mode: false,
         quota_mode: false,

@@ -42,6 +42,7 @@ fn a_named_caller_has_one_turn_and_others_one_for_each_connection() {
     let loaded = Loaded::new(Arc::new(domains), &counted);
     let rules = EnvoyRules {
         overrides_in_request: true,
+        count_rejected: false,
         near_limit_ratio: 0.8,
         shadow_mode: false,
         quota_mode: false,

@@ -4,7 +4,7 @@ mod ours;
 mod settings;
 
 pub(super) use ours::OURS;
-pub(super) use settings::{BOTH_MODES, HEADERS, NO_OVERRIDES, QUOTA_MODE, SHADOW_MODE};
+pub(super) use settings::{BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, QUOTA_MODE, SHADOW_MODE};
 
 use super::play::Case;
 

@@ -10,9 +10,11 @@
 //! * 49: the reference's cache of what is over. Ours (`crates/store/src/denials.rs`) has tests of its own.
 //! * 52: both global switches at once: in [`super::cases::BOTH_MODES`].
 
-use weir_config::{EnvoyConfig, StoreConfig, XdsConfig};
+use weir_config::{Config, ConfigOverrides, EnvoyConfig, StoreConfig, XdsConfig};
 
-use super::cases::{BOTH_MODES, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE, REFERENCE, SHADOW_MODE, SHARED};
+use super::cases::{
+    BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE, REFERENCE, SHADOW_MODE, SHARED,
+};
 use super::play::{Case, play};
 use super::{cluster, files, memory, redis};
 use crate::support::ads::Ads;
@@ -75,6 +77,9 @@ async fn every_case(store: fn() -> StoreConfig) {
         (QUOTA_MODE, EnvoyConfig { quota_mode: true, ..default() }),
         (BOTH_MODES, EnvoyConfig { quota_mode: true, shadow_mode: true, ..default() }),
         (NO_OVERRIDES, EnvoyConfig { overrides_in_request: false, ..default() }),
+        (COUNT_REJECTED, counting()),
+        // What the reference's own tests expect holds in its own way of counting too.
+        (REFERENCE, counting()),
     ];
     let mut first = 0;
     for (cases, envoy) in all {
@@ -82,6 +87,13 @@ async fn every_case(store: fn() -> StoreConfig) {
         assert!(wrong.is_empty(), "{} lines went otherwise:\n{}", wrong.len(), wrong.join("\n"));
         first += cases.len();
     }
+}
+
+/// The settings of `count_rejected: true`.
+fn counting() -> EnvoyConfig {
+    let text = "envoy: { config: /nowhere, count_rejected: true }";
+    let envoy = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap().envoy;
+    EnvoyConfig { config: None, ..envoy }
 }
 
 /// Every kind of line can go otherwise.

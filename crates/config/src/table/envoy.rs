@@ -113,6 +113,15 @@ section! {
             applies: Applies::AtRestart,
             more: "`weir ratelimit` has them in any case: see [envoy.md](envoy.md#metrics-of-the-reference).",
         }
+        /// Whether denied hits are charged too by all rules that can, as envoyproxy/ratelimit does.
+        pub count_rejected: bool = false => {
+            kind: Boolean,
+            outside: Outside::Flag("envoy_count_rejected"),
+            applies: Applies::AtRestart,
+            more: "These are rules with `fixed_window`, the default, and `sliding_log`, and limits in requests. A rule or an entry of \
+                   `rules` with a `count_rejected` of its own keeps it. Such rules give no hits back. See \
+                   [envoy.md](envoy.md#what-is-charged).",
+        }
         /// Whether nothing is denied; the statuses in the answer still show what the limits say.
         pub shadow_mode: bool = false => {
             kind: Boolean,

@@ -173,6 +173,14 @@ section! {
             more: "If false, the node stays ready, `on_store_failure` answers, and `/readyz` says `degraded:`, \
                    [the reason and what to do](redis.md#what-weir-says-of-redis).",
         }
+        /// Whether a node is not ready until Redis has answered once.
+        pub ready_needs_first_answer: bool = false => {
+            kind: Boolean,
+            outside: Outside::Flag("ready_needs_first_answer"),
+            applies: Applies::AtRestart,
+            more: "After that, only `ready_needs_store` counts. A roll-out with a wrong address or password then stops at its first \
+                   node. `weir ratelimit` does so in any case. See [deploy.md](deploy.md#kubernetes).",
+        }
         /// How long calls are still served after SIGTERM, while the node reports that it is not ready.
         pub drain_delay: Micros = Micros::from_secs(5) => {
             kind: Span(Micros::ZERO, MAX_DRAIN),

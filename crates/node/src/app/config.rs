@@ -78,8 +78,10 @@ impl WatchedConfig {
             meanings,
             ..
         } = next;
-        self.settings.envoy.rules = envoy.rules.clone();
-        self.overlay.set(envoy.rules);
+        // What is charged of denied hits takes a restart.
+        let overlay = envoy.rules.counting_rejected(self.settings.envoy.count_rejected);
+        self.settings.envoy.rules = overlay.clone();
+        self.overlay.set(overlay);
         if self.settings.usage.sample != usage.sample {
             self.metrics.sample_consumers(usage.sample);
             self.settings.usage.sample = usage.sample;

@@ -52,6 +52,8 @@ pub const MAX_TEXT: usize = 64 << 10;
 pub struct EnvoyRules {
     /// True if limits in requests override the rules.
     pub overrides_in_request: bool,
+    /// True if limits in requests charge denied hits.
+    pub count_rejected: bool,
     /// The share of a limit above which hits count as near.
     pub near_limit_ratio: f32,
     /// True if every request passes; the statuses still show which would not have.
@@ -64,6 +66,7 @@ impl From<&EnvoyConfig> for EnvoyRules {
     fn from(config: &EnvoyConfig) -> Self {
         Self {
             overrides_in_request: config.overrides_in_request,
+            count_rejected: config.count_rejected,
             near_limit_ratio: config.near_limit_ratio,
             shadow_mode: config.shadow_mode,
             quota_mode: config.quota_mode,

@@ -16,7 +16,7 @@ pub(super) struct HealthPage {
     pub(super) needs_domain: bool,
 }
 
-/// 200 while calls are answered, whatever the state of Redis, unless the node needs it; 500 from SIGTERM on.
+/// 200 while calls are answered: from the first answer of Redis on, whatever its state, unless the node needs it; 500 from SIGTERM on.
 pub(super) async fn healthcheck(Shared(page): Shared<HealthPage>) -> (StatusCode, &'static str) {
     let is_healthy = match page.readiness.state() {
         State::Ready | State::Degraded(_) => true,

@@ -84,6 +84,24 @@ pub(crate) const BOTH_MODES: &[Case] = &[case(
      metric weir_envoy_global_shadow_total +1",
 )];
 
+/// With `count_rejected`.
+pub(crate) const COUNT_REJECTED: &[Case] = &[
+    case(
+        "denied hits are charged",
+        "another [key3=v] +8 => OK | OK 2 of 10/HOUR 3600s
+         another [key3=v] +5 => OVER | OVER 0 of 10/HOUR 3600s
+         another [key3=v] => OVER | OVER 0 of 10/HOUR 3600s
+         another [key3=v] => OVER | OVER 0 of 10/HOUR 3600s
+         another [key3=v] => OVER | OVER 0 of 10/HOUR 3600s",
+    ),
+    case(
+        "so are those of limits in requests",
+        "another [nope=v]@10/HOUR +8 => OK | OK 2 of 10/HOUR 3600s
+         another [nope=v]@10/HOUR +5 => OVER | OVER 0 of 10/HOUR 3600s
+         another [nope=v]@10/HOUR => OVER | OVER 0 of 10/HOUR 3600s",
+    ),
+];
+
 /// With `overrides_in_request: false`.
 pub(crate) const NO_OVERRIDES: &[Case] = &[case(
     "a limit of the request's own is as if it were not there",

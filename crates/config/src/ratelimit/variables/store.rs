@@ -104,7 +104,7 @@ fn connections() -> Vec<RatelimitVariable> {
             "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION",
             "false",
             Boolean,
-            "`server.ready_needs_store`: `/healthcheck` fails while Redis is away",
+            "`server.ready_needs_store`: `/healthcheck` fails while Redis is away. Until Redis has answered once it fails in any case",
         ),
         ignored("REDIS_POOL_SIZE", "10", COUNT, POOL),
         ignored("REDIS_PIPELINE_WINDOW", "0", Duration, POOL),

@@ -20,19 +20,21 @@ const MOST: usize = 1024;
 pub(super) struct Given(Mutex<HashMap<(usize, u32, Unit), Arc<RateLimit>>>);
 
 impl Given {
-    /// The limit of these numbers in the domain of `owner`: a fixed window, as the reference counts it.
+    /// The limit of these numbers in the domain of `owner`: a fixed window, as the reference counts it. `count_rejected`
+    /// is the same for the life of the worker.
     pub(super) fn limit(
         &self,
         owner: &Arc<Owner>,
         requests_per_unit: u32,
         unit: Unit,
+        count_rejected: bool,
     ) -> Result<Arc<RateLimit>, Invalid> {
         let question = (Arc::as_ptr(owner).addr(), requests_per_unit, unit);
         let mut known = self.0.lock();
         if let Some(limit) = known.get(&question) {
             return Ok(Arc::clone(limit));
         }
-        let kind = Kind::FixedWindow { count_rejected: false };
+        let kind = Kind::FixedWindow { count_rejected };
         let limit = RateLimit::new(requests_per_unit, unit, 1, kind, FailurePolicy::Error)?;
         let limit = Arc::new(limit.owned_by(owner));
         if known.len() == MOST {
@@ -60,7 +62,8 @@ mod tests {
     #[test]
     fn a_limit_belongs_to_its_domain() {
         let (given, owners) = (Given::default(), ["a", "b"].map(|name| Arc::new(Owner::of_domain(name))));
-        let limits = [0, 1, 0].map(|owner: usize| given.limit(&owners[owner], 5, Unit::Minute).unwrap());
+        let limits =
+            [0, 1, 0].map(|owner: usize| given.limit(&owners[owner], 5, Unit::Minute, false).unwrap());
         let names = limits.each_ref().map(|limit| limit.strategy().owner().name().to_owned());
         assert_eq!(names, ["domain:a", "domain:b", "domain:a"]);
         assert!(Arc::ptr_eq(&limits[0], &limits[2]), "it is made once");

@@ -35,12 +35,12 @@ impl<'a> FoundLimit<'a> {
         // An invalid override is rejected in any domain, so that the caller's mistake shows.
         let unit = unit(number)?;
         let Some(domain) = domain else { return Ok(Self::Nothing) };
-        let limit =
-            envoy.given.limit(domain.owner(), requests_per_unit, unit).map_err(|invalid| InvalidField {
-                field: "descriptors.limit.requests_per_unit",
-                value: invalid.value,
-                bound: invalid.bound,
-            })?;
+        let limit = envoy.given.limit(domain.owner(), requests_per_unit, unit, envoy.rules.count_rejected);
+        let limit = limit.map_err(|invalid| InvalidField {
+            field: "descriptors.limit.requests_per_unit",
+            value: invalid.value,
+            bound: invalid.bound,
+        })?;
         Ok(Self::Given(limit))
     }
 
