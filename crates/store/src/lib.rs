@@ -8,7 +8,6 @@
 //! apply to a request, how questions arrive, or in which file its configuration is written.
 
 mod answers;
-mod any_host_name;
 pub mod approximate;
 pub mod coalesce;
 mod cost;
@@ -19,9 +18,11 @@ mod error;
 mod lease;
 pub mod local;
 pub mod memory;
+mod own_authority;
 mod part;
 mod queue;
 pub mod redis;
+mod server_verifier;
 pub mod tls;
 
 use std::future::Future;

@@ -12,7 +12,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::any_host_name::AnyHostName;
+pub use crate::own_authority::{CertificateUse, OwnAuthorities};
+pub use crate::server_verifier::ServerVerifier;
 use weir_config::{ClientFiles, Identity, TlsError, unreadable};
 
 /// Size limit of a certificate file in bytes; a whole system's certificates take a quarter of it.
@@ -25,16 +26,17 @@ pub fn load(files: &ClientFiles) -> Result<Arc<ClientConfig>, TlsError> {
 
 /// Reads the files. Without `check_host_name`, a server's certificate may be valid for any name.
 pub(crate) fn client(files: &ClientFiles, check_host_name: bool) -> Result<Arc<ClientConfig>, TlsError> {
-    let roots = match &files.ca_file {
+    let (roots, own) = match &files.ca_file {
         Some(path) => authorities(path)?,
-        None => system_authorities()?,
+        None => (system_authorities()?, OwnAuthorities::default()),
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong("ca_file", error.to_string()))?
-        .with_root_certificates(Arc::clone(&roots));
-    let mut config = match &files.identity {
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(ServerVerifier { roots, own, provider, check_host_name }));
+    let config = match &files.identity {
         None => builder.with_no_client_auth(),
         Some(Identity { cert_file, key_file }) => {
             let certificates = certificates("cert_file", cert_file)?;
@@ -46,9 +48,6 @@ pub(crate) fn client(files: &ClientFiles, check_host_name: bool) -> Result<Arc<C
                 .map_err(|error| wrong("key_file", format!("{}: {error}", shown(key_file))))?
         }
     };
-    if !check_host_name {
-        config.dangerous().set_certificate_verifier(Arc::new(AnyHostName { roots, provider }));
-    }
     Ok(Arc::new(config))
 }
 
@@ -57,12 +56,13 @@ pub fn check(files: &ClientFiles) -> Result<(), TlsError> {
     load(files).map(drop)
 }
 
-fn authorities(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates("ca_file", path)? {
+fn authorities(path: &Path) -> Result<(Arc<RootCertStore>, OwnAuthorities), TlsError> {
+    let (mut roots, certificates) = (RootCertStore::empty(), certificates("ca_file", path)?);
+    let own = OwnAuthorities::among(&certificates);
+    for certificate in certificates {
         roots.add(certificate).map_err(|error| wrong("ca_file", format!("{}: {error}", shown(path))))?;
     }
-    Ok(Arc::new(roots))
+    Ok((Arc::new(roots), own))
 }
 
 /// Read once: there are hundreds, and they change with the machine only.

@@ -140,6 +140,20 @@ impl Authority {
     }
 }
 
+/// A certificate that is its own authority, as `openssl req -x509` makes it, for these names; it expires at the start of
+/// `year`. The directory goes with what is returned.
+pub fn own_authority(names: &[&str], year: i32) -> (TempDir, Issued) {
+    let dir = scratch::dir("certificates-");
+    let mut params = params_of(names, |params| params.not_after = date_time_ymd(year, 1, 1));
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let issued = Issued { cert: dir.path().join("own.pem"), key: dir.path().join("own.key"), serial: 0 };
+    replace(&issued.cert, certificate.pem().as_bytes());
+    replace(&issued.key, key.serialize_pem().as_bytes());
+    (dir, issued)
+}
+
 /// A certificate in DER, signed by itself, with these alternative names and this common name.
 pub fn certificate_with(common_name: &str, names: Vec<SanType>) -> Vec<u8> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();

@@ -9,7 +9,7 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 
 use super::Ratelimit;
 use super::variables::refused;
-use crate::support::certificates::Authority;
+use crate::support::certificates::{Authority, Issued, own_authority};
 use crate::support::sentinels::Sentinels;
 use crate::support::{Cluster, RedisServer, SOON, eventually, eventually_async, ports, scratch};
 
@@ -130,6 +130,69 @@ async fn a_certificate_for_another_name() {
         ("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "true"),
     ])
     .await;
+}
+
+/// What `openssl req -x509` makes has CA:TRUE, and was refused as a server's certificate.
+#[tokio::test]
+async fn a_certificate_that_is_its_own_authority() {
+    let other_name = ("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "true");
+    for (name, more) in [("127.0.0.1", &[][..]), ("redis.example", &[other_name][..])] {
+        let (_folder, own) = own_authority(&[name], 2096);
+        let (redis, port) = redis_with(&own);
+        let ca = own.cert.display().to_string();
+        let url = format!("127.0.0.1:{port}");
+        let tls = [
+            ("REDIS_SOCKET_TYPE", "tcp"),
+            ("REDIS_URL", url.as_str()),
+            ("REDIS_TLS", "true"),
+            ("REDIS_TLS_CACERT", ca.as_str()),
+        ];
+        counts(&[&tls[..], more].concat()).await;
+        drop(redis);
+    }
+}
+
+/// Its names, its time and its bytes are checked still.
+#[test]
+fn a_certificate_that_is_its_own_authority_for_another_name_or_time_is_refused() {
+    let cases = [("redis.example", 2096, true), ("127.0.0.1", 2001, true), ("127.0.0.1", 2096, false)];
+    for (name, year, is_trusted) in cases {
+        let (_folder, own) = own_authority(&[name], year);
+        let (_other_folder, other) = own_authority(&[name], year);
+        let (_redis, port) = redis_with(&own);
+        let trusted = if is_trusted { &own } else { &other };
+        let started = Ratelimit::spawn(&[
+            ("WEIR_STORE", ""),
+            ("REDIS_SOCKET_TYPE", "tcp"),
+            ("REDIS_URL", &format!("127.0.0.1:{port}")),
+            ("REDIS_TLS", "true"),
+            ("REDIS_TLS_CACERT", &trusted.cert.display().to_string()),
+        ]);
+        let health = || started.get(8080, "/healthcheck").map(|(status, _)| status);
+        eventually(SOON, "its port is open", || health().is_some());
+        let until = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < until {
+            assert_eq!(health(), Some(500), "{name} {year} {is_trusted}");
+        }
+    }
+}
+
+/// A Redis with TLS under this certificate.
+fn redis_with(own: &Issued) -> (RedisServer, u16) {
+    let port = ports::free();
+    let path = |path: &std::path::Path| path.display().to_string();
+    let builder = RedisServer::builder()
+        .arg("--tls-port")
+        .arg(port.to_string())
+        .arg("--tls-cert-file")
+        .arg(path(&own.cert))
+        .arg("--tls-key-file")
+        .arg(path(&own.key))
+        .arg("--tls-ca-cert-file")
+        .arg(path(&own.cert))
+        .arg("--tls-auth-clients")
+        .arg("no");
+    (builder.start(), port)
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use weir_load::{ClientTls, ServerAccess};
 
 use super::{Ratelimit, request};
 use crate::support::SOON;
-use crate::support::certificates::{Authority, Issued};
+use crate::support::certificates::{Authority, Issued, own_authority};
 
 async fn ask(started: &Ratelimit, authority: &Authority, issued: Option<&Issued>) -> Result<(), ClientError> {
     let identity =
@@ -45,4 +45,32 @@ async fn a_verified_certificate_needs_no_name_and_the_pages_need_none() {
     }
     let body = r#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"json"}]}]}"#;
     assert_eq!(started.post("/json", body).0, 200);
+}
+
+/// Of clients, too: the same certificate is the client's and among the authorities.
+#[tokio::test]
+async fn a_client_whose_certificate_is_its_own_authority_is_served() {
+    let authority = Authority::create();
+    let server = authority.issue("server", &["weir.test"]);
+    let ((_one, own), (_two, other), (_three, old)) = (
+        own_authority(&["192.0.2.1"], 2096),
+        own_authority(&["192.0.2.1"], 2096),
+        own_authority(&["192.0.2.1"], 2001),
+    );
+    let trusted = std::fs::read_to_string(&own.cert).unwrap() + &std::fs::read_to_string(&old.cert).unwrap();
+    let folder = crate::support::scratch::dir("own-");
+    let clients = folder.path().join("clients.pem");
+    std::fs::write(&clients, trusted).unwrap();
+    let files = [&server.cert, &server.key, &clients].map(|path| path.display().to_string());
+    let [cert, key, ca] = files.each_ref().map(String::as_str);
+    let started = Ratelimit::start(&[
+        ("GRPC_SERVER_USE_TLS", "true"),
+        ("GRPC_SERVER_TLS_CERT", cert),
+        ("GRPC_SERVER_TLS_KEY", key),
+        ("GRPC_CLIENT_TLS_CACERT", ca),
+    ]);
+    ask(&started, &authority, Some(&own)).await.unwrap();
+    for (refused, why) in [(&other, "it is not in the file"), (&old, "it has expired")] {
+        assert!(ask(&started, &authority, Some(refused)).await.is_err(), "{why}");
+    }
 }

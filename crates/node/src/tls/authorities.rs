@@ -8,8 +8,10 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{CertRevocationListError, RootCertStore};
 use weir_config::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsConfig, TlsError};
+use weir_store::tls::OwnAuthorities;
 use weir_time::clock::Clock;
 
+use super::checked_clients::CheckedClients;
 use super::client_names::NamedClients;
 use super::crl::{RevocationList, RevocationLists};
 use super::files::TlsFile;
@@ -56,6 +58,12 @@ impl Authorities {
         let warnings = match lists_file.is_some() {
             true => warnings(config, &certificates, &lists, clock),
             false => Vec::new(),
+        };
+        // Of a certificate that is its own authority no list can say that it is revoked.
+        let own = OwnAuthorities::among(&certificates);
+        let verifier = match own.is_empty() || lists_file.is_some() {
+            true => verifier,
+            false => CheckedClients::wrap(verifier, own),
         };
         let mut digest = Context::new(&SHA256);
         let verifier = TrustDomains::read(config, verifier, &mut digest)?;

@@ -7,9 +7,15 @@ use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use weir_store::tls::{CertificateUse, OwnAuthorities};
 
 /// What a certificate must have besides authorities that are known.
 pub(super) trait ClientCheck: Debug + Send + Sync {
+    /// Verifies a certificate in place of its authorities; `None` if these have to.
+    fn verify(&self, _end_entity: &CertificateDer<'_>, _now: UnixTime) -> Option<Result<(), Error>> {
+        None
+    }
+
     /// Refuses a certificate. Its authorities have been verified.
     fn check(
         &self,
@@ -17,6 +23,16 @@ pub(super) trait ClientCheck: Debug + Send + Sync {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<(), Error>;
+}
+
+impl ClientCheck for OwnAuthorities {
+    fn verify(&self, end_entity: &CertificateDer<'_>, now: UnixTime) -> Option<Result<(), Error>> {
+        OwnAuthorities::check(self, end_entity, CertificateUse::Client, now)
+    }
+
+    fn check(&self, _: &CertificateDer<'_>, _: &[CertificateDer<'_>], _: UnixTime) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// Verifies certificates, then checks them.
@@ -52,7 +68,10 @@ impl<C: ClientCheck> ClientCertVerifier for CheckedClients<C> {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.verifier.verify_client_cert(end_entity, intermediates, now)?;
+        let verified = match self.check.verify(end_entity, now) {
+            Some(verified) => verified.map(|()| ClientCertVerified::assertion())?,
+            None => self.verifier.verify_client_cert(end_entity, intermediates, now)?,
+        };
         self.check.check(end_entity, intermediates, now)?;
         Ok(verified)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustls::sign::SingleCertAndKey;
 use rustls::{ClientConfig, RootCertStore};
 use weir_config::TlsError;
+use weir_store::tls::{OwnAuthorities, ServerVerifier};
 
 use super::certificate::PortCertificate;
 use super::files::TlsFile;
@@ -23,18 +24,21 @@ pub struct ClientTlsFiles<'p> {
 
 /// Reads the files.
 pub fn client_config(files: &ClientTlsFiles<'_>) -> Result<ClientConfig, TlsError> {
-    let trusted = match files.ca {
+    let (roots, own) = match files.ca {
         Some(path) => {
             let file = TlsFile::read("ca_file", path)?;
-            roots(&file, &file.certificates()?)?
+            let certificates = file.certificates()?;
+            (roots(&file, &certificates)?, OwnAuthorities::among(&certificates))
         }
-        None => Arc::new(of_the_system()?),
+        None => (Arc::new(of_the_system()?), OwnAuthorities::default()),
     };
+    let verifier = ServerVerifier { roots, own, provider: provider(), check_host_name: true };
     let wrong = |reason: String| TlsError { file: "ca_file", reason };
     let builder = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(error.to_string()))?
-        .with_root_certificates(trusted);
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
     Ok(match files.identity {
         None => builder.with_no_client_auth(),
         Some((cert, key)) => {
