@@ -111,7 +111,9 @@ impl TestNode {
     /// Stops the node and waits for its end.
     pub(crate) fn stop(&mut self) {
         let _ = self.stop.take().map(|stop| stop.send(Shutdown::Immediate));
-        self.thread.take().map(|thread| thread.join().unwrap());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
     }
 }
 
