@@ -64,6 +64,8 @@ impl Feature for HttpFeature {
         let Some(settings) = node.config.section::<HttpSettings>(self.name()) else { return Ok(None) };
         let shapes = shapes().map_err(|error| StartError::Other(error.to_string()))?;
         let metrics = HttpMetrics::new(Arc::clone(&node.refused_connections))?;
+        // Each family is shown from the start.
+        ["check", "other"].iter().for_each(|route| drop(metrics.route(route)));
         node.show(metrics.clone())?;
         let has_identity = node.config.has_identity();
         let checks = settings.checks.iter().map(|check| check.name.as_str());

@@ -71,7 +71,7 @@ fn idle_and_old_connections_end() {
     assert_eq!(answer(&mut idle).status, 400);
     // Connections are looked at every ten seconds at the latest.
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
-    assert!(counts(&node, "idle", 1), "{}", node.metrics());
+    eventually(SOON, "it is counted", || counts(&node, "idle", 1));
     let node = limits("max_connection_age: 1s");
     let mut old = connect(&node);
     old.write_all(request("RateLimitService/ShouldAllow", "{}").as_bytes()).unwrap();
@@ -121,7 +121,7 @@ fn a_client_that_leaves_cancels_its_call() {
     eventually(SOON, "the call is cancelled", || waits(0));
 }
 
-/// A node that drains answers the call in flight, and says that the connection ends.
+/// A node that drains answers the call in flight, and then ends the connection.
 #[test]
 fn a_drain_lets_calls_finish() {
     let mut node = TestNode::start(&format!("{STRATEGIES}{QUEUE}"));
@@ -132,6 +132,6 @@ fn a_drain_lets_calls_finish() {
     });
     node.stop();
     let answer = answer(&mut stream);
-    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{answer:?}");
+    assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
 }

@@ -14,7 +14,7 @@ fn rows(heading: &str) -> Vec<(String, Vec<String>)> {
     let section =
         PAGE.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no ## {heading}")).1;
     let section = section.split("\n## ").next().unwrap();
-    let cells = |row: &str| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
+    let cells = |row: &str| row.split('|').skip(1).map(|cell| cell.trim().to_owned()).collect();
     let rows =
         section.lines().filter(|line| line.starts_with("| `")).map(|row| -> Vec<String> { cells(row) });
     rows.map(|cells| (cells[0].trim_matches('`').to_owned(), cells)).collect()
@@ -48,7 +48,7 @@ fn checks_have_the_keys_of_the_page() {
     let schema = (checks.schema)();
     let properties = schema["additionalProperties"]["properties"].as_object().unwrap();
     let known: BTreeSet<String> = properties.keys().cloned().collect();
-    let documented = rows("Proxies").into_iter().filter(|(_, cells)| cells.len() == 3);
+    let documented = rows("Proxies").into_iter().filter(|(_, cells)| cells.len() == 4);
     let documented: BTreeSet<String> =
         documented.map(|(name, _)| name).filter(|name| !name.contains('/')).collect();
     assert_eq!(documented, known);
