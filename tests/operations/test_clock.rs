@@ -85,7 +85,11 @@ fn an_hour_passes_when_the_test_says_so() {
 
 #[test]
 fn nobody_else_can_depend_on_a_clock_that_stands_still() {
-    let remote: [&[&str]; 3] = [
+    let folder = weir_testing::scratch::dir("clock-");
+    let http = folder.path().join("http.yaml");
+    std::fs::write(&http, format!("{HOURLY}http: {{ listen: '0.0.0.0:0' }}\n")).unwrap();
+    let remote: [&[&str]; 4] = [
+        &["--config", http.to_str().unwrap()],
         &["--store", "redis://127.0.0.1:1"],
         &["--listen", "0.0.0.0:0"],
         &["--listen", "127.0.0.1:0", "--admin", "[::]:0"],

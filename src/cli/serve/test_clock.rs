@@ -37,8 +37,9 @@ impl TestClock {
             ListenAddress::Unix(_) => None,
         };
         let listens = [tcp(&server.listen), server.control_listen.as_ref().and_then(tcp), Some(server.admin)];
+        let features = config.sections.iter().filter_map(|section| tcp(&section.port.as_ref()?.address));
         let is_remote = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
-        if let Some(address) = listens.into_iter().flatten().find(is_remote) {
+        if let Some(address) = listens.into_iter().flatten().chain(features).find(is_remote) {
             bail!("--test-clock serves on loopback addresses only, and other machines reach {address}");
         }
         Ok(Self(ManualClock::at(START)))
