@@ -134,7 +134,7 @@ mod tests {
     fn outcome(overrides: &ConfigOverrides) -> Result<impl PartialEq + std::fmt::Debug + use<>, String> {
         let config = Config::built_in_with(overrides);
         config
-            .map(|config| (config.key_secret, config.envoy.config, config.control))
+            .map(|config| (config.key_secret, config.envoy.config, config.control, config.server.audit_file))
             .map_err(|errors| errors.to_string())
     }
 

@@ -37,7 +37,7 @@ const STRATEGIES: &str =
     "strategies: { a: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }] } }";
 
 fn parse(text: &str) -> Result<Config, String> {
-    let settings = ConfigOverrides::default().with_tls_check(weir_store::tls::check);
+    let settings = weir::features::overrides().with_tls_check(weir_store::tls::check);
     let settings = settings.with_port_tls_check(weir_node::tls::check);
     Config::parse(text, "weir.yaml", &settings).map_err(|errors| errors.to_string())
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use jsonschema::Validator;
 use serde_json::Value;
-use weir_config::schema;
+use weir::features::schema;
 
 use super::{parse, section};
 use crate::support::certificates::Authority;

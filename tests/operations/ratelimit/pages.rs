@@ -42,17 +42,6 @@ fn rlconfig_has_a_line_for_each_limit() {
     assert_eq!((status, &stats["weir_envoy_rules"]), (200, &Value::from(2.0)));
 }
 
-/// An orchestrator must not restart all nodes because their Redis is away.
-#[test]
-fn it_is_healthy_without_redis_unless_it_is_asked_not_to_be() {
-    let away = [("WEIR_STORE", "redis://127.0.0.1:1"), ("WEIR_CONNECT_TIMEOUT", "10ms")];
-    let started = Ratelimit::start(&away);
-    let body = r#"{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}"#;
-    let (status, reason) = started.post("/json", body);
-    assert!(status == 503 && !reason.trim().is_empty(), "{status} {reason}");
-    assert_eq!(started.get(8080, "/healthcheck").unwrap(), (200, "OK".to_owned()));
-}
-
 #[test]
 fn it_is_unhealthy_as_soon_as_it_stops() {
     let mut started = Ratelimit::start(&[("WEIR_DRAIN_DELAY", "600s")]);
