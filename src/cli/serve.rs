@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use weir_config::{Config, ListenAddress, RatelimitPorts, ServerConfig, StoreConfig, TlsConfig, Topology};
 use weir_node::app::{self, FirstConfig, Listeners, Timing, XdsThread};
-use weir_node::server::{self, Listener, Shutdown, ShutdownSignal};
+use weir_node::server::{self, Listener, Serving, Shutdown, ShutdownSignal};
 use weir_node::telemetry::LineWriter;
 use weir_time::clock::Clock;
 
@@ -58,7 +58,7 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
             return Ok(());
         }
     };
-    let listeners = listeners.with_features(&config)?;
+    let mut listeners = listeners.with_features(&config)?;
     let grpc = listeners.grpc.local_address()?;
     let admin = listeners.admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let operations = listeners.operations.as_ref().map(Listener::local_address).transpose()?;
@@ -69,8 +69,6 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
         );
     }
     let ports = feature_ports(&config, &listeners)?;
-    let version = env!("CARGO_PKG_VERSION");
-    tracing::info!(version, %grpc, admin = admin.map(tracing::field::display), store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
     let text = match (&config.server.ratelimit, admin) {
         _ if test_clock.is_some() => format!("serving {grpc}\n"),
@@ -78,15 +76,24 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
         (None, Some(admin)) => announcement(&config, &grpc, (admin, operations), &ports),
         (None, None) => String::new(),
     };
-    stdout.push(text.as_bytes());
+    let mut obey: Option<Box<dyn FnOnce() + Send>> = None;
     if let Some(clock) = test_clock {
         tracing::warn!(
             "--test-clock: time stands still for all limits until a line on stdin moves it; this is for tests alone"
         );
-        shutdown = until_either(shutdown, clock.obey(stdout.clone()).context("stdin cannot be read")?);
+        let (begin, ended) = clock.obey(stdout.clone()).context("stdin cannot be read")?;
+        obey = Some(Box::new(begin));
+        shutdown = until_either(shutdown, ended);
     }
-    // The listeners are bound: a client that connects now is served.
-    notify::ready();
+    let (version, store) = (env!("CARGO_PKG_VERSION"), store(&config));
+    listeners.serving = Serving::new(move || {
+        tracing::info!(version, %grpc, admin = admin.map(tracing::field::display), store, "serving");
+        stdout.push(text.as_bytes());
+        if let Some(obey) = obey {
+            obey();
+        }
+        notify::ready();
+    });
     app::run_with(config, listeners, timing, shutdown, (xds, FEATURES, feature_scripts::ALL))?;
     tracing::info!("stopped");
     Ok(())

@@ -130,7 +130,8 @@ fn a_node_whose_clients_have_all_files_is_not_ready() {
     assert_eq!(log.matches(NO_PLACE).count(), 2, "{log}");
 }
 
-/// With too few files for any client, the service used to start, and to say that it is ready.
+/// With too few files for any client, the service used to start, and to say that it is ready. Later it was refused, but had said
+/// before that it serves.
 #[test]
 fn a_limit_that_leaves_no_connection_is_refused_at_the_start() {
     for limit in [40, 64] {
@@ -141,5 +142,7 @@ fn a_limit_that_leaves_no_connection_is_refused_at_the_start() {
         assert_eq!(ended.status.code(), Some(1), "{said}");
         let wanted = format!("the limit of open files is {limit}, and Weir needs at least ");
         assert!(said.contains(&wanted), "{said}");
+        let announced = String::from_utf8_lossy(&ended.stdout);
+        assert!(announced.is_empty() && !said.contains(r#""serving""#), "{announced}{said}");
     }
 }

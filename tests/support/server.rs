@@ -20,7 +20,7 @@ use weir_node::app::{self, Listeners, Timing};
 use weir_node::audit::AuditLog;
 use weir_node::readiness::Readiness;
 use weir_node::server::{
-    self, EnvoyParts, LiveSnapshot, Parts, PortServices, ServerError, Shutdown, StoreFiles,
+    self, EnvoyParts, LiveSnapshot, Parts, PortServices, ServerError, Serving, Shutdown, StoreFiles,
 };
 use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
@@ -109,7 +109,8 @@ impl Server {
                 tls: None,
                 features: Vec::new(),
             };
-            let served = server::run(&config.server, listeners.grpc, parts, Box::pin(stopped));
+            let served =
+                server::run(&config.server, (listeners.grpc, Serving::default()), parts, Box::pin(stopped));
             served.map_err(|error: ServerError| error.to_string())
         })
     }

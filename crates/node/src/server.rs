@@ -200,12 +200,29 @@ pub enum Shutdown {
 /// Resolves when the server has to stop. Boxed, so that `run` is not generic over it and is compiled once.
 pub type ShutdownSignal = Pin<Box<dyn Future<Output = Shutdown>>>;
 
-/// Serves on `listener` until `shutdown`. From then on the node is not ready. It serves for the drain delay, unless
+/// What is called once a server has begun; nothing by default.
+#[derive(Default)]
+pub struct Serving(Option<Box<dyn FnOnce() + Send>>);
+
+impl Serving {
+    /// Calls `begun`.
+    pub fn new(begun: impl FnOnce() + Send + 'static) -> Self {
+        Self(Some(Box::new(begun)))
+    }
+
+    fn begun(self) {
+        if let Some(begun) = self.0 {
+            begun();
+        }
+    }
+}
+
+/// Serves on `listener` until `shutdown`, and says so by `serving` when nothing can be refused any more. From then on the node is not ready. It serves for the drain delay, unless
 /// the shutdown is immediate. Then it closes the listener and lets the calls in flight finish, for the drain
 /// timeout at most. Blocks its thread.
 pub fn run<S: Store>(
     config: &ServerConfig,
-    listener: Listener,
+    (listener, serving): (Listener, Serving),
     mut parts: Parts<S>,
     shutdown: ShutdownSignal,
 ) -> Result<(), ServerError> {
@@ -232,6 +249,7 @@ pub fn run<S: Store>(
             acceptors.push(Acceptor::new(listener, hands, max_connections, files.clone(), refused, tls)?);
         }
         acceptors.push(Acceptor::new(listener, workers.hands(), max_connections, files, refused, tls)?);
+        serving.begun();
         let delayed = async {
             let shutdown = shutdown.await;
             readiness.drain();

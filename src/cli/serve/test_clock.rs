@@ -8,6 +8,7 @@
 
 use std::io::{self, BufRead, Read as _};
 use std::net::SocketAddr;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -50,18 +51,32 @@ impl TestClock {
         Clock::Manual(self.0.clone())
     }
 
-    /// Obeys the lines of stdin, and answers them with `answers`. The future resolves when stdin ends.
-    pub(super) fn obey(self, answers: LineWriter) -> io::Result<impl Future<Output = ()>> {
+    /// Obeys the lines of stdin from the call of what it returns on, and answers them with `answers`. The future resolves
+    /// when stdin ends.
+    pub(super) fn obey(
+        self,
+        answers: LineWriter,
+    ) -> io::Result<(impl FnOnce() + Send, impl Future<Output = ()>)> {
         let (ending, ended) = oneshot::channel::<()>();
+        let (begin, begun) = mpsc::channel();
         let lines = move || {
+            // Without it the server has been refused.
+            if begun.recv().is_err() {
+                return;
+            }
             obey(io::stdin().lock(), &self.0, |answer| answers.push(format!("{answer}\n").as_bytes()));
             drop(ending);
         };
         std::thread::Builder::new().name("weir-test-clock".to_owned()).spawn(lines)?;
-        Ok(async {
+        let ended = async {
             // Its sender is dropped without a value.
             let _ = ended.await;
-        })
+        };
+        let begin = move || {
+            // The thread waits for it, unless it has ended.
+            let _ = begin.send(());
+        };
+        Ok((begin, ended))
     }
 }
 

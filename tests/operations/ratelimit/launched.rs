@@ -35,6 +35,19 @@ async fn its_name_is_that_of_the_program_or_of_the_first_argument() {
     }
 }
 
+/// It used to say that it serves, and to end then.
+#[test]
+fn it_is_refused_before_it_says_that_it_serves() {
+    let files = super::files(super::FILE);
+    let limited = format!("ulimit -n 64 && exec {WEIR} ratelimit");
+    let variables = super::variables(files.path(), super::host());
+    let ended = super::command(Path::new("sh"), &["-c", &limited], &variables).output().unwrap();
+    let (announced, log) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(ended.status.code(), Some(1), "{log}");
+    assert!(log.contains("the limit of open files is 64, and Weir needs at least "), "{log}");
+    assert!(announced.is_empty() && !log.contains(r#""serving""#), "{announced}{log}");
+}
+
 #[tokio::test]
 async fn only_envoys_service_and_health_are_on_its_port() {
     let started = Ratelimit::start(&[]);

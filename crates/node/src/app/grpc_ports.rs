@@ -66,7 +66,7 @@ impl<S: Store> GrpcPorts<S> {
         let _operations = listeners.operations.map(start).transpose().map_err(AppError::Operations)?;
         let features = std::mem::take(&mut self.features);
         let parts = Parts { features, ..self.parts(served, tls.callers) };
-        Ok(server::run(config, listeners.grpc, parts, shutdown)?)
+        Ok(server::run(config, (listeners.grpc, listeners.serving), parts, shutdown)?)
     }
 
     fn parts(&self, served: PortServices, tls: Option<Arc<TlsPort>>) -> Parts<S> {

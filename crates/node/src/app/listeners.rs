@@ -6,7 +6,7 @@ use weir_config::{Config, FeaturePort, ServerConfig};
 
 use super::AppError;
 use crate::ratelimit::RatelimitListeners;
-use crate::server::{Listener, listen_tcp};
+use crate::server::{Listener, Serving, listen_tcp};
 
 /// The sockets that a service listens on.
 pub struct Listeners {
@@ -20,6 +20,8 @@ pub struct Listeners {
     pub ratelimit: Option<RatelimitListeners>,
     /// The ports of features, by the keys of their sections.
     pub features: Vec<(&'static str, Listener)>,
+    /// What is called once they are served, when nothing can be refused any more.
+    pub serving: Serving,
 }
 
 impl Listeners {
@@ -46,7 +48,8 @@ impl Listeners {
                 listener.map_err(|error| AppError::Bind { what: "control", address: address.clone(), error })
             });
             let (operations, admin) = (operations.transpose()?, Some(open("admin", config.admin)?));
-            return Ok(Self { grpc, admin, operations, ratelimit: None, features: Vec::new() });
+            let (features, serving) = (Vec::new(), Serving::default());
+            return Ok(Self { grpc, admin, operations, ratelimit: None, features, serving });
         };
         Ok(Self {
             grpc,
@@ -58,6 +61,7 @@ impl Listeners {
                 metrics,
             }),
             features: Vec::new(),
+            serving: Serving::default(),
         })
     }
 
