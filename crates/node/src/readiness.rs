@@ -271,6 +271,7 @@ mod tests {
             failures: failures.iter().map(trouble).collect(),
             notes: notes.iter().map(trouble).collect(),
             missing: Vec::new(),
+            breakers_opened: 0,
             other_key_secret: false,
             other_rules: false,
         }

@@ -56,6 +56,8 @@ async fn a_frozen_server_is_asked_no_more_until_it_answers_probes() {
     // One call is enough: probes find the rest.
     assert_eq!(ask(&mut client, "r").await, Err(Code::Unavailable));
     eventually_async(SOON, "it opens", async || state(&server, &redis) == is("1", "1")).await;
+    let metrics = server.get("/metrics").1;
+    assert!(metrics.contains("\nweir_store_breaker_openings_total 1\n"), "{metrics}");
     says(&server, &["degraded: Redis node", &redis.addr()]);
     let watch = Stopwatch::start();
     for _ in 0..20 {

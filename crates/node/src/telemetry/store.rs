@@ -25,6 +25,10 @@ const BREAKER_OPEN: (&str, &str) = (
 );
 const BREAKER_OPENED: (&str, &str) =
     ("weir_store_breaker_opened_total", "How often that has begun, by Redis node.");
+const BREAKERS_OPENED: (&str, &str) = (
+    "weir_store_breaker_openings_total",
+    "How often the breaker of any Redis node has opened, also of nodes that are gone.",
+);
 const MAY_EVICT: (&str, &str) = (
     "weir_store_node_may_evict",
     "Whether the maxmemory-policy of a Redis node lets it evict keys of limits.",
@@ -47,7 +51,8 @@ impl StoreMetrics {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
         };
-        let mut descriptions = vec![describe(SECRET, &[])?, describe(RULES, &[])?];
+        let mut descriptions =
+            vec![describe(SECRET, &[])?, describe(RULES, &[])?, describe(BREAKERS_OPENED, &[])?];
         for one in [NODE_UP, BREAKER_OPEN, BREAKER_OPENED, MAY_EVICT, EVICTED] {
             descriptions.push(describe(one, &["node"])?);
         }
@@ -61,7 +66,7 @@ impl Collector for StoreMetrics {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let StoreStatus { nodes, other_key_secret, other_rules, .. } = self.health.status();
+        let StoreStatus { nodes, breakers_opened, other_key_secret, other_rules, .. } = self.health.status();
         let gauges = |(name, help): (&str, &str), value: fn(&NodeStatus) -> bool| {
             let metric = |node: &NodeStatus| {
                 let mut gauge = gauge(f64::from(u8::from(value(node))));
@@ -78,6 +83,12 @@ impl Collector for StoreMetrics {
             gauges(NODE_UP, |node| node.up),
             gauges(BREAKER_OPEN, |node| node.breaker_open),
             counters(BREAKER_OPENED, |node| node.breaker_opened),
+            family(
+                BREAKERS_OPENED.0,
+                BREAKERS_OPENED.1,
+                MetricType::COUNTER,
+                vec![counter(&[], breakers_opened)],
+            ),
             gauges(MAY_EVICT, |node| node.may_evict),
             counters(EVICTED, |node| node.evicted_keys),
             family(SECRET.0, SECRET.1, MetricType::GAUGE, vec![gauge(f64::from(u8::from(other_key_secret)))]),

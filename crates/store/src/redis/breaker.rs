@@ -23,7 +23,10 @@ use crate::StoreError;
 
 /// The breakers of all nodes, which all workers share.
 #[derive(Default)]
-pub(super) struct Breakers(Mutex<HashMap<Address, Arc<Breaker>>>);
+pub(super) struct Breakers {
+    nodes: Mutex<HashMap<Address, Arc<Breaker>>>,
+    opened: Arc<AtomicU64>,
+}
 
 /// The breaker of one node.
 pub(super) struct Breaker {
@@ -39,6 +42,8 @@ pub(super) struct Breaker {
     /// Calls since the open state ended, of which a share is admitted.
     ramp: AtomicU32,
     opened: AtomicU64,
+    /// How often any breaker has opened: that of a node leaves with the node.
+    all_opened: Arc<AtomicU64>,
     /// Wakes the prober: there was a failure.
     trouble: Notify,
     /// Notified when the breaker opens: one for each connection of a worker.
@@ -65,24 +70,29 @@ const HALF: u32 = 2;
 impl Breakers {
     /// Returns the breaker of the node at `address`. Those that nothing uses any more are dropped.
     pub(super) fn of(&self, address: &Address) -> Arc<Breaker> {
-        let mut breakers = self.0.lock();
+        let mut breakers = self.nodes.lock();
         if let Some(known) = breakers.get(address) {
             return Arc::clone(known);
         }
         breakers.retain(|_, breaker| Arc::strong_count(breaker) > 1);
-        let breaker = Arc::new(Breaker::new(address.clone()));
+        let breaker = Arc::new(Breaker::new(address.clone(), Arc::clone(&self.opened)));
         breakers.insert(address.clone(), Arc::clone(&breaker));
         breaker
     }
 
     /// Returns how the node's breaker stands, if it has one.
     pub(super) fn status(&self, address: &Address) -> BreakerStatus {
-        self.0.lock().get(address).map(|breaker| breaker.status()).unwrap_or_default()
+        self.nodes.lock().get(address).map(|breaker| breaker.status()).unwrap_or_default()
+    }
+
+    /// How often any breaker has opened, those of nodes that are gone among them.
+    pub(super) fn opened(&self) -> u64 {
+        self.opened.load(Relaxed)
     }
 }
 
 impl Breaker {
-    fn new(address: Address) -> Self {
+    fn new(address: Address, all_opened: Arc<AtomicU64>) -> Self {
         Self {
             address,
             phase: AtomicU8::new(CLOSED),
@@ -92,6 +102,7 @@ impl Breaker {
             judge: Mutex::default(),
             ramp: AtomicU32::new(0),
             opened: AtomicU64::new(0),
+            all_opened,
             trouble: Notify::new(),
             connections: Mutex::default(),
         }
@@ -200,7 +211,10 @@ impl Breaker {
     fn apply(&self, judge: &BreakerJudge, change: Option<BreakerChange>) {
         self.is_troubled.store(judge.is_troubled(), Relaxed);
         match change {
-            Some(BreakerChange::Opened) => drop(self.opened.fetch_add(1, Relaxed)),
+            Some(BreakerChange::Opened) => {
+                self.opened.fetch_add(1, Relaxed);
+                self.all_opened.fetch_add(1, Relaxed);
+            }
             Some(BreakerChange::Ramp) => {
                 self.ramp.store(0, Relaxed);
                 self.recent.clear();
@@ -248,7 +262,7 @@ mod tests {
     /// A node that came back to the topology while its breaker was open was refused for good.
     #[test]
     fn without_a_prober_it_is_closed() {
-        let breaker = Breaker::new(Address::new("127.0.0.1", 6379));
+        let breaker = Breaker::new(Address::new("127.0.0.1", 6379), Arc::default());
         let start = monotonic();
         let fail = || (0..5).for_each(|i| breaker.failed(start + Duration::from_millis(30 * i), "it failed"));
         fail();
@@ -259,5 +273,19 @@ mod tests {
         breaker.set_probed(false);
         assert!(breaker.admit(monotonic).is_ok());
         assert!(breaker.status().open.is_none() && !breaker.needs_probes(monotonic()));
+    }
+
+    /// A failover takes the breaker of the old master away, and its count with it.
+    #[test]
+    fn the_openings_of_a_node_that_is_gone_still_count() {
+        let (breakers, start) = (Breakers::default(), monotonic());
+        let [old, new] = ["10.0.0.1", "10.0.0.2"].map(|host| Address::new(host, 6379));
+        for (address, all) in [(&old, 1), (&new, 2)] {
+            let breaker = breakers.of(address);
+            breaker.set_probed(true);
+            (0..5).for_each(|i| breaker.failed(start + Duration::from_millis(30 * i), "it failed"));
+            assert_eq!((breakers.status(address).opened, breakers.opened()), (1, all));
+        }
+        assert_eq!((breakers.status(&old).opened, breakers.opened()), (0, 2));
     }
 }

@@ -39,6 +39,8 @@ pub struct StoreStatus {
     pub failures: Vec<Trouble>,
     /// Problems that degrade answers while decisions are still made.
     pub notes: Vec<Trouble>,
+    /// How often the breaker of any node has opened, those of nodes that are gone among them.
+    pub breakers_opened: u64,
     /// The capabilities that no node has of those that need them, by name. Decisions are none of them.
     pub missing: Vec<&'static str>,
     /// True if another node of Weir uses another `key_secret`.

@@ -253,6 +253,7 @@ impl Board {
             nodes: nodes.collect(),
             failures: topology.into_iter().chain(failed).chain(refused).collect(),
             notes: self.notes(config),
+            breakers_opened: breakers.opened(),
             missing: self.missing(),
             other_key_secret: self.fingerprint.other().is_some(),
             other_rules: self.rules.other().is_some(),
