@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
+use tempfile::TempDir;
 use weir_proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 use weir_testing::frames::{self, Raw};
 
@@ -63,15 +64,7 @@ fn share(times: &[Duration], counts: impl Fn(Duration) -> bool) -> f64 {
 fn policy_answers_arrive_before_short_deadlines() {
     let redis = RedisServer::start();
     let proxy = Proxy::start(redis.port());
-    let directory = scratch::dir("short-deadlines");
-    let file = directory.path().join("weir.yaml");
-    std::fs::write(&file, configuration(&proxy)).unwrap();
-    let server = Serve::start(&["--config", file.to_str().unwrap()]);
-    let decided = || {
-        let answer = server.allow(&["r", "c", "--output", "json"]);
-        String::from_utf8(answer.stdout).unwrap().contains("remaining")
-    };
-    eventually(SOON, "Redis decides", decided);
+    let (server, _directory) = start(&proxy, &[]);
     proxy.set_mode(ProxyMode::LateReplies(LATE));
     for (deadline_ms, goal) in GOALS {
         let deadline = Duration::from_millis(deadline_ms);
@@ -96,6 +89,38 @@ fn policy_answers_arrive_before_short_deadlines() {
             "{deadline:?}: {late} are late, and {excused} for the machine"
         );
     }
+}
+
+/// For machines that run nothing for milliseconds there is more time for the answer.
+#[test]
+fn with_a_larger_reserve_redis_is_given_up_earlier() {
+    let redis = RedisServer::start();
+    let proxy = Proxy::start(redis.port());
+    let [(usual, _file), (early, _other)] =
+        [&[][..], &["--answer-reserve", "25ms"]].map(|more| start(&proxy, more));
+    proxy.set_mode(ProxyMode::LateReplies(LATE));
+    let deadline = Duration::from_millis(40);
+    let usually = deadline - kept(deadline);
+    let took = |server: &Serve| median(&round(server, deadline).policy);
+    assert!(took(&usual) >= usually);
+    // Half of the deadline is given to Redis. A busy machine needs a few rounds.
+    let times: Vec<Duration> =
+        (0..ROUNDS).map(|_| took(&early)).take_while(|took| *took >= usually).collect();
+    assert!(times.len() < ROUNDS, "{times:?}");
+}
+
+/// A server with the configuration of these tests, for which Redis decides.
+fn start(proxy: &Proxy, more: &[&str]) -> (Serve, TempDir) {
+    let directory = scratch::dir("short-deadlines");
+    let file = directory.path().join("weir.yaml");
+    std::fs::write(&file, configuration(proxy)).unwrap();
+    let server = Serve::start(&[&["--config", file.to_str().unwrap()], more].concat());
+    let decided = || {
+        let answer = server.allow(&["r", "c", "--output", "json"]);
+        String::from_utf8(answer.stdout).unwrap().contains("remaining")
+    };
+    eventually(SOON, "Redis decides", decided);
+    (server, directory)
 }
 
 /// The part of a deadline that the service keeps for its answer: see docs/configuration.md.

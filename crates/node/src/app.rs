@@ -151,6 +151,7 @@ impl Foundation {
         let snapshot = Snapshot {
             templates: Arc::new(templates),
             queues: Arc::new(queues),
+            reserve: config.server.answer_reserve.into(),
             bans: config.server.control.then(|| BanGuard::new(timing.clock.clone())),
             ..Snapshot::of(rules, &metrics)
         };

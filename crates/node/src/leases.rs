@@ -19,7 +19,7 @@ use weir_store::{LeaseAsk, LeaseHandle, LeaseStore as _, StoreError};
 use weir_time::clock;
 use weir_units::Micros;
 
-use crate::limiter::{self, LimiterError, Question};
+use crate::limiter::{self, AnswerReserve, LimiterError, Question};
 use crate::settle::{self, Outcome, StoreDecision};
 use crate::telemetry::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, SeenKey};
 
@@ -30,6 +30,7 @@ pub struct Leases {
     removed: Arc<Rules>,
     store: LeaseHandle,
     recorder: Arc<Recorder>,
+    reserve: AnswerReserve,
 }
 
 /// A question about one lease.
@@ -78,13 +79,19 @@ impl Leases {
     /// Leases that are counted in `recorder`, which was made for the same rules.
     #[must_use]
     pub fn new(rules: Arc<Rules>, store: LeaseHandle, recorder: Arc<Recorder>) -> Self {
-        Self { rules, removed: Arc::default(), store, recorder }
+        Self { rules, removed: Arc::default(), store, recorder, reserve: AnswerReserve::default() }
+    }
+
+    /// The same, keeping at least this time of callers' deadlines for answers without the store.
+    #[must_use]
+    pub fn with_reserve(self, reserve: AnswerReserve) -> Self {
+        Self { reserve, ..self }
     }
 
     /// The same under other rules.
     #[must_use]
     pub fn under(&self, rules: Arc<Rules>, removed: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
-        Self { rules, removed, store: self.store.clone(), recorder }
+        Self { rules, removed, store: self.store.clone(), recorder, reserve: self.reserve }
     }
 
     /// Acquires `weight` permits for `ttl`, or for the strategy's default. A refusal is an answer, not an error.
@@ -179,7 +186,7 @@ impl Leases {
             subject: asked.subject(resolved.group),
             id,
             op,
-            deadline: asked.deadline.map(|deadline| limiter::deadline_for_store(deadline, started)),
+            deadline: asked.deadline.map(|deadline| self.reserve.for_store(deadline, started)),
         };
         let answer = self.store.lease(&ask).await;
         let now = clock::monotonic();

@@ -34,7 +34,7 @@ pub use begun::Begun;
 pub(crate) use bounds::shown;
 pub use bounds::{InvalidField, MAX_BATCH, MAX_ID, check_batch, interval};
 pub use count::CountedParts;
-pub(crate) use deadline::for_store as deadline_for_store;
+pub use deadline::AnswerReserve;
 pub use decided::{LimiterError, LimitsDecision};
 pub use question::{AskedFields, DEFAULT_COST, InlineLimit, Question, Shaping};
 pub use round::Round;
@@ -55,13 +55,15 @@ pub struct Limiter<S> {
     recorder: Arc<Recorder>,
     /// The bans; `None` without live control.
     bans: Option<Arc<BanGuard>>,
+    reserve: AnswerReserve,
 }
 
 impl<S: Store> Limiter<S> {
     /// A limiter that counts what it does in `recorder`, which was made for the same rules.
     #[must_use]
     pub fn new(rules: Arc<Rules>, store: S, recorder: Arc<Recorder>) -> Self {
-        Self { rules, store: Arc::new(store), recorder, bans: None }
+        let reserve = AnswerReserve::default();
+        Self { rules, store: Arc::new(store), recorder, bans: None, reserve }
     }
 
     /// The limiter with the bans of its node.
@@ -70,17 +72,24 @@ impl<S: Store> Limiter<S> {
         Self { bans, ..self }
     }
 
+    /// The limiter that keeps at least this time of callers' deadlines for answers without the store.
+    #[must_use]
+    pub fn with_reserve(self, reserve: AnswerReserve) -> Self {
+        Self { reserve, ..self }
+    }
+
     /// The limiter of the same store under other rules.
     #[must_use]
     pub fn under(&self, rules: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
-        Self { rules, store: Arc::clone(&self.store), recorder, bans: self.bans.clone() }
+        let (store, bans) = (Arc::clone(&self.store), self.bans.clone());
+        Self { rules, store, recorder, bans, reserve: self.reserve }
     }
 
     /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that
     /// answers at once needs no deadline.
     #[inline]
     pub fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
-        deadline.filter(|_| !S::AT_ONCE).map(|deadline| deadline::for_store(deadline, now))
+        deadline.filter(|_| !S::AT_ONCE).map(|deadline| self.reserve.for_store(deadline, now))
     }
 
     /// How long the store lets a decision wait whose caller sets no deadline.

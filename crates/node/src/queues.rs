@@ -32,7 +32,7 @@ use weir_units::Micros;
 
 use self::line::TakeLine;
 use crate::access::{Rights, SnapshotRights};
-use crate::limiter::{self, InvalidField};
+use crate::limiter::{self, AnswerReserve, InvalidField};
 use crate::readiness::State;
 use crate::telemetry::{QueueCounters, QueueEvent, Rejection, WorkerCounters};
 
@@ -45,6 +45,7 @@ pub struct Queues {
     recorder: Arc<WorkerCounters>,
     /// Signals that this node is shutting down.
     node: watch::Receiver<State>,
+    reserve: AnswerReserve,
 }
 
 /// Result of an enqueue.
@@ -80,7 +81,14 @@ impl Queues {
         recorder: Arc<WorkerCounters>,
         node: watch::Receiver<State>,
     ) -> Self {
-        Self { shared, rights: SnapshotRights::default(), store, recorder, node }
+        let (rights, reserve) = (SnapshotRights::default(), AnswerReserve::default());
+        Self { shared, rights, store, recorder, node, reserve }
+    }
+
+    /// The same, keeping at least this time of callers' deadlines for answers without the store.
+    #[must_use]
+    pub fn with_reserve(self, reserve: AnswerReserve) -> Self {
+        Self { reserve, ..self }
     }
 
     /// The same of another configuration.
@@ -238,7 +246,7 @@ impl Queues {
         deadline: Option<Instant>,
     ) -> Result<QueueAnswer, QueueFailure> {
         let started = clock::monotonic();
-        let deadline = deadline.map(|deadline| limiter::deadline_for_store(deadline, started));
+        let deadline = deadline.map(|deadline| self.reserve.for_store(deadline, started));
         let answer = self.store.queue(&QueueAsk { rule: named.rule, part: named.part, op, deadline }).await;
         let took = clock::monotonic().saturating_duration_since(started);
         self.recorder.store_called(took, answer.as_ref().err());

@@ -33,6 +33,7 @@ server:
   ready_needs_store: true
   drain_delay: 10m
   drain_timeout: 1m30s
+  answer_reserve: 10ms
   limits: { max_connections: 10, max_streams: 10, max_side_streams: 5, max_open_streams: 100, max_header_bytes: 16KiB, max_message_bytes: 65536, max_pending_resets: 1, max_local_resets: 1, max_buffered_bytes: 2MiB, handshake_timeout: 1s, first_message_timeout: 1s, keepalive_interval: 1s, keepalive_timeout: 1s, max_connection_age: 1h, max_connection_age_grace: 1s }
 store:
   key_secret: secret

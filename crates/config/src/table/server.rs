@@ -23,6 +23,10 @@ const MAX_WORKERS: usize = 1024;
 /// Upper bound of the drain delay, and of the drain timeout for calls in flight.
 const MAX_DRAIN: Micros = Micros::from_secs(600);
 
+/// Bounds of the time that is kept for an answer. The upper one is what is kept of long deadlines.
+const LEAST_RESERVE: Micros = Micros(100);
+const MOST_RESERVE: Micros = Micros::from_millis(25);
+
 /// The operator's intent for a port without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Plaintext {
@@ -194,6 +198,14 @@ section! {
             outside: Outside::Flag("drain_timeout"),
             applies: Applies::AtRestart,
             more: "",
+        }
+        /// The least time that is kept of a caller's deadline for the answer of `on_store_failure`.
+        pub answer_reserve: Micros = Micros::from_millis(2) => {
+            kind: Span(LEAST_RESERVE, MOST_RESERVE),
+            outside: Outside::Flag("answer_reserve"),
+            applies: Applies::AtRestart,
+            more: "Raise it where the machine or its cgroup runs nothing for milliseconds. See \
+                   [callers' deadlines](#callers-deadlines).",
         }
 
         after: [

@@ -10,7 +10,7 @@ use weir_time::clock;
 
 use super::bounds::{self, MAX_RELEASED};
 use super::{LeaseError, LeaseQuestion, Leases};
-use crate::limiter::{self, Question};
+use crate::limiter::Question;
 
 /// Leases that an operator has released.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Leases {
             strategy: resolved.strategy,
             subject: asked.subject(resolved.group),
             after,
-            deadline: asked.deadline.map(|deadline| limiter::deadline_for_store(deadline, started)),
+            deadline: asked.deadline.map(|deadline| self.reserve.for_store(deadline, started)),
         };
         let page = self.store.leases(&ask).await;
         let took = clock::monotonic().saturating_duration_since(started);

@@ -2,23 +2,64 @@
 
 use std::time::{Duration, Instant};
 
-/// Least time reserved for the policy's answer: the timer fires some 0.1 ms late, and the round trip to the client
-/// takes as long as the machines are busy. `docs/configuration.md` has the table that follows from these numbers.
-const LEAST: Duration = Duration::from_millis(2);
+use weir_units::Micros;
+
 /// Most time reserved for the policy's answer: enough to reach a caller on the same continent. A caller with so long
 /// a deadline that this is less than a tenth of it is bounded by the store's own timeout anyway.
 const MOST: Duration = Duration::from_millis(25);
 
-/// The caller's deadline less a tenth of the remaining time (2 ms at least, 25 ms at most, never more than half), so
-/// that the failure policy can answer before the caller gives up.
-pub(crate) fn for_store(deadline: Instant, now: Instant) -> Instant {
-    let left = deadline.saturating_duration_since(now);
-    now + (left - (left / 10).clamp(LEAST, MOST).min(left / 2))
+/// Least time reserved for the policy's answer: the timer fires some 0.1 ms late, and the round trip to the client
+/// takes as long as the machines are busy. `docs/configuration.md` has the table that follows from the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerReserve(Duration);
+
+impl Default for AnswerReserve {
+    fn default() -> Self {
+        Self(Duration::from_millis(2))
+    }
+}
+
+impl From<Micros> for AnswerReserve {
+    fn from(least: Micros) -> Self {
+        Self(Duration::from(least).min(MOST))
+    }
+}
+
+impl AnswerReserve {
+    /// The caller's deadline less a tenth of the remaining time (this at least, 25 ms at most, never more than half), so
+    /// that the failure policy can answer before the caller gives up.
+    #[inline]
+    pub(crate) fn for_store(self, deadline: Instant, now: Instant) -> Instant {
+        let left = deadline.saturating_duration_since(now);
+        now + (left - (left / 10).clamp(self.0, MOST).min(left / 2))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn for_store(deadline: Instant, now: Instant) -> Instant {
+        AnswerReserve::default().for_store(deadline, now)
+    }
+
+    /// A throttled machine keeps more of short deadlines, and never more than half.
+    #[test]
+    fn the_least_margin_is_a_setting() {
+        let now = weir_time::clock::monotonic();
+        let margin_us = |left_us: u64, least: Micros| {
+            let left = Duration::from_micros(left_us);
+            (now + left - AnswerReserve::from(least).for_store(now + left, now)).as_micros()
+        };
+        let ten = Micros::from_millis(10);
+        assert_eq!(
+            [8_000, 20_000, 50_000, 200_000].map(|left| margin_us(left, ten)),
+            [4_000, 10_000, 10_000, 20_000]
+        );
+        assert_eq!(margin_us(1_000_000, ten), 25_000);
+        assert_eq!(margin_us(5_000, Micros(100)), 500, "a tenth");
+        assert_eq!(margin_us(200_000, Micros::from_secs(1)), 25_000, "it is bounded");
+    }
 
     #[test]
     fn the_margin_is_a_tenth_within_bounds() {
@@ -56,6 +97,7 @@ mod tests {
     #[test]
     fn a_deadline_in_the_past_leaves_no_time() {
         let now = weir_time::clock::monotonic();
-        assert_eq!(for_store(now, now + LEAST), now + LEAST);
+        let later = now + Duration::from_millis(2);
+        assert_eq!(for_store(now, later), later);
     }
 }

@@ -12,7 +12,6 @@ use weir_units::Micros;
 
 use super::line::MAX_WAITING;
 use super::{QueueFailure, Queues, TakeQuestion, TakenItems, bounds};
-use crate::limiter;
 use crate::readiness::State;
 use crate::telemetry::{QueueCounters, QueueEvent};
 
@@ -42,9 +41,8 @@ impl Queues {
             }
         }
         let until = started + Duration::from(question.max_wait);
-        let until = question
-            .deadline
-            .map_or(until, |deadline| until.min(limiter::deadline_for_store(deadline, started)));
+        let until =
+            question.deadline.map_or(until, |deadline| until.min(self.reserve.for_store(deadline, started)));
         let place = line.join().ok_or(QueueFailure::TooManyWait(MAX_WAITING))?;
         if let Some(counters) = self.counters(named) {
             counters.waits(true);

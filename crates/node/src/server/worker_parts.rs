@@ -38,16 +38,17 @@ impl<S: Store> WorkerParts<S> {
             let mut recorder = metrics.recorder_in(&rows, &counters);
             let rules = || Arc::clone(&snapshot.rules);
             let limiter = Limiter::new(rules(), stores.decisions, Arc::clone(&recorder));
-            let limiter = limiter.with_bans(snapshot.bans.clone());
+            let limiter = limiter.with_bans(snapshot.bans.clone()).with_reserve(snapshot.reserve);
             let decisions =
                 DecisionService::within(limiter, Arc::clone(&snapshot.templates), largest, budget);
             let leases = stores.leases.map(|store| {
-                let leases = Leases::new(rules(), store, Arc::clone(&recorder));
+                let leases =
+                    Leases::new(rules(), store, Arc::clone(&recorder)).with_reserve(snapshot.reserve);
                 CurrentLeases::new(leases, Arc::clone(&snapshot.templates))
             });
             let queues = stores.queues.map(|store| {
                 let queues = Queues::new(Arc::clone(&snapshot.queues), store, Arc::clone(&counters), node);
-                WorkerQueues::new(Arc::new(queues).into())
+                WorkerQueues::new(Arc::new(queues.with_reserve(snapshot.reserve)).into())
             });
             let started = Self { decisions, leases, queues };
             let (decisions, leases, queues) = started.downgraded();

@@ -8,6 +8,7 @@ use weir_core::strategy::{Rules, Strategy};
 use super::Templates;
 use crate::access::SnapshotRights;
 use crate::control::BanGuard;
+use crate::limiter::AnswerReserve;
 use crate::limiter::envoy::Loaded;
 use crate::queues::SharedQueues;
 use crate::telemetry::{CountedRows, Metrics};
@@ -31,6 +32,8 @@ pub struct Snapshot {
     pub rows: CountedRows,
     /// The bans of this node, which outlast snapshots; `None` without live control.
     pub bans: Option<Arc<BanGuard>>,
+    /// What is kept of callers' deadlines for answers without the store.
+    pub reserve: AnswerReserve,
 }
 
 impl Snapshot {
@@ -46,6 +49,7 @@ impl Snapshot {
             envoy: None,
             rows: metrics.rows(),
             bans: None,
+            reserve: AnswerReserve::default(),
         }
     }
 
