@@ -45,7 +45,7 @@ pub use self::start::{ControlParts, ControlStart, ControlThread};
 pub use self::store::ControlStore;
 pub use self::target::{Overlay, OverlayTarget};
 pub use self::view::{ControlView, ViewedEntry};
-use crate::readiness::{RefusedFiles, Troubles};
+use crate::readiness::{Problems, RefusedFiles};
 use crate::telemetry::ConfigLoads;
 use crate::watch::{ReloadReport, ReloadRequests};
 
@@ -141,7 +141,7 @@ impl ControlHandle {
     /// Files that are refused, a line each: since when, which file, and the first mistake.
     #[must_use]
     pub fn refused(&self) -> Vec<String> {
-        Troubles::from(self.refused.notes()).to_string().lines().map(str::to_owned).collect()
+        Problems::from(self.refused.notes()).to_string().lines().map(str::to_owned).collect()
     }
 
     /// The hash of the files in force.

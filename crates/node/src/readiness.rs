@@ -1,16 +1,16 @@
 //! Readiness of this node: one handle, written by the monitors, read by probes and health checks.
 //!
 //! ```text
-//!   NotReady(reason) ⇄ Ready ⇄ Degraded(troubles)   the store's monitor, or the memory store at once;
-//!          │             │           │              WithoutStore(troubles) where the store is needed
+//!   NotReady(reason) ⇄ Ready ⇄ Degraded(problems)   the store's monitor, or the memory store at once;
+//!          │             │           │              WithoutStore(problems) where the store is needed
 //!          └────┬──────┴──────────────┘
 //!            Draining               SIGTERM: calls are served, but belong elsewhere
 //!               │
 //!             Closing               connections end; there is no way back
 //! ```
 
+mod problems;
 mod refused_files;
-mod troubles;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,17 +18,17 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use weir_store::redis::{StoreStatus, Trouble};
+use weir_store::backend::{BackendStatus, Problem};
 
+pub use self::problems::Problems;
 pub use self::refused_files::{FileKind, RefusedFiles};
-pub use self::troubles::Troubles;
 
 /// Readiness handle. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Readiness {
     state: Arc<watch::Sender<State>>,
     /// Problems that make answers worse but do not change readiness: lines of text.
-    notes: Arc<Mutex<Troubles>>,
+    notes: Arc<Mutex<Problems>>,
     /// Sources of more of them, which are asked for when the page is.
     more_notes: MoreNotes,
     /// True if a node without its store is not ready.
@@ -50,7 +50,7 @@ struct Accepts(Arc<OnceLock<Box<dyn Fn() -> bool + Send + Sync>>>);
 #[derive(Clone, Default)]
 struct MoreNotes(Arc<Mutex<Vec<AskForNotes>>>);
 
-type AskForNotes = Box<dyn Fn() -> Vec<Trouble> + Send + Sync>;
+type AskForNotes = Box<dyn Fn() -> Vec<Problem> + Send + Sync>;
 
 /// Health state of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,11 +58,11 @@ pub enum State {
     /// Decisions would fail, and why.
     NotReady(Arc<str>),
     /// No node of the store decides, and this node is not ready without.
-    WithoutStore(Troubles),
+    WithoutStore(Problems),
     /// Decisions are made.
     Ready,
     /// Some nodes of the store do not decide, or none does; the failure policy of each strategy answers.
-    Degraded(Troubles),
+    Degraded(Problems),
     /// The node is going away: calls are still served, but new ones belong elsewhere.
     Draining,
     /// The node takes no new connections: calls in flight finish.
@@ -116,7 +116,7 @@ impl Readiness {
     }
 
     /// Adds a source of problems that make answers worse but do not change readiness.
-    pub fn notes_also(&self, notes: impl Fn() -> Vec<Trouble> + Send + Sync + 'static) {
+    pub fn notes_also(&self, notes: impl Fn() -> Vec<Problem> + Send + Sync + 'static) {
         self.more_notes.0.lock().push(Box::new(notes));
     }
 
@@ -129,7 +129,7 @@ impl Readiness {
     }
 
     /// Reports the state of the store's nodes. One of several that does not decide does not make the node unready.
-    pub fn report(&self, status: StoreStatus) {
+    pub fn report(&self, status: BackendStatus) {
         let can_decide = status.can_decide();
         self.set_missing(&status.missing);
         if can_decide {
@@ -137,7 +137,7 @@ impl Readiness {
         }
         let needs_store = self.needs_store || !self.has_answered.load(Relaxed);
         *self.notes.lock() = status.notes.into();
-        let failures = Troubles::from(status.failures);
+        let failures = Problems::from(status.problems);
         match (can_decide, failures.is_empty()) {
             (true, true) => self.change(State::Ready),
             // Unknown, as at the start.
@@ -192,16 +192,16 @@ impl Readiness {
                 (false, "not ready: clients have all open files that they may use\n".to_owned())
             }
             State::Ready => (true, "ready\n".to_owned()),
-            State::Degraded(troubles) => {
-                (true, format!("degraded: {troubles}\non_store_failure answers where Redis does not\n"))
+            State::Degraded(problems) => {
+                (true, format!("degraded: {problems}\non_store_failure answers where Redis does not\n"))
             }
             State::NotReady(reason) => (false, format!("not ready: {reason}\n")),
-            State::WithoutStore(troubles) => (false, format!("not ready: {troubles}\n")),
+            State::WithoutStore(problems) => (false, format!("not ready: {problems}\n")),
             State::Draining | State::Closing => (false, "not ready: shutting down\n".to_owned()),
         };
         let mut notes = self.notes.lock().lines("note: ");
         for more in self.more_notes.0.lock().iter() {
-            notes += &Troubles::from(more()).lines("note: ");
+            notes += &Problems::from(more()).lines("note: ");
         }
         (is_ready, text + &notes)
     }
@@ -232,7 +232,7 @@ impl Readiness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_store::redis::{NodeStatus, Since};
+    use weir_store::backend::{NodeStatus, Since};
     use weir_units::Micros;
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(readiness.state(), State::Closing);
     }
 
-    fn status(up: &[bool], failures: &[&str], notes: &[&str]) -> StoreStatus {
+    fn status(up: &[bool], failures: &[&str], notes: &[&str]) -> BackendStatus {
         let node = |(index, &up): (usize, &bool)| NodeStatus {
             node: format!("10.0.0.{index}:6379"),
             up,
@@ -260,16 +260,16 @@ mod tests {
             may_evict: false,
         };
         let since = Since { wall: Micros(1_704_067_200_000_000), ..Since::now() };
-        let trouble = |what: &&str| Trouble {
+        let problem = |what: &&str| Problem {
             what: (*what).to_owned(),
             since,
             reason: "OOM".to_owned(),
             remedy: "raise it".to_owned(),
         };
-        StoreStatus {
+        BackendStatus {
             nodes: up.iter().enumerate().map(node).collect(),
-            failures: failures.iter().map(trouble).collect(),
-            notes: notes.iter().map(trouble).collect(),
+            problems: failures.iter().map(problem).collect(),
+            notes: notes.iter().map(problem).collect(),
             missing: Vec::new(),
             breakers_opened: 0,
             other_key_secret: false,

@@ -70,9 +70,10 @@ pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateStats;
+use weir_store::backend::BackendStatus;
 use weir_store::local::LocalStats;
 use weir_store::memory::MemoryStats;
-use weir_store::redis::{ConnectionCounts, StoreHealth};
+use weir_store::redis::ConnectionCounts;
 pub use xds::XdsMetrics;
 
 use self::bans::BanCollector;
@@ -291,9 +292,12 @@ impl Metrics {
         self.registry.register(Box::new(ApproximateCollector::new(stats)?))
     }
 
-    /// Registers the health of the Redis nodes.
-    pub fn show_store(&self, health: StoreHealth) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(StoreMetrics::new(health)?))
+    /// Registers the health of the store's nodes.
+    pub fn show_store(
+        &self,
+        status: impl Fn() -> BackendStatus + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(StoreMetrics::new(status)?))
     }
 
     /// Registers the metrics of the control plane that sends Envoy's domains.

@@ -9,6 +9,7 @@
 
 mod answers;
 pub mod approximate;
+pub mod backend;
 pub mod coalesce;
 mod cost;
 mod count;

@@ -58,9 +58,7 @@ use self::context::LinkContext;
 pub use self::control::{CONTROL, ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
-pub use self::health::{
-    EnginesInUse, NodeStatus, RulesDigest, Since, StoreHealth, StoreStatus, Trouble, Uses, acl_line,
-};
+pub use self::health::{EnginesInUse, RulesDigest, StoreHealth, Uses, acl_line};
 pub use self::leases::LEASES;
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use prost_types::Timestamp;
 use weir_core::envoy::STRATEGY;
 use weir_store::approximate::PlaceNote;
-use weir_store::redis::{Since, Trouble};
+use weir_store::backend::{Problem, Since};
 
 /// Says until when a place that was lost can be blocked. More nodes than places are the reason only after that.
-pub(super) fn without_place(note: PlaceNote, now: Instant) -> Trouble {
+pub(super) fn without_place(note: PlaceNote, now: Instant) -> Problem {
     let PlaceNote { strategy, nodes, since, blocked_for } = note;
     let of = match &*strategy {
         STRATEGY => "Envoy's rules with the same `approximate`".to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn without_place(note: PlaceNote, now: Instant) -> Trouble {
             "set `approximate.nodes` to the number of nodes".to_owned(),
         )
     };
-    Trouble {
+    Problem {
         what: format!(
             "Redis decides every call of {of} for this node, at a smaller limit, because it has no place"
         ),

@@ -92,7 +92,8 @@ fn by_redis(
     let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
     let counted = shared.clone();
     base.metrics.show_redis(move || counted.single_slot_calls())?;
-    base.metrics.show_store(shared.health().clone())?;
+    let health = shared.health().clone();
+    base.metrics.show_store(move || health.status())?;
     if base.config.envoy.reference_metrics {
         base.metrics.show_redis_pool(shared.connections())?;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_store::redis::{Since, Trouble};
+use weir_store::backend::{Problem, Since};
 
 /// The longest mistake that is shown, in characters.
 const MAX_SHOWN: usize = 300;
@@ -85,9 +85,9 @@ impl RefusedFiles {
 
     /// The refused files as problems, with the first mistake of each.
     #[must_use]
-    pub fn notes(&self) -> Vec<Trouble> {
+    pub fn notes(&self) -> Vec<Problem> {
         let all = self.0.lock();
-        let note = |one: &RefusedSource| Trouble {
+        let note = |one: &RefusedSource| Problem {
             what: one.kind.refused().to_owned(),
             since: one.since,
             reason: first(&one.mistakes),

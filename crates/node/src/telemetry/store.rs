@@ -1,17 +1,17 @@
-//! Health of the Redis nodes. Labels are the nodes that are probed now; a removed one is no longer exported.
+//! Health of the nodes of the store. Labels are the nodes that are probed now; a removed one is no longer exported.
 
 use std::collections::HashMap;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{MetricFamily, MetricType};
-use weir_store::redis::{NodeStatus, StoreHealth, StoreStatus};
+use weir_store::backend::{BackendStatus, NodeStatus};
 
 use super::families::{counter, family, labelled};
 use super::sampled::gauge;
 
 /// Metrics of the monitor.
 pub(super) struct StoreMetrics {
-    health: StoreHealth,
+    status: Box<dyn Fn() -> BackendStatus + Send + Sync>,
     descriptions: Vec<Desc>,
 }
 
@@ -46,7 +46,9 @@ const RULES: (&str, &str) = (
 );
 
 impl StoreMetrics {
-    pub(super) fn new(health: StoreHealth) -> Result<Self, prometheus::Error> {
+    pub(super) fn new(
+        status: impl Fn() -> BackendStatus + Send + Sync + 'static,
+    ) -> Result<Self, prometheus::Error> {
         let describe = |(name, help): (&str, &str), labels: &[&str]| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
@@ -56,7 +58,7 @@ impl StoreMetrics {
         for one in [NODE_UP, BREAKER_OPEN, BREAKER_OPENED, MAY_EVICT, EVICTED] {
             descriptions.push(describe(one, &["node"])?);
         }
-        Ok(Self { health, descriptions })
+        Ok(Self { status: Box::new(status), descriptions })
     }
 }
 
@@ -66,7 +68,7 @@ impl Collector for StoreMetrics {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let StoreStatus { nodes, breakers_opened, other_key_secret, other_rules, .. } = self.health.status();
+        let BackendStatus { nodes, breakers_opened, other_key_secret, other_rules, .. } = (self.status)();
         let gauges = |(name, help): (&str, &str), value: fn(&NodeStatus) -> bool| {
             let metric = |node: &NodeStatus| {
                 let mut gauge = gauge(f64::from(u8::from(value(node))));

@@ -17,8 +17,8 @@ use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
 use super::remedy::{NO_EVICTION, ONE_FILE, ONE_SECRET, RUNS_NO_SCRIPTS, forbids_scripts, remedy};
 use super::rules::RulesWatch;
-use super::streak::{Since, Streak, StreakChange};
-use super::{NodeStatus, StoreStatus, Trouble};
+use super::streak::{Streak, StreakChange};
+use crate::backend::{BackendStatus, NodeStatus, Problem, Since};
 use crate::redis::breaker::{BreakerStatus, Breakers};
 use crate::redis::topology::Address;
 
@@ -68,7 +68,7 @@ impl StoreHealth {
 
     /// Returns a snapshot of the current status.
     #[must_use]
-    pub fn status(&self) -> StoreStatus {
+    pub fn status(&self) -> BackendStatus {
         self.0.board.lock().status(&self.0.config, &self.0.breakers)
     }
 
@@ -233,25 +233,25 @@ impl StoreHealth {
 }
 
 impl Board {
-    fn status(&self, config: &RedisConfig, breakers: &Breakers) -> StoreStatus {
+    fn status(&self, config: &RedisConfig, breakers: &Breakers) -> BackendStatus {
         let uses = &self.uses;
         let topology = self.topology.failure();
         let topology = topology
-            .map(|failure| trouble("the nodes of Redis cannot be found".to_owned(), failure, config, uses));
+            .map(|failure| problem("the nodes of Redis cannot be found".to_owned(), failure, config, uses));
         let failed = self.nodes.iter().filter_map(|(node, known)| {
-            Some(trouble(format!("Redis node {node} cannot decide"), known.streak.failure()?, config, uses))
+            Some(problem(format!("Redis node {node} cannot decide"), known.streak.failure()?, config, uses))
         });
         // The probes' own finding says more.
         let decide = self.nodes.iter().filter(|(_, known)| known.streak.failure().is_none());
         let refused = decide.filter_map(|(node, _)| {
             let (at, reason) = breakers.status(node).open?;
             let what = format!("Redis node {node} fails, and is not asked until probes succeed");
-            Some(trouble(what, (Since::of(at), &reason), config, uses))
+            Some(problem(what, (Since::of(at), &reason), config, uses))
         });
         let nodes = self.nodes.iter().map(|(node, known)| known.status(node, &breakers.status(node)));
-        StoreStatus {
+        BackendStatus {
             nodes: nodes.collect(),
-            failures: topology.into_iter().chain(failed).chain(refused).collect(),
+            problems: topology.into_iter().chain(failed).chain(refused).collect(),
             notes: self.notes(config),
             breakers_opened: breakers.opened(),
             missing: self.missing(),
@@ -260,15 +260,15 @@ impl Board {
         }
     }
 
-    fn notes(&self, config: &RedisConfig) -> Vec<Trouble> {
-        let other = self.fingerprint.other().map(|(since, other)| Trouble {
+    fn notes(&self, config: &RedisConfig) -> Vec<Problem> {
+        let other = self.fingerprint.other().map(|(since, other)| Problem {
             what: "another node counts with another key_secret, so every limit is admitted once by each"
                 .to_owned(),
             since,
             reason: format!("its fingerprint is {other}, this node's is {}", self.fingerprint.own()),
             remedy: ONE_SECRET.to_owned(),
         });
-        let rules = self.rules.other().map(|(since, other)| Trouble {
+        let rules = self.rules.other().map(|(since, other)| Problem {
             what: "another node has other limits under the same names, and both count in the same keys"
                 .to_owned(),
             since,
@@ -298,9 +298,9 @@ impl NodeBoard {
         }
     }
 
-    fn notes(&self, node: &Address) -> impl Iterator<Item = Trouble> {
+    fn notes(&self, node: &Address) -> impl Iterator<Item = Problem> {
         let remedy = || NO_EVICTION.to_owned();
-        let rising = self.evictions.rising().map(|(since, keys)| Trouble {
+        let rising = self.evictions.rising().map(|(since, keys)| Problem {
             what: format!(
                 "Redis node {node} evicts keys, and limits whose keys are evicted start full again"
             ),
@@ -308,7 +308,7 @@ impl NodeBoard {
             reason: format!("{keys} were evicted"),
             remedy: remedy(),
         });
-        let policy = self.evictions.policy().map(|(since, policy)| Trouble {
+        let policy = self.evictions.policy().map(|(since, policy)| Problem {
             what: format!("Redis node {node} may evict keys of limits"),
             since,
             reason: format!("its maxmemory-policy is {policy}"),
@@ -318,6 +318,6 @@ impl NodeBoard {
     }
 }
 
-fn trouble(what: String, (since, reason): (Since, &Arc<str>), config: &RedisConfig, uses: &Uses) -> Trouble {
-    Trouble { what, since, reason: reason.to_string(), remedy: remedy(reason, config, uses).into_owned() }
+fn problem(what: String, (since, reason): (Since, &Arc<str>), config: &RedisConfig, uses: &Uses) -> Problem {
+    Problem { what, since, reason: reason.to_string(), remedy: remedy(reason, config, uses).into_owned() }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::ask::{AskError, ask};
-use super::streak::Since;
+use crate::backend::Since;
 use crate::redis::connect::Connection;
 
 /// Interval of the `INFO` queries.

@@ -9,7 +9,7 @@ use redis::Value;
 use weir_core::key::{KeySecret, Namespace};
 
 use super::ask::{AskError, ask};
-use super::streak::Since;
+use crate::backend::Since;
 use crate::redis::connect::Connection;
 
 /// Interval of the exchanges.

@@ -13,7 +13,7 @@ use weir_core::checksum::Fnv1a;
 use weir_core::key::{Namespace, fingerprint_slot};
 
 use super::ask::{AskError, ask};
-use super::streak::Since;
+use crate::backend::Since;
 use crate::redis::connect::Connection;
 use crate::redis::script_spec::ScriptSpec;
 

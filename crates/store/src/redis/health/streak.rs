@@ -1,25 +1,15 @@
 //! Hysteresis of failures: three in a row begin the failed state, and two successes in a row end it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use weir_time::clock::{Clock, monotonic};
-use weir_units::Micros;
+use crate::backend::Since;
 
 /// Consecutive failures that begin the failed state.
 const BEGINS: u32 = 3;
 
 /// Consecutive successes that end it.
 const ENDS: u32 = 2;
-
-/// A point in time, on both clocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Since {
-    /// On the wall clock, for display.
-    pub wall: Micros,
-    /// On the monotonic clock, for durations.
-    pub instant: Instant,
-}
 
 /// The state of a node (or of the topology), from its latest results.
 #[derive(Debug, Default)]
@@ -50,22 +40,6 @@ pub(super) enum StreakChange {
         /// Its duration, from its first failure.
         lasted: Duration,
     },
-}
-
-impl Since {
-    /// Returns the current time.
-    #[must_use]
-    pub fn now() -> Self {
-        Self { wall: Clock::System.now(), instant: monotonic() }
-    }
-
-    /// Returns a time on the monotonic clock, on both clocks.
-    #[must_use]
-    pub fn of(instant: Instant) -> Self {
-        let now = Self::now();
-        let passed = Micros::from(now.instant.saturating_duration_since(instant));
-        Self { wall: Micros(now.wall.0.saturating_sub(passed.0)), instant }
-    }
 }
 
 impl Streak {
@@ -115,6 +89,7 @@ impl Streak {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_units::Micros;
 
     /// A clock that advances by a second at each reading.
     struct Ticks(Since, u64);

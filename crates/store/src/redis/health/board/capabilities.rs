@@ -1,6 +1,6 @@
 //! What features need of each node: which capability is missing, since when and why. Decisions are made all the same.
 
-use super::{Board, NodeBoard, StoreHealth, Trouble, trouble};
+use super::{Board, NodeBoard, Problem, StoreHealth, trouble};
 use crate::redis::health::engines::Uses;
 use crate::redis::health::remedy::remedy;
 use crate::redis::health::rights::FoundCapability;
@@ -56,7 +56,7 @@ impl StoreHealth {
 
 impl Board {
     /// Returns a note for each capability that a node lacks.
-    pub(super) fn lacking(&self, config: &weir_config::RedisConfig) -> impl Iterator<Item = Trouble> {
+    pub(super) fn lacking(&self, config: &weir_config::RedisConfig) -> impl Iterator<Item = Problem> {
         self.nodes.iter().flat_map(move |(node, known)| {
             known.capabilities.iter().filter_map(move |own| {
                 let what = format!("Redis node {node} cannot {}", own.spec.does);

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use weir_config::RedisConfig;
 
-use super::{Board, ONE_FILE, StoreHealth, Trouble, trouble};
+use super::{Board, ONE_FILE, Problem, StoreHealth, trouble};
+use crate::backend::Since;
 use crate::redis::health::remedy::remedy;
 use crate::redis::health::rules::{COMPARISON, OtherRules, RulesChange, RulesDigest};
-use crate::redis::health::streak::Since;
 use crate::redis::topology::Address;
 
 impl StoreHealth {
@@ -58,7 +58,7 @@ impl StoreHealth {
 
 impl Board {
     /// Returns a note if nothing is compared, unless a right is missing, which has a note of its own.
-    pub(super) fn rules_note(&self, config: &RedisConfig) -> Option<Trouble> {
+    pub(super) fn rules_note(&self, config: &RedisConfig) -> Option<Problem> {
         if self.nodes.values().any(|known| known.lacks(COMPARISON.name)) {
             return None;
         }

@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use prost_types::Timestamp;
 
-use weir_store::redis::{Since, Trouble};
+use weir_store::backend::{Problem, Since};
 use weir_time::clock::monotonic;
 use weir_units::{LastedFor, Micros};
 
 /// Why some or all decisions cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Troubles(Arc<[Trouble]>);
+pub struct Problems(Arc<[Problem]>);
 
 /// `2026-11-22T18:43:35Z (for 12 s)`.
 struct SinceWhen(Since);
 
-impl From<Vec<Trouble>> for Troubles {
-    fn from(troubles: Vec<Trouble>) -> Self {
-        Self(troubles.into())
+impl From<Vec<Problem>> for Problems {
+    fn from(problems: Vec<Problem>) -> Self {
+        Self(problems.into())
     }
 }
 
-impl Troubles {
+impl Problems {
     /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -31,15 +31,15 @@ impl Troubles {
 
     /// The lines, each with `label` before it.
     pub(super) fn lines(&self, label: &str) -> String {
-        let line = |trouble: &Trouble| {
-            let Trouble { what, since, reason, remedy } = trouble;
+        let line = |problem: &Problem| {
+            let Problem { what, since, reason, remedy } = problem;
             format!("{label}{what} since {}: {reason}; what to do: {remedy}\n", SinceWhen(*since))
         };
         self.0.iter().map(line).collect()
     }
 }
 
-impl fmt::Display for Troubles {
+impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.lines("").trim_end())
     }
@@ -61,15 +61,15 @@ mod tests {
     #[test]
     fn a_line_says_since_when_in_both_ways() {
         let since = Since { wall: Micros(1_704_067_200_999_999), ..Since::now() };
-        let trouble = |what: &str| Trouble {
+        let problem = |what: &str| Problem {
             what: what.to_owned(),
             since,
             reason: "OOM".to_owned(),
             remedy: "raise it".to_owned(),
         };
-        let troubles = Troubles::from(vec![trouble("one"), trouble("two")]);
+        let problems = Problems::from(vec![problem("one"), problem("two")]);
         assert_eq!(
-            troubles.lines("note: "),
+            problems.lines("note: "),
             "note: one since 2024-01-01T00:00:00Z (for 0 s): OOM; what to do: raise it\n\
              note: two since 2024-01-01T00:00:00Z (for 0 s): OOM; what to do: raise it\n"
         );
