@@ -4,6 +4,7 @@
 //! from the start, at 0.
 
 mod approximate;
+mod backend;
 mod bans;
 mod by_label;
 mod config;
@@ -70,10 +71,7 @@ pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateStats;
-use weir_store::backend::BackendStatus;
-use weir_store::local::LocalStats;
-use weir_store::memory::MemoryStats;
-use weir_store::redis::ConnectionCounts;
+use weir_store::backend::ConnectionStats;
 pub use xds::XdsMetrics;
 
 use self::bans::BanCollector;
@@ -81,7 +79,6 @@ use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
 use self::envoy::ReferenceMetrics;
 use self::sampled::{Sampled, Series};
-use self::store::StoreMetrics;
 
 /// The metrics of one process.
 #[derive(Clone)]
@@ -250,38 +247,13 @@ impl Metrics {
         self.registry.register(Box::new(ReferenceMetrics::new(envoy.clone(), times)?))
     }
 
-    /// Registers the metrics of the memory store.
-    pub fn show_memory(
+    /// Registers the connections to the store under the names of envoyproxy/ratelimit.
+    fn show_redis_pool(
         &self,
-        stats: impl Fn() -> MemoryStats + Send + Sync + 'static,
+        connections: impl Fn() -> ConnectionStats + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
-        let read = move || {
-            let MemoryStats { keys, bytes, budget, evictions, refusals } = stats();
-            [keys as f64, bytes as f64, budget as f64, evictions as f64, refusals as f64]
-        };
-        self.registry.register(Box::new(Sampled::new(memory::SERIES, read)?))
-    }
-
-    /// Registers the Redis store's counter of calls to cluster nodes that are sent one per slot.
-    pub fn show_redis(
-        &self,
-        single_slot_calls: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(Sampled::new(REDIS, move || [single_slot_calls() as f64])?))
-    }
-
-    /// Registers the connections to Redis under the names of envoyproxy/ratelimit.
-    pub fn show_redis_pool(&self, counts: ConnectionCounts) -> Result<(), prometheus::Error> {
-        let read = move || redis_pool::values(counts.now());
+        let read = move || redis_pool::values(connections());
         self.registry.register(Box::new(Sampled::new(redis_pool::SERIES, read)?))
-    }
-
-    /// Registers what the node decides by itself.
-    pub fn show_local(
-        &self,
-        stats: impl Fn() -> LocalStats + Send + Sync + 'static,
-    ) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(Sampled::new(local::SERIES, move || local::values(stats()))?))
     }
 
     /// Registers what nodes count on their own.
@@ -290,14 +262,6 @@ impl Metrics {
         stats: impl Fn() -> ApproximateStats + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(ApproximateCollector::new(stats)?))
-    }
-
-    /// Registers the health of the store's nodes.
-    pub fn show_store(
-        &self,
-        status: impl Fn() -> BackendStatus + Send + Sync + 'static,
-    ) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(StoreMetrics::new(status)?))
     }
 
     /// Registers the metrics of the control plane that sends Envoy's domains.
@@ -381,12 +345,6 @@ const BUFFERS: [Series; 3] = [
 const LOG: [Series; 1] = [Series {
     name: "weir_log_lines_dropped_total",
     help: "Log lines that were dropped because they did not fit or could not be written.",
-    kind: MetricType::COUNTER,
-}];
-
-const REDIS: [Series; 1] = [Series {
-    name: "weir_redis_single_slot_calls_total",
-    help: "Script calls to cluster nodes that get one call for each slot.",
     kind: MetricType::COUNTER,
 }];
 

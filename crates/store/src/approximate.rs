@@ -43,6 +43,7 @@ pub use self::stats::{ApproximateStats, PlaceNote, StrategyCounting};
 use self::table::CountTable;
 pub use self::table::MAX_KEYS;
 use self::verdict::count_op;
+use crate::backend::StoreLayer;
 pub use crate::redis::counts::APPROXIMATE;
 use crate::{Answers, CountStore, Decision, Store, StoreAnswer, StoreError, check_supported};
 
@@ -97,6 +98,14 @@ impl ApproximateShared {
         let (sets, deadlines) = (Mutex::default(), Deadlines::on(&self.0.timed_by));
         let worker = ApproximateWorker { node: self.clone(), counts, sets, deadlines };
         ApproximateStore { store, worker: Arc::new(worker) }
+    }
+}
+
+impl<S: Store, C: CountStore> StoreLayer<S, C> for ApproximateShared {
+    type Store = ApproximateStore<S, C>;
+
+    fn layered(&self, exact: S, states: C) -> Self::Store {
+        self.before(exact, states)
     }
 }
 

@@ -1,5 +1,84 @@
-//! What a node knows of the place where states live, whichever it is.
+//! The seam between a node and the place where its states live. A node is compiled for each [`Backend`], so that a decision
+//! makes no virtual call.
+//!
+//! ```text
+//!   node ── worker, decisions ──► Backend ─┬─ memory   this process; it decides at once, and sweeps what has expired
+//!        ◄── status, stats ───             └─ redis    nodes, which a monitor probes
+//! ```
 
+mod digest;
+mod layer;
+mod stats;
 mod status;
+mod sweeping;
 
+use std::pin::Pin;
+
+use tokio::sync::watch;
+use weir_core::strategy::Owner;
+
+pub use self::digest::RulesDigest;
+pub use self::layer::StoreLayer;
+pub use self::stats::{BackendStats, ConnectionStats, LocalStats, MemoryStats};
 pub use self::status::{BackendStatus, NodeStatus, Problem, Since};
+pub(crate) use self::sweeping::every_second;
+use crate::Store;
+
+/// Work in the background. It runs until it is dropped.
+pub type BackendWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The place where states live. Clones share it.
+pub trait Backend: Clone + Send + Sync + 'static {
+    /// One worker's access to the states. Clones share it, and its connections.
+    type Worker: Clone + Send + Sync + 'static;
+
+    /// The same, without a connection until it is used.
+    type LazyWorker: Clone + Send + Sync + 'static;
+
+    /// One worker's store of rate limits.
+    type Decisions: Store;
+
+    /// Opens one worker's access, within the worker's runtime.
+    fn worker(&self) -> Self::Worker;
+
+    /// Opens an access on its first use, within the runtime that uses it.
+    fn lazy_worker(&self) -> Self::LazyWorker;
+
+    /// Creates the store of rate limits of a worker with this access.
+    fn decisions(&self, worker: &Self::Worker) -> Self::Decisions;
+
+    /// True if the states outlive this process.
+    fn outlives_process(&self) -> bool {
+        false
+    }
+
+    /// Returns a signal of changes of [`Backend::status`]; `None` if the backend can always decide.
+    fn status_changes(&self) -> Option<watch::Receiver<()>> {
+        None
+    }
+
+    /// Returns the health now.
+    fn status(&self) -> BackendStatus {
+        BackendStatus::default()
+    }
+
+    /// Shares the budget of states among these owners. Called for each snapshot before it is served.
+    fn share_among<'o>(&self, _owners: impl Iterator<Item = &'o Owner>) {}
+
+    /// Publishes the node's rules to other nodes, at startup and after each reload of the files.
+    fn publish_rules(&self, _rules: RulesDigest) {}
+
+    /// Returns the open files that `workers` accesses need.
+    fn open_files(&self, _workers: usize) -> usize {
+        0
+    }
+
+    /// Returns the numbers of the metrics page.
+    fn stats(&self) -> BackendStats {
+        BackendStats::default()
+    }
+
+    /// Does what the backend needs besides calls: it probes nodes, or drops what has expired. Runs on a thread apart from
+    /// the workers.
+    fn run(&self) -> BackendWork;
+}

@@ -33,7 +33,8 @@ use self::completed::CompletedAnswer;
 use self::known::KnownUse;
 use self::own_strategies::OwnStrategies;
 use self::pending::{PendingDecision, Recourse};
-use crate::memory::{Locator, MemoryStats, MemoryStore};
+use crate::backend::LocalStats;
+use crate::memory::{Locator, MemoryStore};
 use crate::{Answers, Decision, Store, StoreAnswer, TOGETHER};
 
 /// One worker's store, and the states that the node decides on by itself.
@@ -56,17 +57,6 @@ struct LocalStates {
     monotonic: Monotonic,
     origin: Instant,
     decided: AtomicU64,
-}
-
-/// Statistics, for the metrics.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LocalStats {
-    /// Decisions of this node by itself.
-    pub decided: u64,
-    /// Its own states: keys, bytes, and new keys that were refused.
-    pub states: MemoryStats,
-    /// Keys of which the use in the store is known.
-    pub known: usize,
 }
 
 impl LocalShared {

@@ -6,6 +6,7 @@
 //!
 //! The budget is shared among strategies (`owners.rs`), so that a flood of one does not reset the keys of another.
 
+mod backend;
 mod budget;
 mod cells;
 mod hot;
@@ -41,6 +42,7 @@ use self::queues::QueueTable;
 use self::table::ShardTable;
 use self::time::{StoreTime, WallReading};
 use super::{Answers, Decision, Once, Store, StoreError, check_supported};
+use crate::backend::MemoryStats;
 
 /// Number of shards; many more than workers, so that two workers rarely contend for a lock.
 const SHARDS: usize = 128;
@@ -66,21 +68,6 @@ struct Shard(Mutex<ShardTable>);
 /// Spins before a thread that waits for a lock goes to sleep. A decision holds a lock for less than a tenth of what
 /// falling asleep and waking up cost.
 const LOOKS: usize = 200;
-
-/// Statistics of the memory store, for the metrics.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MemoryStats {
-    /// Stored keys, including expired ones that were not dropped yet.
-    pub keys: usize,
-    /// Bytes of tables, entries and logs.
-    pub bytes: usize,
-    /// Their bound.
-    pub budget: usize,
-    /// Keys that were evicted before they expired.
-    pub evictions: u64,
-    /// New keys that were refused for lack of room.
-    pub refusals: u64,
-}
 
 impl Shard {
     /// Tries to lock before looking at the lock: looking first would fetch its cache line twice, to read and to

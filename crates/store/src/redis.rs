@@ -4,6 +4,7 @@
 //! worker's own connection, in one script call that decides atomically on the server's own clock.
 //! Redirects of a moving cluster are followed. A call that may have been executed is never sent twice.
 
+mod backend;
 mod breaker;
 mod callers;
 mod codes;
@@ -52,13 +53,14 @@ use weir_core::queue::QueueAnswer;
 use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
+pub use self::backend::{ExactStore, RedisBackend};
 use self::breaker::Breakers;
-pub use self::connection_counts::{ConnectionCounts, RedisConnections};
+pub use self::connection_counts::ConnectionCounts;
 use self::context::LinkContext;
 pub use self::control::{CONTROL, ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
-pub use self::health::{EnginesInUse, RulesDigest, StoreHealth, Uses, acl_line};
+pub use self::health::{EnginesInUse, StoreHealth, Uses, acl_line};
 pub use self::leases::LEASES;
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
@@ -150,7 +152,7 @@ impl RedisShared {
     /// A store that is as [`RedisShared::store`] from its first use on, and opens no connection before. It is used on
     /// one runtime only.
     #[must_use]
-    pub fn store_on_use(&self) -> LateStore {
+    pub fn lazy_store(&self) -> LateStore {
         LateStore(Arc::new(LateConnections { shared: self.clone(), store: OnceLock::new() }))
     }
 

@@ -37,16 +37,22 @@ pub(super) type BoxedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// How long a node that ends takes for what is left to do.
 const LAST_WITHIN: Duration = Duration::from_secs(2);
 
-/// A service without its store.
-pub(super) struct App {
-    pub(super) base: Foundation,
-    pub(super) listeners: Listeners,
-    /// Creates this node's link to the usage of other nodes.
+/// What features have of the store besides the stores of workers.
+#[derive(Default)]
+pub(super) struct StoreLinks {
+    /// Creates this node's link to the usage of other nodes; `None` on the memory store.
     pub(super) usage_link: Option<Box<dyn Fn() -> UsageLink>>,
     /// The link of live control; `None` on the memory store.
     pub(super) control_link: Option<ControlLink>,
     /// Capabilities that the store's probes exercise.
     pub(super) engines: EnginesInUse,
+}
+
+/// A service without its store.
+pub(super) struct App {
+    pub(super) base: Foundation,
+    pub(super) listeners: Listeners,
+    pub(super) links: StoreLinks,
     /// Open files of the stores of all workers.
     pub(super) store_files: StoreFiles,
     /// Tells the memory store who shares it, at the start and with each snapshot.
@@ -65,17 +71,8 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self {
-            base,
-            mut listeners,
-            usage_link,
-            control_link,
-            engines,
-            store_files,
-            share,
-            publish,
-            last,
-        } = self;
+        let Self { base, mut listeners, links, store_files, share, publish, last } = self;
+        let StoreLinks { usage_link, control_link, engines } = links;
         let Foundation {
             config,
             timing,

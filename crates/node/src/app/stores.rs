@@ -1,33 +1,28 @@
-//! Wiring of the stores: what the configuration says of them, and what watches over them.
+//! Wiring of the store: the backend that the configuration names, and what watches over it. Nothing else in a node names a
+//! backend.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
-use std::time::Duration;
 
-use weir_config::{RedisConfig, StoreConfig, StrategyMeanings};
+use weir_config::{StoreConfig, StrategyMeanings};
 use weir_core::envoy::Domains;
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateShared;
-use weir_store::coalesce::Coalesce;
-use weir_store::denials::DenialsShared;
-use weir_store::local::LocalShared;
+use weir_store::backend::{Backend, RulesDigest};
 use weir_store::memory::MemoryStore;
-use weir_store::redis::{EnginesInUse, RedisShared, RulesDigest, StoreHealth};
-use weir_store::{LeaseHandle, QueueHandle};
-use weir_time::clock::{Monotonic, monotonic};
+use weir_store::redis::{EnginesInUse, RedisBackend, RedisShared};
+use weir_store::{LeaseHandle, LeaseStore, QueueHandle, QueueStore};
+use weir_time::clock::monotonic;
 
 use super::place_note::without_place;
-use super::serving::{App, BoxedWork};
+use super::serving::{App, BoxedWork, StoreLinks};
 use super::{AppError, Foundation, Listeners};
 use crate::queues::{depths, kinds};
 use crate::readiness::Readiness;
 use crate::reload::{PublishMeanings, ShareMemory};
-use crate::server::{self, ShutdownSignal, StoreFiles, WorkerStores};
-
-/// Interval of the sweep of expired memory keys.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
+use crate::server::{self, LiveSnapshot, ShutdownSignal, StoreFiles, WorkerStores};
 
 /// Serves by what the configuration says of the store.
 pub(super) fn serve(
@@ -35,145 +30,127 @@ pub(super) fn serve(
     listeners: Listeners,
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError> {
+    let clock = base.timing.clock.clone();
     match &base.config.store {
         StoreConfig::Memory(memory) => {
-            let store = MemoryStore::new(memory, base.timing.clock.clone());
-            by_memory(base, store, listeners, shutdown)
+            let store = MemoryStore::new(memory, clock);
+            serve_on(&store, (base, listeners), StoreLinks::default(), NodeCounters::none(), shutdown)
         }
         StoreConfig::Redis(redis) => {
             let secret = base.config.key_secret.unwrap_or(KeySecret::BUILT_IN);
-            let shared = RedisShared::new(redis, secret, base.timing.clock.clone());
-            let redis = redis.clone();
-            by_redis(base, (&redis, shared), listeners, shutdown)
+            let shared = RedisShared::new(redis, secret, clock.clone());
+            let (approximate, engines) = (ApproximateShared::new(redis, &clock), EnginesInUse::default());
+            let layers = (approximate.clone(), engines.clone());
+            let backend = RedisBackend::new(shared.clone(), redis, &clock, layers);
+            let counters = NodeCounters::new(&base, approximate, &shared)?;
+            let control_link = base.config.server.control.then(|| shared.control());
+            let usage_link = Some(Box::new(move || shared.usage()) as Box<_>);
+            let links = StoreLinks { usage_link, control_link, engines };
+            serve_on(&backend, (base, listeners), links, counters, shutdown)
         }
     }
 }
 
-fn by_memory(
-    base: Foundation,
-    store: MemoryStore,
-    listeners: Listeners,
+fn serve_on<B>(
+    backend: &B,
+    (base, listeners): (Foundation, Listeners),
+    links: StoreLinks,
+    NodeCounters { kept, last }: NodeCounters,
     shutdown: ShutdownSignal,
-) -> Result<(), AppError> {
-    if !base.live.current().queues.is_empty() {
+) -> Result<(), AppError>
+where
+    B: Backend<Worker: LeaseStore + QueueStore, LazyWorker: QueueStore>,
+{
+    if !backend.outlives_process() && !base.live.current().queues.is_empty() {
         tracing::warn!(
             "queues are kept in memory: what is in them lives as long as this process; store.redis keeps it"
         );
     }
-    let shown = store.clone();
-    base.metrics.show_memory(move || shown.stats())?;
-    base.readiness.set(Ok(()));
-    let depths = depths::watch(QueueHandle::new(store.clone()), Arc::clone(base.live.queues()));
-    let swept = store.clone();
-    let swept = every_second(move || swept.sweep());
-    let background = async { tokio::join!(swept, depths).0 };
-    let shared = store.clone();
-    let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
-    let engines = EnginesInUse::default();
-    let store_files = StoreFiles::default();
-    let publish = Arc::new(|_: &StrategyMeanings| ());
-    let (usage_link, control_link, last) = (None, None, Box::pin(async {}));
-    let app = App { base, listeners, usage_link, control_link, engines, store_files, share, publish, last };
-    let stores = move || WorkerStores {
-        decisions: store.clone(),
-        leases: Some(LeaseHandle::new(store.clone())),
-        queues: Some(QueueHandle::new(store.clone())),
-    };
-    app.serve(Box::new(stores), background, shutdown)
-}
-
-fn by_redis(
-    base: Foundation,
-    (redis, shared): (&RedisConfig, RedisShared),
-    listeners: Listeners,
-    shutdown: ShutdownSignal,
-) -> Result<(), AppError> {
-    let clock = base.timing.clock.clone();
-    let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
-    let counted = shared.clone();
-    base.metrics.show_redis(move || counted.single_slot_calls())?;
-    let health = shared.health().clone();
-    base.metrics.show_store(move || health.status())?;
-    if base.config.envoy.reference_metrics {
-        base.metrics.show_redis_pool(shared.connections())?;
-    }
-    let local = LocalShared::new(redis.local_budget, clock.clone());
-    let counted = local.clone();
-    base.metrics.show_local(move || counted.stats())?;
-    let swept = local.clone();
-    let swept = every_second(move || swept.sweep());
-    let NodeCounters { approximate, kept, last } = NodeCounters::of(&base, redis, &shared)?;
-    let engines = EnginesInUse::default();
-    let watch = watch_over(shared.clone(), engines.clone(), base.readiness.clone());
-    let queues = Arc::clone(base.live.queues());
-    let asked = shared.clone();
-    let background = async move {
-        // The connection of the looks begins on the thread that asks, with the first queue.
-        let store = QueueHandle::new(asked.store_on_use());
-        let depths = depths::watch(store.clone(), Arc::clone(&queues));
-        tokio::join!(watch, depths, kinds::watch(store, queues), swept, kept).0
-    };
+    base.metrics.show_backend(backend, base.config.envoy.reference_metrics)?;
+    let watch = watch_over(backend.clone(), base.readiness.clone());
+    let queues = watch_queues(backend.clone(), Arc::clone(&base.live));
+    let background = async { tokio::join!(watch, queues, kept).0 };
     let workers = server::worker_count(&base.config.server);
     let store_files = StoreFiles {
-        always: redis.open_files(workers) + usize::from(base.config.server.control),
-        queues: redis.open_files(workers) + redis.open_files(1),
+        always: backend.open_files(workers) + usize::from(links.control_link.is_some()),
+        queues: backend.open_files(workers) + backend.open_files(1),
     };
-    let share: Arc<ShareMemory> = Arc::new(|_, _| ());
-    let control_link = base.config.server.control.then(|| shared.control());
-    let usage = shared.clone();
-    let usage_link = Some(Box::new(move || usage.usage()) as Box<_>);
+    let shared = backend.clone();
+    let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
+    let publish = published_by(backend.clone(), &base.config.usage.node());
     let live = Arc::clone(&base.live);
-    let publish = published_by(shared.health().clone(), &base.config.usage.node());
-    let app = App { base, listeners, usage_link, control_link, engines, store_files, share, publish, last };
-    let redis = redis.clone();
+    let app = App { base, listeners, links, store_files, share, publish, last };
+    let backend = backend.clone();
     let stores = move || {
-        let store = shared.store();
-        let leases = Some(LeaseHandle::new(store.clone()));
+        let worker = backend.worker();
         // Queues have connections of their own: their payloads must not hold decisions up.
         let queues = match live.queues().load().is_empty() {
-            true => QueueHandle::new(shared.store_on_use()),
-            false => QueueHandle::new(shared.store()),
+            true => QueueHandle::new(backend.lazy_worker()),
+            false => QueueHandle::new(backend.worker()),
         };
-        let exact = Coalesce::on(&clock, denials.before(store.clone()), &redis);
-        let decisions = local.before(approximate.before(exact, store));
-        WorkerStores { decisions, leases, queues: Some(queues) }
+        let decisions = backend.decisions(&worker);
+        WorkerStores { decisions, leases: Some(LeaseHandle::new(worker)), queues: Some(queues) }
     };
     app.serve(Box::new(stores), background, shutdown)
 }
 
-/// Shows other nodes what the files say of each strategy. Two processes may have the same node name, so a random number is part
-/// of this one's.
-fn published_by(health: StoreHealth, node: &str) -> Arc<PublishMeanings> {
+/// Publishes what the files say of each strategy to other nodes. Two processes may have the same node name, so a random number
+/// is part of this one's.
+fn published_by(backend: impl Backend, node: &str) -> Arc<PublishMeanings> {
     let node = format!("{node}-{:016x}", RandomState::new().hash_one(node));
     Arc::new(move |meanings: &StrategyMeanings| {
         let strategies = meanings.iter().map(|(name, hash)| (name.to_owned(), hash)).collect();
-        health.publish_rules(RulesDigest { node: node.clone(), strategies });
+        backend.publish_rules(RulesDigest { node: node.clone(), strategies });
     })
 }
 
-/// Discovers and probes Redis' nodes, and reports the result to readiness.
-async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readiness) {
-    let health = shared.health();
-    let mut changes = health.changes();
-    let report = async {
-        while changes.changed().await.is_ok() {
-            readiness.report(health.status());
-        }
-    };
-    tokio::join!(shared.monitor(&engines), report);
+/// Runs the backend's own work, and reports its health to readiness. A backend that can always decide is ready at once.
+fn watch_over(backend: impl Backend, readiness: Readiness) -> impl Future<Output = ()> + Send {
+    let changes = backend.status_changes();
+    if changes.is_none() {
+        readiness.set(Ok(()));
+    }
+    async move {
+        let report = async {
+            let Some(mut changes) = changes else { return };
+            while changes.changed().await.is_ok() {
+                readiness.report(backend.status());
+            }
+        };
+        tokio::join!(backend.run(), report);
+    }
 }
 
-/// The counters of the node itself, with what keeps them in the background, and what ends them after the last answer.
+/// Looks at the depths of all queues, and at whether what outlives this process is of their kind.
+async fn watch_queues<B: Backend<LazyWorker: QueueStore>>(backend: B, live: Arc<LiveSnapshot>) {
+    // The connection of the looks begins on the thread that asks, with the first queue.
+    let store = QueueHandle::new(backend.lazy_worker());
+    let depths = depths::watch(store.clone(), Arc::clone(live.queues()));
+    if backend.outlives_process() {
+        tokio::join!(depths, kinds::watch(store, Arc::clone(live.queues())));
+    } else {
+        depths.await;
+    }
+}
+
+/// What keeps the counters of the node itself in the background, and what ends them after the last answer.
 struct NodeCounters {
-    approximate: ApproximateShared,
     kept: BoxedWork,
     last: BoxedWork,
 }
 
 impl NodeCounters {
+    /// None: the backend is in this process.
+    fn none() -> Self {
+        Self { kept: Box::pin(async {}), last: Box::pin(async {}) }
+    }
+
     /// They are shown on the metrics page and in `/readyz`.
-    fn of(base: &Foundation, redis: &RedisConfig, shared: &RedisShared) -> Result<Self, AppError> {
-        let approximate = ApproximateShared::new(redis, &base.timing.clock);
+    fn new(
+        base: &Foundation,
+        approximate: ApproximateShared,
+        shared: &RedisShared,
+    ) -> Result<Self, AppError> {
         let counted = approximate.clone();
         base.metrics.show_approximate(move || counted.stats())?;
         let noted = approximate.clone();
@@ -181,27 +158,16 @@ impl NodeCounters {
             noted.notes().into_iter().map(|note| without_place(note, monotonic())).collect()
         });
         // Its connections begin with the first strategy that nodes count.
-        let counts = shared.store_on_use();
+        let counts = shared.lazy_store();
         let (kept, kept_by, live) = (approximate.clone(), counts.clone(), Arc::clone(&base.live));
         let kept = async move { kept.keep(kept_by, || live.current().approximate()).await };
-        let ended = approximate.clone();
-        let last = async move { ended.finish(counts).await };
-        Ok(Self { approximate, kept: Box::pin(kept), last: Box::pin(last) })
+        let last = async move { approximate.finish(counts).await };
+        Ok(Self { kept: Box::pin(kept), last: Box::pin(last) })
     }
 }
 
-/// Shares the memory among strategies, and Envoy's domains if there are any.
-fn share_among(store: &MemoryStore, rules: &Rules, domains: Option<&Domains>) {
+/// Shares the budget of states among strategies, and Envoy's domains if there are any.
+fn share_among(backend: &impl Backend, rules: &Rules, domains: Option<&Domains>) {
     let domains = domains.into_iter().flat_map(Domains::iter).map(|domain| &**domain.owner());
-    store.share_among(rules.owners().chain(domains));
-}
-
-/// Sweeps expired keys, so that they do not take up the budget.
-async fn every_second(sweep: impl Fn()) {
-    let mut ticks = tokio::time::interval(SWEEP_EVERY);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        sweep();
-    }
+    backend.share_among(rules.owners().chain(domains));
 }

@@ -1,7 +1,7 @@
 //! What the node decides by itself while Redis cannot answer.
 
 use prometheus::proto::MetricType;
-use weir_store::local::LocalStats;
+use weir_store::backend::LocalStats;
 
 use super::sampled::Series;
 

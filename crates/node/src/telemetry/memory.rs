@@ -1,10 +1,10 @@
 //! Metrics of the memory store.
 
 use prometheus::proto::MetricType;
+use weir_store::backend::MemoryStats;
 
 use super::sampled::Series;
 
-/// In the order of the values that are read.
 pub(super) const SERIES: [Series; 5] = [
     Series {
         name: "weir_memory_keys",
@@ -32,3 +32,8 @@ pub(super) const SERIES: [Series; 5] = [
         kind: MetricType::COUNTER,
     },
 ];
+
+/// The values, in the order of the series.
+pub(super) fn values(MemoryStats { keys, bytes, budget, evictions, refusals }: MemoryStats) -> [f64; 5] {
+    [keys as f64, bytes as f64, budget as f64, evictions as f64, refusals as f64]
+}

@@ -1,7 +1,7 @@
 //! The connections to Redis, under the names of envoyproxy/ratelimit.
 
 use prometheus::proto::MetricType;
-use weir_store::redis::RedisConnections;
+use weir_store::backend::ConnectionStats;
 
 use super::sampled::Series;
 
@@ -24,6 +24,6 @@ pub(super) const SERIES: [Series; 3] = [
 ];
 
 /// Returns the values of the series.
-pub(super) fn values(RedisConnections { opened, closed }: RedisConnections) -> [f64; 3] {
+pub(super) fn values(ConnectionStats { opened, closed }: ConnectionStats) -> [f64; 3] {
     [opened.saturating_sub(closed) as f64, opened as f64, closed as f64]
 }

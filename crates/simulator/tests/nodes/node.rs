@@ -84,7 +84,7 @@ impl NodeProcess {
         let denials = DenialsShared::under(secret, redis.denials_max_age, Monotonic::of(&clock));
         let local = LocalShared::new(redis.local_budget, clock.clone());
         let approximate = ApproximateShared::new(redis, &clock);
-        let (counts, mut tasks) = (shared.store_on_use(), JoinSet::new());
+        let (counts, mut tasks) = (shared.lazy_store(), JoinSet::new());
         let watched = shared.clone();
         tasks.spawn(async move { watched.watch(|_| ()).await });
         let swept = local.clone();

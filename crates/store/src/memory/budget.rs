@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use weir_config::MemoryConfig;
 
+use super::SHARDS;
 use super::owners::{OwnerId, Owners};
-use super::{MemoryStats, SHARDS};
 use crate::StoreError;
+use crate::backend::MemoryStats;
 
 /// One budget for all shards: a strategy whose keys share a tag may fill it from one shard.
 #[derive(Debug)]

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::backend::ConnectionStats;
+
 /// The counters. Connections are opened rarely, so workers share them.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionCounts(Arc<Counters>);
@@ -11,15 +13,6 @@ pub struct ConnectionCounts(Arc<Counters>);
 struct Counters {
     opened: AtomicU64,
     closed: AtomicU64,
-}
-
-/// How many connections there were.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RedisConnections {
-    /// Those that were opened and logged in.
-    pub opened: u64,
-    /// Those of them that have ended.
-    pub closed: u64,
 }
 
 /// A connection that is open. It is counted as closed when it is dropped.
@@ -33,10 +26,10 @@ impl ConnectionCounts {
 
     /// Returns the counts.
     #[must_use]
-    pub fn now(&self) -> RedisConnections {
+    pub fn now(&self) -> ConnectionStats {
         // In this order, so that no more are closed than opened.
         let closed = self.0.closed.load(Relaxed);
-        RedisConnections { opened: self.0.opened.load(Relaxed).max(closed), closed }
+        ConnectionStats { opened: self.0.opened.load(Relaxed).max(closed), closed }
     }
 }
 

@@ -25,4 +25,3 @@ pub use self::board::StoreHealth;
 pub(super) use self::breaker_prober::keep_probing_breakers;
 pub use self::engines::{EnginesInUse, Uses};
 pub(super) use self::monitor::monitor;
-pub use self::rules::RulesDigest;

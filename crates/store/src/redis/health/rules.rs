@@ -13,7 +13,7 @@ use weir_core::checksum::Fnv1a;
 use weir_core::key::{Namespace, fingerprint_slot};
 
 use super::ask::{AskError, ask};
-use crate::backend::Since;
+use crate::backend::{RulesDigest, Since};
 use crate::redis::connect::Connection;
 use crate::redis::script_spec::ScriptSpec;
 
@@ -52,15 +52,6 @@ const NAMED: usize = 3;
 
 /// Fields of one HSET.
 const FIELDS_AT_ONCE: usize = 1_000;
-
-/// What this node's files say of its strategies.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RulesDigest {
-    /// The name of this node, which no other process has.
-    pub node: String,
-    /// A number for each strategy, by its name.
-    pub strategies: BTreeMap<String, u64>,
-}
 
 /// Another node that has other rules, and strategies that differ.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! What features need of each node: which capability is missing, since when and why. Decisions are made all the same.
 
-use super::{Board, NodeBoard, Problem, StoreHealth, trouble};
+use super::{Board, NodeBoard, StoreHealth, problem};
+use crate::backend::{Problem, Since};
 use crate::redis::health::engines::Uses;
 use crate::redis::health::remedy::remedy;
 use crate::redis::health::rights::FoundCapability;
-use crate::redis::health::streak::{Since, Streak, StreakChange};
+use crate::redis::health::streak::{Streak, StreakChange};
 use crate::redis::script_spec::ScriptSpec;
 use crate::redis::topology::Address;
 
@@ -60,7 +61,7 @@ impl Board {
         self.nodes.iter().flat_map(move |(node, known)| {
             known.capabilities.iter().filter_map(move |own| {
                 let what = format!("Redis node {node} cannot {}", own.spec.does);
-                Some(trouble(what, own.streak.failure()?, config, &self.uses))
+                Some(problem(what, own.streak.failure()?, config, &self.uses))
             })
         })
     }

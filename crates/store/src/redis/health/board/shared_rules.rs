@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use weir_config::RedisConfig;
 
-use super::{Board, ONE_FILE, Problem, StoreHealth, trouble};
-use crate::backend::Since;
+use super::{Board, ONE_FILE, StoreHealth, problem};
+use crate::backend::{Problem, RulesDigest, Since};
 use crate::redis::health::remedy::remedy;
-use crate::redis::health::rules::{COMPARISON, OtherRules, RulesChange, RulesDigest};
+use crate::redis::health::rules::{COMPARISON, OtherRules, RulesChange};
 use crate::redis::topology::Address;
 
 impl StoreHealth {
@@ -63,6 +63,6 @@ impl Board {
             return None;
         }
         let what = "limits are not compared with those of other nodes".to_owned();
-        Some(trouble(what, self.rules.refusal()?, config, &self.uses))
+        Some(problem(what, self.rules.refusal()?, config, &self.uses))
     }
 }

@@ -1,0 +1,54 @@
+//! The metrics of the place where states live, whichever it is.
+
+use prometheus::proto::MetricType;
+use weir_store::backend::Backend;
+
+use super::sampled::{Sampled, Series};
+use super::store::StoreMetrics;
+use super::{Metrics, local, memory};
+
+const SINGLE_SLOT_CALLS: [Series; 1] = [Series {
+    name: "weir_redis_single_slot_calls_total",
+    help: "Script calls to cluster nodes that get one call for each slot.",
+    kind: MetricType::COUNTER,
+}];
+
+impl Metrics {
+    /// Registers the numbers that the backend has, and the health of its nodes. With `reference_names`, its connections are
+    /// shown under the names of envoyproxy/ratelimit.
+    pub fn show_backend<B: Backend>(
+        &self,
+        backend: &B,
+        reference_names: bool,
+    ) -> Result<(), prometheus::Error> {
+        let has = backend.stats();
+        let read = || {
+            let backend = backend.clone();
+            move || backend.stats()
+        };
+        if has.memory.is_some() {
+            let read = read();
+            let values = move || memory::values(read().memory.unwrap_or_default());
+            self.registry.register(Box::new(Sampled::new(memory::SERIES, values)?))?;
+        }
+        if has.single_slot_calls.is_some() {
+            let read = read();
+            let values = move || [read().single_slot_calls.unwrap_or_default() as f64];
+            self.registry.register(Box::new(Sampled::new(SINGLE_SLOT_CALLS, values)?))?;
+        }
+        if has.connections.is_some() && reference_names {
+            let read = read();
+            self.show_redis_pool(move || read().connections.unwrap_or_default())?;
+        }
+        if has.local.is_some() {
+            let read = read();
+            let values = move || local::values(read().local.unwrap_or_default());
+            self.registry.register(Box::new(Sampled::new(local::SERIES, values)?))?;
+        }
+        if backend.status_changes().is_some() {
+            let backend = backend.clone();
+            self.registry.register(Box::new(StoreMetrics::new(move || backend.status())?))?;
+        }
+        Ok(())
+    }
+}

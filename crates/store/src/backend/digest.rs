@@ -1,0 +1,12 @@
+//! What a node tells others of its rules.
+
+use std::collections::BTreeMap;
+
+/// What this node's files say of its strategies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RulesDigest {
+    /// The name of this node, which no other process has.
+    pub node: String,
+    /// A number for each strategy, by its name.
+    pub strategies: BTreeMap<String, u64>,
+}

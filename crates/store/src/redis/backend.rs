@@ -1,0 +1,99 @@
+//! Redis as a backend: the store of each worker with what stands in front of it, and the monitor of the nodes.
+//!
+//! ```text
+//!   local ── layer ── coalesce ── denials ── RedisStore
+//! ```
+
+use tokio::sync::watch;
+use weir_config::RedisConfig;
+use weir_time::clock::{Clock, Monotonic};
+
+use super::{EnginesInUse, LateStore, RedisShared, RedisStore};
+use crate::backend::{
+    Backend, BackendStats, BackendStatus, BackendWork, RulesDigest, StoreLayer, every_second,
+};
+use crate::coalesce::Coalesce;
+use crate::denials::{Denials, DenialsShared};
+use crate::local::{LocalFallback, LocalShared};
+
+/// One worker's store that decides exactly.
+pub type ExactStore = Coalesce<Denials<RedisStore>>;
+
+/// Redis, with what all workers of a process share of it. Clones share it.
+#[derive(Clone)]
+pub struct RedisBackend<L> {
+    shared: RedisShared,
+    config: RedisConfig,
+    clock: Clock,
+    denials: DenialsShared,
+    local: LocalShared,
+    layer: L,
+    engines: EnginesInUse,
+}
+
+impl<L> RedisBackend<L> {
+    /// Opens no connection yet. The probes exercise `engines`.
+    pub fn new(
+        shared: RedisShared,
+        config: &RedisConfig,
+        clock: &Clock,
+        (layer, engines): (L, EnginesInUse),
+    ) -> Self {
+        let denials = DenialsShared::new(config.denials_max_age, Monotonic::of(clock));
+        let local = LocalShared::new(config.local_budget, clock.clone());
+        Self { shared, config: config.clone(), clock: clock.clone(), denials, local, layer, engines }
+    }
+}
+
+impl<L: StoreLayer<ExactStore, RedisStore>> Backend for RedisBackend<L> {
+    type Worker = RedisStore;
+    type LazyWorker = LateStore;
+    type Decisions = LocalFallback<L::Store>;
+
+    fn worker(&self) -> RedisStore {
+        self.shared.store()
+    }
+
+    fn lazy_worker(&self) -> LateStore {
+        self.shared.lazy_store()
+    }
+
+    fn decisions(&self, worker: &RedisStore) -> Self::Decisions {
+        let exact = Coalesce::on(&self.clock, self.denials.before(worker.clone()), &self.config);
+        self.local.before(self.layer.layered(exact, worker.clone()))
+    }
+
+    fn outlives_process(&self) -> bool {
+        true
+    }
+
+    fn status_changes(&self) -> Option<watch::Receiver<()>> {
+        Some(self.shared.health().changes())
+    }
+
+    fn status(&self) -> BackendStatus {
+        self.shared.health().status()
+    }
+
+    fn publish_rules(&self, rules: RulesDigest) {
+        self.shared.health().publish_rules(rules);
+    }
+
+    fn open_files(&self, workers: usize) -> usize {
+        self.config.open_files(workers)
+    }
+
+    fn stats(&self) -> BackendStats {
+        BackendStats {
+            memory: None,
+            connections: Some(self.shared.connections().now()),
+            single_slot_calls: Some(self.shared.single_slot_calls()),
+            local: Some(self.local.stats()),
+        }
+    }
+
+    fn run(&self) -> BackendWork {
+        let (shared, local, engines) = (self.shared.clone(), self.local.clone(), self.engines.clone());
+        Box::pin(async move { tokio::join!(shared.monitor(&engines), every_second(|| local.sweep())).0 })
+    }
+}
