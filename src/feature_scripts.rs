@@ -6,10 +6,9 @@ use weir_proto::v1::{
     queue_admin_service_server, queue_service_server, usage_service_server,
 };
 use weir_store::approximate::APPROXIMATE;
-use weir_store::redis::{
-    CONTROL as CONTROL_SCRIPTS, LEASES as LEASE_SCRIPTS, QUEUES as QUEUE_SCRIPTS, QUEUES_THAT_DROP,
-    TIME_SERIES, USAGE as USAGE_COMMANDS,
-};
+use weir_store::control::CONTROL as CONTROL_SCRIPTS;
+use weir_store::redis::{LEASES as LEASE_SCRIPTS, QUEUES as QUEUE_SCRIPTS, QUEUES_THAT_DROP};
+use weir_store::usage::{TIME_SERIES, USAGE as USAGE_COMMANDS};
 
 /// All of them.
 pub const ALL: ScriptList = &[&LEASES, &QUEUES, &COUNTED, &USAGE, &CONTROL];

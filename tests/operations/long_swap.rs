@@ -155,7 +155,7 @@ async fn with_ten_thousand_entries() {
         let config = redis_config(vec![redis.url()], Topology::Single);
         let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
         watched(&shared).await;
-        shared.control().merge(7, &records(count)).await.unwrap();
+        weir_store::control::ControlLink::open(&shared.scripts()).merge(7, &records(count)).await.unwrap();
         let folder = scratch::dir("swap-");
         let on_redis = format!("store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url());
         let server = Serve::start(&["--config", &files(folder.path(), &on_redis, 1, 1)]);

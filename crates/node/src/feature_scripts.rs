@@ -1,6 +1,6 @@
 //! What the scripts of a feature need of the store. The list of features is the program's (`src/feature_scripts.rs`); nothing here knows one.
 
-use weir_store::redis::{ScriptSpec, Uses};
+use weir_store::scripts::{ScriptSpec, Uses};
 
 use crate::service::Snapshot;
 

@@ -8,7 +8,7 @@ use weir_config::{Config, DenialMessages, StrategyMeanings, WrittenStrategies};
 use weir_core::envoy::Domains;
 use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
-use weir_store::redis::EnginesInUse;
+use weir_store::scripts::UsesInForce;
 use weir_units::Micros;
 
 use crate::access::SnapshotRights;
@@ -49,7 +49,7 @@ pub struct SnapshotFollowers {
     /// The metrics, whose rows follow the names.
     pub metrics: Metrics,
     /// The capabilities that the store's probes exercise.
-    pub engines: EnginesInUse,
+    pub engines: UsesInForce,
     /// The shares of the memory store.
     pub share: Arc<ShareMemory>,
     /// The scripts of features, which the probes exercise as well.
@@ -113,7 +113,7 @@ impl RunningConfig {
     }
 
     /// The capabilities that the store's probes exercise.
-    pub(crate) fn engines(&self) -> &EnginesInUse {
+    pub(crate) fn engines(&self) -> &UsesInForce {
         &self.0.followers.engines
     }
 

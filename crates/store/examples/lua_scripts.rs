@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weir_store::approximate::APPROXIMATE;
-use weir_store::redis::{CONTROL, LEASES, QUEUES, ScriptSpec};
+use weir_store::control::CONTROL;
+use weir_store::redis::{LEASES, QUEUES};
+use weir_store::scripts::ScriptSpec;
 
 /// The scripts of features.
 static FEATURES: [&ScriptSpec; 4] = [&LEASES, &QUEUES, &CONTROL, &APPROXIMATE];

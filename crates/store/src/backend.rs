@@ -23,6 +23,7 @@ pub use self::stats::{BackendStats, ConnectionStats, LocalStats, MemoryStats};
 pub use self::status::{BackendStatus, NodeStatus, Problem, Since};
 pub(crate) use self::sweeping::every_second;
 use crate::Store;
+use crate::scripts::ScriptClient;
 
 /// Work in the background. It runs until it is dropped.
 pub type BackendWork = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -71,6 +72,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns the open files that `workers` accesses need.
     fn open_files(&self, _workers: usize) -> usize {
         0
+    }
+
+    /// Returns what features run their scripts over; `None` if the backend has none.
+    fn scripts(&self) -> Option<ScriptClient> {
+        None
     }
 
     /// Returns the numbers of the metrics page.

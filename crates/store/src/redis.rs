@@ -11,10 +11,8 @@ mod codes;
 mod connect;
 mod connection_counts;
 mod context;
-mod control;
 pub(crate) mod counts;
 mod decisions;
-mod doubles;
 mod evaluate;
 mod fair;
 mod fault;
@@ -34,13 +32,12 @@ mod probed;
 mod queues;
 mod reply;
 mod script_call;
-mod script_spec;
 mod single_slot;
+mod slot_link;
 mod source;
 mod surroundings;
 mod topology;
 mod trials;
-mod usage;
 mod watch;
 
 use std::sync::{Arc, OnceLock};
@@ -57,10 +54,9 @@ pub use self::backend::{ExactStore, RedisBackend};
 use self::breaker::Breakers;
 pub use self::connection_counts::ConnectionCounts;
 use self::context::LinkContext;
-pub use self::control::{CONTROL, ControlLink, ControlSynced};
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
-pub use self::health::{EnginesInUse, StoreHealth, Uses, acl_line};
+pub use self::health::{StoreHealth, acl_line};
 pub use self::leases::LEASES;
 use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
@@ -69,11 +65,12 @@ use self::printed::PrintedPasswords;
 use self::queues::QueueRequest;
 pub use self::queues::{QUEUES, QUEUES_THAT_DROP};
 use self::script_call::{CallTime, Redirection, slot_of};
-pub use self::script_spec::{ScriptSpec, scripts_to_check};
 use self::single_slot::SingleSlotNodes;
+use self::slot_link::RedisLinks;
+pub use self::source::scripts_to_check;
 pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource, Surroundings};
 use self::topology::ClusterView;
-pub use self::usage::{TIME_SERIES, USAGE, UsageCommand, UsageLink, UsageSample, UsageTimeSeries};
+use super::scripts::{ScriptClient, UsesInForce};
 use super::{
     Answers, Decision, LeaseAsk, LeaseStore, LeasesAsk, QueueAsk, QueueStore, Store, StoreError,
     check_supported,
@@ -177,20 +174,14 @@ impl RedisShared {
     /// Refreshes the slot map, and probes every master with charges of these engines. The results go to
     /// [`RedisShared::health`] and to the log, and affect nothing else. Runs until it is dropped, on a runtime apart
     /// from the workers.
-    pub async fn monitor(&self, engines: &EnginesInUse) {
+    pub async fn monitor(&self, engines: &UsesInForce) {
         health::monitor(&self.context, &self.health, engines).await;
     }
 
-    /// Returns a connection for usage data. It is opened on first use.
+    /// Returns what features keep their data over. A connection is opened on first use.
     #[must_use]
-    pub fn usage(&self) -> UsageLink {
-        UsageLink::new(Arc::clone(&self.context))
-    }
-
-    /// Returns a connection for live control. It is opened on first use.
-    #[must_use]
-    pub fn control(&self) -> ControlLink {
-        ControlLink::new(Arc::clone(&self.context))
+    pub fn scripts(&self) -> ScriptClient {
+        ScriptClient::new(RedisLinks(Arc::clone(&self.context)))
     }
 
     /// Refreshes the slot map without probes, and reports after each refresh whether Redis can be reached. Runs

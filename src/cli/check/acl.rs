@@ -8,7 +8,8 @@ use weir_config::{Checked, Config, EnvoyConfig, EnvoyFiles, EnvoyFolder, RedisCo
 use weir_core::algorithm::EngineKind;
 use weir_core::envoy::Domains;
 use weir_node::app::envoy;
-use weir_store::redis::{Uses, acl_line};
+use weir_store::redis::acl_line;
+use weir_store::scripts::Uses;
 
 use super::super::settings::no_overrides;
 use super::super::{fail, print, say};

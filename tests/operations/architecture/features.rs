@@ -49,7 +49,7 @@ const FEATURES: [(&str, &[&str]); 6] = [
             "node/control",
             "node/service/control",
             "node/telemetry/bans",
-            "store/redis/control",
+            "store/control",
         ],
     ),
     (
@@ -60,7 +60,7 @@ const FEATURES: [(&str, &[&str]); 6] = [
             "node/service/usage",
             "node/telemetry/consumers",
             "node/usage",
-            "store/redis/usage",
+            "store/usage",
         ],
     ),
     (

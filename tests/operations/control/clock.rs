@@ -43,7 +43,7 @@ async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (Contro
     watched(&shared).await;
     let files = ControlConfig { cache_file: Some(folder.path().join("entries")) };
     let audit = AuditLog::open(Some(&folder.path().join("audit")), Clock::System).unwrap();
-    let link = shared.control();
+    let link = weir_store::control::ControlLink::open(&shared.scripts());
     let start = move || {
         ControlThread::start(ControlParts {
             config: &files,

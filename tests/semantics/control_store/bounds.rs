@@ -116,7 +116,7 @@ async fn records_of_another_format_stay() {
         weir_time::clock::Clock::System,
     );
     crate::support::watched(&shared).await;
-    let mut link = shared.control();
+    let mut link = weir_store::control::ControlLink::open(&shared.scripts());
     link.put(&put("other", 1)).await.unwrap().unwrap();
     let later = format!("\u{2}{}", "x".repeat(40));
     redis.cli(&["HSET", "weir:{control}:records", "later", &later, "damaged", "x"]);

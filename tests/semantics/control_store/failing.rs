@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use weir_config::{RedisConfig, Sentinel, Topology};
 use weir_core::control::{ControlMirror, ControlPosition, ControlPut};
 use weir_core::key::KeySecret;
-use weir_store::redis::{ControlLink, ControlSynced, RedisShared};
+use weir_store::control::{ControlLink, ControlSynced};
+use weir_store::redis::RedisShared;
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
@@ -79,7 +80,7 @@ async fn nodes_agree_whatever_redis_loses() {
     let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
     watched(&shared).await;
     let node = |number: u64| Node {
-        link: shared.control(),
+        link: ControlLink::open(&shared.scripts()),
         mirror: ControlMirror::default(),
         losses: 0,
         changes: number << 50,

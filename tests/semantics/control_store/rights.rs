@@ -4,7 +4,8 @@
 use weir_config::{Login, RedisConfig, Secret, Topology};
 use weir_core::control::{Ban, BanSet, ControlMirror, ControlPosition, ControlPut, ControlRecord};
 use weir_core::key::KeySecret;
-use weir_store::redis::{ControlLink, RedisShared};
+use weir_store::control::ControlLink;
+use weir_store::redis::RedisShared;
 use weir_testing::rights;
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
@@ -59,7 +60,7 @@ async fn it_needs_its_own_rights_and_no_others() {
     let clock = ManualClock::at(Micros(START));
     let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::Manual(clock.clone()));
     watched(&shared).await;
-    let mut link = shared.control();
+    let mut link = ControlLink::open(&shared.scripts());
     let (mut mirror, mut round, mut change) = (ControlMirror::default(), 0, 0);
     let mut new_change = || {
         change += 1;

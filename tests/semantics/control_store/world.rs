@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_config::{RedisConfig, Topology};
 use weir_core::control::{ControlPut, ControlRecord};
 use weir_core::key::{KeySecret, Namespace};
-use weir_store::redis::{ControlLink, RedisShared};
+use weir_store::control::ControlLink;
+use weir_store::redis::RedisShared;
 use weir_time::clock::{Clock, ManualClock};
 
 use crate::support;
@@ -27,7 +28,7 @@ pub async fn link(topology: Topology, clock: &ManualClock) -> ControlLink {
     let config = RedisConfig { namespace, ..support::redis_config(nodes, topology) };
     let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::Manual(clock.clone()));
     support::watched(&shared).await;
-    shared.control()
+    ControlLink::open(&shared.scripts())
 }
 
 pub fn put(key: &str, change: u64) -> ControlPut {

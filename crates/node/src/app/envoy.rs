@@ -6,7 +6,7 @@ use prometheus::Registry;
 use weir_config::{Config, EnvoyConfig, EnvoyFolder, EnvoyOverlay, EnvoySource, Look, RefusedDomain};
 use weir_core::algorithm::EngineKind;
 use weir_core::envoy::Domains;
-use weir_store::redis::{EnginesInUse, Uses};
+use weir_store::scripts::{Uses, UsesInForce};
 use weir_time::clock::Clock;
 
 use super::AppError;
@@ -37,7 +37,7 @@ pub(super) struct OpenedRules {
 struct RulesReader {
     source: EnvoySource,
     metrics: EnvoyMetrics,
-    engines: EnginesInUse,
+    engines: UsesInForce,
     overrides_in_request: bool,
 }
 
@@ -45,7 +45,7 @@ struct RulesReader {
 pub(super) fn open(
     config: &EnvoyConfig,
     metrics: EnvoyMetrics,
-    engines: &EnginesInUse,
+    engines: &UsesInForce,
 ) -> Result<OpenedRules, AppError> {
     let (mut source, mut loaded, mut mistakes) = (None, None, Vec::new());
     if let Some(folder) = &config.config {

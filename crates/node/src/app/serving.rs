@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use weir_config::Config;
 use weir_store::Store;
-use weir_store::redis::{ControlLink, EnginesInUse, UsageLink};
+use weir_store::control::ControlLink;
+use weir_store::scripts::{ScriptClient, UsesInForce};
 
 use super::background::BackgroundThread;
 use super::config::WatchedConfig;
@@ -37,22 +38,14 @@ pub(super) type BoxedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// How long a node that ends takes for what is left to do.
 const LAST_WITHIN: Duration = Duration::from_secs(2);
 
-/// What features have of the store besides the stores of workers.
-#[derive(Default)]
-pub(super) struct StoreLinks {
-    /// Creates this node's link to the usage of other nodes; `None` on the memory store.
-    pub(super) usage_link: Option<Box<dyn Fn() -> UsageLink>>,
-    /// The link of live control; `None` on the memory store.
-    pub(super) control_link: Option<ControlLink>,
-    /// Capabilities that the store's probes exercise.
-    pub(super) engines: EnginesInUse,
-}
-
 /// A service without its store.
 pub(super) struct App {
     pub(super) base: Foundation,
     pub(super) listeners: Listeners,
-    pub(super) links: StoreLinks,
+    /// What features keep their data over, if the store has it.
+    pub(super) client: Option<ScriptClient>,
+    /// Capabilities that the store's probes exercise.
+    pub(super) engines: UsesInForce,
     /// Open files of the stores of all workers.
     pub(super) store_files: StoreFiles,
     /// Tells the memory store who shares it, at the start and with each snapshot.
@@ -71,8 +64,7 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self { base, mut listeners, links, store_files, share, publish, last } = self;
-        let StoreLinks { usage_link, control_link, engines } = links;
+        let Self { base, mut listeners, client, engines, store_files, share, publish, last } = self;
         let Foundation {
             config,
             timing,
@@ -99,14 +91,9 @@ impl App {
             readiness: readiness.clone(),
             loads: metrics.config().clone(),
         };
-        let usage = UsageThread::start(
-            &config.usage,
-            metrics.clone(),
-            timing.clock.clone(),
-            usage_link.as_deref(),
-            own,
-        )
-        .map_err(AppError::Usage)?;
+        let usage =
+            UsageThread::start(&config.usage, metrics.clone(), timing.clock.clone(), client.as_ref(), own)
+                .map_err(AppError::Usage)?;
         let mut files = envoy::open(&config.envoy, counted, &engines)?;
         if let Some(loaded) = files.loaded.take() {
             live.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
@@ -138,7 +125,7 @@ impl App {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
         let (_control, control) =
-            live_control(&config, &timing, (&metrics, &refused, &audit), &running, control_link)?.unzip();
+            live_control(&config, &timing, (&metrics, &refused, &audit), &running, client.as_ref())?.unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
         let pages =
@@ -217,7 +204,7 @@ fn live_control(
     timing: &Timing,
     (metrics, refused, audit): (&Metrics, &RefusedFiles, &AuditLog),
     running: &RunningConfig,
-    link: Option<ControlLink>,
+    scripts: Option<&ScriptClient>,
 ) -> Result<Option<(ControlThread, ControlHandle)>, AppError> {
     let Some(bans) = running.current().bans else { return Ok(None) };
     let counted = Arc::clone(&bans);
@@ -228,7 +215,7 @@ fn live_control(
             node: config.usage.node(),
             audit: audit.clone(),
             target: Arc::new(running.clone()),
-            link,
+            link: scripts.map(ControlLink::open),
             clock: timing.clock.clone(),
             reloads: timing.reloads.clone(),
             loads: metrics.config().clone(),

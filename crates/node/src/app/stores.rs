@@ -12,12 +12,13 @@ use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateShared;
 use weir_store::backend::{Backend, RulesDigest};
 use weir_store::memory::MemoryStore;
-use weir_store::redis::{EnginesInUse, RedisBackend, RedisShared};
+use weir_store::redis::{RedisBackend, RedisShared};
+use weir_store::scripts::UsesInForce;
 use weir_store::{LeaseHandle, LeaseStore, QueueHandle, QueueStore};
 use weir_time::clock::monotonic;
 
 use super::place_note::without_place;
-use super::serving::{App, BoxedWork, StoreLinks};
+use super::serving::{App, BoxedWork};
 use super::{AppError, Foundation, Listeners};
 use crate::queues::{depths, kinds};
 use crate::readiness::Readiness;
@@ -34,19 +35,16 @@ pub(super) fn serve(
     match &base.config.store {
         StoreConfig::Memory(memory) => {
             let store = MemoryStore::new(memory, clock);
-            serve_on(&store, (base, listeners), StoreLinks::default(), NodeCounters::none(), shutdown)
+            serve_on(&store, (base, listeners), UsesInForce::default(), NodeCounters::none(), shutdown)
         }
         StoreConfig::Redis(redis) => {
             let secret = base.config.key_secret.unwrap_or(KeySecret::BUILT_IN);
             let shared = RedisShared::new(redis, secret, clock.clone());
-            let (approximate, engines) = (ApproximateShared::new(redis, &clock), EnginesInUse::default());
+            let (approximate, engines) = (ApproximateShared::new(redis, &clock), UsesInForce::default());
             let layers = (approximate.clone(), engines.clone());
             let backend = RedisBackend::new(shared.clone(), redis, &clock, layers);
             let counters = NodeCounters::new(&base, approximate, &shared)?;
-            let control_link = base.config.server.control.then(|| shared.control());
-            let usage_link = Some(Box::new(move || shared.usage()) as Box<_>);
-            let links = StoreLinks { usage_link, control_link, engines };
-            serve_on(&backend, (base, listeners), links, counters, shutdown)
+            serve_on(&backend, (base, listeners), engines, counters, shutdown)
         }
     }
 }
@@ -54,7 +52,7 @@ pub(super) fn serve(
 fn serve_on<B>(
     backend: &B,
     (base, listeners): (Foundation, Listeners),
-    links: StoreLinks,
+    engines: UsesInForce,
     NodeCounters { kept, last }: NodeCounters,
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError>
@@ -71,15 +69,16 @@ where
     let queues = watch_queues(backend.clone(), Arc::clone(&base.live));
     let background = async { tokio::join!(watch, queues, kept).0 };
     let workers = server::worker_count(&base.config.server);
+    let client = backend.scripts();
     let store_files = StoreFiles {
-        always: backend.open_files(workers) + usize::from(links.control_link.is_some()),
+        always: backend.open_files(workers) + usize::from(client.is_some() && base.config.server.control),
         queues: backend.open_files(workers) + backend.open_files(1),
     };
     let shared = backend.clone();
     let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
     let publish = published_by(backend.clone(), &base.config.usage.node());
     let live = Arc::clone(&base.live);
-    let app = App { base, listeners, links, store_files, share, publish, last };
+    let app = App { base, listeners, client, engines, store_files, share, publish, last };
     let backend = backend.clone();
     let stores = move || {
         let worker = backend.worker();

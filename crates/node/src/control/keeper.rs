@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use weir_core::control::{Ban, BanSet, BanState, ControlPosition};
-use weir_store::redis::ControlLink;
+use weir_store::control::ControlLink;
 use weir_time::clock::monotonic;
 
 use super::banned::BannedCaller;

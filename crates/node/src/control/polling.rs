@@ -1,7 +1,7 @@
 //! Following Redis: what changed since the last look, or everything after a loss.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
-use weir_store::redis::ControlSynced;
+use weir_store::control::ControlSynced;
 
 use weir_time::clock::monotonic;
 

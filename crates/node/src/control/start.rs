@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use weir_config::ControlConfig;
 use weir_core::control::{ControlMirror, ControlState};
-use weir_store::redis::ControlLink;
+use weir_store::control::ControlLink;
 use weir_time::clock::Clock;
 
 use super::audited::ControlAudit;

@@ -1,7 +1,7 @@
 //! Where the entries are: in memory and the cache file, or in Redis.
 
 use weir_core::control::{ControlPut, ControlRecord, ControlRefusal, ControlState};
-use weir_store::redis::ControlLink;
+use weir_store::control::ControlLink;
 use weir_units::Micros;
 
 /// The store of the entries.

@@ -131,7 +131,7 @@ mod tests {
             ("", "weir_node", LevelFilter::ERROR),
             ("info", "weir_node::service", LevelFilter::INFO),
             ("off", "weir_node", LevelFilter::OFF),
-            ("warn, weir_store=trace", "weir_store::redis", LevelFilter::TRACE),
+            ("warn, weir_store=trace", "weir_store::memory", LevelFilter::TRACE),
             ("warn, weir_store=trace", "weir_node", LevelFilter::WARN),
             ("weir_store=debug", "weir_node", LevelFilter::OFF),
             ("WARN,weir_node=off,weir_node::app=info", "weir_node::app", LevelFilter::INFO),

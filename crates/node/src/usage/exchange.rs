@@ -16,7 +16,7 @@ mod text;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use weir_store::redis::{UsageCommand, UsageLink};
+use weir_store::usage::{UsageCommand, UsageLink};
 use weir_units::Micros;
 
 use self::former::FormerSums;

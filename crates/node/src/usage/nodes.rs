@@ -12,7 +12,7 @@ mod row;
 
 use std::time::{Duration, Instant};
 
-use weir_store::redis::{UsageCommand, UsageLink};
+use weir_store::usage::{UsageCommand, UsageLink};
 use weir_time::clock::monotonic;
 use weir_units::Micros;
 

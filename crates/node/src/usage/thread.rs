@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 use weir_config::UsageConfig;
-use weir_store::redis::UsageLink;
+use weir_store::scripts::ScriptClient;
+use weir_store::usage::UsageLink;
 use weir_time::clock::{self, Clock};
 use weir_units::Micros;
 
@@ -29,12 +30,12 @@ pub struct UsageThread {
 impl UsageThread {
     /// Starts to read the counters of `metrics`.
     ///
-    /// `link` makes connections to the Redis that nodes share, if there is one.
+    /// `scripts` is the store that nodes share, if there is one.
     pub fn start(
         config: &UsageConfig,
         metrics: Metrics,
         clock: Clock,
-        link: Option<&dyn Fn() -> UsageLink>,
+        scripts: Option<&ScriptClient>,
         own: OwnNode,
     ) -> std::io::Result<Self> {
         let (handle, questions) = mpsc::channel(MAX_WAITING);
@@ -42,11 +43,12 @@ impl UsageThread {
         metrics.sample_consumers(config.sample);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (node, started) = (config.node(), clock.now());
-        let exchange = link.filter(|_| config.shared).map(|link| Exchange::new(link(), &node, started));
+        let exchange = scripts.filter(|_| config.shared).map(UsageLink::open);
+        let exchange = exchange.map(|link| Exchange::new(link, &node, started));
         let member = exchange.as_ref().map_or_else(String::new, |exchange| exchange.member().to_owned());
         let roster = NodeRoster::new(own, &node, member, started);
-        let timeseries = link.filter(|_| config.timeseries);
-        let timeseries = timeseries.map(|link| TimeSeries::new(link(), &node, started));
+        let timeseries = scripts.filter(|_| config.timeseries).map(UsageLink::open);
+        let timeseries = timeseries.map(|link| TimeSeries::new(link, &node, started));
         let collector = Collector::new(metrics, started);
         let pace = QuestionPace::default();
         let state = UsageState { node, roster, collector, exchange, timeseries, clock, pace };

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use weir_store::redis::{UsageLink, UsageSample, UsageTimeSeries};
+use weir_store::usage::{UsageLink, UsageSample, UsageTimeSeries};
 use weir_units::Micros;
 
 use super::collect::{Collector, second};

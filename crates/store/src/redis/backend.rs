@@ -8,13 +8,14 @@ use tokio::sync::watch;
 use weir_config::RedisConfig;
 use weir_time::clock::{Clock, Monotonic};
 
-use super::{EnginesInUse, LateStore, RedisShared, RedisStore};
+use super::{LateStore, RedisShared, RedisStore};
 use crate::backend::{
     Backend, BackendStats, BackendStatus, BackendWork, RulesDigest, StoreLayer, every_second,
 };
 use crate::coalesce::Coalesce;
 use crate::denials::{Denials, DenialsShared};
 use crate::local::{LocalFallback, LocalShared};
+use crate::scripts::{ScriptClient, UsesInForce};
 
 /// One worker's store that decides exactly.
 pub type ExactStore = Coalesce<Denials<RedisStore>>;
@@ -28,20 +29,20 @@ pub struct RedisBackend<L> {
     denials: DenialsShared,
     local: LocalShared,
     layer: L,
-    engines: EnginesInUse,
+    uses: UsesInForce,
 }
 
 impl<L> RedisBackend<L> {
-    /// Opens no connection yet. The probes exercise `engines`.
+    /// Opens no connection yet. The probes exercise `uses`.
     pub fn new(
         shared: RedisShared,
         config: &RedisConfig,
         clock: &Clock,
-        (layer, engines): (L, EnginesInUse),
+        (layer, uses): (L, UsesInForce),
     ) -> Self {
         let denials = DenialsShared::new(config.denials_max_age, Monotonic::of(clock));
         let local = LocalShared::new(config.local_budget, clock.clone());
-        Self { shared, config: config.clone(), clock: clock.clone(), denials, local, layer, engines }
+        Self { shared, config: config.clone(), clock: clock.clone(), denials, local, layer, uses }
     }
 }
 
@@ -83,6 +84,10 @@ impl<L: StoreLayer<ExactStore, RedisStore>> Backend for RedisBackend<L> {
         self.config.open_files(workers)
     }
 
+    fn scripts(&self) -> Option<ScriptClient> {
+        Some(self.shared.scripts())
+    }
+
     fn stats(&self) -> BackendStats {
         BackendStats {
             memory: None,
@@ -93,7 +98,7 @@ impl<L: StoreLayer<ExactStore, RedisStore>> Backend for RedisBackend<L> {
     }
 
     fn run(&self) -> BackendWork {
-        let (shared, local, engines) = (self.shared.clone(), self.local.clone(), self.engines.clone());
-        Box::pin(async move { tokio::join!(shared.monitor(&engines), every_second(|| local.sweep())).0 })
+        let (shared, local, uses) = (self.shared.clone(), self.local.clone(), self.uses.clone());
+        Box::pin(async move { tokio::join!(shared.monitor(&uses), every_second(|| local.sweep())).0 })
     }
 }

@@ -1,17 +1,6 @@
 //! Numeric codes in requests to scripts and in their replies. They have the same names in `lua/`.
 
-/// Defines constants in a module of their own, because several scripts share some of the names.
-macro_rules! codes {
-    ($(#[$doc:meta])* $module:ident { $($name:ident = $number:literal,)+ }) => {
-        $(#[$doc])*
-        pub(super) mod $module {
-            $(pub(in crate::redis) const $name: u64 = $number;)+
-
-            #[cfg(test)]
-            pub(in crate::redis) const ALL: &[(&str, u64)] = &[$((stringify!($name), $number)),+];
-        }
-    };
-}
+use crate::scripts::codes;
 
 codes! {
     /// Operations of a decision. `ONCE`: idempotent under an id, by a record of the answer; for a refund by a marker.
@@ -122,18 +111,6 @@ codes! {
         FIRST = 0,
         NACKED = 1,
         EXPIRED = 2,
-    }
-}
-
-codes! {
-    /// Result codes of live control.
-    control_status {
-        WRITTEN = 1,
-        STALE = 2,
-        FULL = 3,
-        MISSING = 4,
-        SINCE = 5,
-        EVERYTHING = 6,
     }
 }
 

@@ -20,9 +20,9 @@ use super::context::LinkContext;
 use super::evaluate::ScriptName;
 use super::reply::{NOT_A_STATE, garbled, text};
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use super::source::Script;
 use super::{LateStore, RedisStore};
 use crate::cost::{KEY_COST, ScriptCost};
+use crate::scripts::Script;
 use crate::{CountStore, CounterKey, StoreError};
 
 /// The most counters of one script call.

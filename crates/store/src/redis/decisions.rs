@@ -24,8 +24,9 @@ use super::context::LinkContext;
 use super::evaluate::ScriptName;
 use super::plain::{self, Form};
 use super::script_call::{CallTerms, ScriptCall, ScriptRequest, ScriptTarget};
-use super::source::{Script, script_for};
+use super::source::script_for;
 use crate::cost::{self, ScriptCost};
+use crate::scripts::Script;
 use crate::{Decision, LimitSet, Once, Phases, StoreError, Verdicts};
 
 /// The request of one decision, with its keys already built. Its retries share it.

@@ -3,7 +3,7 @@
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::connect::Connection;
-use super::source::Script;
+use crate::scripts::Script;
 
 /// Sends EVALSHA. On NOSCRIPT it sends EVAL on the same connection, which also loads the script. `command` appends
 /// all other arguments.

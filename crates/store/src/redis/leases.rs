@@ -20,12 +20,10 @@ use self::numbers::LeaseNumbers;
 use self::scripts::lease_script;
 use super::callers::Replies;
 use super::context::LinkContext;
-use super::doubles::put;
 use super::evaluate::ScriptName;
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use super::script_spec::ScriptSpec;
-use super::source::Script;
 use crate::cost::{KEY_COST, ScriptCost};
+use crate::scripts::{Script, ScriptSpec, put_double as put};
 use crate::{LeaseAsk, StoreError};
 
 /// The scripts of leases.

@@ -1,5 +1,6 @@
 //! One call of a probe, and its classified result.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use redis::RedisError;
@@ -22,6 +23,19 @@ pub(super) enum Probed {
     /// No answer, or a broken connection.
     Broken(String),
 }
+
+/// Exercises scripts on keys of the probe, which have these tags and end by themselves.
+pub(super) trait ScriptProbe: Send + Sync {
+    fn run<'a>(
+        &'a self,
+        connection: &'a mut Connection,
+        context: &'a LinkContext,
+        tags: &'a [u128],
+    ) -> Pin<Box<dyn Future<Output = Probed> + Send + 'a>>;
+}
+
+/// The probe of a capability, as its record has it.
+pub(super) struct RedisProbe(pub(super) &'static dyn ScriptProbe);
 
 /// Sends requests of one form to the node.
 pub(super) async fn probe<R: ScriptRequest>(

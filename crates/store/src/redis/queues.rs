@@ -20,14 +20,12 @@ use self::numbers::{QueueCallNumbers, QueueRuleNumbers};
 use self::scripts::{QueueScript, queue_script};
 use super::callers::Replies;
 use super::context::LinkContext;
-use super::doubles::put;
 use super::evaluate::ScriptName;
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use super::script_spec::ScriptSpec;
-use super::source::Script;
 use crate::StoreError;
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::queue::{QUEUE_DEADLINE, QueueAsk};
+use crate::scripts::{Script, ScriptSpec, put_double as put};
 
 /// The scripts of queues.
 pub static QUEUES: ScriptSpec = scripts::QUEUES;

@@ -9,20 +9,8 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use super::lua_files::{self, DECIDE, LIMIT, NUMBERS, START, files_of};
 use super::plain::{self, Form};
+use crate::scripts::{Script, ScriptSpec};
 use weir_core::algorithm::{Algorithm, EngineKind};
-
-/// A script: its source, and its SHA-1 digest for EVALSHA.
-pub(super) struct Script {
-    pub(super) source: String,
-    pub(super) sha: String,
-}
-
-/// Compares addresses: there is one instance per source.
-impl PartialEq for Script {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
-    }
-}
 
 /// The bit of scripts with idempotent decisions. No engine has it, because their numbers start at 1.
 const ONCE: usize = 1;
@@ -113,11 +101,13 @@ fn join(engines: usize, plain: &str) -> String {
     parts.join("\n")
 }
 
-impl Script {
-    pub(super) fn of(source: String) -> Self {
-        let sha = sha1_smol::Sha1::from(&source).digest().to_string();
-        Self { source, sha }
-    }
+/// Returns scripts that cover every part of `lua/`, by name, for linters: those of decisions, and those of `features`.
+pub fn scripts_to_check(features: &[&'static ScriptSpec]) -> impl Iterator<Item = (String, String)> {
+    let named = |spec: &&'static ScriptSpec| {
+        let feature = spec.name.replace(' ', "-");
+        spec.scripts.iter().map(move |(name, parts)| (format!("{feature}-{name}"), parts.join("\n")))
+    };
+    scripts_of_decisions().chain(features.iter().flat_map(named).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use weir_core::algorithm::EngineKind;
 
 use super::{
-    bucket, cause, control_status, enqueue_status, lease_op, lease_outcome, lease_status, op, redelivery,
-    settle_op, window,
+    bucket, cause, enqueue_status, lease_op, lease_outcome, lease_status, op, redelivery, settle_op, window,
 };
-use crate::redis::control::DOUBLES as CONTROL_DOUBLES;
+use crate::control::{DOUBLES as CONTROL_DOUBLES, control_status};
 use crate::redis::decisions::DOUBLES as DECISION_DOUBLES;
 use crate::redis::leases::DOUBLES as LEASE_DOUBLES;
 use crate::redis::queues::DOUBLES as QUEUE_DOUBLES;

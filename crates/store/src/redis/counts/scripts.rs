@@ -2,8 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::redis::script_spec::{ScriptSpec, ScriptText};
-use crate::redis::source::Script;
+use crate::scripts::{Script, ScriptSpec, ScriptText};
 
 /// The scripts of strategies that nodes count on their own.
 pub static APPROXIMATE: ScriptSpec = ScriptSpec {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{DecisionRequest, OnceKey};
 use crate::redis::codes::{bucket, op, window};
-use crate::redis::doubles::{doubles, put};
+use crate::scripts::{doubles, put_double as put};
 use weir_core::algorithm::{Algorithm, Engine, Grid, Op};
 use weir_units::{CEILING, LATEST, Micros};
 

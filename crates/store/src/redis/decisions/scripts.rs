@@ -2,7 +2,7 @@
 
 use weir_core::algorithm::EngineKind;
 
-use crate::redis::script_spec::{Right, ScriptSpec};
+use crate::scripts::{Right, ScriptSpec};
 
 /// The scripts of decisions. Their text is assembled for each call (`source.rs`).
 pub(in crate::redis) static DECISIONS: ScriptSpec = of(&[

@@ -2,10 +2,11 @@
 
 use weir_config::{RedisConfig, Topology};
 
-use super::engines::Uses;
+use super::needed::specs;
 use super::rights;
 use super::rules::COMPARISON;
 use crate::redis::decisions::DECISIONS;
+use crate::scripts::Uses;
 
 /// The user where the configuration names none. Weir logs in as `default` then, whose rights this line must not change.
 const USER: &str = "weir";
@@ -16,7 +17,7 @@ pub fn acl_line(config: &RedisConfig, uses: &Uses) -> String {
     let user = config.login.as_ref().and_then(|login| login.username.as_deref()).unwrap_or(USER);
     // Probes of nodes write plain values whatever is in use.
     let besides = [&DECISIONS, &COMPARISON];
-    let rights = rights::needed(uses.specs().chain(besides));
+    let rights = rights::needed(specs(uses).chain(besides));
     let of_topology = match config.topology {
         Topology::Single => "",
         Topology::Sentinel => " +role",

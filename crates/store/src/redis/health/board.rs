@@ -12,7 +12,6 @@ use weir_config::{RedisConfig, Topology};
 use weir_core::key::KeySecret;
 
 use self::capabilities::CapabilityBoard;
-use super::engines::Uses;
 use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
 use super::remedy::{NO_EVICTION, ONE_FILE, ONE_SECRET, RUNS_NO_SCRIPTS, forbids_scripts, remedy};
@@ -21,6 +20,7 @@ use super::streak::{Streak, StreakChange};
 use crate::backend::{BackendStatus, NodeStatus, Problem, Since};
 use crate::redis::breaker::{BreakerStatus, Breakers};
 use crate::redis::topology::Address;
+use crate::scripts::Uses;
 
 /// The health of the Redis nodes. Clones share it.
 #[derive(Clone)]

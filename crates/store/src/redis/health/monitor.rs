@@ -11,9 +11,9 @@ use super::ask::AskError;
 use super::board::StoreHealth;
 use super::breaker_prober::keep_probing_breakers;
 use super::data_marker::DataMarker;
-use super::engines::{EnginesInUse, Uses};
 use super::evictions;
 use super::fingerprint;
+use super::needed::specs;
 use super::probe::{NodeProbe, Probes};
 use super::remedy::ENDS_AT_SCRIPTS;
 use super::rules::{self, COMPARISON};
@@ -22,9 +22,10 @@ use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::for_each_node::for_each_node;
 use crate::redis::probed::Probed;
-use crate::redis::script_spec::ScriptSpec;
 use crate::redis::topology::Address;
 use crate::redis::watch::watch;
+use crate::scripts::ScriptSpec;
+use crate::scripts::{Uses, UsesInForce};
 
 /// Interval of probes of a healthy node.
 const PROBE_EVERY: Duration = Duration::from_secs(2);
@@ -36,7 +37,7 @@ const PROBE_AGAIN: Duration = Duration::from_millis(500);
 pub(in crate::redis) async fn monitor(
     context: &Arc<LinkContext>,
     health: &StoreHealth,
-    engines: &EnginesInUse,
+    engines: &UsesInForce,
 ) {
     let looks = watch(context, |outcome| health.looked(&outcome));
     let breakers = keep_probing_breakers(context, Some(health));
@@ -44,7 +45,7 @@ pub(in crate::redis) async fn monitor(
 }
 
 /// Keeps one prober running per known master, and stops those of masters that are gone.
-async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines: &EnginesInUse) {
+async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines: &UsesInForce) {
     let probes = Arc::new(Probes::new(&context.surroundings.random));
     let start = |address: Address| {
         let prober = Prober {
@@ -71,7 +72,7 @@ struct Prober {
     address: Address,
     context: Arc<LinkContext>,
     health: StoreHealth,
-    engines: EnginesInUse,
+    engines: UsesInForce,
     probes: Arc<Probes>,
     deadlines: Deadlines,
     /// Hash tags in the node's slots, by the current slot map.
@@ -163,7 +164,7 @@ impl Prober {
         let is_here = |spec: &&ScriptSpec| {
             spec.slot.is_none_or(|slot| topology.owner(slot()).is_ok_and(|owner| owner == self.address))
         };
-        uses.specs().chain(compares.then_some(&COMPARISON)).filter(is_here).collect()
+        specs(uses).chain(compares.then_some(&COMPARISON)).filter(is_here).collect()
     }
 
     /// Runs the queries that are rarer than the probe, on a node that decides. An error means that the connection is

@@ -14,16 +14,16 @@ use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 use weir_units::Micros;
 
-use super::engines::Uses;
 use super::rights::{self, FoundCapability};
 use super::tags::ProcessTags;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
 use crate::redis::decisions::{DECISIONS, DecisionRequest};
-use crate::redis::probed::{Probed, probe, refused};
-use crate::redis::script_spec::ScriptSpec;
+use crate::redis::probed::{Probed, RedisProbe, probe, refused};
 use crate::redis::surroundings::RandomSource;
 use crate::redis::topology::{Address, ClusterView};
+use crate::scripts::ScriptSpec;
+use crate::scripts::Uses;
 
 /// Long enough that a probe reads what the last one wrote, as charges do. Short enough that its keys expire within
 /// a minute.
@@ -134,7 +134,7 @@ async fn exercise(
     (uses, found): (&Uses, &mut [FoundCapability]),
 ) -> Probed {
     for (spec, lacks) in found.iter_mut().filter(|(_, lacks)| lacks.is_none()) {
-        let Some(script) = spec.probe else { continue };
+        let Some(RedisProbe(script)) = spec.probe.and_then(|probe| probe.downcast_ref()) else { continue };
         let deadline = monotonic() + Duration::from(context.config.deadline);
         let ran = deadlines.until(deadline, script.run(connection, context, tags)).await;
         match ran.unwrap_or_else(|_| silent(context)) {

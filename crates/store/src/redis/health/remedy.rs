@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use weir_config::{RedisConfig, Topology};
 
-use super::engines::Uses;
+use super::needed::specs;
 use super::rights::{self, WITHOUT};
+use crate::scripts::Uses;
 
 /// What is wrong where nothing can ever be counted.
 pub(super) const RUNS_NO_SCRIPTS: &str =
@@ -152,7 +153,7 @@ fn grant(reason: &str, config: &RedisConfig, uses: &Uses) -> String {
     if let Some((_, missing)) = reason.split_once(WITHOUT) {
         return format!("grant what is missing: ACL SETUSER {user} {missing}");
     }
-    let all = || format!("ACL SETUSER {user} ~{namespace}:* {}", rights::needed(uses.specs()));
+    let all = || format!("ACL SETUSER {user} ~{namespace}:* {}", rights::needed(specs(uses)));
     match reason.split('\'').nth(1).filter(|name| !name.contains(' ')) {
         Some(command) if command.starts_with("eval") => format!(
             "Weir counts by Lua scripts, which this user may not run: INCRBY and EXPIRE are not enough. Grant what is \

@@ -6,7 +6,7 @@ use redis::{RedisError, Value};
 
 use crate::redis::connect::Connection;
 use crate::redis::lua_files::RIGHTS;
-use crate::redis::script_spec::{COMMON, Right, ScriptSpec};
+use crate::scripts::{COMMON, Right, ScriptSpec};
 
 /// The text before the missing rights in a reason.
 pub(super) const WITHOUT: &str = "NOPERM this user has no right to ";
@@ -77,7 +77,8 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redis::health::engines::Uses;
+    use crate::redis::health::needed::specs;
+    use crate::scripts::Uses;
     use weir_core::algorithm::EngineKind;
 
     /// Compares with the list of the documentation, in any order.
@@ -89,6 +90,6 @@ mod tests {
         let mut lists = document.split('`').filter(|text| text.contains(" +evalsha"));
         let listed: BTreeSet<&str> = lists.next().unwrap().split(' ').skip(1).collect();
         let all: Uses = EngineKind::ALL.into_iter().collect();
-        assert_eq!(needed(all.specs()).split(' ').collect::<BTreeSet<&str>>(), listed);
+        assert_eq!(needed(specs(&all)).split(' ').collect::<BTreeSet<&str>>(), listed);
     }
 }

@@ -15,7 +15,7 @@ use weir_core::key::{Namespace, fingerprint_slot};
 use super::ask::{AskError, ask};
 use crate::backend::{RulesDigest, Since};
 use crate::redis::connect::Connection;
-use crate::redis::script_spec::ScriptSpec;
+use crate::scripts::ScriptSpec;
 
 /// What the comparison needs of Redis.
 pub(super) static COMPARISON: ScriptSpec = ScriptSpec {

@@ -13,11 +13,11 @@ use super::scripts::lease_list_script;
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::redis::callers::Replies;
 use crate::redis::context::LinkContext;
-use crate::redis::doubles::put;
 use crate::redis::evaluate::ScriptName;
 use crate::redis::reply::{bytes, doubles, garbled, next_whole, packed, text};
 use crate::redis::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use crate::redis::source::Script;
+use crate::scripts::Script;
+use crate::scripts::put_double as put;
 use crate::{LeasesAsk, StoreError};
 
 /// The request for a page of leases.

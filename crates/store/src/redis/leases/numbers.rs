@@ -6,7 +6,7 @@ use weir_core::lease::{
 use weir_units::{CEILING, Micros};
 
 use crate::redis::codes::{lease_op, lease_outcome};
-use crate::redis::doubles::doubles;
+use crate::scripts::doubles;
 
 doubles! {
     /// The parameters of a lease operation: the operation, the limit and its controller. 0 is "not present".

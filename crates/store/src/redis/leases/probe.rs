@@ -12,11 +12,13 @@ use weir_units::Micros;
 use super::LeaseRequest;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
-use crate::redis::probed::{Probed, probe};
-use crate::redis::script_spec::ScriptProbe;
+use crate::redis::probed::{Probed, RedisProbe, ScriptProbe, probe};
 
 /// Acquires and releases a lease.
-pub(super) struct LeaseProbe;
+struct LeaseProbe;
+
+/// The probe of leases, for their record.
+pub(super) static PROBE: RedisProbe = RedisProbe(&LeaseProbe);
 
 /// A limit of one permit, and the probe's calls on it.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use weir_core::lease::{ConcurrencyRule, ControllerRule};
 
-use super::probe::LeaseProbe;
-use crate::redis::script_spec::{ScriptSpec, ScriptText};
-use crate::redis::source::Script;
+use super::probe::PROBE;
+use crate::scripts::Script;
+use crate::scripts::{ScriptSpec, ScriptText};
 
 /// The scripts of leases.
 pub(super) const LEASES: ScriptSpec = ScriptSpec {
@@ -26,7 +26,7 @@ pub(super) const LEASES: ScriptSpec = ScriptSpec {
         ("zrangebyscore", "ZRANGEBYSCORE @ 0 0"),
     ],
     slot: None,
-    probe: Some(&LeaseProbe),
+    probe: Some(&PROBE),
 };
 
 macro_rules! lease_file {

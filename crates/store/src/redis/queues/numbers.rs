@@ -10,7 +10,7 @@ use weir_units::Micros;
 
 use super::scripts::QueueScript;
 use crate::redis::codes::settle_op;
-use crate::redis::doubles::{doubles, put};
+use crate::scripts::{doubles, put_double as put};
 
 doubles! {
     /// The parameters of a queue, sent after the time.

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use crate::redis::script_spec::{ScriptSpec, ScriptText};
-use crate::redis::source::Script;
+use crate::scripts::Script;
+use crate::scripts::{ScriptSpec, ScriptText};
 
 /// The scripts of queues.
 pub(super) const QUEUES: ScriptSpec = ScriptSpec {

@@ -2,12 +2,12 @@
 
 use super::{Board, NodeBoard, StoreHealth, problem};
 use crate::backend::{Problem, Since};
-use crate::redis::health::engines::Uses;
 use crate::redis::health::remedy::remedy;
 use crate::redis::health::rights::FoundCapability;
 use crate::redis::health::streak::{Streak, StreakChange};
-use crate::redis::script_spec::ScriptSpec;
 use crate::redis::topology::Address;
+use crate::scripts::ScriptSpec;
+use crate::scripts::Uses;
 
 /// A capability of one node.
 pub(super) struct CapabilityBoard {

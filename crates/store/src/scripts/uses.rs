@@ -1,24 +1,24 @@
-//! What a process uses Redis for, which a node must be able to do: the engines of its decisions, and the scripts of features.
+//! What a process uses a backend for, which its nodes must be able to do: the engines of its decisions, and the scripts of
+//! features.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use weir_core::algorithm::EngineKind;
 
-use crate::redis::decisions;
-use crate::redis::script_spec::ScriptSpec;
+use super::ScriptSpec;
 
 /// Engines, and scripts of features.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Uses {
     /// A bit for each engine.
     engines: u32,
-    features: Vec<&'static ScriptSpec>,
+    pub(crate) features: Vec<&'static ScriptSpec>,
 }
 
 /// What all current strategies and rules use. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct EnginesInUse(Arc<Mutex<InUse>>);
+pub struct UsesInForce(Arc<Mutex<InUse>>);
 
 #[derive(Debug, Default)]
 struct InUse {
@@ -58,23 +58,17 @@ impl Uses {
     }
 
     /// True if `engine` is in use.
-    pub(super) fn has(&self, engine: EngineKind) -> bool {
+    pub(crate) fn has(&self, engine: EngineKind) -> bool {
         self.engines & bit(engine) != 0
     }
 
     /// True if decisions are made.
-    pub(super) fn decides(&self) -> bool {
+    pub(crate) fn decides(&self) -> bool {
         self.engines != 0
-    }
-
-    /// Returns what decisions need, if any are made, and then what features need.
-    pub(super) fn specs(&self) -> impl Iterator<Item = &'static ScriptSpec> {
-        let decisions = self.decides().then(|| decisions::needed(|engine| self.has(engine)));
-        decisions.into_iter().flatten().chain(self.features.iter().copied())
     }
 }
 
-impl EnginesInUse {
+impl UsesInForce {
     /// Sets what the configured strategies use, and features beside them.
     pub fn set_strategies(&self, uses: Uses) {
         self.0.lock().strategies = uses;
@@ -86,7 +80,7 @@ impl EnginesInUse {
     }
 
     /// Returns all of them.
-    pub(super) fn all(&self) -> Uses {
+    pub(crate) fn all(&self) -> Uses {
         let InUse { strategies, rules } = &*self.0.lock();
         strategies.clone().and(rules).or_window()
     }
@@ -110,7 +104,7 @@ mod tests {
     #[test]
     fn those_of_strategies_and_of_rules() {
         use EngineKind::{Bucket, Log, Window};
-        let in_use = EnginesInUse::default();
+        let in_use = UsesInForce::default();
         let used = || [Bucket, Window, Log].map(|engine| in_use.all().has(engine));
         assert_eq!(used(), [false, true, false]);
         in_use.set_strategies([Bucket].into_iter().collect());

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use redis::Value;
 use weir_core::control::{ControlPosition, ControlRecord};
 use weir_units::Micros;
 
@@ -10,10 +9,10 @@ use super::ControlLink;
 use super::decode::{position_of, records_of};
 use super::exchange::KeysOf;
 use crate::StoreError;
-use crate::redis::reply::{bytes, garbled, text};
+use crate::scripts::{Commands, LinkReply, garbled};
 
 /// About how many records a page has.
-const PAGE: usize = 100;
+const PAGE: u32 = 100;
 
 /// All records of Redis.
 pub(super) struct AllRecords {
@@ -31,8 +30,8 @@ impl ControlLink {
         let mut all = AllRecords { records: BTreeMap::new(), aside: Vec::new(), position };
         let mut cursor = "0".to_owned();
         loop {
-            let mut page = redis::pipe();
-            page.cmd("HSCAN").arg(&key).arg(&cursor).arg("COUNT").arg(PAGE);
+            let mut page = Commands::default();
+            page.add("HSCAN").arg(&key).arg(&cursor).arg("COUNT").number(PAGE);
             let reply = self.exchange.send(&page).await?;
             cursor = all.add(&reply).map_err(written)?;
             if cursor == "0" {
@@ -48,13 +47,14 @@ impl ControlLink {
     }
 
     async fn read_position(&mut self, key: &str) -> Result<ControlPosition, String> {
-        let mut commands = redis::pipe();
-        commands.cmd("TIME").cmd("HGET").arg(key).arg("");
+        let mut commands = Commands::default();
+        commands.add("TIME");
+        commands.add("HGET").arg(key).arg("");
         let replies = self.exchange.send(&commands).await?;
         let [time, position] = &replies[..] else { return Err(garbled().to_string()) };
         self.store_time = Some(self.exchange.now().map_or_else(|| time_of(time), Ok).map_err(written)?);
         Ok(match position {
-            Value::BulkString(bytes) => position_of(bytes).unwrap_or_default(),
+            LinkReply::Bytes(bytes) => position_of(bytes).unwrap_or_default(),
             _ => ControlPosition::NONE,
         })
     }
@@ -62,14 +62,14 @@ impl ControlLink {
 
 impl AllRecords {
     /// Adds a page, and returns the cursor of the next one. A key may come twice, the second time with a newer record.
-    fn add(&mut self, reply: &[Value]) -> Result<String, StoreError> {
-        let [Value::Array(page)] = reply else { return Err(garbled()) };
-        let [cursor, Value::Array(fields)] = &page[..] else { return Err(garbled()) };
+    fn add(&mut self, reply: &[LinkReply]) -> Result<String, StoreError> {
+        let [LinkReply::List(page)] = reply else { return Err(garbled()) };
+        let [cursor, LinkReply::List(fields)] = &page[..] else { return Err(garbled()) };
         // The empty field is the position.
         let pairs = fields
             .chunks_exact(2)
-            .filter(|pair| !matches!(&pair[0], Value::BulkString(key) if key.is_empty()));
-        let pairs: Vec<Value> = pairs.flatten().cloned().collect();
+            .filter(|pair| !matches!(&pair[0], LinkReply::Bytes(key) if key.is_empty()));
+        let pairs: Vec<LinkReply> = pairs.flatten().cloned().collect();
         let (records, aside) = records_of(&pairs)?;
         for record in records {
             let known = self.records.get(&record.key);
@@ -78,15 +78,15 @@ impl AllRecords {
             }
         }
         self.aside.extend(aside);
-        Ok(text(cursor)?.into_owned())
+        Ok(cursor.text()?.into_owned())
     }
 }
 
-fn time_of(reply: &Value) -> Result<Micros, StoreError> {
-    let Value::Array(parts) = reply else { return Err(garbled()) };
+fn time_of(reply: &LinkReply) -> Result<Micros, StoreError> {
+    let LinkReply::List(parts) = reply else { return Err(garbled()) };
     let [seconds, micros] = &parts[..] else { return Err(garbled()) };
-    let number = |value: &Value| -> Result<u64, StoreError> {
-        std::str::from_utf8(bytes(value)?).ok().and_then(|text| text.parse().ok()).ok_or_else(garbled)
+    let number = |value: &LinkReply| -> Result<u64, StoreError> {
+        std::str::from_utf8(value.bytes()?).ok().and_then(|text| text.parse().ok()).ok_or_else(garbled)
     };
     Ok(Micros(number(seconds)?.saturating_mul(1_000_000).saturating_add(number(micros)?)))
 }

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use weir_core::key::control_slot;
 
-use crate::redis::script_spec::{ScriptSpec, ScriptText};
-use crate::redis::source::Script;
+use crate::scripts::Script;
+use crate::scripts::{ScriptSpec, ScriptText};
 
 /// The scripts of live control, bans among them.
 pub(super) const CONTROL: ScriptSpec = ScriptSpec {
@@ -37,7 +37,7 @@ pub(super) const CONTROL: ScriptSpec = ScriptSpec {
 
 macro_rules! control_files {
     ($($name:literal)*) => {
-        &[$(include_str!(concat!("../../../../../lua/control/", $name, ".lua"))),*]
+        &[$(include_str!(concat!("../../../../lua/control/", $name, ".lua"))),*]
     };
 }
 
@@ -56,7 +56,7 @@ static CONTROL_SCRIPTS: [OnceLock<Script>; SCRIPTS.len()] = [const { OnceLock::n
 
 /// A script of live control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::redis) enum ControlScript {
+pub(super) enum ControlScript {
     /// Changes an entry.
     Put,
     /// Takes over newer records of a node.
@@ -72,7 +72,7 @@ pub(in crate::redis) enum ControlScript {
 }
 
 /// Returns a script of live control.
-pub(in crate::redis) fn control_script(does: ControlScript) -> &'static Script {
+pub(super) fn control_script(does: ControlScript) -> &'static Script {
     let number = match does {
         ControlScript::Put => 0,
         ControlScript::Merge => 1,

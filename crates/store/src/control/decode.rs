@@ -1,10 +1,9 @@
 //! Replies of the scripts of live control.
 
-use redis::Value;
 use weir_core::control::{Ban, ControlPosition, ControlRecord, decode_record};
 
 use crate::StoreError;
-use crate::redis::reply::{bytes, doubles, garbled, next_whole, text, whole};
+use crate::scripts::{LinkReply, doubles_of, garbled, next_whole, whole};
 
 /// The reply of a script.
 #[derive(Debug)]
@@ -15,34 +14,34 @@ pub(super) struct ControlReply {
     pub(super) number: u64,
     pub(super) position: ControlPosition,
     /// Keys and records, or members and ends, in turn.
-    pub(super) pairs: Vec<Value>,
+    pub(super) pairs: Vec<LinkReply>,
 }
 
 impl ControlReply {
-    pub(super) fn read(reply: &Value) -> Result<Self, StoreError> {
-        let Value::Array(parts) = reply else { return Err(garbled()) };
+    pub(super) fn read(reply: &LinkReply) -> Result<Self, StoreError> {
+        let LinkReply::List(parts) = reply else { return Err(garbled()) };
         let [numbers, position, pairs @ ..] = &parts[..] else { return Err(garbled()) };
-        let mut numbers = doubles(bytes(numbers)?);
+        let mut numbers = doubles_of(numbers.bytes()?);
         let mut next = || next_whole(&mut numbers);
         Ok(Self {
             now: next()?,
             status: next()?,
             number: next()?,
-            position: position_of(bytes(position)?).ok_or_else(garbled)?,
+            position: position_of(position.bytes()?).ok_or_else(garbled)?,
             pairs: pairs.to_vec(),
         })
     }
 }
 
 /// Reads members and the ends of their bans, in turn.
-pub(super) fn bans_of(pairs: &[Value]) -> Result<Vec<Ban>, StoreError> {
-    let ban = |pair: &[Value]| {
+pub(super) fn bans_of(pairs: &[LinkReply]) -> Result<Vec<Ban>, StoreError> {
+    let ban = |pair: &[LinkReply]| {
         let [member, until] = pair else { return Err(garbled()) };
         let until = match until {
-            Value::Double(until) => whole(*until)?,
-            until => text(until)?.parse().map_err(|_| garbled())?,
+            LinkReply::Double(until) => whole(*until)?,
+            until => until.text()?.parse().map_err(|_| garbled())?,
         };
-        Ok(Ban { member: text(member)?.into(), until })
+        Ok(Ban { member: member.text()?.into(), until })
     };
     pairs.chunks(2).map(ban).collect()
 }
@@ -56,12 +55,12 @@ pub(super) fn position_of(bytes: &[u8]) -> Option<ControlPosition> {
 
 /// Reads keys and records, in turn. Records that this version cannot read are kept aside, with one line of the log each.
 /// Their keys are the second result.
-pub(super) fn records_of(pairs: &[Value]) -> Result<(Vec<ControlRecord>, Vec<Box<str>>), StoreError> {
+pub(super) fn records_of(pairs: &[LinkReply]) -> Result<(Vec<ControlRecord>, Vec<Box<str>>), StoreError> {
     let (mut records, mut aside) = (Vec::with_capacity(pairs.len() / 2), Vec::new());
     for pair in pairs.chunks_exact(2) {
         let [key, record] = pair else { continue };
-        let key = text(key)?;
-        match decode_record(&key, bytes(record)?) {
+        let key = key.text()?;
+        match decode_record(&key, record.bytes()?) {
             Ok(record) => records.push(record),
             Err(error) => {
                 tracing::warn!(%key, %error, "a record of live control in Redis is kept aside");

@@ -1,4 +1,4 @@
-//! Records of live control in Redis, which all nodes share: the scripts of `lua/control/`, and reading all records.
+//! Records of live control in a backend with scripts, which all nodes share: the scripts of `lua/control/`, and reading all records.
 //!
 //! A put may be repeated under its id, and a merge or a poll always, so a lost reply needs no care.
 
@@ -8,9 +8,8 @@ mod exchange;
 mod numbers;
 mod pages;
 mod scripts;
+mod status;
 mod sync;
-
-use std::sync::Arc;
 
 use weir_core::control::{
     ControlChanges, ControlPosition, ControlPut, ControlRecord, ControlRefusal, MAX_POLLED_BYTES,
@@ -22,14 +21,12 @@ use self::decode::{ControlReply, records_of};
 use self::exchange::{ControlExchange, KeysOf};
 use self::numbers::ControlNumbers;
 use self::scripts::ControlScript;
+pub(crate) use self::status::control_status;
 pub use self::sync::ControlSynced;
-use super::codes::control_status;
-use super::context::LinkContext;
-use super::reply::garbled;
-use super::script_spec::ScriptSpec;
+use crate::scripts::{ScriptClient, ScriptSpec, garbled};
 
 #[cfg(test)]
-pub(super) use self::numbers::DOUBLES;
+pub(crate) use self::numbers::DOUBLES;
 
 /// The scripts of live control, bans among them.
 pub static CONTROL: ScriptSpec = scripts::CONTROL;
@@ -49,8 +46,10 @@ pub struct ControlLink {
 }
 
 impl ControlLink {
-    pub(super) fn new(context: Arc<LinkContext>) -> Self {
-        let exchange = ControlExchange::new(context);
+    /// Creates a link, which connects on first use.
+    #[must_use]
+    pub fn open(scripts: &ScriptClient) -> Self {
+        let exchange = ControlExchange::new(scripts);
         Self { exchange, known: 0, store_time: None, dropped_at: Micros::ZERO }
     }
 

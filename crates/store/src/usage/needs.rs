@@ -2,7 +2,7 @@
 
 use weir_core::key::usage_slot;
 
-use crate::redis::script_spec::ScriptSpec;
+use crate::scripts::ScriptSpec;
 
 /// The commands of usage that nodes share.
 pub(super) const USAGE: ScriptSpec = ScriptSpec {

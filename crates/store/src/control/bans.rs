@@ -1,6 +1,5 @@
 //! Bans in Redis, which all nodes share.
 
-use redis::Value;
 use weir_core::control::{Ban, BanChanges, BanSet, ControlPosition, MAX_BANS};
 use weir_units::Micros;
 
@@ -8,15 +7,15 @@ use super::decode::{ControlReply, bans_of};
 use super::exchange::KeysOf;
 use super::numbers::ControlNumbers;
 use super::scripts::ControlScript;
+use super::status::control_status;
 use super::{ControlLink, position_bytes};
-use crate::redis::codes::control_status;
-use crate::redis::reply::{garbled, text};
+use crate::scripts::{Commands, LinkReply, garbled};
 
 /// The most bans of one script call.
 const ADDED_TOGETHER: usize = 500;
 
 /// About how many bans a page has.
-const PAGE: usize = 200;
+const PAGE: u32 = 200;
 
 /// The most polls in [`ControlLink::sync_bans`]. The next one goes on.
 const MAX_POLLS: usize = 100;
@@ -65,14 +64,14 @@ impl ControlLink {
         let (key, mut cursor, mut bans) =
             (self.exchange.key(KeysOf::Bans), "0".to_owned(), BanSet::default());
         loop {
-            let mut page = redis::pipe();
-            page.cmd("ZSCAN").arg(&key).arg(&cursor).arg("COUNT").arg(PAGE);
+            let mut page = Commands::default();
+            page.add("ZSCAN").arg(&key).arg(&cursor).arg("COUNT").number(PAGE);
             let replies = self.exchange.send(&page).await?;
-            let [Value::Array(page)] = &replies[..] else { return Err(garbled().to_string()) };
-            let [next, Value::Array(pairs)] = &page[..] else { return Err(garbled().to_string()) };
+            let [LinkReply::List(page)] = &replies[..] else { return Err(garbled().to_string()) };
+            let [next, LinkReply::List(pairs)] = &page[..] else { return Err(garbled().to_string()) };
             let read = bans_of(pairs).map_err(|error| error.to_string())?;
             read.into_iter().for_each(|ban| bans.apply(ban));
-            cursor = text(next).map_err(|error| error.to_string())?.into_owned();
+            cursor = next.text().map_err(|error| error.to_string())?.into_owned();
             if cursor == "0" {
                 return Ok((bans, position));
             }

@@ -7,26 +7,26 @@ macro_rules! doubles {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)+ }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq)]
-        pub(in crate::redis) struct $name {
-            $($(#[$field_doc])* pub(in crate::redis) $field: f64,)+
+        pub(crate) struct $name {
+            $($(#[$field_doc])* pub(crate) $field: f64,)+
         }
 
         impl $name {
             /// The field names, in order.
             #[cfg(test)]
-            pub(in crate::redis) const NAMES: &[&str] = &[$(stringify!($field)),+];
+            pub(crate) const NAMES: &[&str] = &[$(stringify!($field)),+];
 
             /// Writes the fields, in order.
-            pub(in crate::redis) fn put(&self, out: &mut impl std::io::Write) {
-                $(crate::redis::doubles::put(out, self.$field);)+
+            pub(crate) fn put(&self, out: &mut impl std::io::Write) {
+                $(crate::scripts::put_double(out, self.$field);)+
             }
         }
     };
 }
 
-pub(super) use doubles;
+pub(crate) use doubles;
 
 /// Writes a double, little-endian. The writer is a command's buffer, which never fails.
-pub(super) fn put(out: &mut impl Write, number: f64) {
+pub(crate) fn put_double(out: &mut impl Write, number: f64) {
     let _ = out.write_all(&number.to_le_bytes());
 }

@@ -6,7 +6,7 @@ use weir_core::control::{
 };
 use weir_units::Micros;
 
-use crate::redis::doubles::doubles;
+use crate::scripts::doubles;
 
 doubles! {
     /// The parameters of a script.
@@ -31,7 +31,7 @@ doubles! {
 
 /// The doubles of these scripts.
 #[cfg(test)]
-pub(in crate::redis) const DOUBLES: &[&[&str]] = &[ControlNumbers::NAMES];
+pub(crate) const DOUBLES: &[&[&str]] = &[ControlNumbers::NAMES];
 
 impl ControlNumbers {
     /// The numbers of scripts but for a put.

@@ -1,0 +1,26 @@
+//! Scripts and commands on the keys of one slot, in types of no backend: what features keep in a backend that has them.
+//!
+//! A feature says with a [`ScriptSpec`] what its scripts need, and keeps its data over a [`SlotLink`] of the
+//! [`ScriptClient`] that the backend gives.
+
+mod client;
+mod commands;
+mod named_doubles;
+mod packed;
+mod reply;
+mod script;
+mod spec;
+mod status_codes;
+mod uses;
+
+pub(crate) use self::client::OpenLinks;
+pub use self::client::{LinkFuture, LinkScript, ScriptClient, SlotLink};
+pub use self::commands::{Commands, LinkCommand};
+pub(crate) use self::named_doubles::{doubles, put_double};
+pub(crate) use self::packed::{doubles_of, garbled, next_whole, whole};
+pub use self::reply::LinkReply;
+pub use self::script::Script;
+pub use self::spec::ScriptSpec;
+pub(crate) use self::spec::{COMMON, Right, ScriptText};
+pub(crate) use self::status_codes::codes;
+pub use self::uses::{Uses, UsesInForce};
