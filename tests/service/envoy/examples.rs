@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::command::Serve;
 use crate::support::envoy::program;
 
-use super::{shipped, weir};
+use super::{remaining, shipped, weir};
 
 #[test]
 fn envoy_takes_every_example() {
@@ -26,10 +26,13 @@ fn envoy_takes_every_example() {
     }
 }
 
-#[test]
-fn what_the_documentation_names_is_there() {
+#[tokio::test]
+async fn what_the_documentation_names_is_there() {
     let docs = include_str!("../../../docs/envoy.md");
-    let metrics = weir(shipped()).get("/metrics").1;
+    let weir = weir(shipped());
+    // The series of a rule appear with its first question.
+    remaining(&weir, "remote_address").await;
+    let metrics = weir.get("/metrics").1;
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let names: Vec<_> =
         docs.split(|letter| !is_name(letter)).filter(|name| name.starts_with("weir_")).collect();

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weir_config::schema;
+use weir::features::schema;
 
 use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 52] = [
+const MAPPINGS: [(&str, &str); 55] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -26,6 +26,9 @@ const MAPPINGS: [(&str, &str); 52] = [
     ("/$defs/envoy_xds/properties/tls", "envoy: { xds: { tls: { zzzz: 1 } } }"),
     ("/$defs/envoy_rules/items", "envoy: { rules: [{ zzzz: 1 }] }"),
     ("/properties/usage", "usage: { zzzz: 1 }"),
+    ("/properties/http", "http: { zzzz: 1 }"),
+    ("/properties/http/properties/limits", "http: { limits: { zzzz: 1 } }"),
+    ("/properties/http/properties/checks/additionalProperties", "http: { checks: { a: { zzzz: 1 } } }"),
     ("/properties/control", "control: { zzzz: 1 }"),
     ("/properties/log", "log: { zzzz: 1 }"),
     ("/properties/log/properties/decisions", "log: { decisions: { zzzz: 1 } }"),
