@@ -44,16 +44,16 @@ fn modules_form_no_circles() {
     none(found);
 }
 
-/// The table of ARCHITECTURE.md has the arrows between the folders of each crate.
+/// The table of folders.md has the arrows between the folders of each crate.
 #[test]
 fn the_arrows_between_folders_are_those_of_the_map() {
-    let text = include_str!("../../../ARCHITECTURE.md");
+    let text = include_str!("folders.md");
     let table = text.split_once("| folder | uses |\n|---|---|\n").unwrap().1.split_once("\n\n").unwrap().0;
     let shown: BTreeSet<&str> = table.lines().collect();
     let found: Vec<String> = CRATES.iter().flat_map(|name| rows(name, &Krate::read(name))).collect();
     let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();
-    none(found.difference(&shown).map(|row| format!("ARCHITECTURE.md lacks {row}")).collect());
-    none(shown.difference(&found).map(|row| format!("ARCHITECTURE.md has {row}")).collect());
+    none(found.difference(&shown).map(|row| format!("folders.md lacks {row}")).collect());
+    none(shown.difference(&found).map(|row| format!("folders.md has {row}")).collect());
 }
 
 /// A row for each folder at the top of a crate, if there are two of them or more.

@@ -67,10 +67,10 @@ fn what_is_gone_is_found() {
     assert_eq!(in_comments("x.rs", "fn f() {\n    // As in `d.rs`.\n    include!(\"e.rs\");").len(), 1);
 }
 
-/// The table of ARCHITECTURE.md and the manifests say the same.
+/// The table of crates/README.md and the manifests say the same.
 #[test]
 fn the_arrows_are_those_of_the_map() {
-    let text = include_str!("../../../ARCHITECTURE.md");
+    let text = include_str!("../../../crates/README.md");
     let table = text.split_once("| crate | uses |\n|---|---|\n").unwrap().1.split_once("\n\n").unwrap().0;
     let mut shown = BTreeSet::new();
     for row in table.lines() {
