@@ -47,9 +47,17 @@ fn later(weir: &Server, millis: u64) {
 
 /// What remains of bob's limit with this key, asked without Envoy. The question has cost 0.
 async fn remaining(weir: &Server, key: &str) -> u32 {
+    after(weir, key, 0).await
+}
+
+/// The same after so many hits.
+async fn after(weir: &Server, key: &str, hits: u64) -> u32 {
     let entry = Entry { key: key.to_owned(), value: "bob".to_owned() };
-    let descriptor =
-        RateLimitDescriptor { entries: vec![entry], hits_addend: Some(0), ..RateLimitDescriptor::default() };
+    let descriptor = RateLimitDescriptor {
+        entries: vec![entry],
+        hits_addend: Some(hits),
+        ..RateLimitDescriptor::default()
+    };
     let request =
         RateLimitRequest { domain: "edge".to_owned(), descriptors: vec![descriptor], hits_addend: 0 };
     let mut client = RateLimitServiceClient::new(weir.channel().await);

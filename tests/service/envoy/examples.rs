@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::command::Serve;
 use crate::support::envoy::program;
 
-use super::{remaining, shipped, weir};
+use super::{after, shipped, weir};
 
 #[test]
 fn envoy_takes_every_example() {
@@ -30,8 +30,8 @@ fn envoy_takes_every_example() {
 async fn what_the_documentation_names_is_there() {
     let docs = include_str!("../../../docs/envoy.md");
     let weir = weir(shipped());
-    // The series of a rule appear with its first question.
-    remaining(&weir, "remote_address").await;
+    // The series of a rule appear with its first hit.
+    after(&weir, "remote_address", 1).await;
     let metrics = weir.get("/metrics").1;
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let names: Vec<_> =

@@ -28,7 +28,10 @@ const MAPPINGS: [(&str, &str); 55] = [
     ("/properties/usage", "usage: { zzzz: 1 }"),
     ("/properties/http", "http: { zzzz: 1 }"),
     ("/properties/http/properties/limits", "http: { limits: { zzzz: 1 } }"),
-    ("/properties/http/properties/checks/additionalProperties", "http: { checks: { a: { zzzz: 1 } } }"),
+    (
+        "/properties/http/properties/checks/additionalProperties",
+        "http: { checks: { a: { proxy: caddy, resource: r, consumer: address, zzzz: 1 } } }",
+    ),
     ("/properties/control", "control: { zzzz: 1 }"),
     ("/properties/log", "log: { zzzz: 1 }"),
     ("/properties/log/properties/decisions", "log: { decisions: { zzzz: 1 } }"),
