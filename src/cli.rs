@@ -6,6 +6,7 @@ mod allow_output;
 mod approximate;
 mod bans;
 mod check;
+mod completions;
 mod control;
 mod count;
 mod environment;
@@ -16,6 +17,7 @@ mod health;
 #[cfg(feature = "http")]
 mod http;
 mod import_envoy;
+mod init;
 mod lease;
 mod load;
 mod nodes;
@@ -60,6 +62,7 @@ Examples:
   weir queue put jobs 'resize cat.png'                 put work into a queue; `weir queue take` takes it out
   weir control put-override api/orders bob --limit each=50/1s --for 1h --reason 'they asked'
   weir serve --store redis://127.0.0.1:6379            share exact limits between nodes
+  weir init                                            write a first weir.yaml
   weir check weir.yaml                                 find every mistake in a configuration
   weir explain api/orders bob --config weir.yaml       say which limits apply to whom, and why
   weir schema > weir.schema.json                       let an editor find mistakes while you type
@@ -127,6 +130,9 @@ enum Command {
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
     #[command(before_help = check::EXAMPLES)]
     Check(check::CheckArgs),
+    /// Write a first configuration with comments; an existing file stays as it is
+    #[command(before_help = init::EXAMPLES)]
+    Init(init::InitArgs),
     /// Make tokens for `server.identity.tokens_file`
     #[command(before_help = token::EXAMPLES)]
     Token(token::TokenArgs),
@@ -158,6 +164,9 @@ enum Command {
     Health(health::HealthArgs),
     /// Put load on a server, and say how it answers; exits 0, 1 if calls failed, 2 on an error
     Load(Box<load::LoadArgs>),
+    /// Print the completions of commands and options for a shell
+    #[command(before_help = completions::EXAMPLES)]
+    Completions(completions::CompletionsArgs),
     /// Write the shell completions and man pages that packages have
     #[command(hide = true)]
     ReleaseFiles(release_files::ReleaseFilesArgs),
@@ -202,6 +211,8 @@ pub fn run() -> ExitCode {
         Command::Control(args) => control::run(args),
         Command::Reload(args) => reload::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Completions(args) => completions::run(&args),
         Command::Token(args) => token::run(&args),
         Command::Schema(schema::SchemaArgs {}) => schema::run(),
         #[cfg(feature = "http")]

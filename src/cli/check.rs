@@ -3,13 +3,13 @@
 mod acl;
 mod diff;
 mod directory;
+mod strategies;
 
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles, EnvoyFolder};
-
-use weir_core::algorithm::{Algorithm, Engine};
+use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles, EnvoyFolder, MAX_FILE};
 
 use self::directory::DirectoryFiles;
 use super::settings::no_overrides;
@@ -18,6 +18,8 @@ use super::{envoy, explanation, fail, print, say};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   weir check weir.yaml                 a configuration, and Envoy's files if it names some
+  weir check a.yaml b.yaml             several, each by itself
+  helm template . | weir check -       one from standard input
   weir check configs                   every configuration of a directory, each by itself
   weir check --config conf.d           the files of a directory as one configuration, as `weir serve` reads them
   weir check ratelimit/config          a directory of files in the format of envoyproxy/ratelimit
@@ -30,15 +32,15 @@ const NOTED_RULES: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// The configuration file; or a directory of configurations, or of Envoy's rate limit files
-    #[arg(required_unless_present_any = ["config", "diff"])]
-    file: Option<PathBuf>,
+    /// Configuration files, `-` for standard input; or directories of configurations, or of Envoy's rate limit files
+    #[arg(required_unless_present_any = ["config", "diff"], value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// A file or a directory of one configuration, as `weir serve --config` reads it; may be given several times
-    #[arg(long, short, value_name = "PATH", conflicts_with_all = ["file", "envoy"])]
+    #[arg(long, short, value_name = "PATH", conflicts_with_all = ["files", "envoy"])]
     config: Vec<PathBuf>,
     /// Say what a change does: which strategies, limits and overrides differ, which states start full, and what needs a
     /// restart. Both are files or directories
-    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["file", "config", "envoy"])]
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["files", "config", "envoy"])]
     diff: Vec<PathBuf>,
     /// Print the `ACL SETUSER` line with all rights that the configuration needs on Redis, and nothing else
     #[arg(long, conflicts_with_all = ["diff", "envoy"])]
@@ -60,10 +62,8 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
         return differences(old, new);
     }
     if args.redis_acl {
-        return acl::run(
-            args.file.as_slice().first().map_or(&args.config[..], std::slice::from_ref),
-            args.merge_domains,
-        );
+        let paths = if args.files.is_empty() { &args.config } else { &args.files };
+        return acl::run(paths, args.merge_domains);
     }
     let mut code = ExitCode::SUCCESS;
     let outcomes = outcomes(args);
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
             }
         }
     }
-    if code != ExitCode::SUCCESS && args.file.as_ref().is_some_and(|path| path.is_dir()) && several {
+    if code != ExitCode::SUCCESS && args.files.iter().any(|path| path.is_dir()) && several {
         let hint =
             "each file was checked by itself; `weir check --config DIR` checks them as one configuration";
         say(&format!("note: {hint}"));
@@ -104,10 +104,15 @@ fn differences(old: &Path, new: &Path) -> ExitCode {
 }
 
 fn outcomes(args: &CheckArgs) -> Vec<(String, CheckedConfig)> {
-    let shown = |path: &Path| path.display().to_string();
-    let Some(path) = &args.file else {
+    if args.files.is_empty() {
         return vec![(names(&args.config), native(&args.config, args.merge_domains))];
-    };
+    }
+    args.files.iter().flat_map(|path| outcomes_of(path, args)).collect()
+}
+
+/// The outcomes of one path, each with the name of its file.
+fn outcomes_of(path: &Path, args: &CheckArgs) -> Vec<(String, CheckedConfig)> {
+    let shown = |path: &Path| path.display().to_string();
     if args.envoy || !path.is_dir() {
         return vec![(shown(path), one(path, args))];
     }
@@ -144,9 +149,22 @@ fn envoy_files(path: &Path, merge_domains: bool) -> CheckedConfig {
     envoys(path.into(), merge_domains).map_err(|errors| vec![errors.to_string()])
 }
 
+/// Reads a configuration from files, or from standard input.
+fn checked(paths: &[PathBuf]) -> Result<Checked, Vec<String>> {
+    if paths != [Path::new("-")] {
+        return Ok(Config::check_all(paths, &no_overrides()));
+    }
+    let mut text = Vec::new();
+    // One byte more than allowed detects a text that is too large.
+    let read = io::stdin().lock().take(MAX_FILE as u64 + 1).read_to_end(&mut text);
+    read.map_err(|error| vec![format!("-: cannot be read: {error}")])?;
+    let text = String::from_utf8(text).map_err(|_| vec!["-: is not UTF-8".to_owned()])?;
+    Ok(Config::check_text(&text, "-", &no_overrides()))
+}
+
 /// Checks a configuration of Weir, with Envoy's files if it names some.
 fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
-    let Checked { config, notes, envoy } = Config::check_all(paths, &no_overrides());
+    let Checked { config, notes, envoy } = checked(paths)?;
     notes.iter().for_each(|note| say(&format!("note: {note}")));
     let files = envoy.config.map(|folder| {
         let folder = EnvoyFolder::from(folder).with_overlay(envoy.rules.clone());
@@ -165,31 +183,8 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
     for warning in config.access_warnings() {
         say(&format!("warning: {}: {warning}", names(paths)));
     }
-    for strategy in config.rules.strategies() {
-        for limit in strategy.limits() {
-            let bytes = explanation::largest_state(&limit.algorithm);
-            if bytes > LARGE_STATE {
-                let (file, name, engine) = (names(paths), strategy.name(), limit.algorithm.engine().name());
-                say(&format!(
-                    "note: {file}: strategy `{name}`, limit `{}`: a key on Redis can reach {bytes} bytes ({engine}): {}",
-                    limit.name,
-                    smaller(&limit.algorithm)
-                ));
-            }
-        }
-        for (limit, bound) in explanation::local::bounds(strategy) {
-            let (file, name) = (names(paths), strategy.name());
-            say(&format!("note: {file}: strategy `{name}`, limit `{}`, without Redis: {bound}", limit.name));
-        }
-        for about in explanation::approximate::lines(strategy) {
-            say(&format!("note: {}: strategy `{}`, approximate: {about}", names(paths), strategy.name()));
-        }
-        if let Some(about) = explanation::approximate::warning(strategy) {
-            say(&format!("warning: {}: strategy `{}`, {about}", names(paths), strategy.name()));
-        }
-        for about in explanation::local::lines(strategy) {
-            say(&format!("note: {}: strategy `{}`: {about}", names(paths), strategy.name()));
-        }
+    for remark in strategies::remarks(&config) {
+        say(&remark.line(&names(paths)));
     }
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");
     let resources = counted(config.rules.resources().len(), "resource pattern", "resource patterns");
@@ -199,17 +194,6 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
     };
     let files = files.map(|files| format!(", and for Envoy {files}"));
     Ok(format!("{strategies}, {resources}{queues}{}", files.unwrap_or_default()))
-}
-
-/// A state above this size is worth a note: Redis reads or moves it whole now and then.
-const LARGE_STATE: usize = 4096;
-
-/// What makes such a state smaller.
-fn smaller(algorithm: &Algorithm) -> &'static str {
-    match algorithm.engine() {
-        Engine::Slots(_) => "fewer `buckets` take fewer",
-        _ => "a token_bucket or a bucketed_window takes fewer",
-    }
 }
 
 fn names(paths: &[PathBuf]) -> String {

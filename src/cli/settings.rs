@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use weir_config::{Config, ConfigErrors, ConfigOverrides, Outside, Setting};
 use weir_store::tls;
@@ -43,8 +44,11 @@ impl Args for Settings {
             "A configuration file, or a directory of them; may be given several times; without one, the built-in \
              example is served",
         );
+        let files = Arg::new("files").value_name("FILE");
+        let files = files.value_parser(value_parser!(PathBuf)).action(ArgAction::Append).num_args(0..);
+        let files = files.help("The same as --config, without the flag");
         let options = settings().into_iter().filter_map(|(_, setting)| option(&setting));
-        command.arg(file).args(options).after_help(variables())
+        command.arg(file).arg(files).args(options).after_help(variables())
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -66,7 +70,12 @@ impl FromArgMatches for Settings {
                 overrides = overrides.with(name, text);
             }
         }
-        let config = matches.get_many::<PathBuf>("config").into_iter().flatten().cloned().collect();
+        let paths = |name| matches.get_many::<PathBuf>(name).into_iter().flatten().cloned();
+        // A file that is named goes before the one of WEIR_CONFIG.
+        let mut config: Vec<PathBuf> = paths("files").collect();
+        if config.is_empty() || matches.value_source("config") == Some(ValueSource::CommandLine) {
+            config.extend(paths("config"));
+        }
         Ok(Self { config, overrides })
     }
 

@@ -1,6 +1,7 @@
 //! `weir check`: every mistake in one run, and nothing that is none.
 
 mod diff;
+mod remarks;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -117,7 +118,8 @@ overrides:
 
 #[test]
 fn too_many_limits_hide_no_other_mistake() {
-    let mut text = "strategies:\n  many:\n    limits:\n".to_owned();
+    let store = "store: { redis: { topology: cluster, nodes: [\"redis://a\"] } }\n";
+    let mut text = format!("{store}strategies:\n  many:\n    limits:\n");
     for index in 0..9 {
         let scope = if index % 2 == 0 { "resource" } else { "consumer" };
         writeln!(text, "      - {{ name: l{index}, per: [{scope}], uniform: {{ interval: 1s }} }}").unwrap();

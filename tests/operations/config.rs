@@ -267,7 +267,6 @@ weir.yaml:12:3: strategies.login: is given twice; the first is at 6:3
 weir.yaml:13:3: strategies."a b": the name `a b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /
 weir.yaml:13:48: strategies."a b".limits[0].per[1]: `resource` is listed twice
 weir.yaml:13:81: strategies."a b".limits[0].sliding_log.limit: 20000 is out of bounds: a log keeps an entry per call, so its limit is at most 10000; use token_bucket or fixed_window above it
-weir.yaml:14:3: strategies.wide: the scopes [resource] and [consumer] have no field in common, so their counters cannot be decided in one atomic step; add `single_slot: true` to keep everything of this strategy in one slot of one node, or give all limits a common field
 weir.yaml:16:71: strategies.wide.limits[0].fixed_window.window: 0 is out of bounds: it must be at least 1 microsecond
 weir.yaml:19:14: resources[0].match: "*/x": a * can stand only at the end of a pattern
 weir.yaml:20:27: resources[1].strategy: there is no strategy "logn"; did you mean `login`?

@@ -130,7 +130,7 @@ pub(super) struct MistakeReport {
     parsing: Option<usize>,
     /// Values that variables or other files gave, by their positions.
     expanded: HashMap<Position, ExpandedFrom>,
-    /// Notes on missing files, when a check tolerates them; `None` if a missing file is a mistake.
+    /// What a check tells besides mistakes; `None` outside of a check, where a missing file is a mistake.
     notes: Option<Vec<ConfigError>>,
     /// True while reports are stored as notes.
     is_noting: bool,
@@ -191,6 +191,17 @@ impl MistakeReport {
         self.is_noting = self.notes.is_some();
         report(self);
         self.is_noting = false;
+    }
+
+    /// Says what a check should tell, and what is no mistake.
+    pub(super) fn note(&mut self, at: Position, path: &str, text: impl Into<String>) {
+        if let Some(notes) = self.notes.as_mut().filter(|notes| notes.len() < MAX_ERRORS) {
+            notes.push(ConfigError {
+                place: MistakePlace::At(at),
+                path: path.to_owned(),
+                reason: text.into(),
+            });
+        }
     }
 
     /// Returns the notes, a line each.

@@ -178,7 +178,9 @@ impl<'a> Expander<'a> {
         match self.lookup.and_then(|lookup| lookup(name)).map(OsString::into_string) {
             Some(Ok(value)) => Ok(value),
             Some(Err(_)) => Err(format!("the variable {name} is not UTF-8")),
-            None => Err(format!("the variable {name} is not set; `$${{` is a literal `${{`")),
+            None => Err(format!(
+                "the variable {name} is not set: begin the command with {name}=VALUE; `$${{` is a literal `${{`"
+            )),
         }
     }
 

@@ -22,6 +22,11 @@ impl<'t> FailurePolicyKey<'t> {
         Self { policy: policy.unwrap_or_default(), value }
     }
 
+    /// True if the strategy says what happens.
+    pub(super) fn is_given(&self) -> bool {
+        self.value.is_some()
+    }
+
     /// `strategy` with what a node decides with by itself, if the policy says so. Reports a share that it cannot have.
     pub(super) fn checked(&self, strategy: Strategy, report: &mut MistakeReport) -> Option<Strategy> {
         strategy.with_local().map_err(|error| self.report(report, &error.to_string())).ok()

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::errors::{MistakeReport, Position};
+use super::shorthand;
 use super::values::{Scalar, nearest, quote, shortened};
 use super::yaml_node::{Content, YamlNode};
 
@@ -102,7 +103,11 @@ impl<'t> NamedNode<'t> {
             Content::Map(entries) => return Some(self.named(entries, report)),
             Content::Empty => return Some(Vec::new()),
             Content::Refused => {}
-            Content::Scalar { .. } => self.report(report, "must be a mapping of keys, not a single value"),
+            Content::Scalar { text, .. } => {
+                let instead = shorthand::written_out(&self.path, text);
+                let instead = instead.map(|instead| format!("; write {instead}")).unwrap_or_default();
+                self.report(report, format!("must be a mapping of keys, not a single value{instead}"));
+            }
             Content::List(_) => self.report(report, "must be a mapping of keys, not a list"),
         }
         None

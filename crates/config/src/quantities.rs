@@ -3,6 +3,7 @@
 use weir_core::algorithm::Rate;
 use weir_units::Micros;
 
+use super::unit_words;
 use super::values::{Digits, Scalar, digits, quote};
 
 /// Parses a duration: `10s`, `1m30s`, `250ms`.
@@ -39,7 +40,10 @@ pub fn rate_of(text: &str) -> Result<Rate, String> {
     let one_unit = UNITS.iter().find(|(unit, _)| *unit == period);
     let period = match one_unit {
         Some((_, micros)) => Micros(*micros),
-        None => span(period).map_err(|reason| format!("the period of {}: {reason}", quote(text)))?,
+        None => match unit_words::unit_of(period) {
+            Some(unit) => return Err(format!("{} is not a rate; write {count}/{unit}", quote(text))),
+            None => span(period).map_err(|reason| format!("the period of {}: {reason}", quote(text)))?,
+        },
     };
     Ok(Rate { count, period })
 }
@@ -147,7 +151,11 @@ pub fn span(text: &str) -> Result<Micros, String> {
             Digits::TooLarge => return Err(too_long()),
             Digits::None => return Err(malformed()),
         };
-        let Some((_, micros)) = UNITS.iter().find(|(name, _)| *name == unit) else { return Err(malformed()) };
+        let Some((_, micros)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+            return Err(
+                unit_words::instead(text, unit, |meant| span(meant).is_ok()).unwrap_or_else(malformed)
+            );
+        };
         let Some(place) = smaller.iter().position(|(name, _)| *name == unit) else {
             return Err(format!("{shown}: units go from large to small, each at most once, as in 1m30s"));
         };

@@ -18,6 +18,7 @@ use super::meanings::StrategyMeanings;
 use super::merge::merged;
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
+use super::stores::Topology;
 use super::strategies::OtherSections;
 use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{compose, end_of};
@@ -76,6 +77,18 @@ impl Config {
         let (config, _) = from_files(paths, settings, &mut report);
         let (notes, envoy) = (report.notes(), config.envoy.clone());
         Checked { config: report.finish(&shown(paths), config), notes, envoy }
+    }
+
+    /// Validates a text as [`check_all`](Self::check_all) validates files. Paths in it are relative to the working directory.
+    #[must_use]
+    pub fn check_text(text: &str, source: &str, settings: &ConfigOverrides) -> Checked {
+        let mut report = MistakeReport::default().with_notes();
+        report.begin_file(Path::new(source));
+        let tree = check_size(text.len(), &mut report).and_then(|()| compose(text, &mut 0, &mut report));
+        report.end_files();
+        let (config, _) = read(tree, settings, &mut report);
+        let (notes, envoy) = (report.notes(), config.envoy.clone());
+        Checked { config: report.finish(source, config), notes, envoy }
     }
 
     /// Parses the configuration in `text`, overridden by `settings`. Errors name it `source`.
@@ -157,6 +170,7 @@ fn read(
         inline: server.inline_limits,
         queues: !queues.all().is_empty(),
         memory: in_memory,
+        slots: matches!(&store, StoreConfig::Redis(redis) if redis.topology == Topology::Cluster),
         control: server.control,
     };
     let strategies = strategies::strategies(&mut root, others, report);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use weir_core::algorithm::{Algorithm, MAX_LIMITS};
 use weir_core::strategy::{
     Access, BanTerms, INLINE, LONGEST_RESERVATION, Limit, LimitBan, MAX_RESERVATION, Scope, Strategy,
-    StrategyError, check_name,
+    StrategyError, Tag, check_name,
 };
 use weir_units::Micros;
 
@@ -35,6 +35,8 @@ pub(super) struct OtherSections {
     pub(super) queues: bool,
     /// States in this process.
     pub(super) memory: bool,
+    /// A store that is divided into slots: a cluster.
+    pub(super) slots: bool,
     /// Live control.
     pub(super) control: bool,
 }
@@ -42,7 +44,7 @@ pub(super) struct OtherSections {
 impl OtherSections {
     /// Those of a strategy that live control reads again.
     pub(super) const LIVE: Self =
-        Self { envoy: false, inline: false, queues: false, memory: false, control: true };
+        Self { envoy: false, inline: false, queues: false, memory: false, slots: false, control: true };
 }
 
 /// Reads the strategies. At least one is required, unless Envoy's files or queues are configured.
@@ -108,6 +110,9 @@ pub(super) fn strategy<'t>(
     let limits = fields.require("limits", "list at least one limit", report);
     let policy = FailurePolicyKey::read(&mut fields, others.memory, report);
     let approximate = ApproximateKey::read(&mut fields, others.memory, report);
+    if !others.memory && !policy.is_given() {
+        report.note(entry.key_at, entry.value.path(), UNSAID);
+    }
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
     let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
@@ -124,6 +129,7 @@ pub(super) fn strategy<'t>(
     let filled: Option<Vec<Limit>> = filled.map(|(i, draft)| draft.fill(i)).collect();
     let Some(filled) = filled.filter(|filled| !filled.is_empty()) else { return Err(outline) };
     let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
+    let single_slot = single_slot || lies_in_one_slot(name, &filled, entry, others, report);
     match Strategy::new(name, filled, single_slot, policy.policy) {
         Ok(strategy) if whole => {
             let strategy = strategy.with_max_reservation(max_reservation).with_bans(bans);
@@ -136,6 +142,29 @@ pub(super) fn strategy<'t>(
             Err(outline)
         }
     }
+}
+
+/// What a check says of a strategy on Redis that has no policy.
+const UNSAID: &str =
+    "has no `on_store_failure`: if Redis is away, its callers get UNAVAILABLE; write allow, deny or error";
+
+/// True if limits without a common field may lie in one slot without being told, because the store has none.
+fn lies_in_one_slot(
+    name: &str,
+    limits: &[Limit],
+    entry: &KeyedValue<'_>,
+    others: OtherSections,
+    report: &mut MistakeReport,
+) -> bool {
+    let Err(StrategyError::NoCommonField(scopes)) = Tag::of(name, limits, false) else { return false };
+    if !others.slots {
+        report.note(
+            entry.key_at,
+            entry.value.path(),
+            format!("the scopes {scopes} have no field in common; on Redis Cluster this strategy needs `single_slot: true`"),
+        );
+    }
+    !others.slots
 }
 
 /// Reads a strategy with permits instead of rate limits.

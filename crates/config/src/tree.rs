@@ -49,7 +49,7 @@ fn compose_by(composer: &mut Composer, text: &str, report: &mut MistakeReport) {
         return;
     }
     // The parser is third-party code, and no file may end the process: a panic in it is reported as a mistake.
-    let parsing = AssertUnwindSafe(|| composer.all(Parser::new_from_str(text), report));
+    let parsing = AssertUnwindSafe(|| composer.all(Parser::new_from_str(text), text, report));
     let done = catch_unwind(parsing).unwrap_or_else(|_| {
         report.file("cannot be read: the YAML parser fails on it");
         Err(Stop)
@@ -88,12 +88,18 @@ enum OpenContent {
 }
 
 impl Composer {
-    fn all<'t, T: Input>(&mut self, events: Parser<'t, T>, report: &mut MistakeReport) -> Result<(), Stop> {
+    fn all<'t, T: Input>(
+        &mut self,
+        events: Parser<'t, T>,
+        text: &str,
+        report: &mut MistakeReport,
+    ) -> Result<(), Stop> {
         for event in events {
             match event {
                 Ok((event, span)) => self.event(event, span, report)?,
                 Err(error) => {
-                    report.at(self.position(error.marker()), "", syntax_error(error.info()));
+                    let at = self.position(error.marker());
+                    report.at(at, "", syntax_error(error.info(), stands_in_variable(text, at)));
                     return Err(Stop);
                 }
             }
@@ -263,8 +269,19 @@ impl Composer {
     }
 }
 
-fn syntax_error(info: &str) -> String {
-    let help = if info.contains("anchor") { "; put text that begins with * or & in quotes" } else { "" };
+/// True if this place is the brace of `${`, which begins a mapping in `{ … }` and `[ … ]`.
+fn stands_in_variable(text: &str, at: Position) -> bool {
+    let line = text.lines().nth(at.line.saturating_sub(1)).unwrap_or_default();
+    let mut before = line.chars().take(at.column).collect::<Vec<_>>().into_iter().rev();
+    before.next() == Some('{') && before.next() == Some('$')
+}
+
+fn syntax_error(info: &str, is_variable: bool) -> String {
+    let help = match info {
+        _ if is_variable => "; within { } and [ ] put a variable in quotes, such as \"${NAME}\"",
+        info if info.contains("anchor") => "; put text that begins with * or & in quotes",
+        _ => "",
+    };
     format!("not valid YAML: {info}{help}")
 }
 

@@ -25,6 +25,7 @@ mod scope;
 mod shadows;
 mod tag;
 mod unknown;
+mod unreachable;
 
 use std::sync::Arc;
 

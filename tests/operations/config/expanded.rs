@@ -103,7 +103,11 @@ fn what_is_not_set_or_not_there_is_a_mistake_at_its_place() {
     fs::write(folder.path().join("bytes"), b"\xff").unwrap();
     let shown = |name: &str| format!("\"{}\"", folder.path().join(name).display());
     let cases = [
-        ("${MISSING}", "the variable MISSING is not set; `$${` is a literal `${`".to_owned()),
+        (
+            "${MISSING}",
+            "the variable MISSING is not set: begin the command with MISSING=VALUE; `$${` is a literal `${`"
+                .to_owned(),
+        ),
         ("${BYTES}", "the variable BYTES is not UTF-8".to_owned()),
         ("x${NAME", "\"${NAME\" has no closing brace; `$${` is a literal `${`".to_owned()),
         (

@@ -109,7 +109,7 @@ fn durations() {
             ("10", " has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s"),
             ("1.5s", no_duration),
             ("10 s", no_duration),
-            ("10sec", no_duration),
+            ("10sec", " is not a duration; write 10s"),
             ("1s1m", disordered),
             ("1s1s", disordered),
             ("99999999999999w", too_long),

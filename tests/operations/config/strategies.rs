@@ -78,10 +78,6 @@ fn scopes() {
                 "2:42: strategies.a.limits[0].per[1]: `region` is listed twice",
             ),
             (
-                "a: { limits: [{ name: r, per: [region], uniform: { interval: 1s } }, { name: z, per: [zone, resource], uniform: { interval: 1s } }] }",
-                "2:3: strategies.a: the scopes [region] and [resource, zone] have no field in common, so their counters cannot be decided in one atomic step; add `single_slot: true` to keep everything of this strategy in one slot of one node, or give all limits a common field",
-            ),
-            (
                 "a: { limits: [{ name: l, per: [resources], uniform: { interval: 1s } }] }",
                 r#"2:34: strategies.a.limits[0].per[0]: "resources" would be an attribute that is easily taken for `resource`; write `resource`, or call the attribute something else"#,
             ),
@@ -97,13 +93,25 @@ fn scopes() {
                 "a: { limits: [{ name: l, per: [[]], uniform: { interval: 1s } }] }",
                 "2:34: strategies.a.limits[0].per[0]: must be a single value, not a list",
             ),
-            (
-                "a: { limits: [{ name: r, per: [resource], uniform: { interval: 1s } }, { name: c, per: [consumer], uniform: { interval: 1s } }] }",
-                "2:3: strategies.a: the scopes [resource] and [consumer] have no field in common, so their counters cannot be decided in one atomic step; add `single_slot: true` to keep everything of this strategy in one slot of one node, or give all limits a common field",
-            ),
         ],
         strategy,
     );
+}
+
+/// Only a cluster is divided into slots. Elsewhere limits of different fields stand beside each other without a word.
+#[test]
+fn limits_without_a_common_field_need_a_word_on_a_cluster_alone() {
+    let limits = "strategies: { a: { limits: [{ name: i, per: [ip], uniform: { interval: 1s } }, { name: c, per: [consumer], uniform: { interval: 1s } }], on_store_failure: error } }";
+    for store in ["", "store: { redis: { nodes: [\"redis://a\"] } }\n"] {
+        parse(&format!("{store}{limits}")).unwrap();
+    }
+    let cluster = "store: { redis: { topology: cluster, nodes: [\"redis://a\"] } }\n";
+    let refused = parse(&format!("{cluster}{limits}")).unwrap_err();
+    assert_eq!(
+        refused,
+        "weir.yaml:2:15: strategies.a: the scopes [ip] and [consumer] have no field in common, so their counters cannot be decided in one atomic step; add `single_slot: true` to keep everything of this strategy in one slot of one node, or give all limits a common field"
+    );
+    parse(&format!("{cluster}{}", limits.replace("limits:", "single_slot: true, limits:"))).unwrap();
 }
 
 /// A strategy with these limits, whose nodes have `share` of each.

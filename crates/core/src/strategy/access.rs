@@ -3,6 +3,8 @@
 //! Deny lists take precedence over allow lists: a consumer on both is denied, whether the lists are the strategy's
 //! own or for all strategies.
 
+use std::collections::BTreeSet;
+
 use super::{Pattern, Patterns};
 
 /// A deny list and an allow list, of consumers and patterns of consumers.
@@ -55,6 +57,14 @@ impl Access {
             entries
         };
         sorted(&self.deny) == sorted(&other.deny) && sorted(&self.allow) == sorted(&other.allow)
+    }
+
+    /// Returns the entries that stand on both lists, sorted.
+    #[must_use]
+    pub fn on_both_lists(&self) -> Vec<String> {
+        let entries = |list: &Patterns<()>| list.iter().map(|(pattern, ())| pattern.to_string()).collect();
+        let (deny, allow): (BTreeSet<String>, BTreeSet<String>) = (entries(&self.deny), entries(&self.allow));
+        deny.intersection(&allow).cloned().collect()
     }
 
     /// Adds lists that are looked at before all of these.

@@ -64,6 +64,12 @@ impl Rules {
         Self { strategies, by_name, names, resources, exceptions, engines, ..Self::default() }
     }
 
+    /// The access lists for all strategies.
+    #[must_use]
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
     /// Sets the access lists: one for all strategies, and one for each in the order of the strategies.
     #[must_use]
     pub fn with_access(mut self, all: Access, own: impl IntoIterator<Item = Access>) -> Self {
