@@ -313,11 +313,17 @@ async function load(again = true) {
   try {
     const headers = token ? { authorization: "Bearer " + token } : {};
     const answer = await fetch("/ui/data", { cache: "no-store", credentials: "omit", headers });
-    at("login").hidden = answer.status !== 401;
-    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
-    data = await answer.json();
-    draw();
-    document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
+    const asks = answer.status === 401;
+    at("login").hidden = !asks;
+    document.body.classList.toggle("locked", asks);
+    at("refused").textContent = asks && token ? "This token is not known here, or is no longer valid." : "";
+    if (asks) tell([]);
+    else if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+    else {
+      data = await answer.json();
+      draw();
+      document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
+    }
   } catch (error) {
     tell(["No answer from this node: " + error.message], "bad");
   }

@@ -28,6 +28,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 pub(super) fn routes(pages: AdminPages, usage: UsageHandle) -> Router {
     Router::new()
         .route("/ui", get(page))
+        .route("/ui/", get(page))
         .route(
             "/ui/page.js",
             get(|| async { ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT) }),
