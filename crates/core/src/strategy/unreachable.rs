@@ -86,11 +86,11 @@ mod tests {
     }
 
     fn log(limit: u64, seconds: u64) -> Algorithm {
-        Algorithm::strict_log(limit, Micros::from_secs(seconds), false, None).unwrap()
+        Algorithm::strict_log(limit, Micros::from_secs(seconds), false, Micros::ZERO).unwrap()
     }
 
     fn bucket(burst: u64, seconds: u64) -> Algorithm {
-        Algorithm::bucket(Rate { count: burst, period: Micros::from_secs(seconds) }, burst).unwrap()
+        Algorithm::bucket(burst, Rate { count: burst, period: Micros::from_secs(seconds) }).unwrap()
     }
 
     #[test]
