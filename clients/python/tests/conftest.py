@@ -27,7 +27,7 @@ class Scripted:
     """The scripted server."""
 
     def __init__(self) -> None:
-        command = [str(program("WEIR_SCRIPTED_BIN", "weir-scripted")), "--grpc", "127.0.0.1:0"]
+        command = [str(program("WEIR_SCRIPTED_BIN", "weir-scripted")), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ready = self._read()["ready"]
         self.target: str = ready["grpc"]

@@ -1,4 +1,4 @@
-//! One call: its question is read, and what the script says is written.
+//! One call over gRPC: its question is read, and what the script says is written.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use h2::server::SendResponse;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use tokio::sync::Notify;
 
+use crate::messages::ScriptedForm;
 use crate::script::{AnswerScript, AskedQuestion, ScriptedOutcome};
 
 /// The bytes before a message: whether it is compressed, and its length.
@@ -29,7 +30,8 @@ pub(crate) async fn answer(
     let (parts, body) = request.into_parts();
     let Some(message) = read(body).await else { return };
     let path = parts.uri.path();
-    let question = AskedQuestion { path, bytes: &message, metadata: metadata(&parts.headers), connection };
+    let metadata = metadata(&parts.headers);
+    let question = AskedQuestion { path, bytes: &message, form: ScriptedForm::Proto, metadata, connection };
     let (delay, outcome) = script.ask(&question);
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
@@ -37,6 +39,7 @@ pub(crate) async fn answer(
     match outcome {
         ScriptedOutcome::Message(message) => send(&mut response, &message),
         ScriptedOutcome::Status(code, text, details) => end(&mut response, status(code, &text, &details)),
+        ScriptedOutcome::Page(..) => end(&mut response, status(13, "this rule is for HTTP", &[])),
         ScriptedOutcome::Lose => lost.notify_one(),
         ScriptedOutcome::Unread => response.send_reset(h2::Reason::REFUSED_STREAM),
         ScriptedOutcome::Silent => {
@@ -59,7 +62,8 @@ async fn read(mut body: RecvStream) -> Option<Bytes> {
     (all.len() >= PREFIX).then(|| all.split_off(PREFIX).freeze())
 }
 
-fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
+/// Names and values, as the log has them.
+pub(crate) fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
 }

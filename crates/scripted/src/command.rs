@@ -25,7 +25,7 @@ pub(crate) enum ScriptCommand {
     Stop {},
     /// Says what questions get.
     #[serde(untagged)]
-    ScriptRule(ScriptRule),
+    ScriptRule(Box<ScriptRule>),
 }
 
 /// What matching questions get.
@@ -44,8 +44,12 @@ pub(crate) enum ScriptRule {
     Unread(RuleFields),
     /// What the next rule says, but later.
     Late(RuleFields),
-    /// Bytes.
+    /// Bytes, or a text.
     Raw(RuleFields),
+    /// Over HTTP, an answer that is none of Weir: a text with a status.
+    Html(RuleFields),
+    /// Over HTTP, a redirect.
+    Redirect(RuleFields),
 }
 
 /// The fields of rules. A field that is not known is a mistake of a scenario.
@@ -62,8 +66,12 @@ pub(crate) struct RuleFields {
     pub(crate) decision: Value,
     /// The code of `Status`: its name or its number.
     pub(crate) code: Value,
-    /// The text of `Status`.
+    /// The text of `Status`, `Raw` and `Html`.
     pub(crate) message: String,
+    /// The status of `Html` and `Redirect`.
+    pub(crate) status: Option<u16>,
+    /// The target of `Redirect`.
+    pub(crate) location: String,
     /// The details of `Status`, in hexadecimal digits.
     pub(crate) details: String,
     /// The bytes of `Raw`, in hexadecimal digits.
@@ -80,7 +88,9 @@ impl ScriptRule {
             | Self::Lose(given)
             | Self::Unread(given)
             | Self::Late(given)
-            | Self::Raw(given) => given,
+            | Self::Raw(given)
+            | Self::Html(given)
+            | Self::Redirect(given) => given,
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod call;
 mod command;
+mod http_call;
 mod messages;
 mod script;
 mod server;
@@ -18,22 +19,20 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
 use crate::command::ScriptCommand;
 use crate::messages::WireMessages;
 use crate::script::AnswerScript;
-use crate::server::ScriptedServer;
+use crate::server::{Protocol, ScriptedServer};
 
-const USAGE: &str = "usage: weir-scripted --grpc 127.0.0.1:0";
+const USAGE: &str = "usage: weir-scripted --grpc 127.0.0.1:0 --http 127.0.0.1:0";
 
-#[allow(clippy::disallowed_methods)] // it has one argument, and is a program of its own
+#[allow(clippy::disallowed_methods)] // it has two arguments, and is a program of its own
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let address = match &arguments[..] {
-        [name, address] if name == "--grpc" => address.clone(),
-        _ => return failed(USAGE),
-    };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ["--grpc", grpc, "--http", http] = arguments[..] else { return failed(USAGE) };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&format!("no runtime: {error}")),
     };
-    match runtime.block_on(serve(&address)) {
+    match runtime.block_on(serve(grpc, http)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }
@@ -44,11 +43,13 @@ fn failed(reason: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-async fn serve(address: &str) -> Result<(), String> {
+async fn serve(grpc: &str, http: &str) -> Result<(), String> {
     let script = Arc::new(AnswerScript::new(WireMessages::new()?));
     let mut server = ScriptedServer::new(Arc::clone(&script));
-    let bound = server.listen(address).await?;
-    print(&json!({ "ready": { "grpc": bound.to_string(), "pid": std::process::id() } }))?;
+    let grpc = server.listen(Protocol::Grpc, grpc).await?;
+    let http = server.listen(Protocol::Http, http).await?;
+    let pid = std::process::id();
+    print(&json!({ "ready": { "grpc": grpc.to_string(), "http": http.to_string(), "pid": pid } }))?;
     let mut lines = BufReader::new(stdin()).lines();
     while let Some(line) = lines.next_line().await.map_err(|error| format!("stdin: {error}"))? {
         if line.trim().is_empty() {
@@ -81,7 +82,7 @@ async fn execute(
         ScriptCommand::Log {} => return Ok(json!({ "log": script.log() })),
         ScriptCommand::Clear {} => script.clear(),
         ScriptCommand::Stop {} => {}
-        ScriptCommand::ScriptRule(rule) => script.add(rule)?,
+        ScriptCommand::ScriptRule(rule) => script.add(*rule)?,
     }
     Ok(json!({ "ok": true }))
 }

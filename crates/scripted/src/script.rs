@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::command::{RuleFields, ScriptRule};
-use crate::messages::WireMessages;
+use crate::messages::{ScriptedForm, WireMessages};
 
 /// More questions are not kept.
 const MOST_LOGGED: usize = 100_000;
@@ -38,6 +38,8 @@ pub(crate) struct AskedQuestion<'a> {
     pub(crate) path: &'a str,
     /// The message.
     pub(crate) bytes: &'a [u8],
+    /// The form of the message, and of its answer.
+    pub(crate) form: ScriptedForm,
     /// Names and values of the metadata.
     pub(crate) metadata: Vec<(String, String)>,
     /// The number of the connection.
@@ -56,6 +58,8 @@ pub(crate) enum ScriptedOutcome {
     Lose,
     /// A refusal that says that nobody has read it.
     Unread,
+    /// An answer of HTTP that is none of Weir: its status, its text, and where it redirects to.
+    Page(u16, String, Option<String>),
 }
 
 /// The rules and the log.
@@ -84,9 +88,13 @@ impl AnswerScript {
                 code_of(code)?;
                 bytes_of(details)?;
             }
-            ScriptRule::Raw(RuleFields { hex, .. }) => drop(bytes_of(hex)?),
+            ScriptRule::Raw(given) => drop(raw(given)?),
             ScriptRule::Answer(_) if !given.r#match.contains_key("method") => {
-                drop(self.messages.answer("/weir.v1.RateLimitService/ShouldAllow", &given.decision)?);
+                drop(self.messages.answer(
+                    "/weir.v1.RateLimitService/ShouldAllow",
+                    &given.decision,
+                    ScriptedForm::Proto,
+                )?);
             }
             _ => {}
         }
@@ -108,7 +116,7 @@ impl AnswerScript {
     /// Logs a question, and returns what it gets and after which time.
     pub(crate) fn ask(&self, question: &AskedQuestion<'_>) -> (Duration, ScriptedOutcome) {
         let method = question.path.rsplit('/').next().unwrap_or_default();
-        let request = self.messages.request(question.path, question.bytes).unwrap_or_default();
+        let request = self.messages.request(question.path, question.bytes, question.form).unwrap_or_default();
         let mut state = self.state.lock();
         if state.log.len() < MOST_LOGGED {
             let (metadata, connection) = (&question.metadata, question.connection);
@@ -124,7 +132,7 @@ impl AnswerScript {
             }
             *left = left.map(|left| left - 1);
             delay += given.delay_ms;
-            if let Some(found) = self.outcome(rule, question.path) {
+            if let Some(found) = self.outcome(rule, question.path, question.form) {
                 outcome = found;
                 break;
             }
@@ -133,17 +141,26 @@ impl AnswerScript {
     }
 
     /// What a rule answers with, or nothing if the next one does.
-    fn outcome(&self, rule: &ScriptRule, path: &str) -> Option<ScriptedOutcome> {
+    fn outcome(&self, rule: &ScriptRule, path: &str, form: ScriptedForm) -> Option<ScriptedOutcome> {
         let mistake = |reason| ScriptedOutcome::Status(13, reason, Bytes::new());
         Some(match rule {
             ScriptRule::Late(_) => return None,
             ScriptRule::Silent(_) => ScriptedOutcome::Silent,
             ScriptRule::Lose(_) => ScriptedOutcome::Lose,
             ScriptRule::Unread(_) => ScriptedOutcome::Unread,
-            ScriptRule::Raw(given) => bytes_of(&given.hex).map_or_else(mistake, ScriptedOutcome::Message),
-            ScriptRule::Answer(given) => {
-                self.messages.answer(path, &given.decision).map_or_else(mistake, ScriptedOutcome::Message)
+            ScriptRule::Raw(given) => raw(given).map_or_else(mistake, ScriptedOutcome::Message),
+            ScriptRule::Html(given) => {
+                ScriptedOutcome::Page(given.status.unwrap_or(200), given.message.clone(), None)
             }
+            ScriptRule::Redirect(given) => ScriptedOutcome::Page(
+                given.status.unwrap_or(302),
+                given.message.clone(),
+                Some(given.location.clone()),
+            ),
+            ScriptRule::Answer(given) => self
+                .messages
+                .answer(path, &given.decision, form)
+                .map_or_else(mistake, ScriptedOutcome::Message),
             ScriptRule::Status(given) => match (code_of(&given.code), bytes_of(&given.details)) {
                 (Ok(code), Ok(details)) => ScriptedOutcome::Status(code, given.message.clone(), details),
                 (Err(reason), _) | (_, Err(reason)) => mistake(reason),
@@ -169,6 +186,10 @@ fn code_of(code: &Value) -> Result<u64, String> {
     let named = |name: &str| CODES.iter().position(|code| *code == name).map(|place| place as u64);
     let number = code.as_u64().or_else(|| named(code.as_str()?));
     number.ok_or_else(|| format!("code: {code} is not the name or the number of a gRPC code"))
+}
+
+fn raw(given: &RuleFields) -> Result<Bytes, String> {
+    if given.hex.is_empty() { Ok(given.message.clone().into()) } else { bytes_of(&given.hex) }
 }
 
 fn bytes_of(hex: &str) -> Result<Bytes, String> {
@@ -197,10 +218,16 @@ mod tests {
     }
 
     fn ask(script: &AnswerScript, consumer: &str) -> (u128, String) {
-        let bytes = script.messages.answer(PATH, &Value::Null).unwrap();
+        let bytes = script.messages.answer(PATH, &Value::Null, ScriptedForm::Proto).unwrap();
         assert!(bytes.is_empty());
         let bytes = [&[0x12, u8::try_from(consumer.len()).unwrap()], consumer.as_bytes()].concat();
-        let question = AskedQuestion { path: PATH, bytes: &bytes, metadata: Vec::new(), connection: 0 };
+        let question = AskedQuestion {
+            path: PATH,
+            bytes: &bytes,
+            form: ScriptedForm::Proto,
+            metadata: Vec::new(),
+            connection: 0,
+        };
         let (delay, outcome) = script.ask(&question);
         let text = match outcome {
             ScriptedOutcome::Message(bytes) => format!("{:02x?}", &bytes[..]),
@@ -208,6 +235,7 @@ mod tests {
             ScriptedOutcome::Silent => "silent".into(),
             ScriptedOutcome::Lose => "lose".into(),
             ScriptedOutcome::Unread => "unread".into(),
+            ScriptedOutcome::Page(status, ..) => status.to_string(),
         };
         (delay.as_millis(), text)
     }

@@ -1,4 +1,4 @@
-//! The port and its connections, and what happens to all of them at once.
+//! The ports and their connections, and what happens to all of them at once.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,11 +12,26 @@ use tokio::task::JoinHandle;
 use crate::call::answer;
 use crate::script::AnswerScript;
 
-/// The server. Its connections stay when the port is not accepting, as those of a stopped process do.
+/// What a port speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// gRPC over HTTP/2.
+    Grpc,
+    /// JSON over HTTP/1.1, by Connect's protocol.
+    Http,
+}
+
+/// The server. Its connections stay when its ports are not accepting, as those of a stopped process do.
 pub(crate) struct ScriptedServer {
     script: Arc<AnswerScript>,
     state: watch::Sender<State>,
-    bound: Option<SocketAddr>,
+    ports: Vec<ScriptedPort>,
+}
+
+/// A port. It can be closed and opened again.
+struct ScriptedPort {
+    protocol: Protocol,
+    bound: SocketAddr,
     accepting: Option<JoinHandle<()>>,
 }
 
@@ -33,31 +48,31 @@ struct State {
 impl ScriptedServer {
     /// Creates a server without a port.
     pub(crate) fn new(script: Arc<AnswerScript>) -> Self {
-        Self { script, state: watch::channel(State::default()).0, bound: None, accepting: None }
+        Self { script, state: watch::channel(State::default()).0, ports: Vec::new() }
     }
 
     /// Opens a port.
-    pub(crate) async fn listen(&mut self, address: &str) -> Result<SocketAddr, String> {
-        let failed = |error| format!("{address}: {error}");
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
-        self.bound = Some(bound);
-        let accept = accept(listener, Arc::clone(&self.script), self.state.subscribe());
-        self.accepting = Some(tokio::spawn(accept));
+    pub(crate) async fn listen(&mut self, protocol: Protocol, address: &str) -> Result<SocketAddr, String> {
+        let (bound, accepting) = self.accept(protocol, address).await?;
+        self.ports.push(ScriptedPort { protocol, bound, accepting: Some(accepting) });
         Ok(bound)
     }
 
-    /// Opens the port again.
+    /// Opens the ports again.
     pub(crate) async fn reopen(&mut self) -> Result<(), String> {
-        match self.bound {
-            Some(bound) if self.accepting.is_none() => self.listen(&bound.to_string()).await.map(drop),
-            _ => Ok(()),
+        for index in 0..self.ports.len() {
+            let ScriptedPort { protocol, bound, ref accepting } = self.ports[index];
+            if accepting.is_none() {
+                let (_, accepting) = self.accept(protocol, &bound.to_string()).await?;
+                self.ports[index].accepting = Some(accepting);
+            }
         }
+        Ok(())
     }
 
-    /// Closes the port and cuts all connections.
+    /// Closes the ports and cuts all connections.
     pub(crate) async fn refuse(&mut self) {
-        if let Some(accepting) = self.accepting.take() {
+        for accepting in self.ports.iter_mut().filter_map(|port| port.accepting.take()) {
             accepting.abort();
             // The port is closed when the task has ended.
             drop(accepting.await);
@@ -74,9 +89,26 @@ impl ScriptedServer {
     pub(crate) fn go_away(&self) {
         self.state.send_modify(|state| state.goaways += 1);
     }
+
+    async fn accept(
+        &self,
+        protocol: Protocol,
+        address: &str,
+    ) -> Result<(SocketAddr, JoinHandle<()>), String> {
+        let failed = |error| format!("{address}: {error}");
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        let accepting = accept(listener, protocol, Arc::clone(&self.script), self.state.subscribe());
+        Ok((bound, tokio::spawn(accepting)))
+    }
 }
 
-async fn accept(listener: TcpListener, script: Arc<AnswerScript>, state: watch::Receiver<State>) {
+async fn accept(
+    listener: TcpListener,
+    protocol: Protocol,
+    script: Arc<AnswerScript>,
+    state: watch::Receiver<State>,
+) {
     let mut frozen = state.clone();
     for number in 0.. {
         let accepted = listener.accept().await;
@@ -85,15 +117,42 @@ async fn accept(listener: TcpListener, script: Arc<AnswerScript>, state: watch::
             return;
         }
         if let Ok((stream, _)) = accepted {
-            tokio::spawn(serve(stream, number, Arc::clone(&script), state.clone()));
+            drop(stream.set_nodelay(true));
+            match protocol {
+                Protocol::Grpc => tokio::spawn(serve(stream, number, Arc::clone(&script), state.clone())),
+                Protocol::Http => {
+                    tokio::spawn(serve_http(stream, number, Arc::clone(&script), state.clone()))
+                }
+            };
         }
     }
 }
 
-/// Serves a connection until either side ends it.
+/// Serves a connection of HTTP until either side ends it.
+async fn serve_http(
+    stream: TcpStream,
+    number: u64,
+    script: Arc<AnswerScript>,
+    mut state: watch::Receiver<State>,
+) {
+    let begun = *state.borrow_and_update();
+    let mut connection = std::pin::pin!(crate::http_call::connection(stream, number, script));
+    loop {
+        let now = *state.borrow_and_update();
+        if now.cuts != begun.cuts {
+            return;
+        }
+        tokio::select! {
+            biased;
+            changed = state.changed() => if changed.is_err() { return },
+            _ = &mut connection, if !now.frozen => return,
+        }
+    }
+}
+
+/// Serves a connection of gRPC until either side ends it.
 async fn serve(stream: TcpStream, number: u64, script: Arc<AnswerScript>, mut state: watch::Receiver<State>) {
     let begun = *state.borrow_and_update();
-    drop(stream.set_nodelay(true));
     let Ok(mut connection): Result<Connection<_, Bytes>, _> = h2::server::handshake(stream).await else {
         return;
     };
