@@ -8,7 +8,7 @@ import { ATTEMPT_MS, HeldLease, releaseLease, type Call } from "./held_lease.js"
 import type { Lease, LeaseQuestion } from "./lease.js";
 import { ACQUIRE, LeaseMessages, type Acquired } from "./lease_wire.js";
 import { isPolicy, type Policy } from "./limiter.js";
-import { refuse, type Defaults } from "./question.js";
+import { refuse, type Defaults } from "./checked_question.js";
 
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;

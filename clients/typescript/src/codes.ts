@@ -1,6 +1,7 @@
 // Names of gRPC codes, and the two kinds of failed calls: outages, which the policy answers, and mistakes of the caller.
 
-const CODES = [
+/** The names of the codes, by their numbers. @internal */
+export const CODES = [
   "OK",
   "CANCELLED",
   "UNKNOWN",

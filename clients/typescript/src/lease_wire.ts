@@ -16,7 +16,7 @@ import {
   type AcquireResponse,
 } from "./gen/weir/v1/leases_pb.js";
 import type { LeaseQuestion, WorkOutcome } from "./lease.js";
-import { refuse, checkTexts } from "./question.js";
+import { refuse, checkTexts } from "./checked_question.js";
 import type { Method } from "./unary.js";
 
 /** The answer to a question for a lease. @internal */

@@ -1,13 +1,12 @@
-// Traces and metrics, if the OpenTelemetry API is installed. This package never loads an SDK.
-
-import { createRequire } from "node:module";
+// Traces and metrics of the OpenTelemetry API. Nothing here loads it, and this package never loads an SDK.
 
 import type { Counter, Histogram, MeterProvider, Span, UpDownCounter } from "@opentelemetry/api";
 
 import type { Decision } from "./decision.js";
 import { OutageError, WeirError } from "./errors.js";
 
-type Api = typeof import("@opentelemetry/api");
+/** The OpenTelemetry API. @internal */
+export type Api = typeof import("@opentelemetry/api");
 
 const NAME = "weir-ratelimit";
 
@@ -32,17 +31,8 @@ export class Telemetry {
   #provider: MeterProvider | undefined;
   #instruments: Instruments | undefined;
 
-  private constructor(api: Api) {
+  constructor(api: Api) {
     this.#api = api;
-  }
-
-  /** Returns undefined if the API is not installed. */
-  static load(): Telemetry | undefined {
-    try {
-      return new Telemetry(createRequire(import.meta.url)("@opentelemetry/api") as Api);
-    } catch {
-      return undefined;
-    }
   }
 
   /** Begins to record a call. */

@@ -1,4 +1,4 @@
-// One call with a timeout that holds, whatever the server and the network do.
+// One call over gRPC.
 
 import { Metadata, type Client, type ClientUnaryCall, type ServiceError } from "@grpc/grpc-js";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -6,11 +6,10 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { codeName, isMistakeCode } from "./codes.js";
 import { MistakeError, OutageError } from "./errors.js";
 import { BadRequestSchema, RichStatusSchema } from "./gen/details_pb.js";
+import { timed } from "./timed.js";
 
 /** gRPC's own deadline is later than the client's timer: it would drop an answer that arrived while the process was stalled. */
 const DEADLINE_AFTER_TIMER_MS = 1000;
-/** An answer that arrived while the process was stalled is read within this time after the timer. */
-const GRACE_MS = 10;
 
 /** A method, and how to read its answer. @internal */
 export interface Method<Answer> {
@@ -29,48 +28,20 @@ export interface Outgoing {
 /** Calls a method. Rejects with OutageError, MistakeError, or the reason of the signal. @internal */
 export function callUnary<Answer>(channel: Client, method: Method<Answer>, outgoing: Outgoing): Promise<Answer> {
   const { message, metadata, timeoutMs, signal } = outgoing;
-  return new Promise<Answer>((resolve, reject) => {
+  return timed<Answer>(timeoutMs, signal, ({ resolve, reject, ended }) => {
     let call: ClientUnaryCall | undefined;
-    let ended = false;
     const deadline = Date.now() + timeoutMs + DEADLINE_AFTER_TIMER_MS;
-    let timer = setTimeout(() => {
-      timer = setTimeout(expire, GRACE_MS);
-    }, timeoutMs);
-
-    function end(finish: () => void): void {
-      if (ended) return;
-      ended = true;
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-      finish();
-    }
-    function giveUp(reason: unknown): void {
-      end(() => {
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of a signal may be anything
-        reject(reason);
-        call?.cancel();
-      });
-    }
-    function expire(): void {
-      giveUp(new OutageError("DEADLINE_EXCEEDED", `no answer within ${String(timeoutMs)} ms`));
-    }
-    function abort(): void {
-      giveUp(signal?.reason);
-    }
     function start(headers: Metadata): void {
-      if (ended) return;
+      if (ended()) return;
       call = channel.makeUnaryRequest(method.path, encode, method.decode, message, headers, { deadline }, (error, answer) => {
-        end(() => {
-          if (error !== null) reject(failureOf(error));
-          else if (answer === undefined) reject(new OutageError("INTERNAL", "no message received"));
-          else resolve(answer);
-        });
+        if (error !== null) reject(failureOf(error));
+        else if (answer === undefined) reject(new OutageError("INTERNAL", "no message received"));
+        else resolve(answer);
       });
     }
-
-    signal?.addEventListener("abort", abort, { once: true });
     if (metadata instanceof Metadata) start(metadata);
-    else metadata.then(start).catch(giveUp);
+    else metadata.then(start).catch(reject);
+    return () => call?.cancel();
   });
 }
 

@@ -6,6 +6,7 @@ import { join, relative } from "node:path";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 
+import { rolldown } from "rolldown";
 import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -52,8 +53,18 @@ test("C-55: importing loads no framework and no OpenTelemetry", () => {
   expect(names.filter((name) => /express|fastify|hono|opentelemetry/.test(name))).toEqual([]);
 });
 
-test.each(["express", "fastify", "hono", "fetch"])("C-55: weir-ratelimit/%s loads no framework, and no gRPC", (entry) => {
+test.each(["express", "fastify", "hono", "fetch", "http"])("C-55: weir-ratelimit/%s loads no framework, and no gRPC", (entry) => {
   expect(loaded(`import("weir-ratelimit/${entry}")`).filter((name) => !name.startsWith("node:module"))).toEqual([]);
+});
+
+test("weir-ratelimit/http has at most 15 kB minified, and imports nothing of Node", async () => {
+  const external = ["@opentelemetry/api"];
+  const bundle = await rolldown({ input: join(ROOT, "dist/http.js"), external, platform: "browser" });
+  const { output } = await bundle.generate({ minify: true });
+  const [chunk, ...others] = output.filter((one) => one.type === "chunk");
+  expect(others).toEqual([]);
+  expect([chunk?.imports, chunk?.dynamicImports]).toEqual([[], external]);
+  expect(Buffer.byteLength(chunk?.code ?? "")).toBeLessThan(15_000);
 });
 
 test("CommonJS programs can load every entry", () => {

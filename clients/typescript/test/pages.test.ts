@@ -1,9 +1,7 @@
 // The quickstarts of docs/clients, run as they are written. `npm run build` comes first.
 
 import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -11,7 +9,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 import { ask, type Answer } from "./helpers/apps.js";
-import { ended, program as pathOf, startWeir } from "./helpers/programs.js";
+import { ended, freePort, program as pathOf, startWeir } from "./helpers/programs.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const KEY = { "x-api-key": "secret-of-bob" };
@@ -30,14 +28,6 @@ function quickstart(page: string): string {
   const code = /^The whole program, `server\.mjs`.*?^```js\n(.*?)^```/ms.exec(text)?.[1] ?? "";
   expect(code.split("\n").length - 1, `${page}.md: lines`).toBeLessThan(15);
   return code;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Asks until the program answers as wanted, for at most 10 s. */
@@ -68,6 +58,30 @@ test.each(["express", "fastify", "hono", "edge"])("C-36, C-37: %s.md: allowed, d
     await until(url, ({ status }) => status === 429);
   } finally {
     await ended(program, "SIGKILL");
+  }
+});
+
+test("C-37, S-40: edge.md: the program for edge runtimes, allowed, denied, Weir stopped, and back", async () => {
+  const [weir, port] = [await startWeir(), await freePort()];
+  const edge = blocks("edge", "js").find((code) => code.includes("HttpClient")) ?? "";
+  expect(edge.split("\n").length - 1).toBeLessThan(15);
+  // On Node, this is what serves an export of the form of Workers.
+  const program = `
+    import { serve } from "@hono/node-server";
+    ${edge.replace("https://weir.example.com:8082", weir.url).replace("export default", "const program =")}
+    serve({ fetch: program.fetch, port: ${String(port)} });`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], { cwd: ROOT, stdio: "inherit" });
+  const url = `http://127.0.0.1:${String(port)}/`;
+  try {
+    expect(await until(url, () => true)).toMatchObject({ status: 200, body: "hello\n", headers: { "x-ratelimit-remaining": "0" } });
+    expect(await ask(url, { headers: KEY })).toMatchObject({ status: 429, headers: { "x-ratelimit-remaining": "0" } });
+    expect(await ask(url)).toMatchObject({ status: 403 });
+    await weir.stop();
+    expect((await until(url, ({ status }) => status === 200)).headers["x-ratelimit-remaining"]).toBeUndefined();
+    await using _back = await startWeir(0, Number(new URL(weir.url).port));
+    await until(url, ({ status }) => status === 429);
+  } finally {
+    await ended(child, "SIGKILL");
   }
 });
 

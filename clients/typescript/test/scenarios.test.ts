@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
-import { Client, LeaseRefusedError, MistakeError, OutageError, WeirError, type Decision, type Lease, type LeaseQuestion, type Options, type Question, type WorkOutcome } from "../src/index.js";
+import { Client, LeaseRefusedError, MistakeError, OutageError, WeirError, type Decision, type Lease, type LeaseQuestion, type Limiter, type Question, type WorkOutcome } from "../src/index.js";
+import { HttpClient, type HttpOptions } from "../src/http.js";
 import { startScripted, type Scripted } from "./helpers/programs.js";
 
 type Fields = Record<string, unknown>;
@@ -49,16 +50,16 @@ afterEach(async () => {
 test("every scenario is run, or skipped with a reason", () => {
   const ids = SCENARIOS.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  expect(ids).toHaveLength(48);
+  expect(ids).toHaveLength(68);
   expect(Object.keys(SKIPS)).toHaveLength(0);
-  expect(SCENARIOS.every(({ transports }) => transports.includes("grpc"))).toBe(true);
+  expect(["grpc", "http"].map((transport) => SCENARIOS.filter(({ transports }) => transports.includes(transport)).length)).toEqual([48, 60]);
 });
 
 describe.each(SCENARIOS.filter(({ id }) => !(id in SKIPS)))("$id", (scenario) => {
-  test(`${scenario.rules.join(", ")}: ${scenario.title}`, async () => {
+  test.each(scenario.transports)(`%s: ${scenario.rules.join(", ")}: ${scenario.title}`, async (transport) => {
     for (const command of scenario.given) await server.execute(command);
-    const options = camel({ on_failure: "error", timeout_ms: 5000, ...scenario.client }) as unknown as Options;
-    await using weir = new Client(server.target, options);
+    const options = camel({ on_failure: "error", timeout_ms: 5000, ...scenario.client }) as unknown as HttpOptions;
+    await using weir = transport === "grpc" ? new Client(server.target, options) : new HttpClient(server.url, options);
     const outcomes: Outcome[][] = [];
     let held: Lease | undefined;
     for (const { allow, command, pause_ms, repeat, lease, held: look, release } of scenario.when) {
@@ -67,7 +68,7 @@ describe.each(SCENARIOS.filter(({ id }) => !(id in SKIPS)))("$id", (scenario) =>
       else if (release !== undefined) await held?.release(release);
       else if (look !== undefined) outcomes.push([{ value: { held: held?.held }, ms: 0 }]);
       else if (lease !== undefined) {
-        const value: unknown = await weir.lease(camel(lease) as unknown as LeaseQuestion).catch((error: unknown) => error);
+        const value: unknown = await (weir as Client).lease(camel(lease) as unknown as LeaseQuestion).catch((error: unknown) => error);
         if (!(value instanceof WeirError)) held = value as Lease;
         outcomes.push([{ value: value instanceof WeirError ? value : held?.decision, ms: 0 }]);
       } else if (pause_ms !== undefined) continue;
@@ -86,7 +87,7 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-async function calls(weir: Client, { times, every_ms, allow }: { times: number; every_ms: number; allow: Fields }): Promise<Outcome[]> {
+async function calls(weir: Limiter, { times, every_ms, allow }: { times: number; every_ms: number; allow: Fields }): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let call = 0; call < times; call += 1) {
     if (every_ms > 0) await sleep(every_ms);

@@ -1,0 +1,104 @@
+// What all clients do around a call: the breaker, the policy, telemetry, and the calls in flight at the end.
+
+import { Breaker } from "./breaker.js";
+import { policyDecision, type Decision } from "./decision.js";
+import { MistakeError, OutageError } from "./errors.js";
+import type { Policy } from "./limiter.js";
+import { Notice } from "./notice.js";
+import type { Telemetry } from "./telemetry.js";
+
+const now = (): number => performance.now();
+
+/** Asks a server. The headers carry the context of the trace. @internal */
+export type Ask = (trace: Record<string, string> | undefined) => Promise<Decision>;
+
+/** The calls of one client. @internal */
+export class Decider {
+  /** Set as soon as the API of OpenTelemetry is loaded. */
+  telemetry: Telemetry | undefined;
+  readonly #breaker: Breaker | undefined;
+  readonly #connected: () => boolean;
+  readonly #notice = new Notice();
+  #inFlight = 0;
+  #idle: (() => void) | undefined;
+
+  /** `connected`: whether a server is connected now, if the client can know it. */
+  constructor(breaker: boolean, connected: () => boolean) {
+    this.#breaker = breaker ? new Breaker() : undefined;
+    this.#connected = connected;
+  }
+
+  /** Returns the answer of a server, or that of the policy. Rejects with MistakeError, OutageError, or the reason of a signal. */
+  async decide(policy: Policy, ask: Ask): Promise<Decision> {
+    const recorded = this.telemetry?.begin(now);
+    try {
+      const decision = await this.tracked(this.#decide(policy, () => ask(recorded?.trace)));
+      recorded?.end({ decision });
+      return decision;
+    } catch (error) {
+      recorded?.end({ error });
+      throw error;
+    }
+  }
+
+  /** Counts a call as one in flight until its promise has settled. */
+  async tracked<T>(promise: Promise<T>): Promise<T> {
+    this.#inFlight += 1;
+    try {
+      return await promise;
+    } finally {
+      this.#inFlight -= 1;
+      if (this.#inFlight === 0) this.#idle?.();
+    }
+  }
+
+  /** Waits for the calls in flight, for at most this time. */
+  async end(timeoutMs: number): Promise<void> {
+    if (this.#inFlight > 0) await this.#drained(timeoutMs);
+    if (this.#breaker?.open === true) this.telemetry?.breaker(-1);
+  }
+
+  async #decide(policy: Policy, ask: () => Promise<Decision>): Promise<Decision> {
+    const breaker = this.#breaker;
+    if (breaker?.open === true && !breaker.admits(now(), this.#connected())) return answer(policy, breaker.openError);
+    try {
+      const decision = await ask();
+      this.#answered();
+      return decision;
+    } catch (error) {
+      if (error instanceof MistakeError) this.#answered();
+      if (!(error instanceof OutageError)) throw error;
+      this.#failed(error);
+      return answer(policy, error);
+    }
+  }
+
+  #answered(): void {
+    if (this.#breaker?.open === true) this.telemetry?.breaker(-1);
+    this.#breaker?.answered();
+  }
+
+  #failed(outage: OutageError): void {
+    this.#notice.outage(now(), outage);
+    const breaker = this.#breaker;
+    if (breaker === undefined) return;
+    const open = breaker.open;
+    breaker.failed(now(), this.#connected(), outage);
+    if (breaker.open && !open) this.telemetry?.breaker(1);
+  }
+
+  #drained(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.#idle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+function answer(policy: Policy, outage: OutageError): Decision {
+  if (policy === "error") throw outage;
+  return policyDecision(policy === "allow", outage);
+}
