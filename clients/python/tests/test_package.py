@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import ROOT, Scripted
@@ -17,7 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import weir_ratelimit
-from weir_ratelimit import AsyncClient, Client, MistakeError
+from weir_ratelimit import AsyncClient, Client, LeaseLostError, LeaseRefusedError, MistakeError
 
 PACKAGE = ROOT / "clients" / "python"
 
@@ -117,6 +118,47 @@ def test_c58_c59_traces_and_metrics(
     assert points["weir.client.outages"] == [{"code": "UNAVAILABLE"}]
     assert "weir.client.duration" in points
     assert "bob" not in repr(points) + repr(seen)
+
+
+def test_c59_how_a_lease_begins_is_traced_and_outages_of_its_renewals_are_counted(
+    recorded: tuple[InMemorySpanExporter, InMemoryMetricReader], scripted: Scripted
+) -> None:
+    spans, reader = recorded
+
+    def outages() -> float:
+        data = reader.get_metrics_data()
+        assert data is not None
+        metrics = [one for all in data.resource_metrics for scope in all.scope_metrics for one in scope.metrics]
+        points: Any = [metric.data.data_points for metric in metrics if metric.name == "weir.client.outages"]
+        return sum(point.value for point in points[0] if dict(point.attributes) == {"code": "ABORTED"}) if points else 0
+
+    async def lease() -> None:
+        async with AsyncClient(scripted.target, on_failure="error", timeout=10) as weir, await weir.lease("db") as held:
+            await held.lost.wait()
+
+    for kind in ("threads", "asyncio"):
+        spans.clear()
+        scripted.do(clear={})
+        scripted.do(status={"match": {"method": "Renew"}, "code": "ABORTED", "message": "no"})
+        scripted.do(answer={"match": {"method": "Release"}, "decision": {}})
+        granted = {"allowed": True, "id": "x", "reason": "REASON_OK", "expiresAfter": "0.3s"}
+        scripted.do(answer={"match": {"method": "Acquire"}, "decision": granted})
+        scripted.do(answer={"match": {"method": "Acquire"}, "decision": {"reason": "REASON_LIMITED"}, "times": 1})
+        before = outages()
+        with Client(scripted.target, on_failure="error", timeout=10) as weir, pytest.raises(LeaseRefusedError):
+            weir.lease("db")
+        if kind == "threads":
+            with Client(scripted.target, on_failure="error", timeout=10) as weir, weir.lease("db") as held:
+                assert held.lost.wait(10)
+        else:
+            with pytest.raises(LeaseLostError):
+                asyncio.run(lease())
+        seen = [(span.name, dict(span.attributes or {})) for span in spans.get_finished_spans()]
+        denied = {"weir.allowed": False, "weir.source": "weir", "weir.reason": "limited"}
+        allowed = {"weir.allowed": True, "weir.source": "weir", "weir.reason": "ok"}
+        assert seen == [("weir.lease", denied), ("weir.lease", allowed)]
+        assert all("traceparent" in dict(map(tuple, question["metadata"])) for question in scripted.log())
+        assert outages() > before
 
 
 def test_c59_telemetry_can_be_off(

@@ -7,11 +7,12 @@ import { acquireLease } from "./acquire.js";
 import { isConnected, openChannel } from "./channel.js";
 import { Decider } from "./decider.js";
 import type { Decision } from "./decision.js";
-import { ClosedError } from "./errors.js";
+import { ClosedError, OutageError } from "./errors.js";
 import { decisionFromWire } from "./from_wire.js";
 import { ShouldAllowResponseSchema } from "./gen/weir/v1/rate_limit_pb.js";
 import { installedTelemetry } from "./installed_telemetry.js";
 import type { Lease, LeaseQuestion } from "./lease.js";
+import { ACQUIRE } from "./lease_wire.js";
 import type { Limiter, Policy, Question } from "./limiter.js";
 import { settingsOf, type Options, type Settings } from "./options.js";
 import { encodeQuestion } from "./question.js";
@@ -61,10 +62,14 @@ export class Client implements Limiter {
    */
   lease(question: LeaseQuestion): Promise<Lease> {
     const channel = this.#open();
-    const decider = this.#decider;
-    return decider.tracked(acquireLease(question, this.#settings, (method, message, timeoutMs, signal) => {
-      const metadata = this.#headers.make(undefined);
-      return decider.tracked(callUnary(channel, method, { message, metadata, timeoutMs, signal }));
+    return this.#decider.begin((trace) => acquireLease(question, this.#settings, async (method, message, timeoutMs, signal) => {
+      const metadata = this.#headers.make(trace);
+      try {
+        return await this.#decider.tracked(callUnary(channel, method, { message, metadata, timeoutMs, signal }));
+      } catch (error) {
+        if (error instanceof OutageError) this.#decider.outage(error, (method as unknown) !== ACQUIRE);
+        throw error;
+      }
     }));
   }
 

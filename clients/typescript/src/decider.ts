@@ -2,15 +2,18 @@
 
 import { Breaker } from "./breaker.js";
 import { policyDecision, type Decision } from "./decision.js";
-import { MistakeError, OutageError } from "./errors.js";
+import { LeaseRefusedError, MistakeError, OutageError } from "./errors.js";
 import type { Policy } from "./limiter.js";
 import { Notice } from "./notice.js";
 import type { Telemetry } from "./telemetry.js";
 
 const now = (): number => performance.now();
 
-/** Asks a server. The headers carry the context of the trace. @internal */
-export type Ask = (trace: Record<string, string> | undefined) => Promise<Decision>;
+/** The headers that carry the context of a trace. */
+type Trace = Record<string, string> | undefined;
+
+/** Asks a server. @internal */
+export type Ask = (trace: Trace) => Promise<Decision>;
 
 /** The calls of one client. @internal */
 export class Decider {
@@ -29,16 +32,19 @@ export class Decider {
   }
 
   /** Returns the answer of a server, or that of the policy. Rejects with MistakeError, OutageError, or the reason of a signal. */
-  async decide(policy: Policy, ask: Ask): Promise<Decision> {
-    const recorded = this.telemetry?.begin(now);
-    try {
-      const decision = await this.tracked(this.#decide(policy, () => ask(recorded?.trace)));
-      recorded?.end({ decision });
-      return decision;
-    } catch (error) {
-      recorded?.end({ error });
-      throw error;
-    }
+  decide(policy: Policy, ask: Ask): Promise<Decision> {
+    return this.#recorded("weir.allow", (trace) => this.#decide(policy, () => ask(trace)), (decision) => decision);
+  }
+
+  /** Records how a lease begins. The breaker does not hold it back: it repeats its question for as long as it waits. */
+  begin<Lease extends { readonly decision: Decision }>(acquire: (trace: Trace) => Promise<Lease>): Promise<Lease> {
+    return this.#recorded("weir.lease", acquire, ({ decision }) => decision);
+  }
+
+  /** Records an outage of a call about a lease. One of a lease that is held (`counted`) belongs to no span. */
+  outage(outage: OutageError, counted: boolean): void {
+    this.#notice.outage(now(), outage);
+    if (counted) this.telemetry?.outage(outage);
   }
 
   /** Counts a call as one in flight until its promise has settled. */
@@ -56,6 +62,18 @@ export class Decider {
   async end(timeoutMs: number): Promise<void> {
     if (this.#inFlight > 0) await this.#drained(timeoutMs);
     if (this.#breaker?.open === true) this.telemetry?.breaker(-1);
+  }
+
+  async #recorded<T>(name: string, work: (trace: Trace) => Promise<T>, decisionOf: (value: T) => Decision): Promise<T> {
+    const recorded = this.telemetry?.begin(name, now);
+    try {
+      const value = await this.tracked(work(recorded?.trace));
+      recorded?.end({ decision: decisionOf(value) });
+      return value;
+    } catch (error) {
+      recorded?.end(error instanceof LeaseRefusedError ? { decision: error.decision } : { error });
+      throw error;
+    }
   }
 
   async #decide(policy: Policy, ask: () => Promise<Decision>): Promise<Decision> {

@@ -36,9 +36,9 @@ export class Telemetry {
   }
 
   /** Begins to record a call. */
-  begin(now: () => number): Recorded {
+  begin(name: string, now: () => number): Recorded {
     const { trace, context, propagation, SpanKind } = this.#api;
-    const span = trace.getTracer(NAME).startSpan("weir.allow", { kind: SpanKind.CLIENT });
+    const span = trace.getTracer(NAME).startSpan(name, { kind: SpanKind.CLIENT });
     const carrier: Record<string, string> = {};
     propagation.inject(trace.setSpan(context.active(), span), carrier);
     const started = now();
@@ -58,16 +58,21 @@ export class Telemetry {
     this.#measured().open.add(change);
   }
 
+  /** Counts an outage of a call without a span. */
+  outage({ code }: OutageError): void {
+    this.#measured().outages.add(1, { code });
+  }
+
   #decided(span: Span, { allowed, source, reason, deniedBy, failure }: Decision): void {
     span.setAttributes({ "weir.allowed": allowed, "weir.source": source, "weir.reason": reason });
     if (deniedBy.length > 0) span.setAttribute("weir.denied_by", [...deniedBy]);
     this.#measured().decisions.add(1, { outcome: allowed ? "allowed" : "denied", source, reason });
-    if (failure !== undefined) this.#measured().outages.add(1, { code: failure.code });
+    if (failure !== undefined) this.outage(failure);
   }
 
   #failed(span: Span, error: unknown): void {
     span.setStatus({ code: this.#api.SpanStatusCode.ERROR });
-    if (error instanceof OutageError) this.#measured().outages.add(1, { code: error.code });
+    if (error instanceof OutageError) this.outage(error);
     const outcome = error instanceof WeirError ? "error" : "cancelled";
     this.#measured().decisions.add(1, { outcome });
   }

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { Client } from "../src/index.js";
 import { Reason } from "../src/gen/weir/v1/rate_limit_pb.js";
-import { startServer, type TestServer } from "./helpers/server.js";
+import { startLeases, startServer, type TestServer } from "./helpers/server.js";
 
 const spans = new InMemorySpanExporter();
 let exporter: InMemoryMetricExporter;
@@ -88,6 +88,34 @@ test("C-59: spans and metrics of each outcome, and the context of the trace as m
     ["weir.client.outages", { code: "DEADLINE_EXCEEDED" }, 2],
     ["weir.client.duration", {}, 6],
   ]));
+});
+
+test("C-59: how a lease begins is traced and counted, and the outages of its renewals are counted", async () => {
+  const traces: string[] = [];
+  let denied = true;
+  await using leases = await startLeases({
+    acquire: () => (denied ? { reason: Reason.LIMITED } : { allowed: true, id: "x", reason: Reason.OK, expiresAfter: { seconds: 0n, nanos: 300_000_000 } }),
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- a status
+    renew: () => { throw { code: 14, details: "away" }; },
+  }, (metadata) => traces.push(...(metadata.get("traceparent") as string[])));
+  await using weir = new Client(leases.target, { onFailure: "error", timeoutMs: 5000 });
+  await weir.lease({ resource: "db" }).catch(() => undefined);
+  denied = false;
+  const lease = await weir.lease({ resource: "db" });
+  await vi.waitFor(() => { expect(lease.held).toBe(false); });
+  const finished = spans.getFinishedSpans();
+  expect(finished.map(({ name, attributes, status }) => [name, attributes, status.code])).toEqual([
+    ["weir.lease", { "weir.allowed": false, "weir.source": "weir", "weir.reason": "limited" }, 0],
+    ["weir.lease", { "weir.allowed": true, "weir.source": "weir", "weir.reason": "ok" }, 0],
+  ]);
+  expect(traces.slice(0, 3)).toEqual([0, 1, 1].map((index) => finished[index]?.spanContext().traceId));
+  const all = await points();
+  expect(all).toEqual(expect.arrayContaining([
+    ["weir.client.decisions", { outcome: "denied", source: "weir", reason: "limited" }, 1],
+    ["weir.client.decisions", { outcome: "allowed", source: "weir", reason: "ok" }, 1],
+    ["weir.client.duration", {}, 2],
+  ]));
+  expect(all.find(([name]) => name === "weir.client.outages")).toMatchObject([expect.anything(), { code: "UNAVAILABLE" }, expect.any(Number)]);
 });
 
 test("C-58: consumers and resources are in no label and in no span", async () => {

@@ -6,19 +6,21 @@ import asyncio
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import grpc
 
+from ._async_calls import Calls
 from ._channel import open_channel
-from ._core import DEADLINE_AFTER_TIMER, Core, answer, grace, late
+from ._core import Core, answer
 from ._decision import Decision
 from ._errors import ClosedError, MistakeError, OutageError
 from ._options import Policy, Tls, Token, settings_of
 from ._question import Question, encode
 from ._token import Metadata
-from ._wire import SHOULD_ALLOW, decision_of, failure_of
+from ._wire import decision_of
 
 if TYPE_CHECKING:
     from ._async_lease import AsyncLease
@@ -48,7 +50,7 @@ class AsyncClient:
             target, on_failure, timeout, tls, token, insecure_token, breaker, ejection, strategy, telemetry
         )
         self._core = Core(settings)
-        self._channels: dict[asyncio.AbstractEventLoop, tuple[Any, Any]] = {}
+        self._channels: dict[asyncio.AbstractEventLoop, Calls] = {}
         self._in_flight = 0
         self._idle: asyncio.Event | None = None
         #: Tasks beside the callers: a loop alone would drop them.
@@ -128,18 +130,21 @@ class AsyncClient:
         from ._lease_wire import LeaseQuestion  # noqa: PLC0415
 
         settings = self._core.settings
-        if self._core.closed:
-            raise ClosedError
         strategy = settings.strategy if strategy is None else strategy
         policy = settings.on_failure if on_failure is None else on_failure
         question = LeaseQuestion(resource, consumer, weight, ttl, wait, strategy, attributes, policy)
-        return await acquire(question, self._call_of_lease, self._later)
+        with self._core.lease() as recorded:
+            call = partial(self._call_of_lease, recorded.trace if recorded else ())
+            lease = await acquire(question, call, self._later)
+        if recorded:
+            recorded.decided(lease.decision)
+        return lease
 
     async def ready(self, timeout: timedelta | float) -> bool:
         """Connects, and returns whether a server is connected within the time."""
         if self._core.closed:
             raise ClosedError
-        channel, _ = self._open(asyncio.get_running_loop())
+        channel = self._open(asyncio.get_running_loop()).channel
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
         try:
             async with asyncio.timeout(seconds):
@@ -163,7 +168,7 @@ class AsyncClient:
         # Channels of other loops belong to other threads. They end with their loops.
         opened = self._channels.pop(asyncio.get_running_loop(), None)
         if opened is not None:
-            await opened[0].close()
+            await opened.channel.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -186,8 +191,8 @@ class AsyncClient:
 
     async def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
         metadata = self._core.headers.make() + trace
-        _, method = self._open(asyncio.get_running_loop())
-        return decision_of(await _answer(method, question.message, question.timeout, metadata))
+        calls = self._open(asyncio.get_running_loop())
+        return decision_of(await calls.ask(calls.should_allow, question.message, question.timeout, metadata))
 
     @contextmanager
     def _tracked(self) -> Iterator[None]:
@@ -219,14 +224,18 @@ class AsyncClient:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _call_of_lease(self, path: str, message: bytes, timeout: float) -> bytes:
+    async def _call_of_lease(self, trace: Metadata, path: str, message: bytes, timeout: float) -> bytes:
         loop = asyncio.get_running_loop()
         if self._core.closed and loop not in self._channels:
             raise ClosedError
         with self._tracked():
-            channel, _ = self._open(loop)
+            calls = self._open(loop)
             try:
-                return await _answer(channel.unary_unary(path), message, timeout, self._core.headers.make())
+                metadata = self._core.headers.make() + trace
+                return await calls.ask(calls.channel.unary_unary(path), message, timeout, metadata)
+            except OutageError as outage:
+                self._core.outage(outage, counted=not path.endswith("/Acquire"))
+                raise
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
@@ -234,54 +243,11 @@ class AsyncClient:
                 # The channel was closed, and no caller has cancelled anything.
                 raise ClosedError from None
 
-    def _open(self, loop: asyncio.AbstractEventLoop) -> tuple[Any, Any]:
+    def _open(self, loop: asyncio.AbstractEventLoop) -> Calls:
         opened = self._channels.get(loop)
         if opened is None:
             # A channel refers to its loop, so a weak table would keep both.
             for closed in [other for other in self._channels if other.is_closed()]:
                 self._channels.pop(closed, None)
-            channel = open_channel(grpc.aio, self._core.settings)
-            opened = self._channels[loop] = (channel, channel.unary_unary(SHOULD_ALLOW))
+            opened = self._channels[loop] = Calls(loop, open_channel(grpc.aio, self._core.settings))
         return opened
-
-
-async def _answer(method: Any, message: bytes, timeout: float, metadata: Metadata) -> bytes:
-    """Makes one call, with a timeout that holds."""
-    call = method(message, timeout=timeout + DEADLINE_AFTER_TIMER, metadata=metadata)
-    timer = _Timer(asyncio.get_running_loop(), timeout, call)
-    try:
-        answer: bytes = await call
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if not timer.fired or (task is not None and task.cancelling()):
-            # Either the caller gives up, or this client was closed. Neither is an outage.
-            call.cancel()
-            raise
-        raise late(timeout) from None
-    except grpc.RpcError as error:
-        raise failure_of(error) from error
-    finally:
-        timer.stop()
-    return answer
-
-
-class _Timer:
-    """Cancels a call after its time, and a moment for an answer that has arrived while the loop was stalled."""
-
-    __slots__ = ("_at", "_call", "_handle", "_loop", "fired")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float, call: Any) -> None:
-        self._loop, self._call = loop, call
-        self.fired = False
-        self._at = loop.time() + timeout
-        self._handle = loop.call_at(self._at, self._due)
-
-    def _due(self) -> None:
-        self._handle = self._loop.call_later(grace(self._loop.time() - self._at), self._cancel)
-
-    def _cancel(self) -> None:
-        self.fired = True
-        self._call.cancel()
-
-    def stop(self) -> None:
-        self._handle.cancel()

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -19,6 +20,7 @@ from ._in_flight import IN_THE_CALLERS_THREAD, InFlight, Method
 from ._notice import warn_of_fork
 from ._options import Policy, Tls, Token, settings_of
 from ._question import Question, encode
+from ._token import Metadata
 from ._wire import SHOULD_ALLOW, decision_of
 
 if TYPE_CHECKING:
@@ -130,12 +132,15 @@ class Client:
         from ._lease_wire import LeaseQuestion  # noqa: PLC0415
 
         settings = self._core.settings
-        if self._core.closed:
-            raise ClosedError
         strategy = settings.strategy if strategy is None else strategy
         policy = settings.on_failure if on_failure is None else on_failure
         question = LeaseQuestion(resource, consumer, weight, ttl, wait, strategy, attributes, policy)
-        return acquire(question, self._call_of_lease, self._later)
+        with self._core.lease() as recorded:
+            call = partial(self._call_of_lease, recorded.trace if recorded else ())
+            lease = acquire(question, call, self._later)
+        if recorded:
+            recorded.decided(lease.decision)
+        return lease
 
     def ready(self, timeout: timedelta | float) -> bool:
         """Connects, and returns whether a server is connected within the time."""
@@ -192,10 +197,14 @@ class Client:
         threading.Thread(target=run, name="weir-later", daemon=True).start()
         started.wait()
 
-    def _call_of_lease(self, path: str, message: bytes, timeout: float) -> bytes:
+    def _call_of_lease(self, trace: Metadata, path: str, message: bytes, timeout: float) -> bytes:
         self._open()
         method = Method(self._channel, path)
-        return self._in_flight.ask(method, message, timeout, self._core.headers.make())
+        try:
+            return self._in_flight.ask(method, message, timeout, self._core.headers.make() + trace)
+        except OutageError as outage:
+            self._core.outage(outage, counted=not path.endswith("/Acquire"))
+            raise
 
     def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
         metadata = self._core.headers.make() + trace

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ._breaker import Breaker
 from ._decision import Decision, policy_decision
@@ -16,11 +17,6 @@ from ._token import Headers
 #: gRPC's own deadline is later than the client's timer: it would drop an answer that has arrived while the process was
 #: stalled.
 DEADLINE_AFTER_TIMER = 1.0
-#: An answer that has arrived is read within this time after the timer.
-_GRACE = 0.01
-#: The same, if the timer was late by more than `_LATE`: the whole process was stalled, and has to catch up.
-_GRACE_AFTER_STALL = 0.1
-_LATE = 0.02
 
 
 class Core:
@@ -36,14 +32,14 @@ class Core:
         self._clock = clock
         self.closed = False
 
-    def begin(self) -> Recorded | None:
+    def begin(self, name: str = "weir.allow") -> Recorded | None:
         """Begins a call. OpenTelemetry is loaded at the first, so that a program can set up its SDK before."""
         if self.closed:
             raise ClosedError
         if not self._begun:
             self._begun = True
             self._telemetry = Telemetry.load() if self.settings.telemetry else None
-        return self._telemetry.begin() if self._telemetry else None
+        return self._telemetry.begin(name) if self._telemetry else None
 
     def refused(self) -> OutageError | None:
         """Returns the failure of a call that the breaker keeps back."""
@@ -68,6 +64,23 @@ class Core:
             self._telemetry.breaker(1)
         return answer(policy, failure)
 
+    @contextmanager
+    def lease(self) -> Iterator[Recorded | None]:
+        """Records a lease that does not begin. The breaker does not hold it back: it asks again while it waits."""
+        recorded = self.begin("weir.lease")
+        try:
+            yield recorded
+        except BaseException as error:
+            if recorded:
+                recorded.failed(error)
+            raise
+
+    def outage(self, outage: OutageError, counted: bool) -> None:
+        """Records an outage of a call about a lease. One of a lease that is held (`counted`) belongs to no span."""
+        self._notice.outage(self._clock(), outage)
+        if counted and self._telemetry:
+            self._telemetry.outage(outage)
+
     def close(self) -> bool:
         """Closes it, and returns whether it was open."""
         was_open, self.closed = not self.closed, True
@@ -81,11 +94,6 @@ def answer(policy: Policy, failure: OutageError) -> Decision:
     if policy == "error":
         raise failure
     return policy_decision(policy == "allow", failure)
-
-
-def grace(lateness: float) -> float:
-    """Returns how long to wait for an answer after a timer that was late by so many seconds."""
-    return _GRACE_AFTER_STALL if lateness > _LATE else _GRACE
 
 
 def late(timeout: float) -> OutageError:

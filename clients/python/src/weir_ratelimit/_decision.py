@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, make_dataclass
 from datetime import timedelta
+from functools import cache
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
 from ._errors import DeniedError, OutageError
 
@@ -91,6 +92,24 @@ class Decision:
         """Raises DeniedError if the call is denied."""
         if not self.allowed:
             raise DeniedError(self)
+
+
+@cache
+def maker(kind: type[Any]) -> Callable[..., Any]:
+    """Returns what makes an object of a frozen class from all its fields, in their order.
+
+    The constructor of a frozen class calls a function for each field, which takes a tenth of the CPU of a whole call.
+    That of a class with the same slots that is not frozen takes a sixth of it. The object then gets its own class.
+    """
+    names = [one.name for one in fields(kind)]
+    open_kind: Any = make_dataclass(kind.__name__, names, slots=True)
+
+    def make(*values: Any) -> Any:
+        made = open_kind(*values)
+        made.__class__ = kind
+        return made
+
+    return make
 
 
 def policy_decision(allowed: bool, failure: OutageError) -> Decision:

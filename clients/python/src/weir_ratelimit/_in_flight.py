@@ -17,8 +17,9 @@ from typing import Any
 
 import grpc
 
-from ._core import DEADLINE_AFTER_TIMER, grace, late
+from ._core import DEADLINE_AFTER_TIMER, late
 from ._errors import ClosedError, OutageError
+from ._timed import Timed, take_overdue
 from ._token import Metadata
 from ._wire import failure_of
 
@@ -46,14 +47,14 @@ class InFlight:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._calls: set[_Call] = set()
+        self._calls: set[Timed] = set()
         self._wake_at = inf
         self._runs = False
         self.closed = False
 
     def ask(self, method: Method, message: bytes, timeout: float, metadata: Metadata) -> bytes:
         """Makes one call."""
-        begun = _Call(time.monotonic() + timeout)
+        begun = Timed(time.monotonic() + timeout)
         many = len(self._calls) >= _MANY
         start = method.future if many else method.stream
         try:
@@ -87,14 +88,14 @@ class InFlight:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Counts a block as a call, such as one with pauses between its calls."""
-        block = _Call(inf)
+        block = Timed(inf)
         self._add(block)
         try:
             yield
         finally:
             self._remove(block)
 
-    def _add(self, begun: _Call) -> None:
+    def _add(self, begun: Timed) -> None:
         with self._lock:
             self._calls.add(begun)
             if begun.due >= self._wake_at:
@@ -106,7 +107,7 @@ class InFlight:
             self._runs = True
         threading.Thread(target=self._watch, name="weir-timeouts", daemon=True).start()
 
-    def _remove(self, begun: _Call) -> None:
+    def _remove(self, begun: Timed) -> None:
         with self._lock:
             self._calls.discard(begun)
             if self.closed and not self._calls:
@@ -115,7 +116,7 @@ class InFlight:
     def _watch(self) -> None:
         while True:
             with self._lock:
-                late_calls = self._overdue(time.monotonic())
+                late_calls, self._wake_at = take_overdue(self._calls, time.monotonic())
                 if not late_calls:
                     if self._wake_at == inf:
                         # A call that has woken it may have ended already.
@@ -126,34 +127,6 @@ class InFlight:
                         self._changed.wait(max(0.0, self._wake_at - time.monotonic()))
             for call in late_calls:
                 call.cancel()
-
-    def _overdue(self, now: float) -> list[Any]:
-        """Returns the calls whose time is over, and finds out when the next may be."""
-        overdue = []
-        for begun in list(self._calls):
-            if begun.due > now:
-                continue
-            if begun.grace:
-                begun.grace, begun.due = False, now + grace(now - begun.due)
-            else:
-                begun.expired = True
-                self._calls.discard(begun)
-                overdue.append(begun.call)
-        self._wake_at = min((begun.due for begun in self._calls), default=inf)
-        return overdue
-
-
-class _Call:
-    """A call, and when its time is over."""
-
-    __slots__ = ("call", "due", "expired", "grace")
-
-    def __init__(self, due: float) -> None:
-        self.call: Any = None
-        self.due = due
-        #: An answer that has arrived while this process was stalled is still read.
-        self.grace = True
-        self.expired = False
 
 
 def _only(call: Any) -> bytes:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from ._decision import Decision
-from ._errors import OutageError, WeirError
+from ._errors import LeaseRefusedError, OutageError, WeirError
 
 _NAME = "weir_ratelimit"
 
@@ -32,12 +32,16 @@ class Telemetry:
             return None
         return cls(trace, metrics, propagate)
 
-    def begin(self) -> Recorded:
+    def begin(self, name: str) -> Recorded:
         """Begins to record a call."""
-        span = self._tracer.start_span("weir.allow", kind=self._trace.SpanKind.CLIENT)
+        span = self._tracer.start_span(name, kind=self._trace.SpanKind.CLIENT)
         carrier: dict[str, str] = {}
         self._propagate.inject(carrier, self._trace.set_span_in_context(span))
         return Recorded(self, span, tuple(carrier.items()))
+
+    def outage(self, outage: OutageError) -> None:
+        """Counts an outage of a call without a span."""
+        self._outages.add(1, {"code": outage.code})
 
     def breaker(self, change: int) -> None:
         """Records that the breaker has opened (1) or closed (-1)."""
@@ -64,15 +68,18 @@ class Recorded:
             attributes["weir.denied_by"] = list(decision.denied_by)
         self._span.set_attributes(attributes)
         if decision.failure is not None:
-            self._telemetry._outages.add(1, {"code": decision.failure.code})
+            self._telemetry.outage(decision.failure)
         outcome = "allowed" if decision.allowed else "denied"
         self._end({"outcome": outcome, "source": decision.source, "reason": decision.reason})
 
     def failed(self, error: BaseException) -> None:
-        """Ends the span of a call without a decision."""
+        """Ends the span of a call without a decision, or of a lease that is refused."""
+        if isinstance(error, LeaseRefusedError):
+            self.decided(error.decision)
+            return
         self._span.set_status(self._telemetry._trace.StatusCode.ERROR)
         if isinstance(error, OutageError):
-            self._telemetry._outages.add(1, {"code": error.code})
+            self._telemetry.outage(error)
         self._end({"outcome": "error" if isinstance(error, WeirError) else "cancelled"})
 
     def _end(self, labels: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from ._codes import MISTAKES
-from ._decision import Decision, LimitStatus
+from ._decision import Decision, LimitStatus, maker
 from ._errors import MistakeError, OutageError
 from ._messages import REASONS, BadRequest, RichStatus, ShouldAllowResponse
 
@@ -22,39 +22,43 @@ def decision_of(message: bytes) -> Decision:
     except DecodeError as error:
         raise OutageError("INTERNAL", "the answer is no message", error) from error
     has = answer.HasField
-    headers, limits = answer.headers, answer.limits
-    return Decision(
+    denied_by, headers, limits = answer.denied_by, answer.headers, answer.limits
+    decision: Decision = maker(Decision)(
         answer.allowed,
         "weir",
         REASONS.get(answer.reason, "unknown"),
-        degraded=answer.degraded,
-        limit=answer.limit if has("limit") else None,
-        remaining=answer.remaining if has("remaining") else None,
-        retry_after=time_of(answer.retry_after) if has("retry_after") else None,
-        reset_after=time_of(answer.reset_after) if has("reset_after") else None,
-        wait=time_of(answer.wait) if has("wait") else None,
-        granted=answer.granted if has("granted") else None,
-        applied=answer.applied if has("applied") else None,
-        denied_by=tuple(answer.denied_by),
-        limits=tuple(map(_limit, limits)) if limits else (),
-        binding=answer.binding or None,
-        message=answer.message or None,
-        headers=dict(headers) if headers else {},
-        local=answer.local,
-        approximate=answer.approximate,
+        answer.degraded,
+        answer.limit if has("limit") else None,
+        answer.remaining if has("remaining") else None,
+        time_of(answer.retry_after) if has("retry_after") else None,
+        time_of(answer.reset_after) if has("reset_after") else None,
+        time_of(answer.wait) if has("wait") else None,
+        answer.granted if has("granted") else None,
+        answer.applied if has("applied") else None,
+        tuple(denied_by) if denied_by else (),
+        tuple(map(_limit, limits)) if limits else (),
+        answer.binding or None,
+        answer.message or None,
+        dict(headers) if headers else {},
+        answer.local,
+        answer.approximate,
+        None,
     )
+    return decision
 
 
 def _limit(limit: Any) -> LimitStatus:
-    return LimitStatus(
+    has = limit.HasField
+    status: LimitStatus = maker(LimitStatus)(
         limit.name,
         limit.allowed,
         limit.limit,
         limit.remaining,
-        time_of(limit.retry_after) if limit.HasField("retry_after") else None,
-        time_of(limit.reset_after) if limit.HasField("reset_after") else None,
+        time_of(limit.retry_after) if has("retry_after") else None,
+        time_of(limit.reset_after) if has("reset_after") else None,
         limit.cause or None,
     )
+    return status
 
 
 def time_of(duration: Any) -> timedelta:

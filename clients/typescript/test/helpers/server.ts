@@ -1,7 +1,7 @@
 // A gRPC server in the process of the test.
 
 import { create, fromBinary, toBinary, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
-import { Server, ServerCredentials, type sendUnaryData, type ServerUnaryCall, type ServiceError } from "@grpc/grpc-js";
+import { Server, ServerCredentials, type Metadata, type sendUnaryData, type ServerUnaryCall, type ServiceError } from "@grpc/grpc-js";
 
 import {
   AcquireRequestSchema,
@@ -37,7 +37,7 @@ export interface TestServer extends AsyncDisposable {
   readonly asked: ShouldAllowRequest[];
 }
 
-export async function startLeases({ acquire, renew = () => ({ held: true }), release = () => ({ held: true }) }: Leases): Promise<TestServer> {
+export async function startLeases({ acquire, renew = () => ({ held: true }), release = () => ({ held: true }) }: Leases, seen: (metadata: Metadata) => void = () => undefined): Promise<TestServer> {
   const server = new Server();
   const service = "/weir.v1.ConcurrencyService";
   server.addService(
@@ -46,7 +46,7 @@ export async function startLeases({ acquire, renew = () => ({ held: true }), rel
       renew: method(`${service}/Renew`, RenewRequestSchema, RenewResponseSchema),
       release: method(`${service}/Release`, ReleaseRequestSchema, ReleaseResponseSchema),
     },
-    { acquire: answering(acquire), renew: answering(renew), release: answering(release) },
+    { acquire: answering(acquire, seen), renew: answering(renew, seen), release: answering(release, seen) },
   );
   return listening(server, [], ServerCredentials.createInsecure(), 0);
 }
@@ -63,8 +63,9 @@ function method<I extends DescMessage, O extends DescMessage>(path: string, inpu
   };
 }
 
-function answering<I, O>(handler: (request: I) => O | undefined) {
+function answering<I, O>(handler: (request: I) => O | undefined, seen: (metadata: Metadata) => void = () => undefined) {
   return (call: ServerUnaryCall<I, O>, done: sendUnaryData<O>) => {
+    seen(call.metadata);
     try {
       const answer = handler(call.request);
       if (answer !== undefined) done(null, answer);
