@@ -8,16 +8,17 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import grpc
 
 from ._async_calls import Calls
+from ._base import BaseClient
 from ._channel import open_channel
-from ._core import Core, answer
+from ._core import answer
 from ._decision import Decision
 from ._errors import ClosedError, MistakeError, OutageError
-from ._options import Policy, Tls, Token, settings_of
+from ._options import Policy
 from ._question import Question, encode
 from ._token import Metadata
 from ._wire import decision_of
@@ -26,40 +27,18 @@ if TYPE_CHECKING:
     from ._async_lease import AsyncLease
 
 
-class AsyncClient:
+class AsyncClient(BaseClient):
     """A client of Weir for asyncio. It has a channel for each running loop, made at the first call.
 
     The constructor checks the options. It neither waits nor fails for the network.
     """
 
-    def __init__(
-        self,
-        target: str,
-        *,
-        on_failure: Policy,
-        timeout: timedelta | float = 0.1,
-        tls: Tls | None = None,
-        token: Token = None,
-        insecure_token: bool = False,
-        breaker: bool = True,
-        ejection: bool = True,
-        strategy: str | None = None,
-        telemetry: Literal["auto", "off"] = "auto",
-    ) -> None:
-        settings = settings_of(
-            target, on_failure, timeout, tls, token, insecure_token, breaker, ejection, strategy, telemetry
-        )
-        self._core = Core(settings)
+    def _start(self) -> None:
         self._channels: dict[asyncio.AbstractEventLoop, Calls] = {}
         self._in_flight = 0
         self._idle: asyncio.Event | None = None
         #: Tasks beside the callers: a loop alone would drop them.
         self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def on_failure(self) -> Policy:
-        """What an outage answers where a question does not say."""
-        return self._core.settings.on_failure
 
     async def allow(
         self,
@@ -80,19 +59,9 @@ class AsyncClient:
 
         Raises MistakeError for a wrong question, and OutageError if the policy is `"error"`.
         """
-        settings = self._core.settings
+        defaults = self._core.settings
         question = encode(
-            resource,
-            consumer,
-            cost,
-            settings.strategy if strategy is None else strategy,
-            attributes,
-            peek,
-            at_most,
-            id,
-            headers,
-            settings.timeout if timeout is None else timeout,
-            settings.on_failure if on_failure is None else on_failure,
+            defaults, resource, consumer, cost, strategy, attributes, peek, at_most, id, headers, timeout, on_failure
         )
         recorded = self._core.begin()
         self._in_flight += 1
@@ -129,10 +98,8 @@ class AsyncClient:
         from ._async_lease import acquire  # noqa: PLC0415
         from ._lease_wire import LeaseQuestion  # noqa: PLC0415
 
-        settings = self._core.settings
-        strategy = settings.strategy if strategy is None else strategy
-        policy = settings.on_failure if on_failure is None else on_failure
-        question = LeaseQuestion(resource, consumer, weight, ttl, wait, strategy, attributes, policy)
+        defaults = self._core.settings
+        question = LeaseQuestion(defaults, resource, consumer, weight, ttl, wait, strategy, attributes, on_failure)
         with self._core.lease() as recorded:
             call = partial(self._call_of_lease, recorded.trace if recorded else ())
             lease = await acquire(question, call, self._later)

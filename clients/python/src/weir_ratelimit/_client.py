@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import grpc
 
+from ._base import BaseClient
 from ._channel import open_channel
-from ._core import Core, answer
+from ._core import answer
 from ._decision import Decision
 from ._errors import ClosedError, MistakeError, OutageError
 from ._in_flight import IN_THE_CALLERS_THREAD, InFlight, Method
 from ._notice import warn_of_fork
-from ._options import Policy, Tls, Token, settings_of
+from ._options import Policy
 from ._question import Question, encode
 from ._token import Metadata
 from ._wire import SHOULD_ALLOW, decision_of
@@ -31,40 +32,18 @@ _FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
 _of_parents: list[Any] = []
 
 
-class Client:
+class Client(BaseClient):
     """A client of Weir for threads. One client serves a process; it connects at the first call.
 
     The constructor checks the options. It neither waits nor fails for the network.
     """
 
-    def __init__(
-        self,
-        target: str,
-        *,
-        on_failure: Policy,
-        timeout: timedelta | float = 0.1,
-        tls: Tls | None = None,
-        token: Token = None,
-        insecure_token: bool = False,
-        breaker: bool = True,
-        ejection: bool = True,
-        strategy: str | None = None,
-        telemetry: Literal["auto", "off"] = "auto",
-    ) -> None:
-        settings = settings_of(
-            target, on_failure, timeout, tls, token, insecure_token, breaker, ejection, strategy, telemetry
-        )
-        self._core = Core(settings)
+    def _start(self) -> None:
         self._lock = threading.Lock()
         self._in_flight = InFlight()
         self._process = 0
         self._channel: Any = None
         self._method: Any = None
-
-    @property
-    def on_failure(self) -> Policy:
-        """What an outage answers where a question does not say."""
-        return self._core.settings.on_failure
 
     def allow(
         self,
@@ -85,19 +64,9 @@ class Client:
 
         Raises MistakeError for a wrong question, and OutageError if the policy is `"error"`.
         """
-        settings = self._core.settings
+        defaults = self._core.settings
         question = encode(
-            resource,
-            consumer,
-            cost,
-            settings.strategy if strategy is None else strategy,
-            attributes,
-            peek,
-            at_most,
-            id,
-            headers,
-            settings.timeout if timeout is None else timeout,
-            settings.on_failure if on_failure is None else on_failure,
+            defaults, resource, consumer, cost, strategy, attributes, peek, at_most, id, headers, timeout, on_failure
         )
         recorded = self._core.begin()
         try:
@@ -131,10 +100,8 @@ class Client:
         from ._lease import acquire  # noqa: PLC0415
         from ._lease_wire import LeaseQuestion  # noqa: PLC0415
 
-        settings = self._core.settings
-        strategy = settings.strategy if strategy is None else strategy
-        policy = settings.on_failure if on_failure is None else on_failure
-        question = LeaseQuestion(resource, consumer, weight, ttl, wait, strategy, attributes, policy)
+        defaults = self._core.settings
+        question = LeaseQuestion(defaults, resource, consumer, weight, ttl, wait, strategy, attributes, on_failure)
         with self._core.lease() as recorded:
             call = partial(self._call_of_lease, recorded.trace if recorded else ())
             lease = acquire(question, call, self._later)

@@ -16,7 +16,7 @@ from ._decision import Decision, policy_decision
 from ._errors import LeaseRefusedError, MistakeError, OutageError
 from ._messages import REASONS, load, message
 from ._options import Policy, is_policy
-from ._question import check_attributes, check_size, check_texts, refuse
+from ._question import Defaults, check_attributes, check_size, check_texts, refuse
 from ._wire import time_of
 
 load("_lease_descriptors.binpb")
@@ -77,6 +77,7 @@ class LeaseQuestion:
 
     def __init__(
         self,
+        defaults: Defaults,
         resource: str,
         consumer: str,
         weight: int,
@@ -84,16 +85,18 @@ class LeaseQuestion:
         wait: timedelta | float,
         strategy: str | None,
         attributes: Mapping[str, str] | None,
-        on_failure: Policy,
+        on_failure: Policy | None,
     ) -> None:
-        if not is_policy(on_failure):
+        strategy = defaults.strategy if strategy is None else strategy
+        policy = defaults.on_failure if on_failure is None else on_failure
+        if not is_policy(policy):
             refuse("on_failure", on_failure, '"allow", "deny" or "error"')
         if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= _LARGEST_WEIGHT:
             refuse("weight", weight, "a whole number from 1 to 2^64 - 1")
         check_texts({"resource": resource, "consumer": consumer, "strategy": strategy})
         #: How long to wait for permits, and for a server, in seconds.
         self.wait = _seconds("wait", wait)
-        self.policy: Policy = on_failure
+        self.policy: Policy = policy
         self._place: dict[str, Any] = {
             "resource": resource,
             "consumer": consumer,

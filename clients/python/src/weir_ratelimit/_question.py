@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, Protocol
 
 from ._errors import MistakeError
 from ._messages import ShouldAllowRequest
@@ -13,6 +13,19 @@ from ._options import LONGEST_TIMEOUT, Policy, is_policy, seconds_of
 #: The largest message that a server accepts by default.
 LARGEST_MESSAGE = 65_536
 _LARGEST_COST = (1 << 64) - 1
+
+
+class Defaults(Protocol):
+    """What holds for questions that do not say otherwise."""
+
+    @property
+    def on_failure(self) -> Policy: ...
+
+    @property
+    def timeout(self) -> float: ...
+
+    @property
+    def strategy(self) -> str | None: ...
 
 
 class Question(NamedTuple):
@@ -24,6 +37,7 @@ class Question(NamedTuple):
 
 
 def encode(
+    defaults: Defaults,
     resource: str,
     consumer: str,
     cost: int,
@@ -33,14 +47,16 @@ def encode(
     at_most: bool,
     id: str | None,
     headers: bool,
-    timeout: timedelta | float,
-    on_failure: Policy,
+    timeout: timedelta | float | None,
+    on_failure: Policy | None,
 ) -> Question:
     """Checks and encodes a question."""
-    seconds = seconds_of(timeout)
+    seconds = defaults.timeout if timeout is None else seconds_of(timeout)
     if seconds is None:
         refuse("timeout", timeout, f"a time above 0 s and at most {LONGEST_TIMEOUT} s")
-    if not is_policy(on_failure):
+    strategy = defaults.strategy if strategy is None else strategy
+    policy = defaults.on_failure if on_failure is None else on_failure
+    if not is_policy(policy):
         refuse("on_failure", on_failure, '"allow", "deny" or "error"')
     if isinstance(cost, bool) or not isinstance(cost, int) or not 0 <= cost <= _LARGEST_COST:
         refuse("cost", cost, "a whole number from 0 to 2^64 - 1")
@@ -64,7 +80,7 @@ def encode(
         request.attributes.update(check_attributes(attributes))
     message: bytes = request.SerializeToString()
     check_size(message)
-    return Question(message, seconds, on_failure)
+    return Question(message, seconds, policy)
 
 
 def check_texts(texts: Mapping[str, object]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import inf
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ._async_lease import AsyncLease
 from ._client import Client
@@ -119,6 +119,14 @@ def _scripted(allowed: bool, reason: str, fields: dict[str, Any]) -> _Answer:
     return lambda asked, _: decision if asked.headers else replace(decision, headers={})
 
 
+class _Defaults(NamedTuple):
+    """What holds for the questions of a fake: it answers at once, and knows no strategy."""
+
+    on_failure: Policy
+    timeout: float = 0.1
+    strategy: str | None = None
+
+
 class _Fake:
     def __init__(self, on_failure: Policy = "error", clock: Callable[[], float] = time.time) -> None:
         if not is_policy(on_failure):
@@ -149,9 +157,21 @@ class _Fake:
     ) -> Decision:
         if self._closed:
             raise ClosedError
-        seconds = 0.1 if timeout is None else timeout
+        encode(
+            _Defaults(self.on_failure),
+            resource,
+            consumer,
+            cost,
+            strategy,
+            attributes,
+            peek,
+            at_most,
+            id,
+            headers,
+            timeout,
+            on_failure,
+        )
         policy = self.on_failure if on_failure is None else on_failure
-        encode(resource, consumer, cost, strategy, attributes, peek, at_most, id, headers, seconds, policy)
         given = dict(attributes or {})
         asked = Asked(resource, consumer, cost, strategy, given, peek, at_most, id, headers, self._clock())
         self.asked.append(asked)
@@ -169,9 +189,10 @@ class _Fake:
         attributes: Mapping[str, str] | None = None,
         on_failure: Policy | None = None,
     ) -> Decision:
-        policy = self.on_failure if on_failure is None else on_failure
-        LeaseQuestion(resource, consumer, weight, ttl, wait, strategy, attributes, policy)
-        decision = self._decide(resource, consumer, strategy=strategy, attributes=attributes, on_failure=policy)
+        LeaseQuestion(
+            _Defaults(self.on_failure), resource, consumer, weight, ttl, wait, strategy, attributes, on_failure
+        )
+        decision = self._decide(resource, consumer, strategy=strategy, attributes=attributes, on_failure=on_failure)
         if not decision.allowed:
             raise LeaseRefusedError(decision)
         return decision
