@@ -121,7 +121,7 @@ pub(crate) fn answer(
     form: MessageForm,
     answered: Result<Bytes, CallError>,
 ) -> HttpAnswer {
-    let written = answered.map_err(unavailable).and_then(|message| match form {
+    let written = answered.and_then(|message| match form {
         MessageForm::Proto => Ok((PROTO, message)),
         MessageForm::Json => {
             shapes.write(method, &message).map(|json| (answers::JSON, Bytes::from(json))).map_err(|_| {
@@ -136,7 +136,7 @@ pub(crate) fn answer(
 }
 
 /// Callers take 429 for a denial, so what has no room is unavailable.
-fn unavailable(error: CallError) -> CallError {
+pub(crate) fn unavailable(error: CallError) -> CallError {
     let code = if error.code == RESOURCE_EXHAUSTED { UNAVAILABLE } else { error.code };
     CallError { code, ..error }
 }

@@ -10,11 +10,13 @@
 //! crate knows HTTP and JSON, and nothing of limits.
 
 mod answers;
+mod body;
 mod check;
 mod codes;
 mod connect;
 mod connection;
 pub mod json;
+mod metadata;
 mod metrics;
 mod minutely;
 mod openapi;
@@ -23,13 +25,17 @@ mod routes;
 mod settings;
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
+use weir_grpc::BufferBudget;
 use weir_node::feature::{
-    Feature, NodeBuilder, RunningFeature, SettingsSpec, StartError, WorkerContext, WorkerServices,
+    Feature, NodeBuilder, NodeCalls, RunningFeature, ServePort, SettingsSpec, StartError, WorkerContext,
+    WorkerServices,
 };
 
 use self::connection::HttpPort;
 use self::json::{ProtoShapes, ShapeError};
+pub use self::metadata::{AnswerMetadata, AnswerWithMetadata, MetadataCalls};
 use self::metrics::HttpMetrics;
 pub use self::openapi::openapi;
 use self::routes::Routes;
@@ -38,6 +44,9 @@ use self::settings::{HttpSettings, SECTION};
 /// The shapes of all messages and methods of Weir.
 static SHAPES: LazyLock<Result<ProtoShapes, ShapeError>> =
     LazyLock::new(|| ProtoShapes::new(weir_proto::DESCRIPTORS));
+
+/// Bytes that the clients of other methods may hold.
+const BYTES_OF_OTHERS: usize = 64 << 20;
 
 /// The feature `http`.
 #[derive(Debug)]
@@ -82,6 +91,23 @@ impl RunningFeature for HttpListener {
         let port = HttpPort::new(routes, self.settings.clone(), self.metrics.clone(), worker.budget.clone());
         WorkerServices { port: Some(Arc::new(port)) }
     }
+}
+
+/// Returns a port that serves other methods behind this layer, for the program of the conformance suite.
+pub fn port_with_metadata(
+    shapes: &'static ProtoShapes,
+    calls: Arc<dyn NodeCalls>,
+    with_metadata: Arc<dyn MetadataCalls>,
+) -> Result<Arc<dyn ServePort>, StartError> {
+    let metrics = HttpMetrics::new(Arc::default())?;
+    let budget = BufferBudget::new(BYTES_OF_OTHERS, 1);
+    let routes = Routes::new(shapes, calls, budget.clone(), &metrics).with_metadata(with_metadata);
+    let settings = HttpSettings {
+        checks: Vec::new(),
+        idle_timeout: Duration::from_secs(75),
+        max_connection_age: Duration::from_secs(3_600),
+    };
+    Ok(Arc::new(HttpPort::new(routes, settings, metrics, budget)))
 }
 
 /// Returns the shapes of all messages and methods of Weir.

@@ -4,20 +4,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_LENGTH, HOST};
-use http::{Method, Request, StatusCode, Version};
-use http_body_util::BodyExt as _;
+use http::header::HOST;
+use http::{HeaderMap, Method, Request, StatusCode, Version};
 use hyper::body::Incoming;
-use weir_grpc::{BufferBudget, CallContext, HeldBytes, PeerAddress};
+use weir_grpc::{BufferBudget, CallContext, PeerAddress};
 use weir_node::feature::{CallError, CallsCheck, NodeCall, NodeCalls};
 use weir_time::clock::monotonic;
 
-use crate::answers::{self, HttpAnswer, call_error};
+use crate::answers::{self, HttpAnswer};
+use crate::body;
 use crate::check::{self, CheckSettings, CheckedBy, ProxyCheck};
-use crate::codes::UNAVAILABLE;
 use crate::connect::{self, CallHead};
 use crate::json::{MethodShape, ProtoShapes};
+use crate::metadata::{AnswerMetadata, AnswerWithMetadata, MetadataCalls};
 use crate::metrics::{HttpMetrics, RouteMetrics};
 use crate::openapi::openapi_text;
 use crate::pace::{ConnectionPace, PaceStep};
@@ -45,6 +44,8 @@ pub(crate) struct Routes {
     methods: HashMap<&'static str, MethodRoute>,
     checks: HashMap<String, ProxyCheck>,
     has_identity: bool,
+    /// Makes the calls in the place of `calls`, if answers have metadata.
+    with_metadata: Option<Arc<dyn MetadataCalls>>,
     checked: RouteMetrics,
     other: RouteMetrics,
 }
@@ -76,7 +77,9 @@ impl Routes {
         };
         let methods = unary.map(route).collect();
         let (checked, other) = (metrics.route("check"), metrics.route("other"));
-        Self { shapes, calls, budget, methods, checks: HashMap::new(), has_identity: false, checked, other }
+        let checks = HashMap::new();
+        let (has_identity, with_metadata) = (false, None);
+        Self { shapes, calls, budget, methods, checks, has_identity, with_metadata, checked, other }
     }
 
     /// Adds the checks of proxies.
@@ -92,23 +95,40 @@ impl Routes {
         Self { checks: checks.iter().map(check).collect(), has_identity, ..self }
     }
 
+    /// Makes calls whose answers have metadata, with bodies as large as the methods allow.
+    pub(crate) fn with_metadata(self, calls: Arc<dyn MetadataCalls>) -> Self {
+        Self { with_metadata: Some(calls), ..self }
+    }
+
     /// Returns the calls of the worker.
     pub(crate) fn calls(&self) -> &dyn NodeCalls {
         &*self.calls
     }
 
-    /// Answers a request.
+    /// Answers a request. What is left of its body is not taken for the next request.
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
         connection: &RequestContext<'_>,
     ) -> HttpAnswer {
+        let (head, mut body) = request.into_parts();
+        let request = Request::from_parts(head, ());
+        let answer = self.routed(&request, &mut body, connection).await;
+        body::finish(request.headers(), &mut body, answer, connection.pace).await
+    }
+
+    async fn routed(
+        &self,
+        request: &Request<()>,
+        body: &mut Incoming,
+        connection: &RequestContext<'_>,
+    ) -> HttpAnswer {
         let started = monotonic();
-        if let Some(refused) = malformed(&request) {
+        if let Some(refused) = malformed(request) {
             return self.other(refused, started);
         }
         if let Some(name) = request.uri().path().strip_prefix(CHECK) {
-            let answer = self.check(name, &request, connection).await;
+            let answer = self.check(name, request, connection).await;
             self.checked.count(answer.status(), monotonic().saturating_duration_since(started));
             return answer;
         }
@@ -120,7 +140,7 @@ impl Routes {
             return self.other(refused, started);
         };
         let answer = match connect::head(request.method(), request.headers()) {
-            Ok(head) => self.method(route.shape, head, request, connection).await,
+            Ok(head) => self.method(route.shape, head, (request.headers(), body), connection).await,
             Err(refused) => *refused,
         };
         route.metrics.count(answer.status(), monotonic().saturating_duration_since(started));
@@ -136,12 +156,7 @@ impl Routes {
         }
     }
 
-    async fn check(
-        &self,
-        name: &str,
-        request: &Request<Incoming>,
-        connection: &RequestContext<'_>,
-    ) -> HttpAnswer {
+    async fn check(&self, name: &str, request: &Request<()>, connection: &RequestContext<'_>) -> HttpAnswer {
         let Some(check) = self.checks.get(name) else { return check::unknown() };
         let RequestContext { check: port, peer, .. } = *connection;
         let by = CheckedBy { calls: &*self.calls, check: port, peer, has_identity: self.has_identity };
@@ -166,13 +181,16 @@ impl Routes {
         &self,
         method: &'static MethodShape,
         head: CallHead,
-        request: Request<Incoming>,
+        request: (&HeaderMap, &mut Incoming),
         connection: &RequestContext<'_>,
     ) -> HttpAnswer {
         let form = head.form;
-        let answered = self.call(method, head, request, connection).await;
-        match answered {
-            Ok(answered) => connect::answer(self.shapes, method, form, answered),
+        match self.call(method, head, request, connection).await {
+            Ok((answered, metadata)) => {
+                let mut answer = connect::answer(self.shapes, method, form, answered);
+                metadata.add_to(&mut answer);
+                answer
+            }
             Err(error) => answers::error(&error),
         }
     }
@@ -182,59 +200,31 @@ impl Routes {
         &self,
         method: &'static MethodShape,
         head: CallHead,
-        request: Request<Incoming>,
+        (headers, body): (&HeaderMap, &mut Incoming),
         connection: &RequestContext<'_>,
-    ) -> Result<Result<Bytes, CallError>, CallError> {
-        let context = connection.check.context(&method.path, request.headers())?;
+    ) -> Result<AnswerWithMetadata, CallError> {
+        let context = connection.check.context(&method.path, headers)?;
         let context = CallContext { deadline: head.deadline, ..context };
         let largest = connection.check.largest_message(&method.path);
-        let largest = if LARGE.contains(&method.path.as_str()) { largest } else { largest.min(MAX_BODY) };
+        let is_large = self.with_metadata.is_some() || LARGE.contains(&method.path.as_str());
+        let largest = if is_large { largest } else { largest.min(MAX_BODY) };
         connection.pace.set(PaceStep::Body(monotonic()));
-        let (body, _held) = self.body(request, largest).await?;
+        let (body, _held) = body::read(headers, body, &self.budget, largest).await?;
         connection.pace.set(PaceStep::Answer);
         let message = connect::message(self.shapes, method, &head, body)?;
-        Ok(match self.calls.call(&method.path, context, message) {
+        if let Some(calls) = &self.with_metadata {
+            return Ok(calls.call(&method.path, headers.clone(), context.deadline, message).await);
+        }
+        let answered = match self.calls.call(&method.path, context, message) {
             NodeCall::Answered(answered) => answered,
             NodeCall::Waiting(call) => call.await,
-        })
-    }
-
-    /// Reads a body, whose bytes count in the budget until the call is answered.
-    async fn body(
-        &self,
-        request: Request<Incoming>,
-        largest: usize,
-    ) -> Result<(Bytes, HeldBytes), CallError> {
-        let announced =
-            request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        let announced: usize = announced.unwrap_or(largest);
-        if announced > largest {
-            return Err(connect::too_large(largest));
-        }
-        let no_room = || call_error(UNAVAILABLE, "the server holds as many bytes as it may; try again later");
-        let held = self.budget.hold(announced).ok_or_else(no_room)?;
-        let mut body = request.into_body();
-        let mut whole = Bytes::new();
-        while let Some(frame) = body.frame().await {
-            let gone = |_| call_error(crate::codes::INVALID_ARGUMENT, "the body is incomplete");
-            let Ok(piece) = frame.map_err(gone)?.into_data() else { continue };
-            if whole.len() + piece.len() > largest {
-                return Err(connect::too_large(largest));
-            }
-            whole = if whole.is_empty() {
-                piece
-            } else {
-                let mut joined = BytesMut::from(whole);
-                joined.extend_from_slice(&piece);
-                joined.freeze()
-            };
-        }
-        Ok((whole, held))
+        };
+        Ok((answered.map_err(connect::unavailable), AnswerMetadata::default()))
     }
 }
 
 /// Returns the answer to a request that HTTP does not allow, apart from those that hyper refuses itself.
-fn malformed(request: &Request<Incoming>) -> Option<HttpAnswer> {
+fn malformed(request: &Request<()>) -> Option<HttpAnswer> {
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if target > MAX_TARGET {
         let sentence = format!("the target of the request has more than {MAX_TARGET} bytes");

@@ -12,6 +12,8 @@ pub struct ProtoShapes {
     messages: Vec<MessageShape>,
     enums: Vec<EnumShape>,
     methods: HashMap<String, MethodShape>,
+    /// Messages by their full names, for the types that an `Any` names.
+    names: HashMap<String, usize>,
 }
 
 /// A method.
@@ -81,6 +83,8 @@ pub(super) enum FieldKind {
     Message(usize),
     Duration,
     Timestamp,
+    /// `google.protobuf.Any`.
+    Any,
 }
 
 /// An enum.
@@ -142,7 +146,7 @@ impl ProtoShapes {
         let value = |value: &prost_types::EnumValueDescriptorProto| (value.name().to_owned(), value.number());
         let shape = |it: &&EnumDescriptorProto| EnumShape { values: it.value.iter().map(value).collect() };
         let enums = names.enums.iter().map(shape).collect();
-        Ok(Self { messages, enums, methods })
+        Ok(Self { messages, enums, methods, names: names.message_names })
     }
 
     /// Returns the method with a path.
@@ -158,6 +162,13 @@ impl ProtoShapes {
 
     pub(super) fn message(&self, message: usize) -> Option<&MessageShape> {
         self.messages.get(message)
+    }
+
+    /// Returns the kind of the message that the URL of an `Any` names.
+    pub(super) fn kind_of_url(&self, url: &str) -> Option<FieldKind> {
+        let name = format!(".{}", url.rsplit('/').next()?);
+        let message = self.names.get(&name).copied();
+        well_known(&name).or_else(|| message.map(FieldKind::Message))
     }
 
     pub(super) fn enumeration(&self, number: usize) -> Option<&EnumShape> {
@@ -213,7 +224,9 @@ impl<'d> DescriptorNames<'d> {
         let cardinality = match (field.label(), kind) {
             (Label::Repeated, FieldKind::Message(message)) if self.is_map_entry(message) => Cardinality::Map,
             (Label::Repeated, _) => Cardinality::Repeated,
-            (_, FieldKind::Message(_) | FieldKind::Duration | FieldKind::Timestamp) => Cardinality::Optional,
+            (_, FieldKind::Message(_) | FieldKind::Duration | FieldKind::Timestamp | FieldKind::Any) => {
+                Cardinality::Optional
+            }
             _ if field.oneof_index.is_some() => Cardinality::Optional,
             _ => Cardinality::Implicit,
         };
@@ -246,15 +259,24 @@ impl<'d> DescriptorNames<'d> {
                 let number = self.enum_names.get(field.type_name()).copied();
                 FieldKind::Enum(number.ok_or_else(|| ShapeError(format!("no enum {}", field.type_name())))?)
             }
-            Type::Message => match field.type_name() {
-                ".google.protobuf.Duration" => FieldKind::Duration,
-                ".google.protobuf.Timestamp" => FieldKind::Timestamp,
-                name => FieldKind::Message(self.message(name)?),
+            Type::Message => match well_known(field.type_name()) {
+                Some(kind) => kind,
+                None => FieldKind::Message(self.message(field.type_name())?),
             },
             // None of Weir's messages has one; a test compares every message with another library.
             _ => return Ok(None),
         }))
     }
+}
+
+/// Returns the kind of a message that has a form of its own in JSON.
+fn well_known(name: &str) -> Option<FieldKind> {
+    Some(match name {
+        ".google.protobuf.Duration" => FieldKind::Duration,
+        ".google.protobuf.Timestamp" => FieldKind::Timestamp,
+        ".google.protobuf.Any" => FieldKind::Any,
+        _ => return None,
+    })
 }
 
 fn camel_case(name: &str) -> String {

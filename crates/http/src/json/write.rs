@@ -24,7 +24,22 @@ impl ProtoShapes {
         Ok(out)
     }
 
-    fn message_json(&self, out: &mut Vec<u8>, message: usize, mut bytes: &[u8], depth: usize) -> Written {
+    fn message_json(&self, out: &mut Vec<u8>, message: usize, bytes: &[u8], depth: usize) -> Written {
+        out.push(b'{');
+        self.fields_json(out, message, bytes, depth, true)?;
+        out.push(b'}');
+        Ok(())
+    }
+
+    /// Writes the fields of a message, without braces. `is_first`: no field stands before them.
+    fn fields_json(
+        &self,
+        out: &mut Vec<u8>,
+        message: usize,
+        mut bytes: &[u8],
+        depth: usize,
+        mut is_first: bool,
+    ) -> Written {
         let shape = self.message(message).filter(|_| depth > 0).ok_or(WireMistake)?;
         let mut found = Vec::with_capacity(shape.fields.len());
         while !bytes.is_empty() {
@@ -33,8 +48,7 @@ impl ProtoShapes {
         }
         // Stable: the elements of a list keep their order.
         found.sort_by_key(|(field, _)| *field);
-        out.push(b'{');
-        let (mut rest, mut is_first) = (&found[..], true);
+        let mut rest = &found[..];
         for (index, field) in shape.fields.iter().enumerate() {
             let count = rest.iter().take_while(|(of, _)| *of == index).count();
             let (values, later) = rest.split_at(count);
@@ -48,6 +62,29 @@ impl ProtoShapes {
             string(out, &field.name);
             out.push(b':');
             self.field_json(out, field, values, depth - 1)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a message of any type: its fields beside the URL of its type.
+    fn any_json(&self, out: &mut Vec<u8>, mut bytes: &[u8], depth: usize) -> Written {
+        let (mut url, mut held): (&[u8], &[u8]) = (&[], &[]);
+        while !bytes.is_empty() {
+            match take_field(&mut bytes).ok_or(WireMistake)? {
+                (1, WireValue::Bytes(value)) => url = value,
+                (2, WireValue::Bytes(value)) => held = value,
+                _ => {}
+            }
+        }
+        let url = std::str::from_utf8(url).map_err(|_| WireMistake)?;
+        text(out, "{\"@type\":");
+        string(out, url);
+        match self.kind_of_url(url).filter(|_| depth > 0).ok_or(WireMistake)? {
+            FieldKind::Message(message) => self.fields_json(out, message, held, depth - 1, false)?,
+            kind => {
+                text(out, ",\"value\":");
+                self.value_json(out, kind, WireValue::Bytes(held), depth - 1)?;
+            }
         }
         out.push(b'}');
         Ok(())
@@ -187,6 +224,7 @@ impl ProtoShapes {
             (FieldKind::Message(message), WireValue::Bytes(bytes)) => {
                 self.message_json(out, message, bytes, depth)?;
             }
+            (FieldKind::Any, WireValue::Bytes(bytes)) => self.any_json(out, bytes, depth)?,
             _ => return Err(WireMistake),
         }
         Ok(())

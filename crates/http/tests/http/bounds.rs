@@ -108,6 +108,26 @@ fn bytes_are_held_within_the_budget() {
     });
 }
 
+/// A body that nobody wants is dropped, and the next request is read behind it.
+#[test]
+fn a_connection_outlives_an_unwanted_body() {
+    let node = TestNode::start(STRATEGIES);
+    let mut stream = connect(&node);
+    let large = "x".repeat(100_000);
+    let unwanted = request("RateLimitService/ShouldAllow", &large);
+    let next = request("RateLimitService/ShouldAllow", r#"{"resource":"two","consumer":"bob"}"#);
+    stream.write_all(unwanted.as_bytes()).unwrap();
+    assert_eq!(answer(&mut stream).status, 429);
+    stream.write_all(next.as_bytes()).unwrap();
+    assert_eq!(answer(&mut stream).status, 200);
+    // What is too much ends the connection, and the answer says so.
+    let much = request("None/None", "").replace("Content-Length: 0", "Content-Length: 2000000");
+    stream.write_all(much.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 404 ") && text.contains("connection: close\r\n"), "{text}");
+}
+
 #[test]
 fn a_client_that_leaves_cancels_its_call() {
     let node = TestNode::start(&format!("{STRATEGIES}{QUEUE}"));

@@ -5,7 +5,8 @@ use prost_reflect::{
     Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor,
     SerializeOptions, Value,
 };
-use weir_http::json::UnknownFields;
+use prost_types::FileDescriptorSet;
+use weir_http::json::{ProtoShapes, UnknownFields};
 
 use super::same_answers::Numbers;
 
@@ -45,6 +46,48 @@ fn requests_are_read_and_answers_written_as_another_library_does() {
         }
     }
     assert!(methods > 30, "{methods}");
+}
+
+/// An `Any` has the fields of its message beside its type, which may stand behind them.
+#[test]
+fn messages_of_any_type() {
+    const SERVICE: &str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
+    let mut set = FileDescriptorSet::decode(weir_proto::DESCRIPTORS).unwrap();
+    let services = set.file.iter_mut().flat_map(|file| &mut file.service);
+    for method in services.flat_map(|service| &mut service.method) {
+        method.input_type.clone_from(&method.output_type);
+    }
+    let (pool, shapes) = (DescriptorPool::decode(weir_proto::DESCRIPTORS).unwrap(), set.encode_to_vec());
+    let shapes = ProtoShapes::new(&shapes).unwrap();
+    let method = shapes.method(&format!("/{SERVICE}/StreamAggregatedResources")).unwrap();
+    let message = pool.get_message_by_name("envoy.service.discovery.v3.DiscoveryResponse").unwrap();
+    let read = |any: &str| {
+        let text = format!(r#"{{"resources":[{any}]}}"#);
+        let ours =
+            shapes.read(method, text.as_bytes(), UnknownFields::Refuse).map_err(|it| it.to_string())?;
+        let mut reader = serde_json::Deserializer::from_str(&text);
+        let theirs = DynamicMessage::deserialize(message.clone(), &mut reader).unwrap();
+        assert_eq!(DynamicMessage::decode(message.clone(), ours.as_slice()).unwrap(), theirs, "{text}");
+        let written: serde_json::Value =
+            serde_json::from_slice(&shapes.write(method, &ours).unwrap()).unwrap();
+        let options = SerializeOptions::new().skip_default_fields(false);
+        let wanted: serde_json::Value = serde_json::from_str(&json(&theirs, &options)).unwrap();
+        assert_eq!(written, wanted, "{text}");
+        Ok::<_, String>(())
+    };
+    read(r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","metadata":{"a":"b"}}"#).unwrap();
+    read(r#"{"reason":"x","@type":"type.googleapis.com/google.rpc.ErrorInfo"}"#).unwrap();
+    read(r#"{"@type":"type.googleapis.com/google.protobuf.Duration","value":"1.5s"}"#).unwrap();
+    let mistakes = [
+        (r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reasn":"x"}"#, "did you mean `reason`?"),
+        (r#"{"@type":"type.googleapis.com/none.None"}"#, "none.None is not an object with its type"),
+        (r#"{"reason":"x"}"#, "is not an object with its type in `@type`"),
+        (r#"{"reason":"x","reason":"y"}"#, "is given twice"),
+    ];
+    for (any, part) in mistakes {
+        let mistake = read(any).unwrap_err();
+        assert!(mistake.contains(part), "{any}: {mistake}");
+    }
 }
 
 /// Whatever the bytes are, nothing panics: what is read is a message, or there is an error.

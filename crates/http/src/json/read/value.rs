@@ -1,5 +1,7 @@
 //! Reads one value of a field.
 
+mod any;
+
 use std::fmt;
 
 use base64::Engine as _;
@@ -84,6 +86,7 @@ impl ValueSeed<'_> {
             FieldKind::Bytes => "a text in base64",
             FieldKind::Enum(_) => "a name or a number of the enum",
             FieldKind::Message(_) => "an object",
+            FieldKind::Any => "an object with its type in `@type`",
             FieldKind::Duration => "a duration, such as \"1.5s\"",
             FieldKind::Timestamp => "a time, such as \"2026-11-27T06:00:00Z\"",
         }
@@ -154,7 +157,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
                 };
                 return self.whole(number.into());
             }
-            FieldKind::Bool | FieldKind::Message(_) => return Err(self.wrong(text)),
+            FieldKind::Bool | FieldKind::Message(_) | FieldKind::Any => return Err(self.wrong(text)),
             FieldKind::Int32
             | FieldKind::Int64
             | FieldKind::Uint32
@@ -171,6 +174,9 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        if self.kind == FieldKind::Any {
+            return any::read(self, map);
+        }
         let FieldKind::Message(message) = self.kind else { return Err(self.wrong("an object")) };
         let start = self.out.len();
         let Self { shapes, out, unknown, number, .. } = self;
