@@ -143,6 +143,7 @@ part "a decision of the unpacked archive" unpacked_archive
 part "a decision of the installed .deb, and its unit" installed_deb
 part "the client libraries, with the newest and with the oldest libraries" clients
 part "the conformance suite of Connect, against the HTTP listener" scripts/test-conformance.sh
+part "the clients of Connect in Go, TypeScript and Python, against the real server" scripts/test-connect.sh
 
 if [ $status -eq 0 ]; then echo "make test-release: all tests passed"; else echo "make test-release: FAILED, see above"; fi
 exit $status
