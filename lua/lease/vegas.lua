@@ -1,6 +1,6 @@
 -- Vegas. Twin: crates/core/src/lease/vegas.rs. p1 is `smoothing`, p2 and p3 are alpha and beta or -1. p4 says when
 -- to probe: 0 never, n > 0 after n samples per permit, -n after n samples. The memory is the shortest round trip,
--- the samples since it was measured, and the random part until the next time.
+-- the samples since it was measured, and the random part until the next time, times the limit when it was measured.
 
 local KIND = 2
 
@@ -26,12 +26,12 @@ local function step(limit, time, in_flight, dropped)
 end
 
 local function next_limit(limit, time, in_flight, dropped)
-  if l.m3 == 0 then l.m3 = l.jitter end
+  if l.m3 == 0 then l.m3 = l.jitter * limit end
   l.m2 = l.m2 + 1
   local due = false
-  if l.p4 > 0 then due = l.m2 >= l.m3 * l.p4 * limit elseif l.p4 < 0 then due = l.m2 >= -l.p4 end
+  if l.p4 > 0 then due = l.m2 >= l.m3 * l.p4 elseif l.p4 < 0 then due = l.m2 >= -l.p4 end
   if due then
-    l.m1, l.m2, l.m3 = time, 0, l.jitter
+    l.m1, l.m2, l.m3 = time, 0, l.jitter * limit
     return limit
   end
   if l.m1 == 0 or time < l.m1 then

@@ -9,4 +9,5 @@ mod operator;
 mod redis;
 mod rows;
 mod service;
+mod slower;
 pub(crate) mod world;

@@ -24,7 +24,9 @@ pub enum ProbeRule {
     Never,
     /// At every sample of this number.
     Every(f64),
-    /// After so many samples per permit, times a random part from a half to one.
+    /// After so many samples per permit of the limit at the last time, times a random part from a half to one. A limit
+    /// that has fallen since does not bring it nearer: otherwise slow work would be taken for the shortest time while
+    /// the limit still falls, and the limit would be back where it was.
     PerPermit(f64),
 }
 
@@ -35,19 +37,19 @@ pub(super) struct VegasState {
     no_load: f64,
     /// Samples since it was measured.
     samples: f64,
-    /// The random part until the next probe; 0 before the first sample, which brings it.
-    jitter: f64,
+    /// The random part until the next probe, times the limit when it was measured; 0 before the first sample.
+    permits: f64,
 }
 
 impl VegasState {
     /// The limit after a sample.
     pub(super) fn next(&mut self, rule: &VegasRule, limit: f64, range: LimitRange, sample: &Sample) -> f64 {
-        if self.jitter == 0.0 {
-            self.jitter = sample.jitter;
+        if self.permits == 0.0 {
+            self.permits = sample.jitter * limit;
         }
         self.samples += 1.0;
-        if self.is_due(rule.probe, limit) {
-            *self = Self { no_load: sample.rtt, samples: 0.0, jitter: sample.jitter };
+        if self.is_due(rule.probe) {
+            *self = Self { no_load: sample.rtt, samples: 0.0, permits: sample.jitter * limit };
             return limit;
         }
         if self.no_load == 0.0 || sample.rtt < self.no_load {
@@ -61,11 +63,11 @@ impl VegasState {
         (1.0 - rule.smoothing) * limit + rule.smoothing * next
     }
 
-    fn is_due(&self, probe: ProbeRule, limit: f64) -> bool {
+    fn is_due(&self, probe: ProbeRule) -> bool {
         match probe {
             ProbeRule::Never => false,
             ProbeRule::Every(samples) => self.samples >= samples,
-            ProbeRule::PerPermit(samples) => self.samples >= self.jitter * samples * limit,
+            ProbeRule::PerPermit(samples) => self.samples >= self.permits * samples,
         }
     }
 
