@@ -125,6 +125,28 @@ async fn with_ten_thousand_strategies() {
     }
 }
 
+/// A change does not make the overrides of the files again.
+#[tokio::test]
+async fn with_fifty_thousand_overrides_in_the_files() {
+    const OVERRIDES: usize = 50_000;
+    for count in [0, OVERRIDES] {
+        let folder = scratch::dir("swap-");
+        let file = files(folder.path(), "", 1, 1);
+        let mut text = fs::read_to_string(&file).unwrap() + "overrides:\n";
+        for number in 0..count.max(1) {
+            let _ = writeln!(
+                text,
+                "  - {{ consumer: 'own-{number}', strategy: s0, limits: {{ l: {{ token_bucket: {{ rate: 7/s }} }} }} }}"
+            );
+        }
+        fs::write(&file, text).unwrap();
+        let server = Serve::start(&["--config", &file]);
+        let time = changes(&server).await;
+        assert_eq!(limit(&server, "own-0").await, Some(7));
+        println!("{count} overrides in the files: a change takes {time:?}");
+    }
+}
+
 /// Records of so many overrides.
 fn records(count: usize) -> Vec<ControlRecord> {
     let record = |number: usize| {

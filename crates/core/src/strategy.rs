@@ -24,6 +24,7 @@ mod rules;
 mod scope;
 mod shadows;
 mod tag;
+mod tiers;
 mod unknown;
 mod unreachable;
 

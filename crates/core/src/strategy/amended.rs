@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::shadows::TieredOverrides;
+use super::tiers::{KeptStrategies, mixes};
 use super::{Access, Listed, Override, Rules, Strategy};
 
 /// Changes of rules.
@@ -39,12 +40,15 @@ impl Rules {
         let RuleChanges { strategies, generations, overrides, access } = changes;
         let mut changed: HashMap<Box<str>, Strategy> =
             strategies.into_iter().map(|strategy| (strategy.name().into(), strategy)).collect();
+        let mut same = Vec::with_capacity(self.strategies.len());
         let bases: Vec<Strategy> = self
             .strategies
             .iter()
             .map(|own| {
-                let base = changed.remove(own.name()).unwrap_or_else(|| Strategy::clone(own));
+                let changed = changed.remove(own.name());
                 let generation = generations.get(own.name()).copied().unwrap_or_default();
+                same.push(changed.is_none() && generation == own.generation);
+                let base = changed.unwrap_or_else(|| Strategy::clone(own));
                 if generation == own.generation { base } else { base.with_generation(generation) }
             })
             .collect();
@@ -52,8 +56,14 @@ impl Rules {
             let base = self.by_name.get(one.strategy.name()).and_then(|&place| bases.get(place))?;
             Some(Override { strategy: one.strategy.rebased(base), ..one })
         };
-        let files: Vec<Override> = self.file_overrides().filter_map(rebase).collect();
         let first: Vec<Override> = overrides.into_iter().filter_map(rebase).collect();
+        for (base, same) in bases.iter().zip(&mut same) {
+            let mut own = first.iter().filter(|one| one.strategy.name() == base.name()).peekable();
+            *same &= own.peek().is_none() || base.mixes_numbers() || !mixes(base, own);
+        }
+        // There may be many: only those of strategies that have changed are made again.
+        let files: Vec<Override> = self.file_overrides(&same).filter_map(rebase).collect();
+        let kept = KeptStrategies { of: Some(self), same: &same };
         let mut rules = Self::new(bases, self.resources.clone());
         rules.access = self.access.clone().after(lists(&access, None));
         for (place, exceptions) in rules.exceptions.iter_mut().enumerate() {
@@ -64,14 +74,15 @@ impl Rules {
         let shadows: Vec<Vec<usize>> =
             self.shadows.iter().map(|all| all.iter().map(|shadow| shadow.index).collect()).collect();
         let rules = rules
-            .with_tiered_shadows(&shadows, TieredOverrides { files: &files, first: &first })
-            .with_tiers(files, first);
+            .with_tiered_shadows(&shadows, TieredOverrides { files: &files, first: &first }, kept)
+            .with_tiers(files, first, kept);
         if self.inline.is_some() { rules.with_inline_limits() } else { rules }
     }
 
-    /// The overrides of the files.
-    fn file_overrides(&self) -> impl Iterator<Item = Override> {
-        let all = self.exceptions.iter().flat_map(|exceptions| exceptions.overrides.iter());
+    /// The overrides of the files, but for those of strategies that are the `same`.
+    fn file_overrides(&self, same: &[bool]) -> impl Iterator<Item = Override> {
+        let changed = self.exceptions.iter().zip(same).filter(|(_, same)| !**same);
+        let all = changed.flat_map(|(exceptions, _)| exceptions.overrides.iter());
         all.map(|(consumer, resource, strategy)| Override {
             consumer,
             resource,
@@ -108,7 +119,7 @@ impl Strategy {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
-    use crate::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Scope};
+    use crate::strategy::{FailurePolicy, Field, Limit, Overrides, Resource, Resources, Scope};
     use std::sync::Arc;
     use weir_units::Micros;
 
@@ -189,6 +200,45 @@ mod tests {
         assert_eq!(limits(&amended, "gold-1"), [100, 20]);
         let overridden = |rules: &Rules| rules.resolve_for("x", "gold-1", "").unwrap().strategy.id();
         assert_eq!(overridden(&amended), overridden(&before));
+    }
+
+    /// A change must not cost more where the files have many overrides.
+    #[test]
+    fn the_overrides_of_the_files_are_made_again_only_for_a_strategy_that_changes() {
+        let shadowed = Rules::new(vec![api(10, 20)], Resources::default());
+        let gold = override_of(&shadowed.strategies()[0], "gold-*", "a", 100);
+        let files = shadowed.with_shadows(&[vec![0]], std::slice::from_ref(&gold)).with_overrides([gold]);
+        let tables = |rules: &Rules| {
+            [&rules.exceptions[0].overrides, &rules.shadows(0)[0].overrides].map(Overrides::rest)
+        };
+        let shares = |one: &Rules, other: &Rules| {
+            let (one, other) = (tables(one), tables(other));
+            one.iter().zip(&other).map(|(one, other)| one.shares_with(other)).collect::<Vec<_>>()
+        };
+        let limits_of = |rules: &Rules, consumer: &str| {
+            let found = rules.resolve_for("x", consumer, "api").unwrap();
+            found.strategy.algorithms().iter().map(Algorithm::limit).collect::<Vec<_>>()
+        };
+        let live = |consumer: &str, resource: &str| {
+            let one = Override { resource: resource.into(), ..override_of(&api(10, 20), consumer, "b", 1) };
+            RuleChanges { overrides: vec![one], ..RuleChanges::default() }
+        };
+        let one = files.amended(live("me", "*")).after(&files);
+        let other = files.amended(live("you", "*")).after(&one);
+        assert_eq!(shares(&one, &files), [true, true]);
+        assert_eq!(shares(&other, &one), [true, true]);
+        assert_eq!((limits_of(&other, "gold-1"), limits_of(&other, "you")), (vec![100, 20], vec![10, 1]));
+        let shadow = |rules: &Rules, consumer| {
+            let found = rules.shadow_for(&rules.shadows(0)[0], "x", consumer).strategy.algorithms();
+            found.iter().map(Algorithm::limit).collect::<Vec<_>>()
+        };
+        assert_eq!((shadow(&other, "gold-1"), shadow(&other, "you")), (vec![100, 20], vec![10, 1]));
+        let changed = files.amended(RuleChanges { strategies: vec![api(5, 7)], ..RuleChanges::default() });
+        assert_eq!(shares(&changed, &files), [false, false]);
+        // Resources share the counter, and now one of them has numbers of its own.
+        let mixed = files.amended(live("me", "x"));
+        assert_eq!(shares(&mixed, &files), [false, false]);
+        assert!(mixed.resolve_for("x", "gold-1", "api").unwrap().strategy.mixes_numbers());
     }
 
     #[test]

@@ -13,9 +13,10 @@ use crate::algorithm::Algorithm;
 /// The overrides of one strategy.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
-    table: Patterns<Patterns<Arc<Strategy>>>,
+    /// Snapshots share it until the files say something else: there may be many.
+    table: Arc<Patterns<Patterns<Arc<Strategy>>>>,
     /// Those of live control, which take precedence.
-    first: Option<Box<Self>>,
+    first: Option<Arc<Self>>,
 }
 
 /// One override.
@@ -85,13 +86,13 @@ impl Overrides {
             by_consumer.entry(consumer).or_default().push((resource, Arc::new(strategy)));
         }
         let grouped = by_consumer.into_iter().map(|(consumer, all)| (consumer, Patterns::new(all)));
-        Self { table: Patterns::new(grouped), first: None }
+        Self { table: Arc::new(Patterns::new(grouped)), first: None }
     }
 
     /// Adds overrides that take precedence over all of these.
     #[must_use]
     pub fn after(self, first: Self) -> Self {
-        Self { first: (!first.is_empty()).then(|| Box::new(first)), ..self }
+        Self { first: (!first.is_empty()).then(|| Arc::new(first)), ..self }
     }
 
     /// True if there is none.
@@ -99,6 +100,16 @@ impl Overrides {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table.is_empty() && self.first.is_none()
+    }
+
+    /// The rest, without those that take precedence. It shares their table.
+    pub(super) fn rest(&self) -> Self {
+        Self { table: Arc::clone(&self.table), first: None }
+    }
+
+    /// True if the rest is one table with that of `other`.
+    pub(super) fn shares_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.table, &other.table)
     }
 
     /// Those that take precedence over the rest.

@@ -44,6 +44,9 @@ impl Overrides {
             (Some(one), Some(other)) => one.mean_the_same(other),
             _ => false,
         };
+        if self.shares_with(other) {
+            return first;
+        }
         let (own, others) = (self.sorted(), other.sorted());
         first
             && own.len() == others.len()

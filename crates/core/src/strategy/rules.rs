@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use super::access::{self, Access, Listing};
 use super::patterns::NameTable;
-use super::shadows::TieredOverrides;
 use super::{
-    Applied, Field, INLINE, InlineLimits, Listed, Override, Overrides, Owner, Pattern, Patterns, Shadow,
-    ShadowLimit, Strategy, Unknown,
+    Applied, INLINE, InlineLimits, Listed, Overrides, Owner, Pattern, Patterns, Shadow, ShadowLimit,
+    Strategy, Unknown,
 };
 use crate::algorithm::EngineKind;
 use crate::near::KnownNames;
@@ -38,10 +37,10 @@ pub struct Rules {
     pub(super) exceptions: Vec<Exceptions>,
     /// The shadows of each strategy, in the same order.
     pub(super) shadows: Vec<Vec<Shadow>>,
-    shadow_limits: Vec<Vec<ShadowLimit>>,
-    has_shadows: bool,
+    pub(super) shadow_limits: Vec<Vec<ShadowLimit>>,
+    pub(super) has_shadows: bool,
     /// Engines of strategies and overrides.
-    engines: BTreeSet<EngineKind>,
+    pub(super) engines: BTreeSet<EngineKind>,
     pub(super) inline: Option<InlineLimits>,
 }
 
@@ -77,82 +76,6 @@ impl Rules {
         for (exceptions, access) in self.exceptions.iter_mut().zip(own) {
             exceptions.access = access;
         }
-        self
-    }
-
-    /// Sets the overrides; each names its strategy.
-    #[must_use]
-    pub fn with_overrides(self, overrides: impl IntoIterator<Item = Override>) -> Self {
-        self.with_tiers(overrides, [])
-    }
-
-    /// Sets the overrides of the files, and those of live control, which take precedence.
-    pub(super) fn with_tiers(
-        mut self,
-        files: impl IntoIterator<Item = Override>,
-        first: impl IntoIterator<Item = Override>,
-    ) -> Self {
-        let (files, first) = (self.by_strategy(files), self.by_strategy(first));
-        for (place, (files, first)) in files.into_iter().zip(first).enumerate() {
-            self.set_overrides(place, files, first);
-        }
-        self
-    }
-
-    /// The overrides of each strategy, in the order of the strategies.
-    fn by_strategy(&mut self, overrides: impl IntoIterator<Item = Override>) -> Vec<Vec<Override>> {
-        let mut each: Vec<Vec<Override>> = self.strategies.iter().map(|_| Vec::new()).collect();
-        for one in overrides {
-            let index = self.by_name.get(one.strategy.name());
-            if let Some(all) = index.and_then(|&index| each.get_mut(index)) {
-                self.engines.extend(engines_of(&one.strategy));
-                all.push(one);
-            }
-        }
-        each
-    }
-
-    /// Sets the overrides of one strategy. Of a counter that resources share, an override for some of them charges with
-    /// other numbers than the rest.
-    fn set_overrides(&mut self, place: usize, mut files: Vec<Override>, mut first: Vec<Override>) {
-        let (Some(exceptions), Some(base)) = (self.exceptions.get_mut(place), self.strategies.get_mut(place))
-        else {
-            return;
-        };
-        let are_of_some = files.iter().chain(&first).any(|one| one.resource != "*");
-        if are_of_some && base.limits().iter().any(|limit| !limit.scope.has(Field::Resource)) {
-            *base = Arc::new(Strategy::clone(base).mixing_numbers());
-            for one in files.iter_mut().chain(&mut first) {
-                one.strategy = one.strategy.clone().mixing_numbers();
-            }
-        }
-        exceptions.overrides = Overrides::new(files).after(Overrides::new(first));
-    }
-
-    /// Sets the shadows: for each strategy the indexes of its shadows, and their `overrides`. Limits in shadow mode
-    /// are found here as well.
-    #[must_use]
-    pub fn with_shadows(self, shadows: &[Vec<usize>], overrides: &[Override]) -> Self {
-        self.with_tiered_shadows(shadows, TieredOverrides { files: overrides, first: &[] })
-    }
-
-    pub(super) fn with_tiered_shadows(
-        mut self,
-        shadows: &[Vec<usize>],
-        overrides: TieredOverrides<'_>,
-    ) -> Self {
-        let mut pairs = 0..;
-        let of = |(live, places): (&Arc<Strategy>, &Vec<usize>)| {
-            let known = places.iter().filter_map(|&place| Some((place, self.strategies.get(place)?)));
-            known
-                .zip(&mut pairs)
-                .map(|((place, strategy), pair)| Shadow::new((place, strategy), live, pair, overrides))
-                .collect()
-        };
-        self.shadows = self.strategies.iter().zip(shadows).map(of).collect();
-        let limits = self.strategies.iter().map(|strategy| ShadowLimit::all_of(strategy, &mut pairs));
-        self.shadow_limits = limits.collect();
-        self.has_shadows = pairs.start > 0;
         self
     }
 
@@ -383,6 +306,6 @@ pub struct ResolvedShadow<'a> {
     pub listed: Option<Listed>,
 }
 
-fn engines_of(strategy: &Strategy) -> impl Iterator<Item = EngineKind> {
+pub(super) fn engines_of(strategy: &Strategy) -> impl Iterator<Item = EngineKind> {
     strategy.algorithms().iter().map(|limit| limit.engine().kind())
 }

@@ -67,11 +67,7 @@ impl Shadow {
         let owner = Arc::new(Owner::of_strategy(&name));
         let of = |all: &[Override]| {
             let own = all.iter().filter(|one| one.strategy.name() == strategy.name());
-            Overrides::new(own.map(|one| Override {
-                consumer: one.consumer.clone(),
-                resource: one.resource.clone(),
-                strategy: one.strategy.shadowing(live, &name, &owner),
-            }))
+            shadowed(own, |one| one.shadowing(live, &name, &owner))
         };
         Self {
             index,
@@ -80,6 +76,14 @@ impl Shadow {
             overrides: of(overrides.files).after(of(overrides.first)),
             strategy: Arc::new(strategy.shadowing(live, &name, &owner)),
         }
+    }
+
+    /// This shadow with other overrides that take precedence, where neither strategy has changed.
+    pub(super) fn with_first(&self, live: &Strategy, pair: usize, first: &[Override]) -> Self {
+        let (name, owner) = (&self.strategy.name, &self.strategy.owner);
+        let first = first.iter().filter(|one| *one.strategy.name == *self.name);
+        let first = shadowed(first, |one| one.shadowing(live, name, owner));
+        Self { pair, overrides: self.overrides.rest().after(first), ..self.clone() }
     }
 
     /// The configured name.
@@ -99,6 +103,17 @@ impl Shadow {
     pub fn strategy(&self) -> &Arc<Strategy> {
         &self.strategy
     }
+}
+
+fn shadowed<'o>(
+    overrides: impl Iterator<Item = &'o Override>,
+    shadowing: impl Fn(&Strategy) -> Strategy,
+) -> Overrides {
+    Overrides::new(overrides.map(|one| Override {
+        consumer: one.consumer.clone(),
+        resource: one.resource.clone(),
+        strategy: shadowing(&one.strategy),
+    }))
 }
 
 impl Strategy {
