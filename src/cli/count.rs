@@ -21,7 +21,7 @@ const FAILED: u8 = 2;
 pub(crate) struct CountArgs {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Over which time to count: 30s, 5m, 1h; at most what the limit keeps
+    /// Over which time to count: 30s, 5m, 1h; at most the window of the limit
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     over: Duration,
     /// The name of a `bucketed_window` limit [default: the only limit of the strategy]

@@ -11,6 +11,7 @@ const RULES: &str = r#"
 strategies:
   hour: { limits: [{ name: hour, per: [consumer], bucketed_window: { limit: 1000, window: 1h, buckets: 3600 } }] }
   minute: { limits: [{ name: minute, per: [consumer], bucketed_window: { limit: 1000, window: 1m, buckets: 6, strict: false } }] }
+  uneven: { limits: [{ name: uneven, per: [consumer], bucketed_window: { limit: 1000, window: 15s, accuracy: 0.25 } }] }
   two:
     limits:
       - { name: slots, per: [consumer], bucketed_window: { limit: 9, window: 1m, buckets: 6 } }
@@ -18,6 +19,12 @@ strategies:
 "#;
 
 weir_testing::on_every_store!(holds_on);
+
+fn count_ms(strategy: &str, limit: &str, ms: i64) -> CountRequest {
+    let (seconds, nanos) = (ms / 1_000, ms % 1_000 * 1_000_000);
+    let interval = Some(prost_types::Duration { seconds, nanos: nanos as i32 });
+    CountRequest { interval, ..count(strategy, limit, 0) }
+}
 
 fn count(strategy: &str, limit: &str, seconds: i64) -> CountRequest {
     CountRequest {
@@ -36,27 +43,35 @@ async fn holds_on(store: StoreConfig) {
     let mut client = server.client().await;
     for (second, cost) in [(0, 5), (25, 7), (61, 11)] {
         server.clock.set(Micros(BASE.0 + second * 1_000_000));
-        for strategy in ["hour", "minute"] {
+        for strategy in ["hour", "minute", "uneven"] {
             let ask = ShouldAllowRequest { cost: Some(cost), ..ask_under(strategy, "api", "bob") };
             assert!(client.should_allow(ask).await.unwrap().into_inner().allowed);
         }
     }
     server.clock.set(Micros(BASE.0 + 62_500_000));
-    for (strategy, seconds, used, span_ms) in [
+    for (strategy, over_ms, used, span_ms) in [
         ("hour", 0, 0, 500),
-        ("hour", 1, 11, 1_500),
-        ("hour", 36, 11, 36_500),
-        ("hour", 37, 18, 37_500),
-        ("hour", 4_000, 23, 3_600_500),
+        ("hour", 240, 11, 1_500),
+        ("hour", 1_000, 11, 1_500),
+        ("hour", 1_200, 11, 2_500),
+        ("hour", 36_000, 11, 36_500),
+        ("hour", 37_000, 18, 37_500),
+        ("hour", 3_600_000, 23, 3_600_500),
         ("minute", 0, 11, 2_500),
-        ("minute", 39, 11, 32_500),
-        ("minute", 40, 18, 42_500),
-        ("minute", 3_600, 18, 52_500),
+        ("minute", 30_000, 11, 32_500),
+        ("minute", 39_000, 18, 42_500),
+        // A limit that is not strict keeps no more.
+        ("minute", 60_000, 18, 52_500),
+        // Parts of 4, 4, 4 and 3 s.
+        ("uneven", 0, 11, 2_500),
+        ("uneven", 1_000, 11, 9_500),
+        ("uneven", 15_000, 11, 17_500),
     ] {
-        let counted = client.count(count(strategy, "", seconds)).await.unwrap().into_inner();
+        let counted = client.count(count_ms(strategy, "", over_ms)).await.unwrap().into_inner();
         let span = counted.span.unwrap();
         let got = (counted.used, span.seconds * 1_000 + i64::from(span.nanos) / 1_000_000);
-        assert_eq!(got, (used, span_ms), "{strategy} over {seconds} s");
+        assert_eq!(got, (used, span_ms), "{strategy} over {over_ms} ms");
+        assert!(span_ms >= over_ms || strategy == "minute");
     }
     assert_eq!(client.count(count("two", "slots", 1)).await.unwrap().into_inner().used, 0);
     for (request, code, says) in [
@@ -68,6 +83,12 @@ async fn holds_on(store: StoreConfig) {
         ),
         (count("two", "log", 1), Code::FailedPrecondition, "only bucketed_window does"),
         (count("hour", "", -1), Code::InvalidArgument, "interval is -1 s and 0 ns: it must be from 0 s to"),
+        (
+            count_ms("hour", "", 3_600_001),
+            Code::InvalidArgument,
+            "interval is 3600001ms: it must be at most 3600s, the window of the limit",
+        ),
+        (count("minute", "", 3_600), Code::InvalidArgument, "interval is 3600s: it must be at most 60s"),
         (
             CountRequest { interval: None, ..count("hour", "", 0) },
             Code::InvalidArgument,

@@ -192,6 +192,12 @@ pub fn interval(span: Option<(i64, i32)>) -> Result<Micros, InvalidField> {
     Ok(Micros(micros))
 }
 
+/// Error for a count over more than the window of its limit.
+pub(super) fn beyond_window(interval: Micros, window: Micros) -> InvalidField {
+    let bound = format!("it must be at most {window}, the window of the limit");
+    InvalidField { field: "interval", value: interval.to_string(), bound }
+}
+
 /// Error for a reset that names no limits, of a strategy without limits by consumer.
 pub(super) fn no_limit_by_consumer(strategy: &Strategy) -> InvalidField {
     let bound = format!(

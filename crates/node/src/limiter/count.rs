@@ -22,7 +22,7 @@ pub struct CountedParts {
 }
 
 impl<S: Store> Limiter<S> {
-    /// Counts what limit `name` has charged in the parts that the last `interval` touches.
+    /// Counts what limit `name` has charged in the newest parts that cover the last `interval`, which is at most its window.
     pub async fn count(
         &self,
         question: &Question<'_>,
@@ -32,7 +32,11 @@ impl<S: Store> Limiter<S> {
         let resolved = self.resolve(AccessRight::Decide, question)?;
         let limit = bucketed_window(resolved.strategy, name);
         let (index, slots) = limit.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
-        let parts = most_parts(&slots, interval).min(slots.count());
+        if interval.0 > slots.window() {
+            self.recorder.rejected(Rejection::Invalid);
+            return Err(bounds::beyond_window(interval, Micros(slots.window())).into());
+        }
+        let parts = covering(&slots, interval).min(slots.count());
         let deadline = self.store_deadline(question.deadline, clock::monotonic());
         let part = Part { limits: LimitSet::NONE.with(index), id: "" };
         let decision = Decision {
@@ -53,10 +57,12 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// The most parts that an interval touches: one more where it may touch a shorter one.
-const fn most_parts(slots: &Slots, interval: Micros) -> u64 {
+/// So many of the newest parts cover an interval, however far the current one is: those before it are at least as long. One of
+/// them may be shorter than the others.
+const fn covering(slots: &Slots, interval: Micros) -> u64 {
     let is_even = slots.window().is_multiple_of(slots.width());
-    interval.0 / slots.width() + 1 + if is_even { 0 } else { 1 }
+    let shorter = if is_even || interval.0 == 0 { 0 } else { 1 };
+    interval.0.div_ceil(slots.width()) + 1 + shorter
 }
 
 /// The limit `name`, or the only one, if it is a bucketed window.

@@ -1155,8 +1155,8 @@ export type CountRequest = Message<"weir.v1.CountRequest"> & {
   limit: string;
 
   /**
-   * Over which time to count, from 0 to 100 years. The sum is over all parts of the window that this time touches,
-   * the current one included, but at most over those that the limit keeps.
+   * Over which time to count, from 0 to the window of the limit. The sum is over the newest parts of the window that
+   * cover this time, the current one included.
    *
    * @generated from field: google.protobuf.Duration interval = 5;
    */
@@ -1561,9 +1561,9 @@ export const RateLimitService: GenService<{
   /**
    * Count tells how much a bucketed_window limit has charged lately. It changes nothing.
    *
-   * Errors: those of ShouldAllow; INVALID_ARGUMENT also names an unknown limit. FAILED_PRECONDITION names a limit
-   * that is no bucketed_window. If the store fails, the status is always UNAVAILABLE, whatever the strategy's
-   * `on_store_failure` says.
+   * Errors: those of ShouldAllow; INVALID_ARGUMENT also names an unknown limit, and the window if the interval is
+   * longer. FAILED_PRECONDITION names a limit that is no bucketed_window. If the store fails, the status is always
+   * UNAVAILABLE, whatever the strategy's `on_store_failure` says.
    *
    * @generated from rpc weir.v1.RateLimitService.Count
    */
