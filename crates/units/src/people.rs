@@ -15,7 +15,8 @@ const FEW_SECONDS: u64 = 2 * MINUTE;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastedFor(pub u64);
 
-/// How long to wait: `4 seconds`, `18m`, `9d 13h`. It is rounded up, so that who waits for so long does not come too early.
+/// How long to wait: `4 seconds`, `18m`, `9d 13h`, `1h 1s`. It is rounded up, so that who waits for so long does not come too
+/// early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitFor(pub Micros);
 
@@ -55,14 +56,17 @@ impl WaitFor {
         if seconds == 1 {
             return out.write_str("1 second");
         }
+        // Little more than an hour is not told as a minute more.
+        let is_just_over = (HOUR..DAY).contains(&seconds) && seconds % HOUR < MINUTE;
         // Rounding up may reach the next larger unit.
         let rounded = match units(seconds) {
-            Some([_, (small, _)]) if small > 1 => seconds.div_ceil(small).saturating_mul(small),
+            Some([_, (small, _)]) if !is_just_over => seconds.div_ceil(small).saturating_mul(small),
             _ => seconds,
         };
-        let Some([(large, name), (small, less)]) = units(rounded).filter(|_| rounded >= FEW_SECONDS) else {
+        let Some([(large, name), smaller]) = units(rounded).filter(|_| rounded >= FEW_SECONDS) else {
             return write!(out, "{rounded} seconds");
         };
+        let (small, less) = if is_just_over { (1, "s") } else { smaller };
         write!(out, "{}", rounded / large)?;
         out.write_str(name)?;
         let rest = rounded % large / small;
@@ -95,7 +99,10 @@ mod tests {
             (121, "2m 1s"),
             (3_599, "59m 59s"),
             (3_600, "1h"),
-            (3_601, "1h 1m"),
+            (3_601, "1h 1s"),
+            (3_660, "1h 1m"),
+            (3_661, "1h 2m"),
+            (7_230, "2h 30s"),
             (86_399, "1d"),
             (822_224, "9d 13h"),
             (864_000, "10d"),

@@ -27,7 +27,8 @@ pub(super) fn change(response: &EntryChange, dry_run: bool) -> String {
     for (name, written) in files.iter().collect::<BTreeMap<_, _>>() {
         text += &format!("  the files have {}\n", clean_cell(&format!("{name}: {written}")));
     }
-    if let Some(end) = after.expires_at {
+    // A deletion is an entry that has ended.
+    if let Some(end) = after.expires_at.filter(|_| !after.deleted) {
         text += &format!("  until {end}\n");
     }
     text + &shown_version(after.version.as_ref())
@@ -58,7 +59,7 @@ pub(super) fn entry(entry: &ControlEntry) -> String {
     if !entry.waiting.is_empty() {
         text += &format!("  waits: {}\n", entry.waiting);
     }
-    if let Some(end) = entry.expires_at {
+    if let Some(end) = entry.expires_at.filter(|_| !entry.deleted) {
         text += &format!("  until {end}\n");
     }
     text + &shown_version(entry.version.as_ref())
@@ -134,4 +135,30 @@ fn limits(limits: &HashMap<String, String>) -> String {
 fn shown_version(version: Option<&EntryVersion>) -> String {
     let shown = version.filter(|version| version.version > 0);
     shown.map(|it| format!("  version {}:{}\n", it.version, clean_cell(&it.change))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_proto::v1::ControlAccess;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_in_force_has_an_end() {
+        let access = ControlAccess { list: 1, consumer: "bot-7".to_owned(), ..ControlAccess::default() };
+        let shown = |deleted| {
+            let expires_at = Some(Timestamp { seconds: 1_700_000_000, nanos: 0 });
+            let after = ControlEntry {
+                entry: Some(Entry::Access(access.clone())),
+                deleted,
+                expires_at,
+                ..ControlEntry::default()
+            };
+            let text = change(&EntryChange { entry: Some(after.clone()), ..EntryChange::default() }, false);
+            [text, entry(&after)]
+        };
+        assert!(shown(false).iter().all(|text| text.contains("  until 2023-11-14T22:13:20Z\n")));
+        let deleted = "deleted: the files apply again\n  deny bot-7 under all strategies\n";
+        assert_eq!(shown(true), [deleted, "deleted: deny bot-7 under all strategies\n"]);
+    }
 }

@@ -17,8 +17,8 @@ pub enum NextUnit {
 }
 
 impl Algorithm {
-    /// The length of the window, as of `now`; for limits without one the time in which an empty limit fills up. At
-    /// least the time that a unit counts.
+    /// The length of the window as it is configured, as of `now`; for limits without one the time in which an empty limit fills
+    /// up. A unit of a strict bucketed window counts up to one part longer.
     #[must_use]
     pub fn window(&self, now: Micros) -> Micros {
         Micros(match &self.engine {
@@ -35,7 +35,7 @@ impl Algorithm {
             // Until the largest cost is paid and the limit is cold again.
             Engine::WarmUp(warm_up) => warm_up.spend(&mut warm_up.read(None, now.0), self.limit),
             Engine::Sliding(sliding) => sliding.span,
-            Engine::Slots(slots) => slots.longest(),
+            Engine::Slots(slots) => slots.window(),
         })
     }
 
@@ -178,6 +178,7 @@ mod tests {
             (Algorithm::sliding_window(5, period).unwrap(), 7_000),
             (Algorithm::sliding_log(5, period).unwrap(), 7_000),
             (Algorithm::bucketed_window(5, period, 7, false).unwrap(), 7_000),
+            (Algorithm::bucketed_window(5, period, 7, true).unwrap(), 7_000),
         ] {
             // In February 2024.
             assert_eq!(limit.window(Micros(1_707_000_000_000_000)), Micros(window), "{limit:?}");
