@@ -18,7 +18,7 @@ pub use logged::{
 pub use replay::{ReplayError, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy, replay};
 pub use run::{SimulatedStrategy, SimulationError, simulate};
 pub use trace::{TraceError, read_trace};
-pub use until::{UntilCallers, UntilPattern};
+pub use until::{UntilCallers, UntilDecider, UntilPattern};
 
 use weir_units::Micros;
 

@@ -1,9 +1,11 @@
 //! `weir load`: a load generator, which measures throughput and latency.
 
 mod args;
+mod output;
 mod progress;
 mod server;
 mod text;
+mod until;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use anyhow::Result;
 use weir_load::{LoadError, LoadReport, RunWatch};
 
 pub(crate) use self::args::LoadArgs;
-use super::allow_output::AllowOutput;
+use self::output::LoadOutput;
 use super::{fail, print};
 
 const SOME_FAILED: u8 = 1;
@@ -20,11 +22,16 @@ const NO_REPORT: u8 = 2;
 
 pub(crate) fn run(args: LoadArgs) -> ExitCode {
     let output = args.output;
+    match args.until() {
+        Ok(None) => {}
+        Ok(Some(plan)) => return until_allowed(&plan, output),
+        Err(error) => return fail(&format!("{error:#}"), NO_REPORT),
+    }
     match load(args) {
         Ok(report) => {
             let text = match output {
-                AllowOutput::Text => text::of(&report),
-                AllowOutput::Json => format!("{:#}\n", report.json()),
+                LoadOutput::Text | LoadOutput::Svg => text::of(&report),
+                LoadOutput::Json => format!("{:#}\n", report.json()),
             };
             match print(&text) {
                 Ok(()) if succeeded(&report) => ExitCode::SUCCESS,
@@ -32,6 +39,13 @@ pub(crate) fn run(args: LoadArgs) -> ExitCode {
                 Err(error) => fail(&format!("the report cannot be printed: {error}"), NO_REPORT),
             }
         }
+        Err(error) => fail(&format!("{error:#}"), NO_REPORT),
+    }
+}
+
+fn until_allowed(plan: &until::UntilPlan, output: LoadOutput) -> ExitCode {
+    match until::run(plan, output).and_then(|text| Ok(print(&text)?)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("{error:#}"), NO_REPORT),
     }
 }

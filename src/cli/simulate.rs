@@ -3,6 +3,7 @@
 mod chart;
 mod numbers;
 mod replay;
+mod result;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -10,8 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::simulation::{
-    CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, UntilCallers, UntilPattern, read_trace,
-    simulate,
+    CallPattern, PatternError, SimulatedCalls, UntilCallers, UntilPattern, read_trace, simulate,
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
@@ -19,6 +19,8 @@ use weir_config::span;
 use weir_core::strategy::{Field, Rules, Strategy};
 use weir_units::Micros;
 
+use self::result::{COLUMNS, ResultShape, SimulatedRow};
+pub(super) use self::result::{LiveRuns, Simulated};
 use super::explanation::renewal;
 use super::settings::{loaded, no_overrides};
 use super::{attribute, fail, print, say};
@@ -34,12 +36,6 @@ Examples:
 
 /// Maximum size of a file of calls, in bytes.
 const MAX_FILE: u64 = 1 << 30;
-
-/// Columns of a plot.
-const COLUMNS: usize = 60;
-
-/// Maximum number of columns where `--column` says how long they are.
-const MAX_COLUMNS: usize = 1_000;
 
 /// Options that conflict with `--replay`.
 const PATTERN_OPTIONS: [&str; 11] = [
@@ -112,38 +108,14 @@ pub(crate) struct SimulateArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SimulationOutput {
+pub(crate) enum SimulationOutput {
     /// A table and a plot.
     Text,
     Json,
     /// One line for each strategy and column of the plot.
     Csv,
-}
-
-/// The result of a simulation.
-struct Simulated {
-    pattern: String,
-    seed: u64,
-    /// The duration of a column of the plots.
-    column: Micros,
-    /// True if the calls depend on the answers, so that each strategy has its own.
-    closed: bool,
-    strategies: Vec<SimulatedRow>,
-}
-
-/// The result of one strategy.
-struct SimulatedRow {
-    result: SimulatedStrategy,
-    calls: Arc<SimulatedCalls>,
-    /// The offered cost in each column.
-    offered: Vec<u64>,
-    window: Micros,
-    /// Maximum cost that was admitted in any `window`.
-    most: u64,
-    /// The admitted cost in each column.
-    admitted: Vec<u64>,
-    /// The limit, and the time until it is full again; `None` if it never is.
-    limit: Option<(u64, Micros)>,
+    /// The picture.
+    Svg,
 }
 
 pub(crate) fn run(args: &SimulateArgs) -> ExitCode {
@@ -190,12 +162,19 @@ fn show(args: &SimulateArgs, simulated: &Simulated) -> Result<()> {
     if let Some(file) = &args.html {
         write(file, chart::html(simulated))?;
     }
-    let text = match args.output {
-        SimulationOutput::Text => text::text(simulated),
-        SimulationOutput::Json => numbers::json(simulated)?,
-        SimulationOutput::Csv => numbers::csv(simulated),
-    };
-    print(&text).context("the result cannot be printed")
+    print(&simulated.shown(args.output)?).context("the result cannot be printed")
+}
+
+impl Simulated {
+    /// The result as text.
+    pub(crate) fn shown(&self, output: SimulationOutput) -> Result<String> {
+        Ok(match output {
+            SimulationOutput::Text => text::text(self),
+            SimulationOutput::Json => numbers::json(self)?,
+            SimulationOutput::Csv => numbers::csv(self),
+            SimulationOutput::Svg => chart::svg(self),
+        })
+    }
 }
 
 fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulated> {
@@ -218,57 +197,22 @@ fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulat
         };
         results.push(result.with_context(|| format!("strategy `{name}` cannot be simulated"))?);
     }
-    let last = results.iter().filter_map(|(_, calls)| calls.calls.last()).map(|call| call.at.0 + 1).max();
     let open = until.is_none() && !is_file(pattern);
-    let end = if open { args.time } else { Micros(last.unwrap_or(1)) };
-    let column = args.column.unwrap_or(Micros(end.0.div_ceil(COLUMNS as u64).max(1)));
-    let columns = usize::try_from(end.0.div_ceil(column.0)).unwrap_or(usize::MAX);
-    if columns > MAX_COLUMNS {
-        bail!("--column makes {columns} columns of {}: at most {MAX_COLUMNS}", text::span(end));
-    }
-    let columns = if args.column.is_some() { columns } else { COLUMNS };
-    let row = |(result, calls): (SimulatedStrategy, SimulatedCalls)| {
-        let window = args.window.unwrap_or_else(|| own_window(&rules, &result.strategy));
-        let most = result.most_in(window, &calls);
-        let admitted = calls.calls.iter().zip(&result.admitted).filter(|(_, admitted)| **admitted);
-        let admitted = in_columns(admitted.map(|(call, _)| (call.at, call.cost)), column, columns);
-        let offered = in_columns(calls.calls.iter().map(|call| (call.at, call.cost)), column, columns);
-        let limit = own_limit(&rules, &result.strategy);
-        SimulatedRow { result, calls: Arc::new(calls), offered, window, most, admitted, limit }
+    let shape = ResultShape {
+        pattern: pattern.to_owned(),
+        seed: args.seed,
+        closed: until.is_some(),
+        end: open.then_some(args.time),
+        column: args.column,
     };
-    let strategies = results.into_iter().map(row).collect();
-    let (pattern, seed, closed) = (pattern.to_owned(), args.seed, until.is_some());
-    Ok(Simulated { pattern, seed, column, closed, strategies })
+    shape.of(results, |name| {
+        (args.window.unwrap_or_else(|| own_window(&rules, name)), own_limit(&rules, name))
+    })
 }
 
 fn callers(args: &SimulateArgs) -> UntilCallers<'_> {
     let (resource, consumers) = (args.resource.as_str(), args.consumers as usize);
     UntilCallers { resource, consumers, cost: args.cost, seed: args.seed }
-}
-
-impl SimulatedRow {
-    /// What the limit admits in a column in the long run.
-    fn per_column(&self, column: Micros) -> Option<f64> {
-        let (limit, window) = self.limit.filter(|(_, window)| *window > Micros::ZERO)?;
-        Some(limit as f64 * column.0 as f64 / window.0 as f64)
-    }
-}
-
-impl Simulated {
-    /// The calls of all strategies, if they are the same.
-    fn offered(&self) -> &[u64] {
-        match self.strategies.first() {
-            Some(row) if !self.closed => &row.offered,
-            _ => &[],
-        }
-    }
-
-    /// The highest cost of a column: what was offered; of a closed loop, what was admitted.
-    fn highest(&self) -> u64 {
-        let columns =
-            |row: &SimulatedRow| if self.closed { row.admitted.clone() } else { row.offered.clone() };
-        self.strategies.iter().flat_map(columns).max().unwrap_or(0)
-    }
 }
 
 fn calls(args: &SimulateArgs, pattern: &str) -> Result<SimulatedCalls> {
@@ -359,15 +303,4 @@ fn own_limit(rules: &Rules, name: &str) -> Option<(u64, Micros)> {
     let strategy = rules.strategies().iter().find(|strategy| strategy.name() == name)?;
     let first = strategy.algorithms().iter().find(|limit| !limit.is_shadow())?;
     Some((first.limit(), renewal(first)))
-}
-
-fn in_columns(costs: impl Iterator<Item = (Micros, u64)>, column: Micros, most: usize) -> Vec<u64> {
-    let mut columns = vec![0_u64; most];
-    for (at, cost) in costs {
-        let place = usize::try_from(at.0 / column.0).unwrap_or(most).min(most.saturating_sub(1));
-        if let Some(sum) = columns.get_mut(place) {
-            *sum = sum.saturating_add(cost);
-        }
-    }
-    columns
 }

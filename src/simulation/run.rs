@@ -174,28 +174,32 @@ impl SimulatedStrategy {
             Outcome::Banned(_) => false,
             Outcome::Policy { allowed } => allowed,
         };
-        self.admitted.push(admitted);
+        let decided = match answer.outcome {
+            Outcome::Decided(decided) => Some(decided),
+            _ => None,
+        };
         if admitted {
-            self.allowed += 1;
-            self.allowed_cost = self.allowed_cost.saturating_add(cost);
-            if let Outcome::Decided(LimitsDecision { verdict, .. }) = answer.outcome {
-                self.holds += u128::from(verdict.wait.0);
-                self.longest_hold = self.longest_hold.max(verdict.wait);
-                return Some(verdict.wait);
-            }
-            return Some(Micros::ZERO);
+            return self.admit(cost, decided.map_or(Micros::ZERO, |decided| decided.verdict.wait));
         }
-        self.denied += 1;
-        if let Outcome::Decided(LimitsDecision { limits, .. }) = answer.outcome {
-            self.count_wait(limits)
-        } else {
-            self.never += 1;
-            None
-        }
+        let longest = |limits: &[LimitVerdict]| limits.iter().fold(Retry::Now, |all, one| all.max(one.retry));
+        self.deny(decided.map_or(Retry::Never, |decided| longest(decided.limits)))
     }
 
-    fn count_wait(&mut self, limits: &[LimitVerdict]) -> Option<Micros> {
-        match limits.iter().fold(Retry::Now, |longest, limit| longest.max(limit.retry)) {
+    /// Counts an admitted call that is to wait before it starts. Returns how long its caller waits before it may call again.
+    pub fn admit(&mut self, cost: u64, hold: Micros) -> Option<Micros> {
+        self.admitted.push(true);
+        self.allowed += 1;
+        self.allowed_cost = self.allowed_cost.saturating_add(cost);
+        self.holds += u128::from(hold.0);
+        self.longest_hold = self.longest_hold.max(hold);
+        Some(hold)
+    }
+
+    /// Counts a denied call. Returns how long its caller waits before it may call again; `None` if no wait helps.
+    pub fn deny(&mut self, retry: Retry) -> Option<Micros> {
+        self.admitted.push(false);
+        self.denied += 1;
+        match retry {
             Retry::After(wait) => {
                 self.waits += u128::from(wait.0);
                 self.longest_wait = self.longest_wait.max(wait);

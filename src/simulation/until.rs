@@ -66,30 +66,75 @@ impl UntilPattern {
         callers: UntilCallers<'_>,
     ) -> Result<(SimulatedStrategy, SimulatedCalls), SimulationError> {
         let mut limiter = SimulatedLimiter::new(rules, strategy, attributes)?;
+        let calls = self.run(&mut limiter, callers)?;
+        Ok((limiter.into_result(), calls))
+    }
+
+    /// Makes calls until so many have passed, and returns them.
+    pub fn run<D: UntilDecider>(
+        &self,
+        decider: &mut D,
+        callers: UntilCallers<'_>,
+    ) -> Result<SimulatedCalls, D::Error> {
         let consumers = callers.consumers.max(1);
         let name = |index| if consumers == 1 { "consumer".to_owned() } else { format!("consumer-{index}") };
         let subjects = (0..consumers).map(|index| (callers.resource.to_owned(), name(index))).collect();
         let mut calls = SimulatedCalls { subjects, calls: Vec::new() };
         let mut next = NextCalls::new(self.pattern, consumers, callers.seed);
-        while limiter.result().allowed < self.passes {
-            let too_few = |limiter: &SimulatedLimiter<'_>| SimulationError::TooFew {
-                passed: limiter.result().allowed,
+        while decider.result().allowed < self.passes {
+            let too_few = |result: &SimulatedStrategy| SimulationError::TooFew {
+                passed: result.allowed,
                 wanted: self.passes,
-                calls: limiter.result().admitted.len(),
+                calls: result.admitted.len(),
             };
             let Some((at, subject)) = next.pop().filter(|_| calls.calls.len() < MAX_CALLS) else {
-                return Err(too_few(&limiter));
+                return Err(too_few(decider.result()).into());
             };
-            let call = SimulatedCall { at, subject, cost: callers.cost };
-            let wait = limiter.decide(&calls.subjects, &call)?;
+            let mut call = SimulatedCall { at, subject, cost: callers.cost };
+            let wait = decider.decide(&calls.subjects, &mut call)?;
             calls.calls.push(call);
             match wait {
-                Some(wait) => next.again(at, subject, wait),
-                None if self.pattern.is_none() && next.is_empty() => return Err(too_few(&limiter)),
+                Some(wait) => next.again(call.at, subject, wait),
+                None if self.pattern.is_none() && next.is_empty() => {
+                    return Err(too_few(decider.result()).into());
+                }
                 None => {}
             }
         }
-        Ok((limiter.into_result(), calls))
+        Ok(calls)
+    }
+}
+
+/// What decides the calls of a closed loop.
+pub trait UntilDecider {
+    /// Why the loop ends early.
+    type Error: From<SimulationError>;
+
+    /// Decides a call, and returns how long its caller waits before it may call again; `None` if no wait helps. Where time passes by
+    /// itself, the call gets the time at which it was made.
+    fn decide(
+        &mut self,
+        subjects: &[(String, String)],
+        call: &mut SimulatedCall,
+    ) -> Result<Option<Micros>, Self::Error>;
+
+    /// The results so far.
+    fn result(&self) -> &SimulatedStrategy;
+}
+
+impl UntilDecider for SimulatedLimiter<'_> {
+    type Error = SimulationError;
+
+    fn decide(
+        &mut self,
+        subjects: &[(String, String)],
+        call: &mut SimulatedCall,
+    ) -> Result<Option<Micros>, SimulationError> {
+        SimulatedLimiter::decide(self, subjects, call)
+    }
+
+    fn result(&self) -> &SimulatedStrategy {
+        SimulatedLimiter::result(self)
     }
 }
 

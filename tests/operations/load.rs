@@ -8,7 +8,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::support::command::{text, weir};
+use crate::support::command::{Serve, text, weir};
 use crate::support::scratch;
 use crate::support::server::{Server, config};
 
@@ -189,4 +189,52 @@ fn a_process_tells_its_cpu_time() {
     assert!(server["us_per_decision"].as_f64().unwrap() > 0.0);
     assert!(server["rss_bytes"].as_u64().unwrap() > 1 << 20);
     assert!(report["cpu"]["generator_us_per_call"].as_f64().unwrap() > 0.0);
+}
+
+/// A loop against a server is that of a simulation, on a real clock.
+#[test]
+fn a_loop_goes_on_until_enough_calls_are_allowed_as_in_a_simulation() {
+    let rules = "strategies:
+  gate: { limits: [{ name: each, per: [resource, consumer], uniform: { interval: 30ms } }] }
+  crowd: { limits: [{ name: all, per: [resource], sliding_log: { limit: 5, window: 100ms } }] }
+";
+    let folder = scratch::dir("until-");
+    let file = folder.path().join("weir.yaml");
+    std::fs::write(&file, rules).unwrap();
+    let file = file.to_str().unwrap();
+    let server = Serve::start(&["--config", file]);
+    let strategies = ["--strategy", "gate", "--strategy", "crowd", "--resource", "zoo", "--window", "100ms"];
+    let looped = |output: &str| {
+        let args = ["load", "--server", &server.server, "--quiet", "--until-allowed", "20", "--keys", "3"];
+        let out = weir(&[&args[..], &["--output", output], &strategies[..]].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+        text(&out.stdout)
+    };
+    let simulated = |output: &str| {
+        let args = ["simulate", "--config", file, "--pattern", "until:20", "--consumers", "3"];
+        text(&weir(&[&args[..], &["--output", output], &strategies[..]].concat()).stdout)
+    };
+    let [live, model] =
+        [looped("json"), simulated("json")].map(|report| -> Value { serde_json::from_str(&report).unwrap() });
+    for (live, model) in
+        live["strategies"].as_array().unwrap().iter().zip(model["strategies"].as_array().unwrap())
+    {
+        for same in ["strategy", "allowed", "allowed_cost", "never", "window_us"] {
+            assert_eq!(live[same], model[same], "{same}");
+        }
+        let number = |of: &Value, name: &str| of[name].as_u64().unwrap();
+        // Nothing passes earlier than where time is exact.
+        assert!(number(live, "last_call_us") + 1_000 >= number(model, "last_call_us"), "{live}");
+        assert_eq!(number(live, "calls"), number(live, "allowed") + number(live, "denied"));
+        assert!(number(live, "denied") > 0);
+    }
+    let labels = |shown: &str| -> Vec<String> {
+        shown.lines().map(|line| line.split_whitespace().next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(labels(&looped("text")), labels(&simulated("text")));
+    let picture = looped("svg");
+    assert!(
+        picture.starts_with("<svg") && picture.contains("gate") && picture.contains("crowd"),
+        "{picture}"
+    );
 }

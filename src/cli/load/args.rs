@@ -6,10 +6,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
+use weir_units::Micros;
 
+use super::output::LoadOutput;
 use super::server::Server;
+use super::until::UntilPlan;
 use crate::cli::access_args::AccessArgs;
-use crate::cli::allow_output::AllowOutput;
 use crate::cli::{attribute, duration};
 
 const EXAMPLES: &str = "\
@@ -24,7 +26,12 @@ Examples:
   weir load --resource 'api/{key}' --consumer anyone    a resource for each key
   weir load --resource api/orders --resource api/search  two resources, in turn
   weir load --mode envoy --domain edge --descriptor remote_address={key}
-  weir load --requests 100000 --warm-up 0s --output json > report.json";
+  weir load --requests 100000 --warm-up 0s --output json > report.json
+  weir load --until-allowed 400 --keys 10 --strategy gate --strategy both --resource zoo";
+
+/// Keys if they are not given, and consumers of a loop that goes on until so many calls were allowed.
+const KEYS: u64 = 100_000;
+const CONSUMERS: u64 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ModeName {
@@ -62,7 +69,7 @@ pub(crate) struct LoadArgs {
     i_own_this_target: bool,
     /// Text for people, or JSON with names that stay
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    pub(super) output: AllowOutput,
+    pub(super) output: LoadOutput,
 
     /// What is called
     #[arg(long, value_enum, default_value = "unary", help_heading = "Calls")]
@@ -77,16 +84,10 @@ pub(crate) struct LoadArgs {
     /// Who uses it; {key} stands for the key's number
     #[arg(long, default_value = "user_{key}", value_name = "NAME", help_heading = "Calls")]
     consumer: String,
-    /// A configured strategy [default: the one that the configuration gives the resource]
-    #[arg(
-        long,
-        env = "WEIR_STRATEGY",
-        default_value = "",
-        hide_default_value = true,
-        value_name = "NAME",
-        help_heading = "Calls"
-    )]
-    strategy: String,
+    /// A configured strategy; with --until-allowed it may be given several times [default: the one that the
+    /// configuration gives the resource]
+    #[arg(long = "strategy", env = "WEIR_STRATEGY", value_name = "NAME", help_heading = "Calls")]
+    strategies: Vec<String>,
     /// A further fact about every call, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE", help_heading = "Calls")]
     attributes: Vec<(String, String)>,
@@ -99,9 +100,10 @@ pub(crate) struct LoadArgs {
     /// An entry of the descriptor of --mode envoy; may be given several times [default: user=user_{key}]
     #[arg(long = "descriptor", value_parser = attribute, value_name = "KEY=VALUE", help_heading = "Calls")]
     descriptor: Vec<(String, String)>,
-    /// Keys to choose from
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..), value_name = "COUNT", help_heading = "Calls")]
-    keys: u64,
+    /// Keys to choose from; with --until-allowed the consumers that call, in turn [default: 100000; with
+    /// --until-allowed 10]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), value_name = "COUNT", help_heading = "Calls")]
+    keys: Option<u64>,
     /// How often each key comes
     #[arg(long, value_enum, default_value = "uniform", help_heading = "Calls")]
     spread: SpreadName,
@@ -128,6 +130,16 @@ pub(crate) struct LoadArgs {
     /// Measure so many calls instead
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "duration", value_name = "COUNT", help_heading = "Load")]
     requests: Option<u64>,
+    /// Call until so many calls were allowed, each strategy after the other: each consumer calls again when its answer says that
+    /// it may, or with --rate all of them so often in all. The report is that of `weir simulate --pattern until:COUNT`
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with_all = UNTIL_CONFLICTS, value_name = "COUNT", help_heading = "Load")]
+    until_allowed: Option<u64>,
+    /// The duration of a column of the plot of --until-allowed [default: a sixtieth of all]
+    #[arg(long, value_parser = positive_span, requires = "until_allowed", value_name = "TIME", help_heading = "Report")]
+    column: Option<Micros>,
+    /// The window of "most in any" in the report of --until-allowed
+    #[arg(long, value_parser = positive_span, default_value = "1s", value_name = "TIME", help_heading = "Report")]
+    window: Micros,
     /// How long to make calls before anything counts: 0s, 1s
     #[arg(long, default_value = "1s", value_parser = span, value_name = "SPAN", help_heading = "Load")]
     warm_up: Duration,
@@ -153,8 +165,59 @@ pub(crate) struct LoadArgs {
     access: AccessArgs,
 }
 
+/// Options of a load that a loop does not have.
+const UNTIL_CONFLICTS: [&str; 13] = [
+    "mode",
+    "batch",
+    "domain",
+    "descriptor",
+    "spread",
+    "requests",
+    "duration",
+    "warm_up",
+    "connections",
+    "in_flight",
+    "threads",
+    "pids",
+    "record",
+];
+
 impl LoadArgs {
+    /// The plan of a loop that goes on until so many calls were allowed, if that is asked for.
+    pub(super) fn until(&self) -> Result<Option<UntilPlan>> {
+        let Some(allowed) = self.until_allowed else { return Ok(None) };
+        Server::parse(&self.server, self.i_own_this_target)?;
+        let strategies =
+            if self.strategies.is_empty() { vec![String::new()] } else { self.strategies.clone() };
+        let resources = resources(self.resources.clone(), "one");
+        let [resource] = &*resources else { bail!("--until-allowed takes one --resource") };
+        Ok(Some(UntilPlan {
+            allowed,
+            rate: self.rate,
+            server: self.server.clone(),
+            access: self.access.access(&self.server)?,
+            timeout: self.timeout,
+            strategies,
+            resource: resource.clone(),
+            consumer: self.consumer.clone(),
+            consumers: self.keys.unwrap_or(CONSUMERS),
+            attributes: self.attributes.clone(),
+            cost: self.cost,
+            column: self.column,
+            window: self.window,
+            is_quiet: self.quiet,
+        }))
+    }
+
     pub(super) fn plan(self) -> Result<(Plan, bool)> {
+        if self.output == LoadOutput::Svg {
+            bail!("--output svg: only --until-allowed makes a picture");
+        }
+        let strategy = match &*self.strategies {
+            [] => String::new(),
+            [one] => one.clone(),
+            _ => bail!("--strategy: several of them need --until-allowed"),
+        };
         let server = Server::parse(&self.server, self.i_own_this_target)?;
         let access = self.access.access(&self.server)?;
         if self.rate.is_none() && self.in_flight.is_some_and(|in_flight| in_flight < self.connections) {
@@ -169,14 +232,14 @@ impl LoadArgs {
             Some(_) => 1_024.max(self.connections),
         });
         let ask = PlannedQuestion {
-            resources: resources(self.resources, &self.strategy),
+            resources: resources(self.resources, &strategy),
             consumer: self.consumer,
-            strategy: self.strategy,
+            strategy,
             attributes: self.attributes,
             cost: self.cost,
             domain: self.domain,
             descriptor,
-            keys: self.keys,
+            keys: self.keys.unwrap_or(KEYS),
             spread: match self.spread {
                 SpreadName::Uniform => Spread::Uniform,
                 SpreadName::Zipf => Spread::Zipf(self.zipf_exponent),
@@ -234,6 +297,13 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+fn positive_span(text: &str) -> Result<Micros, String> {
+    match weir_config::span(text)? {
+        Micros::ZERO => Err("it must be at least 1us".to_owned()),
+        span => Ok(span),
+    }
+}
+
 fn exponent(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(exponent) if (0.0..=10.0).contains(&exponent) => Ok(exponent),
@@ -265,7 +335,12 @@ mod tests {
             let command = line.split("  ").next().unwrap().split(" >").next().unwrap();
             let command = command.replace("$(pgrep -x weir)", "1").replace('\'', "");
             let args = Load::try_parse_from(["load"].into_iter().chain(command.split_whitespace()));
-            args.unwrap_or_else(|error| panic!("{line}: {error}")).args.plan().unwrap();
+            let args = args.unwrap_or_else(|error| panic!("{line}: {error}")).args;
+            let is_loop = args.until().unwrap().is_some();
+            assert_eq!(is_loop, line.contains("--until-allowed"));
+            if !is_loop {
+                args.plan().unwrap();
+            }
         }
     }
 
@@ -282,6 +357,12 @@ mod tests {
             "--duration 0s",
             "--requests 5 --duration 1s",
             "--connections 9 --in-flight 8",
+            "--strategy a --strategy b",
+            "--output svg",
+            "--column 1s",
+            "--until-allowed 0",
+            "--until-allowed 5 --requests 5",
+            "--until-allowed 5 --mode batch",
         ] {
             let parsed = Load::try_parse_from(["load"].into_iter().chain(arguments.split(' ')));
             assert!(parsed.ok().and_then(|load| load.args.plan().ok()).is_none(), "{arguments}");

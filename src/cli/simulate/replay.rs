@@ -58,6 +58,7 @@ pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
         SimulationOutput::Text => Ok(text(&files, &log, &replayed)),
         SimulationOutput::Json => json(&files, &log, &replayed),
         SimulationOutput::Csv => Ok(csv(&replayed)),
+        SimulationOutput::Svg => bail!("--output svg: a replay has no picture"),
     }
 }
 

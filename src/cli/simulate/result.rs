@@ -1,0 +1,132 @@
+//! What a simulation, or a run against a server, gave: a row for each strategy, with its columns of a plot.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use weir_units::Micros;
+
+use crate::simulation::{SimulatedCalls, SimulatedStrategy};
+
+/// Columns of a plot.
+pub(super) const COLUMNS: usize = 60;
+
+/// Maximum number of columns where `--column` says how long they are.
+const MAX_COLUMNS: usize = 1_000;
+
+/// The result of a simulation.
+pub(crate) struct Simulated {
+    pub(super) pattern: String,
+    pub(super) seed: u64,
+    /// The duration of a column of the plots.
+    pub(super) column: Micros,
+    /// True if the calls depend on the answers, so that each strategy has its own.
+    pub(super) closed: bool,
+    pub(super) strategies: Vec<SimulatedRow>,
+}
+
+/// The result of one strategy.
+pub(super) struct SimulatedRow {
+    pub(super) result: SimulatedStrategy,
+    pub(super) calls: Arc<SimulatedCalls>,
+    /// The offered cost in each column.
+    pub(super) offered: Vec<u64>,
+    pub(super) window: Micros,
+    /// Maximum cost that was admitted in any `window`.
+    pub(super) most: u64,
+    /// The admitted cost in each column.
+    pub(super) admitted: Vec<u64>,
+    /// The limit, and the time until it is full again; `None` if it never is.
+    pub(super) limit: Option<(u64, Micros)>,
+}
+
+/// Runs against a server. It does not say how its strategies are configured.
+pub(crate) struct LiveRuns {
+    pub(crate) pattern: String,
+    /// The duration of a column, if it is given.
+    pub(crate) column: Option<Micros>,
+    /// The window of "most in any".
+    pub(crate) window: Micros,
+    pub(crate) runs: Vec<(SimulatedStrategy, SimulatedCalls)>,
+}
+
+/// What determines the columns.
+pub(super) struct ResultShape {
+    pub(super) pattern: String,
+    pub(super) seed: u64,
+    /// True if each strategy has its own calls.
+    pub(super) closed: bool,
+    /// The end; `None`: that of the last call.
+    pub(super) end: Option<Micros>,
+    /// The duration of a column, if it is given.
+    pub(super) column: Option<Micros>,
+}
+
+impl ResultShape {
+    /// The result of these runs. `of` has the window of "most in any" of a strategy, and its limit.
+    pub(super) fn of(
+        self,
+        runs: Vec<(SimulatedStrategy, SimulatedCalls)>,
+        of: impl Fn(&str) -> (Micros, Option<(u64, Micros)>),
+    ) -> Result<Simulated> {
+        let last = runs.iter().filter_map(|(_, calls)| calls.calls.last()).map(|call| call.at.0 + 1).max();
+        let end = self.end.unwrap_or(Micros(last.unwrap_or(1)));
+        let column = self.column.unwrap_or(Micros(end.0.div_ceil(COLUMNS as u64).max(1)));
+        let columns = usize::try_from(end.0.div_ceil(column.0)).unwrap_or(usize::MAX);
+        if columns > MAX_COLUMNS {
+            bail!("--column makes {columns} columns of {end}: at most {MAX_COLUMNS}");
+        }
+        let columns = if self.column.is_some() { columns } else { COLUMNS };
+        let row = |(result, calls): (SimulatedStrategy, SimulatedCalls)| {
+            let (window, limit) = of(&result.strategy);
+            let most = result.most_in(window, &calls);
+            let admitted = calls.calls.iter().zip(&result.admitted).filter(|(_, admitted)| **admitted);
+            let admitted = in_columns(admitted.map(|(call, _)| (call.at, call.cost)), column, columns);
+            let offered = in_columns(calls.calls.iter().map(|call| (call.at, call.cost)), column, columns);
+            SimulatedRow { result, calls: Arc::new(calls), offered, window, most, admitted, limit }
+        };
+        let strategies = runs.into_iter().map(row).collect();
+        Ok(Simulated { pattern: self.pattern, seed: self.seed, column, closed: self.closed, strategies })
+    }
+}
+
+impl SimulatedRow {
+    /// What the limit admits in a column in the long run.
+    pub(super) fn per_column(&self, column: Micros) -> Option<f64> {
+        let (limit, window) = self.limit.filter(|(_, window)| *window > Micros::ZERO)?;
+        Some(limit as f64 * column.0 as f64 / window.0 as f64)
+    }
+}
+
+impl Simulated {
+    /// The result of runs against a server.
+    pub(crate) fn live(live: LiveRuns) -> Result<Self> {
+        let LiveRuns { pattern, column, window, runs } = live;
+        ResultShape { pattern, seed: 0, closed: true, end: None, column }.of(runs, |_| (window, None))
+    }
+
+    /// The calls of all strategies, if they are the same.
+    pub(super) fn offered(&self) -> &[u64] {
+        match self.strategies.first() {
+            Some(row) if !self.closed => &row.offered,
+            _ => &[],
+        }
+    }
+
+    /// The highest cost of a column: what was offered; of a closed loop, what was admitted.
+    pub(super) fn highest(&self) -> u64 {
+        let columns =
+            |row: &SimulatedRow| if self.closed { row.admitted.clone() } else { row.offered.clone() };
+        self.strategies.iter().flat_map(columns).max().unwrap_or(0)
+    }
+}
+
+fn in_columns(costs: impl Iterator<Item = (Micros, u64)>, column: Micros, most: usize) -> Vec<u64> {
+    let mut columns = vec![0_u64; most];
+    for (at, cost) in costs {
+        let place = usize::try_from(at.0 / column.0).unwrap_or(most).min(most.saturating_sub(1));
+        if let Some(sum) = columns.get_mut(place) {
+            *sum = sum.saturating_add(cost);
+        }
+    }
+    columns
+}
