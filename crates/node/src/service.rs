@@ -12,6 +12,7 @@ mod admin;
 mod audited;
 mod batch;
 mod batch_gate;
+mod batch_late;
 mod batch_turns;
 mod concurrency;
 mod control;

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 use tonic::Status;
 use weir_grpc::{BegunCall, Call, CallContext, CurrentPeer, IncomingCall, Reply, turn};
@@ -19,6 +19,7 @@ use weir_store::{Store, TOGETHER, at_once};
 use weir_time::clock;
 
 use super::batch_gate::BatchLine;
+use super::batch_late::{LONGEST, LateTurn};
 use super::several::LaterResult;
 use super::wire::MessageFields;
 use super::{DecisionService, Decisions, status};
@@ -56,6 +57,8 @@ struct Batch<S> {
     place: Option<PlaceInLine>,
     /// Until then questions are put to the store.
     until: Option<Instant>,
+    /// From then on what is left waits no longer for the share of late answers.
+    latest: Option<Instant>,
     /// True once there is no time for the store.
     is_late: bool,
 }
@@ -66,7 +69,7 @@ struct NextPiece<'a> {
     /// Their room in the store.
     room: Option<OwnedSemaphorePermit>,
     /// The turn of a batch out of time.
-    _turn: Option<SemaphorePermit<'a>>,
+    turn: Option<LateTurn<'a>>,
 }
 
 /// A result that came later: its number among those, its offset in the results before, and its bytes.
@@ -146,6 +149,10 @@ impl<S: Store> DecisionService<S> {
         let place = self.until(until, Arc::clone(&line.asking).acquire_owned()).await;
         let mut batch = self.begin(&message, &context, line)?;
         (batch.place, batch.until) = (place.transpose().map_err(closed)?, until);
+        batch.latest = match batch.context.deadline {
+            Some(_) => until,
+            None => until.map(|until| until + LONGEST),
+        };
         if batch.place.is_none() {
             batch.end();
         }
@@ -179,6 +186,7 @@ impl<S: Store> DecisionService<S> {
             line,
             place: None,
             until: None,
+            latest: None,
             is_late: false,
         })
     }
@@ -205,11 +213,12 @@ impl<S: Store> DecisionService<S> {
                     (number, at, result)
                 });
             }
-            drop(piece);
+            drop(piece.room);
             // Pending questions ask the store at their first poll.
             while let Some(Some(answered)) = at_once(pending.next()) {
                 batch.others.push(answered);
             }
+            drop(piece.turn);
             if !is_left {
                 break;
             }
@@ -229,7 +238,7 @@ impl<S: Store> DecisionService<S> {
         pending: &mut FuturesUnordered<impl Future<Output = LaterBytes>>,
     ) -> NextPiece<'_> {
         if S::AT_ONCE {
-            return NextPiece { most: usize::MAX, room: None, _turn: None };
+            return NextPiece { most: usize::MAX, room: None, turn: None };
         }
         // Outside a turn of a connection: other work goes on between two pieces.
         tokio::task::yield_now().await;
@@ -242,18 +251,35 @@ impl<S: Store> DecisionService<S> {
                 room = self.until(until, has_room).await.flatten();
             }
             if let Some(room) = room {
-                return NextPiece { most: room.num_permits(), room: Some(room), _turn: None };
+                return NextPiece { most: room.num_permits(), room: Some(room), turn: None };
             }
         }
         if !batch.is_late {
             batch.end();
         }
-        if batch.place.is_none() {
-            let place = Arc::clone(&batch.line.late).acquire_owned();
-            batch.place = while_answered(place, pending, &mut batch.others).await.ok();
+        let turn = self.late_turn(&batch.line, &mut batch.place, batch.latest);
+        let turn = while_answered(turn, pending, &mut batch.others).await;
+        NextPiece { most: LATE_PIECE, room: None, turn: Some(turn) }
+    }
+
+    /// Waits for the turn of a batch out of time, behind those of its caller, until it must answer.
+    async fn late_turn(
+        &self,
+        line: &BatchLine,
+        place: &mut Option<PlaceInLine>,
+        latest: Option<Instant>,
+    ) -> LateTurn<'_> {
+        let late = &self.batches.late;
+        let turn = async {
+            if place.is_none() {
+                *place = Arc::clone(&line.late).acquire_owned().await.ok();
+            }
+            late.spared(&self.deadlines, || self.batches.store_has_work()).await
+        };
+        match self.until(latest, turn).await {
+            Some(turn) => turn,
+            None => late.due().await,
         }
-        let turn = while_answered(self.batches.late_turn(), pending, &mut batch.others).await;
-        NextPiece { most: LATE_PIECE, room: None, _turn: turn }
     }
 
     /// The output of `future`, if it comes before a deadline.

@@ -9,7 +9,8 @@
 //! A batch that waits has asked the store nothing, so it costs no more than its message, and nothing expires. So many
 //! batches in flight decide as much as few do, and a caller with many has the room of one. A batch waits until its caller's
 //! deadline; without one, as long as a decision does. What it has not asked by then is left to the failure policy. These
-//! answers are many and come at once, so they have turns, too: otherwise a flood of them would delay what is decided.
+//! answers are many and come at once, so they have turns of their own (`batch_late.rs`): otherwise a flood of them would
+//! delay what is decided.
 //!
 //! The messages of batches are in the budget of buffered bytes. A quarter of it is left to others: one caller's batches do
 //! not refuse another caller's calls.
@@ -18,9 +19,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 use weir_grpc::{BufferBudget, HeldBytes, no_space};
+
+use super::batch_late::LateTurns;
 
 /// Questions of batches that may wait for answers of the store: twice what a link has in flight, so that it always finds
 /// the next ones.
@@ -33,8 +36,8 @@ const KEPT_LINES: usize = 64;
 pub(super) struct BatchGate {
     room: Arc<Semaphore>,
     lines: Mutex<CallerLines>,
-    /// The turn of a batch out of time.
-    late_turn: Semaphore,
+    /// The turns of batches out of time.
+    pub(super) late: LateTurns,
     /// The budget of buffered bytes; `None` counts nothing.
     budget: Option<BufferBudget>,
 }
@@ -59,7 +62,7 @@ impl BatchGate {
     /// Creates the gate of a worker, whose batches are counted in `budget`.
     pub(super) fn new(budget: Option<BufferBudget>) -> Self {
         let (room, lines) = (Arc::new(Semaphore::new(ROOM)), Mutex::default());
-        Self { room, lines, late_turn: Semaphore::new(1), budget }
+        Self { room, lines, late: LateTurns::new(), budget }
     }
 
     /// Counts the message of a batch, or refuses it if there are too many bytes already. The first batch of a line is
@@ -107,10 +110,9 @@ impl BatchGate {
         Arc::clone(&self.room).acquire_many_owned(questions).await.ok()
     }
 
-    /// Waits for the turn of a batch out of time.
-    pub(super) async fn late_turn(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.late_turn.acquire().await.ok()
+    /// True while questions of batches wait for answers of the store.
+    pub(super) fn store_has_work(&self) -> bool {
+        self.room.available_permits() < ROOM
     }
 }
 

@@ -1,0 +1,140 @@
+//! Turns of batches out of time: a tenth of the worker's time while the store has work.
+//!
+//! ```text
+//!   the store has work     a piece that took t is followed by a pause of nine t
+//!   it has none            a piece after the other
+//!   a batch must answer    its pieces wait for no share: its caller's deadline ends, or it has waited for a second
+//! ```
+//!
+//! Who gets the failure policy's answers asks again. Without a share, these answers are all that a worker does, and the
+//! store waits for it. With one, a caller that asks more than is decided waits for its late answers meanwhile.
+
+use std::future::pending;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use weir_time::clock::monotonic;
+use weir_time::deadlines::Deadlines;
+
+/// How long a batch waits for its share of the worker's time.
+pub(super) const LONGEST: Duration = Duration::from_secs(1);
+
+/// A piece has this part of the time.
+const PART: u32 = 10;
+
+/// Time without pieces that counts for the next ones: timers are late by as much.
+const SPARED: Duration = Duration::from_millis(2);
+
+/// The turns of batches out of time, of one worker.
+pub(super) struct LateTurns {
+    /// The turn of a batch that waits for its share.
+    sparing: Semaphore,
+    /// The turn of a batch that must answer.
+    due: Semaphore,
+    share: Mutex<LateShare>,
+}
+
+/// When the next piece may begin.
+#[derive(Debug, Clone, Copy)]
+struct LateShare(Instant);
+
+/// The turn of a batch. Its time counts until it is dropped.
+pub(super) struct LateTurn<'a> {
+    share: &'a Mutex<LateShare>,
+    began: Instant,
+    // The next turn begins after the time is counted.
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl LateTurns {
+    pub(super) fn new() -> Self {
+        let share = Mutex::new(LateShare(monotonic()));
+        Self { sparing: Semaphore::new(1), due: Semaphore::new(1), share }
+    }
+
+    /// Waits for the turn of a batch, within the share of the worker's time while the store `has_work`.
+    pub(super) async fn spared(&self, deadlines: &Deadlines, has_work: impl Fn() -> bool) -> LateTurn<'_> {
+        // It is never closed.
+        let permit = self.sparing.acquire().await.ok();
+        loop {
+            let LateShare(next) = *self.share.lock();
+            if next <= monotonic() || !has_work() {
+                return self.begin(permit);
+            }
+            // Nothing comes before.
+            let _ = deadlines.until(next, pending::<()>()).await;
+        }
+    }
+
+    /// Waits for the turn of a batch that must answer.
+    pub(super) async fn due(&self) -> LateTurn<'_> {
+        self.begin(self.due.acquire().await.ok())
+    }
+
+    fn begin<'a>(&'a self, permit: Option<SemaphorePermit<'a>>) -> LateTurn<'a> {
+        LateTurn { share: &self.share, began: monotonic(), _permit: permit }
+    }
+}
+
+impl LateShare {
+    /// Counts a piece.
+    fn spend(&mut self, began: Instant, took: Duration) {
+        let spared = began.checked_sub(SPARED).unwrap_or(began);
+        self.0 = self.0.max(spared) + took * PART;
+    }
+}
+
+impl Drop for LateTurn<'_> {
+    fn drop(&mut self) {
+        let took = monotonic().saturating_duration_since(self.began);
+        self.share.lock().spend(self.began, took);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_store::at_once;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn late_answers_have_a_tenth_of_the_time() {
+        let begun = monotonic();
+        let (mut share, mut now, mut spent) = (LateShare(begun), begun, Duration::ZERO);
+        while spent < 100 * MS {
+            now = now.max(share.0);
+            share.spend(now, MS / 4);
+            now += MS / 4;
+            spent += MS / 4;
+        }
+        let all = (share.0 - begun).as_millis();
+        assert_eq!(all, 1_000, "of {all} ms");
+        let later = share.0 + 3600 * 1000 * MS;
+        share.spend(later, MS);
+        assert_eq!(share.0, later + 8 * MS, "an hour without them gives no more than 2 ms");
+    }
+
+    /// The second batch of the first caller gives up, so the one behind it is next.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_waits_for_its_share_in_the_order_of_asking_while_the_store_has_work() {
+        let (turns, deadlines) = (LateTurns::new(), Deadlines::default());
+        let asked = monotonic();
+        let first = turns.spared(&deadlines, || true).await;
+        tokio::time::advance(3 * MS).await;
+        let mut given_up = Box::pin(turns.spared(&deadlines, || true));
+        assert!(at_once(given_up.as_mut()).is_none(), "one at a time");
+        let due = at_once(turns.due());
+        assert!(due.is_some(), "who must answer waits for nobody's share");
+        drop((given_up, due, first));
+        let second = turns.spared(&deadlines, || true).await;
+        let waited = monotonic() - asked;
+        assert!((30 * MS..=34 * MS).contains(&waited), "{waited:?}: ten times 3 ms, and a late timer");
+        tokio::time::advance(3 * MS).await;
+        drop(second);
+        assert!(at_once(turns.spared(&deadlines, || true)).is_none());
+        assert!(at_once(turns.spared(&deadlines, || false)).is_some(), "the store has nothing to do");
+    }
+}
