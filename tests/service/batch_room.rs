@@ -99,14 +99,15 @@ async fn batches_ask_while_there_is_room_and_single_calls_beside_them() {
     assert!(!callers.contains(&0));
 }
 
-/// Answers each decision 40 ms after it was asked, if it has time at all. Tells how many it was asked in time.
+/// Answers each decision 40 ms after it was asked, if it has time at all. Tells how many it was asked in time, and late.
 #[derive(Clone, Default)]
-struct Slow(Arc<AtomicUsize>);
+struct Slow(Arc<AtomicUsize>, Arc<AtomicUsize>);
 
 impl Store for Slow {
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
         for decision in decisions {
             if decision.deadline.is_some_and(|deadline| *deadline <= monotonic()) {
+                self.1.fetch_add(1, SeqCst);
                 answers.fail(1, &StoreError::Timeout);
                 continue;
             }
@@ -190,7 +191,8 @@ async fn what_is_not_asked_in_time_gets_its_policy() {
     let (took, of_patient) = patient.await.unwrap().unwrap();
     assert_eq!(of_patient, 0, "a caller's own deadline is its patience: {took:?}");
     let decided = 9 * MOST - degraded.iter().sum::<usize>();
-    assert_eq!(store.0.load(SeqCst), decided, "what is late is not put to the store");
+    assert_eq!(store.0.load(SeqCst), decided);
+    assert_eq!(store.1.load(SeqCst), 0, "what is late is not put to the store");
 }
 
 /// Before, messages that waited were in no budget.

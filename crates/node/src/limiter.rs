@@ -12,6 +12,7 @@ mod decided;
 mod decision_log;
 pub mod envoy;
 mod inline;
+mod late_round;
 mod live_waits;
 mod log;
 mod named;

@@ -43,6 +43,8 @@ pub struct Round<'a, S: Store> {
     run: SameOutcomes,
     /// Answers of the store; kept to reuse the memory.
     answers: Answers,
+    /// True if its questions are out of time.
+    pub(super) is_late: bool,
 }
 
 /// A question in its slot.
@@ -59,7 +61,7 @@ impl<S: Store> Limiter<S> {
     /// Begins a round.
     pub fn round(&self) -> Round<'_, S> {
         let (started, run, answers) = (clock::monotonic(), SameOutcomes::NONE, Answers::default());
-        Round { limiter: self, started, decided: 0, store_answers: 0, run, answers }
+        Round { limiter: self, started, decided: 0, store_answers: 0, run, answers, is_late: false }
     }
 }
 
@@ -117,7 +119,7 @@ impl<'a, S: Store> Round<'a, S> {
             answers.each.reserve(decisions.len());
             answers.limits.reserve(decisions.len());
         }
-        self.limiter.store.decide(&decisions, &mut answers);
+        self.ask_store(&decisions, &mut answers);
         let mut asked = decisions.iter().zip(answers.each.drain(..));
         let mut limits = &answers.limits[..];
         for turn in turns {

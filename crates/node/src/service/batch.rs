@@ -295,10 +295,13 @@ impl<S: Store> Batch<S> {
     /// Decides questions until the turn is over, but no more than `most`. Returns true if some are left. Those whose
     /// answers come later are appended to `later`.
     fn decide(&mut self, most: usize, later: &mut Vec<LaterResult>) -> bool {
-        let Self { service, context, rest, out, .. } = self;
+        let Self { service, context, rest, out, is_late, .. } = self;
         let (message, mut left) = (std::mem::take(rest), most);
         let mut fields = MessageFields::of(&message);
         let mut round = service.limiter.round();
+        if *is_late {
+            round.end();
+        }
         let is_left = loop {
             let next = || next_question(&mut fields).map(|question| (0, Ok(question)));
             let together = left.min(TOGETHER);

@@ -9,7 +9,7 @@ use weir_store::{Store, TOGETHER, Verdicts};
 
 use super::wire::TextsBefore;
 use super::{Decisions, put, status, wire};
-use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
+use crate::limiter::{Answer, AskedFields, Begun, LimiterError, Question, Round, Waiting};
 
 /// A pending question of a message.
 pub(super) struct LaterResult {
@@ -64,11 +64,13 @@ impl<S: Store> Decisions<S> {
             ids.push(id);
         }
         let mut asked = ids.iter().zip(&questions);
+        let mut failed = None;
         round.decide(questions.iter(), |begun| {
             let Some((&id, question)) = asked.next() else { return };
             let asked = question.asked();
             match begun {
-                Begun::Answered(answer) => self.push(out, field, id, asked, answer.map_err(status::of)),
+                Begun::Answered(Ok(answer)) => self.push(out, field, id, asked, Ok(answer)),
+                Begun::Answered(Err(error)) => push_error(out, field, id, error, &mut failed),
                 Begun::Waiting(waiting) => {
                     later.push(LaterResult { at: out.len(), id, asked, field, waiting });
                 }
@@ -107,4 +109,30 @@ impl<S: Store> Decisions<S> {
             .map(|answer| |out: &mut Vec<u8>| wire::response(out, answer, asked, &self.templates));
         wire::result(out, field, |out| put::number(out, 1, id), write);
     }
+}
+
+/// Appends an error as a result. While the store fails all errors are alike, and `failed` has the last one: its status
+/// costs as much as a decision.
+#[cold]
+fn push_error(
+    out: &mut Vec<u8>,
+    field: u32,
+    id: u64,
+    error: LimiterError,
+    failed: &mut Option<(LimiterError, Status)>,
+) {
+    let own;
+    let status = match failed {
+        Some((before, status)) if *before == error => &*status,
+        failed if matches!(error, LimiterError::Store { .. }) => {
+            &failed.insert((error.clone(), status::of(error))).1
+        }
+        // Others are counted and logged each.
+        _ => {
+            own = status::of(error);
+            &own
+        }
+    };
+    let answer = Err::<fn(&mut Vec<u8>), _>(status);
+    wire::result(out, field, |out| put::number(out, 1, id), answer);
 }
