@@ -1,4 +1,6 @@
-//! The features of the program: what a node does beyond decisions. Only this file names them.
+//! The features of the program: what a node does beyond decisions. Only this file and its folder name them.
+
+mod within_trunk;
 
 use serde_json::Value;
 use weir_config::{ConfigOverrides, SectionSpec, Setting, schema_with};
@@ -8,6 +10,11 @@ use weir_node::feature::FeatureList;
 pub const FEATURES: FeatureList = &[
     #[cfg(feature = "http")]
     &weir_http::HttpFeature,
+    &within_trunk::LEASES,
+    &within_trunk::QUEUES,
+    &within_trunk::COUNTED,
+    &within_trunk::USAGE,
+    &within_trunk::CONTROL,
 ];
 
 /// Returns the sections of the file that features read.

@@ -11,10 +11,8 @@
 //! * `weir-node`: a running node, from sockets and a configuration to decisions.
 //! * `weir-http` and later features: what a node does beyond decisions; [`features`] lists them.
 //! * `weir-load`: the other side. It puts load on a server, and asks one question.
-//! * `weir`: [`simulation`], calls in and decisions out, on a clock that it moves; [`cli`], the commands;
-//!   and [`feature_scripts`], what features need of Redis.
+//! * `weir`: [`simulation`], calls in and decisions out, on a clock that it moves; [`cli`], the commands.
 
 pub mod cli;
-pub mod feature_scripts;
 pub mod features;
 pub mod simulation;

@@ -16,7 +16,6 @@ use weir_time::clock::Clock;
 use self::test_clock::TestClock;
 use super::settings::Settings;
 use super::{notify, sample, signals};
-use crate::feature_scripts;
 use crate::features::FEATURES;
 
 #[derive(Debug, clap::Args)]
@@ -94,7 +93,7 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
         }
         notify::ready();
     });
-    app::run_with(config, listeners, timing, shutdown, (xds, FEATURES, feature_scripts::ALL))?;
+    app::run_with(config, listeners, timing, shutdown, (xds, FEATURES))?;
     tracing::info!("stopped");
     Ok(())
 }

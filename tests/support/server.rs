@@ -67,7 +67,7 @@ impl Server {
         Self::spawn(manual, Readiness::starting(true), move |listeners, stopped, _| {
             // Tests that change files wait for a look at them.
             let timing = Timing { look_every: Duration::from_millis(50), ..clock.into() };
-            app::run(config, listeners, timing, Box::pin(stopped), weir::feature_scripts::ALL)
+            app::run(config, listeners, timing, Box::pin(stopped), weir::features::FEATURES)
                 .map_err(|error| error.to_string())
         })
     }

@@ -28,8 +28,7 @@ pub use self::listeners::Listeners;
 pub use self::xds::{FirstConfig, XdsThread};
 use crate::audit::AuditLog;
 use crate::control::BanGuard;
-use crate::feature::FeatureList;
-use crate::feature_scripts::{self, ScriptList};
+use crate::feature::{self, FeatureList};
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::server::{LiveSnapshot, ShutdownSignal};
@@ -71,7 +70,6 @@ struct Foundation {
     xds: Option<XdsThread>,
     /// The features of the program.
     features: FeatureList,
-    scripts: ScriptList,
 }
 
 /// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread.
@@ -80,31 +78,30 @@ pub fn run(
     listeners: Listeners,
     timing: impl Into<Timing>,
     shutdown: ShutdownSignal,
-    scripts: ScriptList,
+    features: FeatureList,
 ) -> Result<(), AppError> {
     let timing = timing.into();
     let xds = XdsThread::start(&config.envoy, &timing.clock)?;
-    run_with(config, listeners, timing, shutdown, (xds, &[], scripts))
+    run_with(config, listeners, timing, shutdown, (xds, features))
 }
 
-/// The same with a client of a control plane that runs already, and features.
+/// The same with a client of a control plane that runs already.
 pub fn run_with(
     config: Config,
     listeners: Listeners,
     timing: Timing,
     shutdown: ShutdownSignal,
-    (xds, features, scripts): (Option<XdsThread>, FeatureList, ScriptList),
+    (xds, features): (Option<XdsThread>, FeatureList),
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
-    readiness.services_need(feature_scripts::services(scripts));
+    readiness.services_need(feature::services(features));
     // The reference is unhealthy until the first PONG, so that a roll-out with a wrong address stops.
     let needs_first = config.server.ready_needs_first_answer || config.server.ratelimit.is_some();
     let readiness = if needs_first { readiness.needing_first_answer() } else { readiness };
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let audit = open_audit(&config.server, &timing.clock)?;
-    let foundation =
-        Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features, scripts))?;
+    let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features))?;
     let served = stores::serve(foundation, listeners, shutdown);
     audit.flush(LAST_LINES);
     if let Some(log) = log {
@@ -137,7 +134,7 @@ impl Foundation {
         mut config: Config,
         timing: Timing,
         (readiness, metrics, audit): (Readiness, Metrics, AuditLog),
-        (xds, features, scripts): (Option<XdsThread>, FeatureList, ScriptList),
+        (xds, features): (Option<XdsThread>, FeatureList),
     ) -> Result<Self, AppError> {
         let denials_valid = match &config.store {
             StoreConfig::Memory(_) => Micros::from_secs(1),
@@ -156,6 +153,6 @@ impl Foundation {
             ..Snapshot::of(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);
-        Ok(Self { config, timing, readiness, metrics, audit, live, denials_valid, xds, features, scripts })
+        Ok(Self { config, timing, readiness, metrics, audit, live, denials_valid, xds, features })
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //!   Feature ── settings: its section of the file     RunningFeature ── worker: what it serves on each worker
-//!           └─ start(NodeBuilder) ──────────────────►                   its connections, and the calls it may make
+//!           ├─ scripts: what it needs of the store                      its connections, and the calls it may make
+//!           └─ start(NodeBuilder) ──────────────────►
 //! ```
 
 mod call_error;
 mod node_calls;
+mod scripts;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,6 +21,8 @@ use weir_grpc::{BoxedStream, BufferBudget, Peer};
 
 pub use self::call_error::{CallError, CallErrorDetail};
 pub use self::node_calls::{CallsCheck, NodeCall, NodeCalls};
+pub use self::scripts::{FixedSettings, IsUsed, UsedScripts};
+pub(crate) use self::scripts::{services, uses};
 use crate::telemetry::Metrics;
 
 /// The features of a program.
@@ -37,8 +41,20 @@ pub trait Feature: Send + Sync + 'static {
         SettingsSpec::default()
     }
 
-    /// Starts it; `None` if the configuration has it off.
-    fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError>;
+    /// Returns the full names of its gRPC services. They do not serve while no node of the store has its scripts.
+    fn services(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Returns its scripts: their text, the commands that an ACL must allow, and the configurations that need them.
+    fn scripts(&self) -> &'static [UsedScripts] {
+        &[]
+    }
+
+    /// Starts it; `None` if the configuration has it off, or if nothing of it runs by itself.
+    fn start(&self, _node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
+        Ok(None)
+    }
 }
 
 /// The settings of a feature.

@@ -4,7 +4,6 @@
 //!
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`watch`]: files that change while they serve. [`reload`]: the configuration in force, and the snapshots of it.
-//! * [`feature_scripts`]: what the scripts of a feature need of the store.
 //! * [`control`]: changes of the configuration at run time: entries, their store, audit.
 //! * [`feature`]: the seam of what a node does beyond decisions.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
@@ -31,7 +30,6 @@ pub mod audit;
 mod called;
 pub mod control;
 pub mod feature;
-pub mod feature_scripts;
 mod json_line;
 pub mod leases;
 pub mod limiter;

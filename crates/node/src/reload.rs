@@ -13,7 +13,7 @@ use weir_units::Micros;
 
 use crate::access::SnapshotRights;
 use crate::control::{Overlay, OverlayTarget};
-use crate::feature_scripts::{self, FixedSettings, ScriptList};
+use crate::feature::{self, FeatureList, FixedSettings};
 use crate::limiter::envoy::Loaded;
 use crate::server::LiveSnapshot;
 use crate::service::{Snapshot, Templates};
@@ -52,8 +52,8 @@ pub struct SnapshotFollowers {
     pub engines: UsesInForce,
     /// The shares of the memory store.
     pub share: Arc<ShareMemory>,
-    /// The scripts of features, which the probes exercise as well.
-    pub scripts: ScriptList,
+    /// The features, whose scripts the probes exercise as well.
+    pub features: FeatureList,
     /// Settings by which the scripts in use differ.
     pub settings: FixedSettings,
     /// How long denials are valid.
@@ -170,8 +170,8 @@ impl Running {
     }
 
     fn follow(&self, snapshot: &Snapshot) {
-        let SnapshotFollowers { engines, share, scripts, settings, .. } = &self.followers;
-        engines.set_strategies(feature_scripts::uses(scripts, snapshot, *settings));
+        let SnapshotFollowers { engines, share, features, settings, .. } = &self.followers;
+        engines.set_strategies(feature::uses(features, snapshot, *settings));
         share(&snapshot.rules, snapshot.envoy.as_ref().map(|loaded| loaded.domains()));
     }
 }

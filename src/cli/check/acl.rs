@@ -13,7 +13,7 @@ use weir_store::scripts::Uses;
 
 use super::super::settings::no_overrides;
 use super::super::{fail, print, say};
-use crate::feature_scripts;
+use crate::features::FEATURES;
 
 /// Prints the line, and nothing else, to standard output.
 pub(super) fn run(paths: &[PathBuf], merge_domains: bool) -> ExitCode {
@@ -41,8 +41,7 @@ fn line(paths: &[PathBuf], merge_domains: bool) -> Result<(String, Vec<String>),
     let domains = domains(&section, merge_domains).map_err(|errors| vec![errors])?;
     // Such limits are not in files, and may be of any algorithm.
     let is_open = config.rules.inline_limits().is_some() || section.xds.is_some();
-    let uses =
-        envoy::uses(&mut config, domains, feature_scripts::ALL).map_err(|error| vec![error.to_string()])?;
+    let uses = envoy::uses(&mut config, domains, FEATURES).map_err(|error| vec![error.to_string()])?;
     let all = is_open.then(|| EngineKind::ALL.into_iter().collect::<Uses>());
     Ok((acl_line(&redis, &uses.and(&all.unwrap_or_default())), notes(&redis)))
 }

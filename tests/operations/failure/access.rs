@@ -38,7 +38,7 @@ fn the_document_lists_the_rights_of_features() {
     let documents = [include_str!("../../../docs/redis.md"), include_str!("../../../docs/usage.md")].concat();
     let listed: Vec<std::collections::BTreeSet<&str>> =
         documents.split('`').map(|text| text.split(' ').collect()).collect();
-    for (spec, _) in weir::feature_scripts::ALL.iter().flat_map(|feature| feature.scripts) {
+    for (spec, _) in weir::features::FEATURES.iter().flat_map(|feature| feature.scripts()) {
         let rights = spec.rights();
         let own = |list: &std::collections::BTreeSet<&str>| {
             let all = rights

@@ -66,7 +66,7 @@ impl TestNode {
         let thread = std::thread::spawn(move || {
             let clock = Clock::Manual(ManualClock::at(Micros(1_704_067_200_000_000)));
             let stopped = Box::pin(async { stopped.await.unwrap_or(Shutdown::Immediate) });
-            app::run_with(config, listeners, Timing::from(clock), stopped, (None, FEATURES, &[])).unwrap();
+            app::run_with(config, listeners, Timing::from(clock), stopped, (None, FEATURES)).unwrap();
         });
         Self { http, grpc, admin, stop: Some(stop), thread: Some(thread) }
     }

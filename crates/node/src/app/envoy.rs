@@ -11,7 +11,7 @@ use weir_time::clock::Clock;
 
 use super::AppError;
 use super::overlay::OverlayInUse;
-use crate::feature_scripts::{self, FixedSettings, ScriptList};
+use crate::feature::{self, FeatureList, FixedSettings};
 use crate::limiter::envoy::Loaded;
 use crate::queues::SharedQueues;
 use crate::readiness::FileKind;
@@ -198,7 +198,7 @@ fn lines(errors: &impl ToString) -> Vec<String> {
 pub fn uses(
     config: &mut Config,
     domains: Option<Arc<Domains>>,
-    scripts: ScriptList,
+    features: FeatureList,
 ) -> Result<Uses, AppError> {
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let counted = metrics.envoy(1)?;
@@ -208,7 +208,7 @@ pub fn uses(
         envoy: domains.map(|domains| Arc::new(Loaded::new(domains, &counted))),
         ..Snapshot::of(std::mem::take(&mut config.rules), &metrics)
     };
-    let uses = feature_scripts::uses(scripts, &snapshot, settings);
+    let uses = feature::uses(features, &snapshot, settings);
     let of_envoy = snapshot.envoy.as_ref();
     let of_envoy = of_envoy.map(|loaded| engines_of(loaded.domains(), config.envoy.overrides_in_request));
     Ok(uses.and(&of_envoy.unwrap_or_default()).or_window())

@@ -21,7 +21,7 @@ use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
 use crate::control::{ControlHandle, ControlParts, ControlThread};
-use crate::feature_scripts::FixedSettings;
+use crate::feature::FixedSettings;
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::readiness::{Readiness, RefusedFiles};
@@ -65,18 +65,8 @@ impl App {
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
         let Self { base, mut listeners, client, engines, store_files, share, publish, last } = self;
-        let Foundation {
-            config,
-            timing,
-            readiness,
-            metrics,
-            audit,
-            live,
-            denials_valid,
-            xds,
-            features,
-            scripts,
-        } = base;
+        let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds, features } =
+            base;
         let access = callers(&config, &timing, (&metrics, &audit))?;
         let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();
         live.replace(|before| Snapshot { rights, ..before.clone() });
@@ -102,7 +92,7 @@ impl App {
             metrics: metrics.clone(),
             engines,
             share,
-            scripts,
+            features,
             settings: FixedSettings::from(&config),
             denials_valid,
             publish,

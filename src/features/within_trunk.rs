@@ -1,6 +1,6 @@
-//! What the scripts of each feature need of Redis, and the services that need them.
+//! Features whose files lie among those of decisions: what their scripts need of Redis, and the services that need them.
 
-use weir_node::feature_scripts::{FeatureScripts, ScriptList};
+use weir_node::feature::{Feature, UsedScripts};
 use weir_proto::v1::{
     concurrency_service_server, control_service_server, lease_admin_service_server,
     queue_admin_service_server, queue_service_server, usage_service_server,
@@ -10,15 +10,35 @@ use weir_store::control::CONTROL as CONTROL_SCRIPTS;
 use weir_store::redis::{LEASES as LEASE_SCRIPTS, QUEUES as QUEUE_SCRIPTS, QUEUES_THAT_DROP};
 use weir_store::usage::{TIME_SERIES, USAGE as USAGE_COMMANDS};
 
-/// All of them.
-pub const ALL: ScriptList = &[&LEASES, &QUEUES, &COUNTED, &USAGE, &CONTROL];
+/// A feature that the node starts itself.
+pub(super) struct WithinTrunk {
+    name: &'static str,
+    services: &'static [&'static str],
+    scripts: &'static [UsedScripts],
+}
 
-static LEASES: FeatureScripts = FeatureScripts {
+impl Feature for WithinTrunk {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn services(&self) -> &'static [&'static str] {
+        self.services
+    }
+
+    fn scripts(&self) -> &'static [UsedScripts] {
+        self.scripts
+    }
+}
+
+pub(super) static LEASES: WithinTrunk = WithinTrunk {
+    name: "leases",
     services: &[concurrency_service_server::SERVICE_NAME, lease_admin_service_server::SERVICE_NAME],
     scripts: &[(&LEASE_SCRIPTS, |snapshot, _| snapshot.rules.has_leases())],
 };
 
-static QUEUES: FeatureScripts = FeatureScripts {
+pub(super) static QUEUES: WithinTrunk = WithinTrunk {
+    name: "queues",
     services: &[queue_service_server::SERVICE_NAME, queue_admin_service_server::SERVICE_NAME],
     scripts: &[
         (&QUEUE_SCRIPTS, |snapshot, _| !snapshot.queues.is_empty()),
@@ -27,12 +47,14 @@ static QUEUES: FeatureScripts = FeatureScripts {
 };
 
 /// Strategies that nodes count on their own. Their calls are those of decisions.
-static COUNTED: FeatureScripts = FeatureScripts {
+pub(super) static COUNTED: WithinTrunk = WithinTrunk {
+    name: "approximate",
     services: &[],
     scripts: &[(&APPROXIMATE, |snapshot, _| !snapshot.approximate().is_empty())],
 };
 
-static USAGE: FeatureScripts = FeatureScripts {
+pub(super) static USAGE: WithinTrunk = WithinTrunk {
+    name: "usage",
     services: &[usage_service_server::SERVICE_NAME],
     scripts: &[
         (&USAGE_COMMANDS, |_, settings| settings.shared_usage),
@@ -40,7 +62,8 @@ static USAGE: FeatureScripts = FeatureScripts {
     ],
 };
 
-static CONTROL: FeatureScripts = FeatureScripts {
+pub(super) static CONTROL: WithinTrunk = WithinTrunk {
+    name: "control",
     services: &[control_service_server::SERVICE_NAME],
     scripts: &[(&CONTROL_SCRIPTS, |_, settings| settings.control)],
 };

@@ -1,23 +1,15 @@
-//! What the scripts of a feature need of the store. The list of features is the program's (`src/feature_scripts.rs`); nothing here knows one.
+//! What the scripts of features need of the store, and when.
 
 use weir_store::scripts::{ScriptSpec, Uses};
 
+use super::{Feature, FeatureList};
 use crate::service::Snapshot;
 
-/// The scripts of a feature.
-#[derive(Debug)]
-pub struct FeatureScripts {
-    /// The full names of its gRPC services. They do not serve while no node of the store has its scripts.
-    pub services: &'static [&'static str],
-    /// Its scripts, each with the configurations that need them.
-    pub scripts: &'static [(&'static ScriptSpec, IsUsed)],
-}
+/// Scripts of a feature, with the configurations that need them.
+pub type UsedScripts = (&'static ScriptSpec, IsUsed);
 
 /// True if a snapshot, under these settings, needs the scripts.
 pub type IsUsed = fn(&Snapshot, FixedSettings) -> bool;
-
-/// The scripts of a program's features.
-pub type ScriptList = &'static [&'static FeatureScripts];
 
 /// Settings that need a restart.
 #[derive(Debug, Clone, Copy)]
@@ -41,17 +33,18 @@ impl From<&weir_config::Config> for FixedSettings {
 }
 
 /// Returns what a snapshot needs of the store: the engines of its strategies, and the scripts of `features`.
-pub(crate) fn uses(features: ScriptList, snapshot: &Snapshot, settings: FixedSettings) -> Uses {
+pub(crate) fn uses(features: FeatureList, snapshot: &Snapshot, settings: FixedSettings) -> Uses {
     let engines: Uses = snapshot.rules.engines().collect();
-    let scripts = features.iter().flat_map(|feature| feature.scripts);
+    let scripts = features.iter().flat_map(|feature| feature.scripts());
     scripts.fold(engines, |uses, (spec, is_used)| uses.with(spec, is_used(snapshot, settings)))
 }
 
 /// Returns the capabilities that the services of `features` need: the service, and the name of the capability.
-pub(crate) fn services(features: ScriptList) -> Vec<(&'static str, &'static str)> {
-    let of_feature = |feature: &&'static FeatureScripts| {
-        let names = feature.scripts.iter().map(|(spec, _)| spec.name());
-        names.flat_map(|name| feature.services.iter().map(move |service| (*service, name)))
+pub(crate) fn services(features: FeatureList) -> Vec<(&'static str, &'static str)> {
+    let of_feature = |feature: &&'static dyn Feature| {
+        let names = feature.scripts().iter().map(|(spec, _)| spec.name());
+        let services = feature.services();
+        names.flat_map(|name| services.iter().map(move |service| (*service, name))).collect::<Vec<_>>()
     };
     features.iter().flat_map(of_feature).collect()
 }
