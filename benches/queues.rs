@@ -15,7 +15,7 @@ use weir_core::queue::{
     FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply,
     QueueRule,
 };
-use weir_store::memory::MemoryStore;
+use weir_store::memory::{MemoryStore, ProcessQueues};
 use weir_store::redis::RedisShared;
 use weir_store::{QueueAsk, QueueHandle, QueueStore};
 use weir_testing::RedisServer;
@@ -77,7 +77,10 @@ async fn measure(redis: &RedisServer, index: usize, ready: usize) -> Figures {
             make.arg(&["CREATE", "queue", "g", "0", "MKSTREAM"]).exec_async(&mut connection).await.unwrap();
             Way::Client(connection)
         }
-        _ => Way::Weir(QueueHandle::new(MemoryStore::new(&MemoryConfig::default(), Clock::System))),
+        _ => {
+            let clock = MemoryStore::new(&MemoryConfig::default(), Clock::System).clock();
+            Way::Weir(QueueHandle::new(ProcessQueues::new(clock)))
+        },
     };
     run(&way, 1_000, ready).await;
     let (redis_before, own_before, began) = (cpu(redis), own_cpu(), Instant::now());

@@ -8,6 +8,7 @@
 
 mod digest;
 mod layer;
+mod process_clock;
 mod stats;
 mod status;
 mod sweeping;
@@ -19,6 +20,8 @@ use weir_core::strategy::Owner;
 
 pub use self::digest::RulesDigest;
 pub use self::layer::StoreLayer;
+pub use self::process_clock::ProcessClock;
+pub(crate) use self::process_clock::ReadClocks;
 pub use self::stats::{BackendStats, ConnectionStats, LocalStats, MemoryStats};
 pub use self::status::{BackendStatus, NodeStatus, Problem, Since};
 pub(crate) use self::sweeping::every_second;
@@ -76,6 +79,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
 
     /// Returns what features run their scripts over; `None` if the backend has none.
     fn scripts(&self) -> Option<ScriptClient> {
+        None
+    }
+
+    /// Returns the clocks of its states, if they are in this process: features keep theirs beside them.
+    fn process(&self) -> Option<ProcessClock> {
         None
     }
 

@@ -46,7 +46,7 @@ pub(crate) use self::decision::{Once, Phases, check_supported};
 pub use self::error::{StoreError, no_verdict};
 pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore, LeasesAsk};
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
-pub use self::queue::{QUEUE_DEADLINE, QueueAsk, QueueHandle, QueueStore};
+pub use self::queue::{QueueAsk, QueueHandle, QueueStore};
 
 /// Storage of state. Each answer is one atomic decision over all limits of its tag.
 pub trait Store: Send + Sync + 'static {

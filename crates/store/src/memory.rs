@@ -37,8 +37,8 @@ use self::leases::LeaseTables;
 pub(crate) use self::located::{LocatedDecision, LocatedKeys};
 use self::once::{Marker, OnceCells};
 pub(crate) use self::place::Locator;
+pub use self::queues::ProcessQueues;
 use self::place::StatePlace;
-use self::queues::QueueTable;
 use self::table::ShardTable;
 use self::time::{StoreTime, WallReading};
 use super::{Answers, Decision, Once, Store, StoreError, check_supported};
@@ -54,7 +54,6 @@ pub struct MemoryStore(Arc<SharedMemory>);
 struct SharedMemory {
     shards: Box<[Shard]>,
     leases: LeaseTables,
-    queues: QueueTable,
     budget: Budget,
     time: StoreTime,
     when_full: WhenFull,
@@ -105,9 +104,9 @@ impl MemoryStore {
         let shards = (0..SHARDS).map(|_| Shard(Mutex::new(ShardTable::new(&budget)))).collect();
         // Keys live only here, so their secret may be random; then callers cannot aim at one shard.
         let secret = KeySecret::random();
-        let (leases, queues, when_full) = (LeaseTables::default(), QueueTable::default(), config.when_full);
+        let (leases, when_full) = (LeaseTables::default(), config.when_full);
         let time = StoreTime::new(clock);
-        Self(Arc::new(SharedMemory { shards, leases, queues, budget, time, when_full, secret }))
+        Self(Arc::new(SharedMemory { shards, leases, budget, time, when_full, secret }))
     }
 
     /// Sets the configured strategies and domains, at the start and at each reload. If `config` sets no share, each

@@ -3,14 +3,10 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::StoreError;
 use weir_core::queue::{QueueAnswer, QueueOp, QueuePart, QueueRule};
-
-/// Default deadline of a call: longer than a decision's, because a server that syncs each change to its disk answers
-/// afterwards.
-pub const QUEUE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// A call about a queue.
 #[derive(Debug, Clone, Copy)]

@@ -18,6 +18,7 @@ mod fair;
 mod fault;
 mod for_each_node;
 mod health;
+mod lanes;
 mod leases;
 mod link;
 mod links;
@@ -46,7 +47,6 @@ use std::time::{Duration, Instant};
 use weir_config::RedisConfig;
 use weir_core::key::KeySecret;
 use weir_core::lease::{LeaseAnswer, LeasePage};
-use weir_core::queue::QueueAnswer;
 use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
@@ -62,7 +62,6 @@ use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;
 use self::printed::PrintedPasswords;
-use self::queues::QueueRequest;
 pub use self::queues::{QUEUES, QUEUES_THAT_DROP};
 use self::script_call::{CallTime, Redirection, slot_of};
 use self::single_slot::SingleSlotNodes;
@@ -72,8 +71,7 @@ pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource
 use self::topology::ClusterView;
 use super::scripts::{ScriptClient, UsesInForce};
 use super::{
-    Answers, Decision, LeaseAsk, LeaseStore, LeasesAsk, QueueAsk, QueueStore, Store, StoreError,
-    check_supported,
+    Answers, Decision, LeaseAsk, LeaseStore, LeasesAsk, Store, StoreError, check_supported,
 };
 
 /// Maximum number of attempts of one request, redirects and retries included. Its deadline is the other bound.
@@ -181,7 +179,7 @@ impl RedisShared {
     /// Returns what features keep their data over. A connection is opened on first use.
     #[must_use]
     pub fn scripts(&self) -> ScriptClient {
-        ScriptClient::new(RedisLinks(Arc::clone(&self.context)))
+        ScriptClient::new(RedisLinks(self.clone()))
     }
 
     /// Refreshes the slot map without probes, and reports after each refresh whether Redis can be reached. Runs
@@ -235,21 +233,6 @@ impl LeaseStore for RedisStore {
         let cluster = shared.context.topology.is_cluster();
         let request = LeaseListRequest::new(&shared.context.config, &shared.secret, cluster, ask);
         self.0.ask(&Arc::new(request), ask.deadline).await
-    }
-}
-
-impl QueueStore for RedisStore {
-    async fn queue(&self, ask: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
-        let context = &self.0.shared.context;
-        let request =
-            QueueRequest::new(&context.config, &self.0.shared.secret, context.topology.is_cluster(), ask);
-        self.0.ask(&Arc::new(request), ask.deadline).await
-    }
-}
-
-impl QueueStore for LateStore {
-    async fn queue(&self, ask: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
-        self.store().queue(ask).await
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod client;
 mod commands;
+mod lane;
 mod named_doubles;
 mod packed;
 mod reply;
@@ -18,6 +19,9 @@ pub use self::client::{LinkFuture, LinkScript, ScriptClient, SlotLink};
 pub use self::commands::{Commands, LinkCommand};
 pub(crate) use self::named_doubles::{doubles, put_double};
 pub(crate) use self::packed::{doubles_of, garbled, next_whole, whole};
+pub use self::lane::{
+    AnyAnswer, AnyLaneRequest, AskFuture, AskScripts, LANE_DEADLINE, LaneReplies, LaneRequest, ask,
+};
 pub use self::reply::LinkReply;
 pub use self::script::Script;
 pub use self::spec::ScriptSpec;

@@ -2,7 +2,7 @@
 //! process.
 
 use weir_core::queue::{NewItem, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply, QueueRule};
-use weir_store::memory::MemoryStore;
+use weir_store::memory::ProcessQueues;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 
@@ -14,7 +14,7 @@ const SECOND: u64 = 1_000_000;
 /// A process of an age, and a step of its wall clock.
 struct Case {
     clock: ManualClock,
-    store: MemoryStore,
+    store: ProcessQueues,
     step: i64,
 }
 

@@ -8,7 +8,7 @@ use weir_core::queue::{
     FullQueue, ItemId, NewItem, OutcomeSearch, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
     QueuePace, QueuePart, QueueReply, QueueRule,
 };
-use weir_store::memory::MemoryStore;
+use weir_store::memory::ProcessQueues;
 use weir_store::redis::RedisStore;
 use weir_store::{QueueAsk, QueueStore, StoreError};
 use weir_time::clock::ManualClock;
@@ -89,7 +89,7 @@ struct World {
     runtime: tokio::runtime::Runtime,
     clock: ManualClock,
     pure: PureQueues,
-    memory: MemoryStore,
+    memory: ProcessQueues,
     redis: RedisStore,
 }
 

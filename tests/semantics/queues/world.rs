@@ -9,7 +9,7 @@ use weir_core::queue::{
     BoundedQueue, FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
     QueuePart, QueueReply, QueueRule,
 };
-use weir_store::memory::MemoryStore;
+use weir_store::memory::{MemoryStore, ProcessQueues};
 use weir_store::redis::RedisStore;
 use weir_store::{QueueAsk, QueueStore, StoreError};
 use weir_time::clock::{Clock, ManualClock};
@@ -40,8 +40,8 @@ pub fn pure(clock: &ManualClock) -> PureQueues {
 }
 
 /// The memory store on a clock.
-pub fn memory(clock: &ManualClock) -> MemoryStore {
-    MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()))
+pub fn memory(clock: &ManualClock) -> ProcessQueues {
+    ProcessQueues::new(MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone())).clock())
 }
 
 /// The Redis that tests share.

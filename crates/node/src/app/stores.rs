@@ -11,10 +11,10 @@ use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateShared;
 use weir_store::backend::{Backend, RulesDigest};
-use weir_store::memory::MemoryStore;
+use weir_store::memory::{MemoryStore, ProcessQueues};
 use weir_store::redis::{RedisBackend, RedisShared};
-use weir_store::scripts::UsesInForce;
-use weir_store::{LeaseHandle, LeaseStore, QueueHandle, QueueStore};
+use weir_store::scripts::{ScriptClient, UsesInForce};
+use weir_store::{LeaseHandle, LeaseStore, QueueHandle};
 use weir_time::clock::monotonic;
 
 use super::place_note::without_place;
@@ -57,7 +57,7 @@ fn serve_on<B>(
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError>
 where
-    B: Backend<Worker: LeaseStore + QueueStore, LazyWorker: QueueStore>,
+    B: Backend<Worker: LeaseStore>,
 {
     if !backend.outlives_process() && !base.live.current().queues.is_empty() {
         tracing::warn!(
@@ -66,7 +66,8 @@ where
     }
     base.metrics.show_backend(backend, base.config.envoy.reference_metrics)?;
     let watch = watch_over(backend.clone(), base.readiness.clone());
-    let queues = watch_queues(backend.clone(), Arc::clone(&base.live));
+    let queue_stores = QueueStores::new(backend);
+    let queues = watch_queues(queue_stores.lazy(), backend.outlives_process(), Arc::clone(&base.live));
     let background = async { tokio::join!(watch, queues, kept).0 };
     let workers = server::worker_count(&base.config.server);
     let client = backend.scripts();
@@ -84,11 +85,11 @@ where
         let worker = backend.worker();
         // Queues have connections of their own: their payloads must not hold decisions up.
         let queues = match live.queues().load().is_empty() {
-            true => QueueHandle::new(backend.lazy_worker()),
-            false => QueueHandle::new(backend.worker()),
+            true => queue_stores.lazy(),
+            false => queue_stores.open(),
         };
         let decisions = backend.decisions(&worker);
-        WorkerStores { decisions, leases: Some(LeaseHandle::new(worker)), queues: Some(queues) }
+        WorkerStores { decisions, leases: Some(LeaseHandle::new(worker)), queues }
     };
     app.serve(Box::new(stores), background, shutdown)
 }
@@ -121,14 +122,40 @@ fn watch_over(backend: impl Backend, readiness: Readiness) -> impl Future<Output
 }
 
 /// Looks at the depths of all queues, and at whether what outlives this process is of their kind.
-async fn watch_queues<B: Backend<LazyWorker: QueueStore>>(backend: B, live: Arc<LiveSnapshot>) {
+async fn watch_queues(store: Option<QueueHandle>, outlives_process: bool, live: Arc<LiveSnapshot>) {
     // The connection of the looks begins on the thread that asks, with the first queue.
-    let store = QueueHandle::new(backend.lazy_worker());
+    let Some(store) = store else { return };
     let depths = depths::watch(store.clone(), Arc::clone(live.queues()));
-    if backend.outlives_process() {
+    if outlives_process {
         tokio::join!(depths, kinds::watch(store, Arc::clone(live.queues())));
     } else {
         depths.await;
+    }
+}
+
+/// Where queues live: in this process, or over scripts.
+#[derive(Clone)]
+struct QueueStores {
+    process: Option<QueueHandle>,
+    scripts: Option<ScriptClient>,
+}
+
+impl QueueStores {
+    fn new(backend: &impl Backend) -> Self {
+        let process = backend.process().map(|clock| QueueHandle::new(ProcessQueues::new(clock)));
+        Self { process, scripts: backend.scripts() }
+    }
+
+    /// Opens a worker's access, within its runtime.
+    fn open(&self) -> Option<QueueHandle> {
+        let scripts = self.scripts.as_ref().map(|scripts| QueueHandle::new(scripts.connections()));
+        self.process.clone().or(scripts)
+    }
+
+    /// The same on first use.
+    fn lazy(&self) -> Option<QueueHandle> {
+        let scripts = self.scripts.as_ref().map(|scripts| QueueHandle::new(scripts.lazy_connections()));
+        self.process.clone().or(scripts)
     }
 }
 

@@ -6,26 +6,39 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{MemoryStore, SharedMemory};
+use crate::backend::ProcessClock;
 use crate::StoreError;
 use crate::queue::{QueueAsk, QueueStore};
 use weir_core::queue::{BoundedQueue, QueueAnswer, QueueTime};
 
+/// The queues of this process. Clones share them.
+#[derive(Clone)]
+pub struct ProcessQueues {
+    table: Arc<QueueTable>,
+    clock: ProcessClock,
+}
+
 /// All queues by name; as many as are configured.
 #[derive(Default)]
-pub(super) struct QueueTable(Mutex<HashMap<Box<str>, Arc<Mutex<BoundedQueue>>>>);
+struct QueueTable(Mutex<HashMap<Box<str>, Arc<Mutex<BoundedQueue>>>>);
 
-impl QueueStore for MemoryStore {
+impl QueueStore for ProcessQueues {
     async fn queue(&self, ask: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
-        Ok(self.0.queue(ask))
+        Ok(self.answer(ask))
     }
 }
 
-impl SharedMemory {
-    fn queue(&self, ask: &QueueAsk<'_>) -> QueueAnswer {
-        let queue = self.queues.of(ask.rule.name());
+impl ProcessQueues {
+    /// Creates queues without items, by these clocks.
+    #[must_use]
+    pub fn new(clock: ProcessClock) -> Self {
+        Self { table: Arc::default(), clock }
+    }
+
+    fn answer(&self, ask: &QueueAsk<'_>) -> QueueAnswer {
+        let queue = self.table.of(ask.rule.name());
         let mut queue = queue.lock();
-        let now = QueueTime { steady: self.time.steady(), wall: self.time.stamp().now };
+        let now = QueueTime { steady: self.clock.steady(), wall: self.clock.wall() };
         queue.call(ask.rule.numbers(), ask.part, &ask.op, now)
     }
 }

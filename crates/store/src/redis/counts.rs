@@ -140,10 +140,10 @@ impl ScriptRequest for CountRequest {
         command
     }
 
-    fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<CountNumbers>, StoreError> {
+    fn decode(requests: &[Arc<Self>], reply: Value) -> Result<Replies<CountNumbers>, StoreError> {
         let Value::Array(values) = reply else { return Err(garbled()) };
         if requests.iter().any(|request| request.target.form == CountScript::Places) {
-            return Ok(std::iter::once(numbers(values)).collect());
+            return Ok(std::iter::once(numbers(&values)).collect());
         }
         if values.len() != requests.len() {
             return Err(garbled());

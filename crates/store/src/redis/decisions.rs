@@ -236,7 +236,7 @@ impl ScriptRequest for DecisionRequest {
         command
     }
 
-    fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<Verdicts>, StoreError> {
-        decode::decode(requests, reply)
+    fn decode(requests: &[Arc<Self>], reply: Value) -> Result<Replies<Verdicts>, StoreError> {
+        decode::decode(requests, &reply)
     }
 }

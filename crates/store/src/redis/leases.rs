@@ -131,8 +131,8 @@ impl ScriptRequest for LeaseRequest {
         command
     }
 
-    fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<LeaseAnswer>, StoreError> {
-        decode::decode(requests.len(), reply)
+    fn decode(requests: &[Arc<Self>], reply: Value) -> Result<Replies<LeaseAnswer>, StoreError> {
+        decode::decode(requests.len(), &reply)
     }
 }
 

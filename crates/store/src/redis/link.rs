@@ -232,7 +232,7 @@ impl Task {
             };
             sender.send(&mut ready.leases);
             sender.send(&mut ready.lists);
-            sender.send(&mut ready.queues);
+            sender.send(&mut ready.features);
             sender.send(&mut ready.counts);
             let calls = sender.send(&mut ready.decisions);
             if slots == CallSlots::Apart {

@@ -24,8 +24,8 @@ use super::counts::CountRequest;
 use super::decisions::DecisionRequest;
 use super::fair::{FairQueues, TurnQueue as _};
 use super::fault::Fault;
+use super::lanes::FeatureRequest;
 use super::leases::{LeaseListRequest, LeaseRequest};
-use super::queues::QueueRequest;
 use super::script_call::{ScriptCall, ScriptRequest};
 use crate::StoreError;
 use crate::cost::{CALL_COST, ScriptCost};
@@ -55,7 +55,7 @@ pub(super) struct WaitingCalls {
     crowded: usize,
     leases: VecDeque<ScriptCall<LeaseRequest>>,
     lists: VecDeque<ScriptCall<LeaseListRequest>>,
-    queues: VecDeque<ScriptCall<QueueRequest>>,
+    features: VecDeque<ScriptCall<FeatureRequest>>,
     counts: VecDeque<ScriptCall<CountRequest>>,
     /// The link's task, while it waits for calls.
     task: Option<Waker>,
@@ -68,7 +68,7 @@ pub(super) struct ReadyCalls {
     pub(super) decisions: Vec<ScriptCall<DecisionRequest>>,
     pub(super) leases: Vec<ScriptCall<LeaseRequest>>,
     pub(super) lists: Vec<ScriptCall<LeaseListRequest>>,
-    pub(super) queues: Vec<ScriptCall<QueueRequest>>,
+    pub(super) features: Vec<ScriptCall<FeatureRequest>>,
     pub(super) counts: Vec<ScriptCall<CountRequest>>,
 }
 
@@ -122,9 +122,9 @@ impl OutboxRequest for LeaseListRequest {
     }
 }
 
-impl OutboxRequest for QueueRequest {
+impl OutboxRequest for FeatureRequest {
     fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
-        waiting.queues.push_back(call);
+        waiting.features.push_back(call);
     }
 }
 
@@ -195,7 +195,7 @@ impl Outbox {
         waiting.take_decisions(&mut ready.decisions, now);
         take(&mut waiting.leases, &mut ready.leases);
         take(&mut waiting.lists, &mut ready.lists);
-        take(&mut waiting.queues, &mut ready.queues);
+        take(&mut waiting.features, &mut ready.features);
         take(&mut waiting.counts, &mut ready.counts);
     }
 
@@ -213,7 +213,7 @@ impl Outbox {
         }
         ready.leases.extend(waiting.leases.drain(..));
         ready.lists.extend(waiting.lists.drain(..));
-        ready.queues.extend(waiting.queues.drain(..));
+        ready.features.extend(waiting.features.drain(..));
         ready.counts.extend(waiting.counts.drain(..));
     }
 
@@ -248,7 +248,7 @@ impl WaitingCalls {
             crowded: 0,
             leases: VecDeque::new(),
             lists: VecDeque::new(),
-            queues: VecDeque::new(),
+            features: VecDeque::new(),
             counts: VecDeque::new(),
             task: None,
             is_closed: false,
@@ -261,10 +261,10 @@ impl WaitingCalls {
     }
 
     fn has_some_to_send(&self) -> bool {
-        let Self { leases, lists, queues, counts, .. } = self;
+        let Self { leases, lists, features, counts, .. } = self;
         let waits = !(self.decisions.is_empty() && self.held_up.is_empty());
         (waits && (self.refuses || self.in_flight.has_room(self.flight_cost())))
-            || !(leases.is_empty() && lists.is_empty() && queues.is_empty() && counts.is_empty())
+            || !(leases.is_empty() && lists.is_empty() && features.is_empty() && counts.is_empty())
     }
 
     fn take_decisions(&mut self, ready: &mut Vec<ScriptCall<DecisionRequest>>, now: Instant) {
@@ -322,7 +322,7 @@ impl ReadyCalls {
         self.decisions.drain(..).for_each(|call| call.fail(fault));
         self.leases.drain(..).for_each(|call| call.fail(fault));
         self.lists.drain(..).for_each(|call| call.fail(fault));
-        self.queues.drain(..).for_each(|call| call.fail(fault));
+        self.features.drain(..).for_each(|call| call.fail(fault));
         self.counts.drain(..).for_each(|call| call.fail(fault));
     }
 }

@@ -49,7 +49,7 @@ pub(super) async fn probe<R: ScriptRequest>(
         Ok(reply) => reply,
         Err(error) => return refused(&error, context.topology.is_cluster()),
     };
-    let failed = match R::decode(requests, &reply) {
+    let failed = match R::decode(requests, reply) {
         Ok(replies) => replies.into_iter().find_map(Result::err),
         Err(error) => Some(error),
     };

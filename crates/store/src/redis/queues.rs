@@ -4,28 +4,18 @@ mod decode;
 mod numbers;
 mod scripts;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use redis::{Cmd, RedisWrite as _, Value};
 use smallvec::SmallVec;
-use weir_config::RedisConfig;
 use weir_core::key::{self, KeySecret, QueueKeys};
 use weir_core::queue::{ItemId, QueueAnswer, QueueKind, QueueOp, QueuePart};
-use weir_units::LATEST;
+use weir_units::{LATEST, Micros};
 
 #[cfg(test)]
 pub(super) use self::numbers::DOUBLES;
 use self::numbers::{QueueCallNumbers, QueueRuleNumbers};
 use self::scripts::{QueueScript, queue_script};
-use super::callers::Replies;
-use super::context::LinkContext;
-use super::evaluate::ScriptName;
-use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
 use crate::StoreError;
-use crate::cost::{KEY_COST, ScriptCost};
-use crate::queue::{QUEUE_DEADLINE, QueueAsk};
-use crate::scripts::{Script, ScriptSpec, put_double as put};
+use crate::queue::{QueueAsk, QueueStore};
+use crate::scripts::{AskScripts, LaneReplies, LaneRequest, LinkReply, Script, ScriptSpec, ask, put_double as put};
 
 /// The scripts of queues.
 pub static QUEUES: ScriptSpec = scripts::QUEUES;
@@ -46,7 +36,8 @@ const MAX_SHARED_BYTES: usize = 1 << 20;
 
 /// The request of one queue operation, with its keys already built. Its retries share it.
 pub(super) struct QueueRequest {
-    target: ScriptTarget<&'static Script>,
+    script: &'static Script,
+    tag: u128,
     keys: QueueKeys,
     /// Keys beside those of the part. Of an Enqueue, for each new item that has an id: one for the id, and one for the
     /// digest of its payload. Of a Redrive the due times of the dead letters.
@@ -61,11 +52,11 @@ pub(super) struct QueueRequest {
 }
 
 impl QueueRequest {
-    /// Builds the keys, for a cluster or a standalone server.
-    pub(super) fn new(config: &RedisConfig, secret: &KeySecret, cluster: bool, ask: &QueueAsk<'_>) -> Self {
+    /// Builds the keys.
+    fn new(access: &impl AskScripts, ask: &QueueAsk<'_>) -> Self {
         let (name, numbers) = (ask.rule.name(), ask.rule.numbers());
-        let tag = key::queue_tag(secret, name);
-        let prefix = config.namespace.prefix(tag);
+        let tag = key::queue_tag(access.secret(), name);
+        let prefix = access.namespace().prefix(tag);
         let is_list = numbers.kind == QueueKind::List && ask.part == QueuePart::Main;
         let keys = QueueKeys::of_part(prefix, name, is_list, ask.part == QueuePart::Dead);
         let mut more_keys = QueueKeys::default();
@@ -91,14 +82,15 @@ impl QueueRequest {
             QueueOp::Redrive { .. } => QueueScript::Redrive,
         };
         let rule = QueueRuleNumbers::of(numbers, ask.part);
-        let target = ScriptTarget::new(queue_script(call, is_list, rule.makes_room(call)), tag, cluster);
+        let script = queue_script(call, is_list, rule.makes_room(call));
         let said = match ask.op {
             QueueOp::Take { taker, .. } => taker,
             QueueOp::Ack { outcome, .. } => outcome,
             _ => "",
         };
         Self {
-            target,
+            script,
+            tag,
             keys,
             more_keys,
             call,
@@ -115,25 +107,33 @@ impl QueueRequest {
     }
 }
 
-impl ScriptRequest for QueueRequest {
-    type Answer = QueueAnswer;
-    type Form = &'static Script;
+impl<A: AskScripts> QueueStore for A {
+    async fn queue(&self, asked: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
+        ask(self, QueueRequest::new(self, asked), asked.deadline).await
+    }
+}
 
-    fn target(&self) -> &ScriptTarget<&'static Script> {
-        &self.target
+impl LaneRequest for QueueRequest {
+    type Answer = QueueAnswer;
+
+    fn script(&self) -> &'static Script {
+        self.script
+    }
+
+    fn tag(&self) -> u128 {
+        self.tag
     }
 
     /// Its number of keys, plus one per KiB of texts.
-    fn cost(&self) -> ScriptCost {
-        let keys = self.keys.count() + self.more_keys.count() + self.bytes() / 1024;
-        KEY_COST * keys as ScriptCost
+    fn keys(&self) -> usize {
+        self.keys.count() + self.more_keys.count() + self.bytes() / 1024
     }
 
     fn is_like(&self, other: &Self) -> bool {
         self.rule == other.rule && self.keys == other.keys
     }
 
-    fn fits(&self, others: &[Arc<Self>]) -> bool {
+    fn fits(&self, others: &[&Self]) -> bool {
         let items: usize = others.iter().map(|other| other.numbers.items()).sum();
         let bytes = || others.iter().map(|other| other.bytes()).sum::<usize>();
         matches!(self.call, QueueScript::Enqueue | QueueScript::Take | QueueScript::Settle)
@@ -142,47 +142,34 @@ impl ScriptRequest for QueueRequest {
             && bytes() + self.bytes() <= MAX_SHARED_BYTES
     }
 
-    /// Longer than that of a decision: see [`QUEUE_DEADLINE`].
-    fn deadline(context: &LinkContext) -> Duration {
-        Duration::from(context.config.deadline).max(QUEUE_DEADLINE)
-    }
-
-    fn script(form: &'static Script, _: &[Arc<Self>]) -> &'static Script {
-        form
-    }
-
-    fn command(script: ScriptName<'_>, requests: &[Arc<Self>], terms: CallTerms) -> Cmd {
-        let mut command = script.command(16, 256);
-        let Some(first) = requests.first() else { return command };
+    fn write(requests: &[&Self], now: Option<Micros>, argument: &mut dyn FnMut(&[u8])) {
+        let Some(first) = requests.first() else { return };
         let more_keys = || requests.iter().flat_map(|request| request.more_keys.iter());
-        command.arg(first.keys.count() + more_keys().count());
-        for key in first.keys.iter().chain(more_keys()) {
-            command.arg(key);
-        }
-        let mut packed = command.writer_for_next_arg();
-        put(&mut packed, terms.now.map_or(-1.0, |now| now.min(LATEST).0 as f64));
+        argument((first.keys.count() + more_keys().count()).to_string().as_bytes());
+        first.keys.iter().chain(more_keys()).for_each(&mut *argument);
+        let mut packed = Vec::with_capacity(256);
+        put(&mut packed, now.map_or(-1.0, |now| now.min(LATEST).0 as f64));
         first.rule.put(&mut packed);
         put(&mut packed, requests.len() as f64);
         for request in requests {
             request.numbers.put(&mut packed);
         }
-        drop(packed);
+        argument(&packed);
         if first.call == QueueScript::Take {
             let number = KeySecret::BUILT_IN.hash(first.said.as_bytes()) % CONSUMERS;
-            command.arg(format!("weir-{number}"));
+            argument(format!("weir-{number}").as_bytes());
         }
         for text in requests.iter().flat_map(|request| &request.texts) {
-            command.arg(&**text);
+            argument(text);
         }
         if matches!(first.call, QueueScript::Take | QueueScript::Settle) {
             for request in requests {
-                command.arg(&*request.said);
+                argument(request.said.as_bytes());
             }
         }
-        command
     }
 
-    fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<QueueAnswer>, StoreError> {
+    fn decode(requests: &[&Self], reply: &LinkReply) -> Result<LaneReplies<QueueAnswer>, StoreError> {
         decode::decode(requests, reply)
     }
 }

@@ -61,7 +61,7 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
     fn command(script: ScriptName<'_>, requests: &[Arc<Self>], terms: CallTerms) -> Cmd;
 
     /// Decodes the answer to each of them. An error means that the whole reply is unusable.
-    fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<Self::Answer>, StoreError>;
+    fn decode(requests: &[Arc<Self>], reply: Value) -> Result<Replies<Self::Answer>, StoreError>;
 }
 
 /// Where a request goes, and which scripts can answer it.
@@ -208,7 +208,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
         // writes all that it has to send at once.
         tokio::task::yield_now().await;
         match reply {
-            Ok(reply) => self.callers.answer(R::decode(&self.requests, &reply), self.spans),
+            Ok(reply) => self.callers.answer(R::decode(&self.requests, reply), self.spans),
             Err(error) => {
                 let fault = Fault::of(&error, host);
                 self.callers.fail(&fault);

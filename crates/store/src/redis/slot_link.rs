@@ -8,11 +8,12 @@ use weir_core::key::Namespace;
 use weir_units::Micros;
 
 use super::connect::{Connection, RedisPeer, connect};
+use super::RedisShared;
 use super::context::LinkContext;
 use super::evaluate::{ScriptName, evaluate};
 use super::fault::{Fault, as_written};
 use super::topology::Address;
-use crate::scripts::{Commands, LinkFuture, LinkReply, LinkScript, OpenLinks, SlotLink};
+use crate::scripts::{AskScripts, Commands, LinkFuture, LinkReply, LinkScript, OpenLinks, SlotLink};
 
 /// Timeout of an exchange. It is longer than that of a decision, because a reply may be large.
 const WITHIN: Duration = Duration::from_secs(2);
@@ -21,7 +22,7 @@ const WITHIN: Duration = Duration::from_secs(2);
 const MAX_REDIRECTS: usize = 4;
 
 /// Opens links of one process.
-pub(super) struct RedisLinks(pub(super) Arc<LinkContext>);
+pub(super) struct RedisLinks(pub(super) RedisShared);
 
 /// The connection, and what it is for.
 struct RedisSlotLink {
@@ -43,7 +44,15 @@ enum CallFault {
 
 impl OpenLinks for RedisLinks {
     fn link(&self, of: &'static str, slot: u16) -> Box<dyn SlotLink> {
-        Box::new(RedisSlotLink { context: Arc::clone(&self.0), of, slot, connection: None })
+        Box::new(RedisSlotLink { context: Arc::clone(&self.0.context), of, slot, connection: None })
+    }
+
+    fn connections(&self) -> Arc<dyn AskScripts> {
+        Arc::new(self.0.store())
+    }
+
+    fn lazy_connections(&self) -> Arc<dyn AskScripts> {
+        Arc::new(self.0.lazy_store())
     }
 }
 
@@ -178,7 +187,7 @@ impl RedisSlotLink {
     }
 }
 
-fn reply_of(value: Value) -> LinkReply {
+pub(super) fn reply_of(value: Value) -> LinkReply {
     match value {
         Value::Nil => LinkReply::Nil,
         Value::Int(number) => LinkReply::Number(number),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_core::key::Namespace;
 use weir_units::Micros;
 
-use super::{Commands, LinkReply, Script};
+use super::{AskScripts, Commands, LinkReply, Script};
 
 /// A backend that runs scripts. Clones share it.
 #[derive(Clone)]
@@ -15,6 +15,10 @@ pub struct ScriptClient(Arc<dyn OpenLinks>);
 /// The backend's part of a client.
 pub(crate) trait OpenLinks: Send + Sync {
     fn link(&self, of: &'static str, slot: u16) -> Box<dyn SlotLink>;
+
+    fn connections(&self) -> Arc<dyn AskScripts>;
+
+    fn lazy_connections(&self) -> Arc<dyn AskScripts>;
 }
 
 /// A connection to the owner of one slot. It is opened on first use, and again after a failure. An error is a text for the
@@ -61,5 +65,17 @@ impl ScriptClient {
     #[must_use]
     pub fn link(&self, of: &'static str, slot: u16) -> Box<dyn SlotLink> {
         self.0.link(of, slot)
+    }
+
+    /// Opens the connections of one worker, within the worker's runtime.
+    #[must_use]
+    pub fn connections(&self) -> Arc<dyn AskScripts> {
+        self.0.connections()
+    }
+
+    /// The same, which opens them on their first use, within the runtime that uses it.
+    #[must_use]
+    pub fn lazy_connections(&self) -> Arc<dyn AskScripts> {
+        self.0.lazy_connections()
     }
 }

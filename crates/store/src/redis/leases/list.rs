@@ -95,11 +95,11 @@ impl ScriptRequest for LeaseListRequest {
         command
     }
 
-    fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<LeasePage>, StoreError> {
+    fn decode(requests: &[Arc<Self>], reply: Value) -> Result<Replies<LeasePage>, StoreError> {
         if requests.len() != 1 {
             return Err(garbled());
         }
-        Ok(std::iter::once(Ok(page(reply)?)).collect())
+        Ok(std::iter::once(Ok(page(&reply)?)).collect())
     }
 }
 

@@ -2,52 +2,47 @@
 
 mod operate;
 
-use std::sync::Arc;
-
-use redis::Value;
-
 use super::QueueRequest;
 use super::scripts::QueueScript;
 use crate::StoreError;
-use crate::redis::callers::Replies;
 use crate::redis::codes::{enqueue_status as status, redelivery};
-use crate::redis::reply::{bytes, doubles, garbled, next_key_error, text, whole};
+use crate::scripts::{LaneReplies, LinkReply, doubles_of as doubles, garbled, whole};
 use weir_core::queue::{
     DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
     Redelivery, RedeliveryCause,
 };
 use weir_units::Micros;
 
-type CallAnswers = Result<Replies<QueueAnswer>, StoreError>;
+type CallAnswers = Result<LaneReplies<QueueAnswer>, StoreError>;
 
 /// Decodes the reply to `calls`, which are of one kind.
-pub(super) fn decode(calls: &[Arc<QueueRequest>], reply: &Value) -> CallAnswers {
-    let Some(first) = calls.first() else { return Ok(Replies::new()) };
+pub(super) fn decode(calls: &[&QueueRequest], reply: &LinkReply) -> CallAnswers {
+    let Some(first) = calls.first() else { return Ok(LaneReplies::new()) };
     let parts = parts(reply)?;
     match first.call {
         QueueScript::Enqueue => enqueued(calls, parts),
         QueueScript::Take => taken(calls, parts),
         QueueScript::Settle => settled(calls, parts),
-        QueueScript::Stats => Ok(Replies::from_buf([stats(parts)])),
-        QueueScript::Outcomes => Ok(Replies::from_buf([operate::outcomes(parts)])),
-        QueueScript::Browse => Ok(Replies::from_buf([operate::browsed(parts)])),
-        QueueScript::Purge => Ok(Replies::from_buf([operate::purged(parts)])),
-        QueueScript::Redrive => Ok(Replies::from_buf([operate::redriven(parts)])),
+        QueueScript::Stats => Ok(LaneReplies::from_buf([stats(parts)])),
+        QueueScript::Outcomes => Ok(LaneReplies::from_buf([operate::outcomes(parts)])),
+        QueueScript::Browse => Ok(LaneReplies::from_buf([operate::browsed(parts)])),
+        QueueScript::Purge => Ok(LaneReplies::from_buf([operate::purged(parts)])),
+        QueueScript::Redrive => Ok(LaneReplies::from_buf([operate::redriven(parts)])),
     }
 }
 
-fn enqueued(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
+fn enqueued(calls: &[&QueueRequest], parts: &[LinkReply]) -> CallAnswers {
     let [numbers_of_all, reasons @ ..] = parts else { return Err(garbled()) };
     let (numbers, mut reasons) = (numbers(numbers_of_all)?, reasons.iter());
     let mut numbers = numbers.into_iter();
     let mut next = || numbers.next().ok_or_else(garbled);
-    let mut answers = Replies::with_capacity(calls.len());
+    let mut answers = LaneReplies::with_capacity(calls.len());
     for call in calls {
         let (status, depth, added) = (whole(next()?)?, whole(next()?)?, whole(next()?)?);
         let (aged_out, dropped) = (whole(next()?)?, whole(next()?)?);
         let reply = match status {
             status::FAILED => {
-                answers.push(Err(next_key_error(&mut reasons)?));
+                answers.push(Err(key_error(reasons.next().ok_or_else(garbled)?)?));
                 continue;
             }
             status::ADDED => {
@@ -64,7 +59,7 @@ fn enqueued(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
     Ok(answers)
 }
 
-fn taken(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
+fn taken(calls: &[&QueueRequest], parts: &[LinkReply]) -> CallAnswers {
     let [head, items @ ..] = parts else { return Err(garbled()) };
     let head = numbers(head)?;
     let [_, held, aged_out, of_calls @ ..] = &head[..] else { return Err(garbled()) };
@@ -85,10 +80,10 @@ fn taken(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
     of_calls.chunks(4).map(answer).collect()
 }
 
-fn delivered(item: &[Value]) -> Result<DeliveredItem, StoreError> {
+fn delivered(item: &[LinkReply]) -> Result<DeliveredItem, StoreError> {
     let [id, payload, about] = item else { return Err(garbled()) };
-    let (id, payload) = (text(id)?.parse().map_err(|_| garbled())?, bytes(payload)?.into());
-    let about = bytes(about)?;
+    let (id, payload) = (id.text()?.parse().map_err(|_| garbled())?, payload.bytes()?.into());
+    let about = about.bytes()?;
     if about.is_empty() {
         return Ok(DeliveredItem { id, payload, deliveries: 1, again: None, origin: None });
     }
@@ -111,24 +106,24 @@ fn delivered(item: &[Value]) -> Result<DeliveredItem, StoreError> {
     })
 }
 
-fn settled(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
+fn settled(calls: &[&QueueRequest], parts: &[LinkReply]) -> CallAnswers {
     let [_, of_calls @ .., held] = parts else { return Err(garbled()) };
     let [held] = numbers(held)?[..] else { return Err(garbled()) };
     if of_calls.len() != 2 * calls.len() {
         return Err(garbled());
     }
-    let answer = |of_call: &[Value]| {
+    let answer = |of_call: &[LinkReply]| {
         let [head, done] = of_call else { return Err(garbled()) };
         let [gone, dead_lettered] = numbers(head)?[..] else { return Err(garbled()) };
-        let done = bytes(done)?.iter().map(|flag| *flag == b'1').collect();
+        let done = done.bytes()?.iter().map(|flag| *flag == b'1').collect();
         let reply = QueueReply::Settled { done, dead_lettered: whole(dead_lettered)? };
         Ok(Ok(QueueAnswer { depth: whole(held - gone)?, aged_out: 0, reply }))
     };
     of_calls.chunks(2).map(answer).collect()
 }
 
-fn stats(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
-    let [head, Value::Int(outcomes), records @ ..] = parts else { return Err(garbled()) };
+fn stats(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
+    let [head, LinkReply::Number(outcomes), records @ ..] = parts else { return Err(garbled()) };
     let [_, depth, unacked, held_bytes, dead_depth, age, totals @ ..] = &numbers(head)?[..] else {
         return Err(garbled());
     };
@@ -161,7 +156,7 @@ fn stats(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
     Ok(QueueAnswer { depth: whole(*depth)?, aged_out: 0, reply: QueueReply::Stats(stats) })
 }
 
-fn outcome(record: &[Value]) -> Result<OutcomeRecord, StoreError> {
+fn outcome(record: &[LinkReply]) -> Result<OutcomeRecord, StoreError> {
     let [head, taker, outcome] = record else { return Err(garbled()) };
     let [ms, seq, item_ms, item_seq, deliveries] = numbers(head)?[..] else { return Err(garbled()) };
     let (at, item) = (item_id(ms, seq)?, item_id(item_ms, item_seq)?);
@@ -169,17 +164,24 @@ fn outcome(record: &[Value]) -> Result<OutcomeRecord, StoreError> {
         at,
         item,
         deliveries: whole(deliveries)?,
-        taker: text(taker)?.into(),
-        text: text(outcome)?.into(),
+        taker: taker.text()?.into(),
+        text: outcome.text()?.into(),
     })
 }
 
-fn parts(reply: &Value) -> Result<&[Value], StoreError> {
-    if let Value::Array(parts) = reply { Ok(parts) } else { Err(garbled()) }
+fn parts(reply: &LinkReply) -> Result<&[LinkReply], StoreError> {
+    if let LinkReply::List(parts) = reply { Ok(parts) } else { Err(garbled()) }
 }
 
-fn numbers(value: &Value) -> Result<Vec<f64>, StoreError> {
-    Ok(doubles(bytes(value)?).collect())
+fn numbers(value: &LinkReply) -> Result<Vec<f64>, StoreError> {
+    Ok(doubles(value.bytes()?).collect())
+}
+
+/// The error of a request whose key is of another kind, or which the script could not do.
+fn key_error(reason: &LinkReply) -> Result<StoreError, StoreError> {
+    let reason = reason.text()?;
+    let is_unreadable = reason.starts_with("WRONGTYPE");
+    Ok(if is_unreadable { StoreError::Unreadable } else { StoreError::Refused }(reason.into()))
 }
 
 fn index(number: f64) -> Result<usize, StoreError> {

@@ -48,7 +48,7 @@ impl ScriptRequest for Numbered {
         panic!("nothing is sent")
     }
 
-    fn decode(requests: &[Arc<Self>], _: &Value) -> Result<Replies<usize>, StoreError> {
+    fn decode(requests: &[Arc<Self>], _: Value) -> Result<Replies<usize>, StoreError> {
         Ok(requests.iter().map(|request| Ok(request.number)).collect())
     }
 }
@@ -119,7 +119,7 @@ async fn each_caller_gets_its_own_answer() {
     }
     ScriptCall::group(&mut calls, CallSlots::Any, 1_000);
     let [call] = <[_; 1]>::try_from(calls).ok().unwrap();
-    let replies = Numbered::decode(&call.requests, &Value::Nil);
+    let replies = Numbered::decode(&call.requests, Value::Nil);
     assert_eq!(call.callers.answer(replies, false), Fate::default());
     for (number, answer) in receivers.into_iter().enumerate() {
         assert_eq!(answer.await.unwrap().unwrap(), number);

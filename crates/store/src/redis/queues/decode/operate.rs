@@ -1,13 +1,11 @@
 //! Replies about what operators do: Browse, Redrive and Purge.
 
-use redis::Value;
-
 use super::{item_id, numbers, outcome, span_if};
 use crate::StoreError;
-use crate::redis::reply::{bytes, doubles, garbled, text, whole};
+use crate::scripts::{LinkReply, doubles_of as doubles, garbled, whole};
 use weir_core::queue::{BrowsedItem, QueueAnswer, QueueReply};
 
-pub(super) fn browsed(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
+pub(super) fn browsed(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
     let [head, items @ ..] = parts else { return Err(garbled()) };
     let [_, depth, has_more] = numbers(head)?[..] else { return Err(garbled()) };
     let items = items.chunks(3).map(item).collect::<Result<Vec<_>, _>>()?;
@@ -15,15 +13,15 @@ pub(super) fn browsed(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
     Ok(QueueAnswer { depth: whole(depth)?, aged_out: 0, reply: QueueReply::Browsed { items, next } })
 }
 
-fn item(item: &[Value]) -> Result<BrowsedItem, StoreError> {
+fn item(item: &[LinkReply]) -> Result<BrowsedItem, StoreError> {
     let [id, payload, about] = item else { return Err(garbled()) };
-    let (head, taker) = bytes(about)?.split_at_checked(40).ok_or_else(garbled)?;
+    let (head, taker) = about.bytes()?.split_at_checked(40).ok_or_else(garbled)?;
     let head: Vec<f64> = doubles(head).collect();
     let [deliveries, nacked, due, origin_ms, origin_seq] = head[..] else { return Err(garbled()) };
     let due_after = span_if(due)?;
     Ok(BrowsedItem {
-        id: text(id)?.parse().map_err(|_| garbled())?,
-        payload: bytes(payload)?.into(),
+        id: id.text()?.parse().map_err(|_| garbled())?,
+        payload: payload.bytes()?.into(),
         deliveries: whole(deliveries)?,
         is_nacked: nacked > 0.0,
         taker: due_after.map(|_| String::from_utf8_lossy(taker).into()),
@@ -32,10 +30,10 @@ fn item(item: &[Value]) -> Result<BrowsedItem, StoreError> {
     })
 }
 
-pub(super) fn redriven(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
+pub(super) fn redriven(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
     let [head, items @ ..] = parts else { return Err(garbled()) };
     let [_, depth, left, full, last_ms, last_seq] = numbers(head)?[..] else { return Err(garbled()) };
-    let id = |item: &Value| match numbers(item)?[..] {
+    let id = |item: &LinkReply| match numbers(item)?[..] {
         [ms, seq] => item_id(ms, seq),
         _ => Err(garbled()),
     };
@@ -48,7 +46,7 @@ pub(super) fn redriven(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
     Ok(QueueAnswer { depth: whole(depth)?, aged_out: 0, reply })
 }
 
-pub(super) fn outcomes(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
+pub(super) fn outcomes(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
     let [head, records @ ..] = parts else { return Err(garbled()) };
     let [_, depth, has_more, ms, seq] = numbers(head)?[..] else { return Err(garbled()) };
     let found = records.chunks(3).map(outcome).collect::<Result<_, _>>()?;
@@ -56,7 +54,7 @@ pub(super) fn outcomes(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
     Ok(QueueAnswer { depth: whole(depth)?, aged_out: 0, reply: QueueReply::Outcomes { found, next } })
 }
 
-pub(super) fn purged(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
+pub(super) fn purged(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
     let [head] = parts else { return Err(garbled()) };
     let [_, depth, items] = numbers(head)?[..] else { return Err(garbled()) };
     Ok(QueueAnswer { depth: whole(depth)?, aged_out: 0, reply: QueueReply::Purged { items: whole(items)? } })
