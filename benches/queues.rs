@@ -15,9 +15,10 @@ use weir_core::queue::{
     FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply,
     QueueRule,
 };
-use weir_store::memory::{MemoryStore, ProcessQueues};
+use weir_queues::store::ProcessQueues;
+use weir_queues::store::{QueueAsk, QueueHandle, QueueStore};
+use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisShared;
-use weir_store::{QueueAsk, QueueHandle, QueueStore};
 use weir_testing::RedisServer;
 use weir_time::clock::Clock;
 use weir_units::Micros;
@@ -80,7 +81,7 @@ async fn measure(redis: &RedisServer, index: usize, ready: usize) -> Figures {
         _ => {
             let clock = MemoryStore::new(&MemoryConfig::default(), Clock::System).clock();
             Way::Weir(QueueHandle::new(ProcessQueues::new(clock)))
-        },
+        }
     };
     run(&way, 1_000, ready).await;
     let (redis_before, own_before, began) = (cpu(redis), own_cpu(), Instant::now());

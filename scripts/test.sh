@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of `make test` in named steps, and prints the time of each: test.sh [unit|semantics|service|operations|clients]...
+# Runs the tests of `make test` in named steps, and prints the time of each: test.sh [features|unit|semantics|service|operations|clients]...
 # A step that fails does not stop the others.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,6 +12,16 @@ times=()
 
 # Always the whole workspace: for one package, cargo would build everything again with other features.
 tests() { scripts/run-tests.sh --profile tests --workspace --no-fail-fast "$@" -- --skip long_; }
+
+# The program without features, and with each feature alone.
+features() {
+    local status=0 name
+    for name in "" $(sed -n '/^\[features\]/,/^\[d/s/^\([a-z]*\) = \["dep:weir-.*/\1/p' Cargo.toml); do
+        echo "   ${name:-none}"
+        "$cargo" check --quiet --profile tests -p weir --no-default-features --features "$name" || status=1
+    done
+    return $status
+}
 
 # Examples in the documentation need a separate run: cargo does not combine them with other targets.
 unit() {
@@ -32,10 +42,10 @@ for main in tests/*/main.rs crates/*/tests/*/main.rs; do
         *) echo "test.sh: no step runs the test binary $name: add it to \`binaries\`" >&2 && exit 2 ;;
     esac
 done
-[ $# -gt 0 ] || set -- unit semantics service operations clients
+[ $# -gt 0 ] || set -- features unit semantics service operations clients
 for step in "$@"; do
     case $step in
-        unit | semantics | service | operations | clients) ;;
+        features | unit | semantics | service | operations | clients) ;;
         *) echo "test.sh: there is no step \`$step\`" >&2 && exit 2 ;;
     esac
     started=$SECONDS

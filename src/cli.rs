@@ -22,6 +22,7 @@ mod lease;
 mod load;
 mod nodes;
 mod notify;
+#[cfg(feature = "queues")]
 mod queue;
 mod ratelimit;
 mod release_files;
@@ -117,6 +118,7 @@ enum Command {
     #[command(before_help = undo::RESET_EXAMPLES)]
     Reset(undo::ResetArgs),
     /// Put work into a queue, take it out, say that it is done or give it back, and see how the queue stands
+    #[cfg(feature = "queues")]
     #[command(before_help = queue::EXAMPLES)]
     Queue(queue::QueueArgs),
     /// Show who is banned, and lift bans (`server.control: true`)
@@ -206,6 +208,7 @@ pub fn run() -> ExitCode {
         Command::Nodes(args) => nodes::run(args),
         Command::Usage(args) => usage::run(args),
         Command::Health(args) => health::run(args),
+        #[cfg(feature = "queues")]
         Command::Queue(args) => queue::run(args),
         Command::Bans(args) => bans::run(args),
         Command::Control(args) => control::run(args),

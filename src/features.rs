@@ -10,8 +10,9 @@ use weir_node::feature::FeatureList;
 pub const FEATURES: FeatureList = &[
     #[cfg(feature = "http")]
     &weir_http::HttpFeature,
+    #[cfg(feature = "queues")]
+    &weir_queues::QueuesFeature,
     &within_trunk::LEASES,
-    &within_trunk::QUEUES,
     &within_trunk::COUNTED,
     &within_trunk::USAGE,
     &within_trunk::CONTROL,

@@ -60,6 +60,8 @@ pub(crate) fn perform(
             intercept: identified.intercept,
             tls: None,
             features: Vec::new(),
+            running: Vec::new(),
+            known: &[],
         };
         let mut server =
             ConnectionServer::new(&ServerConfig { transport, ..ServerConfig::default() }, &parts).unwrap();

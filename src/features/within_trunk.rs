@@ -1,19 +1,18 @@
 //! Features whose files lie among those of decisions: what their scripts need of Redis, and the services that need them.
 
-use weir_node::feature::{Feature, UsedScripts};
+use weir_node::feature::{Feature, ServiceSpec, UsedScripts};
 use weir_proto::v1::{
-    concurrency_service_server, control_service_server, lease_admin_service_server,
-    queue_admin_service_server, queue_service_server, usage_service_server,
+    concurrency_service_server, control_service_server, lease_admin_service_server, usage_service_server,
 };
 use weir_store::approximate::APPROXIMATE;
 use weir_store::control::CONTROL as CONTROL_SCRIPTS;
-use weir_store::redis::{LEASES as LEASE_SCRIPTS, QUEUES as QUEUE_SCRIPTS, QUEUES_THAT_DROP};
+use weir_store::redis::LEASES as LEASE_SCRIPTS;
 use weir_store::usage::{TIME_SERIES, USAGE as USAGE_COMMANDS};
 
 /// A feature that the node starts itself.
 pub(super) struct WithinTrunk {
     name: &'static str,
-    services: &'static [&'static str],
+    services: &'static [ServiceSpec],
     scripts: &'static [UsedScripts],
 }
 
@@ -22,7 +21,7 @@ impl Feature for WithinTrunk {
         self.name
     }
 
-    fn services(&self) -> &'static [&'static str] {
+    fn services(&self) -> &'static [ServiceSpec] {
         self.services
     }
 
@@ -33,17 +32,11 @@ impl Feature for WithinTrunk {
 
 pub(super) static LEASES: WithinTrunk = WithinTrunk {
     name: "leases",
-    services: &[concurrency_service_server::SERVICE_NAME, lease_admin_service_server::SERVICE_NAME],
-    scripts: &[(&LEASE_SCRIPTS, |snapshot, _| snapshot.rules.has_leases())],
-};
-
-pub(super) static QUEUES: WithinTrunk = WithinTrunk {
-    name: "queues",
-    services: &[queue_service_server::SERVICE_NAME, queue_admin_service_server::SERVICE_NAME],
-    scripts: &[
-        (&QUEUE_SCRIPTS, |snapshot, _| !snapshot.queues.is_empty()),
-        (&QUEUES_THAT_DROP, |snapshot, _| snapshot.queues.reads_groups()),
+    services: &[
+        ServiceSpec::new(concurrency_service_server::SERVICE_NAME, ""),
+        ServiceSpec::new(lease_admin_service_server::SERVICE_NAME, ""),
     ],
+    scripts: &[(&LEASE_SCRIPTS, |snapshot, _| snapshot.rules.has_leases())],
 };
 
 /// Strategies that nodes count on their own. Their calls are those of decisions.
@@ -55,7 +48,7 @@ pub(super) static COUNTED: WithinTrunk = WithinTrunk {
 
 pub(super) static USAGE: WithinTrunk = WithinTrunk {
     name: "usage",
-    services: &[usage_service_server::SERVICE_NAME],
+    services: &[ServiceSpec::new(usage_service_server::SERVICE_NAME, "")],
     scripts: &[
         (&USAGE_COMMANDS, |_, settings| settings.shared_usage),
         (&TIME_SERIES, |_, settings| settings.time_series),
@@ -64,6 +57,6 @@ pub(super) static USAGE: WithinTrunk = WithinTrunk {
 
 pub(super) static CONTROL: WithinTrunk = WithinTrunk {
     name: "control",
-    services: &[control_service_server::SERVICE_NAME],
+    services: &[ServiceSpec::new(control_service_server::SERVICE_NAME, "")],
     scripts: &[(&CONTROL_SCRIPTS, |_, settings| settings.control)],
 };

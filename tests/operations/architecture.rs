@@ -27,6 +27,7 @@ const DOORS: [(&str, &[&str]); 14] = [
             "crates/node/src/service",
             "crates/node/src/server",
             "crates/node/src/xds",
+            "crates/queues/src/service",
             "crates/load/src",
             "crates/proto/src",
             "crates/grpc/src",

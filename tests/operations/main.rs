@@ -26,6 +26,7 @@ mod logs;
 mod long_faults;
 mod long_floods;
 mod long_hostile_files;
+#[cfg(feature = "queues")]
 mod long_queue_kills;
 mod long_redis_6;
 mod long_reload;
@@ -38,6 +39,7 @@ mod namespace;
 mod open_files;
 mod outage;
 mod placement;
+#[cfg(feature = "queues")]
 mod queue_cli;
 mod ratelimit;
 mod redis_health;

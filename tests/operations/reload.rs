@@ -1,6 +1,7 @@
 //! The configuration changes while it serves.
 
 mod everything;
+mod refused;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use weir_config::{Config, ConfigOverrides};
+use weir_node::feature::FeatureList;
 use weir_proto::v1::ShouldAllowResponse;
 
 use crate::support::command::Serve;
@@ -25,6 +27,15 @@ impl Configured {
         let folder = scratch::dir("reload-");
         fs::write(folder.path().join("weir.yaml"), text).unwrap();
         Self::on(folder)
+    }
+
+    /// With other features than those of the program.
+    fn start_with(text: &str, features: FeatureList) -> Self {
+        let folder = scratch::dir("reload-");
+        let file = folder.path().join("weir.yaml");
+        fs::write(&file, text).unwrap();
+        let config = Config::load(&file, &ConfigOverrides::default()).unwrap();
+        Self { folder, server: Server::with_features(config, features) }
     }
 
     /// On the file that the folder has.

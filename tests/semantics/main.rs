@@ -25,6 +25,7 @@ mod long_valkey;
 mod long_worst_cost;
 mod memory;
 mod properties;
+#[cfg(feature = "queues")]
 mod queues;
 mod rights;
 mod service;
@@ -38,5 +39,6 @@ mod stream;
 mod support;
 mod ttl;
 mod undo;
+#[cfg(feature = "queues")]
 mod upgrade;
 mod vectors;

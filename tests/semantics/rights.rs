@@ -1,10 +1,13 @@
 //! Whichever right the user of Redis lacks for a while: nothing is lost, nothing is admitted beyond a limit, nothing is
 //! charged twice. Each right of docs/redis.md is taken away in turn, on one Redis.
 
+#[cfg(feature = "queues")]
 mod clock;
 mod decisions;
 mod leases;
+#[cfg(feature = "queues")]
 mod lost;
+#[cfg(feature = "queues")]
 mod queues;
 
 use weir_config::{Login, RedisConfig, Secret, Topology};

@@ -9,6 +9,7 @@ mod h2spec;
 mod http2;
 mod http_examples;
 mod lease_example;
+#[cfg(feature = "queues")]
 mod queue_example;
 mod rls;
 mod server_bounds;

@@ -305,8 +305,8 @@ async fn reflection_speaks_both_versions() {
             ENVOY,
             "grpc.health.v1.Health",
             "weir.v1.ConcurrencyService",
-            "weir.v1.QueueService",
             "weir.v1.UsageService",
+            "weir.v1.QueueService",
         ]
     );
     let v1alpha = services_by_reflection!(server, v1alpha).unwrap();
@@ -318,8 +318,8 @@ async fn reflection_speaks_both_versions() {
             ENVOY,
             "grpc.health.v1.Health",
             "weir.v1.ConcurrencyService",
-            "weir.v1.QueueService",
             "weir.v1.UsageService",
+            "weir.v1.QueueService",
         ]
     );
 }

@@ -85,6 +85,8 @@ impl Served {
             intercept,
             tls: None,
             features: Vec::new(),
+            running: Vec::new(),
+            known: &[],
         };
         let server = ConnectionServer::new(&server, &parts).unwrap();
         let (stop, stopped) = watch::channel(());

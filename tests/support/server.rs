@@ -10,6 +10,7 @@ use std::time::Duration;
 use prometheus::Registry;
 use tokio::sync::oneshot;
 use tonic::transport::{Channel, Endpoint};
+use weir::features::FEATURES;
 use weir_config::{
     Config, DenialMessages, ListenAddress, MemoryConfig, ServerConfig, StoreConfig, TransportKind,
 };
@@ -18,6 +19,7 @@ use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir_node::admin::{Admin, AdminGate, AdminPages};
 use weir_node::app::{self, Listeners, Timing};
 use weir_node::audit::AuditLog;
+use weir_node::feature::FeatureList;
 use weir_node::readiness::Readiness;
 use weir_node::server::{
     self, EnvoyParts, LiveSnapshot, Parts, PortServices, ServerError, Serving, Shutdown, StoreFiles,
@@ -54,20 +56,28 @@ impl Server {
     pub(crate) fn start(config: Config) -> Self {
         let clock = ManualClock::at(BASE);
         let shared = Clock::Manual(clock.clone());
-        Self::start_by(clock, shared, config)
+        Self::start_by(clock, shared, (config, FEATURES))
+    }
+
+    /// The same with other features, once it is ready to answer.
+    pub(crate) fn with_features(config: Config, features: FeatureList) -> Self {
+        let clock = ManualClock::at(BASE);
+        let server = Self::start_by(clock.clone(), Clock::Manual(clock), (config, features));
+        eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
+        server
     }
 
     /// The same by the system's clock, and on Redis by the server's own. Only then are its commands those that users
     /// are granted.
     pub(crate) fn start_by_the_system(config: Config) -> Self {
-        Self::start_by(ManualClock::at(BASE), Clock::System, config)
+        Self::start_by(ManualClock::at(BASE), Clock::System, (config, FEATURES))
     }
 
-    fn start_by(manual: ManualClock, clock: Clock, config: Config) -> Self {
+    fn start_by(manual: ManualClock, clock: Clock, (config, features): (Config, FeatureList)) -> Self {
         Self::spawn(manual, Readiness::starting(true), move |listeners, stopped, _| {
             // Tests that change files wait for a look at them.
             let timing = Timing { look_every: Duration::from_millis(50), ..clock.into() };
-            app::run(config, listeners, timing, Box::pin(stopped), weir::features::FEATURES)
+            app::run(config, listeners, timing, Box::pin(stopped), features)
                 .map_err(|error| error.to_string())
         })
     }
@@ -108,6 +118,8 @@ impl Server {
                 intercept: None,
                 tls: None,
                 features: Vec::new(),
+                running: Vec::new(),
+                known: &[],
             };
             let served =
                 server::run(&config.server, (listeners.grpc, Serving::default()), parts, Box::pin(stopped));

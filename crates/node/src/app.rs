@@ -29,7 +29,7 @@ pub use self::xds::{FirstConfig, XdsThread};
 use crate::audit::AuditLog;
 use crate::control::BanGuard;
 use crate::feature::{self, FeatureList};
-use crate::queues::SharedQueues;
+use crate::feature_parts::FeatureParts;
 use crate::readiness::Readiness;
 use crate::server::{LiveSnapshot, ShutdownSignal};
 use crate::service::{Snapshot, Templates};
@@ -142,12 +142,12 @@ impl Foundation {
         };
         metrics.config().read(config.fingerprint);
         let rules = std::mem::take(&mut config.rules);
-        let queues = SharedQueues::new(std::mem::take(&mut config.queues));
-        metrics.show_queues(queues.metrics())?;
+        let prepared = feature::prepare(features, &config, &FeatureParts::default());
+        let parts = prepared.map_err(AppError::refused_by)?;
         let templates = Templates::new(&config.messages).with_denials_valid_for(denials_valid);
         let snapshot = Snapshot {
             templates: Arc::new(templates),
-            queues: Arc::new(queues),
+            features: parts,
             reserve: config.server.answer_reserve.into(),
             bans: config.server.control.then(|| BanGuard::new(timing.clock.clone())),
             ..Snapshot::of(rules, &metrics)

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //!   Feature ── settings: its section of the file     RunningFeature ── worker: what it serves on each worker
-//!           ├─ scripts: what it needs of the store                      its connections, and the calls it may make
+//!           ├─ prepare: its part of a snapshot                          its connections, and the calls it may make
+//!           ├─ scripts: what it needs of the store             services: its gRPC services on each worker
 //!           └─ start(NodeBuilder) ──────────────────►
 //! ```
 
 mod call_error;
 mod node_calls;
 mod scripts;
+mod services;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,11 +20,16 @@ use std::sync::atomic::AtomicU64;
 use prometheus::core::Collector;
 use weir_config::{Config, SectionSpec};
 use weir_grpc::{BoxedStream, BufferBudget, Peer};
+use weir_store::backend::ProcessClock;
+use weir_store::scripts::ScriptClient;
 
 pub use self::call_error::{CallError, CallErrorDetail};
 pub use self::node_calls::{CallsCheck, NodeCall, NodeCalls};
 pub use self::scripts::{FixedSettings, IsUsed, UsedScripts};
 pub(crate) use self::scripts::{services, uses};
+pub use self::services::{FeatureServices, FollowSnapshot, ServiceContext, ServiceSpec};
+use crate::feature_parts::{FeaturePart, FeatureParts};
+use crate::service::Snapshot;
 use crate::telemetry::Metrics;
 
 /// The features of a program.
@@ -41,14 +48,23 @@ pub trait Feature: Send + Sync + 'static {
         SettingsSpec::default()
     }
 
-    /// Returns the full names of its gRPC services. They do not serve while no node of the store has its scripts.
-    fn services(&self) -> &'static [&'static str] {
+    /// Returns its gRPC services. They do not serve while no node of the store has its scripts.
+    fn services(&self) -> &'static [ServiceSpec] {
         &[]
     }
 
     /// Returns its scripts: their text, the commands that an ACL must allow, and the configurations that need them.
     fn scripts(&self) -> &'static [UsedScripts] {
         &[]
+    }
+
+    /// Makes its part of the next snapshot, if it has one. Mistakes, each a sentence, keep the previous snapshot.
+    fn prepare(
+        &self,
+        _next: &Config,
+        _previous: Option<&FeaturePart>,
+    ) -> Result<Option<FeaturePart>, Vec<String>> {
+        Ok(None)
     }
 
     /// Starts it; `None` if the configuration has it off, or if nothing of it runs by itself.
@@ -66,6 +82,11 @@ pub struct SettingsSpec {
 
 /// A feature that runs.
 pub trait RunningFeature: Send + Sync {
+    /// Returns its gRPC services on one worker, under the current snapshot. It is called on the thread of the worker.
+    fn services(&self, _worker: &ServiceContext, _snapshot: &Snapshot) -> FeatureServices {
+        FeatureServices::default()
+    }
+
     /// Returns what it serves on one worker. It is called on the thread of the worker.
     fn worker(&self, _worker: &WorkerContext) -> WorkerServices {
         WorkerServices::default()
@@ -76,9 +97,27 @@ pub trait RunningFeature: Send + Sync {
 pub struct NodeBuilder<'a> {
     /// The configuration.
     pub config: &'a Config,
+    /// The parts of the first snapshot.
+    pub parts: &'a FeatureParts,
     /// Counts the connections that the port of the feature refuses.
     pub refused_connections: Arc<AtomicU64>,
+    /// Where its states may live.
+    pub storage: &'a Storage,
+    /// What it does in the background until the node ends, on a thread apart from the workers.
+    pub background: Vec<FeatureWork>,
+    /// What gets the current snapshot, and then each later one.
+    pub followers: Vec<FollowSnapshot>,
     metrics: &'a Metrics,
+}
+
+/// Where states of features may live: over scripts, or in this process. On a backend with neither a feature says so at the
+/// start.
+#[derive(Clone, Default)]
+pub struct Storage {
+    /// A backend that runs scripts.
+    pub scripts: Option<ScriptClient>,
+    /// The clocks of a backend in this process.
+    pub process: Option<ProcessClock>,
 }
 
 /// The reason why a feature cannot start.
@@ -124,12 +163,33 @@ pub struct PortConnection {
 }
 
 impl<'a> NodeBuilder<'a> {
-    pub(crate) fn new(config: &'a Config, metrics: &'a Metrics) -> Self {
-        Self { config, metrics, refused_connections: Arc::default() }
+    pub(crate) fn new(
+        config: &'a Config,
+        metrics: &'a Metrics,
+        (parts, storage): (&'a FeatureParts, &'a Storage),
+    ) -> Self {
+        let (background, followers) = (Vec::new(), Vec::new());
+        let refused_connections = Arc::default();
+        Self { config, parts, metrics, refused_connections, storage, background, followers }
     }
 
     /// Shows metrics on the page of the node.
     pub fn show(&self, collector: impl Collector + 'static) -> Result<(), StartError> {
         Ok(self.metrics.show(Box::new(collector))?)
     }
+}
+
+/// Makes the parts of the next snapshot: of all features, or of none. A part that a feature leaves out stays away.
+pub(crate) fn prepare(
+    features: FeatureList,
+    next: &Config,
+    previous: &FeatureParts,
+) -> Result<FeatureParts, (&'static str, Vec<String>)> {
+    let mut parts = Vec::new();
+    for feature in features {
+        let name = feature.name();
+        let part = feature.prepare(next, previous.part(name)).map_err(|mistakes| (name, mistakes))?;
+        parts.extend(part.map(|part| (name, part)));
+    }
+    Ok(parts.into_iter().collect())
 }

@@ -5,7 +5,7 @@
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`watch`]: files that change while they serve. [`reload`]: the configuration in force, and the snapshots of it.
 //! * [`control`]: changes of the configuration at run time: entries, their store, audit.
-//! * [`feature`]: the seam of what a node does beyond decisions.
+//! * [`feature`]: the seam of what a node does beyond decisions. [`feature_parts`]: what it makes of the configuration.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
 //! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
 //! * [`xds`]: the client of a control plane that sends Envoy's domains.
@@ -15,7 +15,6 @@
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`leases`]: the use case of permits that callers hold for a time.
-//! * [`queues`]: the use case of work that waits for workers.
 //! * [`usage`]: usage by time, and the consumers that call most.
 //! * [`settle`]: the end of a decision: failure policy and outcome.
 //! * [`telemetry`], [`readiness`]: metrics and logs, health.
@@ -30,12 +29,12 @@ pub mod audit;
 mod called;
 pub mod control;
 pub mod feature;
+pub mod feature_parts;
 mod json_line;
 pub mod leases;
 pub mod limiter;
 mod memory;
 mod proto_json;
-pub mod queues;
 pub mod ratelimit;
 pub mod readiness;
 pub mod reload;

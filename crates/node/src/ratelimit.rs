@@ -76,7 +76,6 @@ impl RatelimitHttp {
         let RatelimitListeners { http, debug, metrics } = listeners;
         let few = parts.server.limits.admin_max_connections;
         let (metrics_page, live) = (json.metrics.clone(), Arc::clone(&json.live));
-        let node = parts.readiness.subscribe();
         let page = HealthPage {
             readiness: parts.readiness,
             live: Arc::clone(&live),
@@ -87,7 +86,7 @@ impl RatelimitHttp {
             // The store's connections belong to the runtime of this thread.
             let router = Router::new()
                 .route("/healthcheck", get(healthcheck).with_state(page))
-                .route("/json", any(json::json).with_state(json.service(node)));
+                .route("/json", any(json::json).with_state(json.service()));
             Ok(vec![Port {
                 listener: http,
                 router,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use weir_config::{Config, DenialMessages, StrategyMeanings, WrittenStrategies};
 use weir_core::envoy::Domains;
-use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
 use weir_store::scripts::UsesInForce;
 use weir_units::Micros;
@@ -14,6 +13,7 @@ use weir_units::Micros;
 use crate::access::SnapshotRights;
 use crate::control::{Overlay, OverlayTarget};
 use crate::feature::{self, FeatureList, FixedSettings};
+use crate::feature_parts::FeatureParts;
 use crate::limiter::envoy::Loaded;
 use crate::server::LiveSnapshot;
 use crate::service::{Snapshot, Templates};
@@ -68,8 +68,8 @@ pub struct FileRules {
     pub rules: Rules,
     /// The strategies as the files write them.
     pub written: Arc<WrittenStrategies>,
-    /// The queues.
-    pub queues: QueueRules,
+    /// The parts of features.
+    pub features: FeatureParts,
     /// The rules of `authorize`, if they change.
     pub rights: Option<SnapshotRights>,
     /// The texts of denials.
@@ -96,9 +96,15 @@ impl RunningConfig {
         self.0.live.current()
     }
 
+    /// Makes the parts of features of other files. If one of them finds mistakes, nothing of these files may be served.
+    pub fn prepare(&self, next: &Config) -> Result<FeatureParts, Vec<String>> {
+        let before = self.current().features;
+        feature::prepare(self.0.followers.features, next, &before).map_err(|(_, mistakes)| mistakes)
+    }
+
     /// Serves what other files say. Live control stays on top of it.
     pub fn set_files(&self, files: FileRules) {
-        let FileRules { rules, written, queues, rights, messages, meanings } = files;
+        let FileRules { rules, written, features, rights, messages, meanings } = files;
         let mut sources = self.0.sources.lock();
         sources.written = written;
         sources.rules = Arc::new(rules.after(&sources.rules));
@@ -106,7 +112,7 @@ impl RunningConfig {
         self.0.replace(|before| Snapshot {
             rights: rights.unwrap_or_else(|| before.rights.clone()),
             templates: Arc::new(templates),
-            queues: Arc::new(before.queues.reconfigured(queues)),
+            features,
             ..self.0.under(sources.in_force(), before)
         });
         (self.0.followers.publish)(&meanings);

@@ -40,7 +40,7 @@ use futures_util::future::select_all;
 use tokio::sync::watch;
 use weir_config::{EnvoyConfig, ServerConfig, ServerLimits};
 use weir_grpc::{BufferBudget, Intercept};
-use weir_store::{LeaseHandle, QueueHandle, Store};
+use weir_store::{LeaseHandle, Store};
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
@@ -54,6 +54,7 @@ use self::worker::Workers;
 pub(crate) use self::worker_parts::WorkerParts;
 use crate::audit::AuditLog;
 use crate::control::ControlHandle;
+use crate::feature::{FeatureList, RunningFeature};
 use crate::limiter::envoy::EnvoyRules;
 use crate::readiness::Readiness;
 use crate::service::EnvoyAnswers;
@@ -67,14 +68,12 @@ pub struct WorkerStores<S> {
     pub decisions: S,
     /// The store of leases; without it there is no `ConcurrencyService`.
     pub leases: Option<LeaseHandle>,
-    /// The store of queues; without it there is no `QueueService`.
-    pub queues: Option<QueueHandle>,
 }
 
 impl<S> From<S> for WorkerStores<S> {
-    /// Creates the stores of a service without leases and queues.
+    /// Creates the stores of a service without leases.
     fn from(decisions: S) -> Self {
-        Self { decisions, leases: None, queues: None }
+        Self { decisions, leases: None }
     }
 }
 
@@ -89,8 +88,8 @@ pub type MakeIntercept = Box<dyn Fn() -> Arc<dyn Intercept> + Send + Sync>;
 pub struct StoreFiles {
     /// With any configuration.
     pub always: usize,
-    /// On top of them once there is a queue.
-    pub queues: usize,
+    /// On top of them, for each feature that has connections of its own.
+    pub of_feature: usize,
 }
 
 /// The dependencies of the workers.
@@ -119,8 +118,12 @@ pub struct Parts<S> {
     pub intercept: Option<MakeIntercept>,
     /// TLS of the port; without it, connections are plain text.
     pub tls: Option<Arc<TlsPort>>,
-    /// The features that run on the workers.
+    /// The features that have ports beside this one.
     pub features: Vec<StartedFeature>,
+    /// The features that run, for their services on this port.
+    pub running: Vec<Arc<dyn RunningFeature>>,
+    /// All features of the program.
+    pub known: FeatureList,
 }
 
 /// The services of a port, as far as the configuration turns them on. Health is always there.
@@ -272,30 +275,31 @@ pub fn run<S: Store>(
     })
 }
 
-/// Reserves files for the stores and the admin port; those for queues as soon as there is one.
+/// Reserves files for the stores and the admin port; those of a feature as soon as it has connections of its own.
 fn open_files<S>(
     config: &ServerConfig,
     parts: &Parts<S>,
     sockets: &[Option<FeatureSocket>],
 ) -> Result<OpenFiles, ServerError> {
-    let StoreFiles { always, queues } = parts.store_files;
+    let StoreFiles { always, of_feature } = parts.store_files;
     let (limits, workers) = (&config.limits, worker_count(config));
     let of_features = sockets.iter().flatten().map(|socket| socket.max_connections).sum::<usize>();
     let (fewer, max_connections) =
         (always + limits.admin_max_connections, limits.max_connections + of_features);
-    let has_queues = !parts.live.current().queues.is_empty();
-    let files = OpenFiles::of_process(if has_queues { fewer + queues } else { fewer });
+    let mut connected = parts.live.current().features.connected();
+    let files = OpenFiles::of_process(fewer + connected * of_feature);
     files.compare(max_connections, workers)?;
     let shared = files.clone();
     parts.live.follow(move |snapshot| {
-        let first = !has_queues && !snapshot.queues.is_empty();
-        if first {
-            shared.reserve(fewer + queues);
+        let now = snapshot.features.connected();
+        if now > connected {
+            connected = now;
+            shared.reserve(fewer + connected * of_feature);
             if let Err(too_few) = shared.compare(max_connections, workers) {
                 tracing::warn!("{too_few}");
             }
         }
-        !has_queues && !first
+        true
     });
     Ok(files)
 }

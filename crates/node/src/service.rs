@@ -5,7 +5,7 @@
 //!
 //! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
-//! [`EnvoyService`], [`ConcurrencyApi`], [`LeaseAdminApi`], [`QueueApi`], [`QueueAdminApi`], [`AdminApi`], [`ControlApi`]),
+//! [`EnvoyService`], [`ConcurrencyApi`], [`LeaseAdminApi`], [`AdminApi`], [`ControlApi`]),
 //! where those of the hot ones call the same functions.
 
 mod admin;
@@ -26,14 +26,13 @@ mod judge;
 mod message;
 mod put;
 mod question_of;
-mod queue;
 mod refund;
 mod several;
 mod shaping;
 mod should_allow;
 mod snapshot;
 mod span;
-mod status;
+pub mod status;
 mod stream;
 mod usage;
 mod wire;
@@ -44,6 +43,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 pub use admin::AdminApi;
+pub use audited::audited;
 pub use batch_turns::BatchTurns;
 pub use concurrency::{ConcurrencyApi, CurrentLeases, LeaseAdminApi};
 pub use control::ControlApi;
@@ -52,9 +52,10 @@ pub use envoy::{
     EnvoyAnswers, EnvoyJson, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer, JsonError,
     MAX_RATE_LIMIT_BYTES,
 };
-pub use incoming::Closing;
+pub use incoming::{Closing, context as call_context};
+pub use judge::Judge;
 pub use message::Templates;
-pub use queue::{QueueAdminApi, QueueApi, WorkerQueues};
+pub use span::{duration, micros};
 pub(crate) use status::details_of;
 pub use usage::UsageApi;
 use weir_grpc::BufferBudget;
@@ -64,13 +65,16 @@ use weir_time::deadlines::Deadlines;
 use self::batch_gate::BatchGate;
 use self::inline::InlineStrategies;
 pub use self::snapshot::Snapshot;
+
+/// Adds a service to the routes of a worker.
+pub type AddRoutes = Box<dyn FnOnce(tonic::service::Routes) -> tonic::service::Routes>;
 use crate::access::SnapshotRights;
 use crate::limiter::Limiter;
 use crate::limiter::envoy::Loaded;
 use crate::telemetry::Recorder;
 
 /// The largest message of the admin service either way.
-pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
+pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
 /// `weir.v1.RateLimitService`, from the bytes of a request to the bytes of the answer, because the generated server
 /// costs more than the decision.

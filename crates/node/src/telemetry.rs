@@ -13,7 +13,7 @@ mod decision_log;
 mod decisions;
 mod denials;
 mod envoy;
-mod families;
+pub mod families;
 mod histogram;
 mod lines;
 mod local;
@@ -25,7 +25,6 @@ mod past;
 mod permits;
 #[cfg(target_os = "linux")]
 mod process;
-mod queues;
 mod recorder;
 mod redis_pool;
 mod rejected;
@@ -63,7 +62,6 @@ pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use names::CounterNames;
 pub use outcome::CountedOutcome;
 pub use permits::SeenKey;
-pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
 pub use recorder::{CountedLease, CountedMethod, Recorder, Rejection, WorkerCounters};
 pub use rejected::{RejectedKind, log_rejected, log_rejected_each_minute, rejected_by_kind};
 pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
@@ -296,11 +294,6 @@ impl Metrics {
     /// Registers the metrics of TLS.
     pub fn show_tls(&self) -> Result<Arc<TlsMetrics>, prometheus::Error> {
         TlsMetrics::register(&self.registry)
-    }
-
-    /// Registers the counters of queues.
-    pub fn show_queues(&self, queues: &QueueMetrics) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(queues.collector()?))
     }
 
     /// Everything registered, in the Prometheus text format.

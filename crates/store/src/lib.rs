@@ -24,7 +24,6 @@ pub mod local;
 pub mod memory;
 mod own_authority;
 mod part;
-mod queue;
 pub mod redis;
 pub mod scripts;
 mod server_verifier;
@@ -46,7 +45,6 @@ pub(crate) use self::decision::{Once, Phases, check_supported};
 pub use self::error::{StoreError, no_verdict};
 pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore, LeasesAsk};
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
-pub use self::queue::{QueueAsk, QueueHandle, QueueStore};
 
 /// Storage of state. Each answer is one atomic decision over all limits of its tag.
 pub trait Store: Send + Sync + 'static {

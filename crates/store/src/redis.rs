@@ -30,7 +30,6 @@ mod plain;
 mod printed;
 mod probe;
 mod probed;
-mod queues;
 mod reply;
 mod script_call;
 mod single_slot;
@@ -62,7 +61,6 @@ use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;
 use self::printed::PrintedPasswords;
-pub use self::queues::{QUEUES, QUEUES_THAT_DROP};
 use self::script_call::{CallTime, Redirection, slot_of};
 use self::single_slot::SingleSlotNodes;
 use self::slot_link::RedisLinks;
@@ -70,9 +68,7 @@ pub use self::source::scripts_to_check;
 pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource, Surroundings};
 use self::topology::ClusterView;
 use super::scripts::{ScriptClient, UsesInForce};
-use super::{
-    Answers, Decision, LeaseAsk, LeaseStore, LeasesAsk, Store, StoreError, check_supported,
-};
+use super::{Answers, Decision, LeaseAsk, LeaseStore, LeasesAsk, Store, StoreError, check_supported};
 
 /// Maximum number of attempts of one request, redirects and retries included. Its deadline is the other bound.
 const MAX_HOPS: usize = 16;

@@ -17,14 +17,16 @@ mod uses;
 pub(crate) use self::client::OpenLinks;
 pub use self::client::{LinkFuture, LinkScript, ScriptClient, SlotLink};
 pub use self::commands::{Commands, LinkCommand};
-pub(crate) use self::named_doubles::{doubles, put_double};
-pub(crate) use self::packed::{doubles_of, garbled, next_whole, whole};
 pub use self::lane::{
     AnyAnswer, AnyLaneRequest, AskFuture, AskScripts, LANE_DEADLINE, LaneReplies, LaneRequest, ask,
 };
+pub(crate) use self::named_doubles::doubles;
+pub use self::named_doubles::put_double;
+pub(crate) use self::packed::next_whole;
+pub use self::packed::{ReplyDoubles, doubles_of, garbled, whole};
 pub use self::reply::LinkReply;
 pub use self::script::Script;
-pub use self::spec::ScriptSpec;
-pub(crate) use self::spec::{COMMON, Right, ScriptText};
+pub(crate) use self::spec::COMMON;
+pub use self::spec::{Right, ScriptSpec, ScriptText};
 pub(crate) use self::status_codes::codes;
 pub use self::uses::{Uses, UsesInForce};

@@ -26,6 +26,7 @@ mod redis;
 pub mod rights;
 pub mod rules;
 pub mod scratch;
+pub mod script_names;
 pub mod sentinels;
 pub mod stores;
 mod wait;

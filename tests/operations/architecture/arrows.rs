@@ -15,7 +15,7 @@ pub(super) type Module = Vec<String>;
 /// The modules of a folder, and which of those beside them they use.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 15] = [
     "weir",
     "config",
     "core",
@@ -24,6 +24,7 @@ const CRATES: [&str; 14] = [
     "load",
     "node",
     "proto",
+    "queues",
     "scripted",
     "simulator",
     "store",

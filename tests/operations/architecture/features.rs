@@ -14,19 +14,7 @@ const TRUNK: [&str; 4] = ["core", "config", "store", "node"];
 
 /// The modules of each feature, by crate and path. A module counts with its folder.
 const FEATURES: [(&str, &[&str]); 6] = [
-    (
-        "queues",
-        &[
-            "config/queues",
-            "core/queue",
-            "node/queues",
-            "node/service/queue",
-            "node/telemetry/queues",
-            "store/memory/queues",
-            "store/queue",
-            "store/redis/queues",
-        ],
-    ),
+    ("queues", &["config/queues", "core/queue"]),
     (
         "leases",
         &[

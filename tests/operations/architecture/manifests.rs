@@ -4,7 +4,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root.
-pub(super) const MAY_USE: [(&str, &[&str]); 14] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 15] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),
@@ -15,7 +15,8 @@ pub(super) const MAY_USE: [(&str, &[&str]); 14] = [
     ("node", &["config", "store", "grpc", "proto", "core", "time", "units"]),
     ("load", &["grpc", "proto", "time"]),
     ("http", &["node", "config", "grpc", "proto", "time", "units"]),
-    ("weir", &["http", "node", "config", "load", "store", "core", "proto", "time", "units"]),
+    ("queues", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
+    ("weir", &["http", "queues", "node", "config", "load", "store", "core", "proto", "time", "units"]),
     ("testing", &["config", "core", "store", "time", "units"]),
     ("simulator", &["units"]),
     ("scripted", &["proto"]),
@@ -25,9 +26,9 @@ pub(super) const MAY_USE: [(&str, &[&str]); 14] = [
 const LIBRARIES: [(&str, &[&str]); 9] = [
     ("redis", &["store", "testing"]),
     ("rustls", &["store", "load", "node"]),
-    ("tonic", &["proto", "grpc", "load", "node"]),
-    ("prost", &["proto", "http", "load", "scripted", "testing", "node", "weir"]),
-    ("tokio", &["time", "store", "grpc", "http", "load", "scripted", "testing", "node", "weir"]),
+    ("tonic", &["proto", "grpc", "load", "node", "queues"]),
+    ("prost", &["proto", "http", "load", "scripted", "testing", "node", "queues", "weir"]),
+    ("tokio", &["time", "store", "grpc", "http", "load", "scripted", "testing", "node", "queues", "weir"]),
     ("axum", &["node"]),
     ("tracing-subscriber", &["node"]),
     ("clap", &["weir"]),

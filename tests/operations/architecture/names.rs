@@ -20,6 +20,7 @@ fn every_type_has_a_name_of_its_own() {
         "http",
         "load",
         "node",
+        "queues",
         "scripted",
         "simulator",
         "store",

@@ -2,6 +2,7 @@
 
 pub(crate) mod counts;
 pub(crate) mod leases;
+#[cfg(feature = "queues")]
 pub(crate) mod queues;
 
 use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
@@ -101,6 +102,7 @@ async fn leases_need_their_own_rights_and_no_others() {
 }
 
 /// The same of queues.
+#[cfg(feature = "queues")]
 #[tokio::test]
 async fn queues_need_their_own_rights_and_no_others() {
     needs_exactly(QUEUE_RIGHTS, async |store, redis, name| queues::everything(store, redis, name).await)

@@ -2,7 +2,7 @@
 
 use weir_testing::rights;
 
-use crate::failure::access::{self, counts, every_engine, leases, queues};
+use crate::failure::access::{self, counts, every_engine, leases};
 use crate::failure::{config, shared};
 use crate::support::command::{Serve, text, weir};
 use crate::support::{RedisServer, SOON, eventually, scratch, watched};
@@ -137,6 +137,7 @@ fn all_missing_rights_of_all_capabilities_are_named_in_one_round() {
 }
 
 /// A user with exactly the rights that `weir check --redis-acl` prints can do everything.
+#[cfg(feature = "queues")]
 #[tokio::test]
 async fn the_printed_line_is_enough_for_everything() {
     let redis = RedisServer::start();
@@ -172,7 +173,7 @@ async fn the_printed_line_is_enough_for_everything() {
     let store = watched(&shared(&config)).await;
     every_engine(&store).await;
     let mut refused = leases::everything(&store, &redis, "line").await;
-    refused.extend(queues::everything(&store, &redis, "line").await);
+    refused.extend(access::queues::everything(&store, &redis, "line").await);
     refused.extend(counts::everything(&store, "line").await);
     assert!(refused.is_empty(), "{refused:?}");
     // Another node, so that limits are compared and usage is read.

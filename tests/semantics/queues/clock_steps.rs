@@ -2,7 +2,7 @@
 //! process.
 
 use weir_core::queue::{NewItem, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply, QueueRule};
-use weir_store::memory::ProcessQueues;
+use weir_queues::store::ProcessQueues;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

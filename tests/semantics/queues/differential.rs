@@ -8,9 +8,10 @@ use weir_core::queue::{
     FullQueue, ItemId, NewItem, OutcomeSearch, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
     QueuePace, QueuePart, QueueReply, QueueRule,
 };
-use weir_store::memory::ProcessQueues;
+use weir_queues::store::ProcessQueues;
+use weir_queues::store::{QueueAsk, QueueStore};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{QueueAsk, QueueStore, StoreError};
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

@@ -4,7 +4,7 @@ use weir_core::queue::{
     BrowsedItem, FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
     QueueRefusal, QueueReply, QueueRule, QueueStats, QueueTotals,
 };
-use weir_store::QueueStore;
+use weir_queues::store::QueueStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

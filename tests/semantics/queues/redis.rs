@@ -3,8 +3,9 @@
 use futures_util::future::join_all;
 use weir_config::Topology;
 use weir_core::queue::{NewItem, QueueNumbers, QueueOp, QueuePart, QueueReply};
+use weir_queues::store::{QueueAsk, QueueStore as _};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{QueueAsk, QueueStore as _, StoreError};
 use weir_time::clock::Clock;
 use weir_units::Micros;
 

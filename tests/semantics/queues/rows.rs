@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use weir_core::queue::{
     ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueRefusal, QueueReply, QueueRule,
 };
-use weir_store::QueueStore;
+use weir_queues::store::QueueStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

@@ -4,7 +4,7 @@ use weir_core::queue::{
     NewItem, QueueKind, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueRefusal, QueueReply, Redelivery,
     RedeliveryCause,
 };
-use weir_store::QueueStore;
+use weir_queues::store::QueueStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

@@ -9,9 +9,11 @@ use weir_core::queue::{
     BoundedQueue, FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
     QueuePart, QueueReply, QueueRule,
 };
-use weir_store::memory::{MemoryStore, ProcessQueues};
+use weir_queues::store::ProcessQueues;
+use weir_queues::store::{QueueAsk, QueueStore};
+use weir_store::StoreError;
+use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
-use weir_store::{QueueAsk, QueueStore, StoreError};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use weir_core::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
+use weir_queues::store::{QueueAsk, QueueStore as _};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{QueueAsk, QueueStore as _, StoreError};
 use weir_testing::rights;
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;

@@ -1,4 +1,4 @@
-//! A node with the HTTP listener, and a client that writes and reads bytes.
+//! A node with all features of the program, and a client that writes and reads bytes.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -7,15 +7,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
-use weir_config::{Config, ConfigOverrides, ListenAddress};
-use weir_http::HttpFeature;
+use weir::features::{FEATURES, overrides};
+use weir_config::{Config, ListenAddress};
 use weir_node::app::{self, Listeners, Timing};
-use weir_node::feature::{Feature as _, FeatureList};
 use weir_node::server::{Listener, Shutdown};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
-
-const FEATURES: FeatureList = &[&HttpFeature];
 
 /// Strategies of most tests.
 pub(crate) const STRATEGIES: &str = "
@@ -37,9 +34,7 @@ pub(crate) struct TestNode {
 
 /// Parses a configuration with the section of the listener.
 pub(crate) fn parsed(text: &str) -> Result<Config, String> {
-    let sections = HttpFeature.settings().sections.iter().collect();
-    let overrides = ConfigOverrides::default().with_sections(sections);
-    Config::parse(text, "test", &overrides).map_err(|errors| errors.to_string())
+    Config::parse(text, "test", &overrides()).map_err(|errors| errors.to_string())
 }
 
 impl TestNode {

@@ -44,7 +44,7 @@ impl<'a> Rights<'a> {
     }
 
     /// The name for logs; empty on servers without identity.
-    pub(crate) fn name(self) -> &'a str {
+    pub fn name(self) -> &'a str {
         self.0.map_or("", |rights| rights.name().shown())
     }
 
@@ -77,7 +77,7 @@ impl<'a> Rights<'a> {
     }
 
     /// Checks one of several rights on a queue.
-    pub(crate) fn check_queue(self, rights: &[AccessRight], queue: &str) -> Result<(), Refused> {
+    pub fn check_queue(self, rights: &[AccessRight], queue: &str) -> Result<(), Refused> {
         let may = |known: &CallerRights| rights.iter().any(|right| known.may_queue(*right, queue));
         self.decide(may, rights.first().copied().unwrap_or(AccessRight::Take))
     }

@@ -26,7 +26,8 @@ impl SnapshotRights {
 
     /// The rights of a call's caller.
     #[inline]
-    pub(crate) fn of<'a>(&self, context: &'a CallContext) -> Rights<'a> {
+    #[must_use]
+    pub fn of<'a>(&self, context: &'a CallContext) -> Rights<'a> {
         let Some(caller) = &context.caller else { return Rights::ALL };
         match (caller.get::<Authenticated>(), &self.0) {
             (Some(caller), Some(rules)) => Rights::known(caller.rights_under(rules)),

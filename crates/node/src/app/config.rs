@@ -6,6 +6,7 @@ use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Se
 
 use super::overlay::OverlayInUse;
 use crate::access::{CallerAccess, SnapshotRights};
+use crate::feature_parts::FeatureParts;
 use crate::readiness::FileKind;
 use crate::reload::{FileRules, RunningConfig};
 use crate::telemetry::Metrics;
@@ -43,22 +44,27 @@ impl WatchedConfig {
     /// Applies what was read, or logs and returns every mistake in it.
     fn take(&mut self, read: Result<Config, ConfigErrors>) -> ReloadReport {
         match read {
-            Ok(next) => {
-                self.apply(next);
-                Ok(())
-            }
-            Err(errors) => {
-                self.metrics.config().refused();
-                let mistakes: Vec<String> = errors.to_string().lines().map(str::to_owned).collect();
-                for mistake in &mistakes {
-                    tracing::error!("configuration rejected; keeping the previous one: {mistake}");
+            Ok(next) => match self.running.prepare(&next) {
+                Ok(features) => {
+                    self.apply(next, features);
+                    Ok(())
                 }
-                Err(mistakes)
-            }
+                Err(mistakes) => Err(self.refuse(mistakes)),
+            },
+            Err(errors) => Err(self.refuse(errors.to_string().lines().map(str::to_owned).collect())),
         }
     }
 
-    fn apply(&mut self, next: Config) {
+    /// Counts and logs mistakes, for which everything stays as it was.
+    fn refuse(&self, mistakes: Vec<String>) -> Vec<String> {
+        self.metrics.config().refused();
+        for mistake in &mistakes {
+            tracing::error!("configuration rejected; keeping the previous one: {mistake}");
+        }
+        mistakes
+    }
+
+    fn apply(&mut self, next: Config, features: FeatureParts) {
         for change in self.settings.setting_changes(&next) {
             if change.applies == Applies::AtRestart {
                 tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
@@ -66,17 +72,7 @@ impl WatchedConfig {
         }
         let rights = self.changed_rights(&next);
         let Config {
-            authorize,
-            rules,
-            written,
-            queues,
-            messages,
-            usage,
-            server,
-            envoy,
-            fingerprint,
-            meanings,
-            ..
+            authorize, rules, written, messages, usage, server, envoy, fingerprint, meanings, ..
         } = next;
         // What is charged of denied hits takes a restart.
         let overlay = envoy.rules.counting_rejected(self.settings.envoy.count_rejected);
@@ -91,7 +87,7 @@ impl WatchedConfig {
         self.running.set_files(FileRules {
             rules,
             written,
-            queues,
+            features,
             rights: rights.clone(),
             messages,
             meanings,

@@ -12,8 +12,8 @@ use weir_time::clock::Clock;
 use super::AppError;
 use super::overlay::OverlayInUse;
 use crate::feature::{self, FeatureList, FixedSettings};
+use crate::feature_parts::FeatureParts;
 use crate::limiter::envoy::Loaded;
-use crate::queues::SharedQueues;
 use crate::readiness::FileKind;
 use crate::reload::RunningConfig;
 use crate::server::EnvoyParts;
@@ -202,9 +202,10 @@ pub fn uses(
 ) -> Result<Uses, AppError> {
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let counted = metrics.envoy(1)?;
+    let parts = feature::prepare(features, config, &FeatureParts::default()).map_err(AppError::refused_by)?;
     let settings = FixedSettings::from(&*config);
     let snapshot = Snapshot {
-        queues: Arc::new(SharedQueues::new(std::mem::take(&mut config.queues))),
+        features: parts,
         envoy: domains.map(|domains| Arc::new(Loaded::new(domains, &counted))),
         ..Snapshot::of(std::mem::take(&mut config.rules), &metrics)
     };

@@ -89,3 +89,10 @@ impl fmt::Display for PortTlsError {
         Ok(())
     }
 }
+
+impl AppError {
+    /// Returns the error of a feature that finds mistakes in the configuration.
+    pub(super) fn refused_by((name, mistakes): (&'static str, Vec<String>)) -> Self {
+        Self::Feature { name, error: StartError::Other(mistakes.join("; ")) }
+    }
+}

@@ -6,31 +6,45 @@ use std::sync::Arc;
 use weir_config::Config;
 
 use super::{AppError, Listeners};
-use crate::feature::{FeatureList, NodeBuilder};
-use crate::server::{FeatureSocket, StartedFeature};
+use crate::feature::{FeatureList, FeatureWork, NodeBuilder, Storage};
+use crate::server::{FeatureSocket, LiveSnapshot, StartedFeature};
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
+
+/// The features that run, and what they do in the background.
+pub(super) struct StartedFeatures {
+    pub(super) features: Vec<StartedFeature>,
+    pub(super) background: Vec<FeatureWork>,
+}
 
 /// Starts the features that the configuration has on. Each gets the port of its section.
 pub(super) fn start(
     features: FeatureList,
-    (config, metrics): (&Config, &Metrics),
+    (config, metrics, live, storage): (&Config, &Metrics, &LiveSnapshot, &Storage),
     listeners: &mut Listeners,
     tls: &HashMap<&'static str, Arc<TlsPort>>,
-) -> Result<Vec<StartedFeature>, AppError> {
-    let mut started = Vec::new();
+) -> Result<StartedFeatures, AppError> {
+    let parts = live.current().features;
+    let mut started = StartedFeatures { features: Vec::new(), background: Vec::new() };
     for feature in features {
-        let (name, mut node) = (feature.name(), NodeBuilder::new(config, metrics));
+        let (name, mut node) = (feature.name(), NodeBuilder::new(config, metrics, (&parts, storage)));
         let running = feature.start(&mut node).map_err(|error| AppError::Feature { name, error })?;
         let Some(running) = running else { continue };
+        let NodeBuilder { refused_connections: refused, background, followers, .. } = node;
+        started.background.extend(background);
+        for mut follow in followers {
+            live.join(|snapshot| {
+                follow(snapshot);
+                ((), follow)
+            });
+        }
         let socket = listeners.features.iter().position(|(of, _)| *of == name);
         let (_, listener) = socket.map(|at| listeners.features.swap_remove(at)).unzip();
         let port = config.sections.iter().find(|section| section.name() == name);
         let max_connections =
             port.and_then(|section| section.port.as_ref()).map_or(0, |it| it.max_connections);
-        let refused = node.refused_connections;
         let socket = listener.map(|listener| FeatureSocket { listener, max_connections, refused });
-        started.push(StartedFeature { running, tls: tls.get(name).cloned(), socket });
+        started.features.push(StartedFeature { running, tls: tls.get(name).cloned(), socket });
     }
     Ok(started)
 }

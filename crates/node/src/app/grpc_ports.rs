@@ -9,6 +9,7 @@ use super::{AppError, Listeners};
 use crate::access::CallerAccess;
 use crate::audit::AuditLog;
 use crate::control::ControlHandle;
+use crate::feature::{FeatureList, RunningFeature};
 use crate::ratelimit::MAX_CONNECTIONS;
 use crate::readiness::Readiness;
 use crate::server::{
@@ -34,8 +35,12 @@ pub(super) struct GrpcPorts<S> {
     pub(super) access: Option<Arc<CallerAccess>>,
     /// Without it there is no `ControlService`.
     pub(super) control: Option<ControlHandle>,
-    /// The features, which run beside the port of all callers.
+    /// The features, whose ports run beside that of all callers.
     pub(super) features: Vec<StartedFeature>,
+    /// The same, for their services on each port.
+    pub(super) running: Vec<Arc<dyn RunningFeature>>,
+    /// All features of the program.
+    pub(super) known: FeatureList,
 }
 
 /// TLS of both ports; without it they are plain text.
@@ -84,6 +89,8 @@ impl<S: Store> GrpcPorts<S> {
             served,
             control: self.control.clone(),
             features: Vec::new(),
+            running: self.running.clone(),
+            known: self.known,
             intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
         }
     }

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use weir_config::Config;
 use weir_store::Store;
 use weir_store::control::ControlLink;
@@ -12,16 +13,17 @@ use weir_store::scripts::{ScriptClient, UsesInForce};
 use super::background::BackgroundThread;
 use super::config::WatchedConfig;
 use super::credentials::WatchedCredentials;
+use super::features::{self, StartedFeatures};
 use super::grpc_ports::{GrpcPorts, GrpcTls};
 use super::overlay::OverlayInUse;
 use super::tls::Ports;
 use super::xds::XdsThread;
-use super::{AppError, Foundation, Listeners, Timing, envoy, features};
+use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
 use crate::control::{ControlHandle, ControlParts, ControlThread};
-use crate::feature::FixedSettings;
+use crate::feature::{FixedSettings, Storage};
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::readiness::{Readiness, RefusedFiles};
@@ -42,8 +44,8 @@ const LAST_WITHIN: Duration = Duration::from_secs(2);
 pub(super) struct App {
     pub(super) base: Foundation,
     pub(super) listeners: Listeners,
-    /// What features keep their data over, if the store has it.
-    pub(super) client: Option<ScriptClient>,
+    /// Where features keep their data.
+    pub(super) storage: Storage,
     /// Capabilities that the store's probes exercise.
     pub(super) engines: UsesInForce,
     /// Open files of the stores of all workers.
@@ -64,7 +66,7 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self { base, mut listeners, client, engines, store_files, share, publish, last } = self;
+        let Self { base, mut listeners, storage, engines, store_files, share, publish, last } = self;
         let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds, features } =
             base;
         let access = callers(&config, &timing, (&metrics, &audit))?;
@@ -81,9 +83,14 @@ impl App {
             readiness: readiness.clone(),
             loads: metrics.config().clone(),
         };
-        let usage =
-            UsageThread::start(&config.usage, metrics.clone(), timing.clock.clone(), client.as_ref(), own)
-                .map_err(AppError::Usage)?;
+        let usage = UsageThread::start(
+            &config.usage,
+            metrics.clone(),
+            timing.clock.clone(),
+            storage.scripts.as_ref(),
+            own,
+        )
+        .map_err(AppError::Usage)?;
         let mut files = envoy::open(&config.envoy, counted, &engines)?;
         if let Some(loaded) = files.loaded.take() {
             live.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
@@ -100,7 +107,12 @@ impl App {
         let running = RunningConfig::new(Arc::clone(&live), &config, followers);
         let overrides_in_request = config.envoy.overrides_in_request;
         let ports = Ports::open(&config.server, &config.sections, &metrics)?;
-        let features = features::start(features, (&config, &metrics), &mut listeners, &ports.features)?;
+        let known = features;
+        let node = (&config, &metrics, &*live, &storage);
+        let features = features::start(known, node, &mut listeners, &ports.features)?;
+        let StartedFeatures { features, background: of_features } = features;
+        let of_running = features.iter().map(|feature| Arc::clone(&feature.running)).collect();
+        let background = async { tokio::join!(background, join_all(of_features)).0 };
         let mut sources = ports.sources;
         let overlay = OverlayInUse::new(&config.envoy.rules, xds.as_ref().map(XdsThread::sets));
         let rules = files.watched(&running, &overlay).map(boxed);
@@ -115,7 +127,8 @@ impl App {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
         let (_control, control) =
-            live_control(&config, &timing, (&metrics, &refused, &audit), &running, client.as_ref())?.unzip();
+            live_control(&config, &timing, (&metrics, &refused, &audit), &running, storage.scripts.as_ref())?
+                .unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
         let pages =
@@ -147,6 +160,8 @@ impl App {
             access,
             control,
             features,
+            running: of_running,
+            known,
         }
         .serve(&config.server, listeners, tls, shutdown)
     }

@@ -11,19 +11,19 @@ use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateShared;
 use weir_store::backend::{Backend, RulesDigest};
-use weir_store::memory::{MemoryStore, ProcessQueues};
+use weir_store::memory::MemoryStore;
 use weir_store::redis::{RedisBackend, RedisShared};
-use weir_store::scripts::{ScriptClient, UsesInForce};
-use weir_store::{LeaseHandle, LeaseStore, QueueHandle};
+use weir_store::scripts::UsesInForce;
+use weir_store::{LeaseHandle, LeaseStore};
 use weir_time::clock::monotonic;
 
 use super::place_note::without_place;
 use super::serving::{App, BoxedWork};
 use super::{AppError, Foundation, Listeners};
-use crate::queues::{depths, kinds};
+use crate::feature::Storage;
 use crate::readiness::Readiness;
 use crate::reload::{PublishMeanings, ShareMemory};
-use crate::server::{self, LiveSnapshot, ShutdownSignal, StoreFiles, WorkerStores};
+use crate::server::{self, ShutdownSignal, StoreFiles, WorkerStores};
 
 /// Serves by what the configuration says of the store.
 pub(super) fn serve(
@@ -59,37 +59,25 @@ fn serve_on<B>(
 where
     B: Backend<Worker: LeaseStore>,
 {
-    if !backend.outlives_process() && !base.live.current().queues.is_empty() {
-        tracing::warn!(
-            "queues are kept in memory: what is in them lives as long as this process; store.redis keeps it"
-        );
-    }
     base.metrics.show_backend(backend, base.config.envoy.reference_metrics)?;
     let watch = watch_over(backend.clone(), base.readiness.clone());
-    let queue_stores = QueueStores::new(backend);
-    let queues = watch_queues(queue_stores.lazy(), backend.outlives_process(), Arc::clone(&base.live));
-    let background = async { tokio::join!(watch, queues, kept).0 };
+    let background = async { tokio::join!(watch, kept).0 };
     let workers = server::worker_count(&base.config.server);
-    let client = backend.scripts();
+    let storage = Storage { scripts: backend.scripts(), process: backend.process() };
     let store_files = StoreFiles {
-        always: backend.open_files(workers) + usize::from(client.is_some() && base.config.server.control),
-        queues: backend.open_files(workers) + backend.open_files(1),
+        always: backend.open_files(workers)
+            + usize::from(storage.scripts.is_some() && base.config.server.control),
+        of_feature: backend.open_files(workers) + backend.open_files(1),
     };
     let shared = backend.clone();
     let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
     let publish = published_by(backend.clone(), &base.config.usage.node());
-    let live = Arc::clone(&base.live);
-    let app = App { base, listeners, client, engines, store_files, share, publish, last };
+    let app = App { base, listeners, storage, engines, store_files, share, publish, last };
     let backend = backend.clone();
     let stores = move || {
         let worker = backend.worker();
-        // Queues have connections of their own: their payloads must not hold decisions up.
-        let queues = match live.queues().load().is_empty() {
-            true => queue_stores.lazy(),
-            false => queue_stores.open(),
-        };
         let decisions = backend.decisions(&worker);
-        WorkerStores { decisions, leases: Some(LeaseHandle::new(worker)), queues }
+        WorkerStores { decisions, leases: Some(LeaseHandle::new(worker)) }
     };
     app.serve(Box::new(stores), background, shutdown)
 }
@@ -118,44 +106,6 @@ fn watch_over(backend: impl Backend, readiness: Readiness) -> impl Future<Output
             }
         };
         tokio::join!(backend.run(), report);
-    }
-}
-
-/// Looks at the depths of all queues, and at whether what outlives this process is of their kind.
-async fn watch_queues(store: Option<QueueHandle>, outlives_process: bool, live: Arc<LiveSnapshot>) {
-    // The connection of the looks begins on the thread that asks, with the first queue.
-    let Some(store) = store else { return };
-    let depths = depths::watch(store.clone(), Arc::clone(live.queues()));
-    if outlives_process {
-        tokio::join!(depths, kinds::watch(store, Arc::clone(live.queues())));
-    } else {
-        depths.await;
-    }
-}
-
-/// Where queues live: in this process, or over scripts.
-#[derive(Clone)]
-struct QueueStores {
-    process: Option<QueueHandle>,
-    scripts: Option<ScriptClient>,
-}
-
-impl QueueStores {
-    fn new(backend: &impl Backend) -> Self {
-        let process = backend.process().map(|clock| QueueHandle::new(ProcessQueues::new(clock)));
-        Self { process, scripts: backend.scripts() }
-    }
-
-    /// Opens a worker's access, within its runtime.
-    fn open(&self) -> Option<QueueHandle> {
-        let scripts = self.scripts.as_ref().map(|scripts| QueueHandle::new(scripts.connections()));
-        self.process.clone().or(scripts)
-    }
-
-    /// The same on first use.
-    fn lazy(&self) -> Option<QueueHandle> {
-        let scripts = self.scripts.as_ref().map(|scripts| QueueHandle::new(scripts.lazy_connections()));
-        self.process.clone().or(scripts)
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn services(features: FeatureList) -> Vec<(&'static str, &'static str
     let of_feature = |feature: &&'static dyn Feature| {
         let names = feature.scripts().iter().map(|(spec, _)| spec.name());
         let services = feature.services();
-        names.flat_map(|name| services.iter().map(move |service| (*service, name))).collect::<Vec<_>>()
+        names.flat_map(|name| services.iter().map(move |service| (service.name, name))).collect::<Vec<_>>()
     };
     features.iter().flat_map(of_feature).collect()
 }

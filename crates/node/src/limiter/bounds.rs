@@ -233,7 +233,8 @@ fn invalid(field: &'static str, text: &str, bound: String) -> InvalidField {
 }
 
 /// The beginning of a text that somebody else chose, with everything escaped that is not printable.
-pub(crate) fn shown(text: &str) -> String {
+#[must_use]
+pub fn shown(text: &str) -> String {
     const SHOWN_CHARS: usize = 64;
     let mut out = String::new();
     for (index, char) in text.chars().enumerate() {

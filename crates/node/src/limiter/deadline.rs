@@ -29,7 +29,8 @@ impl AnswerReserve {
     /// The caller's deadline less a tenth of the remaining time (this at least, 25 ms at most, never more than half), so
     /// that the failure policy can answer before the caller gives up.
     #[inline]
-    pub(crate) fn for_store(self, deadline: Instant, now: Instant) -> Instant {
+    #[must_use]
+    pub fn for_store(self, deadline: Instant, now: Instant) -> Instant {
         let left = deadline.saturating_duration_since(now);
         now + (left - (left / 10).clamp(self.0, MOST).min(left / 2))
     }

@@ -6,13 +6,11 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use tokio::sync::watch;
 use weir_grpc::Caller;
 use weir_store::Store;
 
 use crate::admin::AdminCaller;
 use crate::limiter::envoy::EnvoyLimiter;
-use crate::readiness::State;
 use crate::server::{EnvoyParts, LiveSnapshot, MakeStores, WorkerParts, WorkerStores};
 use crate::service::{EnvoyJson, EnvoyRateLimit, JsonAnswer, JsonError, MAX_RATE_LIMIT_BYTES};
 use crate::telemetry::Metrics;
@@ -29,9 +27,15 @@ pub(crate) struct JsonParts<S> {
 
 impl<S: Store> JsonParts<S> {
     /// The service. Connections of its store belong to the runtime that this is called in.
-    pub(super) fn service(self, node: watch::Receiver<State>) -> Arc<EnvoyJson<S>> {
+    pub(super) fn service(self) -> Arc<EnvoyJson<S>> {
         let stores = WorkerStores::from((self.store)().decisions);
-        let parts = WorkerParts::new(stores, &self.live, &self.metrics, node, (MAX_RATE_LIMIT_BYTES, None));
+        let parts = WorkerParts::new(
+            stores,
+            &self.live,
+            &self.metrics,
+            self.metrics.worker(),
+            (MAX_RATE_LIMIT_BYTES, None),
+        );
         let EnvoyParts { rules, answers, metrics } = self.envoy;
         let envoy = EnvoyLimiter::new(rules, metrics.recorder(self.worker));
         Arc::new(EnvoyJson::new(&EnvoyRateLimit::new(&parts.decisions, envoy, answers)))

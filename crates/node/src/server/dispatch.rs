@@ -18,6 +18,7 @@ use super::PortServices;
 use super::services::Services;
 use super::until_deadline::until_deadline;
 use crate::called::serve_method;
+use crate::feature::ServiceSpec;
 use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
 
 const SHOULD_ALLOW: MethodId = MethodId(0);
@@ -27,8 +28,7 @@ const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
 
 /// Memory of an open call of each side stream in bytes, measured and rounded up. Reflection is a task with a
 /// channel and two buffers of tonic's.
-const SIDE_STREAMS: [(&str, usize); 5] = [
-    ("/weir.v1.QueueService/Subscribe", 8 << 10),
+const SIDE_STREAMS: [(&str, usize); 4] = [
     ("/grpc.health.v1.Health/Watch", 4 << 10),
     ("/weir.v1.ControlService/WatchEntries", 8 << 10),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", 24 << 10),
@@ -36,8 +36,12 @@ const SIDE_STREAMS: [(&str, usize); 5] = [
 ];
 
 /// Returns the hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes,
-/// those of other services `largest_other`. No call finds those that are not `served`: no path is empty.
-pub(super) fn methods(largest: usize, largest_other: usize, served: PortServices) -> Methods {
+/// those of `features` are bounded by what these say. No call finds those that are not `served`: no path is empty.
+pub(super) fn methods<'a>(
+    largest: usize,
+    features: impl Iterator<Item = &'a ServiceSpec> + Clone,
+    served: PortServices,
+) -> Methods {
     let hot = [
         ("/weir.v1.RateLimitService/ShouldAllow", largest),
         ("/weir.v1.RateLimitService/ShouldAllowBatch", MAX_BATCH_BYTES),
@@ -51,8 +55,10 @@ pub(super) fn methods(largest: usize, largest_other: usize, served: PortServices
         streaming: path.ends_with("Stream"),
     });
     // Services of other methods have smaller bounds of their own.
-    let side_streams = SIDE_STREAMS.map(|(path, bytes)| SideStream { path, bytes });
-    Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES)).with_side_streams(side_streams.into())
+    let streams = SIDE_STREAMS.iter().chain(features.clone().flat_map(|service| service.streams));
+    let side_streams: Vec<_> = streams.map(|&(path, bytes)| SideStream { path, bytes }).collect();
+    let largest_other = features.map(|service| service.largest_message).fold(largest, usize::max);
+    Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES)).with_side_streams(side_streams)
 }
 
 fn is_served(path: &str, served: PortServices) -> bool {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::queues::CurrentQueues;
 use crate::service::Snapshot;
 
 /// A worker's part: it serves the snapshot from now on, and returns false once the worker has ended.
@@ -15,7 +14,6 @@ pub(crate) type Follower = Box<dyn FnMut(&Snapshot) -> bool + Send>;
 /// The current snapshot.
 pub struct LiveSnapshot {
     state: Mutex<LiveState>,
-    queues: CurrentQueues,
 }
 
 struct LiveState {
@@ -27,19 +25,13 @@ impl LiveSnapshot {
     /// Begins with the snapshot of the configuration at the start.
     #[must_use]
     pub fn new(snapshot: Snapshot) -> Arc<Self> {
-        let queues = CurrentQueues::new(Arc::clone(&snapshot.queues).into());
-        Arc::new(Self { state: Mutex::new(LiveState { snapshot, followers: Vec::new() }), queues })
+        Arc::new(Self { state: Mutex::new(LiveState { snapshot, followers: Vec::new() }) })
     }
 
     /// The current snapshot.
     #[must_use]
     pub fn current(&self) -> Snapshot {
         self.state.lock().snapshot.clone()
-    }
-
-    /// The queues of the current snapshot, for what works in the background.
-    pub(crate) fn queues(&self) -> &CurrentQueues {
-        &self.queues
     }
 
     /// Starts a worker with the current snapshot. Its follower gets all later ones.
@@ -60,7 +52,6 @@ impl LiveSnapshot {
         let mut state = self.state.lock();
         let LiveState { snapshot, followers } = &mut *state;
         *snapshot = next(snapshot);
-        self.queues.store(Arc::clone(&snapshot.queues));
         followers.retain_mut(|follow| follow(snapshot));
     }
 }

@@ -1,4 +1,5 @@
-//! The port of operators: AdminService, LeaseAdminService, QueueAdminService and ControlService on an address of their own, `server.control_listen`.
+//! The port of operators: AdminService, LeaseAdminService, ControlService and those of features on an address of their own,
+//! `server.control_listen`.
 //!
 //! It is one more worker with an acceptor of its own, so that operators reach it while the workers are busy.
 

@@ -1,25 +1,39 @@
 //! tonic's router for the services of one worker, shared by all transports.
 
+use std::sync::Arc;
+
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service as _, http};
 use tonic::service::Routes;
+
+use crate::feature::ServiceSpec;
 
 /// Bound of characters of an unknown path that are sent back.
 const MAX_PATH: usize = 128;
 
 /// All services, by the paths of their methods. Clones share them.
 #[derive(Debug, Clone)]
-pub(super) struct Router(Routes);
+pub(super) struct Router {
+    routes: Routes,
+    /// The services of features.
+    known: Arc<[ServiceSpec]>,
+}
 
 impl Router {
-    pub(super) fn new(routes: Routes) -> Self {
-        Self(routes.prepare())
+    /// Creates the router. A path of one of the services `known` that is off gets an answer that says what it takes.
+    pub(super) fn new(routes: Routes, known: Arc<[ServiceSpec]>) -> Self {
+        Self { routes: routes.prepare(), known }
     }
 
     /// Returns the routes for a server of tonic.
     pub(super) fn routes(&self) -> Routes {
-        self.0.clone()
+        self.routes.clone()
+    }
+
+    /// Returns the services of features.
+    pub(super) fn known(&self) -> Arc<[ServiceSpec]> {
+        Arc::clone(&self.known)
     }
 
     /// Routes a call. Its context beside the headers is in the request's extensions.
@@ -27,11 +41,11 @@ impl Router {
         &self,
         request: http::Request<Body>,
     ) -> impl Future<Output = http::Response<Body>> + Send + use<> {
-        let mut routes = self.0.clone();
+        let (mut routes, known) = (self.routes.clone(), Arc::clone(&self.known));
         let path = request.uri().clone();
         async move {
             match routes.call(request).await {
-                Ok(response) if has_no_method(&response) => unknown(path.path()).into_http(),
+                Ok(response) if has_no_method(&response) => unknown(path.path(), &known).into_http(),
                 Ok(response) => with_our_code(response),
                 Err(never) => match never {},
             }
@@ -60,18 +74,19 @@ fn with_our_code(mut response: http::Response<Body>) -> http::Response<Body> {
 }
 
 /// Services that a configuration may lack, and what it takes to have them.
-const OPTIONAL: [(&str, &str); 6] = [
+const OPTIONAL: [(&str, &str); 4] = [
     ("/weir.v1.AdminService/", "AdminService is there with `server.admin_service: true`"),
     ("/weir.v1.LeaseAdminService/", "LeaseAdminService is there with `server.admin_service: true`"),
-    ("/weir.v1.QueueAdminService/", "QueueAdminService is there with `server.admin_service: true`"),
     ("/weir.v1.ConcurrencyService/", "ConcurrencyService is there if a strategy has `concurrency`"),
-    ("/weir.v1.QueueService/", "QueueService is there if the configuration has `queues`"),
     ("/weir.v1.UsageService/", "UsageService is there with `usage.service: true`"),
 ];
 
-fn unknown(path: &str) -> Status {
-    let needs = OPTIONAL.iter().find(|(service, _)| path.starts_with(service));
-    let needs = needs.map_or_else(String::new, |(_, needs)| format!("; {needs}"));
+fn unknown(path: &str, known: &[ServiceSpec]) -> Status {
+    let of_node = OPTIONAL.iter().find(|(service, _)| path.starts_with(service)).map(|(_, needs)| *needs);
+    let service = path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(service, _)| service);
+    let of_features = known.iter().find(|spec| service == Some(spec.name)).map(|spec| spec.needs);
+    let needs = of_node.or(of_features.filter(|needs| !needs.is_empty()));
+    let needs = needs.map_or_else(String::new, |needs| format!("; {needs}"));
     let path = path.escape_debug().take(MAX_PATH).collect::<String>();
     Status::unimplemented(format!("there is no method `{path}`{needs}"))
 }

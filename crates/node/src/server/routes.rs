@@ -1,15 +1,17 @@
 //! The services of one worker.
 
+use std::sync::Arc;
+
 use tonic::service::Routes;
 use tonic_reflection::server::Builder;
 
-use weir_config::{MAX_QUEUE_MESSAGE, ServerConfig};
+use weir_config::ServerConfig;
 use weir_grpc::BufferBudget;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
 use weir_proto::v1::{
     admin_service_server, concurrency_service_server, control_service_server, lease_admin_service_server,
-    queue_admin_service_server, queue_service_server, rate_limit_service_server, usage_service_server,
+    rate_limit_service_server, usage_service_server,
 };
 use weir_store::Store;
 
@@ -19,11 +21,13 @@ use super::router::Router;
 use super::services::Services;
 use super::worker_parts::WorkerParts;
 use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
+use crate::feature::{FeatureServices, RunningFeature, ServiceContext};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
-    AdminApi, ConcurrencyApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, LeaseAdminApi,
-    QueueAdminApi, QueueApi, UsageApi,
+    AddRoutes, AdminApi, ConcurrencyApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService,
+    LeaseAdminApi, UsageApi,
 };
+use crate::telemetry::WorkerCounters;
 
 /// Bound of messages to health and reflection, which contain only names.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
@@ -41,10 +45,13 @@ pub(super) fn services<S: Store>(
     budget: &BufferBudget,
 ) -> Result<Services<S>, ServerError> {
     let largest = config.limits.max_message_bytes;
-    let node = parts.readiness.subscribe();
-    let WorkerParts { decisions, leases, queues } =
-        WorkerParts::new(stores, &parts.live, &parts.metrics, node, (largest, Some(budget.clone())));
-    let on = services_that_are_on(parts, config, leases.is_some(), queues.is_some());
+    let counters = parts.metrics.worker();
+    let of_features = services_of_features(parts, config, &counters);
+    let bounds = (largest, Some(budget.clone()));
+    let WorkerParts { decisions, leases } =
+        WorkerParts::new(stores, &parts.live, &parts.metrics, counters, bounds);
+    let mut on = services_that_are_on(parts, config, leases.is_some());
+    on.extend(of_features.iter().map(|(name, _)| *name));
     let reflection = REFLECTION.into_iter().filter(|_| config.reflection);
     let healthy = on.iter().copied().chain(reflection).collect();
     let health = HealthServer::new(HealthApi::new(parts.readiness.clone(), healthy));
@@ -63,9 +70,6 @@ pub(super) fn services<S: Store>(
     if let Some(leases) = leases.clone().filter(|_| calls) {
         routes = routes.add_service(ConcurrencyApi::server(&leases));
     }
-    if let Some(queues) = queues.clone().filter(|_| calls) {
-        routes = routes.add_service(QueueApi::server(queues));
-    }
     if let Some(usage) = parts.usage.as_ref().filter(|_| calls) {
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
@@ -73,30 +77,47 @@ pub(super) fn services<S: Store>(
         let audit = || parts.audit.clone();
         routes = routes.add_service(AdminApi::server(&decisions, audit()));
         routes = routes.add_service(LeaseAdminApi::server(leases, audit()));
-        routes = routes.add_service(QueueAdminApi::server(queues, audit()));
     }
     if let Some(control) = parts.control.as_ref().filter(|_| operations) {
         routes = routes.add_service(ControlApi::server(control.clone(), parts.audit.clone()));
     }
+    routes = of_features.into_iter().fold(routes, |routes, (_, add)| add(routes));
     if config.reflection {
         routes = with_reflection(routes, on.iter().copied())?;
     }
-    // A reload may add the first queue.
-    let methods = methods(largest, largest.max(MAX_QUEUE_MESSAGE), served);
+    let specs = || parts.known.iter().flat_map(|feature| feature.services());
+    let methods = methods(largest, specs(), served);
     let methods = match &parts.intercept {
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,
     };
-    Ok(Services { decisions, envoy, router: Router::new(routes), methods, on })
+    Ok(Services { decisions, envoy, router: Router::new(routes, specs().copied().collect()), methods, on })
+}
+
+/// Returns the services of features, as far as they are on. They follow the snapshots while the worker lives.
+fn services_of_features<S: Store>(
+    parts: &Parts<S>,
+    config: &ServerConfig,
+    counters: &Arc<WorkerCounters>,
+) -> Vec<(&'static str, AddRoutes)> {
+    let context = ServiceContext {
+        counters: Arc::clone(counters),
+        state: parts.readiness.subscribe(),
+        audit: parts.audit.clone(),
+        serves_calls: parts.served.calls(),
+        serves_operators: parts.served.operations() && config.admin_service,
+    };
+    let of_feature = |feature: &Arc<dyn RunningFeature>| {
+        parts.live.join(|snapshot| {
+            let FeatureServices { routes, follow } = feature.services(&context, snapshot);
+            (routes, follow.unwrap_or_else(|| Box::new(|_| false)))
+        })
+    };
+    parts.running.iter().flat_map(of_feature).collect()
 }
 
 /// Returns the full names of the enabled services, apart from reflection.
-fn services_that_are_on<S>(
-    parts: &Parts<S>,
-    config: &ServerConfig,
-    has_leases: bool,
-    has_queues: bool,
-) -> Vec<&'static str> {
+fn services_that_are_on<S>(parts: &Parts<S>, config: &ServerConfig, has_leases: bool) -> Vec<&'static str> {
     let (native, operations) = (parts.served.calls(), parts.served.operations());
     let administers = operations && config.admin_service;
     let all = [
@@ -104,11 +125,9 @@ fn services_that_are_on<S>(
         (parts.served != PortServices::Operations, envoy_service::SERVICE_NAME),
         (true, health_server::SERVICE_NAME),
         (native && has_leases, concurrency_service_server::SERVICE_NAME),
-        (native && has_queues, queue_service_server::SERVICE_NAME),
         (native && parts.usage.is_some(), usage_service_server::SERVICE_NAME),
         (administers, admin_service_server::SERVICE_NAME),
         (administers, lease_admin_service_server::SERVICE_NAME),
-        (administers, queue_admin_service_server::SERVICE_NAME),
         (operations && parts.control.is_some(), control_service_server::SERVICE_NAME),
     ];
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()

@@ -61,6 +61,7 @@ pub(super) async fn live(
         bounds: CallBounds::new(shared),
         deadlines: services.deadlines,
         turns: BatchTurns::default(),
+        known: services.router.known(),
     };
     let shutdown = async {
         tokio::select! {

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use tokio::sync::watch;
 use weir_grpc::BufferBudget;
 use weir_store::Store;
 
@@ -10,16 +9,13 @@ use super::live::Follower;
 use super::{LiveSnapshot, WorkerStores};
 use crate::leases::Leases;
 use crate::limiter::Limiter;
-use crate::queues::Queues;
-use crate::readiness::State;
-use crate::service::{CurrentLeases, DecisionService, Snapshot, WorkerQueues};
-use crate::telemetry::Metrics;
+use crate::service::{CurrentLeases, DecisionService, Snapshot};
+use crate::telemetry::{Metrics, WorkerCounters};
 
 /// The services of one worker that follow the snapshot.
 pub(crate) struct WorkerParts<S> {
     pub(crate) decisions: Arc<DecisionService<S>>,
     pub(super) leases: Option<Arc<CurrentLeases>>,
-    pub(super) queues: Option<WorkerQueues>,
 }
 
 impl<S: Store> WorkerParts<S> {
@@ -28,12 +24,11 @@ impl<S: Store> WorkerParts<S> {
         stores: WorkerStores<S>,
         live: &LiveSnapshot,
         metrics: &Metrics,
-        node: watch::Receiver<State>,
+        counters: Arc<WorkerCounters>,
         (largest, budget): (usize, Option<BufferBudget>),
     ) -> Self {
         let metrics = metrics.clone();
         live.join(|snapshot| {
-            let counters = metrics.worker();
             let mut rows = snapshot.rows.clone();
             let mut recorder = metrics.recorder_in(&rows, &counters);
             let rules = || Arc::clone(&snapshot.rules);
@@ -46,12 +41,8 @@ impl<S: Store> WorkerParts<S> {
                     Leases::new(rules(), store, Arc::clone(&recorder)).with_reserve(snapshot.reserve);
                 CurrentLeases::new(leases, Arc::clone(&snapshot.templates))
             });
-            let queues = stores.queues.map(|store| {
-                let queues = Queues::new(Arc::clone(&snapshot.queues), store, Arc::clone(&counters), node);
-                WorkerQueues::new(Arc::new(queues.with_reserve(snapshot.reserve)).into())
-            });
-            let started = Self { decisions, leases, queues };
-            let (decisions, leases, queues) = started.downgraded();
+            let started = Self { decisions, leases };
+            let (decisions, leases) = started.downgraded();
             let mut follow = move |snapshot: &Snapshot| {
                 let Some(decisions) = decisions.upgrade() else { return false };
                 if !rows.is_same(&snapshot.rows) {
@@ -62,11 +53,6 @@ impl<S: Store> WorkerParts<S> {
                 if let Some(leases) = leases.as_ref().and_then(Weak::upgrade) {
                     leases.follow(snapshot, Arc::clone(&recorder));
                 }
-                if let Some(queues) = queues.as_ref().and_then(Weak::upgrade) {
-                    queues.store(Arc::new(
-                        queues.load().under(Arc::clone(&snapshot.queues), snapshot.rights.clone()),
-                    ));
-                }
                 true
             };
             // The first snapshot has more than the constructors take.
@@ -75,11 +61,7 @@ impl<S: Store> WorkerParts<S> {
         })
     }
 
-    fn downgraded(&self) -> (Weak<DecisionService<S>>, Option<Weak<CurrentLeases>>, Option<WeakQueues>) {
-        let leases = self.leases.as_ref().map(Arc::downgrade);
-        (Arc::downgrade(&self.decisions), leases, self.queues.as_ref().map(Arc::downgrade))
+    fn downgraded(&self) -> (Weak<DecisionService<S>>, Option<Weak<CurrentLeases>>) {
+        (Arc::downgrade(&self.decisions), self.leases.as_ref().map(Arc::downgrade))
     }
 }
-
-/// A reference to a worker's queues that does not keep them.
-type WeakQueues = Weak<arc_swap::ArcSwap<Queues>>;

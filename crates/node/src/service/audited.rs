@@ -12,7 +12,7 @@ use crate::proto_json;
 const MAX_ASKED: usize = 4 << 10;
 
 /// Writes what a call has asked for, and its result. What the caller had no right to is in the audit as a refusal.
-pub(super) fn audited<T>(
+pub fn audited<T>(
     audit: &AuditLog,
     (method, rights): (&str, Rights<'_>),
     request: &impl Message,

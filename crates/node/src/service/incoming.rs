@@ -18,7 +18,7 @@ use weir_proto::Encoded;
 pub struct Closing(pub watch::Receiver<()>);
 
 /// The context of a call: an extension of its request, on every transport.
-pub(super) fn context<T>(request: &mut Request<T>) -> CallContext {
+pub fn context<T>(request: &mut Request<T>) -> CallContext {
     request.extensions_mut().remove().unwrap_or_default()
 }
 

@@ -15,14 +15,14 @@ use crate::access::Authenticated;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The credential of an open call.
-pub(super) struct Judge {
+pub struct Judge {
     caller: Caller,
     ticks: Pin<Box<Interval>>,
 }
 
 impl Judge {
     /// Judges a call whose credential can end; `None` for any other. Must be called within a runtime.
-    pub(super) fn of(context: &CallContext) -> Option<Self> {
+    pub fn of(context: &CallContext) -> Option<Self> {
         let caller =
             context.caller.clone().filter(|caller| caller.get().is_some_and(Authenticated::can_end))?;
         let mut ticks = tokio::time::interval(EVERY);
@@ -46,7 +46,7 @@ impl Judge {
     }
 
     /// Waits until the credential has ended.
-    pub(super) async fn wait(&mut self) -> Status {
+    pub async fn wait(&mut self) -> Status {
         loop {
             self.ticks.tick().await;
             if let Some(status) = self.now() {

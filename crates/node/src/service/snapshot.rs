@@ -8,9 +8,9 @@ use weir_core::strategy::{Rules, Strategy};
 use super::Templates;
 use crate::access::SnapshotRights;
 use crate::control::BanGuard;
+use crate::feature_parts::FeatureParts;
 use crate::limiter::AnswerReserve;
 use crate::limiter::envoy::Loaded;
-use crate::queues::SharedQueues;
 use crate::telemetry::{CountedRows, Metrics};
 
 /// The part of the configuration that workers read. A reload makes a new one.
@@ -24,8 +24,8 @@ pub struct Snapshot {
     pub rights: SnapshotRights,
     /// The templates of denial messages.
     pub templates: Arc<Templates>,
-    /// The queues, and the takers that wait for their items.
-    pub queues: Arc<SharedQueues>,
+    /// The parts of features.
+    pub features: FeatureParts,
     /// The rules of Envoy's files; `None` if none were read.
     pub envoy: Option<Arc<Loaded>>,
     /// The rows that count decisions.
@@ -45,7 +45,7 @@ impl Snapshot {
             removed: Arc::default(),
             rights: SnapshotRights::default(),
             templates: Arc::new(Templates::new(&DenialMessages::default())),
-            queues: Arc::default(),
+            features: FeatureParts::default(),
             envoy: None,
             rows: metrics.rows(),
             bans: None,

@@ -10,7 +10,7 @@ const LONGEST_DURATION: u64 = 315_576_000_000;
 
 /// Converts a duration of a request, rounded down to the microsecond. A negative or malformed one is rejected with
 /// `bound`, the bound of `field`.
-pub(super) fn micros(field: &'static str, span: &Duration, bound: &str) -> Result<Micros, InvalidField> {
+pub fn micros(field: &'static str, span: &Duration, bound: &str) -> Result<Micros, InvalidField> {
     let nanos = u64::try_from(span.nanos).ok().filter(|nanos| *nanos < 1_000_000_000);
     let refused = |bound: String| {
         Err(InvalidField { field, value: format!("{} s and {} ns", span.seconds, span.nanos), bound })
@@ -25,7 +25,8 @@ pub(super) fn micros(field: &'static str, span: &Duration, bound: &str) -> Resul
 }
 
 /// Converts to a duration. Exact: both sides are integers, and our spans are far below the largest duration.
-pub(super) fn duration(span: Micros) -> Duration {
+#[must_use]
+pub fn duration(span: Micros) -> Duration {
     let nanos = (span.0 % 1_000_000) * 1_000;
     Duration {
         seconds: i64::try_from(span.0 / 1_000_000).unwrap_or(i64::MAX),

@@ -12,12 +12,12 @@ use weir_core::strategy::Unknown;
 use weir_store::StoreError;
 
 pub(crate) use self::details::details_of;
+pub use self::details::unknown;
 use super::wire::Malformed;
 use crate::access::Refused;
 use crate::called;
 use crate::leases::LeaseError;
 use crate::limiter::{InvalidField, LimiterError};
-use crate::queues::QueueFailure;
 use crate::telemetry::{RejectedKind, log_rejected};
 
 pub(super) fn of(error: impl Into<LimiterError>) -> Status {
@@ -67,29 +67,31 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
 }
 
 /// Returns the status for a refused question: the same whether or not what it names exists.
-pub(super) fn refused(Refused(reason): Refused) -> Status {
+pub fn refused(Refused(reason): Refused) -> Status {
     reason.refusal().into()
 }
 
 /// Returns the status for a field that breaks its bound.
-pub(super) fn invalid(field: &InvalidField) -> Status {
+pub fn invalid(field: &InvalidField) -> Status {
     rejected(RejectedKind::InvalidField, field.field, field);
     details::invalid(field.field, field.to_string())
 }
 
-fn unsupported(why: impl Into<String>) -> Status {
+/// Returns the status for what cannot be done with this configuration.
+pub fn unsupported(why: impl Into<String>) -> Status {
     let why = why.into();
     rejected(RejectedKind::Unsupported, "", &why);
     Status::failed_precondition(why)
 }
 
-fn other_contents(text: String) -> Status {
+/// Returns the status for an id that is known with other contents.
+pub fn other_contents(text: String) -> Status {
     rejected(RejectedKind::OtherContents, "id", &text);
     Status::already_exists(text)
 }
 
 /// Counts and logs the request of the method that is served.
-fn rejected(kind: RejectedKind, field: &str, error: &dyn Display) {
+pub fn rejected(kind: RejectedKind, field: &str, error: &dyn Display) {
     log_rejected(kind, called::method(), field, error);
 }
 
@@ -98,7 +100,8 @@ pub(super) fn busy(text: String) -> Status {
     details::unavailable("BUSY", "busy", text)
 }
 
-fn without_store(error: &StoreError, text: impl FnOnce(&str) -> String) -> Status {
+/// Returns the status for a failure of the store, with a text about its kind.
+pub fn without_store(error: &StoreError, text: impl FnOnce(&str) -> String) -> Status {
     details::unavailable("STORE_UNAVAILABLE", error.kind(), text(error.kind()))
 }
 
@@ -110,27 +113,6 @@ pub(super) fn of_lease(error: LeaseError) -> Status {
         LeaseError::NotDone(error) => without_store(&error, |kind| {
             format!(
                 "the store could not do it ({kind}), or its answer was lost; the same call can be made again"
-            )
-        }),
-    }
-}
-
-/// Returns the status for an error of a queue.
-pub(super) fn of_queue(error: QueueFailure) -> Status {
-    match error {
-        QueueFailure::Refused(error) => refused(error),
-        QueueFailure::Invalid(field) => invalid(&field),
-        QueueFailure::Unknown(unknown) => {
-            rejected(RejectedKind::UnknownQueue, "queue", &unknown);
-            details::unknown("UNKNOWN_QUEUE", ("queue", &unknown.name), unknown.to_string())
-        }
-        QueueFailure::Unsupported(why) => unsupported(why),
-        QueueFailure::OtherPayload(_) => other_contents(error.to_string()),
-        QueueFailure::TooManyWait(_) => Status::resource_exhausted(error.to_string()),
-        QueueFailure::Store(error) => without_store(&error, |kind| {
-            format!(
-                "the store could not do it ({kind}), or its answer was lost; items that are put under ids can be put \
-                 again"
             )
         }),
     }

@@ -13,7 +13,8 @@ impl Metrics {
 }
 
 /// A metric family. Registries refuse empty ones, so `metrics` has at least one.
-pub(super) fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
+#[must_use]
+pub fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
     let mut family = MetricFamily::default();
     family.set_name(name.to_owned());
     family.set_help(help.to_owned());
@@ -22,7 +23,9 @@ pub(super) fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metr
     family
 }
 
-pub(super) fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
+/// A counter with these labels.
+#[must_use]
+pub fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
     let mut counter = Counter::default();
     counter.set_value(count as f64);
     let mut metric = labelled(labels);
@@ -30,7 +33,9 @@ pub(super) fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
     metric
 }
 
-pub(super) fn labelled(labels: &[(&str, &str)]) -> Metric {
+/// A metric with these labels, and no value yet.
+#[must_use]
+pub fn labelled(labels: &[(&str, &str)]) -> Metric {
     let pair = |(name, value): &(&str, &str)| {
         let mut pair = LabelPair::default();
         pair.set_name((*name).to_owned());

@@ -81,5 +81,5 @@ pub(super) fn control_script(does: ControlScript) -> &'static Script {
         ControlScript::LiftBan => 4,
         ControlScript::PollBans => 5,
     };
-    CONTROL_SCRIPTS[number].get_or_init(|| Script::of(SCRIPTS[number].1.join("\n")))
+    CONTROL_SCRIPTS[number].get_or_init(|| Script::new(SCRIPTS[number].1.join("\n")))
 }

@@ -85,34 +85,5 @@ codes! {
     }
 }
 
-codes! {
-    /// Result codes of an enqueue.
-    enqueue_status {
-        FAILED = 0,
-        ADDED = 1,
-        FULL = 2,
-        NEVER = 3,
-        OTHER = 4,
-    }
-}
-
-codes! {
-    /// Operations that settle items.
-    settle_op {
-        ACK = 1,
-        NACK = 2,
-        EXTEND = 3,
-    }
-}
-
-codes! {
-    /// Causes of a redelivery.
-    redelivery {
-        FIRST = 0,
-        NACKED = 1,
-        EXPIRED = 2,
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -7,8 +7,8 @@ use redis::{Cmd, Pipeline, RedisError, Value};
 use weir_core::key::Namespace;
 use weir_units::Micros;
 
-use super::connect::{Connection, RedisPeer, connect};
 use super::RedisShared;
+use super::connect::{Connection, RedisPeer, connect};
 use super::context::LinkContext;
 use super::evaluate::{ScriptName, evaluate};
 use super::fault::{Fault, as_written};

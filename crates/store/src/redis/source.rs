@@ -47,12 +47,12 @@ pub(super) fn script_for<'a>(
     for limit in limits {
         engines |= bit(limit.engine().kind()) | if limit.is_held() { HELD } else { 0 };
     }
-    SCRIPTS[engines].get_or_init(|| Script::of(join(engines, "")))
+    SCRIPTS[engines].get_or_init(|| Script::new(join(engines, "")))
 }
 
 /// Returns the script with the short path of a list, unless there are too many of them.
 fn plain_script(list: u32) -> Option<&'static Script> {
-    let new = || Script::of(join(bits(plain::engines(list)), &plain::text(list)));
+    let new = || Script::new(join(bits(plain::engines(list)), &plain::text(list)));
     if let Some(script) = usize::try_from(list).ok().and_then(|list| PLAIN.get(list)) {
         return Some(script.get_or_init(new));
     }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 /// Defines a struct of doubles that are sent in field order. The script that reads them uses the same names.
+#[macro_export]
 macro_rules! doubles {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)+ }) => {
         $(#[$doc])*
@@ -18,7 +19,7 @@ macro_rules! doubles {
 
             /// Writes the fields, in order.
             pub(crate) fn put(&self, out: &mut impl std::io::Write) {
-                $(crate::scripts::put_double(out, self.$field);)+
+                $($crate::scripts::put_double(out, self.$field);)+
             }
         }
     };
@@ -27,6 +28,6 @@ macro_rules! doubles {
 pub(crate) use doubles;
 
 /// Writes a double, little-endian. The writer is a command's buffer, which never fails.
-pub(crate) fn put_double(out: &mut impl Write, number: f64) {
+pub fn put_double(out: &mut impl Write, number: f64) {
     let _ = out.write_all(&number.to_le_bytes());
 }

@@ -5,18 +5,20 @@ use std::slice::ChunksExact;
 use crate::StoreError;
 
 /// Returns the error for a reply that breaks the contract.
-pub(crate) fn garbled() -> StoreError {
+#[must_use]
+pub fn garbled() -> StoreError {
     StoreError::Refused("the script's reply is not one that this version understands".into())
 }
 
 /// Iterates over the doubles in a string.
 #[inline]
-pub(crate) fn doubles_of(bytes: &[u8]) -> ReplyDoubles<'_> {
+#[must_use]
+pub fn doubles_of(bytes: &[u8]) -> ReplyDoubles<'_> {
     ReplyDoubles(bytes.chunks_exact(8))
 }
 
-/// A named iterator, so that its `next` is inlined: a decision reads ten doubles.
-pub(crate) struct ReplyDoubles<'a>(ChunksExact<'a, u8>);
+/// The doubles in a string. A named iterator, so that its `next` is inlined: a decision reads ten doubles.
+pub struct ReplyDoubles<'a>(ChunksExact<'a, u8>);
 
 impl Iterator for ReplyDoubles<'_> {
     type Item = f64;
@@ -30,7 +32,7 @@ impl Iterator for ReplyDoubles<'_> {
 
 /// Converts a double to an integer, if it is whole and below 2^53.
 #[inline]
-pub(crate) fn whole(number: f64) -> Result<u64, StoreError> {
+pub fn whole(number: f64) -> Result<u64, StoreError> {
     const LIMIT: f64 = (1_u64 << 53) as f64;
     // Within these bounds the round trip is exact.
     let is_whole = (0.0..LIMIT).contains(&number) && (number as u64) as f64 == number;

@@ -24,12 +24,12 @@ pub enum LinkReply {
 
 impl LinkReply {
     /// Returns the bytes of a string.
-    pub(crate) fn bytes(&self) -> Result<&[u8], StoreError> {
+    pub fn bytes(&self) -> Result<&[u8], StoreError> {
         if let Self::Bytes(bytes) = self { Ok(bytes) } else { Err(garbled()) }
     }
 
     /// Returns a string as text; invalid UTF-8 is replaced.
-    pub(crate) fn text(&self) -> Result<Cow<'_, str>, StoreError> {
+    pub fn text(&self) -> Result<Cow<'_, str>, StoreError> {
         Ok(String::from_utf8_lossy(self.bytes()?))
     }
 }

@@ -14,7 +14,9 @@ impl PartialEq for Script {
 }
 
 impl Script {
-    pub(crate) fn of(source: String) -> Self {
+    /// Creates a script of this text.
+    #[must_use]
+    pub fn new(source: String) -> Self {
         let sha = sha1_smol::Sha1::from(&source).digest().to_string();
         Self { source, sha }
     }

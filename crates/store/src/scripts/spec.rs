@@ -6,25 +6,25 @@ use std::fmt;
 
 /// A right in the syntax of `ACL SETUSER` without the `+`, and a command that needs it; `@` is the probe's key. The command
 /// has no effect, or none but on this key.
-pub(crate) type Right = (&'static str, &'static str);
+pub type Right = (&'static str, &'static str);
 
 /// A script: its name, and the parts of its text.
-pub(crate) type ScriptText = (&'static str, &'static [&'static str]);
+pub type ScriptText = (&'static str, &'static [&'static str]);
 
 /// A set of scripts: what it gives, and what it needs. Records of one name are one capability.
 pub struct ScriptSpec {
     /// The name of the capability.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The capability after "cannot", as in "cannot serve queues".
-    pub(crate) does: &'static str,
+    pub does: &'static str,
     /// The scripts. A capability without scripts sends its commands itself.
-    pub(crate) scripts: &'static [ScriptText],
+    pub scripts: &'static [ScriptText],
     /// Rights beside those of all capabilities ([`COMMON`]).
-    pub(crate) rights: &'static [Right],
+    pub rights: &'static [Right],
     /// The slot that has all its keys, if it is one. Such data is shared by nodes, and callers do not ask for it.
-    pub(crate) slot: Option<fn() -> u16>,
+    pub slot: Option<fn() -> u16>,
     /// Exercises the scripts: a type of the backend, which alone knows how to send them.
-    pub(crate) probe: Option<&'static (dyn Any + Send + Sync)>,
+    pub probe: Option<&'static (dyn Any + Send + Sync)>,
 }
 
 /// Rights of all capabilities. The first one deletes what the others write.

@@ -1,6 +1,7 @@
 //! Numeric codes in requests to scripts and in their replies. They have the same names in `lua/`.
 
 /// Defines constants in a module of their own, because several scripts share some of the names.
+#[macro_export]
 macro_rules! codes {
     ($(#[$doc:meta])* $module:ident { $($name:ident = $number:literal,)+ }) => {
         $(#[$doc])*

@@ -4,8 +4,9 @@ use weir_core::queue::{
     FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
     QueueReply, QueueRule,
 };
+use weir_queues::store::{QueueAsk, QueueStore as _};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{QueueAsk, QueueStore as _, StoreError};
 use weir_units::Micros;
 
 use crate::support::{RedisServer, SOON, eventually};

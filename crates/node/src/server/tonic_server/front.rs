@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::{poll_fn, ready};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tonic::Status;
@@ -20,6 +21,7 @@ use super::counted::CountedMessages;
 use super::inflated::InflatedMessages;
 use super::open_calls::CallBounds;
 use crate::called::serve_method;
+use crate::feature::ServiceSpec;
 use crate::server::body_layer::{BodyLayer, PolledFrame};
 use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
@@ -39,6 +41,8 @@ pub(super) struct FrontLayer {
     pub(super) bounds: CallBounds,
     pub(super) deadlines: Deadlines,
     pub(super) turns: BatchTurns,
+    /// The services of features.
+    pub(super) known: Arc<[ServiceSpec]>,
 }
 
 /// The services of one connection behind the checks of every call.
@@ -58,8 +62,8 @@ impl Layer<Routes> for FrontLayer {
     type Service = Front;
 
     fn layer(&self, routes: Routes) -> Front {
-        let Self { methods, check, from, closing, bounds, deadlines, turns } = self.clone();
-        Front { router: Router::new(routes), methods, check, from, closing, bounds, deadlines, turns }
+        let Self { methods, check, from, closing, bounds, deadlines, turns, known } = self.clone();
+        Front { router: Router::new(routes, known), methods, check, from, closing, bounds, deadlines, turns }
     }
 }
 

@@ -37,7 +37,7 @@ pub(in crate::service) fn invalid(field: &str, text: String) -> Status {
 }
 
 /// Returns NOT_FOUND for a name.
-pub(in crate::service) fn unknown(reason: &str, (what, name): (&str, &str), text: String) -> Status {
+pub fn unknown(reason: &str, (what, name): (&str, &str), text: String) -> Status {
     with_details(Code::NotFound, text, vec![info(reason, (what, name))])
 }
 

@@ -1,16 +1,12 @@
 //! Compares both sides of the scripts: the names of codes, and the names of doubles in their order.
 
-use std::collections::BTreeMap;
-
 use weir_core::algorithm::EngineKind;
+use weir_testing::script_names::{definitions, lists};
 
-use super::{
-    bucket, cause, enqueue_status, lease_op, lease_outcome, lease_status, op, redelivery, settle_op, window,
-};
+use super::{bucket, cause, lease_op, lease_outcome, lease_status, op, window};
 use crate::control::{DOUBLES as CONTROL_DOUBLES, control_status};
 use crate::redis::decisions::DOUBLES as DECISION_DOUBLES;
 use crate::redis::leases::DOUBLES as LEASE_DOUBLES;
-use crate::redis::queues::DOUBLES as QUEUE_DOUBLES;
 
 macro_rules! lua {
     ($($path:literal)+) => {
@@ -21,7 +17,7 @@ macro_rules! lua {
 /// A script, its codes, and those of them that it never names because they are the remaining case.
 type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
 
-const CODES: [Codes; 11] = [
+const CODES: [Codes; 8] = [
     (lua!("start" "limit"), op::ALL, &[]),
     (lua!("limit"), cause::ALL, &[]),
     (lua!("limit"), bucket::ALL, &[]),
@@ -29,9 +25,6 @@ const CODES: [Codes; 11] = [
     (lua!("lease"), lease_op::ALL, &[]),
     (lua!("lease"), lease_outcome::ALL, &["SUCCESS"]),
     (lua!("lease"), lease_status::ALL, &["FAILED"]),
-    (lua!("queue/enqueue"), enqueue_status::ALL, &[]),
-    (lua!("queue/settle"), settle_op::ALL, &["NACK"]),
-    (lua!("queue/take"), redelivery::ALL, &["FIRST"]),
     (lua!("control/write" "control/put" "control/poll"), control_status::ALL, &[]),
 ];
 
@@ -61,7 +54,6 @@ fn both_sides_have_the_same_order() {
     let scripts = [
         (lua!("start" "decide"), DECISION_DOUBLES),
         (lua!("lease/start"), LEASE_DOUBLES),
-        (lua!("queue/start" "queue/settle"), QUEUE_DOUBLES),
         (lua!("control/start"), CONTROL_DOUBLES),
     ];
     for (text, structs) in scripts {
@@ -80,42 +72,4 @@ fn the_checks_can_fail() {
     assert_eq!(found, [("A", vec![1.0]), ("B", vec![2.0, 4.0]), ("NEVER", vec![-1.0])]);
     let text = "  l.op, l.least,\n    l.p1 =\n    struct.unpack('<ddd', x)\nlocal now, at = unpack_struct('<d', y)\n";
     assert_eq!(lists(text), ["op least p1", "now at"]);
-}
-
-/// Returns the constants with names in capitals, with the values of all their definitions.
-fn definitions(text: &str) -> BTreeMap<&str, Vec<f64>> {
-    let mut found: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for line in text.lines() {
-        let Some((names, numbers)) = line.trim().strip_prefix("local ").and_then(|it| it.split_once(" = "))
-        else {
-            continue;
-        };
-        for (name, number) in names.split(", ").zip(numbers.split(", ")) {
-            let number = number.split(" --").next().unwrap_or_default();
-            let is_code = name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
-            if let (true, Ok(number)) = (is_code, number.parse()) {
-                found.entry(name).or_default().push(number);
-            }
-        }
-    }
-    found
-}
-
-/// Returns the variable names that each `unpack` assigns, in order.
-fn lists(text: &str) -> Vec<String> {
-    let mut lists = Vec::new();
-    let before = text.match_indices("unpack").map(|(at, _)| &text[..at]);
-    for before in before {
-        let Some((before, "")) =
-            before.rsplit_once('=').map(|(names, rest)| (names, rest.trim().trim_end_matches("struct.")))
-        else {
-            continue;
-        };
-        let is_of_list = |letter: char| letter.is_alphanumeric() || "_., \n".contains(letter);
-        let start = before.rfind(|letter| !is_of_list(letter)).map_or(0, |at| at + 1);
-        let names = before[start..].rsplit("local ").next().unwrap_or_default();
-        let names = names.split(',').map(|name| name.trim().rsplit('.').next().unwrap_or_default());
-        lists.push(names.collect::<Vec<_>>().join(" "));
-    }
-    lists
 }

@@ -42,5 +42,5 @@ pub(in crate::redis) fn count_script(does: CountScript) -> &'static Script {
         CountScript::Count => 0,
         CountScript::Places => 1,
     };
-    ASSEMBLED[number].get_or_init(|| Script::of(SCRIPTS[number].1.join("\n")))
+    ASSEMBLED[number].get_or_init(|| Script::new(SCRIPTS[number].1.join("\n")))
 }

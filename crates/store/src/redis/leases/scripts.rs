@@ -63,11 +63,11 @@ pub(in crate::redis) fn lease_script(rule: &ConcurrencyRule) -> &'static Script 
         Some(ControllerRule::Vegas(_)) => 2,
         Some(ControllerRule::Gradient2(_)) => 3,
     };
-    ASSEMBLED[kind].get_or_init(|| Script::of(SCRIPTS[kind].1.join("\n")))
+    ASSEMBLED[kind].get_or_init(|| Script::new(SCRIPTS[kind].1.join("\n")))
 }
 
 /// Returns the script that lists leases.
 pub(in crate::redis) fn lease_list_script() -> &'static Script {
     static SCRIPT: OnceLock<Script> = OnceLock::new();
-    SCRIPT.get_or_init(|| Script::of(LEASE_LIST.to_owned()))
+    SCRIPT.get_or_init(|| Script::new(LEASE_LIST.to_owned()))
 }

@@ -1,0 +1,57 @@
+//! The gRPC services of features.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::audit::AuditLog;
+use crate::readiness::State;
+use crate::service::{AddRoutes, Snapshot};
+use crate::telemetry::WorkerCounters;
+
+/// A gRPC service of a feature.
+#[derive(Debug, Clone, Copy)]
+pub struct ServiceSpec {
+    /// The full name.
+    pub name: &'static str,
+    /// What it takes to have it, as a sentence; empty if the node says so.
+    pub needs: &'static str,
+    /// The paths of its streaming methods, with the memory of an open call in bytes, measured and rounded up.
+    pub streams: &'static [(&'static str, usize)],
+    /// The bound of its messages in bytes, if it is larger than that of decisions.
+    pub largest_message: usize,
+}
+
+impl ServiceSpec {
+    /// Creates one without streams and larger messages.
+    #[must_use]
+    pub const fn new(name: &'static str, needs: &'static str) -> Self {
+        Self { name, needs, streams: &[], largest_message: 0 }
+    }
+}
+
+/// One worker, before it serves.
+pub struct ServiceContext {
+    /// The number of the worker's calls of the store, and of refused calls.
+    pub counters: Arc<WorkerCounters>,
+    /// Tells when this node shuts down.
+    pub state: watch::Receiver<State>,
+    /// Where calls of operators are written to.
+    pub audit: AuditLog,
+    /// True if the port serves the calls of everybody.
+    pub serves_calls: bool,
+    /// True if the port serves the calls of operators.
+    pub serves_operators: bool,
+}
+
+/// Serves a snapshot from now on, and returns false once its worker has ended.
+pub type FollowSnapshot = Box<dyn FnMut(&Snapshot) -> bool + Send>;
+
+/// The services of a feature on one worker.
+#[derive(Default)]
+pub struct FeatureServices {
+    /// Those that are on, by name.
+    pub routes: Vec<(&'static str, AddRoutes)>,
+    /// Gets each later snapshot.
+    pub follow: Option<FollowSnapshot>,
+}

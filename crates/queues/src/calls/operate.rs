@@ -1,0 +1,130 @@
+//! What operators do: they look at items, bring dead letters back, and empty queues.
+
+use std::time::Instant;
+
+use weir_config::AccessRight;
+use weir_core::queue::{
+    BrowsedItem, ItemId, OutcomeRecord, OutcomeSearch, QueueAnswer, QueueOp, QueuePart, QueueReply,
+};
+use weir_node::access::Rights;
+
+use super::{QueueFailure, Queues, bounds};
+use crate::metrics::QueueEvent;
+
+/// A part of a queue: so many items after this one.
+#[derive(Debug, Clone, Copy)]
+pub struct QueuePage {
+    /// Only those with later ids.
+    pub after: ItemId,
+    /// The most items.
+    pub max_items: usize,
+}
+
+/// A page of items.
+#[derive(Debug, Clone)]
+pub struct Browsed {
+    /// The items, in the order of their ids.
+    pub items: Vec<BrowsedItem>,
+    /// Where the next page begins.
+    pub next: Option<ItemId>,
+    /// Number of items that hold a place.
+    pub depth: u64,
+}
+
+/// Dead letters that came back.
+#[derive(Debug, Clone)]
+pub struct Redriven {
+    /// Their ids now.
+    pub items: Vec<ItemId>,
+    /// After which dead letter the next call begins.
+    pub next: Option<ItemId>,
+    /// True if the queue had no place for the next one.
+    pub is_full: bool,
+    /// Number of items that hold a place.
+    pub depth: u64,
+    /// Number of dead letters that are left.
+    pub dead_depth: u64,
+}
+
+impl Queues {
+    /// Shows items without taking them.
+    pub async fn browse(
+        &self,
+        rights: Rights<'_>,
+        queue: &str,
+        page: QueuePage,
+        deadline: Option<Instant>,
+    ) -> Result<Browsed, QueueFailure> {
+        let named = self.find((rights, &[AccessRight::Inspect]), queue)?;
+        let QueuePage { after, max_items } = page;
+        self.checked(bounds::check_page(max_items))?;
+        let QueueAnswer { depth, reply, .. } =
+            self.ask(named, QueueOp::Browse { after, max_items }, deadline).await?;
+        let QueueReply::Browsed { items, next } = reply else { return Err(self.garbled()) };
+        Ok(Browsed { items, next, depth })
+    }
+
+    /// Looks for outcomes.
+    pub async fn outcomes(
+        &self,
+        rights: Rights<'_>,
+        queue: &str,
+        search: OutcomeSearch,
+        deadline: Option<Instant>,
+    ) -> Result<(Vec<OutcomeRecord>, Option<ItemId>), QueueFailure> {
+        let named = self.find((rights, &[AccessRight::Enqueue, AccessRight::Take]), queue)?;
+        self.checked(bounds::check_page(search.max_items))?;
+        let answer = self.ask(named, QueueOp::Outcomes(search), deadline).await?;
+        let QueueReply::Outcomes { found, next } = answer.reply else { return Err(self.garbled()) };
+        Ok((found, next))
+    }
+
+    /// Moves dead letters of a queue back into it.
+    pub async fn redrive(
+        &self,
+        rights: Rights<'_>,
+        queue: &str,
+        page: QueuePage,
+        deadline: Option<Instant>,
+    ) -> Result<Redriven, QueueFailure> {
+        let named = self.find((rights, &[AccessRight::Reset]), queue)?;
+        if named.is_removed {
+            return Err(self.unknown(self.shared.rules.unknown(queue)));
+        }
+        if named.part == QueuePart::Dead {
+            let own = named.rule.name();
+            return Err(
+                self.unsupported(format!("name the queue itself, `{own}`: its dead letters come back"))
+            );
+        }
+        if named.rule.numbers().max_deliveries.is_none() {
+            return Err(self.unsupported(format!("queue `{queue}` has no dead letters")));
+        }
+        let QueuePage { after, max_items } = page;
+        self.checked(bounds::check_page(max_items))?;
+        let QueueAnswer { depth, reply, .. } =
+            self.ask(named, QueueOp::Redrive { after, max_items }, deadline).await?;
+        let QueueReply::Redriven { items, next, is_full, dead_depth } = reply else {
+            return Err(self.garbled());
+        };
+        if !items.is_empty() {
+            self.count(named, QueueEvent::Redriven, items.len() as u64);
+            self.line(named).wake();
+        }
+        Ok(Redriven { items, next, is_full, depth, dead_depth })
+    }
+
+    /// Removes all items of a queue, and says how many there were.
+    pub async fn purge(
+        &self,
+        rights: Rights<'_>,
+        queue: &str,
+        deadline: Option<Instant>,
+    ) -> Result<u64, QueueFailure> {
+        let named = self.find((rights, &[AccessRight::Reset]), queue)?;
+        let answer = self.ask(named, QueueOp::Purge, deadline).await?;
+        let QueueReply::Purged { items } = answer.reply else { return Err(self.garbled()) };
+        self.count(named, QueueEvent::Purged, items);
+        Ok(items)
+    }
+}

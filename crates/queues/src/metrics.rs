@@ -1,0 +1,224 @@
+//! Metrics of queues. Labels are the configured names, each with its dead-letter queue.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
+use weir_node::telemetry::families::{counter, family, labelled};
+use weir_units::Micros;
+
+/// Event of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueEvent {
+    /// Enqueued.
+    Accepted,
+    /// Rejected: the queue was full.
+    Full,
+    /// Rejected: the call has more items than the queue can ever hold.
+    Never,
+    /// Delivered for the first time.
+    Delivered,
+    /// Delivered again after a Nack.
+    RedeliveredNack,
+    /// Delivered again because the worker did not ack it in time.
+    RedeliveredVisibility,
+    /// Acked.
+    Acked,
+    /// Nacked.
+    Nacked,
+    /// Given more time.
+    Extended,
+    /// Moved to the dead-letter queue.
+    DeadLettered,
+    /// Removed because no worker had taken it within `max_age`.
+    AgedOut,
+    /// Dropped for new items.
+    Dropped,
+    /// Removed by an operator.
+    Purged,
+    /// Brought back from the dead letters.
+    Redriven,
+}
+
+/// The counters of one queue, or of its dead letters.
+#[derive(Debug, Default)]
+pub struct QueueCounters {
+    events: [AtomicU64; QueueEvent::ALL.len()],
+    /// Depth in the last answer.
+    depth: AtomicU64,
+    /// Age of the oldest item in the last answer, in microseconds.
+    oldest: AtomicU64,
+    /// Calls waiting for an item.
+    waiting: AtomicU64,
+}
+
+/// Removed queues whose counters are still shown.
+const MAX_REMOVED: usize = 1_000;
+
+/// The counters of all queues, which outlast reloads. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct QueueMetrics(Arc<Mutex<Vec<NamedCounters>>>);
+
+/// The counters of one queue, or of its dead letters, under its name.
+type NamedCounters = (String, Arc<QueueCounters>);
+
+impl QueueEvent {
+    /// Every event, in the order of their counters.
+    pub const ALL: [Self; 14] = [
+        Self::Accepted,
+        Self::Full,
+        Self::Never,
+        Self::Delivered,
+        Self::RedeliveredNack,
+        Self::RedeliveredVisibility,
+        Self::Acked,
+        Self::Nacked,
+        Self::Extended,
+        Self::DeadLettered,
+        Self::AgedOut,
+        Self::Dropped,
+        Self::Purged,
+        Self::Redriven,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Full => "full",
+            Self::Never => "never",
+            Self::Delivered => "delivered",
+            Self::RedeliveredNack => "redelivered_nack",
+            Self::RedeliveredVisibility => "redelivered_visibility",
+            Self::Acked => "acked",
+            Self::Nacked => "nacked",
+            Self::Extended => "extended",
+            Self::DeadLettered => "dead_lettered",
+            Self::AgedOut => "aged_out",
+            Self::Dropped => "dropped",
+            Self::Purged => "purged",
+            Self::Redriven => "redriven",
+        }
+    }
+}
+
+impl QueueCounters {
+    /// Counts an event for `items` items.
+    pub fn count(&self, event: QueueEvent, items: u64) {
+        self.events[event as usize].fetch_add(items, Relaxed);
+    }
+
+    /// Records the number of items that hold a place.
+    pub fn saw_depth(&self, depth: u64) {
+        self.depth.store(depth, Relaxed);
+    }
+
+    /// Records the age of the oldest item; 0 if there is none.
+    pub fn saw_oldest(&self, age: Micros) {
+        self.oldest.store(age.0, Relaxed);
+    }
+
+    /// The depth that was recorded last.
+    #[must_use]
+    pub fn depth(&self) -> u64 {
+        self.depth.load(Relaxed)
+    }
+
+    /// Counts one more waiting call, or one less.
+    pub fn waits(&self, more: bool) {
+        if more {
+            self.waiting.fetch_add(1, Relaxed)
+        } else {
+            self.waiting.fetch_sub(1, Relaxed)
+        };
+    }
+}
+
+impl QueueMetrics {
+    /// Sets the queues that are shown, and returns their counters in order. A known queue keeps its own.
+    #[must_use]
+    pub fn configure(&self, names: impl Iterator<Item = String>) -> Vec<Arc<QueueCounters>> {
+        let mut all = self.0.lock();
+        let mut counters = Vec::new();
+        for name in names {
+            let known = all.iter().position(|(known, _)| *known == name).map(|place| all.remove(place));
+            // Those that are not named move to the front, where the oldest are dropped.
+            let (name, own) = known.unwrap_or_else(|| (name, Arc::default()));
+            counters.push(Arc::clone(&own));
+            all.push((name, own));
+        }
+        let surplus = all.len().saturating_sub(counters.len() + MAX_REMOVED);
+        all.drain(..surplus);
+        counters
+    }
+
+    /// The collector.
+    pub(crate) fn collector(&self) -> Result<QueueCollector, prometheus::Error> {
+        let describe = |(name, help, labels): &(&str, &str, &[&str])| {
+            let labels = labels.iter().map(|&label| label.to_owned()).collect();
+            Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
+        };
+        let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
+        Ok(QueueCollector { metrics: self.clone(), descriptions })
+    }
+}
+
+const FAMILIES: [(&str, &str, &[&str]); 4] = [
+    ("weir_queue_items_total", "What happened to the items of queues.", &["queue", "event"]),
+    (
+        "weir_queue_depth",
+        "Items that hold a place in a queue, as the store's last answer to this node said.",
+        &["queue"],
+    ),
+    (
+        "weir_queue_oldest_item_seconds",
+        "Age of the oldest item of a queue, as the store said; 0 if the queue is empty.",
+        &["queue"],
+    ),
+    ("weir_queue_waiting_takes", "Calls that wait for an item of a queue.", &["queue"]),
+];
+
+/// Collector for a registry.
+pub(crate) struct QueueCollector {
+    metrics: QueueMetrics,
+    descriptions: Vec<Desc>,
+}
+
+impl Collector for QueueCollector {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let queues = self.metrics.0.lock();
+        // Registries refuse empty families.
+        if queues.is_empty() {
+            return Vec::new();
+        }
+        let events = queues.iter().flat_map(|(name, counters)| {
+            QueueEvent::ALL.map(|event| {
+                let labels = [("queue", name.as_str()), ("event", event.name())];
+                counter(&labels, counters.events[event as usize].load(Relaxed))
+            })
+        });
+        let gauges = |value: fn(&QueueCounters) -> f64| -> Vec<Metric> {
+            let one = |(name, counters): &NamedCounters| {
+                let (mut metric, mut gauge) = (labelled(&[("queue", name.as_str())]), Gauge::default());
+                gauge.set_value(value(counters));
+                metric.set_gauge(gauge);
+                metric
+            };
+            queues.iter().map(one).collect()
+        };
+        let metrics = [
+            (MetricType::COUNTER, events.collect()),
+            (MetricType::GAUGE, gauges(|counters| counters.depth.load(Relaxed) as f64)),
+            (MetricType::GAUGE, gauges(|counters| counters.oldest.load(Relaxed) as f64 / 1e6)),
+            (MetricType::GAUGE, gauges(|counters| counters.waiting.load(Relaxed) as f64)),
+        ];
+        let families = FAMILIES.iter().zip(metrics);
+        families.map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics)).collect()
+    }
+}
