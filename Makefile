@@ -4,7 +4,7 @@ OWNER ?= OWNER
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck helm chart image release test-release bench bench-access bench-against bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus proxies timeseries redis-6
+.PHONY: help build dist check test test-long lint luacheck helm chart image release test-release bench bench-access bench-against bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus proxies timeseries redis-6 reference
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ check: ## Check the format, clippy and the pure tests: while you write code, in 
 test: redis clients envoy proxies chromium prometheus helm ## Run all tests against real servers and clients (installs what is missing); STEPS="unit semantics" runs some
 	@scripts/test.sh $(STEPS)
 
-test-long: redis clients envoy chromium prometheus timeseries redis-6 ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
+test-long: redis clients envoy chromium prometheus timeseries redis-6 reference ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
 lint: luacheck ## Check the format, clippy, rustdoc, luacheck, the protos, the licences and the linters of clients/, without any warning
@@ -125,6 +125,9 @@ helm:
 
 timeseries:
 	@scripts/install-timeseries.sh
+
+reference:
+	@scripts/install-reference.sh
 
 redis-6:
 	@scripts/install-redis-6.sh

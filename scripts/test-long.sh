@@ -49,6 +49,7 @@ part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, live control that fails, Valkey, Redis 6.2 and RedisTimeSeries" \
     tests long_concurrency:: long_control_store:: long_valkey:: long_redis_6:: long_timeseries::
 part "a minute without an answer of Redis, in the place of ratelimit" tests --nocapture long_paused::
+part "the same answers as envoyproxy/ratelimit" tests --nocapture long_reference::
 part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 # One after the other: each takes both cores.
 export WEIR_FLOODS=$([ "$budget" -ge 480 ] && echo all || echo some)

@@ -166,8 +166,8 @@ fn checked(paths: &[PathBuf]) -> Result<Checked, Vec<String>> {
 fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
     let Checked { config, notes, envoy } = checked(paths)?;
     notes.iter().for_each(|note| say(&format!("note: {note}")));
-    let files = envoy.config.map(|folder| {
-        let folder = EnvoyFolder::from(folder).with_overlay(envoy.rules.clone());
+    let files = envoy.config.clone().map(|folder| {
+        let folder = EnvoyFolder::from(folder).with_config(&envoy);
         envoys(folder, merge_domains || envoy.merge_domains)
     });
     let (config, files) = match (config, files.transpose()) {
@@ -210,7 +210,7 @@ fn envoys(folder: EnvoyFolder, merge_domains: bool) -> Result<String, EnvoyError
     let limits = compiled.rules().len();
     let counted_on_nodes = compiled.rules().iter().filter_map(|rule| {
         let bound = explanation::approximate::lines(rule.limit.as_ref()?.strategy()).into_iter().next();
-        Some((&rule.path, bound?))
+        Some((rule.path(), bound?))
     });
     for (path, bound) in counted_on_nodes.take(NOTED_RULES) {
         say(&format!("note: rule `{path}`, approximate: {bound}"));

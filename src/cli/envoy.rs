@@ -112,7 +112,7 @@ impl<'a> ExplainedDescriptor<'a> {
                 format!("none, because {}: the answer is OK, and nothing is charged", self.reason()),
             ),
             Some(rule) => {
-                line("rule", format!("`{}`{}", rule.path, modes(rule)));
+                line("rule", format!("`{}`{}", rule.path(), modes(rule)));
                 line("limit", limit(rule));
                 if let Some(counted) = rule.limit.as_ref().and_then(|limit| limit.strategy().approximate()) {
                     let (nodes, max_over) = (counted.bound.nodes(), counted.bound.max_over());
@@ -155,7 +155,7 @@ impl<'a> ExplainedDescriptor<'a> {
             "domain_found": self.domain.is_some(),
             "entries": entries.collect::<Vec<_>>(),
             "rule": self.rule.map(|rule| json!({
-                "path": &*rule.path,
+                "path": rule.path(),
                 "name": &*rule.name,
                 "unlimited": rule.limit.is_none(),
                 "requests_per_unit": rule.limit.as_ref().map(RateLimit::requests_per_unit),

@@ -190,9 +190,9 @@ fn explain_envoy(args: &ExplainArgs) -> Result<()> {
         (None, [file, ..]) => {
             let config = read_config(args)?;
             merge_domains |= config.envoy.merge_domains;
-            let folder = config.envoy.config;
+            let folder = config.envoy.config.clone();
             let folder = folder.with_context(|| format!("{} has no envoy.config", file.display()))?;
-            EnvoyFolder::from(folder).with_overlay(config.envoy.rules)
+            EnvoyFolder::from(folder).with_config(&config.envoy)
         }
     };
     let domain = args.resource.as_deref().unwrap_or_default();

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::Parser as _;
 use weir_config::{
-    Config, ConfigErrors, RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog, RatelimitPlan,
-    RatelimitSurroundings, VariableEffect,
+    Config, ConfigErrors, RATELIMIT_DIFFERENCES, RatelimitErrors, RatelimitGiven, RatelimitLine,
+    RatelimitLog, RatelimitPlan, RatelimitSurroundings, VariableEffect,
 };
 use weir_node::telemetry::{Format, init_logs, log_panics, short_digest};
 
@@ -61,19 +61,19 @@ pub(super) fn run(args: RatelimitArgs, unread: &[environment::Unread]) -> ExitCo
 }
 
 fn explain(given: RatelimitGiven) -> ExitCode {
-    match planned(given) {
-        Ok((plan, _)) => {
-            let lines = plan.lines.iter().map(line).chain(plan.notes);
-            match print(&lines.map(|line| line + "\n").collect::<String>()) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => fail(&format!("stdout: {error}"), 2),
-            }
-        }
-        Err(errors) => {
-            errors.0.iter().for_each(|error| say(&format!("error: {error}")));
-            ExitCode::from(2)
-        }
+    let (lines, notes, mistakes) = match planned(given) {
+        Ok((plan, _)) => (plan.lines, plan.notes, Vec::new()),
+        Err(errors) => (errors.lines, Vec::new(), errors.mistakes),
+    };
+    let differences = RATELIMIT_DIFFERENCES
+        .iter()
+        .map(|(what, there, here)| format!("difference: {what}: there {there}; here {here}"));
+    let lines = lines.iter().map(line).chain(notes).chain(differences);
+    if let Err(error) = print(&lines.map(|line| line + "\n").collect::<String>()) {
+        return fail(&format!("stdout: {error}"), 2);
     }
+    mistakes.iter().for_each(|mistake| say(&format!("error: {mistake}")));
+    if mistakes.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) }
 }
 
 /// The effect of one variable, as `--explain` shows it.

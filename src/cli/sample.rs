@@ -125,12 +125,12 @@ fn entry(descriptor: &Descriptor) -> Option<(String, String)> {
     let value = match matcher {
         _ if key.contains('*') => return None,
         Matcher::Any => "example".to_owned(),
-        Matcher::Exact(text) => text.clone(),
+        Matcher::Exact(text) => text.to_string(),
         Matcher::Glob(glob) => glob.to_string().replace('*', ""),
         Matcher::Cidr(networks) => networks.first()?.to_string().split('/').next()?.to_owned(),
         Matcher::Regex(_) => return None,
     };
-    (!key.contains('=') && !key.is_empty()).then(|| (key.clone(), value))
+    (!key.contains('=') && !key.is_empty()).then(|| (key.to_string(), value))
 }
 
 /// Quotes the text as one shell word.

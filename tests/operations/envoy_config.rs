@@ -23,18 +23,18 @@ fn limited(key: &str, value: &str, requests: u32) -> Descriptor {
     let kind = Kind::FixedWindow { count_rejected: false };
     let limit = RateLimit::new(requests, Unit::Minute, 1, kind, FailurePolicy::Error).unwrap();
     let rule = Draft { limit: Some(limit), ..Draft::default() };
-    Descriptor { rule: Some(rule), ..bare(key, value) }
+    Descriptor { rule: Some(Box::new(rule)), ..bare(key, value) }
 }
 
 /// A descriptor that only leads on.
 fn bare(key: &str, value: &str) -> Descriptor {
     let matcher = match (value, Glob::new(value)) {
         ("", _) => Matcher::Any,
-        (_, Some(glob)) => Matcher::Glob(glob),
-        (value, None) => Matcher::Exact(value.to_owned()),
+        (_, Some(glob)) => Matcher::Glob(Box::new(glob)),
+        (value, None) => Matcher::Exact(value.into()),
     };
     Descriptor {
-        key: key.to_owned(),
+        key: key.into(),
         matcher,
         share_threshold: false,
         value_to_metric: false,

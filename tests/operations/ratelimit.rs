@@ -7,6 +7,7 @@ mod dashboard;
 mod image;
 mod launched;
 mod long_paused;
+mod long_reference;
 mod manifests;
 mod mapper;
 mod no_ipv6;

@@ -25,7 +25,7 @@ fn message(descriptor: &Descriptor) -> RateLimitDescriptor {
         Matcher::Any => String::new(),
         matcher => matcher.text(),
     };
-    let draft = descriptor.rule.as_ref();
+    let draft = descriptor.rule.as_deref();
     let rate_limit = draft.map(|draft| {
         let replaces = draft.replaces.iter().map(|name| RateLimitReplace { name: name.clone() }).collect();
         let name = draft.name.clone();
@@ -45,7 +45,7 @@ fn message(descriptor: &Descriptor) -> RateLimitDescriptor {
         other => panic!("metadata are a mapping, not {other:?}"),
     });
     RateLimitDescriptor {
-        key: descriptor.key.clone(),
+        key: descriptor.key.to_string(),
         value,
         rate_limit,
         descriptors: descriptor.descriptors.iter().map(message).collect(),

@@ -19,6 +19,7 @@ mod metadata;
 mod node;
 mod overlay;
 mod rate_limit;
+mod rule_count;
 mod scalar;
 mod watch;
 
@@ -27,6 +28,7 @@ pub use errors::{EnvoyError, EnvoyErrors};
 pub use files::EnvoyFiles;
 pub use folder::EnvoyFolder;
 pub use isolate::{DomainSet, GoodDomains, RefusedDomain};
+pub use rule_count::RuleCount;
 pub use watch::{CurrentDomains, EnvoySource, Look};
 
 use super::errors::MistakeReport;
@@ -34,8 +36,8 @@ use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::table::EnvoyConfig;
 
-/// Maximum number of descriptors in one set of files.
-pub const MAX_DESCRIPTORS: usize = 100_000;
+/// The most descriptors for each rule that there may be.
+pub(super) const MAX_DESCRIPTORS_PER_RULE: usize = 10;
 
 /// Maximum nesting depth of descriptors. A control plane makes a level of each condition of a route.
 pub const MAX_ENVOY_LEVELS: usize = 32;

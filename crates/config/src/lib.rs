@@ -110,7 +110,7 @@ pub use authorize::{AuthorizeRule, ListEntry};
 pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
 pub use envoy::{
     CurrentDomains, DomainSet, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoyFolder, EnvoySource, GoodDomains,
-    Look, MAX_DESCRIPTORS, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ENVOY_LEVELS, RefusedDomain,
+    Look, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ENVOY_LEVELS, RefusedDomain, RuleCount,
 };
 pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
@@ -135,8 +135,8 @@ pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
 pub use ratelimit::{
-    REFERENCE_FAMILIES, RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog, RatelimitPlan,
-    RatelimitSurroundings, RatelimitVariable, VariableEffect, ratelimit_variables,
+    RATELIMIT_DIFFERENCES, REFERENCE_FAMILIES, RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog,
+    RatelimitPlan, RatelimitSurroundings, RatelimitVariable, VariableEffect, ratelimit_variables,
 };
 pub use ratelimit_ports::RatelimitPorts;
 pub use read::{Checked, EXAMPLE};
@@ -151,9 +151,9 @@ pub use stores::{
     WhenFull,
 };
 pub use table::{
-    AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig,
-    Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig, UsageConfig,
-    XdsConfig, XdsTlsConfig, reference, reference_table, settings,
+    AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES,
+    MAX_ENVOY_RULES, MemoryConfig, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting,
+    SettingChange, TlsConfig, UsageConfig, XdsConfig, XdsTlsConfig, reference, reference_table, settings,
 };
 pub use tls::TRUST_DOMAINS;
 pub use tls_words::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};

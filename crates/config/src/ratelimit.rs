@@ -8,6 +8,7 @@
 //!
 //! This module does not read the environment: the command line does.
 
+mod differences;
 mod given;
 mod mapped;
 mod mapper;
@@ -19,6 +20,7 @@ mod values;
 mod variables;
 mod xds;
 
+pub use self::differences::RATELIMIT_DIFFERENCES;
 pub use self::given::{RatelimitErrors, RatelimitGiven, RatelimitLine};
 pub use self::mapper::REFERENCE_FAMILIES;
 pub use self::plan::{RatelimitLog, RatelimitPlan, RatelimitSurroundings};

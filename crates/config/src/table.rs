@@ -38,7 +38,7 @@ mod tests;
 pub use self::change::SettingChange;
 pub use self::control::ControlConfig;
 pub use self::entry::{Applies, Setting};
-pub use self::envoy::EnvoyConfig;
+pub use self::envoy::{EnvoyConfig, MAX_ENVOY_RULES};
 pub use self::limits::{MAX_BATCH_BYTES, ServerLimits};
 pub use self::memory::MemoryConfig;
 pub use self::messages::DenialMessages;

@@ -20,7 +20,9 @@ mod limit;
 mod metadata;
 mod regexes;
 mod rule;
+mod shared;
 mod sibling;
+mod texts;
 mod values;
 
 pub use cidr::{Cidr, InvalidCidr};
@@ -32,3 +34,4 @@ pub use limit::{Kind, RateLimit, STRATEGY, Unit};
 pub use metadata::Metadata;
 pub use regexes::{InvalidRegex, MAX_REGEX, check_regex};
 pub use rule::{Matched, Rule, RuleEntry, rule_element};
+pub use shared::SharedParts;

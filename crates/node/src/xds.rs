@@ -15,6 +15,7 @@ mod client;
 mod connector;
 mod descriptors;
 mod exchange;
+mod outline;
 mod resources;
 mod sets;
 mod update;

@@ -58,7 +58,7 @@ fn notes(redis: &RedisConfig) -> Vec<String> {
 
 fn domains(envoy: &EnvoyConfig, merge_domains: bool) -> Result<Option<Arc<Domains>>, String> {
     let Some(folder) = &envoy.config else { return Ok(None) };
-    let folder = EnvoyFolder::new(folder, envoy.layout.clone()).with_overlay(envoy.rules.clone());
+    let folder = EnvoyFolder::new(folder, envoy.layout.clone()).with_config(envoy);
     let files =
         EnvoyFiles::load(folder, merge_domains || envoy.merge_domains).map_err(|it| it.to_string())?;
     Ok(Some(Arc::new(files.compile())))

@@ -76,7 +76,7 @@ impl Import {
                 for entry in entries.iter().filter(varying) {
                     let attribute = taken.attribute(&entry.key);
                     scope.push(attribute.clone());
-                    attributes.push((attribute, entry.key.clone()));
+                    attributes.push((attribute, entry.key.to_string()));
                 }
             }
         }

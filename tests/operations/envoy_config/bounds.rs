@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use weir_config::{EnvoyFiles, MAX_DESCRIPTORS, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ERRORS};
+use weir_config::{
+    EnvoyConfig, EnvoyFiles, EnvoyFolder, EnvoySource, Look, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ERRORS,
+};
 
 use super::parse;
 use crate::support::scratch;
@@ -64,25 +66,34 @@ fn directories_are_bounded() {
     assert_eq!(EnvoyFiles::load(folder.path(), false).unwrap().count, MAX_ENVOY_FILES);
 }
 
+/// Entries with a limit are counted, and not those that lead to them. With isolation, the files after the one that has
+/// too many are counted as if it had none.
 #[test]
-fn descriptors_are_bounded_over_all_files() {
-    let half = |domain: &str, count: usize| {
-        let mut text = format!("domain: {domain}\ndescriptors:\n");
+fn rules_are_bounded_over_all_files() {
+    let folder = scratch::dir("envoy-");
+    let write = |domain: &str, count: usize| {
+        let mut text = format!("domain: {domain}\ndescriptors:\n  - key: inner\n    descriptors:\n");
         for index in 0..count {
-            let _ = writeln!(text, "  - key: k{index}");
+            let _ = writeln!(
+                text,
+                "      - {{ key: k{index}, rate_limit: {{ unit: day, requests_per_unit: 1 }} }}"
+            );
         }
-        text
+        std::fs::write(folder.path().join(format!("{domain}.yaml")), text).unwrap();
     };
-    let quarter = MAX_DESCRIPTORS / 4;
-    let files = ["a", "b", "c", "d"].map(|domain| (domain, half(domain, quarter)));
-    let texts = || files.iter().map(|(name, text)| (*name, text.as_str()));
-    assert_eq!(EnvoyFiles::parse(texts(), false).unwrap().domains.len(), 4);
-    let one_more = half("e", 2);
-    let errors = EnvoyFiles::parse(texts().chain([("e", one_more.as_str())]), false).unwrap_err();
-    assert_eq!(
-        errors.to_string(),
-        "e: all files together have at most 100000 descriptors (line 3, column 5)"
-    );
+    ["a", "b", "c", "d"].into_iter().zip([2, 2, 4, 1]).for_each(|(domain, count)| write(domain, count));
+    let config = |max_rules| EnvoyConfig { max_rules, ..EnvoyConfig::default() };
+    let source = |max_rules| EnvoyFolder::from(folder.path()).with_config(&config(max_rules));
+    assert_eq!(EnvoyFiles::load(source(9), false).unwrap().compile().rules().len(), 9);
+    let expected = "c.yaml: with domain 'c' there are more than 5 rules in all domains: raise `envoy.max_rules` \
+                    (line 6, column 9)";
+    let errors = EnvoyFiles::load(source(5), false).unwrap_err().to_string();
+    assert!(errors.ends_with(expected) && errors.lines().count() == 1, "{errors}");
+    let (source, look) = EnvoySource::open(source(5), false, true).unwrap();
+    let Look::Partly { errors, refused, .. } = look else { panic!("{look:?}") };
+    assert!(errors.to_string().ends_with(expected), "{errors}");
+    let names: Vec<&str> = refused.iter().map(|domain| domain.name.as_str()).collect();
+    assert_eq!((names, source.current().load().rules().len()), (vec!["c"], 5));
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn number(number: f64) -> Metadata {
 
 #[test]
 fn every_field_has_its_place() {
-    let domains = accepted(
+    let files = accepted(
         r#"
 domain: d
 descriptors:
@@ -35,11 +35,19 @@ descriptors:
       on_store_failure: deny
       count_rejected: true
 "#,
-    )
-    .compile();
+    );
+    let expected = [
+        "detailed_metric' has no effect: no metric has values of requests (line 8, column 5)",
+        "value_to_metric",
+    ];
+    assert_eq!(files.warnings.len(), 2, "{:?}", files.warnings);
+    for (warning, text) in files.warnings.iter().zip(expected) {
+        assert!(warning.contains(text), "{warning}");
+    }
+    let domains = files.compile();
     let matched = domains.find("d").unwrap().find([("all", "value")]).unwrap();
     let rule = matched.rule;
-    assert_eq!((&*rule.path, &*rule.name), ("d.all_v*", "n"));
+    assert_eq!((&*rule.path(), &*rule.name), ("d.all_v*", "n"));
     assert_eq!(rule.replaces.iter().map(|it| &**it).collect::<Vec<_>>(), ["a", "b"]);
     assert!(rule.shadow_mode && rule.quota_mode && rule.detailed_metric && rule.entries[0].value_to_metric);
     assert_eq!(matched.shared(0), Some(("all", "v*")));

@@ -155,22 +155,6 @@ fn a_directory_that_is_away_changes_nothing() {
     assert!(matches!(settled(&mut source), Look::Loaded { .. }));
 }
 
-/// Descriptors beyond the bound are a mistake of every domain that has some.
-#[test]
-fn too_many_descriptors_are_a_mistake_of_each_domain_that_has_too_many() {
-    let folder = scratch::dir("isolated-");
-    let at = folder.path();
-    let keys: String =
-        (0..weir_config::MAX_DESCRIPTORS / 2).map(|index| format!("- key: k{index}\n")).collect();
-    for name in ["a", "b", "c", "d"] {
-        write(at, &format!("{name}.yaml"), &format!("domain: {name}\ndescriptors:\n{keys}"));
-    }
-    let (_, look) = open(at);
-    let (errors, bad) = refused(look);
-    assert_eq!(errors.matches("all files together have at most 100000 descriptors").count(), 2, "{errors}");
-    assert_eq!(bad, [domain("c", false), domain("d", false)]);
-}
-
 #[test]
 fn a_watched_root_has_the_files_of_one_directory_under_dotted_names() {
     let folder = scratch::dir("root-");

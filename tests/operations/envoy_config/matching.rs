@@ -198,7 +198,7 @@ fn sharing_is_shown_per_entry() {
     let domain = domains.find("d").unwrap();
     let both = domain.find([("user", "user/1"), ("res", "res/2")]).unwrap();
     assert_eq!([both.shared(0), both.shared(1)], [Some(("user", "user/*")), Some(("res", "res/*"))]);
-    assert_eq!(&*both.rule.path, "d.user_user/*.res_res/*");
+    assert_eq!(both.rule.path(), "d.user_user/*.res_res/*");
     let first = domain.find([("user", "user/1"), ("res", "x")]).unwrap();
     assert_eq!([first.shared(0), first.shared(1), first.shared(2)], [Some(("user", "user/*")), None, None]);
     assert_eq!(domain.find([("key", "x")]).unwrap().shared(0), Some(("k*", "")));
@@ -207,10 +207,10 @@ fn sharing_is_shown_per_entry() {
 #[test]
 fn rules_are_counted_without_gaps() {
     let draft = Draft { name: "free".to_owned(), ..Draft::default() };
-    let unlimited = Descriptor { rule: Some(draft), ..bare("free", "") };
+    let unlimited = Descriptor { rule: Some(Box::new(draft)), ..bare("free", "") };
     let one = vec![with(bare("k", "a"), vec![limited("s", "", 1)]), unlimited];
     let domains = Domains::new([("d".to_owned(), one), ("e".to_owned(), vec![limited("k", "", 2)])]);
-    let paths: Vec<&str> = domains.rules().iter().map(|rule| &*rule.path).collect();
+    let paths: Vec<String> = domains.rules().iter().map(|rule| rule.path()).collect();
     assert_eq!(paths, ["d.k_a.s", "d.free", "e.k"]);
     assert!(domains.rules().iter().enumerate().all(|(index, rule)| rule.index == index));
     let free = domains.find("d").unwrap().find([("free", "x")]).unwrap();

@@ -13,12 +13,13 @@ fn parse(text: &str) -> Result<EnvoyConfig, String> {
 fn it_says_everything_or_nothing() {
     let built_in = Config::built_in();
     assert_eq!(built_in.envoy, EnvoyConfig::default());
-    let all = "envoy: { config: /etc/limits, merge_domains: true, isolate_domains: true, overrides_in_request: false, headers: true, limit_header: X-Limit, \
+    let all = "envoy: { config: /etc/limits, merge_domains: true, isolate_domains: true, max_rules: 7, overrides_in_request: false, headers: true, limit_header: X-Limit, \
                dynamic_metadata: true, near_limit_ratio: 0.25, shadow_mode: true, quota_mode: true }";
     let expected = EnvoyConfig {
         config: Some("/etc/limits".into()),
         merge_domains: true,
         isolate_domains: true,
+        max_rules: 7,
         overrides_in_request: false,
         headers: true,
         limit_header: "X-Limit".to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Ratelimit;
+use super::{Ratelimit, files};
 use crate::support::{SOON, eventually};
 
 #[test]
@@ -32,11 +32,15 @@ fn json_is_answered_as_grpc_is() {
 }
 
 #[test]
-fn rlconfig_has_a_line_for_each_limit() {
+fn rlconfig_has_a_line_for_each_rule() {
     let started = Ratelimit::start(&[]);
     let expected = "d.k_v: unit=DAY requests_per_unit=2, shadow_mode: false, quota_mode: false\n\
                     d.k: unit=HOUR requests_per_unit=20, shadow_mode: false, quota_mode: false\n";
     assert_eq!(started.get(6070, "/rlconfig").unwrap(), (200, expected.to_owned()));
+    let unlimited = files("domain: rl\ndescriptors: [{ key: qux, rate_limit: { unlimited: true } }]\n");
+    let root = unlimited.path().join("data").display().to_string();
+    let page = Ratelimit::start(&[("RUNTIME_ROOT", &root)]).get(6070, "/rlconfig").unwrap().1;
+    assert_eq!(page, "rl.qux: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false\n");
     let (status, stats) = started.get(6070, "/stats").unwrap();
     let stats: Value = serde_json::from_str(&stats).unwrap();
     assert_eq!((status, &stats["weir_envoy_rules"]), (200, &Value::from(2.0)));

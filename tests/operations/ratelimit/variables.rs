@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use weir_config::{VariableEffect, ratelimit_variables};
+use weir_config::{RATELIMIT_DIFFERENCES, VariableEffect, ratelimit_variables};
 
 use super::{Ratelimit, command, files, host, variables};
 use crate::support::clients::root;
@@ -142,6 +142,32 @@ fn explain_says_what_each_variable_does() {
         "HOST=\"\": ignored: it is empty, which is as not set",
     ] {
         assert!(said.lines().any(|found| found.starts_with(line)), "{line}\n{said}");
+    }
+}
+
+/// With a mistake, what the other variables mean is said before it. Differences beside the variables are said, too, and
+/// docs/envoy.md has them.
+#[test]
+fn explain_says_all_before_what_is_wrong() {
+    let files = files(super::FILE);
+    let mut all = variables(files.path(), host());
+    all.retain(|(name, _)| name != "RUNTIME_ROOT");
+    all.extend(
+        [("RUNTIME_ROOT", "/nowhere"), ("SHADOW_MODE", "true")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned())),
+    );
+    let ended = command(Path::new(WEIR), &["ratelimit", "--explain"], &all).output().unwrap();
+    let (said, wrong) = (text(&ended.stdout), text(&ended.stderr));
+    assert_eq!(ended.status.code(), Some(2), "{wrong}");
+    assert!(said.contains("SHADOW_MODE=\"true\": sets `envoy.shadow_mode`\n"), "{said}");
+    assert!(
+        wrong.contains("error: RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, RUNTIME_APPDIRECTORY: \"/nowhere"),
+        "{wrong}"
+    );
+    let page = std::fs::read_to_string(root().join("docs/envoy.md")).unwrap();
+    for (what, there, here) in RATELIMIT_DIFFERENCES {
+        assert!(said.contains(&format!("difference: {what}: there {there}; here {here}\n")), "{said}");
+        assert!(page.contains(&format!("| {what} | {there} | {here} |\n")), "{what}");
     }
 }
 

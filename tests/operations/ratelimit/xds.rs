@@ -3,6 +3,7 @@
 mod exchange;
 mod go;
 mod golden;
+mod memory;
 mod overlay;
 mod pings;
 mod random;

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use weir_core::envoy::{Cidr, Descriptor, Draft, Glob, Matcher, check_regex};
+use weir_core::envoy::{Cidr, Descriptor, Draft, Glob, Matcher, SharedParts, check_regex};
 
 use super::node::{Map, text};
 use super::rate_limit::rate_limit;
-use super::{MAX_DESCRIPTORS, MAX_ENVOY_LEVELS as MAX_LEVELS, metadata};
+use super::{MAX_ENVOY_LEVELS as MAX_LEVELS, RuleCount, metadata};
 use crate::errors::{MistakeReport, Position};
-use crate::values::quote;
+use crate::values::{quote, shortened};
 use crate::yaml_node::{Content, YamlNode};
 
 /// Identities of siblings: their key, and their matcher as text.
@@ -17,11 +17,22 @@ pub(super) type SiblingKeys = HashSet<(String, String)>;
 /// Maximum number of networks in one descriptor.
 const MAX_NETWORKS: usize = 1000;
 
+/// What the files of a set share while they are read.
+#[derive(Debug)]
+pub(super) struct ReadSoFar {
+    pub(super) max_rules: usize,
+    /// What the domains have that are not refused for their number.
+    pub(super) count: RuleCount,
+    pub(super) parts: SharedParts,
+}
+
 /// A reader of descriptors, which counts them.
 pub(super) struct DescriptorReader<'r> {
     report: &'r mut MistakeReport,
-    /// How many there are in all files.
-    count: &'r mut usize,
+    so_far: &'r mut ReadSoFar,
+    /// What there was before this file.
+    before: RuleCount,
+    domain: &'r str,
     /// How many descriptors are open.
     levels: usize,
     /// True if the file was told that there are too many.
@@ -29,13 +40,23 @@ pub(super) struct DescriptorReader<'r> {
 }
 
 impl<'r> DescriptorReader<'r> {
-    /// A reader for one file, after `count` descriptors of others.
-    pub(super) fn new(report: &'r mut MistakeReport, count: &'r mut usize) -> Self {
-        Self { report, count, levels: 0, is_told: false }
+    /// A reader for one file, after others.
+    pub(super) fn new(report: &'r mut MistakeReport, so_far: &'r mut ReadSoFar, domain: &'r str) -> Self {
+        Self { report, before: so_far.count, so_far, domain, levels: 0, is_told: false }
+    }
+
+    /// Reads the descriptors of the file. One with which there are too many rules does not count for those after it.
+    pub(super) fn file(mut self, root: Map<'_>, seen: &mut SiblingKeys) -> Vec<Descriptor> {
+        let domain = self.domain;
+        let descriptors = self.all(root, domain, seen);
+        if self.is_told {
+            self.so_far.count = self.before;
+        }
+        descriptors
     }
 
     /// Reads the descriptors of `map` at `path`. `seen` are the siblings in other files.
-    pub(super) fn all(&mut self, map: Map<'_>, path: &str, seen: &mut SiblingKeys) -> Vec<Descriptor> {
+    fn all(&mut self, map: Map<'_>, path: &str, seen: &mut SiblingKeys) -> Vec<Descriptor> {
         let items = map.list("descriptors", "[]config.YamlDescriptor", self.report);
         items.iter().filter_map(|item| self.one(item, path, seen)).collect()
     }
@@ -44,12 +65,15 @@ impl<'r> DescriptorReader<'r> {
         // The check of the keys has rejected nodes that are not mappings.
         let Content::Map(entries) = &node.content else { return None };
         let map = Map::new(entries);
-        *self.count += 1;
-        if *self.count > MAX_DESCRIPTORS {
-            if !self.is_told {
-                let reason = format!("all files together have at most {MAX_DESCRIPTORS} descriptors");
-                self.report.at(node.at, "", reason);
-            }
+        let limit = map.get("rate_limit").filter(|node| !matches!(node.content, Content::Empty));
+        self.so_far.count.add(limit.is_some());
+        if self.is_told {
+            return None;
+        }
+        if let Some(excess) = self.so_far.count.excess(self.so_far.max_rules) {
+            let domain = shortened(self.domain);
+            let reason = format!("with domain '{}' there are {excess}", domain.escape_debug());
+            self.report.at(node.at, "", reason);
             self.is_told = true;
             return None;
         }
@@ -60,7 +84,7 @@ impl<'r> DescriptorReader<'r> {
         let key = self.key(&map, node.at);
         let matcher = self.matcher(&map);
         let mut descriptor = Descriptor {
-            key: key.unwrap_or_default(),
+            key: self.so_far.parts.text(&key.unwrap_or_default()),
             matcher: matcher.unwrap_or(Matcher::Any),
             share_threshold: map.is("share_threshold", self.report),
             value_to_metric: map.is("value_to_metric", self.report),
@@ -71,7 +95,7 @@ impl<'r> DescriptorReader<'r> {
         if !descriptor.key.is_empty() {
             self.check(&map, &descriptor, &path, seen, node.at);
         }
-        descriptor.rule = self.rule(&map);
+        descriptor.rule = self.rule(&map, limit).map(Box::new);
         self.levels += 1;
         descriptor.descriptors = self.all(map, &path, &mut SiblingKeys::new());
         self.levels -= 1;
@@ -96,7 +120,7 @@ impl<'r> DescriptorReader<'r> {
         seen: &mut SiblingKeys,
         at: Position,
     ) {
-        if !seen.insert((descriptor.key.clone(), descriptor.matcher.text())) {
+        if !seen.insert((descriptor.key.to_string(), descriptor.matcher.text())) {
             self.report.at(at, "", format!("duplicate descriptor composite key '{}'", path.escape_debug()));
         }
         if descriptor.share_threshold && !descriptor.is_pattern() {
@@ -123,8 +147,8 @@ impl<'r> DescriptorReader<'r> {
         let regex = map.get("value_regex").and_then(|node| self.regex(node));
         match (value, networks, regex) {
             (Some(value), ..) => Some(match Glob::new(value) {
-                Some(glob) => Matcher::Glob(glob),
-                None => Matcher::Exact(value.to_owned()),
+                Some(glob) => Matcher::Glob(Box::new(glob)),
+                None => Matcher::Exact(self.so_far.parts.text(value)),
             }),
             (None, Some(networks), _) => Some(Matcher::Cidr(networks)),
             (None, None, Some(regex)) => Some(Matcher::Regex(regex)),
@@ -168,14 +192,14 @@ impl<'r> DescriptorReader<'r> {
     }
 
     /// Reads the descriptor's own limit, with its modes.
-    fn rule(&mut self, map: &Map<'_>) -> Option<Draft> {
+    fn rule(&mut self, map: &Map<'_>, limit: Option<&YamlNode>) -> Option<Draft> {
         let shadow_mode = map.is("shadow_mode", self.report);
         let quota_mode = map.is("quota_mode", self.report);
         let detailed_metric = map.is("detailed_metric", self.report);
         let metadata = map.get("metadata").and_then(|node| metadata::metadata(node, self.report));
-        let node = map.get("rate_limit").filter(|node| !matches!(node.content, Content::Empty))?;
-        let limit = rate_limit(node, self.report)?;
-        Some(Draft { shadow_mode, quota_mode, detailed_metric, metadata, ..limit })
+        let read = rate_limit(limit?, self.report)?;
+        let limit = read.limit.map(|limit| self.so_far.parts.share(limit));
+        Some(Draft { shadow_mode, quota_mode, detailed_metric, metadata, limit, ..read })
     }
 }
 

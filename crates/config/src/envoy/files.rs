@@ -3,16 +3,18 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use weir_core::envoy::{Descriptor, Domains};
+use weir_core::envoy::{Descriptor, Domains, SharedParts};
 
-use super::descriptor::{DescriptorReader, SiblingKeys};
+use super::descriptor::{DescriptorReader, ReadSoFar, SiblingKeys};
 use super::directory::{self, DirectoryListing, MAX_ENVOY_FILE};
 use super::errors::{EnvoyError, EnvoyErrors};
 use super::folder::EnvoyFolder;
 use super::keys;
 use super::node::Map;
+use super::rule_count::RuleCount;
 use crate::errors::{MistakeReport, Position};
 use crate::overlay::ENVOY_RULES;
+use crate::table::MAX_ENVOY_RULES;
 use crate::tree::compose_foreign;
 use crate::values::shortened;
 use crate::yaml_node::YamlNode;
@@ -44,7 +46,7 @@ impl EnvoyFiles {
         texts: impl IntoIterator<Item = (&'t str, &'t str)>,
         merge_domains: bool,
     ) -> Result<Self, EnvoyErrors> {
-        let mut set = FileSet::new(merge_domains);
+        let mut set = FileSet::new(merge_domains, MAX_ENVOY_RULES);
         let mut errors = EnvoyErrors::default();
         for (file, text) in texts {
             set.add(Path::new(file), file, text, &mut errors);
@@ -65,7 +67,7 @@ pub(super) struct FileSet {
     pub(super) read: EnvoyFiles,
     /// For each domain its index, and the siblings on its first level.
     known: HashMap<String, (usize, SiblingKeys)>,
-    descriptors: usize,
+    so_far: ReadSoFar,
     /// The domain of each file that names one.
     pub(super) homes: HashMap<PathBuf, String>,
     /// Domains with a mistake.
@@ -75,12 +77,12 @@ pub(super) struct FileSet {
 }
 
 impl FileSet {
-    fn new(merge: bool) -> Self {
+    fn new(merge: bool, max_rules: usize) -> Self {
         Self {
             merge,
             read: EnvoyFiles::default(),
             known: HashMap::new(),
-            descriptors: 0,
+            so_far: ReadSoFar { max_rules, count: RuleCount::default(), parts: SharedParts::default() },
             homes: HashMap::new(),
             bad: BTreeSet::new(),
             unread: Vec::new(),
@@ -93,7 +95,7 @@ impl FileSet {
         listing: &DirectoryListing,
         merge_domains: bool,
     ) -> (Self, EnvoyErrors) {
-        let (mut set, mut errors) = (Self::new(merge_domains), EnvoyErrors::default());
+        let (mut set, mut errors) = (Self::new(merge_domains, folder.max_rules()), EnvoyErrors::default());
         if listing.files.is_empty() {
             let reason = "there are no files in it, so nothing is limited";
             set.read.warnings.push(format!("{}: {reason}", folder.path().display()));
@@ -187,7 +189,7 @@ impl FileSet {
         // Without merging, descriptors of different files are not siblings.
         let mut apart = SiblingKeys::new();
         let seen = if self.merge { seen } else { &mut apart };
-        let descriptors = DescriptorReader::new(report, &mut self.descriptors).all(root, name, seen);
+        let descriptors = DescriptorReader::new(report, &mut self.so_far, name).file(root, seen);
         if is_new {
             self.read.domains.push((name.to_owned(), descriptors));
         } else if let Some((_, all)) = self.read.domains.get_mut(*place) {

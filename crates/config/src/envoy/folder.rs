@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::envoy_layout::EnvoyLayout;
 use crate::overlay::EnvoyOverlay;
+use crate::table::{EnvoyConfig, MAX_ENVOY_RULES};
 
 /// A directory of files, or a single file.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,13 +13,20 @@ pub struct EnvoyFolder {
     layout: EnvoyLayout,
     /// What changes the rules in it.
     overlay: EnvoyOverlay,
+    max_rules: usize,
 }
 
 impl EnvoyFolder {
     /// The directory `path`, which is laid out like this.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, layout: EnvoyLayout) -> Self {
-        Self { path: path.into(), layout, overlay: EnvoyOverlay::default() }
+        Self { path: path.into(), layout, overlay: EnvoyOverlay::default(), max_rules: MAX_ENVOY_RULES }
+    }
+
+    /// The same with the overlay and the bound of a configuration.
+    #[must_use]
+    pub fn with_config(self, config: &EnvoyConfig) -> Self {
+        Self { overlay: config.rules.clone(), max_rules: config.max_rules, ..self }
     }
 
     /// The same with an overlay on its rules.
@@ -30,6 +38,11 @@ impl EnvoyFolder {
     /// What changes its rules.
     pub(super) fn overlay(&self) -> &EnvoyOverlay {
         &self.overlay
+    }
+
+    /// How many rules its files may have.
+    pub(super) const fn max_rules(&self) -> usize {
+        self.max_rules
     }
 
     /// Its path.

@@ -59,7 +59,8 @@ impl GoodDomains {
         });
         let refused: Vec<RefusedDomain> = refused.collect();
         let missing = refused.iter().filter(|domain| !domain.goes_on).map(|domain| domain.name.as_str());
-        let domains = Domains::new(self.0.clone()).missing(missing, is_blind);
+        let all = self.0.iter().map(|(name, descriptors)| (name.as_str(), descriptors.as_slice()));
+        let domains = Domains::of(all).missing(missing, is_blind);
         (domains, refused)
     }
 

@@ -93,6 +93,7 @@ impl Check<'_> {
         }
         if of == Of::Descriptor {
             self.modes_without_limit(entries);
+            self.metrics_by_value(entries);
         }
     }
 
@@ -182,6 +183,18 @@ impl Check<'_> {
         };
         let reason = format!("config error, yaml file contains list of type other than map: {shown}");
         self.report.at(item.at, "", reason);
+    }
+
+    /// Warns about rules that ask for metrics by values of requests.
+    fn metrics_by_value(&mut self, entries: &[(YamlNode, YamlNode)]) {
+        let map = Map::new(entries);
+        let has_limit = map.get("rate_limit").is_some_and(|node| !matches!(node.content, Content::Empty));
+        for (name, counts) in [("detailed_metric", has_limit), ("value_to_metric", true)] {
+            let asks = |node: &YamlNode| matches!(&node.content, Content::Scalar { text, .. } if plain(text) == Plain::Bool(true));
+            if let Some((at, _)) = map.entry(name).filter(|(_, value)| counts && asks(value)) {
+                self.idle.push((at, format!("key '{name}' has no effect: no metric has values of requests")));
+            }
+        }
     }
 
     /// Warns about modes without a limit, which have no effect.

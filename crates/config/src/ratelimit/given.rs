@@ -27,11 +27,16 @@ pub struct RatelimitLine {
 
 /// Every mistake in the variables. No message shows a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RatelimitErrors(pub Vec<String>);
+pub struct RatelimitErrors {
+    /// The mistakes, a line each.
+    pub mistakes: Vec<String>,
+    /// What the variables without mistakes mean.
+    pub lines: Vec<RatelimitLine>,
+}
 
 impl fmt::Display for RatelimitErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("\n"))
+        f.write_str(&self.mistakes.join("\n"))
     }
 }
 

@@ -93,7 +93,7 @@ impl RatelimitPlan {
         let Mapped { overrides, notes, .. } = mapped;
         match ports.filter(|_| given.errors.is_empty()) {
             Some(ports) => Ok(Self { overrides, ports, lines, notes }),
-            None => Err(RatelimitErrors(given.errors)),
+            None => Err(RatelimitErrors { mistakes: given.errors, lines }),
         }
     }
 }

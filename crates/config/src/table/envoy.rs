@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use super::super::envoy_layout::EnvoyLayout;
 use super::super::overlay::EnvoyOverlay;
 use super::kinds::{Boolean, FilePath, Optional, Ratio};
+use super::numbers::Count;
 use super::texts::HeaderName;
 use super::value_kind::ValueKind;
 use super::xds::{XdsConfig, xds};
 use super::{Applies, Outside, Setting, section};
+
+/// The default of `max_rules`.
+pub const MAX_ENVOY_RULES: usize = 100_000;
 
 fn rules() -> Setting {
     let about = "How rules count, where their files or the control plane cannot say it: a list of entries.";
@@ -49,6 +53,15 @@ section! {
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "Otherwise it refuses all files. A domain that never had a good version gets `FAILED_PRECONDITION`.",
+        }
+        /// How many rules the files, or the sets of a control plane, may have together.
+        pub max_rules: usize = MAX_ENVOY_RULES => {
+            kind: Count(1, 10 * MAX_ENVOY_RULES),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "A rule is an entry with a limit; those that only lead to it are not counted, and there may be ten for each \
+                   rule. Domains are counted in the order of their names, or of their files: one with which there are more is \
+                   refused, and named.",
         }
         /// Whether a request may contain its own limit.
         pub overrides_in_request: bool = true => {

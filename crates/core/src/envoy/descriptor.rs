@@ -1,12 +1,14 @@
 //! A domain as written: the source from which [`super::Domains`] are compiled.
 
+use std::sync::Arc;
+
 use super::{Cidr, Glob, Metadata, RateLimit};
 
 /// A descriptor of a file, with what is below it.
 #[derive(Debug, Clone)]
 pub struct Descriptor {
     /// The key; with `*` in it, a pattern of keys.
-    pub key: String,
+    pub key: Arc<str>,
     /// Values that it matches.
     pub matcher: Matcher,
     /// True if all values that it matches share a counter.
@@ -14,7 +16,7 @@ pub struct Descriptor {
     /// True if the reference would show the value in its metrics.
     pub value_to_metric: bool,
     /// The node's own rule; without one it only leads to the next level.
-    pub rule: Option<Draft>,
+    pub rule: Option<Box<Draft>>,
     /// The next level.
     pub descriptors: Vec<Descriptor>,
 }
@@ -25,9 +27,9 @@ pub enum Matcher {
     /// All values that no other descriptor of the same key matches.
     Any,
     /// One value.
-    Exact(String),
+    Exact(Arc<str>),
     /// A pattern with `*`.
-    Glob(Glob),
+    Glob(Box<Glob>),
     /// Addresses in one of these networks.
     Cidr(Vec<Cidr>),
     /// A regular expression for the whole value.
@@ -61,7 +63,7 @@ impl Matcher {
     pub fn text(&self) -> String {
         match self {
             Self::Any => String::new(),
-            Self::Exact(text) => text.clone(),
+            Self::Exact(text) => text.to_string(),
             Self::Glob(glob) => glob.to_string(),
             Self::Cidr(networks) => {
                 let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
@@ -77,7 +79,7 @@ impl Descriptor {
     #[must_use]
     pub fn path(&self) -> String {
         match &self.matcher {
-            Matcher::Any => self.key.clone(),
+            Matcher::Any => self.key.to_string(),
             matcher => format!("{}_{}", self.key, matcher.text()),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::level::{Level, Node};
-use super::{Descriptor, Draft, Matched, Rule, RuleEntry, Step};
+use super::{Descriptor, Draft, Matched, Rule, RuleEntry, SharedParts, Step};
 use crate::strategy::Owner;
 
 /// Every domain of one set of files. The default has none.
@@ -32,18 +32,33 @@ impl Domains {
     /// The domains of these names and descriptors. Of two with one name the first counts.
     #[must_use]
     pub fn new(domains: impl IntoIterator<Item = (String, Vec<Descriptor>)>) -> Self {
-        let mut compiled = Self::default();
+        let (mut compiled, mut parts) = (Self::default(), SharedParts::default());
         for (name, descriptors) in domains {
-            if compiled.by_name.contains_key(name.as_str()) {
-                continue;
-            }
-            let owner = Arc::new(Owner::of_domain(&name));
-            let place = (name.as_str(), &owner);
-            let root = level(descriptors, place, &name, &mut Vec::new(), &mut compiled.rules);
-            let domain = Domain { name: name.as_str().into(), index: compiled.by_name.len(), owner, root };
-            compiled.by_name.insert(name.into(), domain);
+            compiled.add(&name, &descriptors, &mut parts);
         }
         compiled
+    }
+
+    /// The same of descriptors that are kept.
+    #[must_use]
+    pub fn of<'d>(domains: impl IntoIterator<Item = (&'d str, &'d [Descriptor])>) -> Self {
+        let (mut compiled, mut parts) = (Self::default(), SharedParts::default());
+        for (name, descriptors) in domains {
+            compiled.add(name, descriptors, &mut parts);
+        }
+        compiled
+    }
+
+    fn add(&mut self, name: &str, descriptors: &[Descriptor], parts: &mut SharedParts) {
+        if self.by_name.contains_key(name) {
+            return;
+        }
+        let owner = Arc::new(Owner::of_domain(name));
+        let (domain, rules) = (Arc::from(name), &mut self.rules);
+        let mut compiler = Compiler { domain, owner: &owner, rules, parts, above: Vec::new() };
+        let root = compiler.level(descriptors);
+        let domain = Domain { name: name.into(), index: self.by_name.len(), owner, root };
+        self.by_name.insert(name.into(), domain);
     }
 
     /// Sets the domains that have no good version; `is_blind` if there may be more, whose names are not known.
@@ -142,59 +157,52 @@ impl Domain {
         entries.into_iter().map_while(move |(key, value)| {
             let (how, node) = level.take()?.find(key, value)?;
             level = Some(&node.next);
-            Some(Step { path: &node.path, how, has_rule: node.rule.is_some() })
+            Some(Step { path: &node.entry.path, how, has_rule: node.rule.is_some() })
         })
     }
 }
 
-/// Compiles a level of `domain`, which has this name and owner, and all below it. `path` and `above` lead here.
-fn level(
-    mut descriptors: Vec<Descriptor>,
-    domain: (&str, &Arc<Owner>),
-    path: &str,
-    above: &mut Vec<RuleEntry>,
-    rules: &mut Vec<Arc<Rule>>,
-) -> Level {
-    let nodes = descriptors.iter_mut().map(|descriptor| {
-        let own: Box<str> = descriptor.path().into();
-        let path = format!("{path}.{own}");
-        above.push(RuleEntry {
-            path: own.clone(),
-            key: descriptor.key.as_str().into(),
-            shared: descriptor.share_threshold.then(|| descriptor.matcher.text().into()),
-            value_to_metric: descriptor.value_to_metric,
-        });
-        let rule = descriptor.rule.take().map(|draft| {
-            let rule = Arc::new(rule(draft, rules.len(), domain, &path, above));
-            rules.push(rule.clone());
-            rule
-        });
-        let next = level(std::mem::take(&mut descriptor.descriptors), domain, &path, above, rules);
-        above.pop();
-        Node { path: own, rule, next }
-    });
-    let nodes = nodes.collect();
-    Level::new(&descriptors, nodes)
+/// Compiles the levels of one domain.
+struct Compiler<'c> {
+    domain: Arc<str>,
+    owner: &'c Arc<Owner>,
+    /// The rules of all domains.
+    rules: &'c mut Vec<Arc<Rule>>,
+    parts: &'c mut SharedParts,
+    /// The entries that lead here.
+    above: Vec<Arc<RuleEntry>>,
 }
 
-fn rule(
-    draft: Draft,
-    index: usize,
-    (domain, owner): (&str, &Arc<Owner>),
-    path: &str,
-    entries: &[RuleEntry],
-) -> Rule {
-    Rule {
-        index,
-        domain: domain.into(),
-        path: path.into(),
-        name: draft.name.into(),
-        replaces: draft.replaces.into_iter().map(Into::into).collect(),
-        shadow_mode: draft.shadow_mode,
-        quota_mode: draft.quota_mode,
-        detailed_metric: draft.detailed_metric,
-        entries: entries.into(),
-        metadata: draft.metadata,
-        limit: draft.limit.map(|limit| limit.owned_by(owner)),
+impl Compiler<'_> {
+    /// Compiles a level, and all below it.
+    fn level(&mut self, descriptors: &[Descriptor]) -> Level {
+        let mut nodes = Vec::with_capacity(descriptors.len());
+        for descriptor in descriptors {
+            let entry = self.parts.entry(descriptor);
+            self.above.push(Arc::clone(&entry));
+            let rule = descriptor.rule.as_deref().map(|draft| self.rule(draft));
+            let next = self.level(&descriptor.descriptors);
+            self.above.pop();
+            nodes.push(Node { entry, rule, next });
+        }
+        Level::new(descriptors, nodes)
+    }
+
+    fn rule(&mut self, draft: &Draft) -> Arc<Rule> {
+        let limit = draft.limit.clone().map(|limit| self.parts.owned(limit, self.owner));
+        let rule = Arc::new(Rule {
+            index: self.rules.len(),
+            domain: Arc::clone(&self.domain),
+            name: draft.name.as_str().into(),
+            replaces: draft.replaces.iter().map(|name| name.as_str().into()).collect(),
+            shadow_mode: draft.shadow_mode,
+            quota_mode: draft.quota_mode,
+            detailed_metric: draft.detailed_metric,
+            entries: self.above.as_slice().into(),
+            metadata: draft.metadata.clone(),
+            limit,
+        });
+        self.rules.push(Arc::clone(&rule));
+        rule
     }
 }

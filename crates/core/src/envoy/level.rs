@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::glob::{Glob, Globs};
+use super::rule::RuleEntry;
 use super::sibling::SiblingIndex;
+use super::texts::Texts;
 use super::values::Values;
 use super::{Descriptor, Matcher, Rule};
 
@@ -12,19 +14,19 @@ use super::{Descriptor, Matcher, Rule};
 #[derive(Debug, Default)]
 pub(super) struct Level {
     /// In the order of the file.
-    nodes: Vec<Node>,
+    nodes: Box<[Node]>,
     /// Keys without `*` with all their values; keys with `*` with the texts of their values, for requests that say
     /// exactly what the file says.
-    keys: HashMap<Box<str>, Values>,
+    keys: Texts<Values>,
     /// Keys with `*`.
-    key_patterns: Globs<Values>,
+    key_patterns: Option<Box<Globs<Values>>>,
 }
 
 /// One descriptor.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// `key` or `key_value`, as it is configured.
-    pub(super) path: Box<str>,
+    /// The descriptor as an entry of its rules.
+    pub(super) entry: Arc<RuleEntry>,
     pub(super) rule: Option<Arc<Rule>>,
     pub(super) next: Level,
 }
@@ -54,28 +56,27 @@ pub struct Step<'a> {
 impl Level {
     /// The level of `descriptors`, whose nodes are `nodes`, in the same order.
     pub(super) fn new(descriptors: &[Descriptor], nodes: Vec<Node>) -> Self {
-        let mut keys: HashMap<&str, Vec<(&Matcher, SiblingIndex)>> = HashMap::new();
+        let mut keys: HashMap<&Arc<str>, Vec<(&Matcher, SiblingIndex)>> = HashMap::new();
         for (place, descriptor) in descriptors.iter().enumerate() {
             keys.entry(&descriptor.key).or_default().push((&descriptor.matcher, place));
         }
-        let mut level = Self { nodes, ..Self::default() };
-        let mut patterns = Vec::new();
+        let (mut texts, mut patterns) = (Vec::new(), Vec::new());
         for (key, matchers) in keys {
             match Glob::new(key) {
                 Some(glob) => {
-                    level.keys.insert(key.into(), Values::texts(matchers.iter().copied()));
+                    texts.push((Arc::clone(key), Values::texts(matchers.iter().copied())));
                     patterns.push((glob, Values::new(matchers)));
                 }
-                None => drop(level.keys.insert(key.into(), Values::new(matchers))),
+                None => texts.push((Arc::clone(key), Values::new(matchers))),
             }
         }
-        level.key_patterns = Globs::new(patterns);
-        level
+        let key_patterns = (!patterns.is_empty()).then(|| Box::new(Globs::new(patterns)));
+        Self { nodes: nodes.into(), keys: texts.into_iter().collect(), key_patterns }
     }
 
     /// `key` or `key_value` of each, in the order of the file.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.nodes.iter().map(|node| &*node.path)
+        self.nodes.iter().map(|node| &*node.entry.path)
     }
 
     /// The descriptor for an entry.
@@ -94,7 +95,8 @@ impl Level {
     /// The first pattern in the file, of the key's own or of a pattern of keys.
     fn pattern(&self, own: Option<&Values>, key: &str, value: &str) -> Option<SiblingIndex> {
         let own = own.and_then(|values| values.pattern(value));
-        let others = self.key_patterns.matches(key).flatten().filter_map(|values| values.first(value)).min();
+        let Some(patterns) = &self.key_patterns else { return own };
+        let others = patterns.matches(key).flatten().filter_map(|values| values.first(value)).min();
         match (own, others) {
             (Some(own), Some(other)) => Some(own.min(other)),
             (own, other) => own.or(other),

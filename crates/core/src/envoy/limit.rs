@@ -33,7 +33,7 @@ pub enum Unit {
 }
 
 /// How the requests of a limit are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// In windows that begin at multiples of their length: what the reference does.
     FixedWindow {

@@ -10,9 +10,7 @@ pub struct Rule {
     /// Its place among all rules of its [`super::Domains`], counted from 0 without gaps.
     pub index: usize,
     /// The name of its domain.
-    pub domain: Box<str>,
-    /// `domain.key_value.key2`, as it is configured. It is for people: two rules may look alike.
-    pub path: Box<str>,
+    pub domain: Arc<str>,
     /// The name that statuses show, and that others may replace; empty if it has none.
     pub name: Box<str>,
     /// Names of rules that do not count where this one is in the same request.
@@ -24,7 +22,7 @@ pub struct Rule {
     /// True if the reference would count it by the values of requests.
     pub detailed_metric: bool,
     /// One per entry of a matching descriptor.
-    pub entries: Box<[RuleEntry]>,
+    pub entries: Box<[Arc<RuleEntry>]>,
     /// Returned to Envoy beside the answer.
     pub metadata: Option<Metadata>,
     /// The limit; `None` is unlimited.
@@ -32,6 +30,17 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// `domain.key_value.key2`, as it is configured. It is for people: two rules may look alike.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let mut path = self.domain.to_string();
+        for entry in &self.entries {
+            path.push('.');
+            path.push_str(&entry.path);
+        }
+        path
+    }
+
     /// Label in metrics: the rule's path within its domain, as in `key=value,key2`. Labels are unique within a
     /// domain, and none equals a single word of `reserved`.
     #[must_use]
@@ -80,7 +89,7 @@ pub struct RuleEntry {
     /// `key` or `key_value`, as it is configured.
     pub path: Box<str>,
     /// The key as it is configured, which may be a pattern.
-    pub key: Box<str>,
+    pub key: Arc<str>,
     /// The text that stands for every value of the entry, where all of them share one counter; then
     /// [`RuleEntry::key`] stands for every key too. It is no value of a request: a counter's key must tell the
     /// two apart even where they read alike.

@@ -49,7 +49,7 @@ pub(super) fn open(
 ) -> Result<OpenedRules, AppError> {
     let (mut source, mut loaded, mut mistakes) = (None, None, Vec::new());
     if let Some(folder) = &config.config {
-        let folder = EnvoyFolder::new(folder, config.layout.clone()).with_overlay(config.rules.clone());
+        let folder = EnvoyFolder::new(folder, config.layout.clone()).with_config(config);
         let (files, look) = EnvoySource::open(folder, config.merge_domains, config.isolate_domains)?;
         let (metrics, engines) = (metrics.clone(), engines.clone());
         let overrides_in_request = config.overrides_in_request;

@@ -7,6 +7,7 @@ use axum::extract::State as Shared;
 use axum::http::header;
 use prometheus::proto::MetricType;
 use serde_json::{Map, Value};
+use weir_core::envoy::RateLimit;
 
 use crate::server::LiveSnapshot;
 use crate::telemetry::Metrics;
@@ -17,18 +18,19 @@ pub(super) const INDEX: &str = "\
 /metrics   Prometheus metrics
 ";
 
-/// One line per limit, in the order of the files.
+/// One line per rule, in the order of the files. An unlimited one has no unit, as in the reference.
 pub(super) async fn rlconfig(Shared(live): Shared<Arc<LiveSnapshot>>) -> String {
     let mut page = String::new();
     let Some(loaded) = live.current().envoy else { return page };
     for rule in loaded.domains().rules() {
-        let Some(limit) = &rule.limit else { continue };
+        let limit = rule.limit.as_ref();
+        let unit = limit.map_or("unknown", |limit| limit.unit().name());
         let _ = writeln!(
             page,
             "{}: unit={} requests_per_unit={}, shadow_mode: {}, quota_mode: {}",
-            rule.path,
-            limit.unit().name().to_uppercase(),
-            limit.requests_per_unit(),
+            rule.path(),
+            unit.to_uppercase(),
+            limit.map_or(0, RateLimit::requests_per_unit),
             rule.shadow_mode,
             rule.quota_mode
         );

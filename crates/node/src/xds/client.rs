@@ -16,6 +16,7 @@ use weir_time::clock::Clock;
 use super::backoff::Backoff;
 use super::connector::XdsConnector;
 use super::exchange::{SetNews, XdsExchange};
+use super::resources::SetRules;
 use super::{TYPE_URL, XdsSets, XdsUpdates};
 use crate::telemetry::XdsMetrics;
 
@@ -67,7 +68,11 @@ impl XdsClient {
             backoff: Backoff::new(span(config.min_backoff), span(config.max_backoff)),
             config: config.clone(),
             sets: XdsSets::new(
-                (envoy.merge_domains, envoy.rules.clone()),
+                SetRules {
+                    merge_domains: envoy.merge_domains,
+                    max_rules: envoy.max_rules,
+                    overlay: envoy.rules.clone(),
+                },
                 timing.clock,
                 metrics.clone(),
                 updates,
@@ -129,6 +134,7 @@ impl XdsClient {
         requests: &mpsc::Sender<DiscoveryRequest>,
     ) -> Result<std::convert::Infallible, String> {
         let mut next = received(&mut responses).await?;
+        let sets = self.sets.clone();
         loop {
             let answer = match self.exchange.news(&next, self.sets.overlays()) {
                 SetNews::New(digest) => self.take(&mut next, digest),
@@ -144,7 +150,19 @@ impl XdsClient {
                 }
             };
             requests.send(answer).await.map_err(|_| "the stream ended".to_owned())?;
-            next = received(&mut responses).await?;
+            let answered = next;
+            next = loop {
+                tokio::select! {
+                    newer = received(&mut responses) => break newer?,
+                    is_good = sets.overlaid() => {
+                        // A server that knows of the refusal sends the set no more.
+                        if is_good && self.exchange.is_refused() {
+                            let answer = self.accept(&answered, None);
+                            requests.send(answer).await.map_err(|_| "the stream ended".to_owned())?;
+                        }
+                    }
+                }
+            };
         }
     }
 

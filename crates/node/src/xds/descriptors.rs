@@ -1,11 +1,12 @@
 //! Messages of descriptors as the limits that they say. Mistakes have the texts of the reference, where it has one.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use prost_types::Struct;
 use prost_types::value::Kind as ValueKind;
 use weir_config::{MAX_ENVOY_LEVELS, MAX_ENVOY_TEXT};
-use weir_core::envoy::{Descriptor, Draft, Glob, Kind, Matcher, Metadata, RateLimit, Unit};
+use weir_core::envoy::{Descriptor, Draft, Glob, Kind, Matcher, Metadata, RateLimit, SharedParts, Unit};
 use weir_core::strategy::FailurePolicy;
 use weir_proto::ratelimit::config::ratelimit::v3::{RateLimitDescriptor, RateLimitPolicy};
 
@@ -20,13 +21,15 @@ pub(super) struct Mistakes {
 }
 
 /// The siblings of a level: keys with the texts of their values.
-pub(super) type Siblings = HashSet<(String, String)>;
+pub(super) type Siblings = HashSet<(Arc<str>, String)>;
 
 /// Reads the descriptors of one resource.
 pub(super) struct LevelReader<'r> {
     /// The name of the resource.
     pub(super) resource: &'r str,
     pub(super) mistakes: &'r mut Mistakes,
+    /// What the rules of the set share.
+    pub(super) parts: &'r mut SharedParts,
 }
 
 impl Mistakes {
@@ -53,7 +56,12 @@ impl LevelReader<'_> {
             self.wrong(&format!("descriptors nest at most {MAX_ENVOY_LEVELS} levels deep"));
             return Vec::new();
         }
-        messages.into_iter().map(|message| self.one(message, path, depth, seen)).collect()
+        // Collected in place, they would keep the room of the messages.
+        let mut descriptors = Vec::with_capacity(messages.len());
+        for message in messages {
+            descriptors.push(self.one(message, path, depth, seen));
+        }
+        descriptors
     }
 
     fn one(
@@ -68,12 +76,12 @@ impl LevelReader<'_> {
             self.check_length(text);
         }
         let matcher = match Glob::new(&value) {
-            Some(glob) => Matcher::Glob(glob),
+            Some(glob) => Matcher::Glob(Box::new(glob)),
             None if value.is_empty() => Matcher::Any,
-            None => Matcher::Exact(value),
+            None => Matcher::Exact(self.parts.text(&value)),
         };
         let mut descriptor = Descriptor {
-            key,
+            key: self.parts.text(&key),
             matcher,
             share_threshold: false,
             value_to_metric: false,
@@ -83,16 +91,18 @@ impl LevelReader<'_> {
         let path = format!("{path}.{}", descriptor.path());
         if descriptor.key.is_empty() {
             self.wrong("descriptor has empty key");
-        } else if !seen.insert((descriptor.key.clone(), descriptor.matcher.text())) {
+        } else if !seen.insert((Arc::clone(&descriptor.key), descriptor.matcher.text())) {
             self.wrong(&format!("duplicate descriptor composite key '{}'", shortened(&path)));
         }
         let rule = rate_limit.and_then(|policy| self.rule(policy));
-        descriptor.rule = rule.map(|draft| Draft {
-            shadow_mode: message.shadow_mode,
-            quota_mode: message.quota_mode,
-            detailed_metric: message.detailed_metric,
-            metadata: message.metadata.map(map),
-            ..draft
+        descriptor.rule = rule.map(|draft| {
+            Box::new(Draft {
+                shadow_mode: message.shadow_mode,
+                quota_mode: message.quota_mode,
+                detailed_metric: message.detailed_metric,
+                metadata: message.metadata.map(map),
+                ..draft
+            })
         });
         descriptor.descriptors = self.level(descriptors, &path, depth + 1, &mut Siblings::new());
         descriptor
@@ -125,7 +135,10 @@ impl LevelReader<'_> {
         };
         let kind = Kind::FixedWindow { count_rejected: false };
         match RateLimit::new(requests_per_unit, unit, 1, kind, FailurePolicy::default()) {
-            Ok(limit) => Some(Draft { name, replaces, limit: Some(limit), ..Draft::default() }),
+            Ok(limit) => {
+                let limit = Some(self.parts.share(limit));
+                Some(Draft { name, replaces, limit, ..Draft::default() })
+            }
             Err(invalid) => {
                 self.wrong(&format!("{} is out of bounds: {}", invalid.field, invalid.bound));
                 None

@@ -1,8 +1,10 @@
 //! Which answer a set gets, and when.
 //!
-//! A refusal names the version before, so a server sends the set again at once, for ever. A set that was refused last is
-//! therefore neither read nor logged again, and refused only after a while; nothing newer is sent before that. Servers
-//! number their versions from 1 after each start, so only the content of a set says if it is another one.
+//! A refusal names the version before, so a server sends the set again at once, for ever, and nothing newer before that is
+//! refused, too. A set that was refused last is therefore neither read nor logged again. The second refusal names the
+//! version that is refused: then a server has nothing to send until it has a newer set, which comes at once. To one that
+//! sends the same set all the same, further refusals come after a while. Servers number their versions from 1 after each
+//! start, so only the content of a set says if it is another one.
 
 use std::time::Duration;
 
@@ -88,7 +90,7 @@ impl XdsExchange {
         match &mut self.refused {
             Some(refused) if refused.digest == found => {
                 let wait = refused.wait;
-                refused.wait = (wait * 2).min(longest);
+                refused.wait = if wait.is_zero() { self.first_wait } else { (wait * 2).min(longest) };
                 SetNews::RefusedBefore(wait)
             }
             None if self.applied == Some(found) => SetNews::Known,
@@ -121,14 +123,21 @@ impl XdsExchange {
         if text.len() > MAX_TEXT {
             text.truncate(end.unwrap_or_default());
         }
-        self.refused = Some(RefusedSet { digest, text, wait: self.first_wait });
-        self.refuse_again(response)
+        let error = Status { code: INVALID, message: text.clone() };
+        self.refused = Some(RefusedSet { digest, text, wait: Duration::ZERO });
+        self.request(response.nonce.clone(), Some(error))
     }
 
-    /// Refuses the set that was refused last.
+    /// Refuses the set that was refused last, and asks for what follows it.
     pub(super) fn refuse_again(&self, response: &DiscoveryResponse) -> DiscoveryRequest {
         let text = self.refused.as_ref().map(|refused| refused.text.clone()).unwrap_or_default();
-        self.request(response.nonce.clone(), Some(Status { code: INVALID, message: text }))
+        let request = self.request(response.nonce.clone(), Some(Status { code: INVALID, message: text }));
+        DiscoveryRequest { version_info: response.version_info.clone(), ..request }
+    }
+
+    /// True if the last set was refused.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.refused.is_some()
     }
 
     fn request(&self, nonce: String, error_detail: Option<Status>) -> DiscoveryRequest {
@@ -217,14 +226,15 @@ mod tests {
         let nack = exchange.refuse(&bad, digest, "x".repeat(10_000));
         assert_eq!((&*nack.version_info, &*nack.response_nonce), ("1", "b"));
         assert_eq!(nack.error_detail.unwrap().message.len(), MAX_TEXT);
-        let waits = [1, 2, 4, 8, 10, 10].map(Duration::from_secs);
+        let waits = [0, 1, 2, 4, 8, 10, 10].map(Duration::from_secs);
         for wait in waits {
             assert_eq!(exchange.news(&response("2", "c", &[9]), 0), SetNews::RefusedBefore(wait));
         }
         // A stream of its own does not begin the waits anew.
         exchange.first();
-        assert_eq!(exchange.news(&bad, 0), SetNews::RefusedBefore(waits[5]));
-        assert_eq!(exchange.refuse_again(&bad).version_info, "");
+        assert_eq!(exchange.news(&bad, 0), SetNews::RefusedBefore(waits[6]));
+        let again = exchange.refuse_again(&bad);
+        assert_eq!((&*again.version_info, again.error_detail.is_some()), ("2", true));
         assert!(matches!(exchange.news(&good, 0), SetNews::New(_)), "after a refusal it is applied again");
         assert!(matches!(exchange.news(&bad, 1), SetNews::New(_)), "under another overlay it may be good");
         exchange.accept(&good, None);

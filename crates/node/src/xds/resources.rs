@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message as _;
-use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use prost_types::Any;
-use weir_config::{DomainSet, ENVOY_RULES, EnvoyOverlay, GoodDomains, MAX_DESCRIPTORS, MAX_ENVOY_TEXT};
-use weir_core::envoy::Descriptor;
+use weir_config::{DomainSet, ENVOY_RULES, EnvoyOverlay, GoodDomains, MAX_ENVOY_TEXT, RuleCount};
+use weir_core::envoy::{Descriptor, SharedParts};
 use weir_proto::ratelimit::config::ratelimit::v3::RateLimitConfig;
 
-use super::TYPE_URL;
-use super::descriptors::{LevelReader, Mistakes, Siblings};
+use super::descriptors::{LevelReader, Mistakes, Siblings, shortened};
+use super::outline::ResourceOutline;
 
 /// A set, read.
 #[derive(Debug, Default)]
@@ -30,19 +29,24 @@ struct ReadDomain {
     resources: usize,
 }
 
+/// What holds for all sets.
+#[derive(Debug, Clone)]
+pub(super) struct SetRules {
+    /// True if resources may share a domain.
+    pub(super) merge_domains: bool,
+    /// How many rules a set may have.
+    pub(super) max_rules: usize,
+    pub(super) overlay: EnvoyOverlay,
+}
+
 /// Reads all resources. Domains of resources that cannot be decoded are not known: then those of `before` that are not
 /// in the set go on.
-pub(super) fn read(
-    resources: &[Any],
-    merge_domains: bool,
-    overlay: &EnvoyOverlay,
-    before: &GoodDomains,
-) -> ReadSet {
-    let mut reader = SetReader { merge_domains, ..SetReader::default() };
-    let mut configs: Vec<RateLimitConfig> = Vec::new();
+pub(super) fn read(resources: &[Any], rules: &SetRules, before: &GoodDomains) -> ReadSet {
+    let mut reader = SetReader { merge_domains: rules.merge_domains, ..SetReader::default() };
+    let mut outlines: Vec<ResourceOutline<'_>> = Vec::new();
     for resource in resources {
-        match reader.decode(resource) {
-            Ok(config) => configs.push(config),
+        match ResourceOutline::new(resource) {
+            Ok(outline) => outlines.push(outline),
             Err(reason) => {
                 reader.is_blind = true;
                 reader.mistakes.add("a resource that cannot be decoded", &reason);
@@ -50,11 +54,20 @@ pub(super) fn read(
         }
     }
     // Servers send them in any order; the same set always means the same.
-    configs.sort_by(|one, other| (&one.domain, &one.name).cmp(&(&other.domain, &other.name)));
-    for config in configs {
-        reader.add(config);
+    outlines.sort_by_key(|outline| (outline.domain, outline.name));
+    let mut total = RuleCount::default();
+    for domain in outlines.chunk_by(|one, other| one.domain == other.domain) {
+        let mut with = total;
+        domain.iter().for_each(|outline| with.add_all(outline.count));
+        match with.excess(rules.max_rules) {
+            None => {
+                total = with;
+                domain.iter().for_each(|outline| reader.decode(outline));
+            }
+            Some(excess) => reader.refuse(domain, &excess),
+        }
     }
-    reader.finish(overlay, before)
+    reader.finish(&rules.overlay, before)
 }
 
 #[derive(Default)]
@@ -63,22 +76,27 @@ struct SetReader {
     domains: BTreeMap<String, ReadDomain>,
     refused: BTreeSet<String>,
     is_blind: bool,
-    descriptors: usize,
     mistakes: Mistakes,
+    parts: SharedParts,
 }
 
 impl SetReader {
-    fn decode(&mut self, resource: &Any) -> Result<RateLimitConfig, String> {
-        if resource.type_url != TYPE_URL {
-            return Err(format!("its type is {:?}", super::descriptors::shortened(&resource.type_url)));
+    fn decode(&mut self, outline: &ResourceOutline<'_>) {
+        match RateLimitConfig::decode(outline.bytes) {
+            Ok(config) => self.add(config),
+            Err(error) => {
+                self.mistakes.add("a resource that cannot be decoded", &error.to_string());
+                self.refused.insert(outline.domain.to_owned());
+            }
         }
-        // They are counted first: a message of two bytes each becomes hundreds in memory.
-        let count = descriptors_in(&resource.value, CONFIG, 0).ok_or("it is not Protobuf")?;
-        self.descriptors += count;
-        if self.descriptors > MAX_DESCRIPTORS {
-            return Err(format!("all resources together have at most {MAX_DESCRIPTORS} descriptors"));
-        }
-        RateLimitConfig::decode(&*resource.value).map_err(|error| error.to_string())
+    }
+
+    /// Refuses a domain with which there are too many rules.
+    fn refuse(&mut self, resources: &[ResourceOutline<'_>], excess: &str) {
+        let Some(ResourceOutline { domain, name, .. }) = resources.first() else { return };
+        let shown = shortened(domain);
+        self.mistakes.add(name, &format!("with domain '{}' there are {excess}", shown.escape_debug()));
+        self.refused.insert((*domain).to_owned());
     }
 
     fn add(&mut self, config: RateLimitConfig) {
@@ -97,7 +115,8 @@ impl SetReader {
             let reason = format!("duplicate domain '{}' in config file", domain.escape_debug());
             self.mistakes.add(&name, &reason);
         }
-        let mut reader = LevelReader { resource: &name, mistakes: &mut self.mistakes };
+        let mut reader =
+            LevelReader { resource: &name, mistakes: &mut self.mistakes, parts: &mut self.parts };
         let more = reader.level(descriptors, &domain, 0, &mut known.siblings);
         known.descriptors.extend(more);
         if self.mistakes.count > before {
@@ -130,36 +149,12 @@ impl SetReader {
     }
 }
 
-/// The field of descriptors in a resource, and in a descriptor.
-const CONFIG: u32 = 3;
-const DESCRIPTOR: u32 = 4;
-
-/// Counts the descriptors in a message; `None` if it is not Protobuf, or nests too deep for its decoder.
-fn descriptors_in(mut message: &[u8], field: u32, depth: usize) -> Option<usize> {
-    const DECODED: usize = 100;
-    if depth > DECODED {
-        return None;
-    }
-    let mut count = 0;
-    while !message.is_empty() {
-        let (tag, wire) = decode_key(&mut message).ok()?;
-        if tag == field && wire == WireType::LengthDelimited {
-            let length = usize::try_from(decode_varint(&mut message).ok()?).ok()?;
-            let (inner, rest) = message.split_at_checked(length)?;
-            count += 1 + descriptors_in(inner, DESCRIPTOR, depth + 1)?;
-            message = rest;
-        } else {
-            skip_field(wire, tag, &mut message, DecodeContext::default()).ok()?;
-        }
-    }
-    Some(count)
-}
-
 #[cfg(test)]
 mod tests {
     use weir_proto::ratelimit::config::ratelimit::v3::{RateLimitDescriptor, RateLimitPolicy, RateLimitUnit};
 
     use super::*;
+    use crate::xds::TYPE_URL;
 
     fn leaf(key: &str, value: &str) -> RateLimitDescriptor {
         let policy = RateLimitPolicy {
@@ -181,7 +176,17 @@ mod tests {
     }
 
     fn read_alone(resources: &[Any], merge_domains: bool, before: &GoodDomains) -> ReadSet {
-        read(resources, merge_domains, &EnvoyOverlay::default(), before)
+        read_bounded(resources, merge_domains, 100_000, before)
+    }
+
+    fn read_bounded(
+        resources: &[Any],
+        merge_domains: bool,
+        max_rules: usize,
+        before: &GoodDomains,
+    ) -> ReadSet {
+        let rules = SetRules { merge_domains, max_rules, overlay: EnvoyOverlay::default() };
+        read(resources, &rules, before)
     }
 
     fn mistakes(resources: &[Any]) -> Vec<String> {
@@ -250,7 +255,33 @@ mod tests {
         assert_eq!(mistakes(&[nested(32)]).len(), 0);
         assert_eq!(mistakes(&[nested(33)]), ["r-d: descriptors nest at most 32 levels deep"]);
         assert_eq!(mistakes(&[nested(5_000)]).len(), 1);
-        let many = resource("d", vec![RateLimitDescriptor::default(); MAX_DESCRIPTORS + 1]);
-        assert!(mistakes(&[many])[0].ends_with("have at most 100000 descriptors"));
+        let many = resource("d", vec![RateLimitDescriptor::default(); 1_000_001]);
+        let most = "r-d: with domain 'd' there are more than 1000000 descriptors in all domains, with and without a limit: raise `envoy.max_rules`";
+        assert_eq!(mistakes(&[many]), [most]);
+    }
+
+    /// In any order the same domain is refused, and those after it that fit are not.
+    #[test]
+    fn the_domain_with_too_many_rules_is_named() {
+        let good = GoodDomains::default();
+        let leaves = |count: usize| (0..count).map(|index| leaf("k", &index.to_string())).collect::<Vec<_>>();
+        let inner = RateLimitDescriptor { rate_limit: None, descriptors: leaves(3), ..leaf("inner", "") };
+        let mut set = [
+            resource("a", vec![inner]),
+            resource("b", leaves(3)),
+            resource("c", leaves(2)),
+            resource("b", leaves(0)),
+        ];
+        for _ in 0..4 {
+            set.rotate_left(1);
+            let read = read_bounded(&set, true, 5, &good);
+            let line =
+                "r-b: with domain 'b' there are more than 5 rules in all domains: raise `envoy.max_rules`";
+            assert_eq!(read.mistakes, [line]);
+            let names: Vec<&str> = read.set.domains.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!((names, read.set.is_blind), (vec!["a", "c"], false));
+            assert!(read.set.refused.contains("b"));
+            assert!(read_bounded(&set, true, 8, &good).mistakes.is_empty());
+        }
     }
 }

@@ -96,12 +96,10 @@ fn it_takes_sets_refuses_a_bad_one_and_survives_a_restart() {
     assert_eq!(started.json("b", &[("k", "v")]), "OK 1/DAY");
 
     // A refusal is answered at once with the same set.
-    let began = Instant::now();
     let twice =
         domain("b", 5).replace("\"descriptors\":[", "\"descriptors\":[{\"key\":\"k\",\"value\":\"v\"},");
     ads.set("2", &[domain("d", 9), twice]);
-    eventually(SOON, "it is refused three times", || ads.count("nack") >= 3);
-    assert!(began.elapsed().as_millis() >= 3_000, "{:?}", ads.lines.lock());
+    eventually(SOON, "it is refused twice", || ads.count("nack") >= 2);
     assert!(
         ads.lines
             .lock()
@@ -110,8 +108,11 @@ fn it_takes_sets_refuses_a_bad_one_and_survives_a_restart() {
     );
     assert_eq!(started.json("d", &[("k", "v")]), "OK 9/DAY", "the good domain changes");
     assert_eq!(started.json("b", &[("k", "v")]), "OVER_LIMIT 1/DAY", "the bad one goes on");
+    let corrected = Instant::now();
     ads.set("3", &[domain("d", 9), domain("b", 4)]);
     ads.waits_for("ack \"3\"");
+    println!("a correction is accepted {:?} after it was sent", corrected.elapsed());
+    assert_eq!(ads.count("nack"), 2, "it did not wait for a refusal: {:?}", ads.lines.lock());
     assert_eq!(started.json("b", &[("k", "v")]), "OK 4/DAY");
 
     // No resources, and a server that begins with version 1 again.

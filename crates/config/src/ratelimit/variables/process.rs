@@ -4,6 +4,7 @@ use super::VariableKind::{Boolean, Duration, Float, Text, Words};
 use super::{COUNT, PORT, RatelimitVariable, ignored, mapped, unsupported};
 
 const STATSD: &str = "statsd is not sent: scrape `/metrics` on DEBUG_PORT or PROMETHEUS_ADDR";
+const MOGRIFIERS: &str = "statsd is not sent, so the variables DOG_STATSD_MOGRIFIER_… mean nothing: scrape `/metrics` on DEBUG_PORT or PROMETHEUS_ADDR";
 const TRACES: &str = "traces are not sent";
 
 pub(super) fn variables() -> Vec<RatelimitVariable> {
@@ -62,7 +63,7 @@ fn statsd() -> Vec<RatelimitVariable> {
         ignored("STATSD_HOST", "localhost", Text, STATSD),
         ignored("STATSD_PORT", "8125", PORT, STATSD),
         unsupported("USE_DOG_STATSD", "false", Boolean, STATSD),
-        ignored("USE_DOG_STATSD_MOGRIFIERS", "", Text, STATSD),
+        ignored("USE_DOG_STATSD_MOGRIFIERS", "", Text, MOGRIFIERS),
     ]
 }
 

@@ -136,6 +136,7 @@ fn per_second() -> Vec<RatelimitVariable> {
         ignored("REDIS_PERSECOND_TLS", "false", Boolean, SECOND),
         ignored("REDIS_PERSECOND_PIPELINE_WINDOW", "0", Duration, SECOND),
         ignored("REDIS_PERSECOND_PIPELINE_LIMIT", "0", COUNT, SECOND),
+        ignored("REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM", "1", COUNT, SECOND),
         ignored("REDIS_PERSECOND_TIMEOUT", "10s", Duration, SECOND),
         ignored("REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR", "WAIT", Text, SECOND),
     ]);

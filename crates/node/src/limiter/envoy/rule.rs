@@ -67,8 +67,8 @@ impl<'a> FoundLimit<'a> {
     }
 
     /// Name of the rule in errors and metrics.
-    pub(super) fn path(&self) -> &'a str {
-        self.rule().map_or("override", |rule| &rule.path)
+    pub(super) fn path(&self) -> String {
+        self.rule().map_or_else(|| "override".to_owned(), |rule| rule.path())
     }
 }
 

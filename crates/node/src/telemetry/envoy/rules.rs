@@ -80,7 +80,8 @@ pub(super) fn renewed(
 ) -> (ByRule, Box<[Arc<RuleCounts>]>) {
     let mut by_rule = ByRule::new();
     let counts = domains.rules().iter().map(|rule| {
-        let name = (rule.domain.clone(), label(&rule.label(&[GIVEN, OTHER])).into_owned().into_boxed_str());
+        let name =
+            (Box::from(&*rule.domain), label(&rule.label(&[GIVEN, OTHER])).into_owned().into_boxed_str());
         if by_rule.len() == MAX_RULES && !by_rule.contains_key(&name) {
             return Arc::clone(other);
         }
