@@ -6,6 +6,7 @@ mod access;
 mod approximate;
 mod batch;
 mod bounds;
+mod budgets;
 mod changed;
 mod coalesce;
 mod control_store;

@@ -4,7 +4,7 @@
 //! not understood is a failure, never a skip.
 
 mod access;
-mod algorithms;
+pub mod algorithms;
 mod engines;
 pub mod files;
 mod table;

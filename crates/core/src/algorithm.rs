@@ -12,6 +12,7 @@
 mod abilities;
 mod advice;
 mod bucket;
+pub mod budget;
 mod cells;
 mod decide;
 mod interval;

@@ -132,7 +132,7 @@ struct StrictLog {
 }
 
 /// The algorithm of a table, from its name and its numbers.
-pub(super) fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
+pub fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
     let made = match name {
         "uniform_gate" => {
             let Gate { interval_us } = parse(id, config);

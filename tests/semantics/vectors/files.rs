@@ -19,6 +19,11 @@ pub fn is_of_nodes(file: &Path) -> bool {
     file.file_stem().is_some_and(|stem| stem == "bounded_sync")
 }
 
+/// Whether they are of costs by limit and holds, which have one too.
+pub fn is_of_budgets(file: &Path) -> bool {
+    file.file_stem().is_some_and(|stem| stem == "budgets")
+}
+
 /// Whether they are of queues, which have one too.
 pub fn is_of_queues(file: &Path) -> bool {
     file.file_stem().is_some_and(|stem| stem == "bounded_queue")

@@ -12,7 +12,7 @@ use weir_units::Micros;
 
 use super::access;
 use super::algorithms::algorithm;
-use super::files::{folder, is_of_leases, is_of_nodes, is_of_queues};
+use super::files::{folder, is_of_budgets, is_of_leases, is_of_nodes, is_of_queues};
 
 /// One table: limits, and rows in order of time of their making.
 pub struct Table {
@@ -45,7 +45,8 @@ pub fn read_all() -> Vec<Table> {
     let folder = folder();
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    let is_other = |file: &Path| is_of_leases(file) || is_of_nodes(file) || is_of_queues(file);
+    let is_other =
+        |file: &Path| is_of_budgets(file) || is_of_leases(file) || is_of_nodes(file) || is_of_queues(file);
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json") && !is_other(file));
     files.sort();
     files.iter().flat_map(|file| read(file)).collect()

@@ -195,7 +195,7 @@ fn most_debited(judged: &[Judged<'_>], cost: u64) -> u64 {
 impl Algorithm {
     /// The level to write, if the decision changes this limit's state at all.
     #[inline]
-    fn next_level(
+    pub(super) fn next_level(
         &self,
         reading: &mut Reading,
         op: Op,

@@ -12,10 +12,10 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    const FITS: Self = Self { cause: None, retry: Retry::Now };
+    pub(super) const FITS: Self = Self { cause: None, retry: Retry::Now };
 
     /// It fits after `wait`, or now.
-    const fn after(wait: u64) -> Self {
+    pub(super) const fn after(wait: u64) -> Self {
         if wait == 0 {
             return Self::FITS;
         }

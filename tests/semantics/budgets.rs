@@ -1,0 +1,4 @@
+//! Costs by name, holds and settlements.
+
+mod properties;
+mod rows;

@@ -1,0 +1,116 @@
+//! Cells that do one thing wrong.
+
+use std::convert::Infallible;
+
+use weir_core::algorithm::budget::{BudgetCells, CallRecord, HeldParts, HoldRecord};
+use weir_core::algorithm::{Cells, Kept, State};
+
+use super::super::rows::world::StepCells;
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// The record is dropped by the settlement.
+    RecordEnds,
+    /// No mark tells parts that a reset removed from later ones.
+    NoMark,
+    /// A record does not tell keys of other attributes apart.
+    NoKey,
+    /// HeldParts are dropped with the first of them.
+    PartsEndWithTheFirst,
+    /// The record has an end that is not rounded.
+    EndNotRounded,
+    /// A part lasts on after its window.
+    PartOutlivesItsWindow,
+    /// What was charged at once is not noted.
+    NothingKept,
+}
+
+impl Fault {
+    pub const ALL: [Self; 7] = [
+        Self::RecordEnds,
+        Self::NoMark,
+        Self::NoKey,
+        Self::PartsEndWithTheFirst,
+        Self::EndNotRounded,
+        Self::PartOutlivesItsWindow,
+        Self::NothingKept,
+    ];
+}
+
+/// The cells of a step, with a fault.
+pub struct FaultyCells<'w> {
+    pub cells: StepCells<'w>,
+    pub fault: Fault,
+    /// The end of the window of limit 1.
+    pub window_end: u64,
+}
+
+impl Cells for FaultyCells<'_> {
+    type Full = Infallible;
+
+    fn get(&self, index: usize) -> Option<&State> {
+        self.cells.get(index)
+    }
+
+    fn phase(&self, index: usize) -> u64 {
+        self.cells.phase(index)
+    }
+
+    fn reserve(&mut self, count: usize) -> Result<(), Infallible> {
+        self.cells.reserve(count)
+    }
+
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        self.cells.put(index, change);
+    }
+}
+
+impl BudgetCells for FaultyCells<'_> {
+    fn parts(&self, index: usize) -> Option<&HeldParts> {
+        self.cells.parts(index)
+    }
+
+    fn put_parts(&mut self, index: usize, mut parts: HeldParts) {
+        match self.fault {
+            Fault::PartsEndWithTheFirst => parts.ends.truncate(1),
+            Fault::PartOutlivesItsWindow if index == 1 => {
+                for (end, _) in &mut parts.ends {
+                    *end += if *end == self.window_end { 60_000_000 } else { 0 };
+                }
+            }
+            _ => {}
+        }
+        self.cells.put_parts(index, parts);
+    }
+
+    fn key(&self, index: usize) -> u64 {
+        if self.fault == Fault::NoKey { index as u64 } else { self.cells.key(index) }
+    }
+
+    fn mark(&mut self) -> u64 {
+        if self.fault == Fault::NoMark { 1 } else { self.cells.mark() }
+    }
+
+    fn hold(&self) -> Option<&HoldRecord> {
+        self.cells.hold().filter(|record| self.fault != Fault::RecordEnds || record.settlement.is_none())
+    }
+
+    fn put_hold(&mut self, mut record: HoldRecord) -> Result<(), Infallible> {
+        match self.fault {
+            Fault::EndNotRounded => record.end -= 3_000_000,
+            Fault::NothingKept => record.entries.iter_mut().for_each(|entry| entry.kept = 0),
+            _ => {}
+        }
+        self.cells.put_hold(record)
+    }
+
+    fn call(&self) -> Option<&CallRecord> {
+        self.cells.call()
+    }
+
+    fn put_call(&mut self, record: CallRecord) -> Result<(), Infallible> {
+        self.cells.put_call(record)
+    }
+}

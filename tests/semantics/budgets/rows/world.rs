@@ -1,0 +1,115 @@
+//! States, parts and records of the pure driver, in maps.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use weir_core::algorithm::budget::{BudgetCells, CallRecord, HeldParts, HoldRecord};
+use weir_core::algorithm::{Cells, Kept, State};
+
+use super::table::{BudgetStep, BudgetTable};
+
+/// Everything that is stored.
+#[derive(Default)]
+pub struct World {
+    states: HashMap<String, State>,
+    parts: HashMap<String, HeldParts>,
+    holds: HashMap<String, HoldRecord>,
+    calls: HashMap<String, CallRecord>,
+    marks: u64,
+}
+
+/// What one step may use.
+pub struct StepCells<'w> {
+    world: &'w mut World,
+    keys: Vec<String>,
+    id: String,
+}
+
+impl World {
+    /// The cells of a step.
+    pub fn cells(&mut self, table: &BudgetTable, step: &BudgetStep) -> StepCells<'_> {
+        let value = |field: &String| match &**field {
+            "consumer" => step.consumer.clone(),
+            other => step.attributes[other].clone(),
+        };
+        let values = |per: &[String]| per.iter().map(value).collect::<Vec<_>>().join("|");
+        let keys = table.names.iter().zip(&table.per).map(|(name, per)| format!("{name}:{}", values(per)));
+        let is_shared = |field: &&String| table.per.iter().all(|per| per.contains(*field));
+        let tag: Vec<String> = table.per[0].iter().filter(is_shared).map(value).collect();
+        let id = format!("{}:{}:{}", tag.join("|"), step.consumer, step.id);
+        self.cells_of(keys.collect(), id)
+    }
+
+    /// Cells of these keys of limits, and this key of records.
+    pub fn cells_of(&mut self, keys: Vec<String>, id: String) -> StepCells<'_> {
+        StepCells { world: self, keys, id }
+    }
+}
+
+impl Cells for StepCells<'_> {
+    type Full = Infallible;
+
+    fn get(&self, index: usize) -> Option<&State> {
+        self.world.states.get(&self.keys[index])
+    }
+
+    fn phase(&self, _: usize) -> u64 {
+        0
+    }
+
+    fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        let mut state = self.world.states.remove(&self.keys[index]);
+        change(&mut state);
+        if let Some(state) = state {
+            self.world.states.insert(self.keys[index].clone(), state);
+        }
+    }
+}
+
+impl BudgetCells for StepCells<'_> {
+    fn parts(&self, index: usize) -> Option<&HeldParts> {
+        self.world.parts.get(&self.keys[index])
+    }
+
+    fn put_parts(&mut self, index: usize, parts: HeldParts) {
+        if parts.ends.is_empty() {
+            self.world.parts.remove(&self.keys[index]);
+        } else {
+            self.world.parts.insert(self.keys[index].clone(), parts);
+        }
+    }
+
+    fn key(&self, index: usize) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.keys[index].hash(&mut hasher);
+        hasher.finish() >> 12
+    }
+
+    fn mark(&mut self) -> u64 {
+        self.world.marks += 1;
+        self.world.marks
+    }
+
+    fn hold(&self) -> Option<&HoldRecord> {
+        self.world.holds.get(&self.id)
+    }
+
+    fn put_hold(&mut self, record: HoldRecord) -> Result<(), Infallible> {
+        self.world.holds.insert(self.id.clone(), record);
+        Ok(())
+    }
+
+    fn call(&self) -> Option<&CallRecord> {
+        self.world.calls.get(&self.id)
+    }
+
+    fn put_call(&mut self, record: CallRecord) -> Result<(), Infallible> {
+        self.world.calls.insert(self.id.clone(), record);
+        Ok(())
+    }
+}
