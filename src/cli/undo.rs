@@ -104,7 +104,8 @@ fn cancel(args: CancelArgs) -> Result<bool> {
 fn debit(args: DebitArgs) -> Result<bool> {
     let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
     let (cost, id, attributes) = (args.cost, args.id, attributes.into_iter().collect());
-    let request = DebitRequest { resource, consumer, strategy, cost, id, attributes, inline: None };
+    let request =
+        DebitRequest { resource, consumer, strategy, cost, id, attributes, ..DebitRequest::default() };
     let response = server.answer(async |client| client.debit(request).await)?;
     let text = match output {
         AllowOutput::Text => debited(&response),

@@ -125,7 +125,7 @@ async fn calls(server: &Server, client: &mut RateLimitServiceClient<Channel>, pr
                     attributes,
                     cost: Some(1),
                     id,
-                    inline: None,
+                    ..DebitRequest::default()
                 };
                 client.debit(request).await.unwrap();
             }

@@ -35,6 +35,7 @@ async fn an_allowed_call_lists_every_limit() {
         retry_after: None,
         reset_after: span(10.0),
         cause: String::new(),
+        ..LimitStatus::default()
     };
     let expected = ShouldAllowResponse {
         allowed: true,

@@ -93,7 +93,7 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Debit,
         name: "debit",
         about: "charge what was used",
-        methods: &["/weir.v1.RateLimitService/Debit"],
+        methods: &["/weir.v1.RateLimitService/Debit", "/weir.v1.RateLimitService/Settle"],
         lists: DECISIONS,
     },
     RightRow {

@@ -57,6 +57,7 @@ pub(super) fn debit(args: AllowArgs) -> Result<bool> {
         id: args.id,
         attributes: args.attributes.into_iter().collect(),
         inline: args.inline,
+        ..DebitRequest::default()
     };
     let asked = async |client: &mut Client| client.debit(request).await;
     let response = args.server.answer(asked)?;

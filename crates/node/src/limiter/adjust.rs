@@ -8,7 +8,7 @@ use weir_core::strategy::{Limit, Resolved};
 use weir_store::{Decision, Part, Store, Verdicts, no_verdict};
 use weir_time::clock;
 
-use super::{Limiter, LimiterError, Question, bounds};
+use super::{Limiter, LimiterError, Question, bounds, costs};
 
 /// How limits stand after a debit or a cancellation.
 #[derive(Debug, Clone)]
@@ -32,6 +32,23 @@ impl<S: Store> Limiter<S> {
         self.adjust(AccessRight::Debit, question, Op::Force).await
     }
 
+    /// Settles what is held under the question's id. No strategy has holds yet, so this only tells why there are none.
+    pub fn settle_hold(&self, question: &Question<'_>) -> LimiterError {
+        let checked = self.authorize(AccessRight::Debit, question).and_then(|()| {
+            bounds::check_needed_id(question.id()).map_err(|error| self.refused(error.into()))?;
+            self.resolve(AccessRight::Debit, question)
+        });
+        let resolved = match checked {
+            Ok(resolved) => resolved,
+            Err(error) => return error,
+        };
+        let named = question
+            .shaping
+            .as_deref()
+            .map_or(Ok(()), |shaping| costs::check_names(shaping, resolved.strategy));
+        self.refused(named.map_or_else(LimiterError::from, |()| costs::no_holds(resolved.strategy)))
+    }
+
     /// Gives back what was reserved under the question's id.
     pub async fn cancel<'a>(&'a self, question: &'a Question<'_>) -> Result<Adjusted<'a>, LimiterError> {
         self.authorize(AccessRight::Decide, question)?;
@@ -46,6 +63,9 @@ impl<S: Store> Limiter<S> {
         op: Op,
     ) -> Result<Adjusted<'a>, LimiterError> {
         let resolved = self.resolve(right, question)?;
+        if let Some(shaping) = question.shaping.as_deref() {
+            costs::check_names(shaping, resolved.strategy).map_err(|error| self.refused(error.into()))?;
+        }
         let (verdict, verdicts) = self.change(question, &resolved, op, question.part()).await?;
         let limits = resolved.strategy.limits().iter().zip(verdicts.limits).map(|(limit, one)| {
             let charged = match op {

@@ -75,6 +75,21 @@ pub struct Shaping<'a> {
     pub once: Option<Part<'a>>,
     /// An inline limit, instead of a configured strategy.
     pub inline: Option<InlineLimit<'a>>,
+    /// Costs by their names, each name once.
+    pub costs: Vec<NamedCost<'a>>,
+    /// How long to hold what is granted, in seconds and nanoseconds as they were sent.
+    pub hold_for: Option<(i64, i32)>,
+}
+
+/// A cost by its name in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedCost<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The units to charge.
+    pub cost: u64,
+    /// The least that may be granted instead of all.
+    pub at_least: Option<u64>,
 }
 
 /// A limit inside a request.

@@ -27,7 +27,7 @@ use super::named::Named;
 use super::same_outcomes::SameOutcomes;
 use super::unasked::UnaskedOutcome;
 use super::waiting::{Waiting, WaitingNotes, WaitingStage};
-use super::{Limiter, Question, bounds, inline, record, strategy_name_of};
+use super::{Limiter, Question, bounds, costs, inline, record, strategy_name_of};
 use crate::access::RoundRights;
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
@@ -201,6 +201,7 @@ impl<'a, S: Store> Round<'a, S> {
         bounds::check_needed(question, strategy)?;
         if !question.is_plain() {
             bounds::check_shaping(question, strategy)?;
+            costs::check(question, strategy)?;
         }
         if let Some(listing) = listing {
             let listed = UnaskedOutcome::Listed(listing.listed);

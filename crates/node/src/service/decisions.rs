@@ -9,9 +9,9 @@ use weir_proto::Encoded;
 use weir_proto::v1::rate_limit_service_server::{RateLimitService, RateLimitServiceServer};
 use weir_proto::v1::{
     CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
-    DebitResponse, RefundRequest, RefundResponse, ReserveRequest, ReserveResponse, ShouldAllowBatchRequest,
-    ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse, ShouldAllowStreamRequest,
-    ShouldAllowStreamResponse,
+    DebitResponse, RefundRequest, RefundResponse, ReserveRequest, ReserveResponse, SettleRequest,
+    SettleResponse, ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest,
+    ShouldAllowResponse, ShouldAllowStreamRequest, ShouldAllowStreamResponse,
 };
 use weir_store::Store;
 
@@ -89,6 +89,11 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
     async fn debit(&self, mut request: Request<DebitRequest>) -> Result<Response<DebitResponse>, Status> {
         let context = context(&mut request);
         Ok(Response::new(self.0.current().debit(request.get_ref(), &context).await?))
+    }
+
+    async fn settle(&self, mut request: Request<SettleRequest>) -> Result<Response<SettleResponse>, Status> {
+        let context = context(&mut request);
+        Ok(Response::new(self.0.current().settle(request.get_ref(), &context)?))
     }
 }
 

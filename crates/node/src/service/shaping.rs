@@ -1,5 +1,6 @@
-//! `Reserve`, `CancelReservation` and `Debit`.
+//! `Reserve`, `CancelReservation`, `Debit` and `Settle`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use prost::Message as _;
@@ -7,7 +8,7 @@ use tonic::Status;
 use weir_grpc::CallContext;
 use weir_proto::v1::{
     CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, DebitedLimit,
-    ReserveRequest, ReserveResponse, ShouldAllowResponse,
+    ReserveRequest, ReserveResponse, SettleRequest, SettleResponse, ShouldAllowResponse,
 };
 use weir_store::{Store, Verdicts};
 use weir_units::Micros;
@@ -19,7 +20,8 @@ use super::wire;
 use super::{Decisions, status};
 use crate::access::SnapshotRights;
 use crate::limiter::{
-    Adjusted, Answer, Begun, DEFAULT_COST, InlineLimit, InvalidField, LimitsDecision, Question, Shaping,
+    Adjusted, Answer, Begun, DEFAULT_COST, InlineLimit, InvalidField, LimitsDecision, NamedCost, Question,
+    Shaping,
 };
 use crate::settle::Outcome;
 
@@ -88,11 +90,28 @@ impl<S: Store> Decisions<S> {
     ) -> Result<DebitResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
         let inline = self.inline_of(request.inline.as_ref(), self.rights.of(context))?;
-        let shaping = Some(Box::new(Shaping { inline, ..Shaping::under(&request.id) }));
-        let cost = request.cost.unwrap_or(DEFAULT_COST);
+        let shaping = Shaping { inline, costs: named(&request.costs), ..Shaping::under(&request.id) };
+        let (shaping, cost) = (Some(Box::new(shaping)), request.cost.unwrap_or(DEFAULT_COST));
         let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
         Ok(debited(&self.limiter.debit(&question).await.map_err(status::of)?))
     }
+
+    /// Replaces the estimate of a held call by its actual use.
+    pub fn settle(&self, request: &SettleRequest, context: &CallContext) -> Result<SettleResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let shaping = Shaping { costs: named(&request.costs), ..Shaping::under(&request.id) };
+        let (shaping, cost) = (Some(Box::new(shaping)), request.cost.unwrap_or(0));
+        let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
+        Err(status::of(self.limiter.settle_hold(&question)))
+    }
+}
+
+/// The costs of a debit or a settlement, by name.
+fn named(costs: &HashMap<String, u64>) -> Vec<NamedCost<'_>> {
+    let mut named: Vec<NamedCost<'_>> =
+        costs.iter().map(|(name, cost)| NamedCost { name, cost: *cost, at_least: None }).collect();
+    named.sort_unstable_by_key(|cost| cost.name);
+    named
 }
 
 fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {

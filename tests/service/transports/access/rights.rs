@@ -47,6 +47,9 @@ fn call_of(path: &str) -> Call {
         }
         "Refund" => v1::RefundRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
         "Debit" => v1::DebitRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
+        "Settle" => {
+            v1::SettleRequest { resource, consumer, id: "h".to_owned(), ..Default::default() }.encode_to_vec()
+        }
         "Acquire" => of_lease!(AcquireRequest),
         "Renew" => of_lease!(RenewRequest),
         "Release" => of_lease!(ReleaseRequest),

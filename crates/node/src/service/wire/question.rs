@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 use weir_core::strategy::MAX_ATTRIBUTES;
 
-use super::{Malformed, MessageFields};
+use super::{Malformed, MessageFields, costs};
 use crate::limiter::{InlineLimit, Question, Shaping};
 
 /// Texts of the previous question. The next one mostly has the same, which then need no UTF-8 check.
@@ -47,6 +47,8 @@ pub(crate) fn read<'a>(
             7 => shaping(question).at_most = value.number()? != 0,
             8 => shaping(question).once = Shaping::under(value.text()?).once,
             13 => bring(shaping(question), value.bytes()?),
+            14 => costs::add(shaping(question), value.bytes()?)?,
+            15 => costs::hold_for(shaping(question), value.bytes()?)?,
             _ => {}
         }
     }

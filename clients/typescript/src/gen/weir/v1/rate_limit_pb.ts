@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file weir/v1/rate_limit.proto.
  */
 export const file_weir_v1_rate_limit: GenFile = /*@__PURE__*/
-  fileDesc("Chh3ZWlyL3YxL3JhdGVfbGltaXQucHJvdG8SB3dlaXIudjEivAIKElNob3VsZEFsbG93UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIQCghjb25zdW1lchgCIAEoCRIQCghzdHJhdGVneRgDIAEoCRIRCgRjb3N0GAQgASgESACIAQESDAoEcGVlaxgFIAEoCBI/CgphdHRyaWJ1dGVzGAYgAygLMisud2Vpci52MS5TaG91bGRBbGxvd1JlcXVlc3QuQXR0cmlidXRlc0VudHJ5Eg8KB2F0X21vc3QYByABKAgSCgoCaWQYCCABKAkSDwoHaGVhZGVycxgMIAEoCBIkCgZpbmxpbmUYDSABKAsyFC53ZWlyLnYxLklubGluZUxpbWl0GjEKD0F0dHJpYnV0ZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9jb3N0Iu0CCgtJbmxpbmVMaW1pdBIMCgRuYW1lGAEgASgJEjIKDHRva2VuX2J1Y2tldBgCIAEoCzIaLndlaXIudjEuSW5saW5lVG9rZW5CdWNrZXRIABItCgxmaXhlZF93aW5kb3cYAyABKAsyFS53ZWlyLnYxLklubGluZVdpbmRvd0gAEi8KDnNsaWRpbmdfd2luZG93GAQgASgLMhUud2Vpci52MS5JbmxpbmVXaW5kb3dIABIsCgtzbGlkaW5nX2xvZxgFIAEoCzIVLndlaXIudjEuSW5saW5lV2luZG93SAASOAoPYnVja2V0ZWRfd2luZG93GAggASgLMh0ud2Vpci52MS5JbmxpbmVCdWNrZXRlZFdpbmRvd0gAEjUKEG9uX3N0b3JlX2ZhaWx1cmUYBiABKA4yGy53ZWlyLnYxLlN0b3JlRmFpbHVyZVBvbGljeRIQCghzZXBhcmF0ZRgHIAEoCEILCglhbGdvcml0aG0iagoRSW5saW5lVG9rZW5CdWNrZXQSDAoEcmF0ZRgBIAEoBBIpCgZwZXJpb2QYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoFYnVyc3QYAyABKARIAIgBAUIICgZfYnVyc3QiSAoMSW5saW5lV2luZG93Eg0KBWxpbWl0GAEgASgEEikKBndpbmRvdxgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJhChRJbmxpbmVCdWNrZXRlZFdpbmRvdxINCgVsaW1pdBgBIAEoBBIpCgZ3aW5kb3cYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDwoHYnVja2V0cxgDIAEoBCKKBQoTU2hvdWxkQWxsb3dSZXNwb25zZRIPCgdhbGxvd2VkGAEgASgIEhIKBWxpbWl0GAIgASgESACIAQESFgoJcmVtYWluaW5nGAMgASgESAGIAQESLgoLcmV0cnlfYWZ0ZXIYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLcmVzZXRfYWZ0ZXIYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SHwoGcmVhc29uGAYgASgOMg8ud2Vpci52MS5SZWFzb24SEQoJZGVuaWVkX2J5GAcgAygJEiQKBmxpbWl0cxgIIAMoCzIULndlaXIudjEuTGltaXRTdGF0dXMSDwoHbWVzc2FnZRgJIAEoCRIQCghkZWdyYWRlZBgKIAEoCBInCgR3YWl0GAsgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKB2dyYW50ZWQYDCABKARIAogBARIUCgdhcHBsaWVkGA0gASgISAOIAQESOgoHaGVhZGVycxgOIAMoCzIpLndlaXIudjEuU2hvdWxkQWxsb3dSZXNwb25zZS5IZWFkZXJzRW50cnkSDwoHYmluZGluZxgPIAEoCRIzChBkZW5pYWxfdmFsaWRfZm9yGBAgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhMKC2FwcHJveGltYXRlGBEgASgIEg0KBWxvY2FsGBIgASgIGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl9saW1pdEIMCgpfcmVtYWluaW5nQgoKCF9ncmFudGVkQgoKCF9hcHBsaWVkIrECCg5SZXNlcnZlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIQCghjb25zdW1lchgCIAEoCRIQCghzdHJhdGVneRgDIAEoCRIRCgRjb3N0GAQgASgESACIAQESKwoIbWF4X3dhaXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SCgoCaWQYBiABKAkSOwoKYXR0cmlidXRlcxgHIAMoCzInLndlaXIudjEuUmVzZXJ2ZVJlcXVlc3QuQXR0cmlidXRlc0VudHJ5EiQKBmlubGluZRgIIAEoCzIULndlaXIudjEuSW5saW5lTGltaXQaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2Nvc3QiewoPUmVzZXJ2ZVJlc3BvbnNlEi4KCGRlY2lzaW9uGAEgASgLMhwud2Vpci52MS5TaG91bGRBbGxvd1Jlc3BvbnNlEicKBHdhaXQYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDwoHYXBwbGllZBgDIAEoCCL8AQoYQ2FuY2VsUmVzZXJ2YXRpb25SZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEgoKAmlkGAQgASgJEkUKCmF0dHJpYnV0ZXMYBSADKAsyMS53ZWlyLnYxLkNhbmNlbFJlc2VydmF0aW9uUmVxdWVzdC5BdHRyaWJ1dGVzRW50cnkSJAoGaW5saW5lGAYgASgLMhQud2Vpci52MS5JbmxpbmVMaW1pdBoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJtChlDYW5jZWxSZXNlcnZhdGlvblJlc3BvbnNlEhEKCWNhbmNlbGxlZBgBIAEoCBIjCgZsaW1pdHMYAiADKAsyEy53ZWlyLnYxLkxpbWl0U3RhdGUSGAoQY2FuY2VsbGVkX2JlZm9yZRgDIAEoCCKAAgoMRGViaXRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEhEKBGNvc3QYBCABKARIAIgBARIKCgJpZBgFIAEoCRI5CgphdHRyaWJ1dGVzGAYgAygLMiUud2Vpci52MS5EZWJpdFJlcXVlc3QuQXR0cmlidXRlc0VudHJ5EiQKBmlubGluZRgHIAEoCzIULndlaXIudjEuSW5saW5lTGltaXQaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2Nvc3QiVwoNRGViaXRSZXNwb25zZRIPCgdhcHBsaWVkGAEgASgIEg4KBmZpdHRlZBgCIAEoCBIlCgZsaW1pdHMYAyADKAsyFS53ZWlyLnYxLkRlYml0ZWRMaW1pdCJ/CgxEZWJpdGVkTGltaXQSDAoEbmFtZRgBIAEoCRIPCgdjaGFyZ2VkGAIgASgEEg0KBWxpbWl0GAMgASgEEhEKCXJlbWFpbmluZxgEIAEoBBIuCgtyZXNldF9hZnRlchgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJIChdTaG91bGRBbGxvd0JhdGNoUmVxdWVzdBItCghyZXF1ZXN0cxgBIAMoCzIbLndlaXIudjEuU2hvdWxkQWxsb3dSZXF1ZXN0IkcKGFNob3VsZEFsbG93QmF0Y2hSZXNwb25zZRIrCgdyZXN1bHRzGAEgAygLMhoud2Vpci52MS5TaG91bGRBbGxvd1Jlc3VsdCJwChFTaG91bGRBbGxvd1Jlc3VsdBIwCghyZXNwb25zZRgBIAEoCzIcLndlaXIudjEuU2hvdWxkQWxsb3dSZXNwb25zZUgAEh8KBWVycm9yGAIgASgLMg4ud2Vpci52MS5FcnJvckgAQggKBnJlc3VsdCJGChhTaG91bGRBbGxvd1N0cmVhbVJlcXVlc3QSKgoIcmVxdWVzdHMYASADKAsyGC53ZWlyLnYxLlN0cmVhbWVkUmVxdWVzdCJLCg9TdHJlYW1lZFJlcXVlc3QSCgoCaWQYASABKAQSLAoHcmVxdWVzdBgCIAEoCzIbLndlaXIudjEuU2hvdWxkQWxsb3dSZXF1ZXN0IkUKGVNob3VsZEFsbG93U3RyZWFtUmVzcG9uc2USKAoHcmVzdWx0cxgBIAMoCzIXLndlaXIudjEuU3RyZWFtZWRSZXN1bHQieQoOU3RyZWFtZWRSZXN1bHQSCgoCaWQYASABKAQSMAoIcmVzcG9uc2UYAiABKAsyHC53ZWlyLnYxLlNob3VsZEFsbG93UmVzcG9uc2VIABIfCgVlcnJvchgDIAEoCzIOLndlaXIudjEuRXJyb3JIAEIICgZyZXN1bHQiJgoFRXJyb3ISDAoEY29kZRgBIAEoBRIPCgdtZXNzYWdlGAIgASgJIpICCg1SZWZ1bmRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEhEKBGNvc3QYBCABKARIAIgBARIOCgZsaW1pdHMYBSADKAkSCgoCaWQYBiABKAkSOgoKYXR0cmlidXRlcxgHIAMoCzImLndlaXIudjEuUmVmdW5kUmVxdWVzdC5BdHRyaWJ1dGVzRW50cnkSJAoGaW5saW5lGAggASgLMhQud2Vpci52MS5JbmxpbmVMaW1pdBoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfY29zdCJGCg5SZWZ1bmRSZXNwb25zZRIPCgdhcHBsaWVkGAEgASgIEiMKBmxpbWl0cxgCIAMoCzITLndlaXIudjEuTGltaXRTdGF0ZSKUAgoMQ291bnRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEg0KBWxpbWl0GAQgASgJEisKCGludGVydmFsGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjkKCmF0dHJpYnV0ZXMYBiADKAsyJS53ZWlyLnYxLkNvdW50UmVxdWVzdC5BdHRyaWJ1dGVzRW50cnkSJAoGaW5saW5lGAcgASgLMhQud2Vpci52MS5JbmxpbmVMaW1pdBoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJGCg1Db3VudFJlc3BvbnNlEgwKBHVzZWQYASABKAQSJwoEc3BhbhgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJsCgpMaW1pdFN0YXRlEgwKBG5hbWUYASABKAkSDQoFbGltaXQYAiABKAQSEQoJcmVtYWluaW5nGAMgASgEEi4KC3Jlc2V0X2FmdGVyGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIr0BCgtMaW1pdFN0YXR1cxIMCgRuYW1lGAEgASgJEg8KB2FsbG93ZWQYAiABKAgSDQoFbGltaXQYAyABKAQSEQoJcmVtYWluaW5nGAQgASgEEi4KC3JldHJ5X2FmdGVyGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KC3Jlc2V0X2FmdGVyGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg0KBWNhdXNlGAcgASgJKpkBChJTdG9yZUZhaWx1cmVQb2xpY3kSJAogU1RPUkVfRkFJTFVSRV9QT0xJQ1lfVU5TUEVDSUZJRUQQABIeChpTVE9SRV9GQUlMVVJFX1BPTElDWV9FUlJPUhABEh4KGlNUT1JFX0ZBSUxVUkVfUE9MSUNZX0FMTE9XEAISHQoZU1RPUkVfRkFJTFVSRV9QT0xJQ1lfREVOWRADKsABCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASDQoJUkVBU09OX09LEAESEgoOUkVBU09OX0xJTUlURUQQAhIQCgxSRUFTT05fTkVWRVIQAxIUChBSRUFTT05fREVOWV9MSVNUEAQSFQoRUkVBU09OX0FMTE9XX0xJU1QQBRIYChRSRUFTT05fU1RPUkVfRkFJTFVSRRAGEg8KC1JFQVNPTl9GVUxMEAcSEQoNUkVBU09OX0JBTk5FRBAIMtoEChBSYXRlTGltaXRTZXJ2aWNlEkgKC1Nob3VsZEFsbG93Ehsud2Vpci52MS5TaG91bGRBbGxvd1JlcXVlc3QaHC53ZWlyLnYxLlNob3VsZEFsbG93UmVzcG9uc2USVwoQU2hvdWxkQWxsb3dCYXRjaBIgLndlaXIudjEuU2hvdWxkQWxsb3dCYXRjaFJlcXVlc3QaIS53ZWlyLnYxLlNob3VsZEFsbG93QmF0Y2hSZXNwb25zZRJeChFTaG91bGRBbGxvd1N0cmVhbRIhLndlaXIudjEuU2hvdWxkQWxsb3dTdHJlYW1SZXF1ZXN0GiIud2Vpci52MS5TaG91bGRBbGxvd1N0cmVhbVJlc3BvbnNlKAEwARI5CgZSZWZ1bmQSFi53ZWlyLnYxLlJlZnVuZFJlcXVlc3QaFy53ZWlyLnYxLlJlZnVuZFJlc3BvbnNlEjwKB1Jlc2VydmUSFy53ZWlyLnYxLlJlc2VydmVSZXF1ZXN0Ghgud2Vpci52MS5SZXNlcnZlUmVzcG9uc2USWgoRQ2FuY2VsUmVzZXJ2YXRpb24SIS53ZWlyLnYxLkNhbmNlbFJlc2VydmF0aW9uUmVxdWVzdBoiLndlaXIudjEuQ2FuY2VsUmVzZXJ2YXRpb25SZXNwb25zZRI2CgVEZWJpdBIVLndlaXIudjEuRGViaXRSZXF1ZXN0GhYud2Vpci52MS5EZWJpdFJlc3BvbnNlEjYKBUNvdW50EhUud2Vpci52MS5Db3VudFJlcXVlc3QaFi53ZWlyLnYxLkNvdW50UmVzcG9uc2VCFQoHd2Vpci52MVABqgIHV2Vpci5WMWIGcHJvdG8z", [file_google_protobuf_duration]);
+  fileDesc("Chh3ZWlyL3YxL3JhdGVfbGltaXQucHJvdG8SB3dlaXIudjEi3QMKElNob3VsZEFsbG93UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIQCghjb25zdW1lchgCIAEoCRIQCghzdHJhdGVneRgDIAEoCRIRCgRjb3N0GAQgASgESACIAQESDAoEcGVlaxgFIAEoCBI/CgphdHRyaWJ1dGVzGAYgAygLMisud2Vpci52MS5TaG91bGRBbGxvd1JlcXVlc3QuQXR0cmlidXRlc0VudHJ5Eg8KB2F0X21vc3QYByABKAgSCgoCaWQYCCABKAkSDwoHaGVhZGVycxgMIAEoCBIkCgZpbmxpbmUYDSABKAsyFC53ZWlyLnYxLklubGluZUxpbWl0EjUKBWNvc3RzGA4gAygLMiYud2Vpci52MS5TaG91bGRBbGxvd1JlcXVlc3QuQ29zdHNFbnRyeRIrCghob2xkX2ZvchgPIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo7CgpDb3N0c0VudHJ5EgsKA2tleRgBIAEoCRIcCgV2YWx1ZRgCIAEoCzINLndlaXIudjEuQ29zdDoCOAFCBwoFX2Nvc3QiOAoEQ29zdBIMCgRjb3N0GAEgASgEEhUKCGF0X2xlYXN0GAIgASgESACIAQFCCwoJX2F0X2xlYXN0Iu0CCgtJbmxpbmVMaW1pdBIMCgRuYW1lGAEgASgJEjIKDHRva2VuX2J1Y2tldBgCIAEoCzIaLndlaXIudjEuSW5saW5lVG9rZW5CdWNrZXRIABItCgxmaXhlZF93aW5kb3cYAyABKAsyFS53ZWlyLnYxLklubGluZVdpbmRvd0gAEi8KDnNsaWRpbmdfd2luZG93GAQgASgLMhUud2Vpci52MS5JbmxpbmVXaW5kb3dIABIsCgtzbGlkaW5nX2xvZxgFIAEoCzIVLndlaXIudjEuSW5saW5lV2luZG93SAASOAoPYnVja2V0ZWRfd2luZG93GAggASgLMh0ud2Vpci52MS5JbmxpbmVCdWNrZXRlZFdpbmRvd0gAEjUKEG9uX3N0b3JlX2ZhaWx1cmUYBiABKA4yGy53ZWlyLnYxLlN0b3JlRmFpbHVyZVBvbGljeRIQCghzZXBhcmF0ZRgHIAEoCEILCglhbGdvcml0aG0iagoRSW5saW5lVG9rZW5CdWNrZXQSDAoEcmF0ZRgBIAEoBBIpCgZwZXJpb2QYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoFYnVyc3QYAyABKARIAIgBAUIICgZfYnVyc3QiSAoMSW5saW5lV2luZG93Eg0KBWxpbWl0GAEgASgEEikKBndpbmRvdxgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJhChRJbmxpbmVCdWNrZXRlZFdpbmRvdxINCgVsaW1pdBgBIAEoBBIpCgZ3aW5kb3cYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDwoHYnVja2V0cxgDIAEoBCK3BQoTU2hvdWxkQWxsb3dSZXNwb25zZRIPCgdhbGxvd2VkGAEgASgIEhIKBWxpbWl0GAIgASgESACIAQESFgoJcmVtYWluaW5nGAMgASgESAGIAQESLgoLcmV0cnlfYWZ0ZXIYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLcmVzZXRfYWZ0ZXIYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SHwoGcmVhc29uGAYgASgOMg8ud2Vpci52MS5SZWFzb24SEQoJZGVuaWVkX2J5GAcgAygJEiQKBmxpbWl0cxgIIAMoCzIULndlaXIudjEuTGltaXRTdGF0dXMSDwoHbWVzc2FnZRgJIAEoCRIQCghkZWdyYWRlZBgKIAEoCBInCgR3YWl0GAsgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKB2dyYW50ZWQYDCABKARIAogBARIUCgdhcHBsaWVkGA0gASgISAOIAQESOgoHaGVhZGVycxgOIAMoCzIpLndlaXIudjEuU2hvdWxkQWxsb3dSZXNwb25zZS5IZWFkZXJzRW50cnkSDwoHYmluZGluZxgPIAEoCRIzChBkZW5pYWxfdmFsaWRfZm9yGBAgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhMKC2FwcHJveGltYXRlGBEgASgIEg0KBWxvY2FsGBIgASgIEisKCGhlbGRfZm9yGBMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl9saW1pdEIMCgpfcmVtYWluaW5nQgoKCF9ncmFudGVkQgoKCF9hcHBsaWVkIrECCg5SZXNlcnZlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIQCghjb25zdW1lchgCIAEoCRIQCghzdHJhdGVneRgDIAEoCRIRCgRjb3N0GAQgASgESACIAQESKwoIbWF4X3dhaXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SCgoCaWQYBiABKAkSOwoKYXR0cmlidXRlcxgHIAMoCzInLndlaXIudjEuUmVzZXJ2ZVJlcXVlc3QuQXR0cmlidXRlc0VudHJ5EiQKBmlubGluZRgIIAEoCzIULndlaXIudjEuSW5saW5lTGltaXQaMQoPQXR0cmlidXRlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2Nvc3QiewoPUmVzZXJ2ZVJlc3BvbnNlEi4KCGRlY2lzaW9uGAEgASgLMhwud2Vpci52MS5TaG91bGRBbGxvd1Jlc3BvbnNlEicKBHdhaXQYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDwoHYXBwbGllZBgDIAEoCCL8AQoYQ2FuY2VsUmVzZXJ2YXRpb25SZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEgoKAmlkGAQgASgJEkUKCmF0dHJpYnV0ZXMYBSADKAsyMS53ZWlyLnYxLkNhbmNlbFJlc2VydmF0aW9uUmVxdWVzdC5BdHRyaWJ1dGVzRW50cnkSJAoGaW5saW5lGAYgASgLMhQud2Vpci52MS5JbmxpbmVMaW1pdBoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJtChlDYW5jZWxSZXNlcnZhdGlvblJlc3BvbnNlEhEKCWNhbmNlbGxlZBgBIAEoCBIjCgZsaW1pdHMYAiADKAsyEy53ZWlyLnYxLkxpbWl0U3RhdGUSGAoQY2FuY2VsbGVkX2JlZm9yZRgDIAEoCCLfAgoMRGViaXRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEhEKBGNvc3QYBCABKARIAIgBARIKCgJpZBgFIAEoCRI5CgphdHRyaWJ1dGVzGAYgAygLMiUud2Vpci52MS5EZWJpdFJlcXVlc3QuQXR0cmlidXRlc0VudHJ5EiQKBmlubGluZRgHIAEoCzIULndlaXIudjEuSW5saW5lTGltaXQSLwoFY29zdHMYCCADKAsyIC53ZWlyLnYxLkRlYml0UmVxdWVzdC5Db3N0c0VudHJ5GjEKD0F0dHJpYnV0ZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGiwKCkNvc3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4AUIHCgVfY29zdCJXCg1EZWJpdFJlc3BvbnNlEg8KB2FwcGxpZWQYASABKAgSDgoGZml0dGVkGAIgASgIEiUKBmxpbWl0cxgDIAMoCzIVLndlaXIudjEuRGViaXRlZExpbWl0In8KDERlYml0ZWRMaW1pdBIMCgRuYW1lGAEgASgJEg8KB2NoYXJnZWQYAiABKAQSDQoFbGltaXQYAyABKAQSEQoJcmVtYWluaW5nGAQgASgEEi4KC3Jlc2V0X2FmdGVyGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIrwCCg1TZXR0bGVSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEgoKAmlkGAQgASgJEjAKBWNvc3RzGAUgAygLMiEud2Vpci52MS5TZXR0bGVSZXF1ZXN0LkNvc3RzRW50cnkSEQoEY29zdBgGIAEoBEgAiAEBEjoKCmF0dHJpYnV0ZXMYByADKAsyJi53ZWlyLnYxLlNldHRsZVJlcXVlc3QuQXR0cmlidXRlc0VudHJ5GiwKCkNvc3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ARoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfY29zdCJxCg5TZXR0bGVSZXNwb25zZRIPCgdhcHBsaWVkGAEgASgIEicKB291dGNvbWUYAiABKA4yFi53ZWlyLnYxLlNldHRsZU91dGNvbWUSJQoGbGltaXRzGAMgAygLMhUud2Vpci52MS5TZXR0bGVkTGltaXQizgEKDFNldHRsZWRMaW1pdBIMCgRuYW1lGAEgASgJEg8KB2dyYW50ZWQYAiABKAQSDAoEdXNlZBgDIAEoBBIPCgdjaGFyZ2VkGAQgASgEEg0KBWxpbWl0GAUgASgEEhEKCXJlbWFpbmluZxgGIAEoBBIuCgtyZXNldF9hZnRlchgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhISCgpuZWFyX2xpbWl0GAggASgIEhoKEmNyb3NzZWRfbmVhcl9saW1pdBgJIAEoCCJIChdTaG91bGRBbGxvd0JhdGNoUmVxdWVzdBItCghyZXF1ZXN0cxgBIAMoCzIbLndlaXIudjEuU2hvdWxkQWxsb3dSZXF1ZXN0IkcKGFNob3VsZEFsbG93QmF0Y2hSZXNwb25zZRIrCgdyZXN1bHRzGAEgAygLMhoud2Vpci52MS5TaG91bGRBbGxvd1Jlc3VsdCJwChFTaG91bGRBbGxvd1Jlc3VsdBIwCghyZXNwb25zZRgBIAEoCzIcLndlaXIudjEuU2hvdWxkQWxsb3dSZXNwb25zZUgAEh8KBWVycm9yGAIgASgLMg4ud2Vpci52MS5FcnJvckgAQggKBnJlc3VsdCJGChhTaG91bGRBbGxvd1N0cmVhbVJlcXVlc3QSKgoIcmVxdWVzdHMYASADKAsyGC53ZWlyLnYxLlN0cmVhbWVkUmVxdWVzdCJLCg9TdHJlYW1lZFJlcXVlc3QSCgoCaWQYASABKAQSLAoHcmVxdWVzdBgCIAEoCzIbLndlaXIudjEuU2hvdWxkQWxsb3dSZXF1ZXN0IkUKGVNob3VsZEFsbG93U3RyZWFtUmVzcG9uc2USKAoHcmVzdWx0cxgBIAMoCzIXLndlaXIudjEuU3RyZWFtZWRSZXN1bHQieQoOU3RyZWFtZWRSZXN1bHQSCgoCaWQYASABKAQSMAoIcmVzcG9uc2UYAiABKAsyHC53ZWlyLnYxLlNob3VsZEFsbG93UmVzcG9uc2VIABIfCgVlcnJvchgDIAEoCzIOLndlaXIudjEuRXJyb3JIAEIICgZyZXN1bHQiJgoFRXJyb3ISDAoEY29kZRgBIAEoBRIPCgdtZXNzYWdlGAIgASgJIpICCg1SZWZ1bmRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEhEKBGNvc3QYBCABKARIAIgBARIOCgZsaW1pdHMYBSADKAkSCgoCaWQYBiABKAkSOgoKYXR0cmlidXRlcxgHIAMoCzImLndlaXIudjEuUmVmdW5kUmVxdWVzdC5BdHRyaWJ1dGVzRW50cnkSJAoGaW5saW5lGAggASgLMhQud2Vpci52MS5JbmxpbmVMaW1pdBoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIHCgVfY29zdCJGCg5SZWZ1bmRSZXNwb25zZRIPCgdhcHBsaWVkGAEgASgIEiMKBmxpbWl0cxgCIAMoCzITLndlaXIudjEuTGltaXRTdGF0ZSKUAgoMQ291bnRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhAKCGNvbnN1bWVyGAIgASgJEhAKCHN0cmF0ZWd5GAMgASgJEg0KBWxpbWl0GAQgASgJEisKCGludGVydmFsGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjkKCmF0dHJpYnV0ZXMYBiADKAsyJS53ZWlyLnYxLkNvdW50UmVxdWVzdC5BdHRyaWJ1dGVzRW50cnkSJAoGaW5saW5lGAcgASgLMhQud2Vpci52MS5JbmxpbmVMaW1pdBoxCg9BdHRyaWJ1dGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJGCg1Db3VudFJlc3BvbnNlEgwKBHVzZWQYASABKAQSJwoEc3BhbhgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJsCgpMaW1pdFN0YXRlEgwKBG5hbWUYASABKAkSDQoFbGltaXQYAiABKAQSEQoJcmVtYWluaW5nGAMgASgEEi4KC3Jlc2V0X2FmdGVyGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpoCCgtMaW1pdFN0YXR1cxIMCgRuYW1lGAEgASgJEg8KB2FsbG93ZWQYAiABKAgSDQoFbGltaXQYAyABKAQSEQoJcmVtYWluaW5nGAQgASgEEi4KC3JldHJ5X2FmdGVyGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KC3Jlc2V0X2FmdGVyGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg0KBWNhdXNlGAcgASgJEgwKBGNvc3QYCCABKAQSDwoHZ3JhbnRlZBgJIAEoBBIMCgRoZWxkGAogASgEEhIKCm5lYXJfbGltaXQYCyABKAgSGgoSY3Jvc3NlZF9uZWFyX2xpbWl0GAwgASgIKpkBChJTdG9yZUZhaWx1cmVQb2xpY3kSJAogU1RPUkVfRkFJTFVSRV9QT0xJQ1lfVU5TUEVDSUZJRUQQABIeChpTVE9SRV9GQUlMVVJFX1BPTElDWV9FUlJPUhABEh4KGlNUT1JFX0ZBSUxVUkVfUE9MSUNZX0FMTE9XEAISHQoZU1RPUkVfRkFJTFVSRV9QT0xJQ1lfREVOWRADKoABCg1TZXR0bGVPdXRjb21lEh4KGlNFVFRMRV9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGgoWU0VUVExFX09VVENPTUVfU0VUVExFRBABEhcKE1NFVFRMRV9PVVRDT01FX0xBVEUQAhIaChZTRVRUTEVfT1VUQ09NRV9VTktOT1dOEAMqwAEKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABINCglSRUFTT05fT0sQARISCg5SRUFTT05fTElNSVRFRBACEhAKDFJFQVNPTl9ORVZFUhADEhQKEFJFQVNPTl9ERU5ZX0xJU1QQBBIVChFSRUFTT05fQUxMT1dfTElTVBAFEhgKFFJFQVNPTl9TVE9SRV9GQUlMVVJFEAYSDwoLUkVBU09OX0ZVTEwQBxIRCg1SRUFTT05fQkFOTkVEEAgylQUKEFJhdGVMaW1pdFNlcnZpY2USSAoLU2hvdWxkQWxsb3cSGy53ZWlyLnYxLlNob3VsZEFsbG93UmVxdWVzdBocLndlaXIudjEuU2hvdWxkQWxsb3dSZXNwb25zZRJXChBTaG91bGRBbGxvd0JhdGNoEiAud2Vpci52MS5TaG91bGRBbGxvd0JhdGNoUmVxdWVzdBohLndlaXIudjEuU2hvdWxkQWxsb3dCYXRjaFJlc3BvbnNlEl4KEVNob3VsZEFsbG93U3RyZWFtEiEud2Vpci52MS5TaG91bGRBbGxvd1N0cmVhbVJlcXVlc3QaIi53ZWlyLnYxLlNob3VsZEFsbG93U3RyZWFtUmVzcG9uc2UoATABEjkKBlJlZnVuZBIWLndlaXIudjEuUmVmdW5kUmVxdWVzdBoXLndlaXIudjEuUmVmdW5kUmVzcG9uc2USPAoHUmVzZXJ2ZRIXLndlaXIudjEuUmVzZXJ2ZVJlcXVlc3QaGC53ZWlyLnYxLlJlc2VydmVSZXNwb25zZRJaChFDYW5jZWxSZXNlcnZhdGlvbhIhLndlaXIudjEuQ2FuY2VsUmVzZXJ2YXRpb25SZXF1ZXN0GiIud2Vpci52MS5DYW5jZWxSZXNlcnZhdGlvblJlc3BvbnNlEjYKBURlYml0EhUud2Vpci52MS5EZWJpdFJlcXVlc3QaFi53ZWlyLnYxLkRlYml0UmVzcG9uc2USOQoGU2V0dGxlEhYud2Vpci52MS5TZXR0bGVSZXF1ZXN0Ghcud2Vpci52MS5TZXR0bGVSZXNwb25zZRI2CgVDb3VudBIVLndlaXIudjEuQ291bnRSZXF1ZXN0GhYud2Vpci52MS5Db3VudFJlc3BvbnNlQhUKB3dlaXIudjFQAaoCB1dlaXIuVjFiBnByb3RvMw", [file_google_protobuf_duration]);
 
 /**
  * ShouldAllowRequest asks for one decision.
@@ -101,6 +101,22 @@ export type ShouldAllowRequest = Message<"weir.v1.ShouldAllowRequest"> & {
    * @generated from field: weir.v1.InlineLimit inline = 13;
    */
   inline?: InlineLimit | undefined;
+
+  /**
+   * Costs by their names in the configuration, for limits with `cost: NAME`: each name of the strategy, 0 if none of it
+   * is used. Not with at_most.
+   *
+   * @generated from field: map<string, weir.v1.Cost> costs = 14;
+   */
+  costs: { [key: string]: Cost };
+
+  /**
+   * Hold what is granted for this long, until Settle or until the time is up, instead of charging it. From 1us to the
+   * strategy's `hold.max`. Requires an id; not with peek.
+   *
+   * @generated from field: google.protobuf.Duration hold_for = 15;
+   */
+  holdFor?: Duration | undefined;
 };
 
 /**
@@ -109,6 +125,34 @@ export type ShouldAllowRequest = Message<"weir.v1.ShouldAllowRequest"> & {
  */
 export const ShouldAllowRequestSchema: GenMessage<ShouldAllowRequest> = /*@__PURE__*/
   messageDesc(file_weir_v1_rate_limit, 0);
+
+/**
+ * Cost is a named cost of a call.
+ *
+ * @generated from message weir.v1.Cost
+ */
+export type Cost = Message<"weir.v1.Cost"> & {
+  /**
+   * Units to charge, below 2^52.
+   *
+   * @generated from field: uint64 cost = 1;
+   */
+  cost: bigint;
+
+  /**
+   * Grant what fits, but not less than this: from 1 to the cost. If not set: all of the cost, or the call is denied.
+   *
+   * @generated from field: optional uint64 at_least = 2;
+   */
+  atLeast?: bigint | undefined;
+};
+
+/**
+ * Describes the message weir.v1.Cost.
+ * Use `create(CostSchema)` to create a new message.
+ */
+export const CostSchema: GenMessage<Cost> = /*@__PURE__*/
+  messageDesc(file_weir_v1_rate_limit, 1);
 
 /**
  * InlineLimit is a limit that the request brings along.
@@ -195,7 +239,7 @@ export type InlineLimit = Message<"weir.v1.InlineLimit"> & {
  * Use `create(InlineLimitSchema)` to create a new message.
  */
 export const InlineLimitSchema: GenMessage<InlineLimit> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 1);
+  messageDesc(file_weir_v1_rate_limit, 2);
 
 /**
  * InlineTokenBucket admits up to a burst at once. What is used comes back evenly at a rate.
@@ -230,7 +274,7 @@ export type InlineTokenBucket = Message<"weir.v1.InlineTokenBucket"> & {
  * Use `create(InlineTokenBucketSchema)` to create a new message.
  */
 export const InlineTokenBucketSchema: GenMessage<InlineTokenBucket> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 2);
+  messageDesc(file_weir_v1_rate_limit, 3);
 
 /**
  * InlineWindow admits a number of units in a window.
@@ -258,7 +302,7 @@ export type InlineWindow = Message<"weir.v1.InlineWindow"> & {
  * Use `create(InlineWindowSchema)` to create a new message.
  */
 export const InlineWindowSchema: GenMessage<InlineWindow> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 3);
+  messageDesc(file_weir_v1_rate_limit, 4);
 
 /**
  * InlineBucketedWindow admits a number of units in a window that is counted in parts.
@@ -293,7 +337,7 @@ export type InlineBucketedWindow = Message<"weir.v1.InlineBucketedWindow"> & {
  * Use `create(InlineBucketedWindowSchema)` to create a new message.
  */
 export const InlineBucketedWindowSchema: GenMessage<InlineBucketedWindow> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 4);
+  messageDesc(file_weir_v1_rate_limit, 5);
 
 /**
  * ShouldAllowResponse is one decision over all limits of the strategy.
@@ -442,6 +486,13 @@ export type ShouldAllowResponse = Message<"weir.v1.ShouldAllowResponse"> & {
    * @generated from field: bool local = 18;
    */
   local: boolean;
+
+  /**
+   * Time from now until the hold ends. Set while it is open.
+   *
+   * @generated from field: google.protobuf.Duration held_for = 19;
+   */
+  heldFor?: Duration | undefined;
 };
 
 /**
@@ -449,7 +500,7 @@ export type ShouldAllowResponse = Message<"weir.v1.ShouldAllowResponse"> & {
  * Use `create(ShouldAllowResponseSchema)` to create a new message.
  */
 export const ShouldAllowResponseSchema: GenMessage<ShouldAllowResponse> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 5);
+  messageDesc(file_weir_v1_rate_limit, 6);
 
 /**
  * ReserveRequest asks for a reservation.
@@ -520,7 +571,7 @@ export type ReserveRequest = Message<"weir.v1.ReserveRequest"> & {
  * Use `create(ReserveRequestSchema)` to create a new message.
  */
 export const ReserveRequestSchema: GenMessage<ReserveRequest> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 6);
+  messageDesc(file_weir_v1_rate_limit, 7);
 
 /**
  * ReserveResponse is the answer to a reservation.
@@ -556,7 +607,7 @@ export type ReserveResponse = Message<"weir.v1.ReserveResponse"> & {
  * Use `create(ReserveResponseSchema)` to create a new message.
  */
 export const ReserveResponseSchema: GenMessage<ReserveResponse> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 7);
+  messageDesc(file_weir_v1_rate_limit, 8);
 
 /**
  * CancelReservationRequest names a reservation.
@@ -612,7 +663,7 @@ export type CancelReservationRequest = Message<"weir.v1.CancelReservationRequest
  * Use `create(CancelReservationRequestSchema)` to create a new message.
  */
 export const CancelReservationRequestSchema: GenMessage<CancelReservationRequest> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 8);
+  messageDesc(file_weir_v1_rate_limit, 9);
 
 /**
  * CancelReservationResponse is the state of the limit after a cancellation.
@@ -648,7 +699,7 @@ export type CancelReservationResponse = Message<"weir.v1.CancelReservationRespon
  * Use `create(CancelReservationResponseSchema)` to create a new message.
  */
 export const CancelReservationResponseSchema: GenMessage<CancelReservationResponse> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 9);
+  messageDesc(file_weir_v1_rate_limit, 10);
 
 /**
  * DebitRequest says what was used.
@@ -705,6 +756,13 @@ export type DebitRequest = Message<"weir.v1.DebitRequest"> & {
    * @generated from field: weir.v1.InlineLimit inline = 7;
    */
   inline?: InlineLimit | undefined;
+
+  /**
+   * Costs by name, for the limits with `cost: NAME`; `cost` is for limits without.
+   *
+   * @generated from field: map<string, uint64> costs = 8;
+   */
+  costs: { [key: string]: bigint };
 };
 
 /**
@@ -712,7 +770,7 @@ export type DebitRequest = Message<"weir.v1.DebitRequest"> & {
  * Use `create(DebitRequestSchema)` to create a new message.
  */
 export const DebitRequestSchema: GenMessage<DebitRequest> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 10);
+  messageDesc(file_weir_v1_rate_limit, 11);
 
 /**
  * DebitResponse is the state of the limits after a debit.
@@ -748,7 +806,7 @@ export type DebitResponse = Message<"weir.v1.DebitResponse"> & {
  * Use `create(DebitResponseSchema)` to create a new message.
  */
 export const DebitResponseSchema: GenMessage<DebitResponse> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 11);
+  messageDesc(file_weir_v1_rate_limit, 12);
 
 /**
  * DebitedLimit is one limit after a debit.
@@ -797,7 +855,182 @@ export type DebitedLimit = Message<"weir.v1.DebitedLimit"> & {
  * Use `create(DebitedLimitSchema)` to create a new message.
  */
 export const DebitedLimitSchema: GenMessage<DebitedLimit> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 12);
+  messageDesc(file_weir_v1_rate_limit, 13);
+
+/**
+ * SettleRequest is the real use of a held call.
+ *
+ * @generated from message weir.v1.SettleRequest
+ */
+export type SettleRequest = Message<"weir.v1.SettleRequest"> & {
+  /**
+   * The resource of the held call.
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * The consumer of the held call.
+   *
+   * @generated from field: string consumer = 2;
+   */
+  consumer: string;
+
+  /**
+   * The strategy of the held call. If empty: the strategy that the configuration gives the resource.
+   *
+   * @generated from field: string strategy = 3;
+   */
+  strategy: string;
+
+  /**
+   * The id of the held call: 1 to 128 bytes.
+   *
+   * @generated from field: string id = 4;
+   */
+  id: string;
+
+  /**
+   * The units used, by name. An absent name counts as used as granted.
+   *
+   * @generated from field: map<string, uint64> costs = 5;
+   */
+  costs: { [key: string]: bigint };
+
+  /**
+   * The units used of limits without `cost:`. If not set: as granted.
+   *
+   * @generated from field: optional uint64 cost = 6;
+   */
+  cost?: bigint | undefined;
+
+  /**
+   * The attributes of the held call.
+   *
+   * @generated from field: map<string, string> attributes = 7;
+   */
+  attributes: { [key: string]: string };
+};
+
+/**
+ * Describes the message weir.v1.SettleRequest.
+ * Use `create(SettleRequestSchema)` to create a new message.
+ */
+export const SettleRequestSchema: GenMessage<SettleRequest> = /*@__PURE__*/
+  messageDesc(file_weir_v1_rate_limit, 14);
+
+/**
+ * SettleResponse is the state of the limits after a settlement.
+ *
+ * @generated from message weir.v1.SettleResponse
+ */
+export type SettleResponse = Message<"weir.v1.SettleResponse"> & {
+  /**
+   * False if this id was settled before with the same costs. Then nothing was changed, and the answer is the first one.
+   *
+   * @generated from field: bool applied = 1;
+   */
+  applied: boolean;
+
+  /**
+   * The state that the settlement found the hold in.
+   *
+   * @generated from field: weir.v1.SettleOutcome outcome = 2;
+   */
+  outcome: SettleOutcome;
+
+  /**
+   * Each limit of the strategy, in order.
+   *
+   * @generated from field: repeated weir.v1.SettledLimit limits = 3;
+   */
+  limits: SettledLimit[];
+};
+
+/**
+ * Describes the message weir.v1.SettleResponse.
+ * Use `create(SettleResponseSchema)` to create a new message.
+ */
+export const SettleResponseSchema: GenMessage<SettleResponse> = /*@__PURE__*/
+  messageDesc(file_weir_v1_rate_limit, 15);
+
+/**
+ * SettledLimit is one limit after a settlement.
+ *
+ * @generated from message weir.v1.SettledLimit
+ */
+export type SettledLimit = Message<"weir.v1.SettledLimit"> & {
+  /**
+   * The limit's name in the configuration.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The units that the call was granted.
+   *
+   * @generated from field: uint64 granted = 2;
+   */
+  granted: bigint;
+
+  /**
+   * The units used.
+   *
+   * @generated from field: uint64 used = 3;
+   */
+  used: bigint;
+
+  /**
+   * The units charged by the settlement.
+   *
+   * @generated from field: uint64 charged = 4;
+   */
+  charged: bigint;
+
+  /**
+   * The largest cost that could ever pass this limit.
+   *
+   * @generated from field: uint64 limit = 5;
+   */
+  limit: bigint;
+
+  /**
+   * The largest cost that would pass this limit now.
+   *
+   * @generated from field: uint64 remaining = 6;
+   */
+  remaining: bigint;
+
+  /**
+   * The time until this limit is full again.
+   *
+   * @generated from field: google.protobuf.Duration reset_after = 7;
+   */
+  resetAfter?: Duration | undefined;
+
+  /**
+   * Whether use and holds are at or above `near_limit`.
+   *
+   * @generated from field: bool near_limit = 8;
+   */
+  nearLimit: boolean;
+
+  /**
+   * Whether this call took the use over `near_limit`.
+   *
+   * @generated from field: bool crossed_near_limit = 9;
+   */
+  crossedNearLimit: boolean;
+};
+
+/**
+ * Describes the message weir.v1.SettledLimit.
+ * Use `create(SettledLimitSchema)` to create a new message.
+ */
+export const SettledLimitSchema: GenMessage<SettledLimit> = /*@__PURE__*/
+  messageDesc(file_weir_v1_rate_limit, 16);
 
 /**
  * ShouldAllowBatchRequest asks for independent decisions.
@@ -818,7 +1051,7 @@ export type ShouldAllowBatchRequest = Message<"weir.v1.ShouldAllowBatchRequest">
  * Use `create(ShouldAllowBatchRequestSchema)` to create a new message.
  */
 export const ShouldAllowBatchRequestSchema: GenMessage<ShouldAllowBatchRequest> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 13);
+  messageDesc(file_weir_v1_rate_limit, 17);
 
 /**
  * ShouldAllowBatchResponse is one result per request.
@@ -839,7 +1072,7 @@ export type ShouldAllowBatchResponse = Message<"weir.v1.ShouldAllowBatchResponse
  * Use `create(ShouldAllowBatchResponseSchema)` to create a new message.
  */
 export const ShouldAllowBatchResponseSchema: GenMessage<ShouldAllowBatchResponse> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 14);
+  messageDesc(file_weir_v1_rate_limit, 18);
 
 /**
  * ShouldAllowResult is the result of one request of a batch.
@@ -876,7 +1109,7 @@ export type ShouldAllowResult = Message<"weir.v1.ShouldAllowResult"> & {
  * Use `create(ShouldAllowResultSchema)` to create a new message.
  */
 export const ShouldAllowResultSchema: GenMessage<ShouldAllowResult> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 15);
+  messageDesc(file_weir_v1_rate_limit, 19);
 
 /**
  * ShouldAllowStreamRequest holds one or more questions of a stream.
@@ -897,7 +1130,7 @@ export type ShouldAllowStreamRequest = Message<"weir.v1.ShouldAllowStreamRequest
  * Use `create(ShouldAllowStreamRequestSchema)` to create a new message.
  */
 export const ShouldAllowStreamRequestSchema: GenMessage<ShouldAllowStreamRequest> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 16);
+  messageDesc(file_weir_v1_rate_limit, 20);
 
 /**
  * StreamedRequest is a question on a stream.
@@ -926,7 +1159,7 @@ export type StreamedRequest = Message<"weir.v1.StreamedRequest"> & {
  * Use `create(StreamedRequestSchema)` to create a new message.
  */
 export const StreamedRequestSchema: GenMessage<StreamedRequest> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 17);
+  messageDesc(file_weir_v1_rate_limit, 21);
 
 /**
  * ShouldAllowStreamResponse holds the results of one or more questions of a stream.
@@ -947,7 +1180,7 @@ export type ShouldAllowStreamResponse = Message<"weir.v1.ShouldAllowStreamRespon
  * Use `create(ShouldAllowStreamResponseSchema)` to create a new message.
  */
 export const ShouldAllowStreamResponseSchema: GenMessage<ShouldAllowStreamResponse> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 18);
+  messageDesc(file_weir_v1_rate_limit, 22);
 
 /**
  * StreamedResult is the result of one question of a stream.
@@ -991,7 +1224,7 @@ export type StreamedResult = Message<"weir.v1.StreamedResult"> & {
  * Use `create(StreamedResultSchema)` to create a new message.
  */
 export const StreamedResultSchema: GenMessage<StreamedResult> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 19);
+  messageDesc(file_weir_v1_rate_limit, 23);
 
 /**
  * Error is a gRPC status within a message.
@@ -1019,7 +1252,7 @@ export type Error = Message<"weir.v1.Error"> & {
  * Use `create(ErrorSchema)` to create a new message.
  */
 export const ErrorSchema: GenMessage<Error> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 20);
+  messageDesc(file_weir_v1_rate_limit, 24);
 
 /**
  * RefundRequest says what to give back, and to which limits.
@@ -1090,7 +1323,7 @@ export type RefundRequest = Message<"weir.v1.RefundRequest"> & {
  * Use `create(RefundRequestSchema)` to create a new message.
  */
 export const RefundRequestSchema: GenMessage<RefundRequest> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 21);
+  messageDesc(file_weir_v1_rate_limit, 25);
 
 /**
  * RefundResponse is the state of the limits after a refund.
@@ -1118,7 +1351,7 @@ export type RefundResponse = Message<"weir.v1.RefundResponse"> & {
  * Use `create(RefundResponseSchema)` to create a new message.
  */
 export const RefundResponseSchema: GenMessage<RefundResponse> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 22);
+  messageDesc(file_weir_v1_rate_limit, 26);
 
 /**
  * CountRequest says what to count, and over which time.
@@ -1182,7 +1415,7 @@ export type CountRequest = Message<"weir.v1.CountRequest"> & {
  * Use `create(CountRequestSchema)` to create a new message.
  */
 export const CountRequestSchema: GenMessage<CountRequest> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 23);
+  messageDesc(file_weir_v1_rate_limit, 27);
 
 /**
  * CountResponse is how much was used.
@@ -1210,7 +1443,7 @@ export type CountResponse = Message<"weir.v1.CountResponse"> & {
  * Use `create(CountResponseSchema)` to create a new message.
  */
 export const CountResponseSchema: GenMessage<CountResponse> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 24);
+  messageDesc(file_weir_v1_rate_limit, 28);
 
 /**
  * LimitState is the state of one limit.
@@ -1252,7 +1485,7 @@ export type LimitState = Message<"weir.v1.LimitState"> & {
  * Use `create(LimitStateSchema)` to create a new message.
  */
 export const LimitStateSchema: GenMessage<LimitState> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 25);
+  messageDesc(file_weir_v1_rate_limit, 29);
 
 /**
  * LimitStatus is the answer of one limit of the strategy.
@@ -1309,6 +1542,41 @@ export type LimitStatus = Message<"weir.v1.LimitStatus"> & {
    * @generated from field: string cause = 7;
    */
   cause: string;
+
+  /**
+   * The units that were asked of this limit. Set if the strategy has costs by limit.
+   *
+   * @generated from field: uint64 cost = 8;
+   */
+  cost: bigint;
+
+  /**
+   * The units that this limit granted. Set if the strategy has costs by limit.
+   *
+   * @generated from field: uint64 granted = 9;
+   */
+  granted: bigint;
+
+  /**
+   * The units of this limit in open holds, after this decision.
+   *
+   * @generated from field: uint64 held = 10;
+   */
+  held: bigint;
+
+  /**
+   * Whether use and holds are at or above `near_limit`.
+   *
+   * @generated from field: bool near_limit = 11;
+   */
+  nearLimit: boolean;
+
+  /**
+   * Whether this call took the use over `near_limit`.
+   *
+   * @generated from field: bool crossed_near_limit = 12;
+   */
+  crossedNearLimit: boolean;
 };
 
 /**
@@ -1316,7 +1584,7 @@ export type LimitStatus = Message<"weir.v1.LimitStatus"> & {
  * Use `create(LimitStatusSchema)` to create a new message.
  */
 export const LimitStatusSchema: GenMessage<LimitStatus> = /*@__PURE__*/
-  messageDesc(file_weir_v1_rate_limit, 26);
+  messageDesc(file_weir_v1_rate_limit, 30);
 
 /**
  * StoreFailurePolicy says what answers when the store cannot.
@@ -1358,6 +1626,47 @@ export enum StoreFailurePolicy {
  */
 export const StoreFailurePolicySchema: GenEnum<StoreFailurePolicy> = /*@__PURE__*/
   enumDesc(file_weir_v1_rate_limit, 0);
+
+/**
+ * SettleOutcome is the state that a settlement found its hold in.
+ *
+ * @generated from enum weir.v1.SettleOutcome
+ */
+export enum SettleOutcome {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The hold was open.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_SETTLED = 1;
+   */
+  SETTLED = 1,
+
+  /**
+   * The hold had ended.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_LATE = 2;
+   */
+  LATE = 2,
+
+  /**
+   * No hold of this id is known. The named costs were charged in full.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_UNKNOWN = 3;
+   */
+  UNKNOWN = 3,
+}
+
+/**
+ * Describes the enum weir.v1.SettleOutcome.
+ */
+export const SettleOutcomeSchema: GenEnum<SettleOutcome> = /*@__PURE__*/
+  enumDesc(file_weir_v1_rate_limit, 1);
 
 /**
  * Reason is the reason for a decision.
@@ -1435,7 +1744,7 @@ export enum Reason {
  * Describes the enum weir.v1.Reason.
  */
 export const ReasonSchema: GenEnum<Reason> = /*@__PURE__*/
-  enumDesc(file_weir_v1_rate_limit, 1);
+  enumDesc(file_weir_v1_rate_limit, 2);
 
 /**
  * RateLimitService makes rate-limit decisions.
@@ -1557,6 +1866,21 @@ export const RateLimitService: GenService<{
     methodKind: "unary";
     input: typeof DebitRequestSchema;
     output: typeof DebitResponseSchema;
+  },
+  /**
+   * Settle replaces the estimate that a ShouldAllow with hold_for holds by the real use, once for its id. Absent
+   * costs count as used as granted, and zeros release the hold.
+   *
+   * Errors: INVALID_ARGUMENT names the field and the bound that it breaks.
+   * FAILED_PRECONDITION: the strategy has no `hold`. ALREADY_EXISTS: the id was settled with other costs. If the store
+   * fails, the status is always UNAVAILABLE; repeat the call.
+   *
+   * @generated from rpc weir.v1.RateLimitService.Settle
+   */
+  settle: {
+    methodKind: "unary";
+    input: typeof SettleRequestSchema;
+    output: typeof SettleResponseSchema;
   },
   /**
    * Count tells how much a bucketed_window limit has charged lately. It changes nothing.

@@ -1,0 +1,86 @@
+//! What is refused, and charges nothing.
+
+use prost_types::Duration;
+use tonic::{Code, Status};
+use weir_config::{Config, StoreConfig};
+use weir_proto::v1::should_allow_result::Result as Either;
+use weir_proto::v1::{Cost, DebitRequest, SettleRequest, ShouldAllowBatchRequest, ShouldAllowRequest};
+
+use crate::support::server::{Server, ask_under, config};
+
+weir_testing::on_every_store!(costs_and_holds_are_refused_where_no_limit_takes_them);
+
+const NO_COSTS: &str = "costs is \"tokens\": strategy `burst` has no named costs; use `cost`";
+const NO_HOLDS: &str = "strategy `burst` has no `hold`, so none of its calls is held";
+const SPAN: &str = "it must be at least 1us, and have less than 10^9 ns";
+
+fn ask() -> ShouldAllowRequest {
+    ask_under("burst", "refused", "bob")
+}
+
+fn costs() -> ShouldAllowRequest {
+    let costs = [("tokens".to_owned(), Cost { cost: 3, at_least: Some(1) })];
+    ShouldAllowRequest { costs: costs.into_iter().collect(), ..ask() }
+}
+
+fn held(seconds: i64, nanos: i32) -> ShouldAllowRequest {
+    ShouldAllowRequest { hold_for: Some(Duration { seconds, nanos }), id: "x".to_owned(), ..ask() }
+}
+
+fn mistakes() -> Vec<(ShouldAllowRequest, Code, String)> {
+    let both = "it cannot stand beside costs; `at_least` of a cost grants what fits";
+    let invalid = |request, text: String| (request, Code::InvalidArgument, text);
+    vec![
+        invalid(costs(), NO_COSTS.to_owned()),
+        invalid(ShouldAllowRequest { peek: true, ..costs() }, NO_COSTS.to_owned()),
+        invalid(ShouldAllowRequest { at_most: true, ..costs() }, format!("at_most is true: {both}")),
+        (held(30, 0), Code::FailedPrecondition, NO_HOLDS.to_owned()),
+        invalid(held(0, 999), format!("hold_for is 0 s and 999 ns: {SPAN}")),
+        invalid(held(-1, 0), format!("hold_for is -1 s and 0 ns: {SPAN}")),
+        invalid(held(1, -1), format!("hold_for is 1 s and -1 ns: {SPAN}")),
+        invalid(
+            ShouldAllowRequest { id: String::new(), ..held(30, 0) },
+            "id is \"\": it must be 1 to 128 bytes".to_owned(),
+        ),
+        invalid(
+            ShouldAllowRequest { peek: true, id: String::new(), ..held(30, 0) },
+            "hold_for is 30 s and 0 ns: it cannot stand beside peek, which charges nothing".to_owned(),
+        ),
+    ]
+}
+
+async fn costs_and_holds_are_refused_where_no_limit_takes_them(store: StoreConfig) {
+    let server = Server::ready(Config { store, ..config() });
+    let mut client = server.client().await;
+    let mistakes = mistakes();
+    for (request, code, text) in &mistakes {
+        is_refused(&client.should_allow(request.clone()).await.unwrap_err(), *code, text);
+    }
+    let requests = mistakes.iter().map(|(request, ..)| request.clone()).collect();
+    let batch = client.should_allow_batch(ShouldAllowBatchRequest { requests }).await.unwrap().into_inner();
+    for (result, (_, code, text)) in batch.results.iter().zip(&mistakes) {
+        let Some(Either::Error(error)) = &result.result else { panic!("{result:?}") };
+        assert_eq!((error.code, &error.message), (*code as i32, text));
+    }
+    let ShouldAllowRequest { resource, consumer, strategy, .. } = ask();
+    let used = [("tokens".to_owned(), 3)].into_iter().collect();
+    let debit = DebitRequest { resource, consumer, strategy, costs: used, ..DebitRequest::default() };
+    is_refused(&client.debit(debit.clone()).await.unwrap_err(), Code::InvalidArgument, NO_COSTS);
+    let DebitRequest { resource, consumer, strategy, costs, .. } = debit;
+    let settle = SettleRequest { resource, consumer, strategy, costs, ..SettleRequest::default() };
+    for (id, costs, code, text) in [
+        ("", true, Code::InvalidArgument, "id is \"\": it must be 1 to 128 bytes"),
+        ("x", true, Code::InvalidArgument, NO_COSTS),
+        ("x", false, Code::FailedPrecondition, NO_HOLDS),
+    ] {
+        let costs = if costs { settle.costs.clone() } else { Default::default() };
+        let request = SettleRequest { id: id.to_owned(), costs, ..settle.clone() };
+        is_refused(&client.settle(request).await.unwrap_err(), code, text);
+    }
+    let left = client.should_allow(ShouldAllowRequest { peek: true, ..ask() }).await.unwrap().into_inner();
+    assert_eq!((left.remaining, left.held_for), (left.limit, None), "nothing was charged");
+}
+
+fn is_refused(status: &Status, code: Code, text: &str) {
+    assert_eq!((status.code(), status.message()), (code, text));
+}
