@@ -123,7 +123,7 @@ fn start(proxy: &Proxy, more: &[&str]) -> (Serve, TempDir) {
     (server, directory)
 }
 
-/// The part of a deadline that the service keeps for its answer: see docs/configuration.md.
+/// The part of a deadline that the service keeps for its answer: see docs/configuration/redis.md.
 fn kept(deadline: Duration) -> Duration {
     (deadline / 10).clamp(Duration::from_millis(2), Duration::from_millis(25)).min(deadline / 2)
 }

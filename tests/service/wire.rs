@@ -121,6 +121,8 @@ fn asks() -> impl Strategy<Value = ShouldAllowRequest> {
                 id,
                 headers,
                 inline,
+                costs: std::collections::HashMap::new(),
+                hold_for: None,
             }
         },
     )

@@ -5,7 +5,7 @@
 //!   table/server, limits, ...  ── entries ──┬─ reader       Mapping::setting, Mapping::value
 //!         kinds  parse, format, bounds      ├─ schema       weir schema
 //!                                           ├─ command      flags, variables and --help of weir serve
-//!                                           └─ reference    tables of docs/configuration.md
+//!                                           └─ reference    tables of the configuration pages
 //! ```
 //!
 //! `section!` generates the type of a section, its default and its reader from the entries. A setting that is read

@@ -141,9 +141,10 @@ impl Foundation {
             StoreConfig::Redis(redis) => redis.denials_max_age,
         };
         metrics.config().read(config.fingerprint);
-        let rules = std::mem::take(&mut config.rules);
+        // Before the rules are taken out: features see all of the configuration.
         let prepared = feature::prepare(features, &config, &FeatureParts::default());
         let parts = prepared.map_err(AppError::refused_by)?;
+        let rules = std::mem::take(&mut config.rules);
         let templates = Templates::new(&config.messages).with_denials_valid_for(denials_valid);
         let snapshot = Snapshot {
             templates: Arc::new(templates),

@@ -9,7 +9,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 #[test]
 fn links_lead_somewhere() {
     let mut documents: Vec<PathBuf> = Vec::new();
-    for folder in ["", "docs", "docs/clients", "docs/coming-from", "lua", "tests"] {
+    for folder in ["", "docs", "docs/clients", "docs/coming-from", "docs/configuration", "lua", "tests"] {
         add(folder, &mut documents);
     }
     let mut broken = Vec::new();

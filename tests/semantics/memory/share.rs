@@ -1,6 +1,6 @@
 //! A flood of one strategy neither resets nor disables the keys of another.
 //!
-//! docs/configuration.md says what a flood can do to a half-used key. If another strategy floods that holds more than
+//! docs/configuration/store.md says what a flood can do to a half-used key. If another strategy floods that holds more than
 //! its share, or more than the key's own strategy, the key stays. If the key's own strategy floods, the key may be
 //! evicted, and its holder gets a full limit. An exhausted key always stays.
 

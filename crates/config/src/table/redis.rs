@@ -95,7 +95,7 @@ section! {
             outside: Outside::Flag("local_budget"),
             applies: Applies::AtRestart,
             more: "Used only if a strategy says `on_store_failure: { local: … }`, see \
-                   [deciding without Redis](#deciding-without-redis).",
+                   [deciding without Redis](configuration/strategies.md#deciding-without-redis).",
         }
 
         after: [
@@ -168,7 +168,7 @@ pub(crate) const SHARDS: Entry<Optional<Count<u16>>> = Entry {
     kind: Optional(Count(1, MAX_SHARDS), "none"),
     outside: Outside::No,
     applies: Applies::AtRestart,
-    more: "[`groups`](#groups) needs it.",
+    more: "[`groups`](configuration/strategies.md#groups) needs it.",
 };
 
 pub(crate) const USERNAME: Entry<Optional<Username>> = Entry {

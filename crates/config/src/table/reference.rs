@@ -1,8 +1,8 @@
-//! Generates the tables of `docs/configuration.md`.
+//! Generates the tables of the pages of the configuration.
 
 use super::{SECTIONS, Setting};
 
-/// Returns the table of each section, by its heading in `docs/configuration.md`.
+/// Returns the table of each section, by its heading on a page of the configuration.
 #[must_use]
 pub fn reference() -> Vec<(&'static str, String)> {
     SECTIONS.map(|(section, rows)| (section, reference_table(&rows()))).into()

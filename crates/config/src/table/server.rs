@@ -205,7 +205,7 @@ section! {
             outside: Outside::Flag("answer_reserve"),
             applies: Applies::AtRestart,
             more: "Raise it where the machine or its cgroup runs nothing for milliseconds. See \
-                   [callers' deadlines](#callers-deadlines).",
+                   [callers' deadlines](configuration/redis.md#callers-deadlines).",
         }
 
         after: [

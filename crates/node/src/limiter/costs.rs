@@ -3,13 +3,14 @@
 use weir_core::algorithm::MAX_LIMITS;
 use weir_core::strategy::Strategy;
 
-use super::bounds::{check_needed_id, shown};
+use super::bounds::{self, check_needed_id, shown};
 use super::{InvalidField, LimiterError, NamedCost, Question, Shaping};
 
-/// Checks named costs and a hold. Nothing is ignored: a cost that no limit takes, and a hold that nobody keeps, are
-/// errors.
+/// Checks the optional fields of a question, named costs and a hold among them. Nothing is ignored: a cost that no limit
+/// takes, and a hold that nobody keeps, are errors.
 #[cold]
-pub(super) fn check(question: &Question<'_>, strategy: &Strategy) -> Result<(), LimiterError> {
+pub(super) fn check_shaping(question: &Question<'_>, strategy: &Strategy) -> Result<(), LimiterError> {
+    bounds::check_shaping(question, strategy)?;
     let Some(shaping) = question.shaping.as_deref() else { return Ok(()) };
     check_at_most(shaping)?;
     check_hold(question, shaping)?;

@@ -9,7 +9,7 @@ use weir_units::Micros;
 const MOST: Duration = Duration::from_millis(25);
 
 /// Least time reserved for the policy's answer: the timer fires some 0.1 ms late, and the round trip to the client
-/// takes as long as the machines are busy. `docs/configuration.md` has the table that follows from the default.
+/// takes as long as the machines are busy. `docs/configuration/redis.md` has the table that follows from the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerReserve(Duration);
 
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn the_documented_times_are_these() {
         let now = weir_time::clock::monotonic();
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration/redis.md");
         let page = std::fs::read_to_string(page).unwrap();
         let table = page.split_once("| the caller's deadline |").unwrap().1;
         let ms = |cell: &str| -> f64 { cell.trim().split(' ').next().unwrap().parse().unwrap() };

@@ -200,8 +200,7 @@ impl<'a, S: Store> Round<'a, S> {
         let Resolved { strategy, group, listing, .. } = *resolved;
         bounds::check_needed(question, strategy)?;
         if !question.is_plain() {
-            bounds::check_shaping(question, strategy)?;
-            costs::check(question, strategy)?;
+            costs::check_shaping(question, strategy)?;
         }
         if let Some(listing) = listing {
             let listed = UnaskedOutcome::Listed(listing.listed);

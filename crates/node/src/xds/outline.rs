@@ -71,11 +71,11 @@ fn count(mut descriptor: &[u8], depth: usize, total: &mut RuleCount) -> Option<(
 }
 
 /// A field's number, and its bytes if it has a length.
-type Field<'m> = (u32, Option<&'m [u8]>);
+type FieldOfMessage<'m> = (u32, Option<&'m [u8]>);
 
 /// The next field of a message, with its bytes if it has a length; `Some(None)` at the end, and `None` if the message is
 /// not Protobuf.
-fn next<'m>(message: &mut &'m [u8]) -> Option<Option<Field<'m>>> {
+fn next<'m>(message: &mut &'m [u8]) -> Option<Option<FieldOfMessage<'m>>> {
     if message.is_empty() {
         return Some(None);
     }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Where a limit that denies would admit a cost of 1 now, or where the verdict does not show when, the denial is
-//! cached for 10 ms at most. What stays stale beyond that is in docs/configuration.md.
+//! cached for 10 ms at most. What stays stale beyond that is in docs/configuration/redis.md.
 
 use std::time::Duration;
 

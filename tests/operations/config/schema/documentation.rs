@@ -1,14 +1,15 @@
-//! `docs/configuration.md` has every key, with the default and the bounds that it has.
+//! The pages of the configuration have every key, with the default and the bounds that it has.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use weir_config::{reference, schema};
 
 use super::keys::mappings;
-use crate::support::clients::root;
+use crate::support::clients::{files, root};
 
-/// The headings of the page, and the mapping that each is about.
+/// The headings of the pages, and the mapping that each is about.
 const HEADINGS: [(&str, &str); 43] = [
     ("The file", ""),
     ("server", "/properties/server"),
@@ -58,6 +59,13 @@ const HEADINGS: [(&str, &str); 43] = [
 /// The algorithms that an override may name; a limit's table has them.
 const ALGORITHMS_AGAIN: &str = "/$defs/changes/additionalProperties";
 
+/// `docs/configuration.md`, and the pages by section beside it.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = files(&root().join("docs/configuration"), ".md");
+    pages.push(root().join("docs/configuration.md"));
+    pages
+}
+
 /// Default and bounds of each key in the tables below a heading.
 type Rows<'p> = BTreeMap<&'p str, (&'p str, &'p str)>;
 
@@ -97,7 +105,7 @@ fn counts(key: &Value) -> Option<String> {
 
 #[test]
 fn the_page_has_every_key_with_its_default_and_bounds() {
-    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let page: String = pages().iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     let tables = tables(&page);
     let schema = schema();
     let resolve = |key: &'_ Value| match key["$ref"].as_str() {
@@ -132,34 +140,44 @@ fn the_page_has_every_key_with_its_default_and_bounds() {
     assert_eq!(places, documented, "a new mapping needs a table, and a line in HEADINGS");
 }
 
-/// The page with the tables of [`reference`] below their headings.
-fn with_the_tables_of_settings(page: &str) -> String {
-    let mut page = page.to_owned();
+/// A table whose links are those of a page in `docs`, for a page in the folder below.
+fn one_folder_below(table: &str) -> String {
+    let links = table.replace("](configuration/", "](\u{0}").replace("](#", "](\u{0}#");
+    links.replace("](", "](../").replace("](../\u{0}", "](")
+}
+
+/// A page with the tables of [`reference`] below those headings that it has, and how many these are.
+fn with_the_tables_of_settings(page: &str) -> (String, usize) {
+    let (mut page, mut tables) = (page.to_owned(), 0);
     for (heading, table) in reference() {
         let heading = format!("\n## {heading}\n");
-        let section = page.find(&heading).unwrap_or_else(|| panic!("no {heading:?}"));
+        let Some(section) = page.find(&heading) else { continue };
         let begin =
             page[section..].find("\n| key | default |").unwrap_or_else(|| panic!("no table in {heading:?}"));
         let begin = section + begin + 1;
         let end = page[begin..].find("\n\n").map_or(page.len(), |end| begin + end + 1);
-        page.replace_range(begin..end, &table);
+        page.replace_range(begin..end, &one_folder_below(&table));
+        tables += 1;
     }
-    page
+    (page, tables)
 }
 
 /// `UPDATE_DOCS=1` writes them.
 #[test]
 #[allow(clippy::disallowed_methods)] // the switch of whoever runs the test
 fn the_tables_of_settings_are_those_of_the_table() {
-    let file = root().join("docs/configuration.md");
-    let page = std::fs::read_to_string(&file).unwrap();
-    let wanted = with_the_tables_of_settings(&page);
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&file, &wanted).unwrap();
+    let mut found = 0;
+    for file in pages() {
+        let page = std::fs::read_to_string(&file).unwrap();
+        let (wanted, tables) = with_the_tables_of_settings(&page);
+        found += tables;
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&file, &wanted).unwrap();
+        }
+        let wrong = page.lines().zip(wanted.lines()).find(|(page, wanted)| page != wanted);
+        let advice = "UPDATE_DOCS=1 cargo test --workspace --test operations config::schema::documentation writes them";
+        assert_eq!(wrong, None, "{}, and the table of settings; {advice}", file.display());
+        assert_eq!(page.lines().count(), wanted.lines().count(), "{advice}");
     }
-    let wrong = page.lines().zip(wanted.lines()).find(|(page, wanted)| page != wanted);
-    let advice =
-        "UPDATE_DOCS=1 cargo test --workspace --test operations config::schema::documentation writes them";
-    assert_eq!(wrong, None, "the page, and the table of settings; {advice}");
-    assert_eq!(page.lines().count(), wanted.lines().count(), "{advice}");
+    assert_eq!(found, reference().len(), "each table of settings has its heading on one page");
 }

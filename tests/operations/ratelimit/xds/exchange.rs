@@ -163,8 +163,8 @@ fn rubbish_changes_nothing() {
     for _ in 0..200 {
         nested = super::RateLimitDescriptor { descriptors: vec![nested], ..leaf("k", "", 1) };
     }
-    ads.send("4", TYPE_URL, vec![rubbish(config("deep", vec![nested]).encode_to_vec())]);
     let before = ads.refusals().len();
+    ads.send("4", TYPE_URL, vec![rubbish(config("deep", vec![nested]).encode_to_vec())]);
     eventually(SOON, "it is refused too", || ads.refusals().len() > before + 1);
     assert_eq!(started.json("d", &[("k", "v")]), "OK 3/DAY");
     assert_eq!(started.stop().0, Some(0));

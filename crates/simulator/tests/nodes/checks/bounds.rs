@@ -105,7 +105,7 @@ fn above_rate(calls: &[AdmittedCall], rate: u64) -> u64 {
     most
 }
 
-/// The bound of docs/configuration.md: the limit if Redis decided, a part for each process that did, and another one for
+/// The bound of docs/configuration/approximate.md: the limit if Redis decided, a part for each process that did, and another one for
 /// its clock, which differs from that of Redis.
 fn local_excess(counter: &CounterName, calls: &[AdmittedCall], exceptions: u64) -> Option<String> {
     calls.iter().find_map(|first| {
