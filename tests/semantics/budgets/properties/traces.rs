@@ -104,8 +104,12 @@ impl Trace {
     }
 
     fn ask(&mut self, keys: &[Key], id: u64) -> (Said, Said) {
-        let repeats =
-            self.definition.ids.get(&id).and_then(|known| known.asked).filter(|_| self.numbers % 4 == 0);
+        let repeats = self
+            .definition
+            .ids
+            .get(&id)
+            .and_then(|known| known.asked)
+            .filter(|_| self.numbers.is_multiple_of(4));
         let costs = self.costs();
         let costs = repeats.unwrap_or(costs);
         let kind = if repeats.is_some() { 0 } else { self.below(4) };
