@@ -179,6 +179,7 @@ fn feature_ports(config: &Config, listeners: &Listeners) -> io::Result<Vec<OpenP
 }
 
 /// Formats example commands for the ports of features.
+#[cfg_attr(not(feature = "http"), allow(unused_variables))]
 fn feature_commands(config: &Config, ports: &[OpenPort]) -> String {
     let command = |port: &OpenPort| match port.feature {
         #[cfg(feature = "http")]
@@ -191,7 +192,7 @@ fn feature_commands(config: &Config, ports: &[OpenPort]) -> String {
         }
         _ => None,
     };
-    ports.iter().filter_map(command).map(|line| format!("  {line}\n")).collect()
+    ports.iter().filter_map(command).map(|line: String| format!("  {line}\n")).collect()
 }
 
 /// Formats the addresses of a server in the place of envoyproxy/ratelimit.
