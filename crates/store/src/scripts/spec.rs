@@ -19,7 +19,7 @@ pub struct ScriptSpec {
     pub does: &'static str,
     /// The scripts. A capability without scripts sends its commands itself.
     pub scripts: &'static [ScriptText],
-    /// Rights beside those of all capabilities ([`COMMON`]).
+    /// Rights beside those of all capabilities (`COMMON`).
     pub rights: &'static [Right],
     /// The slot that has all its keys, if it is one. Such data is shared by nodes, and callers do not ask for it.
     pub slot: Option<fn() -> u16>,
