@@ -24,12 +24,13 @@ mod queue;
 mod secret;
 mod tag;
 
-pub use identity::{begin_identity, end_identity, write_identity};
+pub use identity::{begin_identity, end_identity, write_identity, write_parts_identity};
 pub use kind::Operation;
 pub use lease::{lease_jitter, write_lease_keys, write_lease_name, write_lease_probe_keys};
 pub use name::{
-    places_tag, write_held_key, write_key, write_name, write_places_key, write_probe_key, write_record_key,
-    write_record_name, write_refund_key, write_refund_name,
+    places_tag, write_held_key, write_hold_key, write_hold_name, write_key, write_name, write_parts_key,
+    write_places_key, write_probe_key, write_record_key, write_record_name, write_refund_key,
+    write_refund_name,
 };
 pub use namespace::{KeyPrefix, MAX_NAMESPACE, Namespace, NamespaceError};
 pub use placement::{Apart, MAX_SHARDS, NoPartFree, Placements, SlotPart};

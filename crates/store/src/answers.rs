@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::StoreError;
 use super::error::no_verdict;
+use weir_core::algorithm::budget::BudgetVerdict;
 use weir_core::algorithm::{LimitVerdict, Verdict, VerdictSink};
 
 /// The verdicts over the costs of one decision, in their order. Small ones need no allocation.
@@ -22,6 +23,8 @@ pub struct Verdicts {
     /// Why the store could not decide, if the node decided by itself: these are verdicts of the strategy's
     /// [`LocalStrategy`](weir_core::strategy::LocalStrategy).
     pub local: Option<StoreError>,
+    /// The verdict over limits with costs of their own, beside which there is no other.
+    pub budget: Option<Box<BudgetVerdict>>,
 }
 
 /// A future of the verdicts over all costs of one decision. No other decision shares it, so a caller that gives up
@@ -138,6 +141,12 @@ impl VerdictSink for Verdicts {
 }
 
 impl Verdicts {
+    /// The verdict over limits with costs of their own.
+    #[must_use]
+    pub fn of_costs(verdict: BudgetVerdict) -> Self {
+        Self { budget: Some(Box::new(verdict)), ..Self::default() }
+    }
+
     /// Returns the verdict at `index` and those of its limits.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<(&Verdict, &[LimitVerdict])> {

@@ -45,7 +45,9 @@ pub use self::table::MAX_KEYS;
 use self::verdict::count_op;
 use crate::backend::StoreLayer;
 pub use crate::redis::counts::APPROXIMATE;
-use crate::{Answers, CountStore, Decision, Store, StoreAnswer, StoreError, check_supported};
+use crate::{
+    Answers, BudgetDecision, CountStore, Decision, Store, StoreAnswer, StoreError, Verdicts, check_supported,
+};
 
 /// What all workers of a process share. Clones share it.
 #[derive(Clone)]
@@ -125,6 +127,10 @@ impl<S: Store, C: CountStore> Store for ApproximateStore<S, C> {
                 _ => self.store.decide(of_kind, answers),
             }
         }
+    }
+
+    fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        self.store.decide_costs(decision)
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -40,7 +40,8 @@ use weir_time::deadlines::{Deadlines, Passed};
 
 use self::queue::{ByKey, Queue, Waiter};
 use super::{
-    Answers, Decision, OwnedSubject, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, decide_one,
+    Answers, BudgetDecision, Decision, OwnedSubject, Store, StoreAnswer, StoreError, TOGETHER, Verdicts,
+    decide_one,
 };
 
 /// One worker's calls in flight, before its store.
@@ -109,6 +110,10 @@ impl<S: Store> Store for Coalesce<S> {
         } else if places.len() < decisions.len() {
             self.0.begin_others(decisions, &places, end, answers);
         }
+    }
+
+    fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        self.0.store.decide_costs(decision)
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 use self::epochs::{EPOCHS, Epochs, LAST_SEEN_PLACES, LastSeenPlace, StateChange};
 use self::holds::holds;
 use self::known::{DenialTable, Known, KnownQuestion};
-use super::{Answers, Decision, Store, StoreAnswer, TOGETHER, Verdicts};
+use super::{Answers, BudgetDecision, Decision, Store, StoreAnswer, TOGETHER, Verdicts};
 
 use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;
@@ -121,6 +121,10 @@ impl<S: Store> Store for Denials<S> {
                 self.0.pass(decision, answers);
             }
         }
+    }
+
+    fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        self.0.store.decide_costs(decision)
     }
 
     fn patience(&self) -> Option<Duration> {
@@ -287,7 +291,8 @@ impl<S> WorkerDenials<S> {
             let Some((&verdict, limits)) = denied else { continue };
             let holds = holds(&asked.strategy, limits, cost).min(self.shared.max_age);
             let received = *received.get_or_insert_with(|| self.shared.clock.now());
-            let answer = Verdicts { decisions: [verdict].into(), limits: limits.into(), local: None };
+            let answer =
+                Verdicts { decisions: [verdict].into(), limits: limits.into(), ..Verdicts::default() };
             let known = Known { epoch: asked.epoch, received, until: asked.sent + holds, answer };
             if known.until > received {
                 self.known.lock().keep(asked.question(cost), known);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use weir_core::algorithm::budget::MAX_ENDS;
+
 /// Why a store could not decide.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -42,13 +44,26 @@ pub enum StoreError {
     /// The id belongs to a decision with another cost. Nothing is charged.
     #[error("the id is known with another cost: {0}")]
     OtherCost(u64),
+    /// The id belongs to a call with other costs, or its hold was settled or has ended. Nothing is charged.
+    #[error("the id is known with other costs, or its hold was settled or has ended")]
+    OtherContents,
+    /// The open holds of one limit end at too many different times. Nothing is held.
+    #[error("the open holds of one limit end at {MAX_ENDS} different times already")]
+    TooManyEnds,
 }
 
 impl StoreError {
     /// True if the store is healthy and the request is refused for what it asks: no failure policy answers it.
     #[must_use]
     pub const fn is_callers(&self) -> bool {
-        matches!(self, Self::Unsupported(_) | Self::OtherCost(_) | Self::IdsFull(_))
+        matches!(
+            self,
+            Self::Unsupported(_)
+                | Self::OtherCost(_)
+                | Self::OtherContents
+                | Self::TooManyEnds
+                | Self::IdsFull(_)
+        )
     }
 
     /// The kind of error, as a metric label.
@@ -64,13 +79,15 @@ impl StoreError {
             Self::Refused(_) => "refused",
             Self::Unsupported(_) => "unsupported",
             Self::OtherCost(_) => "other_cost",
+            Self::OtherContents => "other_contents",
+            Self::TooManyEnds => "too_many_ends",
             Self::IdsFull(_) => "ids_full",
             Self::LocalFull(_) => "local_full",
         }
     }
 
     /// All kinds.
-    pub const KINDS: [&'static str; 11] = [
+    pub const KINDS: [&'static str; 13] = [
         "timeout",
         "unavailable",
         "congested",
@@ -80,6 +97,8 @@ impl StoreError {
         "refused",
         "unsupported",
         "other_cost",
+        "other_contents",
+        "too_many_ends",
         "ids_full",
         "local_full",
     ];

@@ -12,6 +12,7 @@
 mod answers;
 pub mod approximate;
 pub mod backend;
+mod budget;
 pub mod coalesce;
 pub mod control;
 mod cost;
@@ -39,6 +40,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 pub use self::answers::{Answers, LaterVerdicts, StoreAnswer, Verdicts};
+pub use self::budget::{BudgetDecision, BudgetOp};
 pub use self::count::{CountStore, CounterKey};
 pub use self::decision::{Decision, OwnedSubject};
 pub(crate) use self::decision::{Once, Phases, check_supported};
@@ -57,6 +59,12 @@ pub trait Store: Send + Sync + 'static {
     /// After an error nothing is known to be charged: either nothing was, or (after [`StoreError::Timeout`]) the charge
     /// may have happened once and its answer was lost. So a decision is never asked again once its answer was polled.
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers);
+
+    /// Answers a question over limits with costs of their own; the verdicts have [`Verdicts::budget`]. The default is that
+    /// of a store without such limits.
+    fn decide_costs(&self, _decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        StoreAnswer::Ready(Err(StoreError::Unsupported("costs by limit")))
+    }
 
     /// How long a decision waits whose caller sets no deadline; `None` for stores that answer at once.
     fn patience(&self) -> Option<Duration> {

@@ -35,7 +35,7 @@ use self::own_strategies::OwnStrategies;
 use self::pending::{PendingDecision, Recourse};
 use crate::backend::LocalStats;
 use crate::memory::{Locator, MemoryStore};
-use crate::{Answers, Decision, Store, StoreAnswer, TOGETHER};
+use crate::{Answers, BudgetDecision, Decision, Store, StoreAnswer, TOGETHER, Verdicts};
 
 /// One worker's store, and the states that the node decides on by itself.
 pub struct LocalFallback<S> {
@@ -125,6 +125,10 @@ impl<S: Store> Store for LocalFallback<S> {
                 place += self.complete(locator, decision, answers, place);
             }
         });
+    }
+
+    fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        self.store.decide_costs(decision)
     }
 
     fn patience(&self) -> Option<Duration> {

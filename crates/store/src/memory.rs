@@ -9,6 +9,8 @@
 mod backend;
 mod budget;
 mod cells;
+mod cost_cells;
+mod costs;
 mod hot;
 pub(crate) mod index;
 mod leases;
@@ -39,7 +41,9 @@ pub(crate) use self::place::Locator;
 use self::place::StatePlace;
 use self::table::ShardTable;
 use self::time::{StoreTime, WallReading};
-use super::{Answers, Decision, Once, Store, StoreError, check_supported};
+use super::{
+    Answers, BudgetDecision, Decision, Once, Store, StoreAnswer, StoreError, Verdicts, check_supported,
+};
 use crate::backend::MemoryStats;
 
 /// Number of shards; many more than workers, so that two workers rarely contend for a lock.
@@ -150,6 +154,10 @@ impl Store for MemoryStore {
                 self.0.decide_alone(decision, answers);
             }
         }
+    }
+
+    fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        StoreAnswer::Ready(self.0.decide_costs(decision).map(Verdicts::of_costs))
     }
 }
 

@@ -192,7 +192,7 @@ pub fn known<S: Store>(store: &S, decision: &Decision<'_>) -> Option<Verdicts> {
     match answers.each.pop() {
         Some(StoreAnswer::Ready(verdict)) => {
             let decisions = [verdict.expect("what is known is no error")].into();
-            Some(Verdicts { decisions, limits: answers.limits, local: None })
+            Some(Verdicts { decisions, limits: answers.limits, ..Verdicts::default() })
         }
         _ => None,
     }

@@ -25,7 +25,7 @@ mod standing;
 mod verdict;
 mod write;
 
-pub use adjust::{debit, refund, reset};
+pub use adjust::{debit, debit_once, refund, reset};
 pub use ask::ask;
 pub use cells::BudgetCells;
 pub use costs::{Ask, AskedCost, CostError, HoldError, NamedAsk, SettledCosts};
@@ -114,13 +114,22 @@ impl HoldBounds {
 
 impl BudgetLimit {
     /// True if a call names no cost for it.
-    const fn is_fixed(&self) -> bool {
+    #[must_use]
+    pub const fn is_fixed(&self) -> bool {
         matches!(self.cost, LimitCost::Fixed(_))
     }
 
     /// True if a hold sets units aside for it.
-    const fn holds(&self) -> bool {
+    #[must_use]
+    pub const fn holds(&self) -> bool {
         !self.is_fixed() && !self.at_once
+    }
+
+    /// The level from which on `near_limit` is reached, if there is one.
+    #[must_use]
+    pub fn near_level(&self) -> Option<u64> {
+        let units = u128::from(self.algorithm.limit()) * u128::from(self.near_percent?);
+        Some(u64::try_from(units.div_ceil(100)).unwrap_or(u64::MAX).saturating_mul(self.algorithm.weight()))
     }
 }
 

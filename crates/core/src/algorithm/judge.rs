@@ -1,5 +1,5 @@
 //! Judges a cost against one limit before anything is written, and computes the rest. Twins: the functions of the
-//! same names in `lua/decide.lua` and `lua/limit.lua`.
+//! same names in `lua/judge.lua`, `lua/limit.lua` and `lua/decide.lua`.
 
 use super::{Algorithm, Bucket, Cause, Engine, Log, Op, Reading, State, WarmUp, log};
 use weir_units::{Micros, Retry};

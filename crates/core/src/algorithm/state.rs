@@ -1,5 +1,6 @@
 //! The stored state of one key, for any engine.
 
+use super::budget::{CallRecord, HeldParts, HoldRecord};
 use super::{Algorithm, Engine, OnceRecord, bucket, interval, log, sliding, slots, warm_up, window};
 use weir_units::Micros;
 
@@ -28,6 +29,12 @@ pub enum State {
     /// Not a limit's state: the record of an idempotent decision. To limits it is absent. Boxed, so that limits'
     /// states stay small.
     Record(Box<OnceRecord>),
+    /// What open holds have of a limit. To limits it is absent, and so are the two below.
+    Parts(Box<HeldParts>),
+    /// The record of a hold.
+    Hold(Box<HoldRecord>),
+    /// The record of a call with costs by name.
+    Call(Box<CallRecord>),
 }
 
 impl State {
@@ -41,6 +48,9 @@ impl State {
             Self::Slots(slots) => size_of::<slots::State>() + slots.heap_bytes(),
             Self::WarmUp(_) => size_of::<warm_up::State>(),
             Self::Record(_) => size_of::<OnceRecord>(),
+            Self::Parts(parts) => size_of::<HeldParts>() + parts.heap_bytes(),
+            Self::Hold(record) => size_of::<HoldRecord>() + record.heap_bytes(),
+            Self::Call(_) => size_of::<CallRecord>(),
             Self::Bucket(_) | Self::Window(_) | Self::Interval(_) | Self::Marker { .. } => 0,
         }
     }
@@ -58,7 +68,9 @@ impl State {
             Self::Sliding(state) => (state.start, 1),
             Self::Slots(state) => (state.begins()?, 1),
             Self::WarmUp(state) => (state.at, 1),
-            Self::Marker { .. } | Self::Record(_) => return None,
+            Self::Marker { .. } | Self::Record(_) | Self::Parts(_) | Self::Hold(_) | Self::Call(_) => {
+                return None;
+            }
         };
         Some((Micros(at), times))
     }

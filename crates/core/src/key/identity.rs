@@ -1,6 +1,7 @@
 //! Identities: names of states that are only hashed, and never read by people.
 
 use super::Subject;
+use super::kind;
 use crate::strategy::{Field, Strategy, write_sized};
 
 /// Appends the same parts as [`write_name`](super::write_name) of limit number `index`, but unescaped: each after its
@@ -9,6 +10,13 @@ use crate::strategy::{Field, Strategy, write_sized};
 pub fn write_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, subject: &Subject<'_>) {
     let begun = begin_identity(out, strategy, index, subject.resource);
     end_identity(out, strategy, index, subject, begun);
+}
+
+/// Appends the identity of what open holds have of limit number `index`. A limit of another engine has another one.
+pub fn write_parts_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, subject: &Subject<'_>) {
+    let Some(limit) = strategy.limits().get(index) else { return };
+    out.extend_from_slice(&[kind::PARTS, kind::of_engine(limit.algorithm.engine().kind())]);
+    write_identity(out, strategy, index, subject);
 }
 
 /// Appends the beginning of [`write_identity`] that all subjects with this resource share; returns its number of

@@ -27,6 +27,10 @@ pub(super) const PLACES: u8 = b'N';
 pub(super) const QUEUE: u8 = b'Q';
 /// Marker of a refund under an id.
 pub(super) const REFUND: u8 = b'F';
+/// Open parts of holds beside a limit's state. The limit's own kind follows.
+pub(super) const PARTS: u8 = b'O';
+/// Record of a hold under an id.
+pub(super) const HOLD: u8 = b'T';
 
 /// The kind of a limit's state.
 pub(super) const fn of_engine(engine: EngineKind) -> u8 {
@@ -59,7 +63,7 @@ mod tests {
     #[test]
     fn no_two_kinds_share_a_letter() {
         let operations = [Operation::Charge, Operation::Debit, Operation::Reserve].map(of_operation);
-        let others = [APPROXIMATE, HELD, LEASES, LEASE_ENDS, PLACES, QUEUE, REFUND];
+        let others = [APPROXIMATE, HELD, LEASES, LEASE_ENDS, PLACES, QUEUE, REFUND, PARTS, HOLD];
         let mut all = [&EngineKind::ALL.map(of_engine)[..], &operations, &others].concat();
         let count = all.len();
         all.sort_unstable();

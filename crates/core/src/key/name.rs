@@ -31,6 +31,20 @@ pub fn write_held_key(
     write_rest(out, strategy, &limit.name, &limit.scope, subject);
 }
 
+/// Appends the key of what open holds have of a limit. A limit of another engine or scope has other parts.
+pub fn write_parts_key(
+    out: &mut Vec<u8>,
+    prefix: KeyPrefix<'_>,
+    strategy: &Strategy,
+    limit: &Limit,
+    subject: &Subject<'_>,
+) {
+    prefix.write(out);
+    out.push(kind::PARTS);
+    out.push(kind::of_engine(limit.algorithm.engine().kind()));
+    write_rest(out, strategy, &limit.name, &limit.scope, subject);
+}
+
 /// Appends the name of a limit's state: the key without its tag.
 pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
     match strategy.approximate() {
@@ -130,6 +144,23 @@ pub fn write_record_name(
     id: &str,
 ) {
     write_once(out, kind::of_operation(operation), strategy, subject, id);
+}
+
+/// Appends the key of the record of a hold by its id.
+pub fn write_hold_key(
+    out: &mut Vec<u8>,
+    prefix: KeyPrefix<'_>,
+    strategy: &Strategy,
+    subject: &Subject<'_>,
+    id: &str,
+) {
+    prefix.write(out);
+    write_hold_name(out, strategy, subject, id);
+}
+
+/// Appends the name of the record of a hold: the key without its tag.
+pub fn write_hold_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
+    write_once(out, kind::HOLD, strategy, subject, id);
 }
 
 /// Appends the key of the probe that tests if a node can decide. It begins with a small letter, and so is of no kind.

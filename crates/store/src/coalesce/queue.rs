@@ -123,7 +123,7 @@ impl Together {
         for (index, waiter) in self.waiters.into_iter().enumerate() {
             let own = result.as_ref().map_err(Clone::clone).and_then(|all| {
                 let (verdict, limits) = all.get(index).ok_or_else(no_verdict)?;
-                Ok(Verdicts { decisions: [*verdict].into(), limits: limits.into(), local: None })
+                Ok(Verdicts { decisions: [*verdict].into(), limits: limits.into(), ..Verdicts::default() })
             });
             let _ = waiter.reply.send(own);
         }

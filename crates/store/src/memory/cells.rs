@@ -104,9 +104,14 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         Ok(())
     }
 
-    /// Stores `state`, which is that of an id, for at least `lasts`. It counts as exhausted, so it is not evicted
-    /// before.
-    pub(super) fn put_beside(&mut self, digest: u128, state: State, lasts: Micros) -> Result<(), NoRoom> {
+    /// Stores `state`, which is that of an id, for at least `lasts`, and leaves room for `more` keys after it. It counts as
+    /// exhausted, so it is not evicted before.
+    pub(super) fn put_beside(
+        &mut self,
+        digest: u128,
+        (state, lasts): (State, Micros),
+        more: usize,
+    ) -> Result<(), NoRoom> {
         let expires = self.shared.time.second_after(self.stamp, lasts);
         let budget = &self.shared.budget;
         if let Some(slot) = self.table.find(digest) {
@@ -125,7 +130,9 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         if !self.table.has_room_for_id(bytes, claim, budget) {
             return Err(NoRoom::Ids);
         }
-        if budget.is_over() && !self.table.relieve(claim, budget) || !self.table.reserve(1, claim, budget) {
+        if budget.is_over() && !self.table.relieve(claim, budget)
+            || !self.table.reserve(1 + more, claim, budget)
+        {
             return Err(NoRoom::Budget);
         }
         budget.moved(claim.owner, 0, state.heap_bytes());
@@ -133,8 +140,24 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         Ok(())
     }
 
-    /// Removes a state stored by [`ShardCells::put_beside`].
-    pub(super) fn remove_beside(&mut self, digest: u128) {
+    /// Stores `state`, which is no limit's, for `lasts`, in room that was reserved. It is not evicted before.
+    pub(super) fn put_reserved(&mut self, digest: u128, state: State, lasts: Micros) {
+        let expires = self.shared.time.second_after(self.stamp, lasts);
+        let budget = &self.shared.budget;
+        let after = state.heap_bytes();
+        if let Some(slot) = self.table.find(digest) {
+            let owner = self.table.owner(slot);
+            let before = self.table.state_mut(slot).replace(state).as_ref().map_or(0, State::heap_bytes);
+            self.table.expires(slot, expires, true);
+            return budget.moved(owner, before, after);
+        }
+        let owner = self.owner();
+        budget.moved(owner, 0, after);
+        self.table.insert(digest, state, (expires, true), owner, budget);
+    }
+
+    /// Removes a state that is no limit's.
+    pub(super) fn drop_beside(&mut self, digest: u128) {
         if let Some(slot) = self.table.find(digest) {
             self.table.discard(slot, &self.shared.budget);
         }

@@ -122,10 +122,10 @@ impl RecordCells for OnceCells<'_, '_> {
         let now = self.cells.stamp.now;
         let lasts = Micros(record.until.saturating_sub(now.0));
         let record = Self::moved(record, now, self.steady);
-        self.cells.put_beside(self.digest, State::Record(Box::new(record)), lasts)
+        self.cells.put_beside(self.digest, (State::Record(Box::new(record)), lasts), 0)
     }
 
     fn clear_record(&mut self) {
-        self.cells.remove_beside(self.digest);
+        self.cells.drop_beside(self.digest);
     }
 }

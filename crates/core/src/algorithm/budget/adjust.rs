@@ -5,9 +5,9 @@ use weir_units::{LATEST, Micros};
 use super::ask::is_judged;
 use super::settle::charge_forced;
 use super::standing::{Standing, Standings};
-use super::{BudgetCells, BudgetVerdict, CostedLimits, NotDecided, SettledCosts};
-use crate::algorithm::Op;
+use super::{BudgetCells, BudgetVerdict, CallRecord, CostedLimits, NotDecided, SettledCosts};
 use crate::algorithm::log::FORGET;
+use crate::algorithm::{DEBIT_LASTS, MAX_LIMITS, Op};
 
 /// Charges the limits of the costs that are named, also above them.
 pub fn debit<C: BudgetCells>(
@@ -16,16 +16,57 @@ pub fn debit<C: BudgetCells>(
     used: &SettledCosts,
     now: Micros,
 ) -> Result<BudgetVerdict, NotDecided<C::Full>> {
-    let mut all = Standings::read(budget, &cells, now.min(LATEST).0);
+    let all = forced(budget, &cells, used, now);
+    finish(all, cells, Op::Force)
+}
+
+/// [`debit`] under an id: a repeated one charges nothing, and says what the first one charged.
+pub fn debit_once<C: BudgetCells>(
+    budget: &CostedLimits,
+    mut cells: C,
+    used: &SettledCosts,
+    now: Micros,
+) -> Result<BudgetVerdict, NotDecided<C::Full>> {
+    let mut all = forced(budget, &cells, used, now);
+    let question = used.digest();
+    if let Some(known) = cells.call().filter(|record| all.now < record.until) {
+        if known.question != question {
+            return Err(NotDecided::OtherContents);
+        }
+        for (one, charged) in all.each.iter_mut().zip(known.granted) {
+            (one.charged, one.write) = (charged, None);
+        }
+        all.write(&mut cells);
+        return Ok(BudgetVerdict { applied: false, ..all.verdict(true, Op::Force) });
+    }
+    all.reserve(&mut cells)?;
+    let mut granted = [None; MAX_LIMITS];
+    for (granted, one) in granted.iter_mut().zip(&all.each) {
+        *granted = one.charged;
+    }
+    let record = CallRecord { question, until: all.now + DEBIT_LASTS.0, granted };
+    cells.put_call(record).map_err(NotDecided::Full)?;
+    all.write(&mut cells);
+    Ok(BudgetVerdict { applied: true, ..all.verdict(true, Op::Force) })
+}
+
+/// The limits as a debit leaves them.
+fn forced<'l, C: BudgetCells>(
+    budget: &'l CostedLimits,
+    cells: &C,
+    used: &SettledCosts,
+    now: Micros,
+) -> Standings<'l> {
+    let mut all = Standings::read(budget, cells, now.min(LATEST).0);
     for (index, one) in all.each.iter_mut().enumerate() {
         let Some(units) = used.of(one.limit.cost) else { continue };
         one.cost = units;
         if is_judged(one.limit.cost, units) {
-            one.judgement = one.judge(index, (&cells, all.now), units);
+            one.judgement = one.judge(index, (cells, all.now), units);
         }
         charge_forced(one, units);
     }
-    finish(all, cells, Op::Force)
+    all
 }
 
 /// Gives units back to the limits that `has` names: of what is used, never of what is held.

@@ -122,7 +122,8 @@ impl CostedLimits {
 
 impl Ask {
     /// What is asked of a limit.
-    pub(super) fn of(&self, cost: LimitCost) -> AskedCost {
+    #[must_use]
+    pub fn of(&self, cost: LimitCost) -> AskedCost {
         let plain = |cost: u64| AskedCost { cost: cost.min(CEILING), at_least: None };
         match cost {
             LimitCost::Request => plain(self.cost),
@@ -131,8 +132,9 @@ impl Ask {
         }
     }
 
-    /// What makes two questions the same: their costs.
-    pub(super) fn digest(&self) -> u64 {
+    /// A digest of 52 bits of what makes two questions the same: their costs.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
         let named = self.costs.iter().flat_map(|asked| [asked.cost, asked.at_least.unwrap_or(0)]);
         digest(std::iter::once(self.cost).chain(named))
     }
@@ -140,7 +142,8 @@ impl Ask {
 
 impl SettledCosts {
     /// The use of a limit, if it is named.
-    pub(super) fn of(&self, cost: LimitCost) -> Option<u64> {
+    #[must_use]
+    pub fn of(&self, cost: LimitCost) -> Option<u64> {
         match cost {
             LimitCost::Request => self.cost.map(|cost| cost.min(CEILING)),
             LimitCost::Fixed(_) => None,
@@ -148,8 +151,9 @@ impl SettledCosts {
         }
     }
 
-    /// What makes two settlements the same.
-    pub(super) fn digest(&self) -> u64 {
+    /// A digest of 52 bits of what makes two settlements the same.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
         // One more than a cost, so that 0 is another one than none.
         let number = |cost: &Option<u64>| cost.map_or(0, |cost| cost.saturating_add(1));
         digest(std::iter::once(number(&self.cost)).chain(self.costs.iter().map(number)))

@@ -37,6 +37,12 @@ impl HeldParts {
         self.ends.iter().map(|(_, units)| units).sum()
     }
 
+    /// Its heap bytes.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        if self.ends.spilled() { self.ends.capacity() * size_of::<(u64, u64)>() } else { 0 }
+    }
+
     /// The last end, if there is a part.
     #[must_use]
     pub fn last_end(&self) -> Option<u64> {
@@ -63,19 +69,21 @@ impl HeldParts {
         true
     }
 
-    /// The earliest time from `now` on at which `missing` level is free, beside parts whose units weigh `weight`. `used`
-    /// drains as `wait` says; what is held does not, so an end counts only if the rest of what is missing is used.
+    /// The earliest time from `now` on at which nothing is missing. `missing` of the units that are held then is the level
+    /// that does not fit. `used` drains as `wait` says; what is held does not, so an end counts only if the rest of what is
+    /// missing is used.
     pub(super) fn wait(
         &self,
-        missing: u64,
-        (used, weight, now): (u64, u64, u64),
+        missing: impl Fn(u64) -> u64,
+        (used, now): (u64, u64),
         wait: impl Fn(u64) -> u64,
     ) -> u64 {
-        let mut missing = missing;
+        let mut held = self.units();
         let mut shortest = u64::MAX;
-        let ends = self.ends.iter().map(|(end, units)| (end.saturating_sub(now), units * weight));
+        let ends = self.ends.iter().map(|(end, units)| (end.saturating_sub(now), *units));
         for (after, freed) in std::iter::once((0, 0)).chain(ends) {
-            missing = missing.saturating_sub(freed);
+            held -= freed;
+            let missing = missing(held);
             if missing <= used {
                 let drained = if missing == 0 { 0 } else { wait(missing) };
                 shortest = shortest.min(after.max(drained));

@@ -57,6 +57,12 @@ pub struct CallRecord {
 }
 
 impl HoldRecord {
+    /// Its heap bytes.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        if self.entries.spilled() { self.entries.capacity() * size_of::<HoldEntry>() } else { 0 }
+    }
+
     /// True if the hold has ended at `at`.
     pub(super) const fn has_ended(&self, at: u64) -> bool {
         at >= self.end || self.end - at > MOST_AHEAD

@@ -111,15 +111,15 @@ impl Standing<'_> {
         if held == 0 || units > algorithm.limit() {
             return algorithm.judge(state, &self.reading, units);
         }
-        let wanted = self.reading.level.saturating_add(held).saturating_add(units * algorithm.weight());
-        let missing = wanted.saturating_sub(algorithm.capacity());
-        let wait = |excess| algorithm.wait(state, &self.reading, excess);
-        let wait = if missing == 0 {
-            0
-        } else {
-            self.parts.wait(missing, (self.reading.level, algorithm.weight(), now), wait)
+        let (level, weight) = (self.reading.level, algorithm.weight());
+        // Units that were held under another weight may weigh more than any level.
+        let missing = |held: u64| {
+            let wanted = (level + units * weight).saturating_add(held.saturating_mul(weight));
+            wanted.saturating_sub(algorithm.capacity())
         };
-        Judgement::after(wait)
+        let wait = |excess| algorithm.wait(state, &self.reading, excess);
+        let fits = missing(self.parts.units()) == 0;
+        Judgement::after(if fits { 0 } else { self.parts.wait(missing, (level, now), wait) })
     }
 
     /// The largest cost that would pass.
@@ -140,10 +140,7 @@ impl Standing<'_> {
             true => algorithm.remaining_after(&self.reading, op, self.cost),
             false => self.remaining(),
         };
-        let mark = self.limit.near_percent.map(|percent| {
-            let units = u128::from(algorithm.limit()) * u128::from(percent);
-            u64::try_from(units.div_ceil(100)).unwrap_or(u64::MAX).saturating_mul(algorithm.weight())
-        });
+        let mark = self.limit.near_level();
         let level = self.reading.level;
         BudgetLimitVerdict {
             cause: self.judgement.cause,
