@@ -1,8 +1,11 @@
 //! The rules of a strategy: rate limits or permits.
 
+use std::sync::Arc;
+
 use super::prefix::identity_prefix;
 use super::{Limit, LimitBan, MAX_RESERVATION};
 use crate::algorithm::Algorithm;
+use crate::algorithm::budget::CostedLimits;
 use crate::lease::ConcurrencyRule;
 use weir_units::Micros;
 
@@ -27,6 +30,8 @@ pub struct RateLimits {
     pub(super) bans: Box<[LimitBan]>,
     /// True if a limit makes its callers wait for their turn.
     paces: bool,
+    /// The limits with their costs, if a limit has a cost of its own, or calls may be held.
+    pub(super) costed: Option<Arc<CostedLimits>>,
 }
 
 impl RateLimits {
@@ -39,6 +44,7 @@ impl RateLimits {
             max_reservation: MAX_RESERVATION,
             bans: Box::default(),
             paces: limits.iter().any(paced),
+            costed: None,
             limits,
         }
     }
@@ -57,6 +63,11 @@ impl RateLimits {
                 limit.algorithm = algorithm;
                 *own = algorithm;
                 *identity = identity_prefix(name, limit);
+            }
+        }
+        if let Some(costed) = &mut self.costed {
+            for (own, algorithm) in Arc::make_mut(costed).limits.iter_mut().zip(&self.algorithms) {
+                own.algorithm = *algorithm;
             }
         }
     }
