@@ -237,7 +237,9 @@ impl Replay<'_> {
         let limiter = &self.limiter;
         let result: Option<Result<(), LimiterError>> = match decision.operation {
             LoggedOperation::Cancel => at_once(async { limiter.cancel(question).await.map(drop) }),
-            LoggedOperation::Debit => at_once(async { limiter.debit(question).await.map(drop) }),
+            LoggedOperation::Debit => {
+                at_once(async { limiter.debit(question, Some(question.cost)).await.map(drop) })
+            }
             LoggedOperation::Refund => {
                 at_once(async { limiter.refund(question, &decision.named, &decision.id).await.map(drop) })
             }

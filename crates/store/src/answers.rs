@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::StoreError;
 use super::error::no_verdict;
-use weir_core::algorithm::budget::BudgetVerdict;
+use weir_core::algorithm::budget::{BudgetLimitVerdict, BudgetVerdict, CostedLimits};
 use weir_core::algorithm::{LimitVerdict, Verdict, VerdictSink};
 
 /// The verdicts over the costs of one decision, in their order. Small ones need no allocation.
@@ -23,7 +23,7 @@ pub struct Verdicts {
     /// Why the store could not decide, if the node decided by itself: these are verdicts of the strategy's
     /// [`LocalStrategy`](weir_core::strategy::LocalStrategy).
     pub local: Option<StoreError>,
-    /// The verdict over limits with costs of their own, beside which there is no other.
+    /// The verdict over limits with costs of their own, which the others summarize.
     pub budget: Option<Box<BudgetVerdict>>,
 }
 
@@ -141,10 +141,19 @@ impl VerdictSink for Verdicts {
 }
 
 impl Verdicts {
-    /// The verdict over limits with costs of their own.
+    /// The verdict over limits with costs of their own, and those that summarize it. Costs by name are of different units,
+    /// so their sum is 0.
     #[must_use]
-    pub fn of_costs(verdict: BudgetVerdict) -> Self {
-        Self { budget: Some(Box::new(verdict)), ..Self::default() }
+    pub fn of_costs(costed: &CostedLimits, verdict: BudgetVerdict) -> Self {
+        let most = verdict.limits.iter().filter_map(|limit| limit.granted).max();
+        let granted = most.filter(|_| verdict.allowed && costed.names.is_empty()).unwrap_or(0);
+        let BudgetVerdict { now, allowed, fitted, wait, applied, .. } = verdict;
+        Self {
+            limits: verdict.limits.iter().map(BudgetLimitVerdict::plain).collect(),
+            decisions: [Verdict { now, allowed, fitted, granted, wait, applied }].into(),
+            local: None,
+            budget: Some(Box::new(verdict)),
+        }
     }
 
     /// Returns the verdict at `index` and those of its limits.

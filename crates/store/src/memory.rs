@@ -157,7 +157,9 @@ impl Store for MemoryStore {
     }
 
     fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
-        StoreAnswer::Ready(self.0.decide_costs(decision).map(Verdicts::of_costs))
+        StoreAnswer::Ready(
+            self.0.decide_costs(decision).map(|verdict| Verdicts::of_costs(decision.costed, verdict)),
+        )
     }
 }
 

@@ -109,7 +109,7 @@ fn as_written(table: &Table, answer: Result<Answer<'_, '_>, LimiterError>) -> BT
             json!({"allowed": true, "reason": "allow_list", "retry_after_us": 0})
         }
         Outcome::Banned(_) => panic!("no limit of the table bans"),
-        Outcome::Decided(LimitsDecision { verdict, limits }) => {
+        Outcome::Decided(LimitsDecision { verdict, limits, .. }) => {
             let summary = Summary::of(answer.strategy.algorithms(), limits);
             let reason = if verdict.allowed { "ok" } else { "limit" };
             assert!(!verdict.allowed || summary.retry == Retry::Now, "{}", table.id);

@@ -26,47 +26,39 @@ pub struct Adjusted<'a> {
 
 impl<S: Store> Limiter<S> {
     /// Charges what was used, also above the limits; under an id only once.
-    pub async fn debit<'a>(&'a self, question: &'a Question<'_>) -> Result<Adjusted<'a>, LimiterError> {
+    /// `cost` is what the request names, for limits without `cost:`.
+    pub async fn debit<'a>(
+        &'a self,
+        question: &'a Question<'_>,
+        cost: Option<u64>,
+    ) -> Result<Adjusted<'a>, LimiterError> {
         self.authorize(AccessRight::Debit, question)?;
         bounds::check_debit(question.cost, question.id()).map_err(|error| self.refused(error.into()))?;
-        self.adjust(AccessRight::Debit, question, Op::Force).await
-    }
-
-    /// Settles what is held under the question's id. No strategy has holds yet, so this only tells why there are none.
-    pub fn settle_hold(&self, question: &Question<'_>) -> LimiterError {
-        let checked = self.authorize(AccessRight::Debit, question).and_then(|()| {
-            bounds::check_needed_id(question.id()).map_err(|error| self.refused(error.into()))?;
-            self.resolve(AccessRight::Debit, question)
-        });
-        let resolved = match checked {
-            Ok(resolved) => resolved,
-            Err(error) => return error,
-        };
-        let named = question
-            .shaping
-            .as_deref()
-            .map_or(Ok(()), |shaping| costs::check_names(shaping, resolved.strategy));
-        self.refused(named.map_or_else(LimiterError::from, |()| costs::no_holds(resolved.strategy)))
+        let resolved = self.resolve(AccessRight::Debit, question)?;
+        match resolved.strategy.costed() {
+            Some(costed) => self.debit_costs(question, cost, (&resolved, costed)).await,
+            None => self.adjust(question, &resolved, Op::Force).await,
+        }
     }
 
     /// Gives back what was reserved under the question's id.
     pub async fn cancel<'a>(&'a self, question: &'a Question<'_>) -> Result<Adjusted<'a>, LimiterError> {
         self.authorize(AccessRight::Decide, question)?;
         bounds::check_needed_id(question.id()).map_err(|error| self.refused(error.into()))?;
-        self.adjust(AccessRight::Decide, question, Op::Cancel).await
+        let resolved = self.resolve(AccessRight::Decide, question)?;
+        self.adjust(question, &resolved, Op::Cancel).await
     }
 
     async fn adjust<'a>(
-        &'a self,
-        right: AccessRight,
-        question: &'a Question<'_>,
+        &self,
+        question: &Question<'_>,
+        resolved: &Resolved<'a>,
         op: Op,
     ) -> Result<Adjusted<'a>, LimiterError> {
-        let resolved = self.resolve(right, question)?;
         if let Some(shaping) = question.shaping.as_deref() {
             costs::check_names(shaping, resolved.strategy).map_err(|error| self.refused(error.into()))?;
         }
-        let (verdict, verdicts) = self.change(question, &resolved, op, question.part()).await?;
+        let (verdict, verdicts) = self.change(question, resolved, op, question.part()).await?;
         let limits = resolved.strategy.limits().iter().zip(verdicts.limits).map(|(limit, one)| {
             let charged = match op {
                 Op::Force if verdict.applied => limit.algorithm.debited(one.level_before, question.cost),

@@ -58,8 +58,8 @@ impl AdviceWanted {
         (strategy, answered_by): (&Arc<Strategy>, &Strategy),
         outcome: &Outcome<LimitsDecision<'_>>,
     ) -> AdviceBegun {
-        let (Outcome::Decided(LimitsDecision { verdict, limits })
-        | Outcome::Local(LimitsDecision { verdict, limits })) = outcome
+        let (Outcome::Decided(LimitsDecision { verdict, limits, costs })
+        | Outcome::Local(LimitsDecision { verdict, limits, costs })) = outcome
         else {
             return AdviceBegun::Known(None);
         };
@@ -69,6 +69,10 @@ impl AdviceWanted {
             return AdviceBegun::Known(None);
         };
         let known = |next_unit| AdviceBegun::Known(Some(Advice { binding, next_unit }));
+        if costs.is_some() {
+            // What is held does not drain, so a peek at the limit alone would promise too much.
+            return known(if let Retry::After(wait) = said.retry { Some(wait) } else { None });
+        }
         match limit.next_unit(self.op, self.cost, verdict, said) {
             NextUnit::Full | NextUnit::None => return known(None),
             NextUnit::After(wait) => return known(Some(wait)),

@@ -31,7 +31,8 @@ impl<S> Limiter<S> {
         subject: &Subject<'_>,
         outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     ) {
-        if let (Some(bans), Ok(Outcome::Decided(LimitsDecision { verdict, limits }))) = (&self.bans, outcome)
+        if let (Some(bans), Ok(Outcome::Decided(LimitsDecision { verdict, limits, .. }))) =
+            (&self.bans, outcome)
             && !verdict.allowed
         {
             bans.denied(strategy, subject, limits);

@@ -177,6 +177,16 @@ pub(super) fn unnamed_limit(strategy: &Strategy) -> InvalidField {
     invalid("limit", "", bound)
 }
 
+/// Error for a refund that names no limits, beside costs by name.
+pub(super) fn unnamed_refund(strategy: &Strategy) -> InvalidField {
+    let bound = format!(
+        "the limits of strategy `{}` have costs of different units, so those that are meant must be named: {}",
+        strategy.name(),
+        limit_names(strategy)
+    );
+    InvalidField { field: "limits", value: "empty".to_owned(), bound }
+}
+
 /// An interval, given as whole seconds and nanoseconds.
 pub fn interval(span: Option<(i64, i32)>) -> Result<Micros, InvalidField> {
     let bound = format!("it must be from 0 s to {} s", LONGEST_SPAN.0 / 1_000_000);

@@ -1,7 +1,12 @@
-//! Named costs and holds of a question: the refusals that depend on its strategy.
+//! Named costs and holds of a question.
 
+use smallvec::SmallVec;
 use weir_core::algorithm::MAX_LIMITS;
+use weir_core::algorithm::budget::{
+    Ask, AskedCost, CostError, CostedLimits, HoldError, NamedAsk, SettledCosts,
+};
 use weir_core::strategy::Strategy;
+use weir_units::{CEILING, Micros};
 
 use super::bounds::{self, check_needed_id, shown};
 use super::{InvalidField, LimiterError, NamedCost, Question, Shaping};
@@ -12,8 +17,11 @@ use super::{InvalidField, LimiterError, NamedCost, Question, Shaping};
 pub(super) fn check_shaping(question: &Question<'_>, strategy: &Strategy) -> Result<(), LimiterError> {
     bounds::check_shaping(question, strategy)?;
     let Some(shaping) = question.shaping.as_deref() else { return Ok(()) };
-    check_at_most(shaping)?;
-    check_hold(question, shaping)?;
+    check_at_most(shaping, strategy)?;
+    hold_for(question, shaping)?;
+    if strategy.costed().is_some() {
+        return Ok(());
+    }
     check_names(shaping, strategy)?;
     match shaping.hold_for {
         Some(_) => Err(no_holds(strategy)),
@@ -21,9 +29,57 @@ pub(super) fn check_shaping(question: &Question<'_>, strategy: &Strategy) -> Res
     }
 }
 
-/// Checks the names of the costs.
+/// What a question asks of limits with costs of their own.
+#[cold]
+pub(super) fn ask(
+    question: &Question<'_>,
+    strategy: &Strategy,
+    costed: &CostedLimits,
+) -> Result<Ask, LimiterError> {
+    let shaping = question.shaping.as_deref();
+    if shaping.is_some_and(|shaping| shaping.max_wait.is_some()) {
+        return Err(LimiterError::Unsupported(format!(
+            "strategy `{}` has costs by limit or holds, and no reservations; ask ShouldAllow with hold_for",
+            strategy.name()
+        )));
+    }
+    let asked = |cost: &NamedCost<'_>| AskedCost { cost: cost.cost, at_least: cost.at_least };
+    let named: SmallVec<[NamedAsk<'_>; MAX_LIMITS]> = shaping
+        .map(|shaping| shaping.costs.iter().map(|cost| (cost.name, asked(cost))).collect())
+        .unwrap_or_default();
+    let ask = Ask {
+        costs: costed.costs(&named).map_err(|error| invalid(error, strategy, costed))?,
+        cost: question.cost,
+        peek: question.peek,
+        has_id: !question.id().is_empty(),
+        hold_for: shaping.map(|shaping| hold_for(question, shaping)).transpose()?.flatten(),
+    };
+    match costed.check_hold(&ask) {
+        Ok(()) => Ok(ask),
+        Err(HoldError::NoHolds) => Err(no_holds(strategy)),
+        Err(error) => Err(invalid_hold(error, ask.hold_for.unwrap_or_default()).into()),
+    }
+}
+
+/// What was really used, by name. `cost` is for limits without `cost:`.
+pub(super) fn used(
+    shaping: &Shaping<'_>,
+    cost: Option<u64>,
+    strategy: &Strategy,
+    costed: &CostedLimits,
+) -> Result<SettledCosts, LimiterError> {
+    if cost.is_some_and(|cost| cost >= CEILING) {
+        let (value, bound) = (cost.unwrap_or_default().to_string(), "it must be below 2^52".to_owned());
+        return Err(InvalidField { field: "cost", value, bound }.into());
+    }
+    let named: SmallVec<[(&str, u64); MAX_LIMITS]> =
+        shaping.costs.iter().map(|cost| (cost.name, cost.cost)).collect();
+    costed.some_costs(&named, cost).map_err(|error| invalid(error, strategy, costed).into())
+}
+
+/// Checks the names of the costs, of a strategy that has none.
 pub(super) fn check_names(shaping: &Shaping<'_>, strategy: &Strategy) -> Result<(), InvalidField> {
-    if shaping.costs.is_empty() {
+    if shaping.costs.is_empty() || strategy.costed().is_some() {
         return Ok(());
     }
     let quoted = |cost: &NamedCost<'_>| format!("\"{}\"", shown(cost.name));
@@ -40,19 +96,58 @@ pub(super) fn no_holds(strategy: &Strategy) -> LimiterError {
     ))
 }
 
-fn check_at_most(shaping: &Shaping<'_>) -> Result<(), InvalidField> {
+fn invalid(error: CostError<'_>, strategy: &Strategy, costed: &CostedLimits) -> InvalidField {
+    let names = || costed.names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let (value, bound) = match error {
+        CostError::Unknown(name) if costed.names.is_empty() => {
+            (shown(name), format!("strategy `{}` has no named costs; use `cost`", strategy.name()))
+        }
+        CostError::Unknown(name) => {
+            (shown(name), format!("strategy `{}` has only {}", strategy.name(), names()))
+        }
+        CostError::Missing(name) => (
+            format!("without \"{name}\""),
+            format!(
+                "strategy `{}` needs {}: a forgotten cost is no free call, write 0",
+                strategy.name(),
+                names()
+            ),
+        ),
+        CostError::TooLarge(name) => (shown(name), "it must be below 2^52".to_owned()),
+        CostError::AtLeast(name) => (shown(name), "its at_least must be 1 to its cost".to_owned()),
+    };
+    InvalidField {
+        field: "costs",
+        value: if value.starts_with("without") { value } else { format!("\"{value}\"") },
+        bound,
+    }
+}
+
+fn invalid_hold(error: HoldError, hold_for: Micros) -> InvalidField {
+    let bound = match error {
+        HoldError::TooLong(most) => format!("it must be at most {most}, the `max` of `hold`"),
+        HoldError::Peek => "it cannot stand beside peek, which charges nothing".to_owned(),
+        HoldError::NoId => "it needs an id, under which the call is settled".to_owned(),
+        HoldError::Zero | HoldError::NoHolds => "it must be at least 1us".to_owned(),
+    };
+    InvalidField { field: "hold_for", value: hold_for.to_string(), bound }
+}
+
+fn check_at_most(shaping: &Shaping<'_>, strategy: &Strategy) -> Result<(), InvalidField> {
     let beside = match shaping {
         Shaping { at_most: false, .. } => return Ok(()),
         Shaping { hold_for: Some(_), .. } => "hold_for",
         Shaping { costs, .. } if !costs.is_empty() => "costs",
+        _ if strategy.costed().is_some() => "`cost` or `hold` of the strategy",
         _ => return Ok(()),
     };
     let bound = format!("it cannot stand beside {beside}; `at_least` of a cost grants what fits");
     Err(InvalidField { field: "at_most", value: "true".to_owned(), bound })
 }
 
-fn check_hold(question: &Question<'_>, shaping: &Shaping<'_>) -> Result<(), InvalidField> {
-    let Some((seconds, nanos)) = shaping.hold_for else { return Ok(()) };
+/// The length of the hold.
+fn hold_for(question: &Question<'_>, shaping: &Shaping<'_>) -> Result<Option<Micros>, InvalidField> {
+    let Some((seconds, nanos)) = shaping.hold_for else { return Ok(None) };
     let invalid = |bound: &str| {
         let (value, bound) = (format!("{seconds} s and {nanos} ns"), bound.to_owned());
         Err(InvalidField { field: "hold_for", value, bound })
@@ -60,8 +155,12 @@ fn check_hold(question: &Question<'_>, shaping: &Shaping<'_>) -> Result<(), Inva
     if question.peek {
         return invalid("it cannot stand beside peek, which charges nothing");
     }
-    if seconds < 0 || !(0..1_000_000_000).contains(&nanos) || (seconds, nanos / 1_000) == (0, 0) {
+    let (Ok(whole), Ok(rest @ 0..1_000_000_000)) = (u64::try_from(seconds), u64::try_from(nanos)) else {
+        return invalid("it must be at least 1us, and have less than 10^9 ns");
+    };
+    if (whole, rest / 1_000) == (0, 0) {
         return invalid("it must be at least 1us, and have less than 10^9 ns");
     }
-    check_needed_id(question.id())
+    check_needed_id(question.id())?;
+    Ok(Some(Micros(whole.saturating_mul(1_000_000).saturating_add(rest / 1_000))))
 }

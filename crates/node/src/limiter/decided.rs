@@ -1,5 +1,6 @@
 //! What the store decided over the limits of a strategy, and the errors that replace an answer.
 
+use weir_core::algorithm::budget::BudgetVerdict;
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::{Strategy, Unknown};
 use weir_store::StoreError;
@@ -17,6 +18,8 @@ pub struct LimitsDecision<'l> {
     pub verdict: Verdict,
     /// The verdict of each limit, in the order of the strategy.
     pub limits: &'l [LimitVerdict],
+    /// The verdict over limits with costs of their own, which the others summarize.
+    pub costs: Option<&'l BudgetVerdict>,
 }
 
 /// Why there is no answer.
@@ -48,6 +51,15 @@ pub enum LimiterError {
     /// The id belongs to a decision with another cost.
     #[error("id is known with another cost, {0}; a call with another cost needs another id")]
     OtherCost(u64),
+    /// The id belongs to a call with other costs, or it is settled, or its hold has ended.
+    #[error(
+        "id is known with other costs, or its hold was settled or has ended; a call with other costs, and each attempt, \
+         needs an id of its own"
+    )]
+    OtherContents,
+    /// The open holds of one limit end at too many times.
+    #[error("not held: {0}; hold for fewer different times, or settle earlier")]
+    TooManyEnds(StoreError),
     /// The memory store has no room for another id; the size of their share.
     #[error(
         "no room for another id: those of earlier calls use all of store.memory.id_share, {0} bytes; calls without an id go on"
@@ -75,18 +87,29 @@ impl StoreDecision for LimitsDecision<'_> {
 }
 
 impl LimitsDecision<'_> {
+    /// True if this call was charged. What is charged by name has no sum.
+    pub(super) fn is_charged(&self) -> bool {
+        self.verdict.applied && (self.verdict.granted > 0 || self.costs.is_some())
+    }
+
     /// The outcome of a call that is no peek.
     pub(super) fn counted_by_charge(&self) -> CountedOutcome {
         match self.counted() {
-            CountedOutcome::Allowed if !self.verdict.applied || self.verdict.granted == 0 => {
-                CountedOutcome::uncharged(self.verdict.applied)
-            }
+            CountedOutcome::Allowed if !self.is_charged() => CountedOutcome::uncharged(self.verdict.applied),
             counted => counted,
         }
     }
 }
 
 impl LimiterError {
+    /// An error of a change that is no decision.
+    pub(super) fn not_done(error: StoreError) -> Self {
+        match error {
+            StoreError::OtherContents => Self::OtherContents,
+            error => Self::NotDone(error),
+        }
+    }
+
     /// An error of the store under `strategy` that no policy replaced.
     #[cold]
     pub(crate) fn of_store(strategy: &Strategy, error: StoreError) -> Self {
@@ -97,6 +120,8 @@ impl LimiterError {
                 Self::Unsupported(format!("{why}; strategy `{}` has the limits {limits}", strategy.name()))
             }
             StoreError::OtherCost(known) => Self::OtherCost(known),
+            StoreError::OtherContents => Self::OtherContents,
+            StoreError::TooManyEnds => Self::TooManyEnds(error),
             StoreError::IdsFull(bytes) => Self::IdsFull(bytes),
             error => Self::Store { whose: format!("strategy `{}`", strategy.name()).into(), error },
         }

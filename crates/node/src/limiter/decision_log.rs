@@ -79,8 +79,8 @@ impl<S: Store> Limiter<S> {
         let (counted, _) = record::counted(outcome, cost, decision.op == Op::Peek);
         let verdict = match outcome {
             Ok(
-                Outcome::Decided(LimitsDecision { verdict, limits })
-                | Outcome::Local(LimitsDecision { verdict, limits }),
+                Outcome::Decided(LimitsDecision { verdict, limits, .. })
+                | Outcome::Local(LimitsDecision { verdict, limits, .. }),
             ) => Some((verdict, *limits)),
             _ => None,
         };

@@ -221,7 +221,7 @@ struct DescriptorDecision {
 
 impl StoreDecision for DescriptorDecision {
     fn counted(&self) -> CountedOutcome {
-        LimitsDecision { verdict: self.verdict, limits: slice::from_ref(&self.limit) }.counted()
+        LimitsDecision { verdict: self.verdict, limits: slice::from_ref(&self.limit), costs: None }.counted()
     }
 }
 

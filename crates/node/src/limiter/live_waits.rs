@@ -37,7 +37,7 @@ impl LiveWaits {
 impl<S: Store> Limiter<S> {
     /// Counts what the limits in shadow mode of strategy number `index` have said of a call.
     pub(super) fn count_shadow_limits(&self, index: usize, outcome: &Outcome<LimitsDecision<'_>>) {
-        let Outcome::Decided(decision @ LimitsDecision { verdict, limits }) = outcome else { return };
+        let Outcome::Decided(decision @ LimitsDecision { verdict, limits, .. }) = outcome else { return };
         let passed = match decision.counted_by_charge() {
             uncharged if uncharged.is_uncharged() => uncharged,
             _ => CountedOutcome::Allowed,

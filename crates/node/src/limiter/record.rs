@@ -20,7 +20,9 @@ pub(super) fn counted(
 ) -> (Counted, u64) {
     let (counted, cost) = (settle::count_as(outcome), cost_of(outcome, cost, peek));
     match outcome {
-        Ok(Outcome::Decided(decision)) if counted == Counted::Allowed && cost == 0 => {
+        Ok(Outcome::Decided(decision))
+            if counted == Counted::Allowed && cost == 0 && (peek || !decision.is_charged()) =>
+        {
             (Counted::uncharged(decision.verdict.applied), 0)
         }
         _ => (counted, cost),
@@ -53,7 +55,7 @@ pub(super) fn denied(
     strategy: &Strategy,
     outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
 ) {
-    if let Ok(Outcome::Decided(LimitsDecision { verdict, limits })) = outcome
+    if let Ok(Outcome::Decided(LimitsDecision { verdict, limits, .. })) = outcome
         && !verdict.allowed
     {
         // Most strategies have one limit, and nothing is to be compared.

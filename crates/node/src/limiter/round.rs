@@ -21,6 +21,7 @@ use weir_time::clock;
 use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::Answer;
 use super::begun::Begun;
+use super::costed::CostedSlot;
 use super::decided::{LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::named::Named;
@@ -38,7 +39,7 @@ pub struct Round<'a, S: Store> {
     limiter: &'a Limiter<S>,
     started: Instant,
     decided: u64,
-    store_answers: u64,
+    pub(super) store_answers: u64,
     /// Consecutive decisions of one strategy with one outcome, not counted yet.
     run: SameOutcomes,
     /// Answers of the store; kept to reuse the memory.
@@ -51,6 +52,8 @@ pub struct Round<'a, S: Store> {
 enum RoundSlot<'q, 'm> {
     /// Takes the store's next answer; with the row that counts it.
     Asked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>),
+    /// Asked of limits with costs of their own.
+    Costed(Box<CostedSlot<'q, 'm>>),
     /// Decided by an access list or a ban.
     Unasked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, UnaskedOutcome),
     /// Rejected.
@@ -122,6 +125,7 @@ impl<'a, S: Store> Round<'a, S> {
         self.ask_store(&decisions, &mut answers);
         let mut asked = decisions.iter().zip(answers.each.drain(..));
         let mut limits = &answers.limits[..];
+        let mut costed;
         for turn in turns {
             each(match turn {
                 RoundSlot::Asked(row, strategy, question) => match asked.next() {
@@ -150,6 +154,10 @@ impl<'a, S: Store> Round<'a, S> {
                         Begun::Answered(answer.map(|outcome| Answer { strategy, outcome, advice: None }))
                     }
                 },
+                RoundSlot::Costed(slot) => {
+                    costed = Verdicts::default();
+                    self.decide_costed(&slot, &mut costed)
+                }
                 RoundSlot::Unasked(row, strategy, question, outcome) => {
                     Begun::Answered(self.unasked(row, strategy, question, outcome))
                 }
@@ -213,6 +221,11 @@ impl<'a, S: Store> Round<'a, S> {
             turns.push(RoundSlot::Unasked(row, strategy, question, UnaskedOutcome::Banned(ban)));
             return Ok(());
         }
+        if let Some(costed) = strategy.costed() {
+            let slot = CostedSlot::read(row, (strategy, costed), question, group)?;
+            turns.push(RoundSlot::Costed(slot));
+            return Ok(());
+        }
         decisions.push(Decision {
             strategy,
             subject: question.subject(group),
@@ -247,7 +260,7 @@ impl<'a, S: Store> Round<'a, S> {
         }
     }
 
-    fn waiting(
+    pub(super) fn waiting(
         &self,
         row: TotalsRow,
         question: &Question<'_>,
@@ -312,7 +325,7 @@ impl<'a, S: Store> Round<'a, S> {
                 AdviceBegun::Later(binding, later) => (binding, later),
             };
         let mut verdicts = Verdicts::default();
-        if let Outcome::Decided(LimitsDecision { verdict, limits }) = answer.outcome {
+        if let Outcome::Decided(LimitsDecision { verdict, limits, .. }) = answer.outcome {
             verdicts.decisions.push(verdict);
             verdicts.limits.extend_from_slice(limits);
         }
@@ -335,7 +348,7 @@ impl<'a, S: Store> Round<'a, S> {
                 self.store_answers += 1;
                 let (own, others) = limits.split_at(strategy.limits().len().min(limits.len()));
                 *limits = others;
-                Ok(Outcome::Decided(LimitsDecision { verdict, limits: own }))
+                Ok(Outcome::Decided(LimitsDecision { verdict, limits: own, costs: None }))
             }
             Err(error) => self.failed(strategy, error),
         }
@@ -343,7 +356,7 @@ impl<'a, S: Store> Round<'a, S> {
 
     /// Counts the store's failure, and applies the failure policy.
     #[cold]
-    fn failed<'l>(
+    pub(super) fn failed<'l>(
         &mut self,
         strategy: &Strategy,
         error: StoreError,
@@ -355,7 +368,7 @@ impl<'a, S: Store> Round<'a, S> {
 
     /// Records a decision: counts, sample of consumers, log.
     #[inline(always)]
-    fn record<'s, 'l>(
+    pub(super) fn record<'s, 'l>(
         &mut self,
         row: TotalsRow,
         strategy: &'s Strategy,

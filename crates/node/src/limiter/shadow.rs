@@ -244,7 +244,7 @@ fn meant(strategy: &Strategy, op: Op, names: &[&str]) -> LimitSet {
 fn outcome_of(result: &Result<Verdicts, StoreError>) -> CountedOutcome {
     let decided = result.as_ref().ok().and_then(|verdicts| verdicts.get(0));
     decided.map_or(CountedOutcome::Error, |(verdict, limits)| {
-        LimitsDecision { verdict: *verdict, limits }.counted_by_charge()
+        LimitsDecision { verdict: *verdict, limits, costs: None }.counted_by_charge()
     })
 }
 

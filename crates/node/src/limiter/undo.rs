@@ -54,6 +54,10 @@ impl<S: Store> Limiter<S> {
         op: Op,
         part: Part<'_>,
     ) -> Result<Undone<'a>, LimiterError> {
+        if let Some(costed) = resolved.strategy.costed() {
+            let part = (part.limits, part.id);
+            return self.undo_costs(question, (resolved, costed), part, op == Op::Reset).await;
+        }
         let (verdict, verdicts) = self.change(question, resolved, op, Some(&part)).await?;
         // While the store cannot answer, the node gives back to its own, smaller limits.
         let local = resolved.strategy.local().filter(|_| verdicts.local.is_some());
@@ -71,6 +75,10 @@ fn check_refund(
     id: &str,
 ) -> Result<LimitSet, LimiterError> {
     bounds::check_refund(question.cost, id)?;
+    let is_named = strategy.costed().is_some_and(|costed| !costed.names.is_empty());
+    if is_named && names.is_empty() {
+        return Err(bounds::unnamed_refund(strategy).into());
+    }
     let limits = if names.is_empty() { LimitSet::ALL } else { named(strategy, names)? };
     let denied = |(index, limit): &(usize, &Limit)| limits.has(*index) && limit.algorithm.counts_denied();
     match strategy.limits().iter().enumerate().find(denied) {

@@ -122,9 +122,10 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-fn decision(verdicts: &Verdicts) -> Result<LimitsDecision<'_>, StoreError> {
+/// The decision of a store.
+pub(super) fn decision(verdicts: &Verdicts) -> Result<LimitsDecision<'_>, StoreError> {
     let verdict = *verdicts.decisions.first().ok_or_else(no_verdict)?;
-    Ok(LimitsDecision { verdict, limits: &verdicts.limits })
+    Ok(LimitsDecision { verdict, limits: &verdicts.limits, costs: verdicts.budget.as_deref() })
 }
 
 /// The outcome, and the strategy whose limits it is about: the smaller one where the node decided by itself.

@@ -93,7 +93,7 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
 
     async fn settle(&self, mut request: Request<SettleRequest>) -> Result<Response<SettleResponse>, Status> {
         let context = context(&mut request);
-        Ok(Response::new(self.0.current().settle(request.get_ref(), &context)?))
+        Ok(Response::new(self.0.current().settle(request.get_ref(), &context).await?))
     }
 }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use prost::Message as _;
 use tonic::Status;
+use weir_core::algorithm::budget::SettleOutcome;
 use weir_grpc::CallContext;
 use weir_proto::v1::{
     CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, DebitedLimit,
-    ReserveRequest, ReserveResponse, SettleRequest, SettleResponse, ShouldAllowResponse,
+    ReserveRequest, ReserveResponse, SettleOutcome as ProtoOutcome, SettleRequest, SettleResponse,
+    SettledLimit, ShouldAllowResponse,
 };
 use weir_store::{Store, Verdicts};
 use weir_units::Micros;
@@ -21,7 +23,7 @@ use super::{Decisions, status};
 use crate::access::SnapshotRights;
 use crate::limiter::{
     Adjusted, Answer, Begun, DEFAULT_COST, InlineLimit, InvalidField, LimitsDecision, NamedCost, Question,
-    Shaping,
+    SettledCall, Shaping,
 };
 use crate::settle::Outcome;
 
@@ -93,16 +95,22 @@ impl<S: Store> Decisions<S> {
         let shaping = Shaping { inline, costs: named(&request.costs), ..Shaping::under(&request.id) };
         let (shaping, cost) = (Some(Box::new(shaping)), request.cost.unwrap_or(DEFAULT_COST));
         let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
-        Ok(debited(&self.limiter.debit(&question).await.map_err(status::of)?))
+        // Beside costs by name, no cost is meant where none is written.
+        let meant = request.cost.or((request.costs.is_empty()).then_some(DEFAULT_COST));
+        Ok(debited(&self.limiter.debit(&question, meant).await.map_err(status::of)?))
     }
 
     /// Replaces the estimate of a held call by its actual use.
-    pub fn settle(&self, request: &SettleRequest, context: &CallContext) -> Result<SettleResponse, Status> {
+    pub async fn settle(
+        &self,
+        request: &SettleRequest,
+        context: &CallContext,
+    ) -> Result<SettleResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
         let shaping = Shaping { costs: named(&request.costs), ..Shaping::under(&request.id) };
         let (shaping, cost) = (Some(Box::new(shaping)), request.cost.unwrap_or(0));
         let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
-        Err(status::of(self.limiter.settle_hold(&question)))
+        Ok(settled(&self.limiter.settle_hold(&question, request.cost).await.map_err(status::of)?))
     }
 }
 
@@ -123,6 +131,26 @@ fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {
         reset_after: Some(duration(one.reset_after)),
     });
     DebitResponse { applied: adjusted.applied, fitted: adjusted.fitted, limits: limits.collect() }
+}
+
+fn settled(call: &SettledCall<'_>) -> SettleResponse {
+    let outcome = call.outcome.map_or(ProtoOutcome::Unspecified, |outcome| match outcome {
+        SettleOutcome::Settled => ProtoOutcome::Settled,
+        SettleOutcome::Late => ProtoOutcome::Late,
+        SettleOutcome::Unknown => ProtoOutcome::Unknown,
+    });
+    let limits = call.limits.iter().map(|(limit, one)| SettledLimit {
+        name: limit.name.to_string(),
+        granted: one.granted.unwrap_or(0),
+        used: one.cost,
+        charged: one.charged.unwrap_or(0),
+        limit: limit.algorithm.limit(),
+        remaining: one.remaining,
+        reset_after: Some(duration(one.reset_after)),
+        near_limit: one.near == Some(true),
+        crossed_near_limit: one.crossed_near,
+    });
+    SettleResponse { applied: call.applied, outcome: outcome.into(), limits: limits.collect() }
 }
 
 fn reservation<'a>(

@@ -45,8 +45,12 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
         LimiterError::Unsupported(why) => unsupported(why),
         LimiterError::NotDone(StoreError::Unsupported(why)) => unsupported(why),
         LimiterError::NotCounted(StoreError::Unsupported(why)) => unsupported(why),
-        error @ LimiterError::IdsFull(_) => Status::resource_exhausted(error.to_string()),
-        error @ LimiterError::OtherCost(_) => other_contents(error.to_string()),
+        error @ (LimiterError::IdsFull(_) | LimiterError::TooManyEnds(_)) => {
+            Status::resource_exhausted(error.to_string())
+        }
+        error @ (LimiterError::OtherCost(_) | LimiterError::OtherContents) => {
+            other_contents(error.to_string())
+        }
         LimiterError::NotCounted(error) => {
             without_store(&error, |kind| format!("the store could not count ({kind}); try again later"))
         }

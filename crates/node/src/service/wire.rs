@@ -5,6 +5,7 @@
 //! types). Other methods use the generated types.
 
 mod answer;
+mod costed;
 mod costs;
 mod fields;
 mod question;

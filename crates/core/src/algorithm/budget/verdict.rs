@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use weir_units::{Micros, Retry};
 
-use crate::algorithm::Cause;
+use crate::algorithm::{Cause, LimitVerdict};
 
 /// The answer to a question, a settlement or a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,15 @@ pub struct BudgetLimitVerdict {
     pub crossed_near: bool,
     /// The level that was found.
     pub level_before: u64,
+}
+
+impl BudgetLimitVerdict {
+    /// The same without costs.
+    #[must_use]
+    pub const fn plain(&self) -> LimitVerdict {
+        let Self { cause, remaining, retry, reset_after, level_before, .. } = *self;
+        LimitVerdict { cause, remaining, retry, reset_after, level_before }
+    }
 }
 
 /// What a settlement found.

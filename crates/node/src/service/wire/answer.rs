@@ -4,11 +4,13 @@
 //! implementation.
 
 use tonic::Status;
+use weir_core::algorithm::budget::BudgetVerdict;
 use weir_core::algorithm::{Cause, LimitVerdict, Verdict};
 use weir_core::strategy::{Limit, Listed, Strategy};
 use weir_proto::v1::Reason;
 use weir_units::{Micros, Retry, WaitFor};
 
+use super::costed;
 use crate::control::BanHit;
 use crate::limiter::{Answer, AskedFields, LimitsDecision};
 use crate::service::http_headers;
@@ -30,7 +32,10 @@ pub(crate) fn response(
     templates: &Templates,
 ) {
     match &answer.outcome {
-        Outcome::Decided(LimitsDecision { verdict, limits }) => {
+        Outcome::Decided(LimitsDecision { costs: Some(costs), .. }) => {
+            over_costs(out, answer, costs, asked, templates);
+        }
+        Outcome::Decided(LimitsDecision { verdict, limits, costs: None }) => {
             decided::<false>(out, answer.strategy, verdict, limits, asked, templates);
             if let Some(advice) = answer.advice {
                 http_headers::write(out, answer.strategy, verdict, limits, advice);
@@ -43,7 +48,7 @@ pub(crate) fn response(
                 out.extend_from_slice(&APPROXIMATE);
             }
         }
-        Outcome::Local(LimitsDecision { verdict, limits }) => {
+        Outcome::Local(LimitsDecision { verdict, limits, .. }) => {
             decided::<true>(out, answer.strategy, verdict, limits, asked, templates);
             if let Some(advice) = answer.advice {
                 http_headers::write(out, answer.strategy, verdict, limits, advice);
@@ -61,21 +66,48 @@ pub(crate) fn response(
     }
 }
 
+#[cold]
+fn over_costs(
+    out: &mut Vec<u8>,
+    answer: &Answer<'_, '_>,
+    costs: &BudgetVerdict,
+    asked: AskedFields,
+    templates: &Templates,
+) {
+    costed::decided(out, answer.strategy, costs, asked, templates);
+    if let (Some(advice), Outcome::Decided(LimitsDecision { verdict, limits, .. })) =
+        (answer.advice, &answer.outcome)
+    {
+        http_headers::write(out, answer.strategy, verdict, limits, advice);
+    }
+    if !costs.allowed {
+        let retry = costed::denied_for(answer.strategy, costs);
+        denial_valid_for(out, templates.valid_for(answer.strategy, retry, asked.cost));
+    }
+    costed::held_for(out, costs);
+}
+
 /// Field 17, true. Its tag has two bytes.
 const APPROXIMATE: [u8; 3] = [0x88, 0x01, 1]; // 17 << 3 | 0, as a varint
 
 /// Field 18, true. Its tag has two bytes.
 const LOCAL: [u8; 3] = [0x90, 0x01, 1]; // 18 << 3 | 0, as a varint
 
-/// Field 16, whose tag has two bytes.
+/// Field 16.
 fn denial_valid_for(out: &mut Vec<u8>, valid: Option<Micros>) {
-    const TAG: [u8; 2] = [0x82, 0x01]; // 16 << 3 | 2, as a varint
-    let Some(valid) = valid else { return };
-    out.push(TAG[0]);
+    if let Some(valid) = valid {
+        long_duration(out, 16, valid);
+    }
+}
+
+/// A duration whose tag has two bytes: fields from 16 on.
+pub(super) fn long_duration(out: &mut Vec<u8>, field: u32, span: Micros) {
+    let tag = field << 3 | 2;
+    out.push((tag & 0x7f | 0x80) as u8);
     let place = out.len();
-    duration(out, 1, Some(valid));
-    if let Some(tag) = out.get_mut(place) {
-        *tag = TAG[1];
+    duration(out, 1, Some(span));
+    if let Some(second) = out.get_mut(place) {
+        *second = (tag >> 7) as u8;
     }
 }
 
@@ -203,19 +235,20 @@ fn status(out: &mut Vec<u8>, limit: &Limit, verdict: &LimitVerdict) {
     number(out, 4, verdict.remaining);
     duration(out, 5, wait(verdict.retry));
     duration(out, 6, Some(verdict.reset_after));
-    text(
-        out,
-        7,
-        match verdict.cause {
-            None => "",
-            Some(Cause::Count) => "count",
-            Some(Cause::MinGap) => "min_gap",
-            Some(Cause::Never) => "never",
-        },
-    );
+    text(out, 7, cause(verdict.cause));
 }
 
-const fn reason(allowed: bool, retry: Retry) -> Reason {
+/// The word for a cause.
+pub(super) const fn cause(cause: Option<Cause>) -> &'static str {
+    match cause {
+        None => "",
+        Some(Cause::Count) => "count",
+        Some(Cause::MinGap) => "min_gap",
+        Some(Cause::Never) => "never",
+    }
+}
+
+pub(super) const fn reason(allowed: bool, retry: Retry) -> Reason {
     match retry {
         _ if allowed => Reason::Ok,
         Retry::Never => Reason::Never,
@@ -223,7 +256,7 @@ const fn reason(allowed: bool, retry: Retry) -> Reason {
     }
 }
 
-const fn wait(retry: Retry) -> Option<Micros> {
+pub(super) const fn wait(retry: Retry) -> Option<Micros> {
     match retry {
         Retry::After(wait) => Some(wait),
         Retry::Now | Retry::Unknown | Retry::Never => None,

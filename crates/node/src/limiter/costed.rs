@@ -1,0 +1,119 @@
+//! Questions under strategies whose limits have costs of their own, in a round.
+
+use std::sync::Arc;
+
+use weir_core::algorithm::budget::{Ask, CostedLimits};
+use weir_core::key::Subject;
+use weir_core::strategy::Strategy;
+use weir_store::{BudgetDecision, BudgetOp, Decision, Store, StoreAnswer, StoreError, Verdicts};
+
+use super::advice::{AdviceBegun, AdviceWanted};
+use super::answer::Answer;
+use super::begun::Begun;
+use super::log::LogFields;
+use super::round::Round;
+use super::waiting::decision;
+use super::{LimiterError, Question, costs};
+use crate::settle::Outcome;
+use crate::telemetry::TotalsRow;
+
+/// A question in its slot.
+pub(super) struct CostedSlot<'q, 'm> {
+    pub(super) row: TotalsRow,
+    pub(super) strategy: &'q Arc<Strategy>,
+    costed: &'q Arc<CostedLimits>,
+    question: &'q Question<'m>,
+    subject: Subject<'q>,
+    ask: Ask,
+}
+
+impl<'q, 'm: 'q> CostedSlot<'q, 'm> {
+    /// Checks what the question asks.
+    #[cold]
+    pub(super) fn read(
+        row: TotalsRow,
+        (strategy, costed): (&'q Arc<Strategy>, &'q Arc<CostedLimits>),
+        question: &'q Question<'m>,
+        group: Option<&'q str>,
+    ) -> Result<Box<Self>, LimiterError> {
+        let ask = costs::ask(question, strategy, costed)?;
+        Ok(Box::new(Self { row, strategy, costed, question, subject: question.subject(group), ask }))
+    }
+
+    /// The question as one without costs, for logs and shadows.
+    fn plain(&self) -> Decision<'_> {
+        Decision {
+            part: self.question.part(),
+            deadline: self.question.deadline.as_ref(),
+            caller: self.question.caller,
+            ..Decision::new(
+                self.strategy,
+                self.subject,
+                self.question.op(),
+                std::slice::from_ref(&self.question.cost),
+            )
+        }
+    }
+}
+
+impl<S: Store> Round<'_, S> {
+    /// Asks the store for what a question asks. The answer's verdicts are put into `verdicts`.
+    #[cold]
+    pub(super) fn decide_costed<'q, 'v>(
+        &mut self,
+        slot: &CostedSlot<'q, '_>,
+        verdicts: &'v mut Verdicts,
+    ) -> Begun<'q, 'v> {
+        let answer = if self.is_late {
+            StoreAnswer::Ready(Err(StoreError::Timeout))
+        } else {
+            self.limiter().store.decide_costs(&BudgetDecision {
+                strategy: slot.strategy,
+                costed: slot.costed,
+                subject: slot.subject,
+                op: BudgetOp::Ask(&slot.ask),
+                id: slot.question.id(),
+                deadline: slot.question.deadline,
+                caller: slot.question.caller,
+            })
+        };
+        match answer {
+            StoreAnswer::Later(later) => {
+                Begun::Waiting(self.waiting(slot.row, slot.question, &slot.plain(), later))
+            }
+            StoreAnswer::Ready(decided) => Begun::Answered(self.costed(slot, decided, verdicts)),
+        }
+    }
+
+    fn costed<'q, 'v>(
+        &mut self,
+        slot: &CostedSlot<'q, '_>,
+        decided: Result<Verdicts, StoreError>,
+        verdicts: &'v mut Verdicts,
+    ) -> Result<Answer<'q, 'v>, LimiterError> {
+        let strategy = slot.strategy;
+        let decided = decided.map(|answered| *verdicts = answered).and_then(|()| decision(verdicts));
+        let outcome = match decided {
+            Ok(decided) => {
+                self.store_answers += 1;
+                Ok(Outcome::Decided(decided))
+            }
+            Err(error) => self.failed(strategy, error),
+        };
+        let plain = slot.plain();
+        if self.limiter().counts_denial(&plain) {
+            self.limiter().count_denial(strategy, &plain.subject, &outcome);
+        }
+        if self.limiter().recorder.decision_log().is_some() {
+            self.limiter().log_decision(&plain, slot.question.is_for_default(), &outcome);
+        }
+        let mut answer = self.record(slot.row, strategy, &LogFields::of_decision(&plain), outcome)?;
+        if slot.question.headers {
+            let begun =
+                AdviceWanted::of(&plain).begin(&*self.limiter().store, (strategy, strategy), &answer.outcome);
+            // It needs no further question.
+            answer.advice = if let AdviceBegun::Known(advice) = begun { advice } else { None };
+        }
+        Ok(answer)
+    }
+}
