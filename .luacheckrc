@@ -28,3 +28,11 @@ files["**/short-*.lua"] = {
 files["**/leases-fixed.lua"] = {
   ignore = { "431", "612", "581", "311/key_count", "211/m[1-3]", "221" },
 }
+-- Of limits with costs of their own: what other drivers alone use.
+files["**/budget.lua"] = {
+  ignore = {
+    "431", "612", "581", "311/key_count",
+    "211/short", "211/admitted", "211/skip", "211/OF_ONCE", "211/OTHER_COST", "211/sparse_newest",
+    "211/held_full_for", "211/held_release", "211/record_cancel", "211/record_wait", "211/record_cancelled",
+  },
+}

@@ -1,4 +1,4 @@
--- What decide.lua asks of a limit, whatever its engine. Twins: the methods of the same names in
+-- What the drivers ask of a limit, whatever its engine. Twins: the methods of the same names in
 -- crates/core/src/algorithm.rs and crates/core/src/algorithm/judge.rs.
 
 local REFUND, RESET, FORCE, AT_MOST, RESERVE, REFUND_ONCE = 3, 4, 5, 6, 7, 8

@@ -85,14 +85,3 @@ local function debited(limit, one, cost)
   if limit.engine == LOG and limit.count_denied == 1 then cost = min(cost, limit.limit + 1) end
   return min(cost, units)
 end
-
--- What a forced debit charges to each limit, as many numbers as its record has; and the most that an enforced one gets.
-local function debits(limits, ones, cost)
-  local charged, most = {}, 0
-  for i = 1, #limits > 6 and 8 or 6 do
-    local limit = limits[i]
-    charged[i] = limit and debited(limit, ones[i], cost) or 0
-    if limit and not limit.shadow then most = max(most, charged[i]) end
-  end
-  return charged, most
-end

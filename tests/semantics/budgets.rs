@@ -1,5 +1,8 @@
 //! Costs by name, holds and settlements, through the real server, on every store.
 
+mod differential;
+mod keys;
+pub mod paired;
 mod properties;
 mod refused;
-mod rows;
+pub mod rows;

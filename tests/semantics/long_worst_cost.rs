@@ -5,6 +5,7 @@
 //! that of the script inside Redis (`usec` of `INFO commandstats`): the least of several calls, which is what a call costs
 //! when nothing else runs, and the median.
 
+mod budgets;
 mod filled;
 mod rows;
 

@@ -1,6 +1,7 @@
 //! Whichever right the user of Redis lacks for a while: nothing is lost, nothing is admitted beyond a limit, nothing is
 //! charged twice. Each right of docs/redis.md is taken away in turn, on one Redis.
 
+mod budgets;
 #[cfg(feature = "queues")]
 mod clock;
 mod decisions;

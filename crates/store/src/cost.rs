@@ -4,9 +4,10 @@
 //! are upper bounds: a usual decision costs a part of them, and a node that is faster gets fuller calls
 //! (`redis/outbox/pace.rs`).
 
+use weir_core::algorithm::budget::CostedLimits;
 use weir_core::algorithm::{Algorithm, Engine, Grid, Log, Op, Slots};
 
-use crate::Decision;
+use crate::{BudgetDecision, BudgetOp, Decision};
 
 /// The cost of a decision or of a script call, in nanoseconds of a script.
 pub(crate) type ScriptCost = u64;
@@ -23,6 +24,12 @@ const FIXED: ScriptCost = 3_900;
 /// A state of a fixed size that the full driver decides.
 const FULL_DRIVER: ScriptCost = 15_000;
 
+/// The parts of holds of a limit that end at as many different times as they may.
+const PARTS: ScriptCost = 25_000;
+
+/// Further waits of a limit whose parts are searched by halves for the earliest time.
+const WAITS: ScriptCost = 6;
+
 /// Returns the worst cost of one operation on `limits`.
 pub(crate) fn of<'a>(limits: impl Iterator<Item = &'a Algorithm>, op: Op) -> ScriptCost {
     limits.map(|limit| of_limit(limit, op)).sum::<ScriptCost>().max(FIXED)
@@ -32,6 +39,25 @@ pub(crate) fn of<'a>(limits: impl Iterator<Item = &'a Algorithm>, op: Op) -> Scr
 pub(crate) fn of_decision(decision: &Decision<'_>) -> ScriptCost {
     let limits = of(decision.limits().map(|limit| &limit.algorithm), decision.op);
     limits + if decision.once().is_some() { FULL_DRIVER } else { 0 }
+}
+
+/// Returns the worst cost of an operation on limits with costs of their own.
+pub(crate) fn of_budget(decision: &BudgetDecision<'_>) -> ScriptCost {
+    let op = match decision.op {
+        BudgetOp::Refund(..) => Op::Refund,
+        _ => Op::Charge,
+    };
+    of_costed(decision.costed, op)
+}
+
+fn of_costed(costed: &CostedLimits, op: Op) -> ScriptCost {
+    let limits = costed.limits.iter().map(|limit| {
+        let engine = of_limit(&limit.algorithm, op);
+        let holds = costed.hold.is_some() && limit.holds();
+        let waits = if matches!(limit.algorithm.engine(), Engine::Log(_)) { WAITS * engine } else { 0 };
+        FULL_DRIVER + engine + if holds { PARTS + waits } else { 0 }
+    });
+    limits.sum::<ScriptCost>() + FULL_DRIVER
 }
 
 fn of_limit(limit: &Algorithm, op: Op) -> ScriptCost {

@@ -61,14 +61,17 @@ use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;
 use self::printed::PrintedPasswords;
-use self::script_call::{CallTime, Redirection, slot_of};
+use self::script_call::{CallTime, Redirection, ScriptRequest as _, slot_of};
 use self::single_slot::SingleSlotNodes;
 use self::slot_link::RedisLinks;
 pub use self::source::scripts_to_check;
 pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource, Surroundings};
 use self::topology::ClusterView;
 use super::scripts::{ScriptClient, UsesInForce};
-use super::{Answers, Decision, LeaseAsk, LeaseStore, LeasesAsk, Store, StoreError, check_supported};
+use super::{
+    Answers, BudgetDecision, Decision, LeaseAsk, LeaseStore, LeasesAsk, Store, StoreAnswer, StoreError,
+    Verdicts, check_supported,
+};
 
 /// Maximum number of attempts of one request, redirects and retries included. Its deadline is the other bound.
 const MAX_HOPS: usize = 16;
@@ -209,6 +212,20 @@ impl Store for RedisStore {
             let connections = Arc::clone(&self.0);
             answers.later(async move { connections.ask_until(&request, time).await });
         }
+    }
+
+    fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        let context = &self.0.shared.context;
+        let time = self.0.time::<DecisionRequest>(decision.deadline);
+        let terms = (&context.config, &self.0.shared.secret);
+        let mark = context.surroundings.random.number() >> 12;
+        let is_cluster = context.topology.is_cluster();
+        let request = Arc::new(DecisionRequest::with_costs(terms, is_cluster, (decision, mark)));
+        if let Err(error) = self.0.check_time(request.target().slot, decision.caller, time) {
+            return StoreAnswer::Ready(Err(error));
+        }
+        let connections = Arc::clone(&self.0);
+        StoreAnswer::Later(Box::pin(async move { connections.ask_until(&request, time).await }))
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -1,28 +1,80 @@
-//! The rows of `tests/vectors/budgets.json` on the pure driver.
+//! The rows of `tests/vectors/budgets.json` on the pure driver and on every store.
 
+pub mod engines;
 mod table;
 pub mod world;
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
-use weir_core::algorithm::budget::{
-    Ask, AskedCost, BudgetVerdict, NotDecided, SettleOutcome, ask, debit, refund, reset, settle,
-};
+use weir_config::{MemoryConfig, Topology};
+use weir_core::algorithm::budget::{Ask, AskedCost, BudgetVerdict, HoldError, SettleOutcome};
+use weir_core::key::KeySecret;
+use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisShared;
+use weir_store::{BudgetOp, LimitSet, Store};
+use weir_time::clock::{Clock, ManualClock};
 use weir_units::{Micros, Retry};
 
+use self::engines::{Engine, OnStore};
 use self::table::{BudgetStep, BudgetTable, read_all};
 use self::world::World;
+use crate::support::{self, Accelerators, redis_config};
 
 /// What a row's `at_us` counts from: 2024-01-01T00:00:00Z.
 const BASE: u64 = 1_704_067_200_000_000;
 
-#[test]
-fn every_row_of_budgets_holds_on_the_pure_driver() {
+#[tokio::test]
+async fn pure() {
+    run(|_| World::default()).await;
+}
+
+#[tokio::test]
+async fn memory() {
+    let clock = ManualClock::at(Micros(BASE));
+    let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()));
+    run_on(store, &clock).await;
+}
+
+#[tokio::test]
+async fn redis() {
+    let clock = ManualClock::at(Micros(BASE));
+    run_on(engines::redis(vec![support::shared_redis().url()], Topology::Single, &clock).await, &clock).await;
+}
+
+#[tokio::test]
+async fn cluster() {
+    let clock = ManualClock::at(Micros(BASE));
+    run_on(engines::redis(support::shared_cluster().urls(), Topology::Cluster, &clock).await, &clock).await;
+}
+
+/// With what stands before the store in a service, each on and off.
+#[tokio::test]
+async fn accelerated_redis() {
+    let config = redis_config(vec![support::shared_redis().url()], Topology::Single);
+    for accelerators in Accelerators::SETS {
+        let clock = ManualClock::at(Micros(BASE));
+        let shared = Clock::Manual(clock.clone());
+        let config = accelerators.config(config.clone());
+        let store = support::watched(&RedisShared::new(&config, KeySecret::random(), shared.clone())).await;
+        run_on(accelerators.before(store, &config, &shared), &clock).await;
+    }
+}
+
+/// Runs every table on a store.
+async fn run_on(store: impl Store, clock: &ManualClock) {
+    let store = Arc::new(store);
+    run(|table| OnStore::new(Arc::clone(&store), clock.clone(), table)).await;
+}
+
+/// Runs every table on an engine of its own.
+async fn run<E: Engine>(engine: impl Fn(&BudgetTable) -> E) {
     let (mut rows, mut wrong) = (0, Vec::new());
     for table in read_all() {
-        let mut world = World::default();
+        let mut engine = engine(&table);
         for (number, step) in table.steps.iter().enumerate() {
             rows += 1;
-            let said = said(&table, step, &mut world);
+            let said = said(&table, step, &mut engine).await;
             for (name, want) in &step.expect {
                 for (name, got, want) in compared(name, &said, want) {
                     wrong.push(format!("{} row {}: {name} is {got}, not {want}", table.id, number + 1));
@@ -60,8 +112,8 @@ fn compared(name: &str, said: &Value, want: &Value) -> Vec<(String, Value, Value
     wrong
 }
 
-fn said(table: &BudgetTable, step: &BudgetStep, world: &mut World) -> Value {
-    match decided(table, step, world) {
+async fn said(table: &BudgetTable, step: &BudgetStep, engine: &mut impl Engine) -> Value {
+    match decided(table, step, engine).await {
         Ok(verdict) => answer(table, step, &verdict),
         Err(code) => serde_json::json!({ "error": code }),
     }
@@ -69,14 +121,18 @@ fn said(table: &BudgetTable, step: &BudgetStep, world: &mut World) -> Value {
 
 const INVALID: &str = "INVALID_ARGUMENT";
 
-fn decided(table: &BudgetTable, step: &BudgetStep, world: &mut World) -> Result<BudgetVerdict, &'static str> {
+async fn decided(
+    table: &BudgetTable,
+    step: &BudgetStep,
+    engine: &mut impl Engine,
+) -> Result<BudgetVerdict, &'static str> {
     let budget = &table.budget;
-    let now = Micros(BASE + step.at_us);
     let named: Vec<(&str, AskedCost)> = step.costs.iter().map(|(name, cost)| (&**name, *cost)).collect();
     let plain: Vec<(&str, u64)> = named.iter().map(|(name, asked)| (*name, asked.cost)).collect();
-    let has = |index: usize| step.limits.is_empty() || step.limits.contains(&table.names[index]);
-    let cells = world.cells(table, step);
-    let result = match &*step.op {
+    let has = |index: &usize| step.limits.is_empty() || step.limits.contains(&table.names[*index]);
+    let limits = (0..table.names.len()).filter(has).fold(LimitSet::NONE, LimitSet::with);
+    let used = || budget.some_costs(&plain, step.cost).map_err(|_| INVALID);
+    match &*step.op {
         "check" | "peek" => {
             let asked = Ask {
                 costs: budget.costs(&named).map_err(|_| INVALID)?,
@@ -86,30 +142,25 @@ fn decided(table: &BudgetTable, step: &BudgetStep, world: &mut World) -> Result<
                 hold_for: step.hold_for_us.map(Micros),
             };
             budget.check_hold(&asked).map_err(|error| match error {
-                weir_core::algorithm::budget::HoldError::NoHolds => "FAILED_PRECONDITION",
+                HoldError::NoHolds => "FAILED_PRECONDITION",
                 _ => INVALID,
             })?;
-            ask(budget, cells, &asked, now)
+            engine.decide(table, step, BudgetOp::Ask(&asked)).await
         }
         "settle" => {
-            let used = budget.some_costs(&plain, step.cost).map_err(|_| INVALID)?;
+            let used = used()?;
             if step.id.is_empty() {
                 return Err(INVALID);
             }
-            let bounds = budget.hold.ok_or("FAILED_PRECONDITION")?;
-            settle(budget, bounds, cells, &used, now)
+            budget.hold.ok_or("FAILED_PRECONDITION")?;
+            engine.decide(table, step, BudgetOp::Settle(&used)).await
         }
-        "force" => debit(budget, cells, &budget.some_costs(&plain, step.cost).map_err(|_| INVALID)?, now),
-        "refund" => refund(budget, cells, (step.cost.unwrap_or(1), has), now),
-        "reset" => reset(budget, cells, has, now),
-        "at_most" => return Err(INVALID),
+        "force" => engine.decide(table, step, BudgetOp::Debit(&used()?)).await,
+        "refund" => engine.decide(table, step, BudgetOp::Refund(step.cost.unwrap_or(1), limits)).await,
+        "reset" => engine.decide(table, step, BudgetOp::Reset(limits)).await,
+        "at_most" => Err(INVALID),
         other => panic!("{}: the operation `{other}` is not understood", table.id),
-    };
-    result.map_err(|error| match error {
-        NotDecided::OtherContents => "ALREADY_EXISTS",
-        NotDecided::TooManyEnds => "RESOURCE_EXHAUSTED",
-        NotDecided::Full(never) => match never {},
-    })
+    }
 }
 
 /// The answer as the rows write it.

@@ -19,6 +19,8 @@ codes! {
         RESERVE_ONCE = 12,
         CANCEL = 13,
         COUNT_PARTS = 14,
+        HOLD = 15,
+        SETTLE = 16,
     }
 }
 
@@ -29,6 +31,27 @@ codes! {
         COUNT = 1,
         MIN_GAP = 2,
         ABOVE = 3,
+    }
+}
+
+codes! {
+    /// How a decision over limits with costs of their own went.
+    budget_status {
+        DENIED = 0,
+        ALLOWED = 1,
+        FAILED = 2,
+        OTHER_CONTENTS = 3,
+        TOO_MANY_ENDS = 4,
+    }
+}
+
+codes! {
+    /// Outcomes of a settlement.
+    budget_outcome {
+        NONE = 0,
+        SETTLED = 1,
+        LATE = 2,
+        UNKNOWN = 3,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The request of a decision, for `lua/decide.lua` and the short path.
 
+mod budget;
 mod decode;
 mod encode;
 mod reason;
@@ -16,6 +17,9 @@ use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
 use weir_core::key::{self, KeySecret, Namespace};
 use weir_core::strategy::Strategy;
 
+use self::budget::BudgetRequest;
+#[cfg(test)]
+pub(super) use self::budget::DOUBLES as BUDGET_DOUBLES;
 #[cfg(test)]
 pub(super) use self::encode::DOUBLES;
 pub(super) use self::scripts::{DECISIONS, needed};
@@ -27,7 +31,7 @@ use super::script_call::{CallTerms, ScriptCall, ScriptRequest, ScriptTarget};
 use super::source::script_for;
 use crate::cost::{self, ScriptCost};
 use crate::scripts::Script;
-use crate::{Decision, LimitSet, Once, Phases, StoreError, Verdicts};
+use crate::{BudgetDecision, Decision, LimitSet, Once, Phases, StoreError, Verdicts};
 
 /// The request of one decision, with its keys already built. Its retries share it.
 pub(super) struct DecisionRequest {
@@ -44,12 +48,17 @@ pub(super) struct DecisionRequest {
     /// The kind of the idempotency key, which follows the keys of limits.
     once: OnceKey,
     costs: SmallVec<[u64; 1]>,
+    /// The question, if the limits have costs of their own.
+    budget: Option<Box<BudgetRequest>>,
     /// The phase of each limit's key, if any window is spread.
     phases: Phases,
     /// All keys, concatenated, and the end offset of each.
     keys: Vec<u8>,
-    ends: SmallVec<[usize; MAX_LIMITS]>,
+    ends: KeyEnds,
 }
+
+/// The end of each key among all of them.
+type KeyEnds = SmallVec<[usize; MAX_LIMITS]>;
 
 /// The kind of a request's idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +83,33 @@ impl DecisionRequest {
         let tag = config.placements.tag(secret, decision.strategy, &decision.subject, keys);
         keys.clear();
         tag
+    }
+
+    /// Builds a question over limits with costs of their own, with its keys under their tag.
+    pub(super) fn with_costs(
+        (config, secret): (&RedisConfig, &KeySecret),
+        cluster: bool,
+        (decision, mark): (&BudgetDecision<'_>, u64),
+    ) -> Self {
+        let mut keys = Vec::with_capacity(320);
+        let tag = config.placements.tag(secret, decision.strategy, &decision.subject, &mut keys);
+        keys.clear();
+        let ends = budget::write_keys(&mut keys, config.namespace.prefix(tag), decision);
+        let request = BudgetRequest::new(secret, decision, mark);
+        Self {
+            strategy: Arc::clone(decision.strategy),
+            limits: LimitSet::ALL,
+            caller: decision.caller,
+            cost: cost::of_budget(decision),
+            target: ScriptTarget::new(Form::Budget, tag, cluster),
+            op: Op::Charge,
+            once: if request.needs_once() { OnceKey::Record } else { OnceKey::None },
+            costs: SmallVec::from_slice(&[0]),
+            phases: Phases::new(),
+            budget: Some(Box::new(request)),
+            keys,
+            ends,
+        }
     }
 
     /// Builds the keys of `decision` under their tag, for a cluster or a standalone server.
@@ -126,6 +162,7 @@ impl DecisionRequest {
             once,
             costs: (*costs).into(),
             phases,
+            budget: None,
             keys,
             ends,
         }
@@ -147,6 +184,7 @@ impl DecisionRequest {
             once: OnceKey::None,
             costs: SmallVec::from_slice(&[1]),
             phases: Phases::new(),
+            budget: None,
             ends: SmallVec::from_slice(&[keys.len()]),
             keys,
         }
@@ -176,6 +214,17 @@ impl DecisionRequest {
             && self.limits == other.limits
             && (self.op, self.once) == (other.op, other.once)
             && self.costs.len() == other.costs.len()
+    }
+
+    /// The question over limits with costs of their own.
+    fn budget(&self) -> Option<&BudgetRequest> {
+        self.budget.as_deref()
+    }
+
+    /// True if `other` may share a group of the script of budgets with this.
+    fn shares_costs(&self, other: &Self) -> bool {
+        let both = self.budget.as_ref().zip(other.budget.as_ref());
+        both.is_some_and(|(own, other)| own.shares_limits(other))
     }
 
     /// Its keys.
@@ -209,7 +258,8 @@ impl ScriptRequest for DecisionRequest {
         for family in calls.chunk_by_mut(is_like) {
             // If an override has other engines, the whole family uses the full driver, and so keeps its order.
             if family.windows(2).any(|pair| pair[0].form != pair[1].form) {
-                family.iter_mut().for_each(|call| call.form = Form::Any);
+                let plain = family.iter_mut().filter(|call| call.form != Form::Budget);
+                plain.for_each(|call| call.form = Form::Any);
             }
         }
         calls.sort_by_key(|call| call.form);
@@ -232,11 +282,18 @@ impl ScriptRequest for DecisionRequest {
         for key in requests.iter().flat_map(|request| request.keys()) {
             command.arg(key);
         }
-        encode::encode(requests, terms.now, &mut command.writer_for_next_arg());
+        if requests.first().is_some_and(|first| first.budget.is_some()) {
+            budget::encode(requests, terms.now, &mut command.writer_for_next_arg());
+        } else {
+            encode::encode(requests, terms.now, &mut command.writer_for_next_arg());
+        }
         command
     }
 
     fn decode(requests: &[Arc<Self>], reply: Value) -> Result<Replies<Verdicts>, StoreError> {
+        if requests.first().is_some_and(|first| first.budget.is_some()) {
+            return budget::decode(requests, &reply);
+        }
         decode::decode(requests, &reply)
     }
 }

@@ -55,6 +55,21 @@ pub(super) const ONCE: &str = include_str!("../../../../lua/once.lua");
 /// The operations on a limit, for the full driver.
 pub(super) const LIMIT: &str = include_str!("../../../../lua/limit.lua");
 
+/// The judgement of a limit, and how a write is taken back, for both drivers.
+pub(super) const JUDGE: &str = include_str!("../../../../lua/judge.lua");
+
+/// The driver of limits with costs of their own, in parts.
+pub(super) const BUDGET: [&str; 8] = [
+    include_str!("../../../../lua/budget/parts.lua"),
+    include_str!("../../../../lua/budget/record.lua"),
+    include_str!("../../../../lua/budget/standing.lua"),
+    include_str!("../../../../lua/budget/commit.lua"),
+    include_str!("../../../../lua/budget/ask.lua"),
+    include_str!("../../../../lua/budget/settle.lua"),
+    include_str!("../../../../lua/budget/adjust.lua"),
+    include_str!("../../../../lua/budget.lua"),
+];
+
 /// The full driver.
 pub(super) const DECIDE: &str = include_str!("../../../../lua/decide.lua");
 

@@ -10,6 +10,8 @@ pub(super) enum Form {
     Any,
     /// Limits that the short path decides: a packed list of their engines' numbers, the first in the lowest bits.
     Plain(u32),
+    /// Limits with costs of their own, which `lua/budget.lua` decides.
+    Budget,
 }
 
 /// Maximum length of a list: the limits of a strategy. So many engines of any kind need fewer names than Lua has.

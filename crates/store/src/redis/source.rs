@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use super::lua_files::{self, DECIDE, LIMIT, NUMBERS, START, files_of};
+use super::lua_files::{self, BUDGET, DECIDE, JUDGE, LIMIT, NUMBERS, START, files_of};
 use super::plain::{self, Form};
 use crate::scripts::{Script, ScriptSpec};
 use weir_core::algorithm::{Algorithm, EngineKind};
@@ -21,8 +21,9 @@ const SETS: usize = 1 << (EngineKind::ALL.len() + 2);
 /// The bit of scripts with reservations of logs.
 const HELD: usize = 1 << (EngineKind::ALL.len() + 1);
 
-/// Scripts by the bits of their set of engines, and by their list on the short path. Assembled on first use.
+/// Scripts by the bits of their set of engines, those of limits with costs of their own, and by their list on the short path. Assembled on first use.
 static SCRIPTS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
+static BUDGETS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static PLAIN: [OnceLock<Script>; plain::SHORT_FORMS] = [const { OnceLock::new() }; plain::SHORT_FORMS];
 
 /// Scripts by lists of more than three engines.
@@ -47,12 +48,17 @@ pub(super) fn script_for<'a>(
     for limit in limits {
         engines |= bit(limit.engine().kind()) | if limit.is_held() { HELD } else { 0 };
     }
-    SCRIPTS[engines].get_or_init(|| Script::new(join(engines, "")))
+    match form {
+        Form::Budget => BUDGETS[engines].get_or_init(|| Script::new(join(engines, "", &BUDGET))),
+        Form::Any | Form::Plain(_) => {
+            SCRIPTS[engines].get_or_init(|| Script::new(join(engines, "", &[DECIDE])))
+        }
+    }
 }
 
 /// Returns the script with the short path of a list, unless there are too many of them.
 fn plain_script(list: u32) -> Option<&'static Script> {
-    let new = || Script::new(join(bits(plain::engines(list)), &plain::text(list)));
+    let new = || Script::new(join(bits(plain::engines(list)), &plain::text(list), &[DECIDE]));
     if let Some(script) = usize::try_from(list).ok().and_then(|list| PLAIN.get(list)) {
         return Some(script.get_or_init(new));
     }
@@ -71,13 +77,18 @@ fn plain_script(list: u32) -> Option<&'static Script> {
 /// Returns scripts that cover every part of decisions, by name: the full driver with all engines, the short path of every list of
 /// one or two engines and of the longest list of each (a third limit repeats the parts of the second), and rights.
 pub(super) fn scripts_of_decisions() -> impl Iterator<Item = (String, String)> {
-    let full = ("full".to_owned(), join(bits(EngineKind::ALL.into_iter()) | ONCE | HELD, ""));
+    let all = bits(EngineKind::ALL.into_iter()) | ONCE | HELD;
+    let full = ("full".to_owned(), join(all, "", &[DECIDE]));
+    let budget = ("budget".to_owned(), join(all, "", &BUDGET));
     let short = plain::lists_to_check().map(|list| {
         let names: Vec<&str> = plain::engines(list).map(EngineKind::name).collect();
-        (format!("short-{}", names.join("-")), join(bits(plain::engines(list)), &plain::text(list)))
+        (
+            format!("short-{}", names.join("-")),
+            join(bits(plain::engines(list)), &plain::text(list), &[DECIDE]),
+        )
     });
     let rights = ("rights".to_owned(), lua_files::RIGHTS.to_owned());
-    [full, rights].into_iter().chain(short)
+    [full, budget, rights].into_iter().chain(short)
 }
 
 const fn bit(engine: EngineKind) -> usize {
@@ -88,7 +99,8 @@ fn bits(engines: impl Iterator<Item = EngineKind>) -> usize {
     engines.fold(0, |bits, engine| bits | bit(engine))
 }
 
-fn join(engines: usize, plain: &str) -> String {
+/// Joins the files of a script that ends with a driver.
+fn join(engines: usize, plain: &str, driver: &[&str]) -> String {
     // The sparse engine uses functions of the slots engine.
     let needs_slots = engines & bit(EngineKind::Sparse) != 0;
     let engines = if needs_slots { engines | bit(EngineKind::Slots) } else { engines };
@@ -96,8 +108,8 @@ fn join(engines: usize, plain: &str) -> String {
     let used = used.map(|engine| files_of(engine).driver);
     let has = |bit: usize, file: &'static str| (engines & bit != 0).then_some(file);
     let more = [has(HELD, lua_files::HELD), has(ONCE, lua_files::ONCE)].into_iter().flatten();
-    let parts = [START, plain, NUMBERS].into_iter().chain(used).chain(more).chain([LIMIT, DECIDE]);
-    let parts: Vec<&str> = parts.collect();
+    let parts = [START, plain, NUMBERS].into_iter().chain(used).chain(more).chain([LIMIT, JUDGE]);
+    let parts: Vec<&str> = parts.chain(driver.iter().copied()).collect();
     parts.join("\n")
 }
 

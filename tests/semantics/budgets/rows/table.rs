@@ -1,6 +1,7 @@
 //! `tests/vectors/budgets.json`, read strictly.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -16,7 +17,7 @@ pub struct BudgetTable {
     pub names: Vec<String>,
     /// By limit, the fields that it counts by.
     pub per: Vec<Vec<String>>,
-    pub budget: CostedLimits,
+    pub budget: Arc<CostedLimits>,
     pub steps: Vec<BudgetStep>,
 }
 
@@ -97,7 +98,7 @@ impl RawTable {
         let bounds = |hold: &RawHold| HoldBounds { max: Micros(hold.max_us), known_for: known_for(hold) };
         let hold = self.config.hold.as_ref().map(bounds);
         BudgetTable {
-            budget: CostedLimits { limits, names, hold },
+            budget: Arc::new(CostedLimits { limits, names, hold }),
             names: self.config.limits.iter().map(|limit| limit.name.clone()).collect(),
             per: self.config.limits.into_iter().map(|limit| limit.per).collect(),
             id: self.id,

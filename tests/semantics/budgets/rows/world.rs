@@ -47,6 +47,13 @@ impl World {
     }
 }
 
+impl StepCells<'_> {
+    /// The same for debits, whose ids are apart.
+    pub fn of_debits(self) -> Self {
+        Self { id: format!("debit {}", self.id), ..self }
+    }
+}
+
 impl Cells for StepCells<'_> {
     type Full = Infallible;
 
@@ -54,8 +61,8 @@ impl Cells for StepCells<'_> {
         self.world.states.get(&self.keys[index])
     }
 
-    fn phase(&self, _: usize) -> u64 {
-        0
+    fn phase(&self, index: usize) -> u64 {
+        weir_core::key::phase(self.keys[index].as_bytes())
     }
 
     fn reserve(&mut self, _: usize) -> Result<(), Infallible> {

@@ -3,9 +3,11 @@
 use weir_core::algorithm::EngineKind;
 use weir_testing::script_names::{definitions, lists};
 
-use super::{bucket, cause, lease_op, lease_outcome, lease_status, op, window};
+use super::{
+    bucket, budget_outcome, budget_status, cause, lease_op, lease_outcome, lease_status, op, window,
+};
 use crate::control::{DOUBLES as CONTROL_DOUBLES, control_status};
-use crate::redis::decisions::DOUBLES as DECISION_DOUBLES;
+use crate::redis::decisions::{BUDGET_DOUBLES, DOUBLES as DECISION_DOUBLES};
 use crate::redis::leases::DOUBLES as LEASE_DOUBLES;
 
 macro_rules! lua {
@@ -17,10 +19,12 @@ macro_rules! lua {
 /// A script, its codes, and those of them that it never names because they are the remaining case.
 type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
 
-const CODES: [Codes; 8] = [
-    (lua!("start" "limit"), op::ALL, &[]),
+const CODES: [Codes; 10] = [
+    (lua!("start" "limit" "budget/ask" "budget/settle"), op::ALL, &[]),
     (lua!("limit"), cause::ALL, &[]),
     (lua!("limit"), bucket::ALL, &[]),
+    (lua!("budget/ask" "budget/settle" "budget/adjust" "budget"), budget_status::ALL, &["DENIED", "ALLOWED"]),
+    (lua!("budget/settle"), budget_outcome::ALL, &["NONE"]),
     (lua!("window"), window::ALL, &["ANCHORED"]),
     (lua!("lease"), lease_op::ALL, &[]),
     (lua!("lease"), lease_outcome::ALL, &["SUCCESS"]),
@@ -52,7 +56,8 @@ fn both_sides_have_the_same_engines() {
 #[test]
 fn both_sides_have_the_same_order() {
     let scripts = [
-        (lua!("start" "decide"), DECISION_DOUBLES),
+        (lua!("start" "judge" "decide"), DECISION_DOUBLES),
+        (lua!("budget"), BUDGET_DOUBLES),
         (lua!("lease/start"), LEASE_DOUBLES),
         (lua!("control/start"), CONTROL_DOUBLES),
     ];

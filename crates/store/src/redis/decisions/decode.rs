@@ -72,20 +72,30 @@ fn read_decision<'a>(
 }
 
 fn read_limit(numbers: &mut impl Iterator<Item = f64>) -> Result<LimitVerdict, StoreError> {
-    let cause = match next_whole(numbers)? {
-        cause::FITS => None,
-        cause::COUNT => Some(Cause::Count),
-        cause::MIN_GAP => Some(Cause::MinGap),
-        cause::ABOVE => Some(Cause::Never),
-        _ => return Err(garbled()),
-    };
+    let cause = read_cause(numbers)?;
     let remaining = next_whole(numbers)?;
-    let retry = match numbers.next().ok_or_else(garbled)? {
-        never if never < 0.0 => Retry::Never,
-        0.0 => Retry::Now,
-        wait => Retry::After(Micros(whole(wait)?)),
-    };
+    let retry = read_retry(numbers)?;
     let reset_after = Micros(next_whole(numbers)?);
     let level_before = next_whole(numbers)?;
     Ok(LimitVerdict { cause, remaining, retry, reset_after, level_before })
+}
+
+/// Reads why a limit denies.
+pub(super) fn read_cause(numbers: &mut impl Iterator<Item = f64>) -> Result<Option<Cause>, StoreError> {
+    match next_whole(numbers)? {
+        cause::FITS => Ok(None),
+        cause::COUNT => Ok(Some(Cause::Count)),
+        cause::MIN_GAP => Ok(Some(Cause::MinGap)),
+        cause::ABOVE => Ok(Some(Cause::Never)),
+        _ => Err(garbled()),
+    }
+}
+
+/// Reads a wait.
+pub(super) fn read_retry(numbers: &mut impl Iterator<Item = f64>) -> Result<Retry, StoreError> {
+    match numbers.next().ok_or_else(garbled)? {
+        never if never < 0.0 => Ok(Retry::Never),
+        0.0 => Ok(Retry::Now),
+        wait => Ok(Retry::After(Micros(whole(wait)?))),
+    }
 }

@@ -54,12 +54,7 @@ doubles! {
 /// Encodes `requests`. Adjacent ones with the same limits form a group, which lists its limits once.
 pub(super) fn encode(requests: &[Arc<DecisionRequest>], now: Option<Micros>, out: &mut impl Write) {
     let groups = || requests.chunk_by(|a, b| a.shares_limits(b));
-    let head = RequestHead {
-        now: now.map_or(-1.0, |now| now.min(LATEST).0 as f64),
-        groups: groups().count() as f64,
-        repeats: f64::from(u8::from(repeats(requests))),
-    };
-    head.put(out);
+    put_head(now, groups().count(), repeats(requests), out);
     for group in groups() {
         let Some(first) = group.first() else { continue };
         let costs = || group.iter().flat_map(|request| &request.costs).copied();
@@ -75,9 +70,7 @@ pub(super) fn encode(requests: &[Arc<DecisionRequest>], now: Option<Micros>, out
             max_wait: max_wait as f64,
         };
         head.put(out);
-        for limit in first.algorithms() {
-            LimitNumbers::of(limit).put(out);
-        }
+        first.algorithms().for_each(|limit| put_limit(limit, out));
         if first.op == Op::Force {
             for limit in first.algorithms() {
                 put(out, limit.debt_level().map_or(-1.0, |level| level as f64));
@@ -90,6 +83,21 @@ pub(super) fn encode(requests: &[Arc<DecisionRequest>], now: Option<Micros>, out
             put(out, phase as f64);
         }
     }
+}
+
+/// Writes the header of a request. Without a time the server's clock is used.
+pub(super) fn put_head(now: Option<Micros>, groups: usize, repeats: bool, out: &mut impl Write) {
+    let head = RequestHead {
+        now: now.map_or(-1.0, |now| now.min(LATEST).0 as f64),
+        groups: groups as f64,
+        repeats: f64::from(u8::from(repeats)),
+    };
+    head.put(out);
+}
+
+/// Writes the parameters of a limit.
+pub(super) fn put_limit(limit: &Algorithm, out: &mut impl Write) {
+    LimitNumbers::of(limit).put(out);
 }
 
 /// Estimates the encoded size, so that the command's buffer rarely grows.
