@@ -6,3 +6,4 @@ pub mod paired;
 mod properties;
 mod refused;
 pub mod rows;
+mod served;

@@ -34,6 +34,7 @@ mod callers;
 mod changes;
 mod concurrency;
 mod control;
+mod costs;
 mod envoy;
 mod envoy_layout;
 mod errors;

@@ -18,7 +18,7 @@ use super::yaml_node::{Content, YamlNode};
 pub type LimitNumbers = BTreeMap<String, String>;
 
 /// Keys of a limit that are not its algorithm's.
-const OTHER_KEYS: [&str; 4] = ["name", "per", "mode", "ban"];
+const OTHER_KEYS: [&str; 8] = ["name", "per", "mode", "ban", "cost", "charge", "unit", "near_limit"];
 
 /// The strategies as the file writes them.
 #[derive(Debug, Clone, Default)]

@@ -21,12 +21,13 @@ pub(super) use self::kinds::section_of;
 use self::kinds::{duration, mapping, rate, section, share};
 use self::rules::{
     ACCESS, ALGORITHMS, APPROXIMATE, BAN, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP,
-    INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG,
+    HOLD, INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG,
     SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
 use self::service::{AUTHORIZE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
 use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
+use super::costs::MAX_COST_NAME;
 use super::fields::MAX_PATH;
 use super::identity::{MAX_ISSUERS, MAX_NETWORKS, MAX_TRUST_DOMAINS};
 use super::overlay::MAX_RULES as MAX_RULES_OF_ENVOY;
@@ -96,6 +97,11 @@ fn definitions() -> Value {
             "additionalProperties": share(),
         },
         "ban": mapping(BAN),
+        "hold": mapping(HOLD),
+        "cost": { "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": CEILING - 1 },
+            { "type": "string", "pattern": format!("^[A-Za-z0-9._-]{{1,{MAX_COST_NAME}}}$") },
+        ] },
         "limits": { "type": "array", "minItems": 1, "maxItems": MAX_LIMITS, "items": limit() },
         "resources": { "type": ["array", "null"], "items": mapping(RESOURCE) },
         "groups": {
@@ -217,7 +223,7 @@ fn strategy() -> Value {
     strategy["type"] = json!("object");
     strategy["oneOf"] = json!([
         { "required": ["limits"] },
-        { "required": ["concurrency"], "properties": { "approximate": false, "single_slot": false, "max_reservation": false, "shadow": false } },
+        { "required": ["concurrency"], "properties": { "approximate": false, "single_slot": false, "max_reservation": false, "shadow": false, "hold": false } },
     ]);
     strategy
 }

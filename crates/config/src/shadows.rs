@@ -52,6 +52,8 @@ fn shadows_of(
                 "{} limits concurrency; only strategies of rate limits can be shadows",
                 quote(&name)
             ))
+        } else if has_costs(strategies, &name) {
+            Some(format!("{} has costs by limit or holds; a shadow is asked for one cost", quote(&name)))
         } else {
             None
         };
@@ -66,4 +68,8 @@ fn shadows_of(
 
 fn is_of_leases(strategies: &Strategies, name: &str) -> bool {
     matches!(strategies.base(name), Some(Base::Made(strategy)) if strategy.permits().is_some())
+}
+
+fn has_costs(strategies: &Strategies, name: &str) -> bool {
+    matches!(strategies.base(name), Some(Base::Made(strategy)) if strategy.costed().is_some())
 }

@@ -14,6 +14,7 @@ use super::algorithms::algorithm;
 use super::approximate::ApproximateKey;
 use super::bans::BanKey;
 use super::concurrency;
+use super::costs::{HoldKey, LimitCostKeys};
 use super::errors::MistakeReport;
 use super::failure_policy::FailurePolicyKey;
 use super::fields::{KeyedValue, Mapping, NamedNode};
@@ -116,15 +117,22 @@ pub(super) fn strategy<'t>(
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
     let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
-    shadow_lists.extend(fields.take("shadow").map(|list| (entry.name, list)));
+    let shadow = fields.take("shadow");
+    let hold = HoldKey::take(&mut fields, shadow.is_some(), report);
+    shadow_lists.extend(shadow.map(|list| (entry.name, list)));
     fields.finish(report);
 
-    let drafts = limits.map(|limits| self::limits(&limits, others.control, report)).unwrap_or_default();
+    let mut drafts = limits.map(|limits| self::limits(&limits, others.control, report)).unwrap_or_default();
     let outline = drafts.outline(entry.name);
     let whole = name_fits.is_ok() && drafts.whole && drafts.limits.iter().all(LimitDraft::is_whole);
     // Scopes are checked in combination even if an algorithm or a name is mistaken, with placeholders for those. If
     // there are too many limits, only the first ones are checked.
     let bans = drafts.bans();
+    let (mut costs, mut places) = (Vec::new(), Vec::new());
+    for draft in &mut drafts.limits {
+        costs.push(std::mem::take(&mut draft.costs));
+        places.push(draft.place.clone());
+    }
     let filled = drafts.limits.into_iter().take(MAX_LIMITS).enumerate();
     let filled: Option<Vec<Limit>> = filled.map(|(i, draft)| draft.fill(i)).collect();
     let Some(filled) = filled.filter(|filled| !filled.is_empty()) else { return Err(outline) };
@@ -134,7 +142,8 @@ pub(super) fn strategy<'t>(
         Ok(strategy) if whole => {
             let strategy = strategy.with_max_reservation(max_reservation).with_bans(bans);
             let counted = approximate.checked(strategy, report);
-            counted.and_then(|it| policy.checked(it, report)).map(|it| (it, access)).ok_or(outline)
+            let costed = counted.and_then(|it| hold.checked(it, &costs, &places, report));
+            costed.and_then(|it| policy.checked(it, report)).map(|it| (it, access)).ok_or(outline)
         }
         Ok(_) => Err(outline),
         Err(error) => {
@@ -175,7 +184,7 @@ fn of_leases(
     name_fits: bool,
     report: &mut MistakeReport,
 ) -> Result<(Strategy, Access), Outline> {
-    for other in ["limits", "approximate", "single_slot", "max_reservation", "shadow"] {
+    for other in ["limits", "approximate", "single_slot", "max_reservation", "shadow", "hold"] {
         if let Some(other) = fields.take_entry(other) {
             let reason = format!(
                 "cannot stand beside `concurrency`: such a strategy has one limit; remove `{}`",
@@ -210,14 +219,16 @@ fn max_reservation(scalar: Scalar<'_>) -> Result<Micros, String> {
 }
 
 /// A limit as far as it could be read.
-struct LimitDraft {
+struct LimitDraft<'t> {
+    place: NamedNode<'t>,
+    costs: LimitCostKeys<'t>,
     name: Option<String>,
     scope: Option<Scope>,
     algorithm: Option<Algorithm>,
     ban: Option<BanTerms>,
 }
 
-impl LimitDraft {
+impl LimitDraft<'_> {
     fn is_whole(&self) -> bool {
         self.name.is_some() && self.scope.is_some() && self.algorithm.is_some()
     }
@@ -232,15 +243,15 @@ impl LimitDraft {
 
 /// The limits of a strategy as far as they could be read.
 #[derive(Default)]
-struct Drafts {
-    limits: Vec<LimitDraft>,
+struct Drafts<'t> {
+    limits: Vec<LimitDraft<'t>>,
     /// True if the list is complete and its length is valid.
     whole: bool,
     /// True if a syntax error truncated the list.
     cut: bool,
 }
 
-impl Drafts {
+impl Drafts<'_> {
     /// The limits that ban their callers.
     fn bans(&self) -> Vec<LimitBan> {
         let all = self.limits.iter().enumerate();
@@ -257,7 +268,7 @@ impl Drafts {
 }
 
 /// Reads the limits of a strategy.
-fn limits(value: &NamedNode<'_>, has_control: bool, report: &mut MistakeReport) -> Drafts {
+fn limits<'t>(value: &NamedNode<'t>, has_control: bool, report: &mut MistakeReport) -> Drafts<'t> {
     let Some(items) = value.items(report) else { return Drafts::default() };
     let count = match items.len() {
         0 if !value.is_cut() => Err(StrategyError::NoLimits),
@@ -268,17 +279,17 @@ fn limits(value: &NamedNode<'_>, has_control: bool, report: &mut MistakeReport) 
         value.report(report, sentence(error));
     }
     let mut names = HashSet::new();
-    let limits: Vec<LimitDraft> =
+    let limits: Vec<LimitDraft<'t>> =
         items.iter().map(|item| limit(item, &mut names, has_control, report)).collect();
     Drafts { limits, whole: count.is_ok() && !value.is_cut(), cut: value.is_cut() }
 }
 
-fn limit(
-    value: &NamedNode<'_>,
+fn limit<'t>(
+    value: &NamedNode<'t>,
     names: &mut HashSet<String>,
     has_control: bool,
     report: &mut MistakeReport,
-) -> LimitDraft {
+) -> LimitDraft<'t> {
     let mut fields = Mapping::of(value, report);
     let name = fields.require("name", "denied callers see it in `denied_by`", report);
     let name = name.and_then(|name| name.read(report, |s| limit_name(s, names)));
@@ -290,9 +301,10 @@ fn limit(
     let is_shadow = fields.read("mode", report, |s| choice(s, &modes)).unwrap_or(false);
     let ban = BanKey::take(&mut fields, has_control, report);
     let ban = ban.and_then(|ban| ban.checked(scope.as_ref(), is_shadow, report));
+    let costs = LimitCostKeys::take(&mut fields, report);
     fields.finish(report);
     let algorithm = algorithm.map(|made| if is_shadow { made.in_shadow() } else { made });
-    LimitDraft { name, scope, algorithm, ban }
+    LimitDraft { place: value.clone(), costs, name, scope, algorithm, ban }
 }
 
 fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String, String> {

@@ -47,7 +47,7 @@ pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
 pub(crate) use prefix::write_sized;
-pub use rates::{RateLimits, StrategyRule};
+pub use rates::{LimitMarks, RateLimits, StrategyRule};
 pub use rules::{Resolved, ResolvedShadow, Resource, Resources, Rules};
 pub use scope::{Field, MAX_ATTRIBUTES, Scope};
 pub use shadows::{MAX_SHADOWS, Shadow, ShadowLimit};
@@ -376,6 +376,24 @@ impl Strategy {
             rates.costed = Some(Arc::new(costed));
         }
         self
+    }
+
+    /// Sets what is only said about its limits, in their order.
+    #[must_use]
+    pub fn with_marks(mut self, near_percent: Vec<Option<u8>>, units: Vec<Box<str>>) -> Self {
+        let is_said = near_percent.iter().any(Option::is_some) || units.iter().any(|unit| !unit.is_empty());
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            let marks = LimitMarks { near_percent: near_percent.into(), units: units.into() };
+            rates.marks = is_said.then(|| Arc::new(marks));
+        }
+        self
+    }
+
+    /// What is only said about its limits.
+    #[must_use]
+    #[inline]
+    pub fn marks(&self) -> Option<&LimitMarks> {
+        self.rates()?.marks.as_deref()
     }
 
     /// The limits with their costs, if a limit has a cost of its own, or calls may be held. Then the store is asked by

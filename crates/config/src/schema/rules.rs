@@ -6,8 +6,9 @@ use weir_core::lease::MAX_ADAPTIVE_LIMIT;
 use weir_core::strategy::{MAX_ATTRIBUTES, MAX_BAN_AFTER, MAX_SHADOWS};
 use weir_units::CEILING;
 
+use super::super::costs::MAX_UNIT;
 use super::super::table::ValueKind::{
-    self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Positive, Rate, Set, Thousandths,
+    self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Positive, Rate, Set, Text, Thousandths,
 };
 use super::kinds::{Key, may, must};
 
@@ -25,11 +26,18 @@ pub(super) const STRATEGY: &[Key] = &[
     may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
     may("access", Defined("access"), "Who is denied or let through by this strategy."),
     may("max_reservation", Duration, "The longest wait that a reservation may ask for; at most 1h.").or("1m"),
+    may("hold", Defined("hold"), "Calls may hold their costs until they are settled."),
     may(
         "shadow",
         Set(&Defined("reference"), 1, MAX_SHADOWS),
         "Strategies that are decided beside this one, and never enforced.",
     ),
+];
+
+pub(super) const HOLD: &[Key] = &[
+    must("max", Duration, "The longest hold that a call may ask for; 1s to 1h."),
+    may("known_for", Duration, "How long ids are known after their settlement or the end; 1m to 24h.")
+        .or("1h"),
 ];
 
 pub(super) const LOCAL: &[Key] = &[
@@ -117,6 +125,19 @@ pub(super) const LIMIT: &[Key] = &[
         "ban",
         Defined("ban"),
         "Who is denied often is banned for a time. Only for limits that count by consumer.",
+    ),
+    may(
+        "cost",
+        Defined("cost"),
+        "What a call takes: a number, or a name that calls give a cost; default their `cost`.",
+    ),
+    may("charge", Choice(&["at_once", "when_settled"]), "When a call that is held is charged.")
+        .or("when_settled"),
+    may("unit", Text(0, MAX_UNIT), "What is counted, for readers."),
+    may(
+        "near_limit",
+        Pattern("^([1-9][0-9]?|100)%$"),
+        "A line and a metric say when the use passes this part.",
     ),
 ];
 

@@ -32,6 +32,17 @@ pub struct RateLimits {
     paces: bool,
     /// The limits with their costs, if a limit has a cost of its own, or calls may be held.
     pub(super) costed: Option<Arc<CostedLimits>>,
+    /// `near_limit` and `unit` of each limit; mostly none.
+    pub(super) marks: Option<Arc<LimitMarks>>,
+}
+
+/// What is only said about limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitMarks {
+    /// `near_limit` of each limit, from 1 to 100.
+    pub near_percent: Box<[Option<u8>]>,
+    /// The unit of each limit; empty if it has none.
+    pub units: Box<[Box<str>]>,
 }
 
 impl RateLimits {
@@ -45,6 +56,7 @@ impl RateLimits {
             bans: Box::default(),
             paces: limits.iter().any(paced),
             costed: None,
+            marks: None,
             limits,
         }
     }

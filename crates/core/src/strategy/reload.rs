@@ -18,6 +18,8 @@ impl Strategy {
             && self.approximate == other.approximate
             && self.max_reservation() == other.max_reservation()
             && self.bans() == other.bans()
+            && self.costed() == other.costed()
+            && self.marks() == other.marks()
             && match (&self.rule, &other.rule) {
                 (StrategyRule::Permits(one), StrategyRule::Permits(other)) => one == other,
                 (StrategyRule::Rates(_), StrategyRule::Rates(_)) => true,
