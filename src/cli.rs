@@ -8,6 +8,7 @@ mod bans;
 mod check;
 mod completions;
 mod control;
+mod costs;
 mod count;
 mod environment;
 mod envoy;
@@ -33,6 +34,7 @@ mod schema;
 mod serve;
 mod server_args;
 mod settings;
+mod settle;
 mod signals;
 mod simulate;
 mod subject;
@@ -111,6 +113,9 @@ enum Command {
     /// Charge what was used already, also above the limits
     #[command(before_help = undo::DEBIT_EXAMPLES)]
     Debit(undo::DebitArgs),
+    /// Say what a held call has really used: the rest of what was held is given back
+    #[command(before_help = settle::EXAMPLES)]
+    Settle(settle::SettleArgs),
     /// Cancel a reservation; exits 0 if it is cancelled, 1 if it was not there, 2 on an error
     #[command(before_help = undo::CANCEL_EXAMPLES)]
     Cancel(undo::CancelArgs),
@@ -203,6 +208,7 @@ pub fn run() -> ExitCode {
         Command::Lease(args) => lease::run(args),
         Command::Count(args) => count::run(args),
         Command::Debit(args) => undo::run_debit(args),
+        Command::Settle(args) => settle::run(args),
         Command::Cancel(args) => undo::run_cancel(args),
         Command::Reset(args) => undo::run_reset(args),
         Command::Nodes(args) => nodes::run(args),

@@ -12,6 +12,7 @@ use weir_load::client::Client;
 use weir_proto::v1::{InlineLimit, ShouldAllowRequest};
 
 use super::allow_output::AllowOutput;
+use super::costs::{CostArg, cost, named, plain};
 use super::server_args::ServerArgs;
 use super::{attribute, duration, fail, print, render};
 
@@ -38,9 +39,14 @@ pub(crate) struct AllowArgs {
     /// A further fact about the call, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
-    /// How much the call takes; 0 looks without taking
-    #[arg(long, env = "WEIR_COST")]
-    cost: Option<u64>,
+    /// How much the call takes, 0 looks without taking; or a cost by its name, and the least to grant instead:
+    /// output=4096,256. May be given several times
+    #[arg(long = "cost", env = "WEIR_COST", value_parser = cost, value_name = "[NAME=]UNITS[,LEAST]")]
+    costs: Vec<CostArg>,
+    /// Hold what is granted for this time, until `weir settle` with the same id
+    #[arg(long, value_parser = duration, value_name = "SPAN",
+          conflicts_with_all = ["peek", "at_most", "reserve", "debit", "refund", "envoy"])]
+    hold: Option<Duration>,
     /// Ask whether it would pass, and take nothing
     #[arg(long)]
     peek: bool,
@@ -104,7 +110,9 @@ fn ask(args: AllowArgs) -> Result<bool> {
         resource: args.resource,
         consumer: args.consumer,
         strategy: args.strategy,
-        cost: args.cost,
+        cost: plain(&args.costs),
+        costs: named(&args.costs),
+        hold_for: args.hold.map(TryInto::try_into).transpose().context("--hold is too long")?,
         peek: args.peek,
         attributes: args.attributes.into_iter().collect(),
         headers: args.headers,
@@ -127,7 +135,7 @@ fn ask(args: AllowArgs) -> Result<bool> {
 
 /// Like [`ask`], over Envoy's protocol.
 fn ask_envoy(args: AllowArgs) -> Result<bool> {
-    let hits = args.cost.unwrap_or(1);
+    let hits = plain(&args.costs).unwrap_or(1);
     let hits = u32::try_from(hits).with_context(|| format!("--cost {hits} is above {}", u32::MAX))?;
     let entries = super::envoy::entries(&args.consumer, &args.entries)?;
     let request = envoy::request(args.resource, entries, hits);

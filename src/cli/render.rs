@@ -47,6 +47,9 @@ pub(super) fn text(response: &ShouldAllowResponse) -> String {
         let known = if response.applied == Some(false) { ", as it was answered before" } else { "" };
         let _ = writeln!(out, "  {granted} granted{known}");
     }
+    if let Some(held_for) = response.held_for.as_ref() {
+        let _ = writeln!(out, "  held for {}, until it is settled", duration(held_for));
+    }
     if let Some(wait) = response.wait.as_ref().filter(|_| response.allowed) {
         let _ = writeln!(out, "  starts in {}", duration(wait));
     }
@@ -67,7 +70,13 @@ fn limit_line(limit: &LimitStatus) -> String {
         _ => "denies",
     };
     let waits = waits(limit.retry_after.as_ref(), limit.reset_after.as_ref());
-    format!("{verdict}, {} of {} remaining{waits}", limit.remaining, limit.limit)
+    let granted = match limit.granted {
+        0 => String::new(),
+        granted if granted < limit.cost => format!(" {granted} of {}", limit.cost),
+        granted => format!(" {granted}"),
+    };
+    let held = if limit.held > 0 { format!(", {} held", limit.held) } else { String::new() };
+    format!("{verdict}{granted}, {} of {} remaining{held}{waits}", limit.remaining, limit.limit)
 }
 
 fn waits(retry: Option<&prost_types::Duration>, reset: Option<&prost_types::Duration>) -> String {

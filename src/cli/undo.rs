@@ -7,6 +7,7 @@ use weir_proto::v1::{CancelReservationRequest, DebitRequest, LimitState, ResetRe
 
 use super::allow::shaping::debited;
 use super::allow_output::AllowOutput;
+use super::costs::{CostArg, cost, plain, used};
 use super::subject::SubjectArgs;
 use super::{fail, print, render};
 
@@ -44,9 +45,9 @@ pub(crate) struct CancelArgs {
 pub(crate) struct DebitArgs {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// How much every limit is charged [default: 1]
-    #[arg(long, env = "WEIR_COST")]
-    cost: Option<u64>,
+    /// How much every limit is charged [default: 1]; or a cost by its name, such as output=731; may be given several times
+    #[arg(long = "cost", env = "WEIR_COST", value_parser = cost, value_name = "[NAME=]UNITS")]
+    costs: Vec<CostArg>,
     /// The id under which it happens once
     #[arg(long, default_value = "", hide_default_value = true)]
     id: String,
@@ -103,9 +104,9 @@ fn cancel(args: CancelArgs) -> Result<bool> {
 
 fn debit(args: DebitArgs) -> Result<bool> {
     let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
-    let (cost, id, attributes) = (args.cost, args.id, attributes.into_iter().collect());
-    let request =
-        DebitRequest { resource, consumer, strategy, cost, id, attributes, ..DebitRequest::default() };
+    let (cost, costs) = (plain(&args.costs), used(&args.costs));
+    let (id, attributes, inline) = (args.id, attributes.into_iter().collect(), None);
+    let request = DebitRequest { resource, consumer, strategy, cost, costs, id, attributes, inline };
     let response = server.answer(async |client| client.debit(request).await)?;
     let text = match output {
         AllowOutput::Text => debited(&response),

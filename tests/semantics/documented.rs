@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod asked;
+mod budgets;
 mod coming_from;
 mod footprint;
 mod links;

@@ -7,6 +7,7 @@ mod attributes;
 mod banning;
 mod bans;
 mod changes;
+mod costed;
 mod counted;
 mod error;
 mod failure_policy;
@@ -54,7 +55,6 @@ pub use shadows::{MAX_SHADOWS, Shadow, ShadowLimit};
 pub use tag::Tag;
 pub use unknown::Unknown;
 
-use crate::algorithm::budget::CostedLimits;
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::lease::ConcurrencyRule;
 use weir_units::Micros;
@@ -362,46 +362,6 @@ impl Strategy {
     #[inline]
     pub fn max_reservation(&self) -> Micros {
         self.rates().map_or(MAX_RESERVATION, |rates| rates.max_reservation)
-    }
-
-    /// Gives its limits costs of their own, one entry for each limit and in their order. The algorithms of the entries are
-    /// those of the limits, also after a change of numbers.
-    #[must_use]
-    pub fn with_costs(mut self, mut costed: CostedLimits) -> Self {
-        if let StrategyRule::Rates(rates) = &mut self.rule {
-            costed.limits.truncate(rates.limits().len());
-            for (entry, algorithm) in costed.limits.iter_mut().zip(rates.algorithms()) {
-                entry.algorithm = *algorithm;
-            }
-            rates.costed = Some(Arc::new(costed));
-        }
-        self
-    }
-
-    /// Sets what is only said about its limits, in their order.
-    #[must_use]
-    pub fn with_marks(mut self, near_percent: Vec<Option<u8>>, units: Vec<Box<str>>) -> Self {
-        let is_said = near_percent.iter().any(Option::is_some) || units.iter().any(|unit| !unit.is_empty());
-        if let StrategyRule::Rates(rates) = &mut self.rule {
-            let marks = LimitMarks { near_percent: near_percent.into(), units: units.into() };
-            rates.marks = is_said.then(|| Arc::new(marks));
-        }
-        self
-    }
-
-    /// What is only said about its limits.
-    #[must_use]
-    #[inline]
-    pub fn marks(&self) -> Option<&LimitMarks> {
-        self.rates()?.marks.as_deref()
-    }
-
-    /// The limits with their costs, if a limit has a cost of its own, or calls may be held. Then the store is asked by
-    /// them.
-    #[must_use]
-    #[inline]
-    pub fn costed(&self) -> Option<&Arc<CostedLimits>> {
-        self.rates()?.costed.as_ref()
     }
 
     /// True if a limit makes its callers wait for their turn.

@@ -33,8 +33,8 @@ use weir_proto::v1::{
     CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
     DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse,
     RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
-    ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest, StatsResponse,
-    TakeRequest, TakeResponse,
+    ReserveRequest, ReserveResponse, SettleRequest, SettleResponse, ShouldAllowRequest, ShouldAllowResponse,
+    StatsRequest, StatsResponse, TakeRequest, TakeResponse,
 };
 
 /// Size limit of an answer about usage.
@@ -158,6 +158,13 @@ impl Client {
     pub async fn debit(&mut self, request: DebitRequest) -> Result<DebitResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.inner.debit(request)).await;
+        self.answered(answer)
+    }
+
+    /// Settles a held call.
+    pub async fn settle(&mut self, request: SettleRequest) -> Result<SettleResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.inner.settle(request)).await;
         self.answered(answer)
     }
 

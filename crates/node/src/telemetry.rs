@@ -9,6 +9,7 @@ mod bans;
 mod by_label;
 mod config;
 mod consumers;
+mod costs;
 mod decision_log;
 mod decisions;
 mod denials;
@@ -73,6 +74,7 @@ use weir_store::backend::ConnectionStats;
 pub use xds::XdsMetrics;
 
 use self::bans::BanCollector;
+use self::costs::CostCollector;
 use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
 use self::envoy::ReferenceMetrics;
@@ -97,6 +99,8 @@ impl Metrics {
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
         let decisions = Arc::new(DecisionCounters::new(rules)?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
+        let counted = Arc::clone(&decisions);
+        registry.register(Box::new(CostCollector::new(move || counted.costs())?))?;
         let config = ConfigLoads::default();
         registry.register(Box::new(config.collector()?))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();

@@ -10,6 +10,7 @@ use weir_proto::v1::{DebitRequest, DebitResponse, RefundRequest, RefundResponse,
 
 use super::AllowArgs;
 use crate::cli::allow_output::AllowOutput;
+use crate::cli::costs::{plain, used};
 use crate::cli::{print, render};
 
 /// Reserves a call. Returns true if it is admitted.
@@ -21,7 +22,7 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
         resource: args.resource,
         consumer: args.consumer,
         strategy: args.strategy,
-        cost: args.cost,
+        cost: plain(&args.costs),
         max_wait: Some(max_wait.try_into().context("--reserve is too long")?),
         id,
         attributes: args.attributes.into_iter().collect(),
@@ -53,11 +54,11 @@ pub(super) fn debit(args: AllowArgs) -> Result<bool> {
         resource: args.resource,
         consumer: args.consumer,
         strategy: args.strategy,
-        cost: args.cost,
+        cost: plain(&args.costs),
         id: args.id,
         attributes: args.attributes.into_iter().collect(),
         inline: args.inline,
-        ..DebitRequest::default()
+        costs: used(&args.costs),
     };
     let asked = async |client: &mut Client| client.debit(request).await;
     let response = args.server.answer(asked)?;
@@ -89,7 +90,7 @@ pub(super) fn refund(args: AllowArgs) -> Result<bool> {
         resource: args.resource,
         consumer: args.consumer,
         strategy: args.strategy,
-        cost: args.cost,
+        cost: plain(&args.costs),
         limits: Vec::new(),
         id: args.id,
         attributes: args.attributes.into_iter().collect(),

@@ -218,7 +218,7 @@ fn options() {
             ),
             (
                 "a: { on_failure: deny, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:8: strategies.a.on_failure: unknown key; known are: concurrency, limits, on_store_failure, approximate, single_slot, max_reservation, access, shadow",
+                "2:8: strategies.a.on_failure: unknown key; known are: concurrency, limits, on_store_failure, approximate, single_slot, max_reservation, access, shadow, hold",
             ),
             (
                 "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }\n  a: {}",

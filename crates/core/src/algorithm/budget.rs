@@ -19,8 +19,6 @@ mod cells;
 mod costs;
 mod end;
 mod held;
-mod parts;
-mod record;
 mod settle;
 mod standing;
 mod verdict;
@@ -31,19 +29,16 @@ pub use ask::ask;
 pub use cells::BudgetCells;
 pub use costs::{Ask, AskedCost, CostError, HoldError, NamedAsk, SettledCosts};
 pub use held::NotHeld;
-pub use parts::{HeldParts, MAX_ENDS};
-pub use record::{CallRecord, HoldEntry, HoldRecord, Settlement};
 pub use settle::settle;
-pub use verdict::{BudgetLimitVerdict, BudgetVerdict, SettleOutcome};
+pub use verdict::{BudgetLimitVerdict, BudgetVerdict};
 
+pub use super::held_parts::{HeldParts, MAX_ENDS};
+pub use super::hold_record::{CallRecord, HoldEntry, HoldRecord, SettleOutcome, Settlement};
 use super::{Algorithm, MAX_LIMITS};
 use weir_units::Micros;
 
 /// The largest number of named costs of a strategy.
 pub const MAX_COST_NAMES: usize = 8;
-
-/// How far ahead of the clock the time of parts and the end of a hold may lie.
-const MOST_AHEAD: u64 = 2 * 3600 * 1_000_000;
 
 /// The cost that a limit takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,8 +125,7 @@ impl BudgetLimit {
     /// The level from which on `near_limit` is reached, if there is one.
     #[must_use]
     pub fn near_level(&self) -> Option<u64> {
-        let units = u128::from(self.algorithm.limit()) * u128::from(self.near_percent?);
-        Some(u64::try_from(units.div_ceil(100)).unwrap_or(u64::MAX).saturating_mul(self.algorithm.weight()))
+        Some(self.algorithm.near_level(self.near_percent?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The stored state of one key, for any engine.
 
-use super::budget::{CallRecord, HeldParts, HoldRecord};
+use super::held_parts::HeldParts;
+use super::hold_record::{CallRecord, HoldRecord};
 use super::{Algorithm, Engine, OnceRecord, bucket, interval, log, sliding, slots, warm_up, window};
 use weir_units::Micros;
 

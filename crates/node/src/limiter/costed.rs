@@ -1,60 +1,16 @@
 //! Questions under strategies whose limits have costs of their own, in a round.
 
-use std::sync::Arc;
+use weir_store::{BudgetDecision, BudgetOp, Store, StoreAnswer, StoreError, Verdicts};
 
-use weir_core::algorithm::budget::{Ask, CostedLimits};
-use weir_core::key::Subject;
-use weir_core::strategy::Strategy;
-use weir_store::{BudgetDecision, BudgetOp, Decision, Store, StoreAnswer, StoreError, Verdicts};
-
+use super::LimiterError;
 use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::Answer;
 use super::begun::Begun;
+use super::costed_slot::CostedSlot;
 use super::log::LogFields;
 use super::round::Round;
 use super::waiting::decision;
-use super::{LimiterError, Question, costs};
 use crate::settle::Outcome;
-use crate::telemetry::TotalsRow;
-
-/// A question in its slot.
-pub(super) struct CostedSlot<'q, 'm> {
-    pub(super) row: TotalsRow,
-    pub(super) strategy: &'q Arc<Strategy>,
-    costed: &'q Arc<CostedLimits>,
-    question: &'q Question<'m>,
-    subject: Subject<'q>,
-    ask: Ask,
-}
-
-impl<'q, 'm: 'q> CostedSlot<'q, 'm> {
-    /// Checks what the question asks.
-    #[cold]
-    pub(super) fn read(
-        row: TotalsRow,
-        (strategy, costed): (&'q Arc<Strategy>, &'q Arc<CostedLimits>),
-        question: &'q Question<'m>,
-        group: Option<&'q str>,
-    ) -> Result<Box<Self>, LimiterError> {
-        let ask = costs::ask(question, strategy, costed)?;
-        Ok(Box::new(Self { row, strategy, costed, question, subject: question.subject(group), ask }))
-    }
-
-    /// The question as one without costs, for logs and shadows.
-    fn plain(&self) -> Decision<'_> {
-        Decision {
-            part: self.question.part(),
-            deadline: self.question.deadline.as_ref(),
-            caller: self.question.caller,
-            ..Decision::new(
-                self.strategy,
-                self.subject,
-                self.question.op(),
-                std::slice::from_ref(&self.question.cost),
-            )
-        }
-    }
-}
 
 impl<S: Store> Round<'_, S> {
     /// Asks the store for what a question asks. The answer's verdicts are put into `verdicts`.
@@ -96,6 +52,10 @@ impl<S: Store> Round<'_, S> {
         let outcome = match decided {
             Ok(decided) => {
                 self.store_answers += 1;
+                if let Some(costs) = decided.costs.filter(|_| !slot.ask.peek) {
+                    let asked = (&**strategy, slot.subject.consumer);
+                    self.limiter().recorder.costs().asked(asked, slot.costed, costs);
+                }
                 Ok(Outcome::Decided(decided))
             }
             Err(error) => self.failed(strategy, error),

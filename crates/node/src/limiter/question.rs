@@ -54,13 +54,15 @@ pub struct AskedFields {
     pub applied: bool,
     /// True if the answer has headers.
     pub headers: bool,
+    /// True if nothing is charged.
+    pub peek: bool,
 }
 
 impl AskedFields {
     /// Fields of a plain question.
     #[must_use]
     pub const fn plain(cost: u64) -> Self {
-        Self { cost, granted: false, applied: false, headers: false }
+        Self { cost, granted: false, applied: false, headers: false, peek: false }
     }
 }
 
@@ -186,10 +188,10 @@ impl<'a> Question<'a> {
     #[must_use]
     pub fn asked(&self) -> AskedFields {
         if self.is_plain() {
-            return AskedFields { headers: self.headers, ..AskedFields::plain(self.cost) };
+            return AskedFields { headers: self.headers, peek: self.peek, ..AskedFields::plain(self.cost) };
         }
         let applied = self.part().is_some();
         let granted = applied || matches!(self.op(), Op::AtMost);
-        AskedFields { cost: self.cost, granted, applied, headers: self.headers }
+        AskedFields { cost: self.cost, granted, applied, headers: self.headers, peek: self.peek }
     }
 }

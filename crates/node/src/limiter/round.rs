@@ -12,23 +12,20 @@ use smallvec::SmallVec;
 use weir_config::AccessRight;
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::{Resolved, Strategy};
-use weir_store::{
-    Answers, Decision, LaterVerdicts, OwnedSubject, Store, StoreAnswer, StoreError, TOGETHER, Verdicts,
-    no_verdict,
-};
+use weir_store::{Answers, Decision, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, no_verdict};
 use weir_time::clock;
 
 use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::Answer;
 use super::begun::Begun;
-use super::costed::CostedSlot;
+use super::costed_slot::CostedSlot;
 use super::decided::{LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::named::Named;
 use super::same_outcomes::SameOutcomes;
 use super::unasked::UnaskedOutcome;
-use super::waiting::{Waiting, WaitingNotes, WaitingStage};
-use super::{Limiter, Question, bounds, costs, inline, record, strategy_name_of};
+use super::waiting::{Waiting, WaitingStage};
+use super::{Limiter, Question, bounds, costs, inline, near, record, strategy_name_of};
 use crate::access::RoundRights;
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
@@ -37,7 +34,7 @@ use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
 /// decision is timed as the whole round, because none is answered earlier.
 pub struct Round<'a, S: Store> {
     limiter: &'a Limiter<S>,
-    started: Instant,
+    pub(super) started: Instant,
     decided: u64,
     pub(super) store_answers: u64,
     /// Consecutive decisions of one strategy with one outcome, not counted yet.
@@ -260,26 +257,6 @@ impl<'a, S: Store> Round<'a, S> {
         }
     }
 
-    pub(super) fn waiting(
-        &self,
-        row: TotalsRow,
-        question: &Question<'_>,
-        decision: &Decision<'_>,
-        later: LaterVerdicts,
-    ) -> Waiting {
-        let fields = LogFields::of_decision(decision);
-        let sampled = self.limiter.recorder.samples().then(|| fields.consumer.into());
-        let (cost, peek, log) = (fields.cost, fields.peek, fields.owned_if_logged());
-        let decision_log = self.limiter.logged_later(decision, question);
-        let banning = self.limiter.counts_denial(decision).then(|| OwnedSubject::of(&decision.subject));
-        let is_noted = log.is_some() || decision_log.is_some() || sampled.is_some() || banning.is_some();
-        let notes =
-            is_noted.then(|| Box::new(WaitingNotes { log, decision_log, sampled, banning, live: None }));
-        let advice = question.headers.then(|| Box::new(AdviceWanted::of(decision)));
-        let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
-        Waiting { row, peek, cost, strategy, asked: self.started, stage, notes, advice }
-    }
-
     /// The answer to a question whose consumer is on a list or banned.
     fn unasked<'s>(
         &mut self,
@@ -382,6 +359,9 @@ impl<'a, S: Store> Round<'a, S> {
             self.limiter.recorder.sampled(row, counted, asked.consumer);
         }
         record::log(asked, None, counted, outcome.as_ref().err());
+        if let (Some(marks), Ok(outcome), false) = (strategy.marks(), &outcome, asked.peek) {
+            near::count(&self.limiter.recorder, (strategy, marks), asked.consumer, outcome);
+        }
         outcome.map(|outcome| Answer { strategy, outcome, advice: None })
     }
 

@@ -132,6 +132,10 @@ impl<S: Store> Limiter<S> {
             "changed"
         );
         let verdicts = result.map_err(LimiterError::not_done)?;
-        verdicts.budget.map(|verdict| *verdict).ok_or_else(no_verdict).map_err(LimiterError::NotDone)
+        let verdict = verdicts.budget.ok_or_else(no_verdict).map_err(LimiterError::NotDone)?;
+        if matches!(op, BudgetOp::Settle(_) | BudgetOp::Debit(_)) {
+            self.recorder.costs().used((resolved.strategy, question.consumer), costed, &verdict);
+        }
+        Ok(*verdict)
     }
 }

@@ -13,7 +13,7 @@ use super::decided::{LimiterError, LimitsDecision};
 use super::decision_log::PendingLogLine;
 use super::live_waits::LiveWaits;
 use super::log::OwnedLogFields;
-use super::{Limiter, record};
+use super::{Limiter, near, record};
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome, TotalsRow};
 
@@ -41,6 +41,8 @@ pub(super) struct WaitingNotes {
     pub(super) log: Option<OwnedLogFields>,
     /// For the decision log.
     pub(super) decision_log: Option<PendingLogLine>,
+    /// The consumer, if a limit has a `near_limit`, whose line names it.
+    pub(super) consumer: Option<Box<str>>,
     /// The consumer, if calls are sampled.
     pub(super) sampled: Option<Box<str>>,
     /// Whose denial is counted for bans.
@@ -79,6 +81,10 @@ impl<S: Store> Limiter<S> {
         let error = result.as_ref().map_or_else(Some, |verdicts| verdicts.local.as_ref());
         self.recorder.store_called(took, error.filter(|error| !error.is_callers()));
         let decided = result.map(|answered| *verdicts = answered);
+        if let (Some(costs), Some(costed), false) = (&verdicts.budget, strategy.costed(), *peek) {
+            let consumer = notes.as_ref().and_then(|notes| notes.consumer.as_deref()).unwrap_or("");
+            self.recorder.costs().asked((&**strategy, consumer), costed, costs);
+        }
         let (answered_by, outcome) = settled(strategy, decided.map(|()| &*verdicts));
         let (counted, charged) = record::counted(&outcome, *cost, *peek);
         self.recorder.decided(*row, CountedMethod::ShouldAllow, counted, charged, took);
@@ -90,6 +96,10 @@ impl<S: Store> Limiter<S> {
             self.note(notes, strategy, (counted, took), &outcome);
         }
         let outcome = outcome?;
+        if let (Some(marks), false) = (answered_by.marks(), *peek) {
+            let consumer = notes.as_ref().and_then(|notes| notes.consumer.as_deref()).unwrap_or("");
+            near::count(&self.recorder, (answered_by, marks), consumer, &outcome);
+        }
         let advice = match wanted {
             Some(wanted) => wanted.wait(&*self.store, (strategy, answered_by), &outcome).await,
             None => None,

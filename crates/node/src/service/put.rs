@@ -37,6 +37,17 @@ pub(super) fn duration(out: &mut Vec<u8>, field: u32, span: Option<Micros>) {
     }
 }
 
+/// A duration whose tag has two bytes: fields from 16 on.
+pub(super) fn long_duration(out: &mut Vec<u8>, field: u32, span: Micros) {
+    let tag = field << 3 | 2;
+    out.push((tag & 0x7f | 0x80) as u8);
+    let place = out.len();
+    duration(out, 1, Some(span));
+    if let Some(second) = out.get_mut(place) {
+        *second = (tag >> 7) as u8;
+    }
+}
+
 /// Up to 16 bytes packed in registers, the first one lowest.
 #[derive(Clone, Copy)]
 pub(super) struct Packed {

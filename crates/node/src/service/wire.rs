@@ -10,6 +10,7 @@ mod costs;
 mod fields;
 mod question;
 mod rate_limit;
+mod reasons;
 
 pub(super) use answer::{STORE_FAILURE, response, result};
 pub(super) use fields::{FieldValue, Malformed, MessageFields};

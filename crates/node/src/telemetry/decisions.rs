@@ -11,6 +11,7 @@ use weir_core::strategy::Rules;
 use weir_store::StoreError;
 
 use super::consumers::ConsumerSummary;
+use super::costs::{self, CostSums};
 use super::decision_log::DecisionLog;
 use super::denials;
 use super::families::{counter, family, labelled};
@@ -174,6 +175,12 @@ impl DecisionCounters {
 
     pub(super) fn collector(self: Arc<Self>) -> SharedDecisionCounters {
         SharedDecisionCounters(self)
+    }
+
+    /// What all workers have counted of costs.
+    pub(super) fn costs(&self) -> CostSums {
+        let state = self.state.lock();
+        costs::summed(&state.layout.costs, state.workers.iter().map(|worker| &worker.costs))
     }
 
     /// The names of all rows that are shown.

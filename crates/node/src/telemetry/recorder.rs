@@ -8,6 +8,7 @@ use weir_core::strategy::Resolved;
 use weir_store::StoreError;
 
 use super::consumers::ConsumerSampler;
+use super::costs::CostCounts;
 use super::decision_log::DecisionLog;
 use super::denials::{DenialCounts, DenialSums};
 use super::histogram::Histogram;
@@ -33,6 +34,7 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 pub struct WorkerCounters {
     pub(super) consumers: ConsumerSampler,
+    pub(super) costs: CostCounts,
     pub(super) permits: SeenPermits,
     pub(super) latency: [Histogram; CountedMethod::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
@@ -149,6 +151,11 @@ impl Recorder {
     /// Outcomes of each shadow, with the names of the live strategy and the shadow.
     pub(super) fn shadows(&self) -> impl Iterator<Item = (&[String; 2], &ShadowCounts)> {
         self.totals.layout().shadows.iter().zip(&self.shadows)
+    }
+
+    /// Counts of costs by name.
+    pub(crate) fn costs(&self) -> &CostCounts {
+        &self.worker.costs
     }
 
     /// The decision log, if there is one.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_core::strategy::{Resolved, Rules};
 
+use super::costs::CostLayout;
 use super::denials::DenialLayout;
 use super::names::CounterNames;
 use super::outcome::CountedOutcome;
@@ -51,6 +52,8 @@ pub(super) struct TotalsLayout {
     pub(super) shadows: Vec<[String; 2]>,
     /// The limits that may deny.
     pub(super) denials: DenialLayout,
+    /// The series of costs.
+    pub(super) costs: CostLayout,
 }
 
 /// One worker's counts.
@@ -109,6 +112,7 @@ impl TotalsLayout {
         let strategies = names.strategies.configure(&strategies);
         Self {
             denials: DenialLayout::of(rules, &strategies),
+            costs: CostLayout::of(rules),
             strategies,
             patterns: names.patterns.configure(&patterns),
             own,

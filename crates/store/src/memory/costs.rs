@@ -26,7 +26,7 @@ struct LocatedCosts<'a> {
 }
 
 /// A locked table, and the time of the decision.
-type Locked<'t> = (&'t mut ShardTable, WallReading);
+type LockedCosts<'t> = (&'t mut ShardTable, WallReading);
 
 impl SharedMemory {
     /// Decides under one lock.
@@ -90,7 +90,7 @@ impl SharedMemory {
     fn with_cells<T>(
         &self,
         located: &LocatedCosts<'_>,
-        (table, stamp): Locked<'_>,
+        (table, stamp): LockedCosts<'_>,
         decide: impl FnOnce(CostCells<'_, '_>) -> T,
     ) -> T {
         let mut slots = located.states.slots(table);
@@ -105,7 +105,7 @@ impl SharedMemory {
     fn refund(
         &self,
         located: &LocatedCosts<'_>,
-        (table, stamp): Locked<'_>,
+        (table, stamp): LockedCosts<'_>,
         (units, limits): (u64, LimitSet),
     ) -> Result<BudgetVerdict, StoreError> {
         let decision = located.decision;

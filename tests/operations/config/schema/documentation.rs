@@ -10,7 +10,7 @@ use super::keys::mappings;
 use crate::support::clients::{files, root};
 
 /// The headings of the pages, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 43] = [
+const HEADINGS: [(&str, &str); 44] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.identity", "/$defs/identity"),
@@ -26,6 +26,7 @@ const HEADINGS: [(&str, &str); 43] = [
     ("store.redis", "/$defs/redis"),
     ("store.redis.tls", "/$defs/redis/properties/tls"),
     ("strategies", "/$defs/strategies/additionalProperties"),
+    ("strategies.hold", "/$defs/hold"),
     ("strategies.approximate", "/$defs/approximate"),
     ("limits", "/$defs/limits/items"),
     ("limits.ban", "/$defs/ban"),

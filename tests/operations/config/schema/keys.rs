@@ -9,7 +9,7 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 55] = [
+const MAPPINGS: [(&str, &str); 56] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -54,6 +54,7 @@ const MAPPINGS: [(&str, &str); 55] = [
     ("/$defs/partitions", "strategies: { a: { concurrency: { partitions: { zzzz: 1 } } } }"),
     ("/$defs/limits/items", "strategies: { a: { limits: [{ zzzz: 1 }] } }"),
     ("/$defs/approximate", "strategies: { a: { approximate: { zzzz: 1 } } }"),
+    ("/$defs/hold", "strategies: { a: { hold: { zzzz: 1 } } }"),
     ("/$defs/ban", "strategies: { a: { limits: [{ ban: { zzzz: 1 } }] } }"),
     ("/$defs/uniform", "strategies: { a: { limits: [{ uniform: { zzzz: 1 } }] } }"),
     ("/$defs/bucket", "strategies: { a: { limits: [{ token_bucket: { zzzz: 1 } }] } }"),

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 use weir_units::{Micros, Retry};
 
+use super::SettleOutcome;
 use crate::algorithm::{Cause, LimitVerdict};
 
 /// The answer to a question, a settlement or a change.
@@ -64,15 +65,4 @@ impl BudgetLimitVerdict {
         let Self { cause, remaining, retry, reset_after, level_before, .. } = *self;
         LimitVerdict { cause, remaining, retry, reset_after, level_before }
     }
-}
-
-/// What a settlement found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SettleOutcome {
-    /// An open hold.
-    Settled,
-    /// A hold that had ended.
-    Late,
-    /// No hold.
-    Unknown,
 }

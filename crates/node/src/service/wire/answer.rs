@@ -5,17 +5,20 @@
 
 use tonic::Status;
 use weir_core::algorithm::budget::BudgetVerdict;
-use weir_core::algorithm::{Cause, LimitVerdict, Verdict};
+use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::{Limit, Listed, Strategy};
 use weir_proto::v1::Reason;
 use weir_units::{Micros, Retry, WaitFor};
 
 use super::costed;
+use super::reasons::{cause, reason, wait};
 use crate::control::BanHit;
 use crate::limiter::{Answer, AskedFields, LimitsDecision};
 use crate::service::http_headers;
 use crate::service::message::{Facts, Templates};
-use crate::service::put::{MOST_PACKED, Packed, duration, nested, number, optional, put, text, truth};
+use crate::service::put::{
+    MOST_PACKED, Packed, duration, long_duration, nested, number, optional, put, text, truth,
+};
 use crate::settle::Outcome;
 
 /// Message if a policy denies: the wait is not known.
@@ -100,17 +103,6 @@ fn denial_valid_for(out: &mut Vec<u8>, valid: Option<Micros>) {
     }
 }
 
-/// A duration whose tag has two bytes: fields from 16 on.
-pub(super) fn long_duration(out: &mut Vec<u8>, field: u32, span: Micros) {
-    let tag = field << 3 | 2;
-    out.push((tag & 0x7f | 0x80) as u8);
-    let place = out.len();
-    duration(out, 1, Some(span));
-    if let Some(second) = out.get_mut(place) {
-        *second = (tag >> 7) as u8;
-    }
-}
-
 fn longest_wait(limits: &[LimitVerdict]) -> Retry {
     limits.iter().fold(Retry::Now, |longest, one| longest.max(one.retry))
 }
@@ -153,7 +145,7 @@ fn decided<const IS_LOCAL: bool>(
     asked: AskedFields,
     templates: &Templates,
 ) {
-    let shapes = asked.granted || strategy.paces() || IS_LOCAL;
+    let shapes = asked.granted || strategy.paces() || strategy.marks().is_some() || IS_LOCAL;
     if let ([limit], [one], true) = (strategy.limits(), verdicts, verdict.allowed && !shapes)
         && passed(out, limit, one)
     {
@@ -178,8 +170,16 @@ fn decided<const IS_LOCAL: bool>(
     if !allowed {
         enforced().filter(|(_, one)| !one.fits()).for_each(|(limit, _)| text(out, 7, &limit.name));
     }
-    for (limit, one) in named() {
-        nested(out, 8, |out| status(out, limit, one));
+    let decision = LimitsDecision { verdict: *verdict, limits: verdicts, costs: None };
+    for (index, (limit, one)) in named().enumerate() {
+        let near = strategy.marks().map(|marks| decision.near((strategy, marks), index, (one, asked.peek)));
+        nested(out, 8, |out| {
+            status(out, limit, one);
+            if let Some((is_near, crossed)) = near {
+                truth(out, 11, is_near);
+                truth(out, 12, crossed);
+            }
+        });
     }
     if !allowed {
         let facts = Facts { retry, cost: asked.cost, limit: limit.unwrap_or(0) };
@@ -236,31 +236,6 @@ fn status(out: &mut Vec<u8>, limit: &Limit, verdict: &LimitVerdict) {
     duration(out, 5, wait(verdict.retry));
     duration(out, 6, Some(verdict.reset_after));
     text(out, 7, cause(verdict.cause));
-}
-
-/// The word for a cause.
-pub(super) const fn cause(cause: Option<Cause>) -> &'static str {
-    match cause {
-        None => "",
-        Some(Cause::Count) => "count",
-        Some(Cause::MinGap) => "min_gap",
-        Some(Cause::Never) => "never",
-    }
-}
-
-pub(super) const fn reason(allowed: bool, retry: Retry) -> Reason {
-    match retry {
-        _ if allowed => Reason::Ok,
-        Retry::Never => Reason::Never,
-        Retry::Now | Retry::After(_) | Retry::Unknown => Reason::Limited,
-    }
-}
-
-pub(super) const fn wait(retry: Retry) -> Option<Micros> {
-    match retry {
-        Retry::After(wait) => Some(wait),
-        Retry::Now | Retry::Unknown | Retry::Never => None,
-    }
 }
 
 /// Appends one result as field 1: the output of `header`, then the response as field `first`, or the error as the

@@ -4,10 +4,10 @@ use weir_core::algorithm::budget::{BudgetLimitVerdict, BudgetVerdict};
 use weir_core::strategy::{Limit, Strategy};
 use weir_units::Retry;
 
-use super::answer::{cause, long_duration, reason, wait};
+use super::reasons::{cause, reason, wait};
 use crate::limiter::AskedFields;
 use crate::service::message::{Facts, Templates};
-use crate::service::put::{duration, nested, number, optional, text, truth};
+use crate::service::put::{duration, long_duration, nested, number, optional, text, truth};
 
 /// The number of `held_for`.
 const HELD_FOR: u32 = 19;

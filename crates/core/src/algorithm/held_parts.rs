@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::MOST_AHEAD;
+/// How far ahead of the clock the time of parts and the end of a hold may lie.
+pub(super) const MOST_AHEAD: u64 = 2 * 3600 * 1_000_000;
 
 /// The largest number of different ends of one limit's parts.
 pub const MAX_ENDS: usize = 64;

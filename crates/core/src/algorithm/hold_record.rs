@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::{MAX_LIMITS, MOST_AHEAD, SettleOutcome};
+use super::MAX_LIMITS;
+use super::held_parts::MOST_AHEAD;
 
 /// The record of a hold, or of a settlement that came without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,17 @@ pub struct Settlement {
     pub digest: u64,
     /// Its outcome.
     pub outcome: SettleOutcome,
+}
+
+/// What a settlement found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettleOutcome {
+    /// An open hold.
+    Settled,
+    /// A hold that had ended.
+    Late,
+    /// No hold.
+    Unknown,
 }
 
 /// One limit of a record.

@@ -1,0 +1,48 @@
+//! Costs of a strategy's limits, and what is only said about them.
+
+use std::sync::Arc;
+
+use super::{LimitMarks, Strategy, StrategyRule};
+use crate::algorithm::budget::CostedLimits;
+
+impl Strategy {
+    /// Gives its limits costs of their own, one entry for each limit and in their order. The algorithms of the entries are
+    /// those of the limits, also after a change of numbers.
+    #[must_use]
+    pub fn with_costs(mut self, mut costed: CostedLimits) -> Self {
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            costed.limits.truncate(rates.limits().len());
+            for (entry, algorithm) in costed.limits.iter_mut().zip(rates.algorithms()) {
+                entry.algorithm = *algorithm;
+            }
+            rates.costed = Some(Arc::new(costed));
+        }
+        self
+    }
+
+    /// Sets what is only said about its limits, in their order.
+    #[must_use]
+    pub fn with_marks(mut self, near_percent: Vec<Option<u8>>, units: Vec<Box<str>>) -> Self {
+        let is_said = near_percent.iter().any(Option::is_some) || units.iter().any(|unit| !unit.is_empty());
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            let marks = LimitMarks { near_percent: near_percent.into(), units: units.into() };
+            rates.marks = is_said.then(|| Arc::new(marks));
+        }
+        self
+    }
+
+    /// What is only said about its limits.
+    #[must_use]
+    #[inline]
+    pub fn marks(&self) -> Option<&LimitMarks> {
+        self.rates()?.marks.as_deref()
+    }
+
+    /// The limits with their costs, if a limit has a cost of its own, or calls may be held. Then the store is asked by
+    /// them.
+    #[must_use]
+    #[inline]
+    pub fn costed(&self) -> Option<&Arc<CostedLimits>> {
+        self.rates()?.costed.as_ref()
+    }
+}

@@ -1,0 +1,39 @@
+//! A question whose answer comes later, as a round leaves it.
+
+use std::sync::Arc;
+
+use weir_store::{Decision, LaterVerdicts, OwnedSubject, Store};
+
+use super::Question;
+use super::advice::AdviceWanted;
+use super::log::LogFields;
+use super::round::Round;
+use super::waiting::{Waiting, WaitingNotes, WaitingStage};
+use crate::telemetry::TotalsRow;
+
+impl<S: Store> Round<'_, S> {
+    pub(super) fn waiting(
+        &self,
+        row: TotalsRow,
+        question: &Question<'_>,
+        decision: &Decision<'_>,
+        later: LaterVerdicts,
+    ) -> Waiting {
+        let fields = LogFields::of_decision(decision);
+        let sampled = self.limiter().recorder.samples().then(|| fields.consumer.into());
+        let (cost, peek, log) = (fields.cost, fields.peek, fields.owned_if_logged());
+        let decision_log = self.limiter().logged_later(decision, question);
+        let banning = self.limiter().counts_denial(decision).then(|| OwnedSubject::of(&decision.subject));
+        let consumer = decision.strategy.marks().is_some().then(|| fields.consumer.into());
+        let is_noted = consumer.is_some()
+            || log.is_some()
+            || decision_log.is_some()
+            || sampled.is_some()
+            || banning.is_some();
+        let notes = is_noted
+            .then(|| Box::new(WaitingNotes { log, decision_log, consumer, sampled, banning, live: None }));
+        let advice = question.headers.then(|| Box::new(AdviceWanted::of(decision)));
+        let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
+        Waiting { row, peek, cost, strategy, asked: self.started, stage, notes, advice }
+    }
+}

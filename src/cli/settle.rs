@@ -1,0 +1,73 @@
+//! `weir settle`: what a held call has really used.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use weir_proto::v1::{SettleOutcome, SettleRequest, SettleResponse};
+
+use super::allow_output::AllowOutput;
+use super::costs::{CostArg, cost, plain, used};
+use super::subject::SubjectArgs;
+use super::{fail, print, render};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir allow chat bob --cost output=4096,256 --hold 2m --id x   ask, and hold what is granted
+  weir settle chat bob --id x --cost output=731                 charge what was used, and give back the rest
+  weir settle chat bob --id x --cost output=0                   the call failed: give back all of it";
+
+const FAILED: u8 = 2;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SettleArgs {
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// The id of the held call
+    #[arg(long)]
+    id: String,
+    /// What was used: a number, or NAME=UNITS; may be given several times [default: what was granted]
+    #[arg(long = "cost", value_parser = cost, value_name = "[NAME=]UNITS")]
+    costs: Vec<CostArg>,
+}
+
+pub(crate) fn run(args: SettleArgs) -> ExitCode {
+    match settle(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("{error:#}"), FAILED),
+    }
+}
+
+fn settle(args: SettleArgs) -> Result<()> {
+    let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
+    let (costs, cost, attributes) = (used(&args.costs), plain(&args.costs), attributes.into_iter().collect());
+    let request = SettleRequest { resource, consumer, strategy, id: args.id, costs, cost, attributes };
+    let response = server.answer(async |client| client.settle(request).await)?;
+    let text = match output {
+        AllowOutput::Text => text(&response),
+        AllowOutput::Json => render::json("weir.v1.SettleResponse", &response)?,
+    };
+    print(&text).context("the answer cannot be printed")
+}
+
+fn text(response: &SettleResponse) -> String {
+    let first = match response.outcome() {
+        _ if response.limits.is_empty() => "not charged: the consumer is on the allow list",
+        SettleOutcome::Settled => "settled",
+        SettleOutcome::Late => "settled late: the hold had ended",
+        SettleOutcome::Unknown => "charged in full: no hold of this id is known",
+        SettleOutcome::Unspecified => "settled, in a way that this client does not know",
+    };
+    let known = if response.applied || response.limits.is_empty() {
+        ""
+    } else {
+        ", before: nothing is charged again"
+    };
+    let limits = response.limits.iter().map(|limit| {
+        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
+        format!(
+            "    {}  used {}, charged {}, {} of {} remaining, full again in {full}\n",
+            limit.name, limit.used, limit.charged, limit.remaining, limit.limit
+        )
+    });
+    format!("{first}{known}\n{}", limits.collect::<String>())
+}
