@@ -28,6 +28,7 @@ const HEADINGS: [(&str, &str); 44] = [
     ("strategies", "/$defs/strategies/additionalProperties"),
     ("strategies.hold", "/$defs/hold"),
     ("strategies.approximate", "/$defs/approximate"),
+    ("strategies.hold", "/$defs/hold"),
     ("limits", "/$defs/limits/items"),
     ("limits.ban", "/$defs/ban"),
     ("uniform", "/$defs/uniform"),
