@@ -11,9 +11,20 @@ impl Strategy {
     /// here may be unreachable, too; a pair that is here is.
     #[must_use]
     pub fn unreachable_limits(&self) -> Vec<(&Limit, &Limit)> {
-        let limits = self.limits();
-        let in_front_of = |behind: &Limit| limits.iter().find(|front| hides(front, behind));
-        limits.iter().filter_map(|behind| Some((behind, in_front_of(behind)?))).collect()
+        let limits = || self.limits().iter().enumerate();
+        let in_front_of = |(place, behind): (usize, &Limit)| {
+            limits().find(|(other, front)| self.takes_the_same(*other, place) && hides(front, behind))
+        };
+        limits().filter_map(|behind| Some((behind.1, in_front_of(behind)?.1))).collect()
+    }
+
+    /// True if both limits take the same of each call, and at the same time.
+    fn takes_the_same(&self, first: usize, second: usize) -> bool {
+        let Some(costed) = self.costed() else { return true };
+        let at = |place: usize| costed.limits.get(place);
+        at(first).zip(at(second)).is_some_and(|(first, second)| {
+            first.cost == second.cost && (costed.hold.is_none() || first.is_fixed())
+        })
     }
 }
 
@@ -67,6 +78,7 @@ fn never_denies(algorithm: &Algorithm, (units, within): (u128, u128)) -> bool {
 mod tests {
     use super::*;
     use crate::algorithm::Rate;
+    use crate::algorithm::budget::{BudgetLimit, CostedLimits, HoldBounds, LimitCost};
     use crate::strategy::{FailurePolicy, Field, Scope};
 
     fn strategy(algorithms: [Algorithm; 2]) -> Strategy {
@@ -99,6 +111,22 @@ mod tests {
         assert_eq!(found([log(10, 1), log(1_000, 60)]), pair("second", "first"));
         assert_eq!(found([log(1_000, 60), log(10, 1)]), pair("first", "second"));
         assert_eq!(found([bucket(10, 1), bucket(100, 5)]), pair("second", "first"));
+    }
+
+    #[test]
+    fn limits_with_other_costs_are_not_compared() {
+        let found = |costs: [LimitCost; 2], hold| {
+            let algorithms = [log(10, 1), log(1_000, 60)];
+            let of = |(cost, algorithm)| BudgetLimit { algorithm, cost, at_once: false, near_percent: None };
+            let limits = costs.into_iter().zip(algorithms).map(of).collect();
+            let costed = CostedLimits { limits, names: vec!["input".into()], hold };
+            strategy(algorithms).with_costs(costed).unreachable_limits().len()
+        };
+        let hold = HoldBounds { max: Micros::from_secs(1), known_for: Micros::from_secs(60) };
+        assert_eq!(found([LimitCost::Fixed(1), LimitCost::Named(0)], None), 0);
+        assert_eq!(found([LimitCost::Named(0), LimitCost::Named(0)], None), 1);
+        assert_eq!(found([LimitCost::Named(0), LimitCost::Named(0)], Some(hold)), 0);
+        assert_eq!(found([LimitCost::Fixed(1), LimitCost::Fixed(1)], Some(hold)), 1);
     }
 
     /// Each denies something that the other one admits.
