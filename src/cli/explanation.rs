@@ -2,6 +2,7 @@
 
 pub(super) mod algorithm;
 pub(super) mod approximate;
+mod costs;
 pub(super) mod local;
 mod permits;
 pub(super) mod queue;
@@ -130,7 +131,20 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
     }
     line("limits", "all are charged, or none is".to_owned());
     limits(&mut out, explained);
+    holds(&mut out, explained);
     out
+}
+
+/// What holds are bounded by, and the key of the record of one.
+fn holds(out: &mut String, explained: &ExplainedRequest<'_>) {
+    let Some(costed) = explained.resolved.strategy.costed() else { return };
+    let key = explained.hold_key();
+    for (place, about) in costs::lines(costed, key.len()).iter().enumerate() {
+        let _ = writeln!(out, "{:10}{about}", if place == 0 { "holds" } else { "" });
+    }
+    if costed.hold.is_some() {
+        let _ = writeln!(out, "    key    {key}");
+    }
 }
 
 /// Each limit with its ban, its keys, the size of its state, and what a node decides by itself.
@@ -148,7 +162,14 @@ fn limits(out: &mut String, explained: &ExplainedRequest<'_>) {
                 "    ban    for {lasts} after {after} denials within {within}, counted on each node"
             );
         }
+        let cost = costs::of_limit(resolved.strategy, place);
+        if !cost.is_empty() {
+            let _ = writeln!(out, "    cost   {cost}");
+        }
         let _ = writeln!(out, "    key    {}", explained.key(limit));
+        if let Some(key) = explained.parts_key(place) {
+            let _ = writeln!(out, "    held   {key}");
+        }
         if let Some(key) = explained.held_key(limit) {
             let _ = writeln!(out, "    held   {key}");
         }
@@ -212,9 +233,10 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
         if let Some((_, BanTerms { after, within, lasts })) = resolved.strategy.ban_of(place) {
             said["ban"] = json!({ "after": after, "within_us": within.0, "for_us": lasts.0 });
         }
-        if let Some(key) = explained.held_key(limit) {
+        if let Some(key) = explained.held_key(limit).or_else(|| explained.parts_key(place)) {
             said["held_key"] = key.into();
         }
+        costs::add_to(&mut said, resolved.strategy, place);
         if let Engine::Slots(slots) = limit.algorithm.engine() {
             said["parts"] = slots.parts().into();
         }
@@ -252,6 +274,7 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
             "last_slot": part.slots.end(),
         })),
         "limits": limits,
+        "hold": costs::value(resolved.strategy).filter(|_| resolved.listing.is_none()),
         "concurrency": permits,
     });
     Ok(serde_json::to_string_pretty(&value)? + "\n")

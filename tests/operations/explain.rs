@@ -1,6 +1,7 @@
 //! `weir explain`: what would decide, and why, from the configuration alone.
 
 mod approximate;
+mod costs;
 mod local;
 
 use std::io::Write as _;
@@ -186,6 +187,7 @@ fn json_has_the_same_facts() {
                 "redis_bytes": { "one": 136, "most": 136 },
             },
         ],
+        "hold": null,
         "concurrency": null,
     });
     assert_eq!(gold, expected);

@@ -36,6 +36,11 @@ pub(in crate::cli) fn redis_size(algorithm: &Algorithm, key: usize) -> Size {
     Size { one: key + one, most: key + most.max(one) }
 }
 
+/// Returns the bytes of a string of this length under a key of this length.
+pub(super) fn string_size(key: usize, bytes: usize) -> usize {
+    TABLE_ENTRY + string(key) + value(bytes)
+}
+
 /// Returns the largest state of a limit, in bytes; of a log, the bytes of its list.
 pub(in crate::cli) fn largest_state(algorithm: &Algorithm) -> usize {
     match algorithm.engine() {

@@ -61,4 +61,23 @@ impl ExplainedRequest<'_> {
             String::from_utf8_lossy(&name).into_owned()
         })
     }
+
+    /// Returns the key of what open holds have of the limit at `place`, if it is held.
+    pub(super) fn parts_key(&self, place: usize) -> Option<String> {
+        let strategy = self.resolved.strategy;
+        let costed = strategy.costed().filter(|costed| costed.hold.is_some())?;
+        costed.limits.get(place).filter(|limit| !limit.is_fixed() && !limit.at_once)?;
+        let mut name = Vec::new();
+        let prefix = self.namespace.prefix(self.tag());
+        key::write_parts_key(&mut name, prefix, strategy, strategy.limits().get(place)?, &self.subject);
+        Some(String::from_utf8_lossy(&name).into_owned())
+    }
+
+    /// Returns the key of the record of a hold, with the word ID for its id.
+    pub(super) fn hold_key(&self) -> String {
+        let mut name = Vec::new();
+        let prefix = self.namespace.prefix(self.tag());
+        key::write_hold_key(&mut name, prefix, self.resolved.strategy, &self.subject, "ID");
+        String::from_utf8_lossy(&name).into_owned()
+    }
 }
