@@ -15,7 +15,7 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLi
 use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    CancelReservationRequest, DebitRequest, RefundRequest, ReserveRequest, ResetRequest,
+    CancelReservationRequest, Cost, DebitRequest, RefundRequest, ReserveRequest, ResetRequest,
     ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest,
 };
 
@@ -26,6 +26,9 @@ const RULES: &str = "
 server: { admin_service: true, workers: 2 }
 strategies:
   api: { limits: [{ name: each, per: [resource, consumer], token_bucket: { rate: 1/1m, burst: 2 } }] }
+  held:
+    hold: { max: 10m }
+    limits: [{ name: output, per: [consumer], cost: output, fixed_window: { limit: 100, window: 1w, anchored: true } }]
   two:
     limits:
       - { name: all, per: [resource], fixed_window: { limit: 10, window: 1h } }
@@ -97,6 +100,32 @@ async fn a_key_is_logged_completely_or_not_at_all_and_denials_all() {
     assert_eq!(denied.len(), 101);
     assert!(denied.iter().all(|line| ["denied", "deny_list"].contains(&text(line, "outcome"))));
     assert!(denied.iter().all(|line| line["log"] == "denied"));
+}
+
+#[tokio::test]
+async fn a_line_says_what_a_call_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::ready(config_of("{ decisions: { keys: 1, file: FOLDER/log } }", folder.path()));
+    let mut client = server.client().await;
+    for (id, output) in
+        [("one", Cost { cost: 80, at_least: None }), ("two", Cost { cost: 50, at_least: Some(1) })]
+    {
+        let hold_for = Some(prost_types::Duration { seconds: 120, nanos: 0 });
+        let costs = [("output".to_owned(), output)].into();
+        let asked =
+            ShouldAllowRequest { id: id.to_owned(), costs, hold_for, ..ask_under("held", "chat", "bob") };
+        assert!(client.should_allow(asked).await.unwrap().into_inner().allowed);
+    }
+    let lines = lines_of(&mut server, &folder.path().join("log"));
+    for (line, [cost, granted, held]) in lines.iter().zip([[80, 80, 80], [50, 20, 100]]) {
+        let limit = &line["limits"][0];
+        assert_eq!(
+            [&limit["cost"], &limit["granted"], &limit["held"]].map(Value::as_u64),
+            [cost, granted, held].map(Some)
+        );
+        assert!((120_000_000..=157_500_000).contains(&line["held_for_us"].as_u64().unwrap()), "{line}");
+    }
+    assert_eq!(lines.len(), 2);
 }
 
 #[tokio::test]

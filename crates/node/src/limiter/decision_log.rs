@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use weir_core::algorithm::budget::BudgetVerdict;
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::strategy::{Field, Strategy, inline_name};
 use weir_store::{Decision, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts};
@@ -84,10 +85,14 @@ impl<S: Store> Limiter<S> {
             ) => Some((verdict, *limits)),
             _ => None,
         };
+        let costs = match outcome {
+            Ok(Outcome::Decided(decision)) => decision.costs,
+            _ => None,
+        };
         // The limits in the line are those that answered.
         let local = decision.strategy.local().filter(|_| matches!(outcome, Ok(Outcome::Local(_))));
         let strategy = local.map_or(decision.strategy, |local| local.strategy());
-        self.log_line(&Decision { strategy, ..*decision }, is_for_default, counted.name(), verdict);
+        self.log_line(&Decision { strategy, ..*decision }, is_for_default, counted.name(), verdict, costs);
     }
 
     /// Logs a decision that was pending.
@@ -114,10 +119,10 @@ impl<S: Store> Limiter<S> {
         result: &Result<Verdicts, StoreError>,
     ) {
         let Some((verdict, limits)) = result.as_ref().ok().and_then(|verdicts| verdicts.get(0)) else {
-            return self.log_line(decision, is_for_default, CountedOutcome::Error.name(), None);
+            return self.log_line(decision, is_for_default, CountedOutcome::Error.name(), None, None);
         };
         let outcome = if is_applied(decision.op, verdict) { "done" } else { "known" };
-        self.log_line(decision, is_for_default, outcome, Some((verdict, limits)));
+        self.log_line(decision, is_for_default, outcome, Some((verdict, limits)), None);
     }
 
     /// Logs the decision over a descriptor of Envoy's.
@@ -133,7 +138,7 @@ impl<S: Store> Limiter<S> {
             _ => outcome.name(),
         };
         let verdict = verdict.map(|(verdict, limit)| (verdict, std::slice::from_ref(limit)));
-        self.log_line(decision, false, outcome, verdict);
+        self.log_line(decision, false, outcome, verdict, None);
     }
 
     fn log_line(
@@ -142,6 +147,7 @@ impl<S: Store> Limiter<S> {
         is_for_default: bool,
         outcome: &'static str,
         verdict: Option<(&Verdict, &[LimitVerdict])>,
+        costs: Option<&BudgetVerdict>,
     ) {
         let Decision { strategy, subject, op, costs, part, .. } = *decision;
         let (Some(log), Some(operation)) = (self.recorder.decision_log(), name_of(op)) else { return };
@@ -170,6 +176,7 @@ impl<S: Store> Limiter<S> {
                 Some((_, limits)) => decision.limits().zip(limits.iter().copied()).collect(),
                 None => SmallVec::new(),
             },
+            costs,
         };
         log.write(&line);
     }

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use weir_core::algorithm::budget::BudgetVerdict;
 use weir_core::algorithm::{Algorithm, Engine, LimitVerdict};
 use weir_core::key::Subject;
 use weir_core::strategy::Limit;
@@ -40,6 +41,8 @@ pub struct DecisionLine<'a> {
     pub named: SmallVec<[&'a str; 4]>,
     /// Verdict of each limit.
     pub limits: SmallVec<[(&'a Limit, LimitVerdict); 4]>,
+    /// What they were asked and granted, where limits have costs of their own.
+    pub costs: Option<&'a BudgetVerdict>,
 }
 
 /// True if this outcome is a denial.
@@ -73,6 +76,9 @@ impl DecisionLine<'_> {
             text(&mut out, "id", self.id);
             key(&mut out, "applied");
             out.extend_from_slice(if self.applied { b"true" } else { b"false" });
+        }
+        if let Some(Micros(span)) = self.costs.and_then(|costs| costs.held_for) {
+            number(&mut out, "held_for_us", span);
         }
         text(&mut out, "outcome", self.outcome);
         self.limits(&mut out);
@@ -125,6 +131,11 @@ impl DecisionLine<'_> {
             }
             if limit.algorithm.is_shadow() {
                 out.extend_from_slice(br#","shadow":true"#);
+            }
+            if let Some(one) = self.costs.and_then(|costs| costs.limits.get(index)) {
+                number(out, "cost", one.cost);
+                number(out, "granted", one.granted.unwrap_or(0));
+                number(out, "held", one.held);
             }
             number(out, "limit", limit.algorithm.limit());
             number(out, "remaining", said.remaining);
