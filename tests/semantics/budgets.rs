@@ -7,3 +7,4 @@ mod properties;
 mod refused;
 pub mod rows;
 mod served;
+mod together;

@@ -1,14 +1,16 @@
 //! Keys: no two states share one, no caller can break or forge a tag, and Redis puts them in the slot
 //! that we route to.
 
+mod holds;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use weir_core::algorithm::Algorithm;
 use weir_core::key::{
-    self, KeySecret, MAX_NAMESPACE, MAX_PART, Namespace, Subject, TAG_LENGTH, slot, write_hold_key,
-    write_identity, write_key, write_parts_key, write_refund_key, write_tag,
+    self, KeySecret, MAX_NAMESPACE, MAX_PART, Namespace, Subject, TAG_LENGTH, slot, write_identity,
+    write_key, write_refund_key, write_tag,
 };
 use weir_core::strategy::{
     Attributes, FailurePolicy, Field, Limit, MAX_ATTRIBUTES, MAX_NAME, Scope, Strategy as Rules,
@@ -58,10 +60,6 @@ proptest! {
                     let state = (rules.name().to_owned(), limit.name.clone(), engine, values);
                     let owner = owners.entry(key).or_insert_with(|| state.clone());
                     prop_assert_eq!(&*owner, &state);
-                    // What is held of a limit has a key of its own.
-                    let held = (format!("held of {}", state.0), state.1.clone(), state.2, state.3.clone());
-                    let owner = owners.entry(parts_key(&rules, limit, names)).or_insert_with(|| held.clone());
-                    prop_assert_eq!(&*owner, &held);
                     let mut identity = Vec::new();
                     write_identity(&mut identity, &rules, index, &names.subject());
                     let owner = in_memory.entry(identity).or_insert_with(|| state.clone());
@@ -75,38 +73,35 @@ proptest! {
     #[test]
     fn keys_are_plain_and_bounded(names in names()) {
         for rules in all_rules() {
-            let parts = rules.limits().iter().map(|limit| parts_key(&rules, limit, &names));
-            for key in keys(&rules, &names).into_iter().chain(parts) {
+            let keys = keys(&rules, &names);
+            for key in &keys {
                 prop_assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key}");
                 prop_assert_eq!((key.matches('{').count(), key.matches('}').count()), (1, 1));
-                prop_assert_eq!(braced(&key).len(), TAG_LENGTH);
+                prop_assert_eq!(braced(key).len(), TAG_LENGTH);
                 let is_ours = key.starts_with("weir:{") && key.len() <= longest_key();
                 prop_assert!(is_ours, "{key}");
             }
         }
     }
 
-    /// Two refunds, or two holds, share a key only if id, strategy, resource and consumer are the same; and none has the key
-    /// of a limit.
+    /// Two refunds share a key only if id, strategy, resource and consumer are the same; and no refund
+    /// has the key of a limit.
     #[test]
-    fn no_two_ids_share_a_key(
-        all in prop::collection::vec((names(), text()), 2..20),
-        write in prop::sample::select(vec![write_refund_key, write_hold_key]),
-    ) {
+    fn no_two_refunds_share_a_key(all in prop::collection::vec((names(), text()), 2..20)) {
         let mut owners = HashMap::new();
         for rules in all_rules() {
             for (names, id) in &all {
                 let mut key = Vec::new();
                 let tag = tag(&KeySecret::BUILT_IN, &rules, names);
-                write(&mut key, Namespace::DEFAULT.prefix(tag), &rules, &names.subject(), id);
+                write_refund_key(&mut key, Namespace::DEFAULT.prefix(tag), &rules, &names.subject(), id);
                 let key = String::from_utf8(key).expect("a key is text");
                 prop_assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key}");
                 prop_assert_eq!((key.matches('{').count(), key.matches('}').count()), (1, 1));
                 prop_assert!(!all.iter().any(|(names, _)| keys(&rules, names).contains(&key)), "{key}");
                 let whose = (names.resource.clone(), names.consumer.clone());
-                let call = (rules.name().to_owned(), whose, id.clone());
-                let owner = owners.entry(key).or_insert_with(|| call.clone());
-                prop_assert_eq!(&*owner, &call);
+                let refund = (rules.name().to_owned(), whose, id.clone());
+                let owner = owners.entry(key).or_insert_with(|| refund.clone());
+                prop_assert_eq!(&*owner, &refund);
             }
         }
     }
@@ -166,12 +161,10 @@ fn keys_are_as_short_as_they_must_be() {
     for count in 0..=fields.len() {
         let rules = strategy("s", &[&fields[..count]], true);
         let attributes = HashMap::from(["a", "b"].map(|name| (name.to_owned(), String::new())));
-        let subject = Names { attributes, ..Names::default() };
-        let key = keys(&rules, &subject).remove(0);
-        assert_eq!(parts_key(&rules, &rules.limits()[0], &subject).len(), key.len() + 1);
+        let key = keys(&rules, &Names { attributes, ..Names::default() }).remove(0);
         let names = "weir".len() + "s".len() + "limit-0".len() + count.saturating_sub(2);
         assert_eq!(key.len() - names, 9 + 2 * count, "{key}");
-        assert!(key.len() - names < 20, "{key}");
+        assert!(key.len() - names <= 20, "{key}");
     }
 }
 
@@ -300,13 +293,6 @@ fn longest_key() -> usize {
 
 fn keys(rules: &Rules, names: &Names) -> Vec<String> {
     keys_in(&Namespace::DEFAULT, rules, names)
-}
-
-fn parts_key(rules: &Rules, limit: &Limit, names: &Names) -> String {
-    let tag = tag(&KeySecret::BUILT_IN, rules, names);
-    let mut key = Vec::new();
-    write_parts_key(&mut key, Namespace::DEFAULT.prefix(tag), rules, limit, &names.subject());
-    String::from_utf8(key).expect("a key is text")
 }
 
 fn keys_in(namespace: &Namespace, rules: &Rules, names: &Names) -> Vec<String> {

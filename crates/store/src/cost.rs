@@ -27,8 +27,8 @@ const FULL_DRIVER: ScriptCost = 15_000;
 /// The parts of holds of a limit that end at as many different times as they may.
 const PARTS: ScriptCost = 25_000;
 
-/// Further waits of a limit whose parts are searched by halves for the earliest time.
-const WAITS: ScriptCost = 6;
+/// The waits of a log whose parts are searched by halves for the earliest time, in whole costs of the log.
+const WAITS: ScriptCost = 2;
 
 /// Returns the worst cost of one operation on `limits`.
 pub(crate) fn of<'a>(limits: impl Iterator<Item = &'a Algorithm>, op: Op) -> ScriptCost {
@@ -89,6 +89,7 @@ fn of_log(log: &Log, limit: u64) -> ScriptCost {
 
 #[cfg(test)]
 mod tests {
+    use weir_core::algorithm::budget::{BudgetLimit, HoldBounds, LimitCost};
     use weir_core::algorithm::{MAX_ENTRIES, Rate};
     use weir_units::Micros;
 
@@ -98,6 +99,20 @@ mod tests {
 
     fn us(limits: &[Algorithm], op: Op) -> u64 {
         of(limits.iter(), op) / 1_000
+    }
+
+    /// Eight limits, each with as many ends as there may be.
+    #[test]
+    fn no_row_of_costs_by_limit_costs_more() {
+        let us = |algorithm| {
+            let limit =
+                BudgetLimit { algorithm, cost: LimitCost::Named(0), at_once: false, near_percent: None };
+            let hold = Some(HoldBounds { max: HOUR, known_for: HOUR });
+            let costed = CostedLimits { limits: vec![limit; 8], names: vec!["n".into()], hold };
+            of_costed(&costed, Op::Charge) / 1_000
+        };
+        let window = Algorithm::fixed_window(1000, HOUR, false, false).unwrap();
+        assert!(us(window) >= 310 && us(Algorithm::sliding_log(MAX_ENTRIES, HOUR).unwrap()) >= 2_500);
     }
 
     /// The least of the rows of the table, which has the cost of the call besides.

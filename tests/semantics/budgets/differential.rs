@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
-use proptest::test_runner::{TestCaseError, TestRunner};
+use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use weir_config::Topology;
 use weir_core::algorithm::budget::{BudgetVerdict, NotDecided};
 use weir_core::key::{Subject, write_name};
@@ -32,17 +32,27 @@ const TRACES: u32 = 2_000;
 
 #[test]
 fn redis() {
-    tell_stories(TRACES, vec![support::shared_redis().url()], Topology::Single);
+    tell_stories(2024, TRACES, vec![support::shared_redis().url()], Topology::Single);
 }
 
 #[test]
 fn cluster() {
-    tell_stories(TRACES / 8, support::shared_cluster().urls(), Topology::Cluster);
+    tell_stories(2024, TRACES / 8, support::shared_cluster().urls(), Topology::Cluster);
 }
 
-fn tell_stories(cases: u32, nodes: Vec<String>, topology: Topology) {
+/// Other traces, and more of them.
+#[test]
+fn long_traces() {
+    tell_stories(2025, 5 * TRACES, vec![support::shared_redis().url()], Topology::Single);
+}
+
+fn tell_stories(seed: u64, cases: u32, nodes: Vec<String>, topology: Topology) {
     let mut config = random::config();
     config.cases = cases;
+    // `PROPTEST_RNG_SEED` looks elsewhere.
+    if config.rng_seed == RngSeed::Fixed(2024) {
+        config.rng_seed = RngSeed::Fixed(seed);
+    }
     config.source_file = Some(file!());
     let teller = RefCell::new(Teller::new(nodes, topology));
     let (decisions, holds) = (Cell::new(0), Cell::new(0));
