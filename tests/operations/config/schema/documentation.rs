@@ -26,7 +26,6 @@ const HEADINGS: [(&str, &str); 44] = [
     ("store.redis", "/$defs/redis"),
     ("store.redis.tls", "/$defs/redis/properties/tls"),
     ("strategies", "/$defs/strategies/additionalProperties"),
-    ("strategies.hold", "/$defs/hold"),
     ("strategies.approximate", "/$defs/approximate"),
     ("strategies.hold", "/$defs/hold"),
     ("limits", "/$defs/limits/items"),
