@@ -20,6 +20,8 @@ mod explain;
 mod failure;
 mod fair_waiting;
 mod first_minutes;
+#[cfg(feature = "http")]
+mod http_crowds;
 mod load;
 mod local;
 mod logs;

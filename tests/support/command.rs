@@ -76,6 +76,12 @@ impl Serve {
         line.trim().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned()
     }
 
+    /// Where its HTTP listener is.
+    pub(crate) fn http(&self) -> String {
+        let line = self.announced.lines().find_map(|line| line.trim().strip_prefix("http ")).unwrap();
+        line.trim().strip_prefix("http://").unwrap().trim_end_matches('/').to_owned()
+    }
+
     /// GETs a path of the admin port: everything that comes back.
     pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = std::net::TcpStream::connect(self.admin()).unwrap();

@@ -144,3 +144,6 @@ async fn until(end: Option<std::time::Instant>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

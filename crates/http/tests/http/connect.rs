@@ -87,8 +87,36 @@ fn paths_methods_and_types() {
         );
     }
     assert_eq!(status(ALLOW, ""), 415);
-    let origin = node.post(ALLOW, &format!("{JSON}Origin: https://evil.example\r\n"), BOB);
-    assert_eq!((origin.status, origin.code()), (403, "permission_denied".to_owned()));
+}
+
+/// Pages in browsers are refused, by preflight and without one, and before their bodies are read.
+#[test]
+fn requests_of_browsers_are_refused() {
+    let node = TestNode::start(STRATEGIES);
+    let plain = "Content-Type: text/plain\r\n";
+    let proto = "Content-Type: application/proto\r\n";
+    for (origin, content_type) in [
+        ("https://evil.example", JSON),
+        ("http://127.0.0.1:8082", JSON),
+        ("null", JSON),
+        ("", JSON),
+        ("https://evil.example", proto),
+        // A form of a page needs no preflight.
+        ("https://evil.example", plain),
+        ("https://evil.example", ""),
+    ] {
+        let refused = node.post(ALLOW, &format!("{content_type}Origin: {origin}\r\n"), BOB);
+        assert_eq!((refused.status, refused.code()), (403, "permission_denied".to_owned()), "{origin:?}");
+        assert_eq!(refused.header("x-content-type-options"), Some("nosniff"));
+        let cors = refused.headers.iter().find(|(name, _)| name.starts_with("access-control"));
+        assert_eq!(cors, None);
+    }
+    let preflight = "Origin: https://evil.example\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n";
+    let refused =
+        node.raw(format!("OPTIONS {ALLOW} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{preflight}\r\n"));
+    assert!(refused.starts_with("HTTP/1.1 405 ") && !refused.contains("access-control"), "{refused}");
+    // Nothing was charged.
+    assert_eq!(node.call("RateLimitService/ShouldAllow", BOB).json()["remaining"], "1");
 }
 
 #[test]

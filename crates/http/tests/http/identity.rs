@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
+use weir_testing::{SOON, eventually};
+
 use super::support::{STRATEGIES, TestAnswer, TestNode};
 
 const ALLOW: &str = "/weir.v1.RateLimitService/ShouldAllow";
@@ -61,6 +64,55 @@ http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, 
     assert!(open.starts_with("HTTP/1.1 200"), "{open}");
 }
 
+/// Refused calls and checks have a line in the audit, with their caller or address: those of gRPC.
+#[test]
+fn refusals_are_audited() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, [shop, ops]) = tokens(folder.path(), ["shop", "ops"]);
+    let audit = folder.path().join("audit.jsonl");
+    let node = TestNode::start(&format!(
+        "server: {{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, drain_delay: 0s, admin_service: true, audit_file: {}, identity: {{ tokens_file: {file} }} }}
+{STRATEGIES}{RULES}
+http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, consumer: 'text:carol' }} }} }}
+",
+        audit.display()
+    ));
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let json = "Content-Type: application/json\r\n";
+    let reset = "/weir.v1.AdminService/Reset";
+    assert_eq!(node.post(reset, json, "{}").status, 401);
+    assert_eq!(node.post(reset, &(bearer(&shop) + json), "{}").status, 403);
+    // A question about somebody else's consumer, and one of a proxy whose credential may not decide.
+    let carol = r#"{"resource":"two","consumer":"carol"}"#;
+    assert_eq!(node.post(ALLOW, &(bearer(&shop) + json), carol).status, 403);
+    let check = |token: &str| {
+        node.raw(format!("GET /check/api HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{}\r\n", bearer(token)))
+    };
+    assert!(check(&ops).starts_with("HTTP/1.1 403"));
+    assert!(check("wrong").starts_with("HTTP/1.1 403"));
+    let wanted = [
+        ("Reset", "127.0.0.1:", "anonymous"),
+        ("Reset", "token:shop", "rights"),
+        ("ShouldAllow", "token:shop", "rights"),
+        ("ShouldAllow", "token:ops", "rights"),
+        ("ShouldAllow", "127.0.0.1:", "unknown"),
+    ];
+    let mut lines = Vec::new();
+    eventually(SOON, "the lines are written", || {
+        let text = std::fs::read_to_string(&audit).unwrap();
+        lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
+        lines.len() >= wanted.len()
+    });
+    for (line, (method, by, reason)) in lines.iter().zip(wanted) {
+        assert_eq!(
+            (&line["audit"], &line["method"], &line["reason"]),
+            (&json!("refused"), &json!(method), &json!(reason))
+        );
+        assert!(line["by"].as_str().unwrap().starts_with(by), "{line}");
+        assert!(line["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
+    }
+}
+
 /// curl verifies the certificate, and speaks HTTP/1.1, which ALPN names.
 #[test]
 fn tls_is_served() {
@@ -91,4 +143,33 @@ fn tls_is_served() {
     assert!(log.contains("http/1.1"), "{log}");
     // Plain text gets no answer.
     assert_eq!(node.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), "");
+    let counted = |result: &str| {
+        node.metrics().contains(&format!("weir_tls_handshakes_total{{result=\"{result}\"}} 1\n"))
+    };
+    eventually(SOON, "both handshakes are counted", || counted("done") && counted("plain_text"));
+}
+
+/// A client without a certificate of the authority is refused by the handshake, and counted.
+#[test]
+fn clients_without_a_certificate_are_refused_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (cert, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let (shown, key) = (cert.display(), key.display());
+    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/certificates/ca.pem");
+    let node = TestNode::start(&format!(
+        "{STRATEGIES}authorize: [{{ callers: [anonymous], may: [inspect] }}]
+http: {{ listen: '127.0.0.1:0', tls: {{ cert_file: {shown}, key_file: {key}, client_ca_file: {authority}, client_auth: required }} }}"
+    ));
+    let port = node.http.port();
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--noproxy", "*", "--resolve", &format!("localhost:{port}:127.0.0.1")]);
+    curl.arg("--cacert").arg(&cert).arg(format!("https://localhost:{port}/openapi.json"));
+    let asked = curl.output().unwrap();
+    assert!(!asked.status.success() && asked.stdout.is_empty(), "{asked:?}");
+    eventually(SOON, "the refusal is counted", || {
+        node.metrics().contains("weir_tls_handshakes_total{result=\"refused\"} 1\n")
+    });
 }
