@@ -56,11 +56,12 @@ part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 export WEIR_FLOODS=$([ "$budget" -ge 480 ] && echo all || echo some)
 part "floods of batches" tests --nocapture --test-threads=1 long_floods::
 part "probes beside silent and slow callers" tests --nocapture long_probes::
+part "1,100 slow callers of the HTTP listener" tests --nocapture http_crowds::long_crowds::
 part "clients after a restart" tests --nocapture --test-threads=1 long_reconnect::
 part "client libraries, in real time" scripts/test-clients.sh long
 # One after the other: each attacker takes a core.
 part "attacks on TLS, and files that change under load" tests --nocapture --test-threads=1 long_attacks::
-part "2,000 connections while a revocation list changes" tests --nocapture long_crowds::
+part "2,000 connections while a revocation list changes" tests --nocapture tls::long_crowds::
 export WEIR_ROTATION_SECONDS=$((budget / 60))
 part "all files replaced once a second, $WEIR_ROTATION_SECONDS s on each transport" tests --nocapture long_rotation::
 # Each fifth kind of call by itself when time is short, and all of them together.
@@ -74,6 +75,8 @@ export WEIR_FAULT_SECONDS=$((budget / 16))
 part "a queue, whatever is killed, for $WEIR_KILL_SECONDS s" tests --nocapture long_queue_kills::
 part "leases and ids, whatever fails, for $WEIR_FAULT_SECONDS s" tests --nocapture long_faults::
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture
+part "fuzzing crates/http for $WEIR_FUZZ_SECONDS s" \
+    "$cargo" test --profile tests -q --workspace --test http -- --nocapture fuzz::
 part "fuzzing certificates, x-forwarded-client-cert, JWKS and YAML" tests --nocapture --test-threads=1 long_hostile_files::
 part "soaks of $WEIR_SOAK_SECONDS s each" tests long_soak::
 unset WEIR_FUZZ_SECONDS WEIR_ROTATION_SECONDS WEIR_SOAK_SECONDS WEIR_KILL_SECONDS WEIR_FAULT_SECONDS

@@ -6,6 +6,7 @@ mod bounds;
 mod check;
 mod connect;
 mod documented;
+mod fuzz;
 mod identity;
 mod json;
 mod malformed;
