@@ -8,6 +8,7 @@
 
 mod address;
 mod asked;
+mod current;
 mod reply;
 mod settings;
 mod target;
@@ -23,6 +24,7 @@ use weir_node::feature::{CallError, CallsCheck, NodeCall, NodeCalls};
 use weir_time::clock::monotonic;
 
 use self::asked::{SHOULD_ALLOW, decoded, encoded};
+pub(crate) use self::current::{ConfiguredChecks, CurrentChecks};
 use self::reply::CheckOutcome;
 pub(crate) use self::reply::unknown;
 pub(crate) use self::settings::{CheckSettings, checks, schema};
@@ -34,7 +36,7 @@ use crate::codes::{
 use crate::metrics::CheckMetrics;
 use crate::minutely::Minutely;
 
-/// A check of one worker.
+/// A check. Workers share it.
 pub(crate) struct ProxyCheck {
     settings: Arc<CheckSettings>,
     metrics: CheckMetrics,
@@ -50,7 +52,7 @@ pub(crate) struct CheckedBy<'a> {
 }
 
 impl ProxyCheck {
-    pub(crate) fn new(settings: Arc<CheckSettings>, metrics: CheckMetrics) -> Self {
+    fn new(settings: Arc<CheckSettings>, metrics: CheckMetrics) -> Self {
         Self { settings, metrics, mistakes: Minutely::default() }
     }
 

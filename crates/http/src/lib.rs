@@ -27,12 +27,16 @@ mod settings;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use weir_config::Config;
 use weir_grpc::BufferBudget;
 use weir_node::feature::{
     Feature, NodeBuilder, NodeCalls, RunningFeature, ServePort, SettingsSpec, StartError, WorkerContext,
     WorkerServices,
 };
 
+use weir_node::feature_parts::FeaturePart;
+
+use self::check::{ConfiguredChecks, CurrentChecks};
 use self::connection::HttpPort;
 use self::json::{ProtoShapes, ShapeError};
 pub use self::metadata::{AnswerMetadata, AnswerWithMetadata, MetadataCalls};
@@ -45,6 +49,9 @@ use self::settings::{HttpSettings, SECTION};
 static SHAPES: LazyLock<Result<ProtoShapes, ShapeError>> =
     LazyLock::new(|| ProtoShapes::new(weir_proto::DESCRIPTORS));
 
+/// The name of the feature, and of its section.
+const NAME: &str = "http";
+
 /// Bytes that the clients of other methods may hold.
 const BYTES_OF_OTHERS: usize = 64 << 20;
 
@@ -55,6 +62,7 @@ pub struct HttpFeature;
 /// The listener, once it runs.
 struct HttpListener {
     settings: HttpSettings,
+    checks: Arc<CurrentChecks>,
     has_identity: bool,
     metrics: HttpMetrics,
     shapes: &'static ProtoShapes,
@@ -62,11 +70,22 @@ struct HttpListener {
 
 impl Feature for HttpFeature {
     fn name(&self) -> &'static str {
-        "http"
+        NAME
     }
 
     fn settings(&self) -> SettingsSpec {
         SettingsSpec { sections: &[SECTION] }
+    }
+
+    fn prepare(
+        &self,
+        next: &Config,
+        previous: Option<&FeaturePart>,
+    ) -> Result<Option<FeaturePart>, Vec<String>> {
+        // The end of the section needs a restart, as its beginning: until then the checks that are served stay.
+        let checks =
+            next.section::<HttpSettings>(NAME).map(|settings| ConfiguredChecks(settings.checks.clone()));
+        Ok(checks.map(|checks| FeaturePart::new(Arc::new(checks))).or_else(|| previous.cloned()))
     }
 
     fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
@@ -77,9 +96,14 @@ impl Feature for HttpFeature {
         ["check", "other"].iter().for_each(|route| drop(metrics.route(route)));
         node.show(metrics.clone())?;
         let has_identity = node.config.has_identity();
-        let checks = settings.checks.iter().map(|check| check.name.as_str());
-        checks.for_each(|check| metrics.show_check(check));
-        Ok(Some(Arc::new(HttpListener { settings: settings.clone(), has_identity, metrics, shapes })))
+        let checks = Arc::new(CurrentChecks::new(metrics.clone()));
+        let followed = Arc::clone(&checks);
+        node.followers.push(Box::new(move |snapshot| {
+            followed.follow(&snapshot.features);
+            true
+        }));
+        let settings = settings.clone();
+        Ok(Some(Arc::new(HttpListener { settings, checks, has_identity, metrics, shapes })))
     }
 }
 
@@ -87,7 +111,7 @@ impl RunningFeature for HttpListener {
     fn worker(&self, worker: &WorkerContext) -> WorkerServices {
         let routes =
             Routes::new(self.shapes, Arc::clone(&worker.calls), worker.budget.clone(), &self.metrics);
-        let routes = routes.with_checks(&self.settings.checks, self.has_identity, &self.metrics);
+        let routes = routes.with_checks(Arc::clone(&self.checks), self.has_identity);
         let port = HttpPort::new(routes, self.settings.clone(), self.metrics.clone(), worker.budget.clone());
         WorkerServices { port: Some(Arc::new(port)) }
     }

@@ -80,11 +80,6 @@ impl HttpMetrics {
         route
     }
 
-    /// Shows the counters of a check.
-    pub(crate) fn show_check(&self, check: &str) {
-        drop(self.check(check));
-    }
-
     /// Returns the counters of a check.
     pub(crate) fn check(&self, check: &str) -> CheckMetrics {
         let counter = |decision| (decision, self.0.checks.with_label_values(&[check, decision]));

@@ -13,7 +13,7 @@ use weir_time::clock::monotonic;
 
 use crate::answers::{self, HttpAnswer};
 use crate::body;
-use crate::check::{self, CheckSettings, CheckedBy, ProxyCheck};
+use crate::check::{self, CheckedBy, CurrentChecks};
 use crate::connect::{self, CallHead};
 use crate::json::{MethodShape, ProtoShapes};
 use crate::metadata::{AnswerMetadata, AnswerWithMetadata, MetadataCalls};
@@ -42,7 +42,7 @@ pub(crate) struct Routes {
     calls: Arc<dyn NodeCalls>,
     budget: BufferBudget,
     methods: HashMap<&'static str, MethodRoute>,
-    checks: HashMap<String, ProxyCheck>,
+    checks: Option<Arc<CurrentChecks>>,
     has_identity: bool,
     /// Makes the calls in the place of `calls`, if answers have metadata.
     with_metadata: Option<Arc<dyn MetadataCalls>>,
@@ -77,22 +77,13 @@ impl Routes {
         };
         let methods = unary.map(route).collect();
         let (checked, other) = (metrics.route("check"), metrics.route("other"));
-        let checks = HashMap::new();
-        let (has_identity, with_metadata) = (false, None);
+        let (checks, has_identity, with_metadata) = (None, false, None);
         Self { shapes, calls, budget, methods, checks, has_identity, with_metadata, checked, other }
     }
 
     /// Adds the checks of proxies.
-    pub(crate) fn with_checks(
-        self,
-        checks: &[Arc<CheckSettings>],
-        has_identity: bool,
-        metrics: &HttpMetrics,
-    ) -> Self {
-        let check = |settings: &Arc<CheckSettings>| {
-            (settings.name.clone(), ProxyCheck::new(Arc::clone(settings), metrics.check(&settings.name)))
-        };
-        Self { checks: checks.iter().map(check).collect(), has_identity, ..self }
+    pub(crate) fn with_checks(self, checks: Arc<CurrentChecks>, has_identity: bool) -> Self {
+        Self { checks: Some(checks), has_identity, ..self }
     }
 
     /// Makes calls whose answers have metadata, with bodies as large as the methods allow.
@@ -157,7 +148,9 @@ impl Routes {
     }
 
     async fn check(&self, name: &str, request: &Request<()>, connection: &RequestContext<'_>) -> HttpAnswer {
-        let Some(check) = self.checks.get(name) else { return check::unknown() };
+        let Some(check) = self.checks.as_ref().and_then(|checks| checks.find(name)) else {
+            return check::unknown();
+        };
         let RequestContext { check: port, peer, .. } = *connection;
         let by = CheckedBy { calls: &*self.calls, check: port, peer, has_identity: self.has_identity };
         check.answer(request, &by).await

@@ -67,7 +67,7 @@ pub(crate) enum CheckMissing {
 }
 
 /// A check.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CheckSettings {
     pub(crate) name: String,
     pub(crate) proxy: ProxyKind,
@@ -128,7 +128,7 @@ pub(crate) fn checks(section: &mut SectionReader<'_, '_>) -> Vec<CheckSettings> 
         section.report("checks", format!("has {} checks: at most {MAX_CHECKS}", checks.len()));
     }
     let checks: Vec<CheckSettings> = checks.into_iter().flatten().collect();
-    section.show_whole("checks", Applies::AtRestart, format!("{checks:?}"));
+    section.show_whole("checks", Applies::AtReload, format!("{checks:?}"));
     checks
 }
 

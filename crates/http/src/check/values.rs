@@ -56,7 +56,7 @@ fn value<'v>(
 ) -> Result<Cow<'v, str>, Unfit> {
     let found: Cow<'v, str> = match source {
         CheckSource::Text(text) => text.as_str().into(),
-        CheckSource::Address => settings.address.client(&joined(headers)?).ok_or(Unfit::Absent)?.into(),
+        CheckSource::Address => settings.address.client(&joined(headers)).ok_or(Unfit::Absent)?.into(),
         CheckSource::Method => only(headers, &settings.proxy.method())?.into(),
         CheckSource::Path => {
             let target = only(headers, &settings.proxy.target())?;
@@ -73,13 +73,11 @@ fn value<'v>(
     }
 }
 
-/// Returns all lines of X-Forwarded-For as one.
-fn joined(headers: &HeaderMap) -> Result<String, Unfit> {
-    let mut lines = Vec::new();
-    for line in headers.get_all(FORWARDED_FOR) {
-        lines.push(line.to_str().map_err(|_| Unfit::Absent)?);
-    }
-    Ok(lines.join(","))
+/// Returns all lines of X-Forwarded-For as one. Bytes that are no text spoil the entry that they are in: with the whole line, a
+/// client could make itself absent, in front of a proxy that appends to what it has sent.
+fn joined(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(FORWARDED_FOR).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
+    lines.collect::<Vec<_>>().join(",")
 }
 
 /// Returns the only value of a header.

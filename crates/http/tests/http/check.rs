@@ -1,5 +1,7 @@
 //! `/check/NAME`, as proxies ask it.
 
+use weir_testing::{SOON, eventually};
+
 use super::support::{TestAnswer, TestNode, parsed};
 
 const STRATEGIES: &str = "
@@ -51,6 +53,11 @@ fn addresses_have_limits_of_their_own() {
         assert_eq!(decided(&from(bad)), (403, "refused", "missing"), "{bad}");
     }
     assert_eq!(decided(&ask(&node, "api", "")), (403, "refused", "missing"));
+    // What a client has sent before the entry of the proxy does not make it absent, whatever it is.
+    assert_eq!(
+        decided(&ask(&node, "api", "X-Forwarded-For: \u{e9}, ;\r\nX-Forwarded-For: 1.2.3.6\r\n")).0,
+        200
+    );
     let page = node.metrics();
     assert!(page.contains("weir_http_check_total{check=\"api\",decision=\"limited\"} 2"), "{page}");
     assert!(page.contains("weir_http_requests_total{route=\"check\",status=\"429\"} 2"), "{page}");
@@ -148,6 +155,50 @@ fn a_request_is_held_or_denied() {
     let node = node("api: { proxy: caddy, resource: r, strategy: slow, consumer: 'text:m', max_hold: 1s }");
     assert_eq!(ask(&node, "api", "").status, 200);
     assert_eq!(decided(&ask(&node, "api", "")), (429, "limited", "max_hold"));
+}
+
+/// A reload changes, adds and removes checks. One with a mistake changes nothing, and neither does the end of the section.
+#[test]
+fn checks_change_at_a_reload() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.yaml");
+    let write = |rest: &str| {
+        let text = format!(
+            "server: {{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, drain_delay: 0s }}\n{STRATEGIES}{rest}"
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    let checks = |checks: &str| write(&format!("http: {{ listen: '127.0.0.1:0', checks: {{ {checks} }} }}"));
+    let one = |status: u16| {
+        format!(
+            "api: {{ proxy: caddy, resource: r, strategy: two, consumer: 'header:x-user', missing: allow, never_status: {status} }}"
+        )
+    };
+    checks(&one(403));
+    let node = TestNode::start_with_file(&file);
+    let api = || ask(&node, "api", "X-User: mallory\r\n").status;
+    let has_other = || ask(&node, "other", "").status != 404;
+    assert_eq!((api(), has_other()), (403, false));
+    checks(&(one(451) + ", other: { proxy: caddy, resource: r, strategy: two, consumer: 'text:o' }"));
+    eventually(SOON, "the checks are others", || api() == 451);
+    assert!(has_other());
+    // One change after the other, so that the second shows that the first was read.
+    let reads = |result: &str| {
+        let line = format!("weir_config_loads_total{{result=\"{result}\"}} ");
+        let page = node.metrics();
+        page.lines().find_map(|found| found.strip_prefix(&line)).map(str::to_owned).unwrap()
+    };
+    let refused = reads("error");
+    checks(&(one(410) + ", other: { proxy: caddy, resource: r, strategy: none, consumer: 'text:o' }"));
+    eventually(SOON, "the mistake is found", || reads("error") != refused);
+    assert_eq!((api(), has_other()), (451, true));
+    let read = reads("ok");
+    write("");
+    eventually(SOON, "the section is gone", || reads("ok") != read);
+    assert_eq!((api(), has_other()), (451, true));
+    checks(&one(410));
+    eventually(SOON, "the checks are others again", || api() == 410);
+    assert!(!has_other());
 }
 
 #[test]

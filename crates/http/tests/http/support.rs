@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -49,7 +50,15 @@ impl TestNode {
         };
         let http =
             if text.contains("http:") { String::new() } else { format!("http: {{ listen: '{free}' }}\n") };
-        let config = parsed(&format!("{server}{http}{text}")).unwrap();
+        Self::run(parsed(&format!("{server}{http}{text}")).unwrap())
+    }
+
+    /// Starts a node with a file, which it looks at every 50 ms.
+    pub(crate) fn start_with_file(file: &Path) -> Self {
+        Self::run(Config::load(file, &overrides()).unwrap())
+    }
+
+    fn run(config: Config) -> Self {
         let listeners = Listeners::bind(&config.server).unwrap().with_features(&config).unwrap();
         let tcp = |address: &Listener| match address.local_address().unwrap() {
             ListenAddress::Tcp(address) => address,
@@ -61,7 +70,8 @@ impl TestNode {
         let thread = std::thread::spawn(move || {
             let clock = Clock::Manual(ManualClock::at(Micros(1_704_067_200_000_000)));
             let stopped = Box::pin(async { stopped.await.unwrap_or(Shutdown::Immediate) });
-            app::run_with(config, listeners, Timing::from(clock), stopped, (None, FEATURES)).unwrap();
+            let timing = Timing { look_every: Duration::from_millis(50), ..clock.into() };
+            app::run_with(config, listeners, timing, stopped, (None, FEATURES)).unwrap();
         });
         Self { http, grpc, admin, stop: Some(stop), thread: Some(thread) }
     }
