@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, ServerAccess, Spread};
+use weir_load::{CallMode, CallProtocol, Pace, Plan, PlanEnd, PlannedQuestion, ServerAccess, Spread};
 
 use crate::Effort;
 use crate::processes::Process;
@@ -32,6 +32,7 @@ pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str
         address: std::net::SocketAddr::from(([127, 0, 0, 1], server.port)).into(),
         authority: server.address(),
         access: ServerAccess::default(),
+        protocol: CallProtocol::Grpc,
         mode: CallMode::Unary,
         ask,
         connections: 8,

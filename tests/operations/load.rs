@@ -2,6 +2,8 @@
 
 mod envoy;
 mod errors;
+#[cfg(feature = "http")]
+mod http;
 mod schema;
 
 use std::process::Output;

@@ -58,6 +58,14 @@ impl ClientTls {
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(Self { config: Arc::new(config), name })
     }
+
+    /// Speaks HTTP/1.1 in the place of HTTP/2.
+    #[must_use]
+    pub fn with_http_1(self) -> Self {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self { config: Arc::new(config), ..self }
+    }
 }
 
 impl Token {

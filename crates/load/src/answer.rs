@@ -30,7 +30,8 @@ pub(super) fn read(mode: CallMode, message: &[u8]) -> Option<CountedAnswer> {
     let whole = match mode {
         CallMode::Unary => decision(message, &mut answer),
         CallMode::Batch(_) => batch(message, &mut answer),
-        CallMode::Stream(_) => return None, // its messages are no answers to one call
+        // Messages of a stream are no answers to one call, and HTTP has its own.
+        CallMode::Stream(_) | CallMode::OtherGet(_) => return None,
         CallMode::Envoy | CallMode::Other(_) => envoy(message, &mut answer),
     };
     whole.then_some(answer)
@@ -100,20 +101,17 @@ impl StreamedResult<'_> {
 }
 
 /// An `Error`.
-fn failure(message: &[u8], answer: &mut CountedAnswer) -> bool {
-    let failed = answer.failed.get_or_insert_default();
-    let mut code = 0;
-    let mut fields = AnswerFields::of(message);
+fn failure(error: &[u8], answer: &mut CountedAnswer) -> bool {
+    let (mut code, mut message) = (0, String::new());
+    let mut fields = AnswerFields::of(error);
     for (number, value) in fields.by_ref() {
         match (number, value) {
             (1, AnswerValue::Number(value)) => code = i32::try_from(value).unwrap_or_default(),
-            (2, AnswerValue::Bytes(text)) if failed.message.is_empty() => {
-                failed.message = String::from_utf8_lossy(text).into_owned();
-            }
+            (2, AnswerValue::Bytes(text)) => message = String::from_utf8_lossy(text).into_owned(),
             _ => {}
         }
     }
-    *failed.by_code.entry(code).or_default() += 1;
+    answer.fail(code, message);
     fields.is_whole()
 }
 
@@ -133,7 +131,16 @@ fn envoy(message: &[u8], answer: &mut CountedAnswer) -> bool {
 }
 
 impl CountedAnswer {
-    fn count(&mut self, allowed: bool) {
+    /// Counts a request that failed.
+    pub(super) fn fail(&mut self, code: i32, message: String) {
+        let failed = self.failed.get_or_insert_default();
+        *failed.by_code.entry(code).or_default() += 1;
+        if failed.message.is_empty() {
+            failed.message = message;
+        }
+    }
+
+    pub(super) fn count(&mut self, allowed: bool) {
         if allowed {
             self.allowed += 1;
         } else {

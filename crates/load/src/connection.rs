@@ -10,12 +10,15 @@ mod tests;
 
 use std::sync::Arc;
 
+use weir_grpc::frames::FrameFault;
+
 use self::calls::Calls;
 pub(super) use self::outcome::{CallOutcome, Failure, LoadCall};
 use self::receive::Incoming;
 use self::send::Outgoing;
 use self::stream::LoadStream;
 use super::access::ServerAccess;
+use super::protocol::{ProtocolConnection, is_tls_alert};
 use super::request::RequestBlock;
 use super::service::CallShape;
 
@@ -42,29 +45,38 @@ impl LoadConnection {
             is_closing: false,
         }
     }
+}
 
-    /// True if a call can be made now.
-    pub(super) fn has_room(&self) -> bool {
+impl ProtocolConnection for LoadConnection {
+    fn has_room(&self) -> bool {
         !self.is_closing && self.outgoing.has_room(self.calls.unanswered())
     }
 
-    /// True if no call can ever be made again, and none is pending.
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         (self.is_closing || self.outgoing.is_used_up()) && self.unanswered() == 0
     }
 
-    /// Number of pending calls.
-    pub(super) fn unanswered(&self) -> usize {
+    fn unanswered(&self) -> usize {
         self.calls.unanswered() + self.stream.unanswered()
     }
 
-    /// True if the server has sent valid HTTP/2.
-    pub(super) fn is_greeted(&self) -> bool {
+    fn is_greeted(&self) -> bool {
         self.incoming.is_greeted
     }
 
-    /// Sends a call with this message, its prefix included. There must be room.
-    pub(super) fn call(&mut self, message: &[u8], call: LoadCall) {
+    fn foreign(&self, bytes: &[u8]) -> Option<FrameFault> {
+        // HTTP/2 begins with a short frame.
+        match bytes {
+            [0, ..] => None,
+            _ if is_tls_alert(bytes) => Some("it expects TLS; write https://HOST:PORT"),
+            _ if bytes.starts_with(b"HTTP/1") => {
+                Some("it speaks HTTP/1; is that the admin port? --http calls the HTTP listener")
+            }
+            _ => Some("it does not speak HTTP/2"),
+        }
+    }
+
+    fn call(&mut self, message: &[u8], call: LoadCall) {
         if self.service.mode.is_stream() {
             self.stream.id.get_or_insert_with(|| self.outgoing.open());
             self.stream.push(call);
@@ -75,25 +87,25 @@ impl LoadConnection {
         self.outgoing.send(message);
     }
 
-    /// Ends the sending side: no further call is made.
-    pub(super) fn finish(&mut self) {
+    fn finish(&mut self) {
         if self.stream.id.is_some() {
             self.outgoing.close();
         }
     }
 
-    /// Bytes to write to the socket; [`LoadConnection::written`] removes them.
-    pub(super) fn to_write(&self) -> &[u8] {
+    fn to_write(&self) -> &[u8] {
         self.outgoing.bytes()
     }
 
-    /// Removes so many written bytes.
-    pub(super) fn written(&mut self, count: usize) {
+    fn written(&mut self, count: usize) {
         self.outgoing.written(count);
     }
 
-    /// Fails the calls that were made before this time.
-    pub(super) fn expire(&mut self, before_ns: u64, sink: &mut dyn FnMut(CallOutcome)) {
+    fn receive(&mut self, bytes: &[u8], sink: &mut dyn FnMut(CallOutcome)) -> Result<(), FrameFault> {
+        self.read(bytes, sink)
+    }
+
+    fn expire(&mut self, before_ns: u64, sink: &mut dyn FnMut(CallOutcome)) {
         while let Some((stream, call)) = self.calls.take_older(before_ns) {
             self.outgoing.cancel(stream);
             self.incoming.forget(stream);
@@ -106,8 +118,7 @@ impl LoadConnection {
         }
     }
 
-    /// Fails all calls, because the socket is closed.
-    pub(super) fn lose(&mut self, sink: &mut dyn FnMut(CallOutcome)) {
+    fn lose(&mut self, sink: &mut dyn FnMut(CallOutcome)) {
         self.is_closing = true;
         self.calls.take_from(0, |call| sink(CallOutcome { call, result: Err(Failure::Lost) }));
         self.stream.end(&Failure::Lost, sink);

@@ -9,7 +9,7 @@
 //!
 //! * [`Plan`]: parameters of a run. [`run`]: does it. [`LoadReport`]: its results.
 //! * `spread`, `stamp`: which key a call is about, and its bytes. `schedule`: when it is due.
-//! * `request`, `response`, `connection`: HTTP/2, without a socket. `link`, `socket`: with it, in plain text or TLS.
+//! * `request`, `response`, `connection`: HTTP/2, without a socket. `http`: HTTP/1.1 with JSON. `protocol`: what both do. `link`, `socket`: with it, in plain text or TLS.
 //! * [`ServerAccess`]: TLS and a token.
 //! * `worker`: the loop of one thread. `tally`: what it counts. `cpu`: what processes have used.
 
@@ -19,8 +19,10 @@ pub mod client;
 mod connection;
 mod cpu;
 mod fields;
+mod http;
 mod link;
 mod plan;
+mod protocol;
 mod report;
 mod request;
 mod response;
@@ -35,7 +37,7 @@ mod tally;
 mod worker;
 
 pub use self::access::{AccessError, ClientTls, ServerAccess, Token};
-pub use self::plan::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread, UnaryMethod};
+pub use self::plan::{CallMode, CallProtocol, Pace, Plan, PlanEnd, PlannedQuestion, Spread, UnaryMethod};
 pub use self::report::{Cpu, Latency, LoadReport, OpenLoop, ServerCpu};
 pub use self::run::run;
 pub use self::run_watch::{RunProgress, RunWatch};
@@ -53,7 +55,7 @@ pub enum LoadError {
         reason: String,
     },
     /// The server speaks another protocol.
-    #[error("{server} does not speak gRPC as expected: {reason}")]
+    #[error("{server} does not answer as expected: {reason}")]
     Foreign {
         /// Where.
         server: String,

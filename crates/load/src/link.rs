@@ -8,9 +8,11 @@ use socket2::{SockAddr, Socket, Type};
 
 use super::access::ServerAccess;
 use super::connection::{CallOutcome, LoadConnection};
+use super::http::HttpConnection;
+use super::plan::CallProtocol;
+use super::protocol::ProtocolConnection;
 use super::service::CallShape;
 use super::socket::LoadSocket;
-use weir_grpc::frames::FrameFault;
 
 /// Pause before a lost connection is dialled again.
 const REDIAL_NS: u64 = 100_000_000;
@@ -29,7 +31,7 @@ pub(super) struct LoadLink {
     is_connected: bool,
     /// Time of the loss, or of the last attempt.
     since_ns: u64,
-    pub(super) connection: LoadConnection,
+    pub(super) connection: Box<dyn ProtocolConnection>,
 }
 
 /// State of a link after it was served.
@@ -124,7 +126,7 @@ impl LoadLink {
                 Ok(count) => {
                     let bytes = &buffer[..count];
                     let received = match self.connection.is_greeted() {
-                        false => foreign(bytes).map_or(Ok(()), Err),
+                        false => self.connection.foreign(bytes).map_or(Ok(()), Err),
                         true => Ok(()),
                     };
                     if let Err(reason) = received.and_then(|()| self.connection.receive(bytes, sink)) {
@@ -152,19 +154,12 @@ impl LoadLink {
 }
 
 impl LoadTarget {
-    fn connection(&self, service: &Arc<CallShape>) -> LoadConnection {
-        LoadConnection::new(Arc::clone(service), &self.authority, &self.access)
-    }
-}
-
-/// Recognizes another protocol by its first bytes. HTTP/2 begins with a short frame.
-fn foreign(bytes: &[u8]) -> Option<FrameFault> {
-    const TLS_ALERT: &[u8] = &[0x15, 3];
-    match bytes {
-        [0, ..] => None,
-        _ if bytes.starts_with(TLS_ALERT) => Some("it expects TLS; write https://HOST:PORT"),
-        _ if bytes.starts_with(b"HTTP/1") => Some("it speaks HTTP/1; is that the admin port?"),
-        _ => Some("it does not speak HTTP/2"),
+    fn connection(&self, service: &Arc<CallShape>) -> Box<dyn ProtocolConnection> {
+        let shape = Arc::clone(service);
+        match service.protocol {
+            CallProtocol::Grpc => Box::new(LoadConnection::new(shape, &self.authority, &self.access)),
+            CallProtocol::Http => Box::new(HttpConnection::new(shape, &self.authority, &self.access)),
+        }
     }
 }
 

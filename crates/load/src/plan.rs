@@ -16,6 +16,8 @@ pub struct Plan {
     pub authority: String,
     /// TLS and a token.
     pub access: ServerAccess,
+    /// The protocol.
+    pub protocol: CallProtocol,
     /// The called method.
     pub mode: CallMode,
     /// The question.
@@ -42,6 +44,26 @@ pub struct Plan {
     pub pids: Vec<u32>,
 }
 
+/// The protocol of the calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallProtocol {
+    /// gRPC, on HTTP/2.
+    Grpc,
+    /// JSON on HTTP/1.1, as the HTTP listener serves it: one call after another on each connection.
+    Http,
+}
+
+impl CallProtocol {
+    /// Name in the report.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Grpc => "grpc",
+            Self::Http => "http",
+        }
+    }
+}
+
 /// The called method.
 #[derive(Debug, Clone, Copy)]
 pub enum CallMode {
@@ -55,9 +77,11 @@ pub enum CallMode {
     Envoy,
     /// A method of another service, to compare with; one decision a call.
     Other(UnaryMethod),
+    /// A GET by HTTP, to compare with. Its message are the lines of its headers, and 200 allows.
+    OtherGet(UnaryMethod),
 }
 
-/// A unary method whose answer has 1 in its first field if the call is allowed.
+/// A unary method whose answer has 1 in its first field if the call is allowed; by HTTP, `true` in its field `allowed`.
 #[derive(Debug, Clone, Copy)]
 pub struct UnaryMethod {
     /// `/package.Service/Method`.
@@ -72,7 +96,7 @@ impl CallMode {
     pub const fn decisions(self) -> usize {
         match self {
             Self::Batch(size) | Self::Stream(size) => size,
-            Self::Unary | Self::Envoy | Self::Other(_) => 1,
+            Self::Unary | Self::Envoy | Self::Other(_) | Self::OtherGet(_) => 1,
         }
     }
 
@@ -88,7 +112,7 @@ impl CallMode {
             Self::Batch(_) => "batch",
             Self::Stream(_) => "stream",
             Self::Envoy => "envoy",
-            Self::Other(method) => method.path,
+            Self::Other(method) | Self::OtherGet(method) => method.path,
         }
     }
 }

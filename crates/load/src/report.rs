@@ -146,6 +146,7 @@ impl LoadReport {
             "schema": 1,
             "server": plan.authority,
             "mode": plan.mode.name(),
+            "protocol": plan.protocol.name(),
             "batch": plan.mode.decisions(),
             "pace": match plan.pace { Pace::Closed => "closed", Pace::Open(_) => "open" },
             "connections": plan.connections,

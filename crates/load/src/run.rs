@@ -8,7 +8,7 @@ use socket2::{Socket, Type};
 use super::LoadError;
 use super::cpu::{Usages, usage};
 use super::link::{LoadLink, LoadTarget};
-use super::plan::{Plan, PlanEnd};
+use super::plan::{CallMode, CallProtocol, Plan, PlanEnd};
 use super::report::{LoadReport, Measured};
 use super::run_watch::RunWatch;
 use super::service::CallShape;
@@ -24,7 +24,7 @@ use weir_time::clock::monotonic;
 /// that fail later are counted in the report.
 pub fn run(plan: &Plan, watch: &RunWatch) -> Result<LoadReport, LoadError> {
     check(plan)?;
-    let service = Arc::new(CallShape::new(plan.mode, &plan.ask));
+    let service = Arc::new(CallShape::new(plan.mode, plan.protocol, &plan.ask));
     let record = plan
         .record
         .as_deref()
@@ -53,6 +53,10 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
     }
     if plan.in_flight < plan.connections {
         return plain("every connection needs a call in flight: lower --connections or raise --in-flight");
+    }
+    let is_of_grpc = matches!(plan.mode, CallMode::Stream(_) | CallMode::Envoy);
+    if plan.protocol == CallProtocol::Http && is_of_grpc {
+        return plain("only --mode unary and batch can be called by HTTP: leave out --http");
     }
     if plan.record.is_some() && plan.mode.decisions() != 1 {
         return plain("the decisions of a batch are not recorded one by one: --record needs another --mode");

@@ -2,7 +2,7 @@
 
 use prost::Message as _;
 
-use super::plan::{CallMode, PlannedQuestion};
+use super::plan::{CallMode, CallProtocol, PlannedQuestion};
 use super::spread::Keys;
 use super::stamp::Stamp;
 use weir_proto::v1::ShouldAllowRequest;
@@ -14,12 +14,13 @@ const PREFIX: usize = 5;
 #[derive(Debug)]
 pub(super) struct CallShape {
     pub(super) mode: CallMode,
+    pub(super) protocol: CallProtocol,
     /// The messages for each resource; keys use them in turn.
     stamps: Vec<Stamp>,
 }
 
 impl CallShape {
-    pub(super) fn new(mode: CallMode, ask: &PlannedQuestion) -> Self {
+    pub(super) fn new(mode: CallMode, protocol: CallProtocol, ask: &PlannedQuestion) -> Self {
         // A map of attributes has no order, so it is encoded once for all calls.
         let attributes = ShouldAllowRequest {
             attributes: ask.attributes.iter().cloned().collect(),
@@ -31,14 +32,15 @@ impl CallShape {
             let single =
                 |key: &str| [request(ask, resource, key).encode_to_vec(), attributes.clone()].concat();
             match mode {
+                CallMode::Other(method) | CallMode::OtherGet(method) => Stamp::new(largest, method.message),
+                _ if protocol == CallProtocol::Http => Stamp::new(largest, |key| json(ask, resource, key)),
                 CallMode::Unary => Stamp::new(largest, single),
                 CallMode::Batch(_) => Stamp::new(largest, |key| field(1, &single(key))),
                 CallMode::Stream(_) => Stamp::new(largest, |key| field(2, &single(key))),
                 CallMode::Envoy => Stamp::new(largest, |key| envoy(ask, key)),
-                CallMode::Other(method) => Stamp::new(largest, method.message),
             }
         };
-        Self { mode, stamps: ask.resources.iter().map(stamp).collect() }
+        Self { mode, protocol, stamps: ask.resources.iter().map(stamp).collect() }
     }
 
     fn stamp(&self, key: u64) -> Option<&Stamp> {
@@ -55,13 +57,16 @@ impl CallShape {
             CallMode::Batch(_) => "/weir.v1.RateLimitService/ShouldAllowBatch",
             CallMode::Stream(_) => "/weir.v1.RateLimitService/ShouldAllowStream",
             CallMode::Envoy => "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
-            CallMode::Other(method) => method.path,
+            CallMode::Other(method) | CallMode::OtherGet(method) => method.path,
         }
     }
 
-    /// Replaces `out` by the next call's message, with its prefix. Returns the last of its keys.
+    /// Replaces `out` by the next call's message, of gRPC with its prefix. Returns the last of its keys.
     pub(super) fn write(&self, keys: &mut Keys, out: &mut Vec<u8>) -> u64 {
         out.clear();
+        if self.protocol == CallProtocol::Http {
+            return self.write_json(keys, out);
+        }
         out.extend_from_slice(&[0; PREFIX]);
         let mut key = 0;
         for question in 0..self.mode.decisions() {
@@ -74,6 +79,24 @@ impl CallShape {
         }
         let length = u32::try_from(out.len() - PREFIX).unwrap_or(u32::MAX);
         out[1..PREFIX].copy_from_slice(&length.to_be_bytes());
+        key
+    }
+
+    fn write_json(&self, keys: &mut Keys, out: &mut Vec<u8>) -> u64 {
+        let is_batch = matches!(self.mode, CallMode::Batch(_));
+        let (open, close): (&[u8], &[u8]) = if is_batch { (b"{\"requests\":[", b"]}") } else { (b"", b"") };
+        out.extend_from_slice(open);
+        let mut key = 0;
+        for question in 0..self.mode.decisions() {
+            key = keys.next();
+            if question > 0 {
+                out.push(b',');
+            }
+            if let Some(stamp) = self.stamp(key) {
+                stamp.write(key, out);
+            }
+        }
+        out.extend_from_slice(close);
         key
     }
 
@@ -109,6 +132,23 @@ fn request(ask: &PlannedQuestion, resource: &str, key: &str) -> ShouldAllowReque
         cost: (ask.cost != 1).then_some(ask.cost),
         ..ShouldAllowRequest::default()
     }
+}
+
+/// The same as JSON.
+fn json(ask: &PlannedQuestion, resource: &str, key: &str) -> Vec<u8> {
+    let mut request =
+        serde_json::json!({ "resource": fill(resource, key), "consumer": fill(&ask.consumer, key) });
+    if !ask.strategy.is_empty() {
+        request["strategy"] = ask.strategy.as_str().into();
+    }
+    if ask.cost != 1 {
+        request["cost"] = ask.cost.into();
+    }
+    if !ask.attributes.is_empty() {
+        let attributes = ask.attributes.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        request["attributes"] = serde_json::Value::Object(attributes.collect());
+    }
+    request.to_string().into_bytes()
 }
 
 /// Envoy's `RateLimitRequest` with the few fields that matter here.
@@ -154,7 +194,7 @@ mod tests {
     fn message(mode: CallMode) -> Vec<u8> {
         let mut out = Vec::new();
         let mut keys = Keys::new(1, Spread::Uniform, 1).unwrap();
-        CallShape::new(mode, &ask()).write(&mut keys, &mut out);
+        CallShape::new(mode, CallProtocol::Grpc, &ask()).write(&mut keys, &mut out);
         assert_eq!(out[0], 0);
         assert_eq!(u32::from_be_bytes([out[1], out[2], out[3], out[4]]) as usize, out.len() - PREFIX);
         out.split_off(PREFIX)
@@ -182,7 +222,7 @@ mod tests {
             keys: 100,
             ..ask()
         };
-        let shape = CallShape::new(CallMode::Unary, &ask);
+        let shape = CallShape::new(CallMode::Unary, CallProtocol::Grpc, &ask);
         for (key, resource) in [(0, "a"), (1, "b"), (2, "c/2"), (3, "a"), (11, "c/11")] {
             let mut message = Vec::new();
             shape.stamp(key).unwrap().write(key, &mut message);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
+use clap::builder::ArgPredicate;
+use weir_load::{CallMode, CallProtocol, ClientTls, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 use weir_units::Micros;
 
 use super::output::LoadOutput;
@@ -20,6 +21,7 @@ Examples:
   weir load --pid $(pgrep -x weir)                      and what a decision costs it
   weir load --rate 10000                                10,000 calls a second, whatever it does
   weir load --keys 1000000 --spread zipf                a million consumers, few of them busy
+  weir load --http                                      the HTTP listener, with JSON
   weir load --mode batch --batch 100                    100 decisions a call
   weir load --mode stream --batch 10                    a stream on each connection, 10 decisions a message
   weir load --resource api/orders --strategy per-user   your own strategy
@@ -61,6 +63,7 @@ pub(crate) struct LoadArgs {
         long,
         env = "WEIR_SERVER",
         default_value = "127.0.0.1:8081",
+        default_value_if("http", ArgPredicate::Equals("true".into()), Some("127.0.0.1:8082")),
         value_name = "HOST:PORT, https://HOST:PORT or unix:PATH"
     )]
     server: String,
@@ -74,6 +77,10 @@ pub(crate) struct LoadArgs {
     /// What is called
     #[arg(long, value_enum, default_value = "unary", help_heading = "Calls")]
     mode: ModeName,
+    /// Call the HTTP listener (`http.listen`), with JSON: one call after another on each connection. The server is
+    /// 127.0.0.1:8082 then, if it is not given
+    #[arg(long, help_heading = "Calls")]
+    http: bool,
     /// Decisions in a call of --mode batch, or in a message of --mode stream
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Calls")]
     batch: u32,
@@ -166,8 +173,9 @@ pub(crate) struct LoadArgs {
 }
 
 /// Options of a load that a loop does not have.
-const UNTIL_CONFLICTS: [&str; 13] = [
+const UNTIL_CONFLICTS: [&str; 14] = [
     "mode",
+    "http",
     "batch",
     "domain",
     "descriptor",
@@ -219,7 +227,10 @@ impl LoadArgs {
             _ => bail!("--strategy: several of them need --until-allowed"),
         };
         let server = Server::parse(&self.server, self.i_own_this_target)?;
-        let access = self.access.access(&self.server)?;
+        let mut access = self.access.access(&self.server)?;
+        if self.http {
+            access.tls = access.tls.map(ClientTls::with_http_1);
+        }
         if self.rate.is_none() && self.in_flight.is_some_and(|in_flight| in_flight < self.connections) {
             bail!("--in-flight is below --connections: every connection needs a call");
         }
@@ -227,7 +238,11 @@ impl LoadArgs {
             none if none.is_empty() => vec![("user".to_owned(), "user_{key}".to_owned())],
             some => some,
         };
+        if self.http && self.in_flight.is_some_and(|in_flight| in_flight > self.connections) {
+            bail!("--in-flight is above --connections: by HTTP, each connection has one call");
+        }
         let in_flight = self.in_flight.unwrap_or(match self.rate {
+            _ if self.http => self.connections,
             None => 128.max(self.connections),
             Some(_) => 1_024.max(self.connections),
         });
@@ -249,6 +264,7 @@ impl LoadArgs {
             address: server.address,
             authority: server.authority,
             access,
+            protocol: if self.http { CallProtocol::Http } else { CallProtocol::Grpc },
             mode: match self.mode {
                 ModeName::Unary => CallMode::Unary,
                 ModeName::Batch => CallMode::Batch(self.batch as usize),
@@ -363,6 +379,8 @@ mod tests {
             "--until-allowed 0",
             "--until-allowed 5 --requests 5",
             "--until-allowed 5 --mode batch",
+            "--until-allowed 5 --http",
+            "--http --in-flight 9",
         ] {
             let parsed = Load::try_parse_from(["load"].into_iter().chain(arguments.split(' ')));
             assert!(parsed.ok().and_then(|load| load.args.plan().ok()).is_none(), "{arguments}");

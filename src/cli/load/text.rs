@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weir_load::{CallMode, Counts, Latency, LoadReport, Pace, Spread};
+use weir_load::{CallMode, CallProtocol, Counts, Latency, LoadReport, Pace, Spread};
 
 pub(super) fn of(report: &LoadReport) -> String {
     let mut out = String::new();
@@ -25,6 +25,7 @@ fn what(report: &LoadReport, out: &mut String) {
         CallMode::Stream(size) => format!("streams of {size} a message"),
         other => other.name().to_owned(),
     };
+    let by = if plan.protocol == CallProtocol::Http { " by HTTP" } else { "" };
     let pace = match plan.pace {
         Pace::Closed => format!("{} in flight", plan.in_flight),
         Pace::Open(rate) => format!("{rate} calls/s, at most {} in flight", plan.in_flight),
@@ -35,7 +36,7 @@ fn what(report: &LoadReport, out: &mut String) {
     };
     let _ = writeln!(
         out,
-        "{}: {mode}, {} connections, {pace}, {} keys{spread}, {:.1} s after {:.1} s of warm-up",
+        "{}: {mode}{by}, {} connections, {pace}, {} keys{spread}, {:.1} s after {:.1} s of warm-up",
         plan.authority,
         plan.connections,
         plan.ask.keys,

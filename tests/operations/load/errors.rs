@@ -15,7 +15,7 @@ use crate::support::{Process, SOON, eventually, eventually_some, ports, scratch,
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
 /// It ends without a report, and says why.
-fn refused(out: &Output, reason: &str) {
+pub(super) fn refused(out: &Output, reason: &str) {
     let said = text(&out.stderr);
     assert!(said.contains(reason), "{reason:?} is missing in {said:?}");
     assert_eq!((out.status.code(), out.stdout.len()), (Some(2), 0), "{said}");

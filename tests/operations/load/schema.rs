@@ -37,7 +37,8 @@ fn the_reports_names_are_those_that_are_documented() {
     names(&report, "", &mut found);
     let latency = ["min", "mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
     let latencies = |of: &'static str| latency.map(|name| (format!("{of}.{name}"), "number"));
-    let strings = [".server", ".mode", ".pace", ".spread"].map(|name| (name.to_owned(), "string"));
+    let strings =
+        [".server", ".mode", ".protocol", ".pace", ".spread"].map(|name| (name.to_owned(), "string"));
     let numbers = [
         ".schema",
         ".batch",

@@ -48,11 +48,7 @@ impl Incoming {
 
 impl LoadConnection {
     /// Processes received bytes. An error ends the connection.
-    pub(crate) fn receive(
-        &mut self,
-        bytes: &[u8],
-        sink: &mut dyn FnMut(CallOutcome),
-    ) -> Result<(), FrameFault> {
+    pub(super) fn read(&mut self, bytes: &[u8], sink: &mut dyn FnMut(CallOutcome)) -> Result<(), FrameFault> {
         if self.incoming.rest.is_empty() {
             let taken = self.frames(bytes, sink)?;
             self.incoming.rest.extend_from_slice(&bytes[taken..]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::access::ServerAccess;
 use crate::answer::CountedAnswer;
-use crate::plan::{CallMode, PlannedQuestion, Spread};
+use crate::plan::{CallMode, CallProtocol, PlannedQuestion, Spread};
 use weir_grpc::frames::{self, Frame, flag, kind, setting, write, write_settings};
 
 const END: u8 = flag::END_HEADERS | flag::END_STREAM;
@@ -65,7 +65,7 @@ fn connection(settings: &[(u16, u32)]) -> LoadConnection {
         spread: Spread::Uniform,
     };
     let mut connection = LoadConnection::new(
-        Arc::new(CallShape::new(CallMode::Unary, &ask)),
+        Arc::new(CallShape::new(CallMode::Unary, CallProtocol::Grpc, &ask)),
         "localhost:1",
         &ServerAccess::default(),
     );

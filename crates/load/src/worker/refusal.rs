@@ -4,6 +4,7 @@ use crate::LoadError;
 use crate::answer::CountedAnswer;
 use crate::client::code_name;
 use crate::connection::Failure;
+use crate::plan::{CallProtocol, Plan};
 
 const INVALID_ARGUMENT: i32 = 3;
 const NOT_FOUND: i32 = 5;
@@ -14,13 +15,18 @@ const UNIMPLEMENTED: i32 = 12;
 const UNAUTHENTICATED: i32 = 16;
 
 /// The error of the whole run that the first answer implies, if any.
-pub(super) fn of(result: &Result<CountedAnswer, Failure>, server: &str) -> Option<LoadError> {
+pub(super) fn of(result: &Result<CountedAnswer, Failure>, plan: &Plan) -> Option<LoadError> {
+    let server = &plan.authority;
     let (code, message) = match result {
         Err(Failure::Status(code, message)) => (*code, message.clone()),
         Err(Failure::Http(status)) => {
+            let port = match plan.protocol {
+                CallProtocol::Grpc => "the port for gRPC",
+                CallProtocol::Http => "the port of `http.listen`",
+            };
             return Some(LoadError::Foreign {
                 server: server.to_owned(),
-                reason: format!("it answers with HTTP status {status}; is that the port for gRPC?"),
+                reason: format!("it answers with HTTP status {status}; is that {port}?"),
             });
         }
         Err(_) => return None,
