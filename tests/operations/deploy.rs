@@ -256,6 +256,13 @@ fn the_composition_fits_together() {
             .windows(2)
             .any(|pair| pair == ["--maxmemory-policy", "noeviction"])
     );
+    // Each node is asked by JSON, too.
+    let listens = services["weir-1"]["environment"]["WEIR_HTTP"].as_str().unwrap();
+    let port = listens.rsplit_once(':').unwrap().1;
+    for node in ["weir-1", "weir-2"] {
+        let ports = strings(&services[node]["ports"]);
+        assert!(ports.iter().any(|ports| ports.ends_with(&format!(":{port}"))), "{node}: {ports:?}");
+    }
     let prometheus = yaml("deploy/compose/prometheus.yml");
     let targets = strings(&prometheus["scrape_configs"][0]["static_configs"][0]["targets"]);
     assert_eq!(targets, ["weir-1:8080", "weir-2:8080"]);

@@ -11,15 +11,7 @@ server:
   limits:
     max_connection_age: {{ .Values.server.maxConnectionAge }}
     max_buffered_bytes: {{ .Values.server.maxBufferedMiB | int }}MiB
-  {{- if .Values.tls.secret }}
-  tls:
-    cert_file: /etc/weir-tls/tls.crt
-    key_file: /etc/weir-tls/tls.key
-    {{- if ne .Values.tls.clientAuth "none" }}
-    client_ca_file: /etc/weir-tls/ca.crt
-    client_auth: {{ .Values.tls.clientAuth }}
-    {{- end }}
-  {{- end }}
+  {{- include "weir.tls" . | nindent 2 }}
   {{- if .Values.tokens.secret }}
   identity:
     tokens_file: /etc/weir-tokens/{{ .Values.tokens.key }}
@@ -28,6 +20,11 @@ server:
   # The admin port has no TLS, and the gRPC port only with `tls.secret`; otherwise a mesh has to encrypt the tokens.
   plaintext: intended
   {{- end }}
+{{- if include "weir.http" . }}
+http:
+  listen: 0.0.0.0:8082
+  {{- include "weir.tls" . | nindent 2 }}
+{{- end }}
 {{- if eq .Values.mode "serve" }}
 store:
   {{- if .Values.store.keySecret.name }}
@@ -56,6 +53,24 @@ store:
   memory: { budget: {{ .Values.store.memory.budgetMiB | int }}MiB }
   {{- end }}
 {{- end }}
+{{- end -}}
+
+{{/* TLS of a port. */}}
+{{- define "weir.tls" -}}
+{{- if .Values.tls.secret -}}
+tls:
+  cert_file: /etc/weir-tls/tls.crt
+  key_file: /etc/weir-tls/tls.key
+  {{- if ne .Values.tls.clientAuth "none" }}
+  client_ca_file: /etc/weir-tls/ca.crt
+  client_auth: {{ .Values.tls.clientAuth }}
+  {{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* Not empty with the HTTP listener. */}}
+{{- define "weir.http" -}}
+{{- if and (eq .Values.mode "serve") .Values.http.enabled -}}on{{- end -}}
 {{- end -}}
 
 {{/* Variables of envoyproxy/ratelimit. */}}

@@ -51,6 +51,7 @@ fn one_by_one() -> Vec<ChangedValue> {
             vec![],
         ),
         ("existingConfigMap", json!("mine"), vec![]),
+        ("http.enabled", json!(false), vec![]),
         ("store.redis.nodes", json!([SERVE]), vec![]),
         ("store.redis.topology", json!("cluster"), vec![redis()]),
         (

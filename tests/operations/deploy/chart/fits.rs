@@ -132,7 +132,7 @@ fn the_test_of_the_chart_asks_a_decision() {
     let manifests = manifests(&rendered);
     let folder = scratch::dir("chart-");
     config_of(of_kind(&manifests, "ConfigMap"), folder.path());
-    let serve = Serve::start(&["--config", folder.path().to_str().unwrap()]);
+    let serve = Serve::start(&["--config", folder.path().to_str().unwrap(), "--http", "127.0.0.1:0"]);
     let pod = of_kind(&manifests, "Pod");
     let mut args: Vec<String> =
         strings(&pod["spec"]["containers"][0]["args"]).iter().map(|&arg| arg.into()).collect();
@@ -142,6 +142,37 @@ fn the_test_of_the_chart_asks_a_decision() {
     let asked = weir(&args.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(asked.status.code(), Some(0), "{}", String::from_utf8_lossy(&asked.stderr));
     assert!(serve.get("/metrics").contains(r#"weir_decisions_total{strategy="api",outcome="peeked"} 1"#));
+}
+
+/// The HTTP listener has a port of the pod and of both Services, callers may reach it, and it has the TLS of gRPC.
+#[test]
+fn http_is_on_until_it_is_switched_off() {
+    let (tls, policy) = (json!({ "secret": "weir-tls" }), json!({ "enabled": true }));
+    let cases = [
+        ("on".to_owned(), json!({ "tls": tls, "networkPolicy": policy })),
+        ("off".to_owned(), json!({ "http": { "enabled": false }, "networkPolicy": policy })),
+    ];
+    let Some(rendered) = render(CHART, &cases) else { return };
+    for (case, is_on) in rendered.iter().zip([true, false]) {
+        let manifests = manifests(case);
+        let settings = of_kind(&manifests, "ConfigMap")["data"]["chart.yaml"].as_str().unwrap();
+        let settings: Value = crate::support::yaml::document(settings).unwrap();
+        assert_eq!(settings["http"]["listen"] == "0.0.0.0:8082", is_on, "{settings}");
+        assert_eq!(
+            settings["http"]["tls"],
+            if is_on { settings["server"]["tls"].clone() } else { Value::Null }
+        );
+        let has_port = |ports: &Value, key: &str, port: &Value| {
+            ports.as_array().unwrap().iter().any(|one| one[key] == *port)
+        };
+        let container = &of_kind(&manifests, "Deployment")["spec"]["template"]["spec"]["containers"][0];
+        assert_eq!(has_port(&container["ports"], "containerPort", &json!(8082)), is_on);
+        for service in manifests.iter().filter(|one| one["kind"] == "Service") {
+            assert_eq!(has_port(&service["spec"]["ports"], "targetPort", &json!("http")), is_on, "{service}");
+        }
+        let callers = &of_kind(&manifests, "NetworkPolicy")["spec"]["ingress"][0];
+        assert_eq!(has_port(&callers["ports"], "port", &json!(8082)), is_on, "{callers}");
+    }
 }
 
 /// The pods mount folders, so that the kubelet replaces files; only settings of the chart replace pods.
