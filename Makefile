@@ -27,9 +27,10 @@ test: redis clients envoy proxies chromium prometheus helm ## Run all tests agai
 test-long: redis clients envoy chromium prometheus timeseries redis-6 reference ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
-lint: luacheck ## Check the format, clippy, rustdoc, luacheck, the protos, the licences and the linters of clients/, without any warning
+lint: luacheck ## Check the format, clippy, rustdoc, luacheck, the protos, the licences, OpenAPI and the linters of clients/, without any warning
 	scripts/lint-protos.sh
 	scripts/lint-licences.sh
+	scripts/lint-openapi.sh
 	scripts/test-clients.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
