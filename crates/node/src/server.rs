@@ -31,6 +31,7 @@ mod tonic_server;
 mod until_deadline;
 mod worker;
 mod worker_parts;
+mod worker_port;
 
 use std::io;
 use std::pin::Pin;

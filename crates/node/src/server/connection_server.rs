@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use weir_config::{ServerConfig, ServerLimits};
 use weir_grpc::{BufferBudget, Peer};
@@ -23,12 +23,11 @@ pub struct ConnectionServer<S> {
 impl<S: Store> ConnectionServer<S> {
     /// Creates the services of worker 0.
     pub fn new(config: &ServerConfig, parts: &Parts<S>) -> Result<Self, ServerError> {
-        let (_, accepted) = mpsc::unbounded_channel();
         let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
         let budget = BufferBudget::with_streams(max_buffered_bytes, 1, max_open_streams);
         let services = Arc::new(routes::services((parts.store)(), parts, 0, config, &budget)?);
         let budget = budget.worker();
-        let connections = Connections::new(services, config, accepted, budget, parts.metrics.transport());
+        let connections = Connections::new(services, config, budget, parts.metrics.transport());
         Ok(Self { connections, open: parts.metrics.connections() })
     }
 

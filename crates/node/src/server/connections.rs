@@ -1,13 +1,10 @@
-//! The connections of one worker, from the handshake to their end.
+//! The gRPC connections of one worker, until their end.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinSet, yield_now};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use weir_config::{ServerConfig, ServerLimits, TransportKind};
@@ -17,23 +14,18 @@ use weir_grpc::{
 };
 use weir_store::Store;
 
-use super::listener::Accepted;
 use super::open::OpenConnection;
 use super::services::Services;
 use super::stopping::{SHUTDOWN_TIMEOUT, stopped};
-use super::tls_connection::TlsWorker;
 use super::tonic_server::{self, TonicServices};
+use super::worker_port::{ServeConnections, ServeStream};
 
 use crate::telemetry::TransportMetrics;
-use crate::tls::{HandshakeSlot, TlsPort};
 
 /// Time in which a connection ends after [`Peer::disconnect`], whatever its calls do.
 const DISCONNECT_GRACE: Duration = Duration::from_millis(1500);
 
-/// Accepted connections that a worker takes over at a time, before it goes on with those that it has.
-pub(super) const BEGUN_AT_ONCE: usize = 16;
-
-/// The services of one worker, and the queue of its accepted connections.
+/// The connections of one worker to its services.
 pub(super) struct Connections<S> {
     services: Arc<Services<S>>,
     transport: TransportKind,
@@ -41,9 +33,6 @@ pub(super) struct Connections<S> {
     shared: ConnectionContext,
     metrics: Arc<TransportMetrics>,
     ages: Ages,
-    /// TLS of TCP connections; without it they are plain text.
-    tls: Option<TlsWorker>,
-    accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
 }
 
 /// The maximum ages of connections. They are spread: otherwise all clients that connected together after a restart
@@ -58,7 +47,6 @@ impl<S: Store> Connections<S> {
     pub(super) fn new(
         services: Arc<Services<S>>,
         config: &ServerConfig,
-        accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
         budget: WorkerBudget,
         metrics: Arc<TransportMetrics>,
     ) -> Self {
@@ -71,68 +59,7 @@ impl<S: Store> Connections<S> {
             shared: ConnectionContext { limits: fast_limits(limits), budget, observer },
             metrics,
             ages: Ages { age: limits.max_connection_age.map(Duration::from), turn: 0 },
-            tls: None,
-            accepted,
         }
-    }
-
-    /// Serves TCP connections over TLS.
-    pub(super) fn with_tls(self, port: Option<Arc<TlsPort>>) -> Self {
-        Self { tls: port.map(TlsWorker::new), ..self }
-    }
-
-    /// Serves until `stop`'s sender is dropped and the calls in flight have finished.
-    pub(super) async fn serve(mut self, stop: watch::Receiver<()>) {
-        let mut open = JoinSet::new();
-        let mut begun = 0;
-        let mut stopping = pin!(stopped(stop.clone()));
-        loop {
-            tokio::select! {
-                () = &mut stopping => break,
-                accepted = self.accepted.recv() => {
-                    let Some((stream, counted)) = accepted else { break };
-                    begun += usize::from(self.begin(&mut open, stream, counted, &stop));
-                    if begun >= BEGUN_AT_ONCE {
-                        begun = 0;
-                        yield_now().await;
-                    }
-                }
-                Some(_) = open.join_next() => {}
-            }
-        }
-        // The listener is closed. Connections that it had accepted may carry calls already.
-        while let Ok((stream, counted)) = self.accepted.try_recv() {
-            self.begin(&mut open, stream, counted, &stop);
-        }
-        while open.join_next().await.is_some() {}
-    }
-
-    /// Begins to serve a connection. Returns false if it was over already.
-    fn begin(
-        &mut self,
-        open: &mut JoinSet<()>,
-        stream: Accepted,
-        counted: OpenConnection,
-        stop: &watch::Receiver<()>,
-    ) -> bool {
-        let stop = stop.clone();
-        let peer = Peer::new(stream.peer_address());
-        let begun = match (stream, self.tls.clone()) {
-            (Accepted::Tcp(stream, _), None) => TcpStream::from_std(stream)
-                .map(|stream| drop(open.spawn(self.one(stream, Arc::new(peer), counted, stop)))),
-            (Accepted::Tcp(stream, slot), Some(tls)) => {
-                let Some(slot) = tls.begin(&stream, &peer, slot) else { return false };
-                let opened = self.opened(counted, stop);
-                TcpStream::from_std(stream)
-                    .map(|stream| drop(open.spawn(opened.serve_tls(tls, stream, peer, slot))))
-            }
-            (Accepted::Unix(stream), _) => UnixStream::from_std(stream)
-                .map(|stream| drop(open.spawn(self.one(stream, Arc::new(peer), counted, stop)))),
-        };
-        if let Err(error) = begun {
-            tracing::debug!(%error, "a connection could not be taken over");
-        }
-        true
     }
 
     /// Serves one connection until the other side closes it; or, from its maximum age or `stop` on, until its calls
@@ -146,8 +73,11 @@ impl<S: Store> Connections<S> {
     ) -> impl Future<Output = ()> + use<I, S> {
         self.opened(counted, stop).serve(stream, peer)
     }
+}
 
-    /// Returns what an accepted connection needs to be served.
+impl<S: Store> ServeConnections for Connections<S> {
+    type Opened = Opened<S>;
+
     fn opened(&mut self, counted: OpenConnection, stop: watch::Receiver<()>) -> Opened<S> {
         Opened {
             services: Arc::clone(&self.services),
@@ -163,7 +93,7 @@ impl<S: Store> Connections<S> {
 }
 
 /// An accepted connection without its byte stream.
-struct Opened<S> {
+pub(super) struct Opened<S> {
     services: Arc<Services<S>>,
     transport: TransportKind,
     limits: Arc<ServerLimits>,
@@ -174,29 +104,7 @@ struct Opened<S> {
     stop: watch::Receiver<()>,
 }
 
-impl<S: Store> Opened<S> {
-    /// Performs the handshake, and serves the connection until it ends.
-    async fn serve_tls(self, tls: TlsWorker, socket: TcpStream, peer: Peer, slot: HandshakeSlot) {
-        let stop = self.stop.clone();
-        // A connection that was accepted before a shutdown may carry calls.
-        let too_late = async {
-            stopped(stop).await;
-            tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
-        };
-        let secured = tokio::select! {
-            // Boxed, so that the memory of a handshake does not stay with the connection.
-            secured = Box::pin(tls.handshake(socket, peer, slot)) => secured,
-            () = too_late => None,
-        };
-        let Some(secured) = secured else { return };
-        let guard = secured.guard();
-        tokio::select! {
-            () = self.serve(secured.stream, secured.peer) => {}
-            never = guard => match never {},
-        }
-    }
-
-    /// Serves the connection until it ends.
+impl<S: Store> ServeStream for Opened<S> {
     async fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: I, peer: Arc<Peer>) {
         let Self { services, transport, limits, shared, metrics, age, counted, stop } = self;
         let _counted = counted;

@@ -1,23 +1,20 @@
 //! The ports of features: their connections, on the workers that also serve gRPC.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use futures_util::future::join_all;
-use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinSet, yield_now};
-use weir_grpc::{BoxedStream, Peer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use weir_grpc::Peer;
 
 use super::Listener;
-use super::connections::{BEGUN_AT_ONCE, cut_off};
-use super::listener::Accepted;
+use super::connections::cut_off;
 use super::open::OpenConnection;
-use super::stopping::{SHUTDOWN_TIMEOUT, stopped};
-use super::tls_connection::TlsWorker;
+use super::stopping::stopped;
+use super::worker_port::{AcceptedConnections, ServeConnections, ServeStream, WorkerPort};
 use crate::feature::{PortConnection, RunningFeature, ServePort, WorkerContext};
-use crate::tls::{HandshakeSlot, TlsPort};
+use crate::tls::TlsPort;
 
 /// A feature that runs, with its port if it has one.
 pub struct StartedFeature {
@@ -39,17 +36,17 @@ pub struct FeatureSocket {
     pub refused: Arc<AtomicU64>,
 }
 
-/// Connections that the acceptor of a port gives to a worker.
-pub(super) type AcceptedConnections = mpsc::UnboundedReceiver<(Accepted, OpenConnection)>;
-
 /// The ports of all features on one worker.
-pub(super) struct WorkerPorts(Vec<PortConnections>);
+pub(super) struct WorkerPorts(Vec<WorkerPort<PortConnections>>);
 
-/// The connections of one port on one worker.
-struct PortConnections {
+/// The port of a feature on one worker.
+struct PortConnections(Arc<dyn ServePort>);
+
+/// An accepted connection without its byte stream.
+struct OpenedPort {
     port: Arc<dyn ServePort>,
-    tls: Option<TlsWorker>,
-    accepted: AcceptedConnections,
+    stop: watch::Receiver<()>,
+    counted: OpenConnection,
 }
 
 impl WorkerPorts {
@@ -60,8 +57,8 @@ impl WorkerPorts {
         worker: &WorkerContext,
     ) -> Self {
         let ports = features.iter().zip(accepted).filter_map(|(feature, accepted)| {
-            let tls = feature.tls.clone().map(TlsWorker::new);
-            Some(PortConnections { port: feature.running.worker(worker).port?, tls, accepted })
+            let port = PortConnections(feature.running.worker(worker).port?);
+            Some(WorkerPort::new(port, feature.tls.clone(), accepted))
         });
         Self(ports.collect())
     }
@@ -72,91 +69,19 @@ impl WorkerPorts {
     }
 }
 
-impl PortConnections {
-    async fn serve(mut self, stop: watch::Receiver<()>) {
-        let mut open = JoinSet::new();
-        let mut begun = 0;
-        let mut stopping = pin!(stopped(stop.clone()));
-        loop {
-            tokio::select! {
-                () = &mut stopping => break,
-                accepted = self.accepted.recv() => {
-                    let Some((stream, counted)) = accepted else { break };
-                    self.begin(&mut open, stream, counted, &stop);
-                    begun += 1;
-                    if begun >= BEGUN_AT_ONCE {
-                        begun = 0;
-                        yield_now().await;
-                    }
-                }
-                Some(_) = open.join_next() => {}
-            }
-        }
-        // The listener is closed. Connections that it had accepted may carry calls already.
-        while let Ok((stream, counted)) = self.accepted.try_recv() {
-            self.begin(&mut open, stream, counted, &stop);
-        }
-        while open.join_next().await.is_some() {}
-    }
+impl ServeConnections for PortConnections {
+    type Opened = OpenedPort;
 
-    fn begin(
-        &self,
-        open: &mut JoinSet<()>,
-        stream: Accepted,
-        counted: OpenConnection,
-        stop: &watch::Receiver<()>,
-    ) {
-        let opened = OpenedPort { port: Arc::clone(&self.port), stop: stop.clone(), counted };
-        let peer = Peer::new(stream.peer_address());
-        let begun = match (stream, self.tls.clone()) {
-            (Accepted::Tcp(stream, _), None) => TcpStream::from_std(stream)
-                .map(|stream| drop(open.spawn(opened.serve(Box::new(stream), Arc::new(peer))))),
-            (Accepted::Tcp(stream, slot), Some(tls)) => {
-                let Some(slot) = tls.begin(&stream, &peer, slot) else { return };
-                TcpStream::from_std(stream)
-                    .map(|stream| drop(open.spawn(opened.serve_tls(tls, stream, peer, slot))))
-            }
-            (Accepted::Unix(stream), _) => UnixStream::from_std(stream)
-                .map(|stream| drop(open.spawn(opened.serve(Box::new(stream), Arc::new(peer))))),
-        };
-        if let Err(error) = begun {
-            tracing::debug!(%error, "a connection could not be taken over");
-        }
+    fn opened(&mut self, counted: OpenConnection, stop: watch::Receiver<()>) -> OpenedPort {
+        OpenedPort { port: Arc::clone(&self.0), stop, counted }
     }
 }
 
-/// An accepted connection without its byte stream.
-struct OpenedPort {
-    port: Arc<dyn ServePort>,
-    stop: watch::Receiver<()>,
-    counted: OpenConnection,
-}
-
-impl OpenedPort {
-    /// Performs the handshake, and serves the connection until it ends.
-    async fn serve_tls(self, tls: TlsWorker, socket: TcpStream, peer: Peer, slot: HandshakeSlot) {
-        let stop = self.stop.clone();
-        let too_late = async {
-            stopped(stop).await;
-            tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
-        };
-        let secured = tokio::select! {
-            secured = Box::pin(tls.handshake(socket, peer, slot)) => secured,
-            () = too_late => None,
-        };
-        let Some(secured) = secured else { return };
-        let guard = secured.guard();
-        tokio::select! {
-            () = self.serve(Box::new(secured.stream), secured.peer) => {}
-            never = guard => match never {},
-        }
-    }
-
-    /// Serves the connection until it ends.
-    async fn serve(self, stream: BoxedStream, peer: Arc<Peer>) {
+impl ServeStream for OpenedPort {
+    async fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: I, peer: Arc<Peer>) {
         let Self { port, stop, counted } = self;
         let _counted = counted;
-        let (asked, ended) = (Arc::clone(&peer), Arc::clone(&peer));
+        let (stream, asked, ended) = (Box::new(stream), Arc::clone(&peer), Arc::clone(&peer));
         let over = Box::pin(async move {
             tokio::select! {
                 () = stopped(stop) => {}

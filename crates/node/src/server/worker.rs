@@ -11,10 +11,11 @@ use weir_grpc::{BufferBudget, WorkerBudget};
 use weir_store::Store;
 
 use super::connections::Connections;
-use super::feature_ports::{AcceptedConnections, WorkerPorts};
+use super::feature_ports::WorkerPorts;
 use super::listener::Accepted;
 use super::open::OpenConnection;
 use super::stopping::stopped;
+use super::worker_port::{AcceptedConnections, WorkerPort};
 use super::{Parts, ServerError, routes, runtime};
 use crate::feature::{NodeCalls, WorkerContext};
 use crate::memory::give_back;
@@ -143,8 +144,8 @@ fn serve<S: Store>(
         let worker = WorkerContext { calls, budget: budget.budget().clone() };
         let ports = WorkerPorts::new(&parts.features, of_features, &worker);
         let metrics = parts.metrics.transport();
-        let connections = Connections::new(services, config, accepted, budget, metrics);
-        let connections = connections.with_tls(parts.tls.clone());
+        let connections = Connections::new(services, config, budget, metrics);
+        let connections = WorkerPort::new(connections, parts.tls.clone(), accepted);
         let too_long = async {
             stopped(stop.clone()).await;
             tokio::time::sleep(config.drain_timeout.into()).await;
