@@ -344,9 +344,8 @@ pub const fn code_name(code: i32) -> &'static str {
 
 /// The number of a status code as Connect spells it: in lower case, and `canceled` with one l.
 pub(super) fn code_number(name: &str) -> Option<i32> {
-    const CODES: std::ops::RangeInclusive<i32> = 1..=16;
     let is_canceled = name == "canceled";
-    CODES.into_iter().find(|code| (is_canceled && *code == 1) || code_name(*code).eq_ignore_ascii_case(name))
+    (1..=16).find(|code| (is_canceled && *code == 1) || code_name(*code).eq_ignore_ascii_case(name))
 }
 
 /// The code as the gRPC specification spells it.

@@ -1,7 +1,6 @@
 //! One HTTP/2 connection to a gRPC server, without a socket: bytes in, bytes and outcomes out.
 
 mod calls;
-mod outcome;
 mod receive;
 mod send;
 mod stream;
@@ -13,11 +12,11 @@ use std::sync::Arc;
 use weir_grpc::frames::FrameFault;
 
 use self::calls::Calls;
-pub(super) use self::outcome::{CallOutcome, Failure, LoadCall};
 use self::receive::Incoming;
 use self::send::Outgoing;
 use self::stream::LoadStream;
 use super::access::ServerAccess;
+use super::outcome::{CallOutcome, Failure, LoadCall};
 use super::protocol::{ProtocolConnection, is_tls_alert};
 use super::request::RequestBlock;
 use super::service::CallShape;
@@ -69,9 +68,7 @@ impl ProtocolConnection for LoadConnection {
         match bytes {
             [0, ..] => None,
             _ if is_tls_alert(bytes) => Some("it expects TLS; write https://HOST:PORT"),
-            _ if bytes.starts_with(b"HTTP/1") => {
-                Some("it speaks HTTP/1; is that the admin port? --http calls the HTTP listener")
-            }
+            _ if bytes.starts_with(b"HTTP/1") => Some("it speaks HTTP/1; is that the admin port?"),
             _ => Some("it does not speak HTTP/2"),
         }
     }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use weir_grpc::frames::FrameFault;
 
-use self::answer::HttpAnswer;
+use self::answer::AnswerBytes;
 use super::access::ServerAccess;
-use super::connection::{CallOutcome, Failure, LoadCall};
+use super::outcome::{CallOutcome, Failure, LoadCall};
 use super::plan::CallMode;
 use super::protocol::{ProtocolConnection, is_tls_alert};
 use super::service::CallShape;
@@ -123,7 +123,7 @@ impl ProtocolConnection for HttpConnection {
             return Err("it sent an answer to no call");
         }
         self.answer.extend_from_slice(bytes);
-        let Some(answer) = HttpAnswer::read(&self.answer)? else { return Ok(()) };
+        let Some(answer) = AnswerBytes::read(&self.answer)? else { return Ok(()) };
         self.has_answered = true;
         self.is_closing |= answer.closes;
         let result = answer.result(self.service.mode);

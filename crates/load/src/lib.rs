@@ -21,6 +21,7 @@ mod cpu;
 mod fields;
 mod http;
 mod link;
+mod outcome;
 mod plan;
 mod protocol;
 mod report;

@@ -7,8 +7,9 @@ use rustix::event::PollFlags;
 use socket2::{SockAddr, Socket, Type};
 
 use super::access::ServerAccess;
-use super::connection::{CallOutcome, LoadConnection};
+use super::connection::LoadConnection;
 use super::http::HttpConnection;
+use super::outcome::CallOutcome;
 use super::plan::CallProtocol;
 use super::protocol::ProtocolConnection;
 use super::service::CallShape;

@@ -2,7 +2,7 @@
 
 use weir_grpc::frames::FrameFault;
 
-use super::connection::{CallOutcome, LoadCall};
+use super::outcome::{CallOutcome, LoadCall};
 
 /// One connection, without a socket.
 pub(super) trait ProtocolConnection: Send {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::connection::{CallOutcome, Failure, LoadCall};
+use super::outcome::{CallOutcome, Failure, LoadCall};
 use crate::client::code_name;
 
 /// Longest latency with a bucket of its own: an hour.

@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub(super) use self::record::{Record, Trace};
 use super::LoadError;
-use super::connection::{CallOutcome, LoadCall};
 use super::link::{LinkEvent, LoadLink};
+use super::outcome::{CallOutcome, LoadCall};
 use super::plan::{Pace, Plan, PlanEnd};
 use super::run_watch::RunWatch;
 use super::schedule::Schedule;

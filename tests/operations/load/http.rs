@@ -60,5 +60,5 @@ fn what_is_not_the_listener_is_recognised() {
         &run(serve.server.trim_start_matches("http://"), &["--http"]),
         "is that the port of `http.listen`?",
     );
-    refused(&run(&serve.http(), &[]), "--http calls the HTTP listener");
+    refused(&run(&serve.http(), &[]), "it closed the connection");
 }

@@ -5,7 +5,7 @@ use weir_grpc::frames::FrameFault;
 
 use crate::answer::CountedAnswer;
 use crate::client::code_number;
-use crate::connection::Failure;
+use crate::outcome::Failure;
 use crate::plan::CallMode;
 
 /// Size limits of an answer.
@@ -17,7 +17,7 @@ const TOO_MANY_REQUESTS: u16 = 429;
 
 /// A whole answer.
 #[derive(Debug)]
-pub(super) struct HttpAnswer<'a> {
+pub(super) struct AnswerBytes<'a> {
     status: u16,
     /// True if the connection ends with it.
     pub(super) closes: bool,
@@ -56,13 +56,13 @@ struct JsonFailed {
 
 /// An error in Connect's form.
 #[derive(Debug, Deserialize)]
-struct JsonError {
+struct ConnectFailure {
     code: String,
     #[serde(default)]
     message: String,
 }
 
-impl<'a> HttpAnswer<'a> {
+impl<'a> AnswerBytes<'a> {
     /// Reads an answer; `None` if it is not complete yet.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Option<Self>, FrameFault> {
         let Some(head_end) = bytes.windows(4).position(|end| end == b"\r\n\r\n") else {
@@ -126,7 +126,7 @@ impl<'a> HttpAnswer<'a> {
     }
 
     fn failure(&self, status: u16) -> Failure {
-        let error = serde_json::from_slice::<JsonError>(self.body).ok();
+        let error = serde_json::from_slice::<ConnectFailure>(self.body).ok();
         let known = error.and_then(|error| Some((code_number(&error.code)?, error.message)));
         known.map_or(Failure::Http(status), |(code, message)| Failure::Status(code, message))
     }

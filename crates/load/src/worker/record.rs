@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::connection::CallOutcome;
+use crate::outcome::CallOutcome;
 
 /// Least size of a write.
 const CHUNK: usize = 64 << 10;

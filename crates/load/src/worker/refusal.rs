@@ -3,7 +3,7 @@
 use crate::LoadError;
 use crate::answer::CountedAnswer;
 use crate::client::code_name;
-use crate::connection::Failure;
+use crate::outcome::Failure;
 use crate::plan::{CallProtocol, Plan};
 
 const INVALID_ARGUMENT: i32 = 3;

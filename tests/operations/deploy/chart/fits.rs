@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_config::{Config, StoreConfig};
 
 use super::{CHART, cases, manifests, render_one};
 use crate::deploy::{of_kind, strings, yaml};
@@ -26,7 +26,7 @@ fn config_of(map: &Value, folder: &Path) -> Config {
         std::fs::write(folder.join(name), text).unwrap();
     }
     // Other files of Secrets are not here either, which is only a note.
-    let checked = Config::check_all(&[folder.to_path_buf()], &ConfigOverrides::default());
+    let checked = Config::check_all(&[folder.to_path_buf()], &weir::features::overrides());
     checked.config.unwrap_or_else(|errors| panic!("{errors}"))
 }
 

@@ -4,27 +4,27 @@ use crate::answer::CountedAnswer;
 
 /// Outcome of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct CallOutcome {
-    pub(crate) call: LoadCall,
-    pub(crate) result: Result<CountedAnswer, Failure>,
+pub(super) struct CallOutcome {
+    pub(super) call: LoadCall,
+    pub(super) result: Result<CountedAnswer, Failure>,
 }
 
 /// A call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LoadCall {
+pub(super) struct LoadCall {
     /// Scheduled time, from which latency is measured.
-    pub(crate) due_ns: u64,
+    pub(super) due_ns: u64,
     /// Time when it was made.
-    pub(crate) sent_ns: u64,
+    pub(super) sent_ns: u64,
     /// Its key; of a batch, the last one.
-    pub(crate) key: u64,
+    pub(super) key: u64,
     /// True if it is counted; false during the warm-up.
-    pub(crate) counts: bool,
+    pub(super) counts: bool,
 }
 
 /// Failure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(super) enum Failure {
     /// A gRPC status, and the server's message.
     Status(i32, String),
     /// An HTTP status other than success.
