@@ -14,3 +14,4 @@ mod openapi;
 mod proxies;
 mod same_answers;
 mod support;
+mod traefik;

@@ -10,6 +10,19 @@ use weir_testing::{Process, SOON, eventually};
 
 use super::support::TestNode;
 
+/// What scripts/install-proxies.sh builds.
+const CADDY: &str = "caddy-v2.11.9";
+
+/// A proxy, and its recipe.
+struct ProxyProgram {
+    /// The name of its check.
+    name: &'static str,
+    path: PathBuf,
+    file: &'static str,
+    /// Changes the recipe as its comments say.
+    edit: fn(String) -> String,
+}
+
 /// A proxy in front of a site, with a recipe.
 struct Proxied {
     address: SocketAddr,
@@ -66,7 +79,8 @@ fn answer(mut stream: TcpStream, status: &str, body: &str) {
 
 impl Proxied {
     /// Starts a proxy with the recipe in `file`, in front of Weir at `weir`.
-    fn start(name: &str, program: &PathBuf, file: &str, weir: SocketAddr) -> Self {
+    fn start(proxy: &ProxyProgram, weir: SocketAddr) -> Self {
+        let ProxyProgram { name, path: program, file, edit } = proxy;
         let folder = tempfile::tempdir().unwrap();
         let (site, port) = (site(), free_port());
         let moved = |text: String| {
@@ -74,8 +88,9 @@ impl Proxied {
                 .replace("127.0.0.1:8082", &weir.to_string())
                 .replace("127.0.0.1:8000", &site.to_string())
         };
-        for name in [file, "weir.lua"] {
-            let mut text = moved(std::fs::read_to_string(root().join("deploy/http").join(name)).unwrap());
+        for name in [*file, "weir.lua"] {
+            let text = std::fs::read_to_string(root().join("deploy/http").join(name)).unwrap();
+            let mut text = moved(if name == *file { edit(text) } else { text });
             if name == "nginx.conf" {
                 let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
                 let paths = temporary.map(|kind| format!("{kind}_temp_path {kind};"));
@@ -88,7 +103,7 @@ impl Proxied {
         command.env("LD_LIBRARY_PATH", root().join(".cache/proxies/usr/lib/x86_64-linux-gnu"));
         command.env("HOME", folder.path());
         let here = folder.path().display().to_string();
-        match name {
+        match *name {
             "nginx" => {
                 let global = "daemon off; master_process off; pid nginx.pid; error_log nginx.log;";
                 command.args(["-p", &here, "-c", file, "-e", "nginx.log", "-g", global])
@@ -146,10 +161,14 @@ fn other(status: &'static str) -> SocketAddr {
     address
 }
 
-fn recipe(name: &str, path: &str, file: &str, away: u16, failing: [u16; 2]) {
-    let Some(program) = program(path) else { return };
-    let node = weir(name, 3);
-    let proxied = Proxied::start(name, &program, file, node.http);
+fn recipe(name: &'static str, path: &str, file: &'static str, away: u16, failing: [u16; 2]) {
+    let Some(path) = program(path) else { return };
+    run(&ProxyProgram { name, path, file, edit: |text| text }, away, failing);
+}
+
+fn run(proxy: &ProxyProgram, away: u16, failing: [u16; 2]) {
+    let node = weir(proxy.name, 3);
+    let proxied = Proxied::start(proxy, node.http);
     // Forged headers are not read: all of these are requests of one client.
     let forged = [
         "",
@@ -179,7 +198,7 @@ fn recipe(name: &str, path: &str, file: &str, away: u16, failing: [u16; 2]) {
         (other("503 Service Unavailable"), failing[1]),
         (other("403 Forbidden"), 403),
     ] {
-        let proxied = Proxied::start(name, &program, file, weir);
+        let proxied = Proxied::start(proxy, weir);
         let (status, answer) = proxied.get("");
         assert_eq!(status, wanted, "{weir}: {answer}");
     }
@@ -198,4 +217,26 @@ fn haproxy() {
 #[test]
 fn caddy() {
     recipe("caddy", "usr/bin/caddy", "Caddyfile", 200, [500, 503]);
+}
+
+/// The newest Caddy, with the recipe as it is, and as its comment changes it.
+#[test]
+#[allow(clippy::disallowed_methods)] // the switch of whoever runs the test
+fn caddy_newest() {
+    if std::env::var_os("SKIP_GO").is_some_and(|skip| skip == "1") {
+        return eprintln!("SKIP_GO=1: the newest Caddy was not run");
+    }
+    recipe("caddy", CADDY, "Caddyfile", 200, [500, 503]);
+    let Some(path) = program(CADDY) else { return };
+    let edit = |text: String| {
+        let mut edited = text;
+        for name in ["Authorization", "X-Forwarded-Client-Cert", "Cookie"] {
+            let line = format!("\t\theader_up -{name}\n");
+            assert!(edited.contains(&line), "{edited}");
+            let all = "\t\theader_up -*\n\t\theader_up X-Forwarded-For {remote_host}\n";
+            edited = edited.replace(&line, if name == "Cookie" { all } else { "" });
+        }
+        edited
+    };
+    run(&ProxyProgram { name: "caddy", path, file: "Caddyfile", edit }, 200, [500, 503]);
 }
