@@ -12,6 +12,8 @@ mod current;
 mod reply;
 mod settings;
 mod target;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::sync::Arc;

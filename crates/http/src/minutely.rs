@@ -26,3 +26,19 @@ impl Minutely {
         log(std::mem::take(left_out));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_a_minute_has_the_number_of_those_before() {
+        let lines = Minutely::default();
+        let mut written = Vec::new();
+        for seconds in [0, 1, 58, 1, 0, 200] {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            lines.say(|left_out| written.push(left_out));
+        }
+        assert_eq!(written, [0, 2, 1]);
+    }
+}

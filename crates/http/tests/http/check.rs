@@ -141,6 +141,8 @@ fn any_method_and_no_body() {
     assert!(post.starts_with("HTTP/1.1 200") && post.contains("connection: close"), "{post}");
     assert_eq!(ask(&node, "none", "").status, 404);
     assert_eq!(ask(&node, "API", "").status, 404);
+    let counted = "weir_http_requests_total{route=\"check\",status=\"404\"} 2\n";
+    assert!(node.metrics().contains(counted), "{}", node.metrics());
 }
 
 #[test]

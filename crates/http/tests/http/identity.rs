@@ -64,6 +64,29 @@ http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, 
     assert!(open.starts_with("HTTP/1.1 200"), "{open}");
 }
 
+/// The header of a trusted proxy names the caller of a call, as on gRPC; never that of a check.
+#[test]
+fn callers_are_named_by_their_proxy() {
+    let node = |from: &str| {
+        TestNode::start(&format!(
+            "server: {{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, drain_delay: 0s, identity: {{ forwarded_client_cert: {{ from: [{from}] }} }} }}
+{STRATEGIES}authorize: [{{ callers: ['spiffe://prod/shop'], may: [decide] }}]
+http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, consumer: 'text:bob' }} }} }}
+"
+        ))
+    };
+    let named = "X-Forwarded-Client-Cert: By=spiffe://mesh/weir;URI=spiffe://prod/shop\r\n";
+    let ask = |node: &TestNode, headers: &str| {
+        node.post(ALLOW, &format!("Content-Type: application/json\r\n{headers}"), BOB).status
+    };
+    let trusting = node("127.0.0.1/32");
+    assert_eq!((ask(&trusting, named), ask(&trusting, "")), (200, 401));
+    assert_eq!(ask(&trusting, &named.replace("shop", "other")), 403);
+    assert_eq!(ask(&node("10.0.0.0/8"), named), 401);
+    let check = format!("GET /check/api HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{named}\r\n");
+    assert!(trusting.raw(check).starts_with("HTTP/1.1 403"));
+}
+
 /// Refused calls and checks have a line in the audit, with their caller or address: those of gRPC.
 #[test]
 fn refusals_are_audited() {
