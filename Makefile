@@ -4,7 +4,7 @@ OWNER ?= OWNER
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck helm chart image release test-release bench bench-access bench-against bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus proxies timeseries redis-6 reference
+.PHONY: help build dist check test test-long lint luacheck helm chart image release test-release bench bench-access bench-against bench-http bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus proxies timeseries redis-6 reference throttlecrab
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ endif
 
 bench-access: ## Measure what TLS, identity and rights cost: CPU per call, and handshakes; writes target/bench/access.md
 	$(CARGO) bench --bench access
+
+bench-http: throttlecrab ## Measure a decision by HTTP beside gRPC, bare hyper and throttlecrab, by turns; writes target/bench/http.md; QUICK=1 in 15 seconds
+	PATH="$(CURDIR)/.cache/tools/bin:$$PATH" $(CARGO) bench --bench service -- --http $(if $(QUICK),--quick)
 
 bench-modes: redis ## Measure what counting on the node costs and saves: exact, local, approximate; writes target/bench/modes.md
 	$(CARGO) bench --bench modes
@@ -123,6 +126,9 @@ proxies:
 helm:
 	@scripts/install-helm.sh
 	@scripts/install-compose.sh
+
+throttlecrab:
+	@scripts/install-throttlecrab.sh
 
 timeseries:
 	@scripts/install-timeseries.sh

@@ -1,7 +1,8 @@
 //! The service end to end, beside peers, in one run: decisions a second, latency, and CPU time per decision
 //! of the service and of Redis. Needs `redis-server`; compares with `throttlecrab-server` if it is on PATH.
 //!
-//! `cargo bench --bench service` writes `target/bench/table.md`; with `-- --quick` in a minute.
+//! `cargo bench --bench service` writes `target/bench/table.md`; with `-- --quick` in a minute. With `-- --http` it measures the HTTP
+//! listener alone.
 //!
 //! Everything is measured in rounds (A B C, A B C, …), and the table has the medians: a machine's mood then
 //! spoils a round of all rather than all rounds of one. CPU time per decision hardly moves with it at all.
@@ -13,6 +14,8 @@ mod cluster;
 mod cluster_cost;
 mod goals;
 mod handovers;
+#[cfg(feature = "http")]
+mod http;
 mod pauses;
 mod plan;
 mod processes;
@@ -69,7 +72,20 @@ fn main() {
     if let Some(at) = arguments.iter().position(|it| it == bare::ARGUMENT) {
         return bare::serve(arguments[at + 1].parse().expect("a port"));
     }
+    #[cfg(feature = "http")]
+    if let Some(at) = arguments.iter().position(|it| it == http::bare::ARGUMENT) {
+        return http::bare::serve(arguments[at + 1].parse().expect("a port"));
+    }
     let effort = if arguments.iter().any(|it| it == "--quick") { QUICK } else { FULL };
+    #[cfg(feature = "http")]
+    if arguments.iter().any(|it| it == http::ARGUMENT) {
+        let servers = http::HttpServers::start();
+        let rows = servers.rows(effort);
+        let samples = measure(&rows, effort);
+        let page =
+            format!("{}\n\n{}\n{}", table::machine(), table::of(&rows, &samples), http::goals(&samples));
+        return write_page("http.md", &page);
+    }
     let (pauses, handovers) = (Pauses::within(effort.pauses), Handovers::within(effort.pauses));
     let machine = format!("{}; {pauses}; {handovers}", table::machine());
     println!("{machine}");
@@ -78,10 +94,15 @@ fn main() {
     rows.extend(cluster_cost::rows(&servers, effort));
     let samples = measure(&rows, effort);
     let page = format!("{machine}\n\n{}\n{}", table::of(&rows, &samples), goals::of(&samples, &servers));
+    write_page("table.md", &page);
+}
+
+/// Prints a page, and writes it into `target/bench`.
+fn write_page(name: &str, page: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target").join("bench");
     std::fs::create_dir_all(&folder).expect("make the folder of the table");
-    std::fs::write(folder.join("table.md"), &page).expect("write the table");
-    println!("\n{page}\n(also in {})", folder.join("table.md").display());
+    std::fs::write(folder.join(name), page).expect("write the table");
+    println!("\n{page}\n(also in {})", folder.join(name).display());
 }
 
 /// A median for every row.
