@@ -14,6 +14,7 @@ mod environment;
 mod envoy;
 mod explain;
 mod explanation;
+mod feature_texts;
 mod health;
 #[cfg(feature = "http")]
 mod http;

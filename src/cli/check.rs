@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles, EnvoyFolder, MAX_FILE};
 
 use self::directory::DirectoryFiles;
+use super::feature_texts::summaries;
 use super::settings::no_overrides;
 use super::{envoy, explanation, fail, print, say};
 
@@ -188,12 +189,9 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
     }
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");
     let resources = counted(config.rules.resources().len(), "resource pattern", "resource patterns");
-    let queues = match config.queues.all().len() {
-        0 => String::new(),
-        count => format!(", {}", counted(count, "queue", "queues")),
-    };
+    let features: String = summaries(&config).map(|text| format!(", {text}")).collect();
     let files = files.map(|files| format!(", and for Envoy {files}"));
-    Ok(format!("{strategies}, {resources}{queues}{}", files.unwrap_or_default()))
+    Ok(format!("{strategies}, {resources}{features}{}", files.unwrap_or_default()))
 }
 
 fn names(paths: &[PathBuf]) -> String {

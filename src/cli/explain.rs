@@ -14,7 +14,6 @@ use weir_node::limiter::{self, Question};
 
 use super::allow_output::AllowOutput;
 use super::explanation::ExplainedRequest;
-use super::explanation::queue::ExplainedQueue;
 use super::settings::{loaded, no_overrides};
 use super::{attribute, envoy, explanation, fail, print};
 
@@ -25,13 +24,20 @@ Examples:
   weir explain --queue orders --config weir.yaml
   weir explain --envoy --envoy-config ratelimit/config my-domain path=/login,remote_address=10.0.0.1";
 
+/// What `--caller` says nothing of.
+#[cfg(feature = "queues")]
+const OTHER_SUBJECTS: [&str; 2] = ["queue", "envoy"];
+#[cfg(not(feature = "queues"))]
+const OTHER_SUBJECTS: [&str; 1] = ["envoy"];
+
 /// Exit code for a request that could not be decided.
 const UNDECIDED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
-    #[arg(required_unless_present = "queue")]
+    #[cfg_attr(feature = "queues", arg(required_unless_present = "queue"))]
+    #[cfg_attr(not(feature = "queues"), arg(required = true))]
     resource: Option<String>,
     /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
     /// descriptor: KEY=VALUE,KEY=VALUE
@@ -44,9 +50,10 @@ pub(crate) struct ExplainArgs {
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
     /// Say also which rule of `authorize` lets this caller ask, or why none does: token:shop, spiffe://prod/shop
-    #[arg(long, env = "WEIR_CALLER", value_name = "NAME", conflicts_with_all = ["queue", "envoy"])]
+    #[arg(long, env = "WEIR_CALLER", value_name = "NAME", conflicts_with_all = OTHER_SUBJECTS)]
     caller: Option<String>,
     /// Explain a queue, or NAME:dead for its dead letters: its numbers, its keys, and where they lie
+    #[cfg(feature = "queues")]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["resource", "envoy", "strategy", "attributes"])]
     queue: Option<String>,
     /// A configuration file, or a directory of them; may be given several times; without one, the built-in example is
@@ -85,8 +92,10 @@ fn explain(args: ExplainArgs) -> Result<()> {
         return explain_envoy(&args);
     }
     let config = read_config(&args)?;
+    #[cfg(feature = "queues")]
     if let Some(queue) = &args.queue {
-        return explain_queue(&config, queue, args.output);
+        let text = super::queue::explanation::explain(&config, queue, placements_of(&config), args.output)?;
+        return print(&text).context("the explanation cannot be printed");
     }
     let attributes: HashMap<String, String> = args.attributes.into_iter().collect();
     let attributes = Attributes::of(&attributes);
@@ -168,18 +177,6 @@ fn placements_of(config: &Config) -> Option<&Placements> {
         StoreConfig::Redis(redis) => Some(&redis.placements),
         StoreConfig::Memory(_) => None,
     }
-}
-
-fn explain_queue(config: &Config, name: &str, output: AllowOutput) -> Result<()> {
-    let named = config.queues.find(name)?;
-    let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
-    let explained =
-        ExplainedQueue { named, secret, placements: placements_of(config), namespace: &config.namespace };
-    let text = match output {
-        AllowOutput::Text => explained.text(),
-        AllowOutput::Json => explained.json()?,
-    };
-    print(&text).context("the explanation cannot be printed")
 }
 
 fn explain_envoy(args: &ExplainArgs) -> Result<()> {

@@ -5,7 +5,6 @@ pub(super) mod approximate;
 mod costs;
 pub(super) mod local;
 mod permits;
-pub(super) mod queue;
 mod redis_size;
 mod request;
 mod state;
@@ -34,7 +33,7 @@ fn tagged(tag: &Tag) -> String {
 }
 
 /// Describes the placement of keys with this tag in a cluster.
-fn place(tag: u128, placements: &Placements) -> String {
+pub(super) fn place(tag: u128, placements: &Placements) -> String {
     let slot = key::slot(tag);
     let slot_only = format!("slot {slot} of a Redis Cluster");
     placements.part(slot).map_or(slot_only.clone(), |SlotPart { number, shards, slots }| {

@@ -1,7 +1,11 @@
 //! `weir queue`: operations on the queues of a running server.
 
+pub(super) mod explanation;
 mod operate;
 mod outcomes;
+mod texts;
+
+pub(super) use self::texts::{changes, example, summary};
 
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;

@@ -4,16 +4,18 @@ use weir_config::{Config, EnvoyFiles};
 use weir_core::envoy::{Descriptor, Matcher};
 use weir_core::strategy::{Field, Strategy};
 
+use super::feature_texts::examples;
+
 /// The names that the documentation and the built-in example use.
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";
 const CONSUMER: &str = "bob";
 
-/// Returns the arguments of `weir`, one command each: for strategies, for Envoy's files, and for the first queue; if there
-/// is none of them, for the first strategy of permits.
+/// Returns the arguments of `weir`, one command each: for strategies, for Envoy's files, and of features; if there is
+/// none of them, for the first strategy of permits.
 pub(super) fn commands(config: &Config) -> Vec<String> {
     let questions = [native(config), envoy(config)].into_iter().flatten();
     let questions = questions.map(|question| format!("allow {question}"));
-    let all: Vec<String> = questions.chain(queue(config)).collect();
+    let all: Vec<String> = questions.chain(examples(config)).collect();
     if all.is_empty() { lease(config).into_iter().collect() } else { all }
 }
 
@@ -24,10 +26,6 @@ fn lease(config: &Config) -> Option<String> {
         quoted("exports/example"),
         first.name()
     ))
-}
-
-fn queue(config: &Config) -> Option<String> {
-    Some(format!("queue put {} hello", config.queues.all().first()?.name()))
 }
 
 /// A question that a configuration answers by its rate limits.

@@ -7,7 +7,7 @@ mod secrets;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use weir_config::{Config, ConfigOverrides, RIGHTS, RuleList};
+use weir_config::{Config, RIGHTS, RuleList};
 use weir_testing::SOON;
 
 use crate::support::clients::root;
@@ -21,7 +21,7 @@ resources: [{ match: 'api/*', strategy: a }]
 
 fn parse(text: &str) -> Result<Config, String> {
     let text = format!("{text}{STRATEGIES}");
-    Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).map_err(|errors| errors.to_string())
+    Config::parse(&text, "weir.yaml", &weir::features::overrides()).map_err(|errors| errors.to_string())
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn each_recipe_is_a_configuration() {
     for entry in std::fs::read_dir(root().join("docs/examples/security")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
-            let config = Config::load(&path, &ConfigOverrides::default());
+            let config = Config::load(&path, &weir::features::overrides());
             let config = config.unwrap_or_else(|errors| panic!("{errors}"));
             assert!(config.has_identity() && config.exposure().is_none(), "{path:?}");
             recipes += 1;
@@ -102,7 +102,7 @@ authorize:
 {STRATEGIES}"
     );
     std::fs::write(&file, text).unwrap();
-    let errors = Config::load(&file, &ConfigOverrides::default()).unwrap_err().to_string();
+    let errors = Config::load(&file, &weir::features::overrides()).unwrap_err().to_string();
     for expected in [
         ":2:16: server.admin_open[0]: \"secrets\" is not one of",
         "server.admin_hosts[0]: \"a b\" is no name of a host",
@@ -164,14 +164,14 @@ fn ports_that_others_reach_are_told_of() {
     std::fs::write(dir.path().join("tokens"), "# none\n").unwrap();
     let identity = "identity: { tokens_file: tokens }";
     std::fs::write(&file, format!("server: {{ listen: 0.0.0.0:1, {identity} }}{STRATEGIES}")).unwrap();
-    let errors = Config::load(&file, &ConfigOverrides::default()).unwrap_err().to_string();
+    let errors = Config::load(&file, &weir::features::overrides()).unwrap_err().to_string();
     assert!(errors.contains("server.listen 0.0.0.0:1 has no TLS"), "{errors}");
     std::fs::write(
         &file,
         format!("server: {{ listen: 0.0.0.0:1, plaintext: intended, {identity} }}{STRATEGIES}"),
     )
     .unwrap();
-    assert!(Config::load(&file, &ConfigOverrides::default()).is_ok());
+    assert!(Config::load(&file, &weir::features::overrides()).is_ok());
 }
 
 /// Paths that need no credential are named where other machines reach them, also where TLS is not needed.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request};
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_node::access::new_token;
 use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::control_service_client::ControlServiceClient;
@@ -50,7 +50,7 @@ impl Audited {
             text += "  - { callers: [token:shop], may: [decide, reset], resources: [z] }\n";
         }
         fs::write(folder.path().join("weir.yaml"), text).unwrap();
-        let config = Config::load(folder.path().join("weir.yaml"), &ConfigOverrides::default()).unwrap();
+        let config = Config::load(folder.path().join("weir.yaml"), &weir::features::overrides()).unwrap();
         Self { server: Server::ready(config), folder, ops, shop }
     }
 
@@ -199,9 +199,9 @@ async fn a_flood_of_refusals_has_a_line_a_second_and_the_rest_is_counted() {
 fn the_old_key_is_refused_with_the_new_one() {
     let text =
         FILE.replace("IDENTITY", "").replace("cache_file: entries", "cache_file: entries, audit_file: a");
-    let error = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).unwrap_err().to_string();
+    let error = Config::parse(&text, "weir.yaml", &weir::features::overrides()).unwrap_err().to_string();
     assert!(error.contains("control.audit_file: is now `server.audit_file`"), "{error}");
     let same = FILE.replace("IDENTITY", "").replace("cache_file: entries", "cache_file: audit.jsonl");
-    let error = Config::parse(&same, "weir.yaml", &ConfigOverrides::default()).unwrap_err().to_string();
+    let error = Config::parse(&same, "weir.yaml", &weir::features::overrides()).unwrap_err().to_string();
     assert!(error.contains("control.cache_file: is `server.audit_file` too"), "{error}");
 }

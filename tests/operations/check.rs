@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use tempfile::TempDir;
-use weir_config::{Config, ConfigOverrides, MAX_FILE};
+use weir_config::{Config, MAX_FILE};
 
 use crate::support::command::{Serve, text, weir};
 
@@ -36,7 +36,7 @@ fn check(path: &str) -> (Option<i32>, String, String) {
 
 /// The mistakes of a configuration, without the name of its file.
 fn mistakes(text: &str) -> Vec<String> {
-    let errors = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap_err().to_string();
+    let errors = Config::parse(text, "weir.yaml", &weir::features::overrides()).unwrap_err().to_string();
     errors.lines().map(|line| line.strip_prefix("weir.yaml:").unwrap().to_owned()).collect()
 }
 
@@ -218,7 +218,7 @@ fn paths_in_flags_are_relative_to_the_working_directory() {
         ("etc/ratelimit/edge.yaml", "domain: a\n"),
         ("ratelimit/edge.yaml", "domain: b\n"),
     ]);
-    let overrides = ConfigOverrides::default().with("envoy_config", "ratelimit");
+    let overrides = weir::features::overrides().with("envoy_config", "ratelimit");
     let config = Config::load(directory.path().join("etc/weir.yaml"), &overrides).unwrap();
     assert_eq!(config.envoy.config.as_deref(), Some(Path::new("ratelimit")));
 }

@@ -10,7 +10,7 @@ use std::fs::read_to_string;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 
 use crate::support::Prometheus;
 use crate::support::clients::{environment, python, root, run};
@@ -67,7 +67,7 @@ fn the_manifests_are_what_kubernetes_knows() {
 #[test]
 fn the_recipe_for_cert_manager_fits_together() {
     let path = root().join("deploy/cert-manager/weir.yaml");
-    let checked = Config::check_all(std::slice::from_ref(&path), &ConfigOverrides::default());
+    let checked = Config::check_all(std::slice::from_ref(&path), &weir::features::overrides());
     // No mistakes, but the files are not on this machine.
     assert!(checked.config.is_ok() && checked.notes.len() == 3, "{:?}", checked.notes);
     let deployment = yaml("deploy/cert-manager/deployment.yaml");
@@ -83,7 +83,7 @@ fn the_recipe_for_cert_manager_fits_together() {
 /// Seconds from SIGTERM to the end under this configuration, at most: the delay, the second that an unanswered PING
 /// may cost, and what calls in flight get.
 fn longest_shutdown(file: &str) -> u64 {
-    let config = Config::parse(&read(file), file, &ConfigOverrides::default()).unwrap();
+    let config = Config::parse(&read(file), file, &weir::features::overrides()).unwrap();
     let server = config.server;
     server.drain_delay.secs_ceil() + 1 + server.drain_timeout.secs_ceil()
 }

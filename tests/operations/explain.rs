@@ -9,7 +9,7 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_core::key::{KeySecret, Namespace, Subject, slot, write_key, write_tag};
 
 use crate::support::command::{text, weir, weir_command};
@@ -247,7 +247,7 @@ fn the_slot_follows_from_the_secret() {
     for secret in ["of all nodes", "another one"] {
         let out = weir_command(&args).env("WEIR_KEY_SECRET", secret).output().unwrap();
         let said: Value = serde_json::from_slice(&out.stdout).unwrap();
-        let config = Config::parse(CONFIG, "weir.yaml", &ConfigOverrides::default()).unwrap();
+        let config = Config::parse(CONFIG, "weir.yaml", &weir::features::overrides()).unwrap();
         let strategy = &config.rules.strategies()[0];
         let subject =
             Subject { resource: "zoo/lion", consumer: "bob", group: Some("animals"), ..Subject::default() };
@@ -285,7 +285,7 @@ fn algorithms_are_printed_as_a_configuration_has_them() {
             format!("strategies: {{ a: {{ limits: [{{ name: l, per: [consumer], {algorithm} }}] }} }}")
         };
         let limit = |text: &str| {
-            let config = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
+            let config = Config::parse(text, "weir.yaml", &weir::features::overrides()).unwrap();
             config.rules.strategies()[0].limits()[0].algorithm
         };
         let written = file(&config(algorithm));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
-use weir_config::{Config, ConfigOverrides, read_jwks, read_tokens};
+use weir_config::{Config, read_jwks, read_tokens};
 use weir_node::access::CallerName;
 use weir_testing::clients::root;
 use weir_time::clock::monotonic;
@@ -138,7 +138,7 @@ fn configurations_with_random_mistakes() {
     }
     let read = |bytes: &[u8]| {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
-        match Config::parse(text, "weir.yaml", &ConfigOverrides::default()) {
+        match Config::parse(text, "weir.yaml", &weir::features::overrides()) {
             Ok(_) => true,
             Err(errors) => {
                 assert!(!errors.to_string().is_empty());

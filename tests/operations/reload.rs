@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_node::feature::FeatureList;
 use weir_proto::v1::ShouldAllowResponse;
 
@@ -34,14 +34,14 @@ impl Configured {
         let folder = scratch::dir("reload-");
         let file = folder.path().join("weir.yaml");
         fs::write(&file, text).unwrap();
-        let config = Config::load(&file, &ConfigOverrides::default()).unwrap();
+        let config = Config::load(&file, &weir::features::overrides()).unwrap();
         Self { folder, server: Server::with_features(config, features) }
     }
 
     /// On the file that the folder has.
     fn on(folder: TempDir) -> Self {
         let file = folder.path().join("weir.yaml");
-        let config = Config::load(&file, &ConfigOverrides::default()).unwrap();
+        let config = Config::load(&file, &weir::features::overrides()).unwrap();
         Self { folder, server: Server::ready(config) }
     }
 
@@ -176,7 +176,7 @@ async fn files_that_come_and_go_in_a_directory_and_files_that_values_name_are_wa
     };
     fs::write(path("a.yaml"), of("s", "${file:limit}")).unwrap();
     fs::write(path("limit"), "3\n").unwrap();
-    let config = Config::load(folder.path(), &ConfigOverrides::default()).unwrap();
+    let config = Config::load(folder.path(), &weir::features::overrides()).unwrap();
     let service = Configured { server: Server::ready(config), folder };
     let path = |name: &str| service.folder.path().join(name);
     assert_eq!(service.asks_under("x", 3).await.remaining, Some(3));

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use tonic::transport::channel::Change;
 use tonic::transport::{Channel, Endpoint};
-use weir_config::Config;
 use weir_core::queue::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueueRule, QueueRules};
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{EnqueueRequest, NewItem, StatsRequest, StatsResponse, TakenItem};
@@ -34,7 +33,7 @@ fn server() -> Server {
         order: QueueOrder::Fifo,
     };
     let queues = QueueRules::new(vec![QueueRule::new("orders", numbers).unwrap()]);
-    Server::start(Config { queues, ..config() })
+    Server::start(weir_queues::with_queues(config(), queues))
 }
 
 fn endpoint(server: &Server) -> Endpoint {

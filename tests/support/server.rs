@@ -252,7 +252,6 @@ pub(crate) fn config() -> Config {
         namespace: weir_core::key::Namespace::DEFAULT,
         rules: Rules::new(strategies, resources),
         authorize: None,
-        queues: weir_core::queue::QueueRules::default(),
         messages: DenialMessages::default(),
         control: weir_config::ControlConfig::default(),
         sections: Vec::new(),

@@ -51,6 +51,12 @@ pub(super) struct ShownValue {
 }
 
 impl FeatureSection {
+    /// Creates what no file says.
+    #[must_use]
+    pub fn new(name: &'static str, settings: Arc<dyn SectionSettings>) -> Self {
+        Self { name, settings, values: Vec::new(), port: None }
+    }
+
     /// Returns the key of the section.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -45,6 +45,16 @@ pub enum SettingForm {
     Count(u64, u64),
     /// A duration, with inclusive bounds.
     Span(Micros, Micros),
+    /// The same, with a description that has the bounds already.
+    DescribedSpan(Micros, Micros),
+    /// A number of bytes, with inclusive bounds.
+    Size(usize, usize),
+    /// True or false.
+    Switch,
+    /// One of several words.
+    Choice(&'static [&'static str]),
+    /// A rate with at least 1 and at most so many in at most 100 years, and these bounds as a sentence.
+    Rate(u64, &'static str),
 }
 
 impl FeatureSetting {
@@ -57,6 +67,11 @@ impl FeatureSetting {
             SettingForm::Address => ValueKind::Text(1, MAX_PATH),
             SettingForm::Count(min, max) => ValueKind::Count(min, max),
             SettingForm::Span(min, max) => ValueKind::Span(min, max),
+            SettingForm::DescribedSpan(..) => ValueKind::Duration,
+            SettingForm::Size(min, max) => ValueKind::Size(min, max),
+            SettingForm::Switch => ValueKind::Boolean,
+            SettingForm::Choice(words) => ValueKind::Choice(words),
+            SettingForm::Rate(..) => ValueKind::Rate,
         };
         let mut row = Setting::other(self.key, self.about, values);
         row.default = (!self.default.is_empty()).then(|| self.default.to_owned());
@@ -64,7 +79,11 @@ impl FeatureSetting {
         row.value_name = match self.form {
             SettingForm::Address => "ADDRESS",
             SettingForm::Count(..) => "NUMBER",
-            SettingForm::Span(..) => "DURATION",
+            SettingForm::Span(..) | SettingForm::DescribedSpan(..) => "DURATION",
+            SettingForm::Size(..) => "SIZE",
+            SettingForm::Switch => "BOOLEAN",
+            SettingForm::Choice(_) => "WORD",
+            SettingForm::Rate(..) => "RATE",
         };
         if let SettingForm::Address = self.form {
             row.bounds = String::new();

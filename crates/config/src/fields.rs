@@ -59,6 +59,11 @@ impl<'t> NamedNode<'t> {
         matches!(self.node.content, Content::Map(_))
     }
 
+    /// True if it is a mapping that has an entry.
+    pub(super) fn has_entries(&self) -> bool {
+        matches!(&self.node.content, Content::Map(entries) if !entries.is_empty())
+    }
+
     /// Reports a mistake of this value.
     pub(super) fn report(&self, report: &mut MistakeReport, reason: impl Into<String>) {
         report.at(self.at(), &self.path, reason);
@@ -204,6 +209,16 @@ impl<'t> Mapping<'t> {
             Some(at) => report.at(at, &self.path, reason),
             None => report.file(reason),
         }
+    }
+
+    /// Returns the number of its keys.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Takes all entries; no key is unknown then.
+    pub(super) fn take_all(&mut self) -> Vec<KeyedValue<'t>> {
+        std::mem::take(&mut self.entries)
     }
 
     /// Takes the entry `name`, if it is present.

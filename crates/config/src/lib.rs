@@ -66,7 +66,6 @@ mod overrides;
 mod overrides_section;
 mod patterns;
 mod quantities;
-mod queues;
 mod ratelimit;
 mod ratelimit_ports;
 mod read;
@@ -104,7 +103,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use weir_core::key::{KeySecret, Namespace};
-use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
 
 pub use authorize::{AuthorizeRule, ListEntry};
@@ -134,7 +132,6 @@ pub use overlay::{ENVOY_RULES, EnvoyOverlay, MAX_ENVOY_TEXT, OverlayReport};
 pub use overrides::{ConfigOverrides, PortTlsCheck};
 pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
-pub use queues::MAX_QUEUE_MESSAGE;
 pub use ratelimit::{
     RATELIMIT_DIFFERENCES, REFERENCE_FAMILIES, RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog,
     RatelimitPlan, RatelimitSurroundings, RatelimitVariable, VariableEffect, ratelimit_variables,
@@ -144,7 +141,7 @@ pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
 pub use section_reader::SectionReader;
-pub use sections::{SectionKey, SectionSpec, schema_with};
+pub use sections::{NamedEntries, SectionKey, SectionSpec, mapping_schema, schema_with};
 pub use short_numbers::MAX_NUMBERS;
 pub use store::StoreConfig;
 pub use stores::{
@@ -179,8 +176,6 @@ pub struct Config {
     pub rules: Rules,
     /// Who may do what; `None` if the file has no section `authorize`.
     pub authorize: Option<Vec<AuthorizeRule>>,
-    /// Bounded queues.
-    pub queues: QueueRules,
     /// Envoy's rate limit service.
     pub envoy: EnvoyConfig,
     /// Usage statistics of decisions.

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 
 use super::errors::MistakeReport;
+use super::sections::SectionSpec;
 use super::yaml_node::{Content, YamlNode};
 
-/// Mappings whose entries are owned by one file as a whole.
-const NAMED: [&str; 3] = ["strategies", "queues", "groups"];
+/// Mappings whose entries are owned by one file as a whole, beside those of features.
+const NAMED: [&str; 2] = ["strategies", "groups"];
 
 /// Lists that the files continue.
 const CONTINUED: [&str; 3] = ["resources", "overrides", "authorize"];
@@ -15,8 +16,12 @@ const CONTINUED: [&str; 3] = ["resources", "overrides", "authorize"];
 /// The lists of `access`, which the files continue too.
 const ACCESS: [&str; 2] = ["allow", "deny"];
 
-/// Merges the trees of the files.
-pub(super) fn merged(trees: Vec<YamlNode>, report: &mut MistakeReport) -> Option<YamlNode> {
+/// Merges the trees of the files. `sections` are those of features.
+pub(super) fn merged(
+    trees: Vec<YamlNode>,
+    sections: &[&'static SectionSpec],
+    report: &mut MistakeReport,
+) -> Option<YamlNode> {
     let mut trees = trees.into_iter();
     let mut all = trees.next()?;
     for tree in trees {
@@ -24,7 +29,7 @@ pub(super) fn merged(trees: Vec<YamlNode>, report: &mut MistakeReport) -> Option
         match (&mut all.content, tree.content) {
             (_, Content::Empty | Content::Refused) => {}
             (Content::Empty | Content::Refused, content) => (all.at, all.content) = (tree.at, content),
-            (Content::Map(entries), Content::Map(more)) => extend(entries, more, Section::Root),
+            (Content::Map(entries), Content::Map(more)) => extend(entries, more, Section::Root(sections)),
             // The reader of the whole reports a first file that is no mapping.
             (_, Content::Map(_)) => {}
             (_, Content::Scalar { .. }) => {
@@ -38,8 +43,9 @@ pub(super) fn merged(trees: Vec<YamlNode>, report: &mut MistakeReport) -> Option
 
 /// Where a mapping stands.
 #[derive(Clone, Copy)]
-enum Section {
-    Root,
+enum Section<'s> {
+    /// The top of a file, with the sections of features.
+    Root(&'s [&'static SectionSpec]),
     /// `strategies` and the like.
     Named,
     Access,
@@ -47,25 +53,27 @@ enum Section {
     Settings,
 }
 
-impl Section {
+impl Section<'_> {
     fn of(self, key: &str) -> Self {
+        let has_names = |section: &&&SectionSpec| section.named.is_some() && section.name == key;
         match self {
-            Self::Root if NAMED.contains(&key) => Self::Named,
-            Self::Root if key == "access" => Self::Access,
+            Self::Root(_) if NAMED.contains(&key) => Self::Named,
+            Self::Root(sections) if sections.iter().any(|section| has_names(&section)) => Self::Named,
+            Self::Root(_) if key == "access" => Self::Access,
             _ => Self::Settings,
         }
     }
 
     fn continues(self, key: &str) -> bool {
         match self {
-            Self::Root => CONTINUED.contains(&key),
+            Self::Root(_) => CONTINUED.contains(&key),
             Self::Access => ACCESS.contains(&key),
             Self::Named | Self::Settings => false,
         }
     }
 }
 
-fn extend(entries: &mut Vec<(YamlNode, YamlNode)>, more: Vec<(YamlNode, YamlNode)>, section: Section) {
+fn extend(entries: &mut Vec<(YamlNode, YamlNode)>, more: Vec<(YamlNode, YamlNode)>, section: Section<'_>) {
     let places = entries.iter().enumerate().filter_map(|(place, (key, _))| Some((name(key)?, place)));
     let places: HashMap<String, usize> = places.collect();
     for (key, value) in more {

@@ -27,7 +27,7 @@ use super::watched_files::FilesSnapshot;
 use super::yaml_node::{Content, YamlNode};
 use super::{
     Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
-    envoy, log, overrides_section, queues, resources, sections, server, store, strategies, usage,
+    envoy, log, overrides_section, resources, sections, server, store, strategies, usage,
 };
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
@@ -137,7 +137,7 @@ fn from_files(
         files.push(path);
     }
     report.end_files();
-    let (config, named) = read(merged(trees, report), settings, report);
+    let (config, named) = read(merged(trees, settings.sections(), report), settings, report);
     as_read.append(named.files);
     let (paths, overrides) = (paths.to_vec(), settings.clone());
     let config = Config { sources: paths.clone(), ..config };
@@ -164,11 +164,10 @@ fn read(
         store::store(root.section("store", report), settings, report);
     let in_memory = matches!(store, StoreConfig::Memory(_));
     let envoy = envoy::envoy(root.section("envoy", report), settings, in_memory, report);
-    let queues = queues::queues(&mut root, server.limits.max_buffered_bytes, report);
     let others = OtherSections {
         envoy: envoy.config.is_some() || envoy.xds.is_some(),
         inline: server.inline_limits,
-        queues: !queues.all().is_empty(),
+        features: sections::suffice(&mut root, settings),
         memory: in_memory,
         slots: matches!(&store, StoreConfig::Redis(redis) if redis.topology == Topology::Cluster),
         control: server.control,
@@ -207,7 +206,6 @@ fn read(
         namespace,
         rules,
         authorize,
-        queues,
         envoy,
         usage,
         messages,

@@ -4,7 +4,7 @@
 //! unknown strategies, scopes without a common field, incompatible parameters. Tests compare both: the keys of every
 //! mapping, the defaults, every example, and mutations of them.
 //!
-//! Settings come from the table of settings; keys of strategies and queues are lines in `rules` and `service`.
+//! Settings come from the table of settings; keys of strategies are lines in `rules` and `service`.
 
 mod kinds;
 mod rules;
@@ -24,14 +24,13 @@ use self::rules::{
     HOLD, INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG,
     SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
-use self::service::{AUTHORIZE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
+use self::service::{AUTHORIZE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, ROOT};
 use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
 use super::costs::MAX_COST_NAME;
 use super::fields::MAX_PATH;
 use super::identity::{MAX_ISSUERS, MAX_NETWORKS, MAX_TRUST_DOMAINS};
 use super::overlay::MAX_RULES as MAX_RULES_OF_ENVOY;
-use super::queues::MAX_QUEUES;
 use super::table::{RedisConfig, TlsConfig, XdsConfig, store as store_keys};
 
 /// Returns the schema of a configuration file.
@@ -40,16 +39,20 @@ pub fn schema() -> Value {
     let mut schema = mapping(ROOT);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("Configuration of Weir");
-    // Envoy's files or queues alone are enough.
+    // Envoy's files alone are enough.
     schema["type"] = json!("object");
-    schema["anyOf"] =
-        json!([{ "required": ["strategies"] }, { "required": ["envoy"] }, { "required": ["queues"] }]);
+    schema["anyOf"] = json!([{ "required": ["strategies"] }, { "required": ["envoy"] }]);
     schema["$defs"] = definitions();
     schema
 }
 
+/// Returns the regular expression of a name.
+pub(super) fn name_pattern() -> String {
+    format!("^[A-Za-z0-9._/-]{{1,{MAX_NAME}}}$")
+}
+
 fn definitions() -> Value {
-    let name = format!("^[A-Za-z0-9._/-]{{1,{MAX_NAME}}}$");
+    let name = name_pattern();
     let text = json!(["string", "number", "boolean"]);
     let mut definitions = json!({
         "duration": {
@@ -74,11 +77,6 @@ fn definitions() -> Value {
             "type": "object", "minProperties": 1,
             "propertyNames": { "pattern": name },
             "additionalProperties": strategy(),
-        },
-        "queues": {
-            "type": ["object", "null"], "maxProperties": MAX_QUEUES,
-            "propertyNames": { "pattern": name },
-            "additionalProperties": queue(),
         },
         "failure_policy": { "oneOf": [
             { "enum": ["allow", "deny", "error"] },
@@ -226,19 +224,6 @@ fn strategy() -> Value {
         { "required": ["concurrency"], "properties": { "approximate": false, "single_slot": false, "max_reservation": false, "shadow": false, "hold": false } },
     ]);
     strategy
-}
-
-/// A queue. Keys about redelivery are for streams only, the order for lists.
-fn queue() -> Value {
-    let mut queue = mapping(QUEUE);
-    queue["if"] = json!({ "properties": { "kind": { "const": "list" } }, "required": ["kind"] });
-    queue["then"] =
-        json!({ "properties": { "max_deliveries": false, "dead_letter": false, "outcomes": false } });
-    queue["else"] = json!({ "properties": { "order": false } });
-    queue["not"] = json!({
-        "properties": { "dead_letter": { "const": false } }, "required": ["dead_letter", "max_deliveries"],
-    });
-    queue
 }
 
 /// A concurrency limit, fixed or adaptive.

@@ -1,7 +1,10 @@
 //! Reads a section of a feature.
 
-use weir_core::strategy::{Field, Rules};
-use weir_units::Micros;
+use std::ops::RangeInclusive;
+
+use weir_core::algorithm::Rate;
+use weir_core::strategy::{Field, Rules, check_name};
+use weir_units::{LONGEST_SPAN, Micros};
 
 use super::errors::MistakeReport;
 use super::feature_section::{FeaturePort, ShownValue};
@@ -9,10 +12,11 @@ use super::feature_setting::{FeatureSetting, SettingForm};
 use super::fields::{KeyedValue, Mapping};
 use super::listen::{ListenAddress, listen_address, same_address};
 use super::overrides::ConfigOverrides;
-use super::quantities::{duration_within, written_duration};
+use super::quantities::{duration_within, rate, size, written_duration};
+use super::sentences::sentence;
 use super::table::{Applies, ServerConfig, TlsConfig};
 use super::tls::port_tls;
-use super::values::{Scalar, choice, integer, text_within, within};
+use super::values::{Scalar, boolean, choice, integer, quote, text_within, within};
 
 /// Reads a section, or a mapping in it. Each reader must be finished, which reports the keys that nobody has read.
 pub struct SectionReader<'r, 't> {
@@ -40,6 +44,12 @@ impl<'r, 't> SectionReader<'r, 't> {
     #[must_use]
     pub fn is_present(&self) -> bool {
         self.fields.is_present()
+    }
+
+    /// True if the section has no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fields.len() == 0
     }
 
     /// Returns the section `server`.
@@ -78,12 +88,48 @@ impl<'r, 't> SectionReader<'r, 't> {
 
     /// Reads a duration.
     pub fn span(&mut self, setting: &FeatureSetting) -> Micros {
-        let SettingForm::Span(min, max) = setting.form else { return Micros(0) };
-        let read = |scalar: Scalar<'_>| duration_within(scalar, min, max);
-        let default = || read(Scalar { text: setting.default, quoted: false }).ok();
-        let span = self.value(setting, read).or_else(default).unwrap_or(min);
+        let span = self.optional_span(setting).unwrap_or_default();
         self.show(setting, written_duration(span));
         span
+    }
+
+    /// Reads a duration; `None` if it is absent and has no default.
+    pub fn optional_span(&mut self, setting: &FeatureSetting) -> Option<Micros> {
+        let (SettingForm::Span(min, max) | SettingForm::DescribedSpan(min, max)) = setting.form else {
+            return None;
+        };
+        self.value_or_default(setting, |scalar| duration_within(scalar, min, max))
+    }
+
+    /// Reads a number of bytes.
+    pub fn size(&mut self, setting: &FeatureSetting) -> u64 {
+        let SettingForm::Size(min, max) = setting.form else { return 0 };
+        let read = |scalar: Scalar<'_>| within(size(scalar)?, min, max);
+        self.value_or_default(setting, read).unwrap_or(min) as u64
+    }
+
+    /// Reads true or false; false if it is absent and has no default.
+    pub fn switch(&mut self, setting: &FeatureSetting) -> bool {
+        self.value_or_default(setting, boolean).unwrap_or_default()
+    }
+
+    /// Reads one of several words, which stand for `meanings`, in order.
+    pub fn choice<T: Copy>(&mut self, setting: &FeatureSetting, meanings: &[T]) -> Option<T> {
+        let SettingForm::Choice(words) = setting.form else { return None };
+        let choices: Vec<_> = words.iter().copied().zip(meanings.iter().copied()).collect();
+        self.value_or_default(setting, |scalar| choice(scalar, &choices))
+    }
+
+    /// Reads a rate; `None` if it is absent.
+    pub fn rate(&mut self, setting: &FeatureSetting) -> Option<Rate> {
+        let SettingForm::Rate(most, bounds) = setting.form else { return None };
+        let read = |scalar: Scalar<'_>| match rate(scalar)? {
+            Rate { count, period } if !(1..=most).contains(&count) || !spans().contains(&period) => {
+                Err(format!("{} is out of bounds: {bounds}", quote(scalar.text)))
+            }
+            rate => Ok(rate),
+        };
+        self.value_or_default(setting, read)
     }
 
     /// Reads the TLS of the port, in the form of `server.tls`.
@@ -170,6 +216,42 @@ impl<'r, 't> SectionReader<'r, 't> {
         each
     }
 
+    /// Reads each entry of a section whose keys are names, with a reader of its own. Entries are no settings: a comparison of
+    /// configurations does not show their values.
+    pub fn entries<T>(
+        &mut self,
+        mut read: impl FnMut(&str, &mut SectionReader<'_, 't>) -> Option<T>,
+    ) -> Vec<T> {
+        let mut entries = Vec::new();
+        for entry in self.fields.take_all() {
+            let name = check_name(entry.name).map_err(|error| {
+                self.report.at(entry.key_at, entry.value.path(), sentence(&error));
+            });
+            let fields = Mapping::of(&entry.value, self.report);
+            let values = self.values.len();
+            let entry = self.inner(fields, |reader| read(entry.name, reader));
+            self.values.truncate(values);
+            entries.extend(entry.filter(|_| name.is_ok()));
+        }
+        entries
+    }
+
+    /// Reports a key that is missing, with `help`.
+    pub fn require(&mut self, key: &'static str, help: &str) {
+        drop(self.fields.require(key, help, self.report));
+    }
+
+    /// Refuses keys that stand at the wrong place, with the reason. They are known keys.
+    pub fn refuse(&mut self, keys: &[&'static str], reason: &str) {
+        self.fields.refuse(keys, reason, self.report);
+        keys.iter().for_each(|key| drop(self.fields.take_entry(key)));
+    }
+
+    /// Reports a mistake of the section, or of the mapping, itself.
+    pub fn report_here(&mut self, reason: impl Into<String>) {
+        self.fields.report_here(self.report, reason);
+    }
+
     /// Reports a mistake of field `key` at its value, or at the mapping if the field is absent.
     pub fn report(&mut self, key: &str, reason: impl Into<String>) {
         self.fields.report(key, self.report, reason);
@@ -201,6 +283,16 @@ impl<'r, 't> SectionReader<'r, 't> {
         outside.read(&path, self.report, parse).or(from_file)
     }
 
+    /// The value, or the default.
+    fn value_or_default<T>(
+        &mut self,
+        setting: &FeatureSetting,
+        parse: impl Fn(Scalar<'_>) -> Result<T, String>,
+    ) -> Option<T> {
+        let default = || parse(Scalar { text: setting.default, quoted: false }).ok();
+        self.value(setting, &parse).or_else(default)
+    }
+
     fn show(&mut self, setting: &FeatureSetting, text: String) {
         let path = self.fields.path_of(setting.key);
         self.values.push(ShownValue { path, applies: setting.applies, text, is_written: true });
@@ -211,4 +303,9 @@ impl<'r, 't> SectionReader<'r, 't> {
         self.fields.finish(self.report);
         (self.values, self.port)
     }
+}
+
+/// The periods of rates.
+const fn spans() -> RangeInclusive<Micros> {
+    Micros(1)..=LONGEST_SPAN
 }

@@ -12,9 +12,9 @@ use super::Config;
 use super::errors::MistakeReport;
 use super::feature_section::{FeatureSection, SectionSettings};
 use super::feature_setting::{FeatureSetting, SettingGroup};
-use super::fields::Mapping;
+use super::fields::{Mapping, NamedNode};
 use super::overrides::ConfigOverrides;
-use super::schema::{schema, section_of};
+use super::schema::{name_pattern, schema, section_of};
 use super::section_reader::SectionReader;
 use super::table::{ServerConfig, Setting};
 
@@ -29,10 +29,23 @@ pub struct SectionSpec {
     pub groups: &'static [SettingGroup],
     /// Keys of the section with a form of their own: the name, a description, the schema.
     pub keys: &'static [SectionKey],
+    /// Its entries, if its keys are names that the file chooses. One of several files then owns a name.
+    pub named: Option<NamedEntries>,
+    /// True if a file may have this section without strategies.
+    pub suffices: bool,
     /// Reads the section; `None` if the feature is off.
     pub read: fn(&mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>>,
     /// Overrides with which the built-in example is served, if they are not given: names and texts.
     pub example: &'static [(&'static str, &'static str)],
+}
+
+/// The entries of a section whose keys are names.
+#[derive(Debug)]
+pub struct NamedEntries {
+    /// The most of them.
+    pub most: usize,
+    /// Returns the schema of one.
+    pub schema: fn() -> Value,
 }
 
 /// A key of a section with a form of its own.
@@ -98,9 +111,50 @@ impl Config {
 pub fn schema_with(sections: &[&SectionSpec]) -> Value {
     let mut schema = schema();
     for section in sections {
-        schema["properties"][section.name] = section.schema();
+        let name = section.name;
+        schema["properties"][name] = match &section.named {
+            None => section.schema(),
+            Some(named) => {
+                schema["$defs"][name] = named.schema();
+                json!({ "$ref": format!("#/$defs/{name}"), "description": section.about })
+            }
+        };
+        if section.suffices
+            && let Some(enough) = schema["anyOf"].as_array_mut()
+        {
+            enough.push(json!({ "required": [name] }));
+        }
     }
     schema
+}
+
+/// Returns the schema of a mapping with these settings, of which some are `required`.
+#[must_use]
+pub fn mapping_schema(settings: &[FeatureSetting], required: &[&str]) -> Value {
+    let row = |setting: &FeatureSetting| {
+        let mut row = setting.row();
+        row.required = required.contains(&row.key);
+        row
+    };
+    section_of(&settings.iter().map(row).collect::<Vec<_>>())
+}
+
+impl NamedEntries {
+    /// Returns the schema of the section.
+    fn schema(&self) -> Value {
+        json!({
+            "type": ["object", "null"], "maxProperties": self.most,
+            "propertyNames": { "pattern": name_pattern() },
+            "additionalProperties": (self.schema)(),
+        })
+    }
+}
+
+/// True if the file has a section with entries that may stand without strategies.
+pub(super) fn suffice(root: &mut Mapping<'_>, overrides: &ConfigOverrides) -> bool {
+    let enough = overrides.sections().iter().filter(|section| section.suffices);
+    let found: Vec<_> = enough.filter_map(|section| root.take(section.name)).collect();
+    found.iter().any(NamedNode::has_entries)
 }
 
 /// Reads the sections of all features.
@@ -113,6 +167,10 @@ pub(super) fn sections(
     let mut sections = Vec::new();
     for spec in overrides.sections() {
         let fields = root.section(spec.name, report);
+        let (found, most) = (fields.len(), spec.named.as_ref().map_or(usize::MAX, |named| named.most));
+        if found > most {
+            fields.report_here(report, format!("has {found} {}: at most {most}", spec.name));
+        }
         let mut reader = SectionReader::new(fields, overrides, report, (server, rules));
         let settings = (spec.read)(&mut reader);
         let (values, port) = reader.finish();

@@ -25,15 +25,15 @@ use super::sentences::sentence;
 use super::shadows::{ShadowList, shadows};
 use super::values::{Scalar, boolean, choice};
 
-/// Features of the file besides strategies. Envoy's files and queues can stand in for strategies.
+/// What the file has besides strategies. Envoy's files and sections of features can stand in for strategies.
 #[derive(Clone, Copy)]
 pub(super) struct OtherSections {
     /// Envoy's files.
     pub(super) envoy: bool,
     /// Inline limits in requests.
     pub(super) inline: bool,
-    /// Bounded queues.
-    pub(super) queues: bool,
+    /// Sections of features that suffice.
+    pub(super) features: bool,
     /// States in this process.
     pub(super) memory: bool,
     /// A store that is divided into slots: a cluster.
@@ -45,10 +45,10 @@ pub(super) struct OtherSections {
 impl OtherSections {
     /// Those of a strategy that live control reads again.
     pub(super) const LIVE: Self =
-        Self { envoy: false, inline: false, queues: false, memory: false, slots: false, control: true };
+        Self { envoy: false, inline: false, features: false, memory: false, slots: false, control: true };
 }
 
-/// Reads the strategies. At least one is required, unless Envoy's files or queues are configured.
+/// Reads the strategies. At least one is required, unless Envoy's files or features that suffice are configured.
 pub(super) fn strategies(
     root: &mut Mapping<'_>,
     others: OtherSections,
@@ -57,7 +57,7 @@ pub(super) fn strategies(
     const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
                         limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
     let Some(section) = root.take("strategies") else {
-        let may_lack = others.envoy || others.queues;
+        let may_lack = others.envoy || others.features;
         if root.is_whole() && !may_lack {
             root.report_here(report, HELP);
         }

@@ -79,6 +79,8 @@ pub(crate) const SECTION: SectionSpec = SectionSpec {
         },
         SectionKey { name: "checks", about: "Questions of proxies, by the names in `/check/NAME`.", schema },
     ],
+    named: None,
+    suffices: false,
     read,
     example: &[("http", "127.0.0.1:8082")],
 };

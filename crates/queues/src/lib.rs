@@ -5,19 +5,20 @@
 //!       └─ QueueService, QueueAdminService    └─ metrics                                       └─ memory: this process
 //! ```
 //!
-//! What a queue is stands in `weir_core::queue`, what a file says of one in weir-config.
+//! What a queue is stands in `weir_core::queue`; `settings` reads the section of the file.
 
 pub mod calls;
 mod metrics;
 mod service;
+mod settings;
 pub mod store;
 
 use std::sync::Arc;
 
-use weir_config::{Config, MAX_QUEUE_MESSAGE};
+use weir_config::Config;
 use weir_node::feature::{
-    Feature, FeatureServices, NodeBuilder, RunningFeature, ServiceContext, ServiceSpec, StartError, Storage,
-    UsedScripts,
+    Feature, FeatureServices, NodeBuilder, RunningFeature, ServiceContext, ServiceSpec, SettingsSpec,
+    StartError, Storage, UsedScripts,
 };
 use weir_node::feature_parts::{FeaturePart, FeatureParts};
 use weir_node::service::Snapshot;
@@ -26,6 +27,8 @@ use weir_store::scripts::ScriptClient;
 
 use self::calls::{CurrentQueues, Queues, SharedQueues, depths, kinds};
 use self::service::WorkerQueues;
+use self::settings::{MAX_QUEUE_MESSAGE, SECTION};
+pub use self::settings::{configured_queues, with_queues};
 use self::store::{ProcessQueues, QUEUES, QUEUES_THAT_DROP, QueueHandle};
 
 /// The name of the feature.
@@ -56,6 +59,10 @@ impl Feature for QueuesFeature {
         NAME
     }
 
+    fn settings(&self) -> SettingsSpec {
+        SettingsSpec { sections: &[SECTION] }
+    }
+
     fn services(&self) -> &'static [ServiceSpec] {
         const CALLS: ServiceSpec = ServiceSpec {
             streams: &[("/weir.v1.QueueService/Subscribe", 8 << 10)],
@@ -83,7 +90,7 @@ impl Feature for QueuesFeature {
         previous: Option<&FeaturePart>,
     ) -> Result<Option<FeaturePart>, Vec<String>> {
         let before: Arc<SharedQueues> = previous.and_then(FeaturePart::get).unwrap_or_default();
-        let queues = before.reconfigured(next.queues.clone());
+        let queues = before.reconfigured(configured_queues(next));
         let is_used = !queues.is_empty();
         Ok(Some(FeaturePart::new(Arc::new(queues)).with_connections(is_used)))
     }

@@ -13,7 +13,6 @@ use prost_types::Duration;
 use tokio_stream::Stream;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
-use weir_config::MAX_QUEUE_MESSAGE;
 use weir_core::queue::{DeliveredItem, ItemId, NoItemId, OutcomeRecord, QueueRefusal, RedeliveryCause};
 use weir_node::feature::ServiceContext;
 use weir_node::limiter::{InvalidField, shown};
@@ -29,6 +28,7 @@ use weir_units::Micros;
 
 use self::admin::QueueAdminApi;
 use crate::calls::{Enqueued, PutItem, Queues, Settled, TakeQuestion, TakenItems, WorkersItems};
+use crate::settings::MAX_QUEUE_MESSAGE;
 
 /// Items per call if it names no number.
 const DEFAULT_ITEMS: u32 = 1;

@@ -1,17 +1,16 @@
 //! `weir check --diff OLD NEW`: what a change of the configuration does: which strategies, limits and overrides differ, which
 //! states start full, and what needs a restart. It compares as a reload does.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use weir_config::{Applies, Config, StoreConfig};
-use weir_core::queue::QueueRule;
 use weir_core::strategy::{
     BanTerms, BeforeAfter, Limit, LimitChange, ResourceChange, Strategy, StrategyChange,
 };
 
 use super::super::explanation::algorithm;
+use super::super::feature_texts::changes;
 use super::super::settings::no_overrides;
 
 /// Settings that are a part of the names of all states in Redis, or of where they are.
@@ -37,7 +36,7 @@ pub(super) fn diff(old: &Path, new: &Path) -> Result<String, Vec<String>> {
     if !old.rules.has_lists_of(&new.rules) {
         out += "access: changed\n";
     }
-    queues(&mut out, &old, &new);
+    changes(&old, &new).for_each(|line| push(&mut out, &line));
     settings(&mut out, &old, &new);
     Ok(if out.is_empty() { "nothing differs\n".to_owned() } else { out })
 }
@@ -151,21 +150,6 @@ fn resource(out: &mut String, change: &ResourceChange) {
         (None, None) => String::new(),
     };
     push(out, &format!("resources {pattern}: {line}"));
-}
-
-fn queues(out: &mut String, old: &Config, new: &Config) {
-    let named = |config: &Config| -> BTreeMap<String, QueueRule> {
-        config.queues.all().iter().map(|rule| (rule.name().to_owned(), rule.clone())).collect()
-    };
-    let (old, mut new) = (named(old), named(new));
-    for (name, rule) in old {
-        match new.remove(&name) {
-            None => push(out, &format!("queues.{name}: removed; its items stay in the store")),
-            Some(other) if other != rule => push(out, &format!("queues.{name}: changed; its items stay")),
-            Some(_) => {}
-        }
-    }
-    new.keys().for_each(|name| push(out, &format!("queues.{name}: added")));
 }
 
 fn settings(out: &mut String, old: &Config, new: &Config) {

@@ -179,7 +179,7 @@ fn offset(ahead: u64, utc: u64) -> String {
 }
 
 /// Formats a duration in the largest unit in which it is a whole number.
-pub(super) fn span(us: u64) -> String {
+pub(in crate::cli) fn span(us: u64) -> String {
     let whole = UNITS.iter().find(|(unit, _)| us >= *unit && us.is_multiple_of(*unit));
     whole.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", us / unit))
 }

@@ -13,8 +13,7 @@ use super::none;
 const TRUNK: [&str; 4] = ["core", "config", "store", "node"];
 
 /// The modules of each feature, by crate and path. A module counts with its folder.
-const FEATURES: [(&str, &[&str]); 6] = [
-    ("queues", &["config/queues", "core/queue"]),
+const FEATURES: [(&str, &[&str]); 5] = [
     (
         "leases",
         &[

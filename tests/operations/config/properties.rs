@@ -62,7 +62,7 @@ proptest! {
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&bytes).unwrap();
-        let _ = Config::load(file.path(), &ConfigOverrides::default());
+        let _ = Config::load(file.path(), &weir::features::overrides());
     }
 
     #[test]
@@ -93,7 +93,7 @@ proptest! {
             super::STRATEGIES,
         );
         survives(&text);
-        if let Ok(config) = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()) {
+        if let Ok(config) = Config::parse(&text, "weir.yaml", &weir::features::overrides()) {
             for (resource, consumer) in &asked {
                 prop_assert!(config.rules.resolve_for(resource, consumer, "a").is_ok());
             }

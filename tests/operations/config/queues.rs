@@ -1,6 +1,7 @@
 //! `queues`: what a queue may hold, and what is wrong with one.
 
 use weir_core::queue::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueuePace};
+use weir_queues::configured_queues;
 use weir_units::Micros;
 
 use super::{STRATEGIES, accepted, refused};
@@ -20,17 +21,18 @@ fn a_queue_has_defaults() {
         when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,
     };
-    assert_eq!(config.queues.all()[0].numbers(), &wanted);
+    assert_eq!(configured_queues(&config).all()[0].numbers(), &wanted);
     assert!(config.rules.strategies().is_empty(), "a service may have nothing but queues");
     let text = "queues: { a: { capacity: 1, rate: 10/1s, kind: list, visibility: 1ms, max_bytes: 1MiB }, \
                 b: { capacity: 2, dead_letter: false, outcomes: 0s } }";
     let config = accepted(text);
-    let [a, b] = config.queues.all() else { panic!() };
+    let queues = configured_queues(&config);
+    let [a, b] = queues.all() else { panic!() };
     let a = a.numbers();
     assert_eq!(a.pace, Some(QueuePace { count: 10, period: Micros::from_secs(1) }));
     assert_eq!((a.kind, a.visibility, a.max_deliveries), (QueueKind::List, Micros(1_000), None));
     assert_eq!((b.numbers().max_deliveries, b.numbers().outcomes), (None, Micros::ZERO));
-    assert_eq!(accepted(STRATEGIES).queues.all(), []);
+    assert_eq!(configured_queues(&accepted(STRATEGIES)).all(), []);
 }
 
 #[test]

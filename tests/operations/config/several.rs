@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use weir_config::{Config, ConfigOverrides, MAX_CONFIG_FILES, StoreConfig};
+use weir_config::{Config, MAX_CONFIG_FILES, StoreConfig};
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -15,7 +15,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn load(paths: &[PathBuf]) -> Result<Config, String> {
-    Config::load_all(paths, &ConfigOverrides::default()).map_err(|errors| errors.to_string())
+    Config::load_all(paths, &weir::features::overrides()).map_err(|errors| errors.to_string())
 }
 
 /// The mistakes of a folder, without its name.

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use weir_config::{
-    AdminPath, ClientAuth, Config, ConfigOverrides, ControlConfig, DecisionLogConfig, EnvoyConfig, KeyShare,
-    LogTarget, ServerConfig, TlsConfig, XdsConfig,
+    AdminPath, ClientAuth, Config, ControlConfig, DecisionLogConfig, EnvoyConfig, KeyShare, LogTarget,
+    ServerConfig, TlsConfig, XdsConfig,
 };
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
@@ -41,7 +41,8 @@ fn all_pages() -> String {
           new: { limits: [{ name: each, per: [consumer], uniform: { interval: 2s } }] }
         queues: { jobs: { capacity: 9 } }
     ";
-    let Config { rules, queues, .. } = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
+    let Config { rules, sections, .. } =
+        Config::parse(text, "weir.yaml", &weir::features::overrides()).unwrap();
     // A server with identity, whose metrics are open.
     let guarded = Config { authorize: Some(Vec::new()), ..config() };
     let server = ServerConfig { admin_open: vec![AdminPath::Metrics], ..guarded.server.clone() };
@@ -49,7 +50,7 @@ fn all_pages() -> String {
     let folder = tempfile::tempdir().unwrap();
     let to = LogTarget::File(folder.path().join("decisions"));
     let decision_log = DecisionLogConfig { keys: KeyShare::ALL, to, ..DecisionLogConfig::default() };
-    let leases = Server::start(Config { rules, queues, decision_log, ..config() }).get("/metrics").1;
+    let leases = Server::start(Config { rules, sections, decision_log, ..config() }).get("/metrics").1;
     let memory = Server::start(config()).get("/metrics").1;
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
@@ -68,7 +69,7 @@ fn with_counting_nodes() -> String {
             approximate: { max_over: 9, nodes: 2 }
             limits: [{ name: each, per: [consumer], fixed_window: { limit: 100, window: 1m } }]
     ";
-    let Config { rules, .. } = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
+    let Config { rules, .. } = Config::parse(text, "weir.yaml", &weir::features::overrides()).unwrap();
     let server = Server::start(Config { rules, store: redis(), ..config() });
     let counts = || server.get("/metrics").1.contains("weir_approximate_has_place{");
     eventually(SOON, "the strategy is on the page", counts);

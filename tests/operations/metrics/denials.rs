@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::inline_limit::Algorithm;
 use weir_proto::v1::queue_service_client::QueueServiceClient;
@@ -37,7 +37,7 @@ fn server(store: &str) -> (Server, tempfile::TempDir) {
     let folder = scratch::dir("denials-");
     let file = folder.path().join("weir.yaml");
     fs::write(&file, format!("{store}{CONFIG}")).unwrap();
-    (Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap()), folder)
+    (Server::ready(Config::load(&file, &weir::features::overrides()).unwrap()), folder)
 }
 
 async fn asks(server: &Server, strategy: &str, consumer: &str, times: usize) {

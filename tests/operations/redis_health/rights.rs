@@ -1,7 +1,7 @@
 //! Each right of each list of docs/redis.md is taken away in turn, and `/readyz` names it. On one Redis, with a user and a
 //! service for each list.
 
-use weir_config::{Config, ConfigOverrides, Login, RedisConfig, Secret, UsageConfig};
+use weir_config::{Config, Login, RedisConfig, Secret, UsageConfig};
 use weir_testing::rights;
 
 use super::{on, ready, single};
@@ -20,11 +20,11 @@ const QUEUES: &str = "queues: { work: { kind: stream, capacity: 10 } }";
 
 /// A service with this configuration, as a user of its own.
 fn service(redis: &RedisServer, user: &str, text: &str, shares_usage: bool) -> Server {
-    let parsed = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
+    let parsed = Config::parse(text, "weir.yaml", &weir::features::overrides()).unwrap();
     let login = Login { username: Some(user.to_owned()), password: Secret::new(PASSWORD) };
     let config = on(RedisConfig { login: Some(login), ..single(redis) });
     let usage = UsageConfig { shared: shares_usage, ..UsageConfig::default() };
-    Server::start_by_the_system(Config { rules: parsed.rules, queues: parsed.queues, usage, ..config })
+    Server::start_by_the_system(Config { rules: parsed.rules, sections: parsed.sections, usage, ..config })
 }
 
 /// Each of `listed` is named while it is missing, in a line that begins so.

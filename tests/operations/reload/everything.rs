@@ -100,7 +100,7 @@ async fn on_redis() {
     let redis = RedisServer::start();
     let store = format!("store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url());
     check(&store, |folder| {
-        let config = Config::load(folder.path().join("weir.yaml"), &ConfigOverrides::default()).unwrap();
+        let config = Config::load(folder.path().join("weir.yaml"), &weir::features::overrides()).unwrap();
         let server = Server::start_by_the_system(config);
         eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
         Configured { folder, server }

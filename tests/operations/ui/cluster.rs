@@ -4,7 +4,7 @@
 use std::fs;
 
 use tempfile::TempDir;
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::queue_service_client::QueueServiceClient;
@@ -57,7 +57,7 @@ impl Nodes {
                 redis.url()
             );
             fs::write(&file, text).unwrap();
-            all.push(Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap()));
+            all.push(Server::ready(Config::load(&file, &weir::features::overrides()).unwrap()));
             folders.push(folder);
         }
         Self { all, _folders: folders }

@@ -1,6 +1,6 @@
 //! docs/recipes.md: its files are those of `docs/examples/`, and its commands print what stands there.
 
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 
 use crate::support::command::{text, weir_command};
 use crate::support::server::Server;
@@ -24,7 +24,7 @@ fn recipes_are_what_is_run() {
 
 /// What the commands of `console` print when a service with this configuration answers them. Each begins with `program`.
 pub(super) fn printed(config: &str, console: &str, program: &str) -> String {
-    let config = Config::parse(config, "weir.yaml", &ConfigOverrides::default()).unwrap();
+    let config = Config::parse(config, "weir.yaml", &weir::features::overrides()).unwrap();
     // Its clock stands still, because some answers change within half a second.
     let serve = Server::start(config);
     let address = format!("http://{}", serve.grpc);

@@ -39,7 +39,7 @@ pub fn server(store: StoreConfig) -> Server {
 }
 
 pub fn configured(store: StoreConfig) -> Config {
-    Config { store, queues: rules(), key_secret: Some(KeySecret::random()), ..config() }
+    weir_queues::with_queues(Config { store, key_secret: Some(KeySecret::random()), ..config() }, rules())
 }
 
 pub fn server_of(config: Config) -> Server {

@@ -12,7 +12,7 @@ mod rights;
 use std::path::Path;
 
 use tokio::net::TcpStream;
-use weir_config::{Config, ConfigOverrides, RIGHTS, TransportKind};
+use weir_config::{Config, RIGHTS, TransportKind};
 use weir_node::access::new_token;
 
 use super::client::Client;
@@ -60,7 +60,7 @@ impl Guarded {
         let file = dir.path().join("weir.yaml");
         std::fs::write(&file, text).unwrap();
         let mut config =
-            Config::load(&file, &ConfigOverrides::default()).unwrap_or_else(|errors| panic!("{errors}"));
+            Config::load(&file, &weir::features::overrides()).unwrap_or_else(|errors| panic!("{errors}"));
         config.server.transport = transport;
         Self { server: Server::ready(config), tokens, dir }
     }

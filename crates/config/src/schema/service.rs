@@ -1,14 +1,10 @@
-//! The sections of the file, and the keys of a queue.
-
-use weir_core::queue::{MAX_CAPACITY, MAX_DELIVERIES, MAX_PAYLOAD, MAX_QUEUE_BYTES};
+//! The sections of the file.
 
 use super::super::fields::MAX_PATH;
 use super::super::identity::MAX_JWT_TEXT;
 use super::super::overlay::MAX_ENVOY_TEXT;
 use super::super::rights::RIGHTS;
-use super::super::table::ValueKind::{
-    Boolean, Choice, Count, Defined, Duration, Rate, Section, Set, Size, Text,
-};
+use super::super::table::ValueKind::{Boolean, Choice, Count, Defined, Section, Set, Text};
 use super::super::table::{
     ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, log as log_keys,
 };
@@ -24,7 +20,6 @@ pub(super) const ROOT: &[Key] = &[
     may("overrides", Defined("overrides"), "Other numbers for some consumers; a pattern makes a tier."),
     may("access", Defined("access"), "Who is denied or let through, whatever the strategy."),
     may("authorize", Defined("authorize"), "Who may do what; rules only allow."),
-    may("queues", Defined("queues"), "Bounded queues: work that waits for workers."),
     may("messages", Section(DenialMessages::rows), "The sentences for people on denial."),
     may("envoy", Section(EnvoyConfig::rows), "Envoy's rate limit service."),
     may("log", Section(log_keys::rows), "Logs of decisions, beside the log on stderr."),
@@ -111,43 +106,3 @@ pub(super) const JWT: &[Key] = &[
 
 pub(super) const FORWARDED: &[Key] =
     &[must("from", Defined("networks"), "Networks whose `x-forwarded-client-cert` is read.")];
-
-pub(super) const QUEUE: &[Key] = &[
-    must("capacity", Count(1, MAX_CAPACITY), "How many items hold a place."),
-    may("max_bytes", Size(MAX_PAYLOAD, MAX_QUEUE_BYTES as usize), "Bytes of their payloads.").or("64MiB"),
-    may("rate", Rate, "How fast items leave; left out, as fast as they are taken."),
-    may("kind", Choice(&["stream", "list"]), "At least once, with acks; or at most once, without.")
-        .or("stream"),
-    may(
-        "visibility",
-        Duration,
-        "How long a worker has until its item is delivered again, and how long ids are known; 1ms to 24h.",
-    )
-    .or("30s"),
-    may("max_deliveries", Count(1, MAX_DELIVERIES), "After so many an item goes to the dead letters.")
-        .or("5"),
-    may(
-        "dead_letter",
-        Boolean,
-        "Whether there are dead letters; if not, items are delivered until they are acked.",
-    )
-    .or("true"),
-    may("outcomes", Duration, "How long the outcomes of acked items are kept; 0s to 30d.").or("24h"),
-    may(
-        "max_age",
-        Duration,
-        "Older items that no worker has go to the dead letters, or are dropped without them; 1ms to 30d.",
-    ),
-    may(
-        "when_full",
-        Choice(&["refuse", "drop_oldest"]),
-        "Whether a full queue refuses new items, or drops the oldest that no worker has.",
-    )
-    .or("refuse"),
-    may(
-        "order",
-        Choice(&["fifo", "lifo"]),
-        "Whether the oldest or the newest item of a list is taken first.",
-    )
-    .or("fifo"),
-];

@@ -4,26 +4,46 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use weir_config::Config;
 use weir_core::key::{self, KeySecret, Namespace, Placements, QueueKeys};
 use weir_core::queue::{FullQueue, NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueueOrder, QueuePart};
+use weir_queues::configured_queues;
 
-use super::algorithm::span;
-use super::place;
+use crate::cli::allow_output::AllowOutput;
+use crate::cli::explanation::algorithm::span;
+use crate::cli::explanation::place;
+
+/// Explains a queue, or dead letters, of the configuration. Without `placements` the store is memory.
+pub(in crate::cli) fn explain(
+    config: &Config,
+    name: &str,
+    placements: Option<&Placements>,
+    output: AllowOutput,
+) -> Result<String> {
+    let queues = configured_queues(config);
+    let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
+    let named = queues.find(name)?;
+    let explained = ExplainedQueue { named, secret, placements, namespace: &config.namespace };
+    match output {
+        AllowOutput::Text => Ok(explained.text()),
+        AllowOutput::Json => explained.json(),
+    }
+}
 
 /// A queue of the configuration.
-pub(in crate::cli) struct ExplainedQueue<'a> {
-    pub(in crate::cli) named: NamedQueue<'a>,
+struct ExplainedQueue<'a> {
+    named: NamedQueue<'a>,
     /// The secret of the hash tags.
-    pub(in crate::cli) secret: KeySecret,
+    secret: KeySecret,
     /// The placement of keys in Redis; `None` if the store is memory.
-    pub(in crate::cli) placements: Option<&'a Placements>,
+    placements: Option<&'a Placements>,
     /// The key prefix.
-    pub(in crate::cli) namespace: &'a Namespace,
+    namespace: &'a Namespace,
 }
 
 impl ExplainedQueue<'_> {
     /// Formats the explanation as text.
-    pub(in crate::cli) fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let mut line = |name: &str, what: &str| {
@@ -52,7 +72,7 @@ impl ExplainedQueue<'_> {
     }
 
     /// Formats the explanation as JSON.
-    pub(in crate::cli) fn json(&self) -> Result<String> {
+    fn json(&self) -> Result<String> {
         let numbers = self.named.rule.numbers();
         let pace = numbers.pace.filter(|_| !self.is_dead());
         let slot = key::slot(self.tag());

@@ -1,0 +1,37 @@
+//! What commands say of the sections that features read.
+
+use weir_config::Config;
+
+/// What they say of one feature.
+struct FeatureTexts {
+    /// What the section has, for `weir check`; `None` if it has nothing.
+    summary: fn(&Config) -> Option<String>,
+    /// What differs between two configurations, a line each.
+    changes: fn(&Config, &Config) -> Vec<String>,
+    /// The arguments of a command to try.
+    example: fn(&Config) -> Option<String>,
+}
+
+const ALL: &[FeatureTexts] = &[
+    #[cfg(feature = "queues")]
+    FeatureTexts {
+        summary: super::queue::summary,
+        changes: super::queue::changes,
+        example: super::queue::example,
+    },
+];
+
+/// Returns what the sections have.
+pub(super) fn summaries(config: &Config) -> impl Iterator<Item = String> {
+    ALL.iter().filter_map(|texts| (texts.summary)(config))
+}
+
+/// Returns what differs, a line each.
+pub(super) fn changes(old: &Config, new: &Config) -> impl Iterator<Item = String> {
+    ALL.iter().flat_map(|texts| (texts.changes)(old, new))
+}
+
+/// Returns the arguments of commands to try.
+pub(super) fn examples(config: &Config) -> impl Iterator<Item = String> {
+    ALL.iter().filter_map(|texts| (texts.example)(config))
+}
