@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_core::key::KeySecret;
-use weir_core::queue::{
+use weir_queues::model::{
     FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply,
     QueueRule,
 };

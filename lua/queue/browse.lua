@@ -1,4 +1,4 @@
--- Shows items of a stream, and changes nothing. Twin: crates/core/src/queue/operate.rs.
+-- Shows items of a stream, and changes nothing. Twin: crates/queues/src/model/operate.rs.
 --
 -- The numbers of the only call are how many items are shown at most, and after which. Reply: the time, the depth, and 1 if
 -- there may be more; then of each item its id, its payload, and numbers before the name of who had it last.

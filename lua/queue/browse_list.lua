@@ -1,4 +1,4 @@
--- Shows items of a list, and changes nothing. Twin: crates/core/src/queue/operate.rs. Numbers and reply are those of browse.lua.
+-- Shows items of a list, and changes nothing. Twin: crates/queues/src/model/operate.rs. Numbers and reply are those of browse.lua.
 
 local fields = {}
 

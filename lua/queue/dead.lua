@@ -1,4 +1,4 @@
--- Moving items to the dead letters. Twin: `bury` in crates/core/src/queue/take.rs.
+-- Moving items to the dead letters. Twin: `bury` in crates/queues/src/model/take.rs.
 
 -- What moves an item, what writes the numbers of the dead letters afterwards, and what forgets a delivery. `dead.count`
 -- is how many items went there.

@@ -1,4 +1,4 @@
--- Adds all items of a call that are not known by their ids, or none. Twin: crates/core/src/queue/enqueue.rs.
+-- Adds all items of a call that are not known by their ids, or none. Twin: crates/queues/src/model/enqueue.rs.
 --
 -- ARGV: the numbers, with the number of its items for each call, and 1 for each item that has an id, or 2 and the digest of its
 -- payload, which is four doubles; then the payloads. A key of an id holds three doubles: until when the id is known, and the

@@ -1,4 +1,4 @@
--- How an Enqueue that finds no place makes one. Twin: `make_room` in crates/core/src/queue/enqueue.rs.
+-- How an Enqueue that finds no place makes one. Twin: `make_room` in crates/queues/src/model/enqueue.rs.
 
 -- Makes room for so many items and bytes, and says how many items are in the queue then, how many aged out, and how many are
 -- dropped. These go once the new ones are there.

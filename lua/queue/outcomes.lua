@@ -1,4 +1,4 @@
--- Outcomes of a span of time, of one item or of all, the newest first. Twin: `search` in crates/core/src/queue/records.rs.
+-- Outcomes of a span of time, of one item or of all, the newest first. Twin: `search` in crates/queues/src/model/records.rs.
 --
 -- The numbers of the only call are how many are shown at most, the item (-1 twice for all), the earliest millisecond, and the
 -- id before which the look begins. Reply: the time, the depth, 1 if there may be more, and the last one that was looked at;

@@ -1,5 +1,5 @@
 -- How fast items leave: a bucket of burst 1. What an item adds is the period, and `count` drains in each microsecond.
--- Twin: crates/core/src/queue/pace.rs.
+-- Twin: crates/queues/src/model/pace.rs.
 
 -- How many items a call gets that asks for `most`, how long until the next one, and the level.
 local function pace(most)

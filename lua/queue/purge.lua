@@ -1,4 +1,4 @@
--- Removes all items, also those that workers have. Twin: `purge` in crates/core/src/queue/operate.rs. Reply: the time, the
+-- Removes all items, also those that workers have. Twin: `purge` in crates/queues/src/model/operate.rs. Reply: the time, the
 -- depth, and how many items there were.
 
 local fields = { 't' }

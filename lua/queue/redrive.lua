@@ -1,5 +1,5 @@
 -- Moves dead letters that nobody holds to the end of their queue, as new items. Twin: `redrive` in
--- crates/core/src/queue/operate.rs.
+-- crates/queues/src/model/operate.rs.
 --
 -- KEYS[7] has the due times of the dead letters. The numbers of the only call are how many of them are looked at, and after
 -- which. Reply: the time, the depth, the dead letters that are left, 1 if the queue is full, and the last one that was

@@ -1,5 +1,5 @@
 -- Places of a stream that become free without a worker: items that are too old, and items that are dropped for new ones. Twin:
--- crates/core/src/queue/room.rs. Calls of such queues are made one by one.
+-- crates/queues/src/model/room.rs. Calls of such queues are made one by one.
 
 -- The last item that was delivered: those after it are new. XINFO is a right that only such queues need.
 local function last_delivered()

@@ -1,5 +1,5 @@
 -- Places of a list that become free without a worker: items that are too old, and items that are dropped for new ones. Twin:
--- crates/core/src/queue/room.rs. Calls of such queues are made one by one.
+-- crates/queues/src/model/room.rs. Calls of such queues are made one by one.
 
 -- Takes the first items away. The first command needs no memory, and the second is refused where the numbers would be.
 local function drop_function(count)

@@ -1,4 +1,4 @@
--- Acks items, gives them back, or gives their workers more time. Twin: crates/core/src/queue/settle.rs.
+-- Acks items, gives them back, or gives their workers more time. Twin: crates/queues/src/model/settle.rs.
 --
 -- ARGV: the numbers, with 1 (ack), 2 (nack) or 3 (extend), the delay or the time, the number of items and 1 if tokens follow
 -- for each call, then their tokens, in two halves; then the items of all calls, as members; then the outcome of each call.

@@ -1,5 +1,5 @@
 -- What every call of a queue begins with. ../README.md has the contract; the twin of all these files is
--- crates/core/src/queue/.
+-- crates/queues/src/model/.
 --
 -- KEYS[1]  the items: a stream with one consumer group, `weir`, or a list
 -- KEYS[2]  a sorted set: delivered items by the time at which they are delivered again, in µs

@@ -1,5 +1,5 @@
 -- Hands items of a stream out: those that are due again first, then new ones, no faster than the rate. Twin:
--- crates/core/src/queue/take.rs.
+-- crates/queues/src/model/take.rs.
 --
 -- ARGV: the numbers, with how many items each call asks for, and the token of their delivery in two halves; the name of the consumer in the group; then who takes, for
 -- each call.

@@ -1,4 +1,4 @@
--- Hands items of a list out, no faster than the rate. Twin: crates/core/src/queue/take.rs.
+-- Hands items of a list out, no faster than the rate. Twin: crates/queues/src/model/take.rs.
 --
 -- ARGV: as for a stream. What was taken is gone, so nothing is kept of the token.
 

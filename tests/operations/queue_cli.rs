@@ -54,7 +54,7 @@ fn a_queue_of_two_kinds_is_warned_of() {
 /// The first id of a text.
 fn id(text: &str) -> String {
     text.split([' ', '\n', ','])
-        .find(|word| word.parse::<weir_core::queue::ItemId>().is_ok())
+        .find(|word| word.parse::<weir_queues::model::ItemId>().is_ok())
         .unwrap()
         .to_owned()
 }

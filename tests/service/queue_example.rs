@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tonic::transport::channel::Change;
 use tonic::transport::{Channel, Endpoint};
-use weir_core::queue::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueueRule, QueueRules};
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{EnqueueRequest, NewItem, StatsRequest, StatsResponse, TakenItem};
+use weir_queues::model::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueueRule, QueueRules};
 use weir_units::Micros;
 
 use self::queue_worker::{Worked, work};

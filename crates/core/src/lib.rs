@@ -4,9 +4,9 @@
 //! * [`strategy`]: resolution of a request into limits.
 //! * [`key`]: names of states.
 //! * [`lease`]: permits that callers hold for a time, and limits that adapt to what the holders report.
-//! * [`queue`]: work queues.
 //! * [`control`]: entries that operators change while nodes serve.
 //! * [`approximate`]: counting on the nodes, within a bound.
+//! * [`near`]: names that look like a given one, for errors.
 //! * [`checksum`]: a checksum that every node and release computes alike.
 //! * [`envoy`]: matching of descriptors with the rules of Envoy's files.
 //!
@@ -19,6 +19,5 @@ pub mod control;
 pub mod envoy;
 pub mod key;
 pub mod lease;
-mod near;
-pub mod queue;
+pub mod near;
 pub mod strategy;

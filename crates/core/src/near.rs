@@ -17,7 +17,7 @@ const MOST_OF_A_LENGTH: usize = 12;
 /// Names among which those that look like another one are found, in a time that does not depend on their number. Clones
 /// share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KnownNames(Arc<[Box<str>]>);
+pub struct KnownNames(Arc<[Box<str>]>);
 
 impl<'a> FromIterator<&'a str> for KnownNames {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Self {
@@ -32,7 +32,8 @@ impl<'a> FromIterator<&'a str> for KnownNames {
 
 impl KnownNames {
     /// At most three that look like `name`, the likeliest first.
-    pub(crate) fn near(&self, name: &str) -> Vec<String> {
+    #[must_use]
+    pub fn near(&self, name: &str) -> Vec<String> {
         let compared = self.candidates(name).into_iter();
         let compared = compared.map(|known| (likeness(known, name), known));
         let mut near: Vec<(f64, &str)> = compared.filter(|(likeness, _)| *likeness >= ALIKE).collect();

@@ -14,12 +14,12 @@ mod take;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::watch;
-use weir_config::AccessRight;
-use weir_core::queue::{
+use crate::model::{
     ItemId, NamedQueue, NewItem, QueueAnswer, QueueKind, QueueOp, QueuePart, QueueRefusal, QueueReply,
     QueueStats, UnknownQueue,
 };
+use tokio::sync::watch;
+use weir_config::AccessRight;
 use weir_node::access::{Rights, SnapshotRights};
 use weir_node::limiter::{self, AnswerReserve, InvalidField};
 use weir_node::readiness::State;

@@ -5,10 +5,11 @@
 //!       └─ QueueService, QueueAdminService    └─ metrics                                       └─ memory: this process
 //! ```
 //!
-//! What a queue is stands in `weir_core::queue`; `settings` reads the section of the file.
+//! What a queue is stands in `model`; `settings` reads the section of the file.
 
 pub mod calls;
 mod metrics;
+pub mod model;
 mod service;
 mod settings;
 pub mod store;

@@ -8,12 +8,12 @@ mod subscription;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crate::model::{DeliveredItem, ItemId, NoItemId, OutcomeRecord, QueueRefusal, RedeliveryCause};
 use arc_swap::ArcSwap;
 use prost_types::Duration;
 use tokio_stream::Stream;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
-use weir_core::queue::{DeliveredItem, ItemId, NoItemId, OutcomeRecord, QueueRefusal, RedeliveryCause};
 use weir_node::feature::ServiceContext;
 use weir_node::limiter::{InvalidField, shown};
 use weir_node::service::{AddRoutes, call_context as context, duration, micros};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::model::{
+    FullQueue, MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES,
+    MAX_VISIBILITY, QueueKind, QueueNumbers, QueueOrder, QueuePace, QueueRule, QueueRules,
+};
 use serde_json::{Value, json};
 use weir_config::{
     Applies, Config, FeatureSection, FeatureSetting, NamedEntries, SectionReader, SectionSettings,
     SectionSpec, SettingForm, mapping_schema,
-};
-use weir_core::queue::{
-    FullQueue, MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES,
-    MAX_VISIBILITY, QueueKind, QueueNumbers, QueueOrder, QueuePace, QueueRule, QueueRules,
 };
 use weir_units::Micros;
 

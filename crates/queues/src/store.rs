@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_core::queue::{QueueAnswer, QueueOp, QueuePart, QueueRule};
+use crate::model::{QueueAnswer, QueueOp, QueuePart, QueueRule};
 use weir_store::StoreError;
 
 pub use self::memory::ProcessQueues;

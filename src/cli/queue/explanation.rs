@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_config::Config;
 use weir_core::key::{self, KeySecret, Namespace, Placements, QueueKeys};
-use weir_core::queue::{FullQueue, NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueueOrder, QueuePart};
 use weir_queues::configured_queues;
+use weir_queues::model::{FullQueue, NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueueOrder, QueuePart};
 
 use crate::cli::allow_output::AllowOutput;
 use crate::cli::explanation::algorithm::span;

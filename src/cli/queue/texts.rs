@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use weir_config::Config;
-use weir_core::queue::QueueRule;
 use weir_queues::configured_queues;
+use weir_queues::model::QueueRule;
 
 /// Says how many queues there are.
 pub(in crate::cli) fn summary(config: &Config) -> Option<String> {

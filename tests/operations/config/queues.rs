@@ -1,7 +1,7 @@
 //! `queues`: what a queue may hold, and what is wrong with one.
 
-use weir_core::queue::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueuePace};
 use weir_queues::configured_queues;
+use weir_queues::model::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueuePace};
 use weir_units::Micros;
 
 use super::{STRATEGIES, accepted, refused};

@@ -1,7 +1,7 @@
 //! On memory, items are due, paced and known by their ids on time whatever the wall clock does, at any age of the
 //! process.
 
-use weir_core::queue::{NewItem, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply, QueueRule};
+use weir_queues::model::{NewItem, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply, QueueRule};
 use weir_queues::store::ProcessQueues;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;

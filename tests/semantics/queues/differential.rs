@@ -4,7 +4,7 @@
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
-use weir_core::queue::{
+use weir_queues::model::{
     FullQueue, ItemId, NewItem, OutcomeSearch, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
     QueuePace, QueuePart, QueueReply, QueueRule,
 };

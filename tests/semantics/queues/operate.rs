@@ -1,6 +1,6 @@
 //! What operators do with a queue, and places that become free without a worker, on every engine.
 
-use weir_core::queue::{
+use weir_queues::model::{
     BrowsedItem, FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
     QueueRefusal, QueueReply, QueueRule, QueueStats, QueueTotals,
 };

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use weir_config::Topology;
-use weir_core::queue::{NewItem, QueueNumbers, QueueOp, QueuePart, QueueReply};
+use weir_queues::model::{NewItem, QueueNumbers, QueueOp, QueuePart, QueueReply};
 use weir_queues::store::{QueueAsk, QueueStore as _};
 use weir_store::StoreError;
 use weir_store::redis::RedisStore;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use weir_core::queue::{
+use weir_queues::model::{
     ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueRefusal, QueueReply, QueueRule,
 };
 use weir_queues::store::QueueStore;

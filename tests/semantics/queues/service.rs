@@ -6,12 +6,12 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 use weir_config::{Config, StoreConfig};
 use weir_core::key::KeySecret;
-use weir_core::queue::{QueueKind, QueueNumbers, QueueRule, QueueRules};
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{
     AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, ExtendRequest, NackRequest, NewItem, Reason,
     StatsRequest, SubscribeRequest, TakeRequest, TakenItem,
 };
+use weir_queues::model::{QueueKind, QueueNumbers, QueueRule, QueueRules};
 use weir_units::Micros;
 
 use super::world::numbers;

@@ -1,6 +1,6 @@
 //! What a queue does, step by step, on every engine.
 
-use weir_core::queue::{
+use weir_queues::model::{
     NewItem, QueueKind, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueRefusal, QueueReply, Redelivery,
     RedeliveryCause,
 };

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_config::{MemoryConfig, Topology};
-use weir_core::queue::{
+use weir_queues::model::{
     BoundedQueue, FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
     QueuePart, QueueReply, QueueRule,
 };

@@ -1,7 +1,7 @@
 //! The clock of Redis steps back while workers hold items.
 
 use weir_config::Topology;
-use weir_core::queue::{QueueOp, QueuePart};
+use weir_queues::model::{QueueOp, QueuePart};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 

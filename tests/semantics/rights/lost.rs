@@ -1,7 +1,7 @@
 //! Items that the group of a queue has, and that are due at no time: older versions left them, where a right was missing.
 
 use weir_config::Topology;
-use weir_core::queue::{QueueOp, QueuePart};
+use weir_queues::model::{QueueOp, QueuePart};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 

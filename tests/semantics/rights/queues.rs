@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
+use weir_queues::model::{
+    ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule,
+};
 use weir_queues::store::{QueueAsk, QueueStore as _};
 use weir_store::StoreError;
 use weir_store::redis::RedisStore;

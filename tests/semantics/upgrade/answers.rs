@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use weir_core::lease::{LeaseAnswer, LeaseOutcome, LeaseRefusal};
-use weir_core::queue::{
+use weir_queues::model::{
     DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
     RedeliveryCause,
 };

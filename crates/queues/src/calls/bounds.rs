@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_core::queue::{
-    MAX_DELAY, MAX_ITEMS, MAX_OUTCOME, MAX_PAYLOAD, MAX_PUT_ID, MAX_TAKER, MAX_VISIBILITY,
-};
+use crate::model::{MAX_DELAY, MAX_ITEMS, MAX_OUTCOME, MAX_PAYLOAD, MAX_PUT_ID, MAX_TAKER, MAX_VISIBILITY};
 use weir_node::limiter::{InvalidField, shown};
 use weir_units::Micros;
 

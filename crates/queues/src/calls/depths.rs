@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_core::queue::{QueueOp, QueuePart, QueueReply};
+use crate::model::{QueueOp, QueuePart, QueueReply};
 
 use super::CurrentQueues;
 use crate::store::{QueueAsk, QueueHandle, QueueStore as _};

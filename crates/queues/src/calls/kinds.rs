@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_core::queue::{QueueKind, QueueOp, QueuePart, QueueRule};
+use crate::model::{QueueKind, QueueOp, QueuePart, QueueRule};
 
 use super::CurrentQueues;
 use crate::store::{QueueAsk, QueueHandle, QueueStore as _};

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use weir_config::AccessRight;
-use weir_core::queue::{
+use crate::model::{
     BrowsedItem, ItemId, OutcomeRecord, OutcomeSearch, QueueAnswer, QueueOp, QueuePart, QueueReply,
 };
+use weir_config::AccessRight;
 use weir_node::access::Rights;
 
 use super::{QueueFailure, Queues, bounds};

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use crate::model::{DeliveredItem, ItemId, NewItem, UnknownQueue};
 use weir_core::key::KeySecret;
-use weir_core::queue::{DeliveredItem, ItemId, NewItem, UnknownQueue};
 use weir_node::access::{Refused, Rights};
 use weir_node::limiter::InvalidField;
 use weir_store::StoreError;

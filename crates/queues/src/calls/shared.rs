@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::model::{FullQueue, QueueKind, QueuePart, QueueRule, QueueRules};
 use arc_swap::ArcSwap;
-use weir_core::queue::{FullQueue, QueueKind, QueuePart, QueueRule, QueueRules};
 
 use super::line::TakeLine;
 use crate::metrics::{QueueCounters, QueueMetrics};

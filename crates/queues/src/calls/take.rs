@@ -4,9 +4,9 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::time::{Duration, Instant};
 
+use crate::model::{NamedQueue, QueueKind, QueueOp, QueuePart, QueueReply, RedeliveryCause};
 use tokio::time::{sleep_until, timeout_at};
 use weir_config::AccessRight;
-use weir_core::queue::{NamedQueue, QueueKind, QueueOp, QueuePart, QueueReply, RedeliveryCause};
 use weir_node::readiness::State;
 use weir_time::clock;
 use weir_units::Micros;

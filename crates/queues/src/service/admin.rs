@@ -1,8 +1,8 @@
 //! `weir.v1.QueueAdminService`: what operators do with queues. Served only if configured.
 
+use crate::model::MAX_ITEMS;
 use serde_json::json;
 use tonic::{Request, Response, Status};
-use weir_core::queue::MAX_ITEMS;
 use weir_node::audit::AuditLog;
 use weir_node::limiter::shown;
 use weir_node::service::{MAX_MESSAGE_BYTES, audited, call_context as context};

@@ -1,7 +1,7 @@
 //! Pages of items, in messages.
 
+use crate::model::{BrowsedItem, ItemId, NoItemId, OutcomeSearch};
 use tonic::Status;
-use weir_core::queue::{BrowsedItem, ItemId, NoItemId, OutcomeSearch};
 use weir_node::limiter::{InvalidField, shown};
 use weir_proto::v1::{self, BrowseResponse, ItemState, OutcomesRequest};
 use weir_units::{LATEST, Micros};

@@ -5,11 +5,11 @@
 
 mod half_close;
 
+use crate::model::MAX_ITEMS;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, stream};
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Status, Streaming};
-use weir_core::queue::MAX_ITEMS;
 use weir_grpc::CallContext;
 use weir_node::limiter::InvalidField;
 use weir_node::service::Judge;

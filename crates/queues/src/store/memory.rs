@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::model::{BoundedQueue, QueueAnswer, QueueTime};
 use parking_lot::Mutex;
-use weir_core::queue::{BoundedQueue, QueueAnswer, QueueTime};
 use weir_store::StoreError;
 use weir_store::backend::ProcessClock;
 

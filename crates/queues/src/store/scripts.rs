@@ -5,9 +5,9 @@ mod decode;
 mod numbers;
 mod texts;
 
+use crate::model::{ItemId, QueueAnswer, QueueKind, QueueOp, QueuePart};
 use smallvec::SmallVec;
 use weir_core::key::{self, KeySecret, QueueKeys};
-use weir_core::queue::{ItemId, QueueAnswer, QueueKind, QueueOp, QueuePart};
 use weir_store::StoreError;
 use weir_store::scripts::{
     AskScripts, LaneReplies, LaneRequest, LinkReply, Script, ScriptSpec, ask, put_double as put,

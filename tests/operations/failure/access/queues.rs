@@ -1,6 +1,6 @@
 //! Everything that can happen to items of queues.
 
-use weir_core::queue::{
+use weir_queues::model::{
     FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
     QueueReply, QueueRule,
 };

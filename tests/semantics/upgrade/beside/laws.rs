@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use weir_core::queue::{QueueKind, QueuePart};
+use weir_queues::model::{QueueKind, QueuePart};
 
 use super::super::story::{Act, Law, QueueAct, Story};
 

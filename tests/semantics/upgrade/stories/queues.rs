@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_core::queue::{MAX_DELAY, QueueKind, QueueNumbers, QueuePace, QueuePart, QueueRule};
+use weir_queues::model::{MAX_DELAY, QueueKind, QueueNumbers, QueuePace, QueuePart, QueueRule};
 use weir_units::Micros;
 
 use super::super::story::{Act, Item, Law, QueueAct, Step, Story};

@@ -2,7 +2,7 @@
 
 mod operate;
 
-use weir_core::queue::{
+use crate::model::{
     DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
     Redelivery, RedeliveryCause,
 };

@@ -2,10 +2,8 @@
 
 use std::io::Write;
 
+use crate::model::{FullQueue, ItemId, NewItem, OutcomeSearch, QueueNumbers, QueueOp, QueueOrder, QueuePart};
 use smallvec::SmallVec;
-use weir_core::queue::{
-    FullQueue, ItemId, NewItem, OutcomeSearch, QueueNumbers, QueueOp, QueueOrder, QueuePart,
-};
 use weir_store::doubles;
 use weir_store::scripts::put_double as put;
 use weir_units::Micros;

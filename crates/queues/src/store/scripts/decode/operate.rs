@@ -1,6 +1,6 @@
 //! Replies about what operators do: Browse, Redrive and Purge.
 
-use weir_core::queue::{BrowsedItem, QueueAnswer, QueueReply};
+use crate::model::{BrowsedItem, QueueAnswer, QueueReply};
 use weir_store::StoreError;
 use weir_store::scripts::{LinkReply, doubles_of as doubles, garbled, whole};
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{QueuePart, QueueRule};
-use crate::near::KnownNames;
+use weir_core::near::KnownNames;
 
 /// Suffix of the names of dead-letter queues.
 const DEAD: &str = ":dead";
