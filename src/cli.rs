@@ -25,7 +25,7 @@ mod load;
 mod nodes;
 mod notify;
 #[cfg(feature = "queues")]
-mod queue;
+mod queues;
 mod ratelimit;
 mod release_files;
 mod reload;
@@ -125,8 +125,8 @@ enum Command {
     Reset(undo::ResetArgs),
     /// Put work into a queue, take it out, say that it is done or give it back, and see how the queue stands
     #[cfg(feature = "queues")]
-    #[command(before_help = queue::EXAMPLES)]
-    Queue(queue::QueueArgs),
+    #[command(before_help = queues::EXAMPLES)]
+    Queue(queues::QueueArgs),
     /// Show who is banned, and lift bans (`server.control: true`)
     #[command(before_help = bans::EXAMPLES)]
     Bans(bans::BansArgs),
@@ -216,7 +216,7 @@ pub fn run() -> ExitCode {
         Command::Usage(args) => usage::run(args),
         Command::Health(args) => health::run(args),
         #[cfg(feature = "queues")]
-        Command::Queue(args) => queue::run(args),
+        Command::Queue(args) => queues::run(args),
         Command::Bans(args) => bans::run(args),
         Command::Control(args) => control::run(args),
         Command::Reload(args) => reload::run(&args),

@@ -94,7 +94,7 @@ fn explain(args: ExplainArgs) -> Result<()> {
     let config = read_config(&args)?;
     #[cfg(feature = "queues")]
     if let Some(queue) = &args.queue {
-        let text = super::queue::explanation::explain(&config, queue, placements_of(&config), args.output)?;
+        let text = super::queues::explanation::explain(&config, queue, placements_of(&config), args.output)?;
         return print(&text).context("the explanation cannot be printed");
     }
     let attributes: HashMap<String, String> = args.attributes.into_iter().collect();

@@ -15,9 +15,9 @@ struct FeatureTexts {
 const ALL: &[FeatureTexts] = &[
     #[cfg(feature = "queues")]
     FeatureTexts {
-        summary: super::queue::summary,
-        changes: super::queue::changes,
-        example: super::queue::example,
+        summary: super::queues::summary,
+        changes: super::queues::changes,
+        example: super::queues::example,
     },
 ];
 

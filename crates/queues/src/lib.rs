@@ -1,11 +1,11 @@
 //! Queues: work that waits for workers, within bounds.
 //!
 //! ```text
-//!   service ── messages ⇄ calls ── finds the queue, asks the store, lets takers wait ── store ─┬─ scripts: lua/queue/
+//!   service ── messages ⇄ calls ── finds the queue, asks the store, lets takers wait ── store ─┬─ scripts: lua/queues/
 //!       └─ QueueService, QueueAdminService    └─ metrics                                       └─ memory: this process
 //! ```
 //!
-//! What a queue is stands in `model`; `settings` reads the section of the file.
+//! `model` says what a queue is, `settings` reads the section of the file.
 
 pub mod calls;
 mod metrics;

@@ -1,7 +1,7 @@
 //! Bounded queues: work that waits for workers, and leaves no faster than a rate.
 //!
 //! * [`QueueRule`]: what a queue may hold, and how long its workers have.
-//! * [`BoundedQueue`]: the items and who has them, as a pure state machine. The scripts of `lua/queue/` are its twins
+//! * [`BoundedQueue`]: the items and who has them, as a pure state machine. The scripts of `lua/queues/` are its twins
 //!   on Redis.
 //!
 //! ```text

@@ -31,7 +31,7 @@ impl QueueKeys {
         keys
     }
 
-    /// The keys of a queue, or of its dead letters, in the order of `lua/queue/start.lua`: items, due times, numbers and
+    /// The keys of a queue, or of its dead letters, in the order of `lua/queues/start.lua`: items, due times, numbers and
     /// outcomes, and then the items and the numbers of the dead letters.
     #[must_use]
     pub fn of_part(prefix: KeyPrefix<'_>, queue: &str, is_list: bool, is_dead: bool) -> Self {

@@ -1,4 +1,4 @@
-//! The request of a queue operation. The scripts are in `lua/queue/`; operations of one kind on one queue share a call.
+//! The request of a queue operation. The scripts are in `lua/queues/`; operations of one kind on one queue share a call.
 
 mod codes;
 mod decode;

@@ -1,4 +1,4 @@
-//! Numeric codes in requests to the scripts and in their replies. They have the same names in `lua/queue/`.
+//! Numeric codes in requests to the scripts and in their replies. They have the same names in `lua/queues/`.
 
 use weir_store::codes;
 
@@ -40,7 +40,7 @@ mod tests {
 
     macro_rules! lua {
         ($($path:literal)+) => {
-            concat!($(include_str!(concat!("../../../../../lua/queue/", $path, ".lua"))),+)
+            concat!($(include_str!(concat!("../../../../../lua/queues/", $path, ".lua"))),+)
         };
     }
 

@@ -1,4 +1,4 @@
-//! Decodes replies of `lua/queue/`.
+//! Decodes replies of `lua/queues/`.
 
 mod operate;
 

@@ -1,4 +1,4 @@
-//! The parameters of queue operations, which `lua/queue/` reads.
+//! The parameters of queue operations, which `lua/queues/` reads.
 
 use std::io::Write;
 

@@ -57,7 +57,7 @@ const DOES: &str = "serve queues";
 
 macro_rules! queue_files {
     ($($name:literal)*) => {
-        &[$(include_str!(concat!("../../../../../lua/queue/", $name, ".lua"))),*]
+        &[$(include_str!(concat!("../../../../../lua/queues/", $name, ".lua"))),*]
     };
 }
 
