@@ -3,7 +3,7 @@
 mod within_trunk;
 
 use serde_json::Value;
-use weir_config::{ConfigOverrides, SectionSpec, Setting, schema_with};
+use weir_config::{AccessRight, ConfigOverrides, SectionSpec, Setting, schema_with};
 use weir_node::feature::FeatureList;
 
 /// All features.
@@ -32,6 +32,15 @@ pub fn settings() -> Vec<(String, Setting)> {
         all.extend(rows.into_iter().map(|row| (format!("{group}.{}", row.key), row)));
     }
     all
+}
+
+/// Returns the paths of the gRPC methods that need a right, those of features last.
+#[must_use]
+pub fn methods(right: AccessRight) -> Vec<&'static str> {
+    let services = FEATURES.iter().flat_map(|feature| feature.services());
+    let of_features = services.flat_map(|service| service.methods);
+    let of_features = of_features.filter(|method| method.rights.contains(&right)).map(|method| method.path);
+    right.row().methods.iter().copied().chain(of_features).collect()
 }
 
 /// Returns the schema of a configuration file.

@@ -46,7 +46,8 @@ fn the_page_has_the_table_of_rights() {
         let line = page.lines().find(|line| line.starts_with(&format!("| `{}` |", row.name)));
         let line = line.unwrap_or_else(|| panic!("{} has no row", row.name));
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let methods = row.methods.iter().map(|method| method.rsplit('/').next().unwrap());
+        let methods = weir::features::methods(row.right);
+        let methods = methods.iter().map(|method| method.rsplit('/').next().unwrap());
         let methods = methods.collect::<Vec<_>>().join(", ");
         let about =
             if methods.is_empty() { row.about.to_owned() } else { format!("{methods}: {}", row.about) };

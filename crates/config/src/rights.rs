@@ -1,5 +1,5 @@
-//! The table of rights: which methods each right allows, and which lists of a rule bound it. It is the only one:
-//! configuration, servers, documents and tests read it.
+//! The table of rights: which methods each right allows, and which lists of a rule bound it. It is the only one
+//! beside the methods of features: configuration, servers, documents and tests read it.
 
 /// A right of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +55,7 @@ pub struct RightRow {
     pub name: &'static str,
     /// Its description, besides its methods.
     pub about: &'static str,
-    /// The gRPC methods that need it, or one of several rights of which it is one.
+    /// The gRPC methods that need it, or one of several rights of which it is one. Features name those of their own.
     pub methods: &'static [&'static str],
     /// The lists that bound it.
     pub lists: &'static [RuleList],
@@ -118,26 +118,14 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Enqueue,
         name: "enqueue",
         about: "put items into queues",
-        methods: &[
-            "/weir.v1.QueueService/Enqueue",
-            "/weir.v1.QueueService/Outcomes",
-            "/weir.v1.QueueService/Stats",
-        ],
+        methods: &[],
         lists: &[Queues],
     },
     RightRow {
         right: AccessRight::Take,
         name: "take",
         about: "take items from queues, and say what became of them",
-        methods: &[
-            "/weir.v1.QueueService/Take",
-            "/weir.v1.QueueService/Subscribe",
-            "/weir.v1.QueueService/Ack",
-            "/weir.v1.QueueService/Nack",
-            "/weir.v1.QueueService/Extend",
-            "/weir.v1.QueueService/Outcomes",
-            "/weir.v1.QueueService/Stats",
-        ],
+        methods: &[],
         lists: &[Queues],
     },
     RightRow {
@@ -162,19 +150,14 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Inspect,
         name: "inspect",
         about: "what the admin port shows, apart from usage; lists of leases, and the items of queues",
-        methods: &["/weir.v1.LeaseAdminService/ListLeases", "/weir.v1.QueueService/Browse"],
+        methods: &["/weir.v1.LeaseAdminService/ListLeases"],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {
         right: AccessRight::Reset,
         name: "reset",
         about: "reset limits, release leases for their holders, bring dead letters back, and empty queues",
-        methods: &[
-            "/weir.v1.AdminService/Reset",
-            "/weir.v1.LeaseAdminService/ReleaseLeases",
-            "/weir.v1.QueueAdminService/Redrive",
-            "/weir.v1.QueueAdminService/Purge",
-        ],
+        methods: &["/weir.v1.AdminService/Reset", "/weir.v1.LeaseAdminService/ReleaseLeases"],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {

@@ -57,6 +57,7 @@ pub(crate) use self::repeated::RoundRights;
 pub use self::rights::Rights;
 use self::rules::AccessRules;
 pub use self::snapshot_rights::SnapshotRights;
+use crate::known_methods::KnownMethods;
 
 /// Bytes of a new token.
 const TOKEN_BYTES: usize = 32;
@@ -77,6 +78,7 @@ pub struct CallerAccess {
     seen: Mutex<Vec<FileState>>,
     clock: Clock,
     metrics: Arc<AccessMetrics>,
+    methods: KnownMethods,
 }
 
 impl CallerAccess {
@@ -85,6 +87,16 @@ impl CallerAccess {
         config: &Config,
         clock: Clock,
         metrics: Arc<AccessMetrics>,
+    ) -> Result<Option<Arc<Self>>, CredentialFault> {
+        Self::knowing(config, clock, metrics, KnownMethods::default())
+    }
+
+    /// The same on a node with more methods.
+    pub(crate) fn knowing(
+        config: &Config,
+        clock: Clock,
+        metrics: Arc<AccessMetrics>,
+        methods: KnownMethods,
     ) -> Result<Option<Arc<Self>>, CredentialFault> {
         if !config.has_identity() {
             return Ok(None);
@@ -108,6 +120,7 @@ impl CallerAccess {
             seen,
             clock,
             metrics,
+            methods,
         })))
     }
 

@@ -100,7 +100,7 @@ pub fn run_with(
     let readiness = if needs_first { readiness.needing_first_answer() } else { readiness };
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
-    let audit = open_audit(&config.server, &timing.clock)?;
+    let audit = open_audit(&config.server, &timing.clock, features)?;
     let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features))?;
     let served = stores::serve(foundation, listeners, shutdown);
     audit.flush(LAST_LINES);
@@ -123,9 +123,9 @@ fn open_log(
     Ok(Some(log))
 }
 
-fn open_audit(config: &ServerConfig, clock: &Clock) -> Result<AuditLog, AppError> {
+fn open_audit(config: &ServerConfig, clock: &Clock, features: FeatureList) -> Result<AuditLog, AppError> {
     let failed = |error| AppError::Audit { target: config.audit_file.display().to_string(), error };
-    AuditLog::open(config.audit_path(), clock.clone()).map_err(failed)
+    AuditLog::open_knowing(config.audit_path(), clock.clone(), feature::methods(features)).map_err(failed)
 }
 
 impl Foundation {

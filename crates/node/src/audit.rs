@@ -30,6 +30,7 @@ use self::refusals::{RefusalLines, RefusedCall};
 use self::sink::AuditSink;
 use crate::called;
 use crate::json_line;
+use crate::known_methods::KnownMethods;
 use crate::telemetry::{DecisionSink, LineWriter};
 
 /// Size at which the file is rotated.
@@ -55,6 +56,7 @@ struct AuditState {
     sink: AuditSink,
     queue: LineWriter,
     clock: Clock,
+    methods: KnownMethods,
     refusals: Mutex<RefusalLines>,
     /// Refusals without a line of their own.
     refusals_left_out: AtomicU64,
@@ -72,6 +74,11 @@ struct LeftOut {
 impl AuditLog {
     /// Opens the file; `None` is standard output.
     pub fn open(path: Option<&Path>, clock: Clock) -> io::Result<Self> {
+        Self::open_knowing(path, clock, KnownMethods::default())
+    }
+
+    /// The same on a node with more methods.
+    pub(crate) fn open_knowing(path: Option<&Path>, clock: Clock, methods: KnownMethods) -> io::Result<Self> {
         let target = path.map_or(LogTarget::Stdout, |path| LogTarget::File(path.to_owned()));
         let sink = AuditSink::new(DecisionSink::open_private(&target, MAX_BYTES, MAX_FILES)?);
         let queue = LineWriter::spawn_with("weir-audit", QUEUE, sink.clone())?;
@@ -79,6 +86,7 @@ impl AuditLog {
             sink,
             queue,
             clock,
+            methods,
             refusals: Mutex::new(RefusalLines::new(monotonic())),
             refusals_left_out: AtomicU64::new(0),
             left_out: Mutex::default(),
@@ -107,8 +115,8 @@ impl AuditLog {
     /// Queues the line of a refused call, unless there was one of its caller and method within a second. `by` is the name
     /// of the caller or the address of its peer, `what` a path or the part of a method that was refused.
     pub(crate) fn refused(&self, by: &str, what: &str, reason: &str) {
-        let refusal =
-            RefusedCall { by: &refusals::shortened(by), method: refusals::method_of(what, called::method()) };
+        let method = refusals::method_of(&self.0.methods, what, called::method());
+        let refusal = RefusedCall { by: &refusals::shortened(by), method };
         // Workers that refuse at the same time do not wait for one another.
         let due = self.0.refusals.try_lock().and_then(|mut lines| lines.due(&refusal, monotonic()));
         let Some(left_out) = due else {

@@ -5,8 +5,6 @@
 use std::cell::Cell;
 use std::pin::pin;
 
-use weir_config::RIGHTS;
-
 thread_local! {
     static METHOD: Cell<&'static str> = const { Cell::new("") };
 }
@@ -22,9 +20,11 @@ pub(super) fn method() -> &'static str {
     METHOD.get()
 }
 
-/// Serves a call of the method with this path.
-pub(crate) fn serve_method<F: Future>(path: &str, call: F) -> impl Future<Output = F::Output> + use<F> {
-    let name = name_of(path);
+/// Serves a call of the method with this name; it is empty for an unknown method.
+pub(crate) fn serve_method<F: Future>(
+    name: &'static str,
+    call: F,
+) -> impl Future<Output = F::Output> + use<F> {
     async move {
         let mut call = pin!(call);
         std::future::poll_fn(|context| {
@@ -33,16 +33,4 @@ pub(crate) fn serve_method<F: Future>(path: &str, call: F) -> impl Future<Output
         })
         .await
     }
-}
-
-/// The name of one of our methods.
-fn name_of(path: &str) -> &'static str {
-    for row in &RIGHTS {
-        for known in row.methods {
-            if *known == path {
-                return known.rsplit('/').next().unwrap_or_default();
-            }
-        }
-    }
-    ""
 }

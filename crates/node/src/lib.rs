@@ -31,6 +31,7 @@ pub mod control;
 pub mod feature;
 pub mod feature_parts;
 mod json_line;
+mod known_methods;
 pub mod leases;
 pub mod limiter;
 mod memory;

@@ -16,10 +16,11 @@ pub mod store;
 
 use std::sync::Arc;
 
+use weir_config::AccessRight::{Enqueue, Inspect, Reset, Take};
 use weir_config::Config;
 use weir_node::feature::{
-    Feature, FeatureServices, NodeBuilder, RunningFeature, ServiceContext, ServiceSpec, SettingsSpec,
-    StartError, Storage, UsedScripts,
+    Feature, FeatureServices, MethodSpec, NodeBuilder, RunningFeature, ServiceContext, ServiceSpec,
+    SettingsSpec, StartError, Storage, UsedScripts,
 };
 use weir_node::feature_parts::{FeaturePart, FeatureParts};
 use weir_node::service::Snapshot;
@@ -66,6 +67,17 @@ impl Feature for QueuesFeature {
 
     fn services(&self) -> &'static [ServiceSpec] {
         const CALLS: ServiceSpec = ServiceSpec {
+            methods: &[
+                MethodSpec::new("/weir.v1.QueueService/Enqueue", &[Enqueue]),
+                MethodSpec::new("/weir.v1.QueueService/Take", &[Take]),
+                MethodSpec::new("/weir.v1.QueueService/Subscribe", &[Take]),
+                MethodSpec::new("/weir.v1.QueueService/Ack", &[Take]),
+                MethodSpec::new("/weir.v1.QueueService/Nack", &[Take]),
+                MethodSpec::new("/weir.v1.QueueService/Extend", &[Take]),
+                MethodSpec::new("/weir.v1.QueueService/Outcomes", &[Enqueue, Take]),
+                MethodSpec::new("/weir.v1.QueueService/Stats", &[Enqueue, Take]),
+                MethodSpec::new("/weir.v1.QueueService/Browse", &[Inspect]),
+            ],
             streams: &[("/weir.v1.QueueService/Subscribe", 8 << 10)],
             // A reload may add the first queue.
             largest_message: MAX_QUEUE_MESSAGE,
@@ -74,10 +86,16 @@ impl Feature for QueuesFeature {
                 "QueueService is there if the configuration has `queues`",
             )
         };
-        const OPERATORS: ServiceSpec = ServiceSpec::new(
-            queue_admin_service_server::SERVICE_NAME,
-            "QueueAdminService is there with `server.admin_service: true`",
-        );
+        const OPERATORS: ServiceSpec = ServiceSpec {
+            methods: &[
+                MethodSpec::new("/weir.v1.QueueAdminService/Redrive", &[Reset]),
+                MethodSpec::new("/weir.v1.QueueAdminService/Purge", &[Reset]),
+            ],
+            ..ServiceSpec::new(
+                queue_admin_service_server::SERVICE_NAME,
+                "QueueAdminService is there with `server.admin_service: true`",
+            )
+        };
         &[CALLS, OPERATORS]
     }
 

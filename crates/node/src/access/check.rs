@@ -55,7 +55,7 @@ struct ConnectionState {
 
 impl AccessCheck {
     pub(super) fn new(access: Arc<CallerAccess>) -> Self {
-        let worker = Arc::new(WorkerState::new());
+        let worker = Arc::new(WorkerState::new(access.methods.clone()));
         let names =
             [HeaderName::from_static("authorization"), HeaderName::from_static("x-forwarded-client-cert")];
         Self { access, worker, names }

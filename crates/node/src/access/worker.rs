@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_config::{CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightSet};
+use weir_config::{CALLER_SERVICES, OPEN_SERVICES, RightSet};
 use weir_time::clock::monotonic;
 
 use super::CallerAccess;
@@ -13,6 +13,7 @@ use super::authenticated::Authenticated;
 use super::refusals::RefusalReason;
 use super::signature_time::{SignaturePeer, SignatureTime};
 use super::tokens::{Digest, digest};
+use crate::known_methods::KnownMethods;
 
 /// Good credentials that a worker remembers.
 const MAX_KEPT: usize = 4096;
@@ -21,7 +22,7 @@ const MAX_KEPT: usize = 4096;
 pub(super) struct WorkerState {
     kept: Mutex<HashMap<Digest, Arc<Authenticated>>>,
     signatures: Mutex<SignatureTime>,
-    methods: HashMap<&'static str, RightSet>,
+    methods: KnownMethods,
 }
 
 /// The rights that a method requires.
@@ -39,14 +40,7 @@ impl fmt::Debug for WorkerState {
 }
 
 impl WorkerState {
-    pub(super) fn new() -> Self {
-        let mut methods: HashMap<&'static str, RightSet> = HashMap::new();
-        for row in &RIGHTS {
-            for method in row.methods {
-                let rights = methods.entry(method).or_default();
-                *rights = rights.with(row.right);
-            }
-        }
+    pub(super) fn new(methods: KnownMethods) -> Self {
         let signatures = Mutex::new(SignatureTime::new(monotonic()));
         Self { kept: Mutex::default(), signatures, methods }
     }
@@ -57,8 +51,8 @@ impl WorkerState {
             return last.1;
         }
         let begins = |services: &[&str]| services.iter().any(|service| method.starts_with(service));
-        let rights = match self.methods.get(method) {
-            Some(rights) => MethodRights::OneOf(*rights),
+        let rights = match self.methods.rights_to(method) {
+            Some(rights) => MethodRights::OneOf(rights),
             None if begins(&OPEN_SERVICES) => MethodRights::Open,
             None if begins(&CALLER_SERVICES) => MethodRights::AnyCaller,
             None => MethodRights::OneOf(RightSet::default()),
@@ -135,7 +129,8 @@ mod tests {
             text + "strategies: { a: { limits: [{ name: b, per: [consumer], uniform: { interval: 1s } }] } }";
         let config = Config::parse(&text, "cache", &ConfigOverrides::default()).unwrap();
         let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
-        let (worker, peer) = (WorkerState::new(), SignaturePeer::of(&PeerAddress::Unknown));
+        let (worker, peer) =
+            (WorkerState::new(KnownMethods::default()), SignaturePeer::of(&PeerAddress::Unknown));
         assert_eq!(worker.proven(&access, "nobody's", peer).unwrap_err(), RefusalReason::Unknown);
         assert!(worker.kept.lock().is_empty());
         for (number, token) in tokens.iter().enumerate() {

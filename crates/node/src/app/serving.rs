@@ -23,7 +23,7 @@ use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
 use crate::control::{ControlHandle, ControlParts, ControlThread};
-use crate::feature::{FixedSettings, Storage};
+use crate::feature::{self, FeatureList, FixedSettings, Storage};
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::readiness::{Readiness, RefusedFiles};
@@ -69,7 +69,7 @@ impl App {
         let Self { base, mut listeners, storage, engines, store_files, share, publish, last } = self;
         let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds, features } =
             base;
-        let access = callers(&config, &timing, (&metrics, &audit))?;
+        let access = callers(&config, &timing, (&metrics, &audit), features)?;
         let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();
         live.replace(|before| Snapshot { rights, ..before.clone() });
         let workers = server::worker_count(&config.server);
@@ -194,9 +194,11 @@ fn callers(
     config: &Config,
     timing: &Timing,
     (metrics, audit): (&Metrics, &AuditLog),
+    features: FeatureList,
 ) -> Result<Option<Arc<CallerAccess>>, AppError> {
     let refusals = Arc::new(AccessMetrics::audited(audit.clone()));
-    let access = CallerAccess::of(config, timing.clock.clone(), Arc::clone(&refusals))?;
+    let methods = feature::methods(features);
+    let access = CallerAccess::knowing(config, timing.clock.clone(), Arc::clone(&refusals), methods)?;
     if access.is_some() {
         metrics.show_refusals(move || refusals.counts())?;
     }

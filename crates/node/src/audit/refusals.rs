@@ -9,7 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use weir_config::RIGHTS;
+use crate::known_methods::KnownMethods;
 
 /// Shortest time between two lines of one caller and method.
 const LINE_EVERY: Duration = Duration::from_secs(1);
@@ -98,10 +98,9 @@ pub(super) fn shortened(name: &str) -> Cow<'_, str> {
 }
 
 /// The method of a refusal: that of a known path, or the one that is served.
-pub(super) fn method_of(what: &str, served: &'static str) -> &'static str {
-    let known = RIGHTS.iter().flat_map(|row| row.methods).find(|path| **path == what);
-    if let Some(path) = known {
-        return path.rsplit('/').next().unwrap_or_default();
+pub(super) fn method_of(known: &KnownMethods, what: &str, served: &'static str) -> &'static str {
+    if let Some(name) = known.name_of(what) {
+        return name;
     }
     match PATHS.iter().find(|path| **path == what) {
         Some(path) => path,
@@ -162,11 +161,14 @@ mod tests {
 
     #[test]
     fn methods_are_those_of_the_code() {
-        assert_eq!(method_of("/weir.v1.AdminService/Reset", ""), "Reset");
-        assert_eq!(method_of("/weir.v1.AdminService/Nothing", ""), "an unknown method");
-        assert_eq!(method_of("/metrics", ""), "/metrics");
-        assert_eq!(method_of("decide", "ShouldAllow"), "ShouldAllow");
-        assert_eq!(method_of("decide", ""), "an unknown method");
+        assert_eq!(method_of(&KnownMethods::default(), "/weir.v1.AdminService/Reset", ""), "Reset");
+        assert_eq!(
+            method_of(&KnownMethods::default(), "/weir.v1.AdminService/Nothing", ""),
+            "an unknown method"
+        );
+        assert_eq!(method_of(&KnownMethods::default(), "/metrics", ""), "/metrics");
+        assert_eq!(method_of(&KnownMethods::default(), "decide", "ShouldAllow"), "ShouldAllow");
+        assert_eq!(method_of(&KnownMethods::default(), "decide", ""), "an unknown method");
         assert_eq!(shortened(&"é".repeat(300)).chars().count(), 257);
     }
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::FeatureList;
 use crate::audit::AuditLog;
+use crate::known_methods::KnownMethods;
+pub use crate::known_methods::MethodSpec;
 use crate::readiness::State;
 use crate::service::{AddRoutes, Snapshot};
 use crate::telemetry::WorkerCounters;
@@ -16,6 +19,8 @@ pub struct ServiceSpec {
     pub name: &'static str,
     /// What it takes to have it, as a sentence; empty if the node says so.
     pub needs: &'static str,
+    /// Its methods, as far as the table of rights has no row for them.
+    pub methods: &'static [MethodSpec],
     /// The paths of its streaming methods, with the memory of an open call in bytes, measured and rounded up.
     pub streams: &'static [(&'static str, usize)],
     /// The bound of its messages in bytes, if it is larger than that of decisions.
@@ -23,10 +28,10 @@ pub struct ServiceSpec {
 }
 
 impl ServiceSpec {
-    /// Creates one without streams and larger messages.
+    /// Creates one without methods of its own, streams and larger messages.
     #[must_use]
     pub const fn new(name: &'static str, needs: &'static str) -> Self {
-        Self { name, needs, streams: &[], largest_message: 0 }
+        Self { name, needs, methods: &[], streams: &[], largest_message: 0 }
     }
 }
 
@@ -54,4 +59,10 @@ pub struct FeatureServices {
     pub routes: Vec<(&'static str, AddRoutes)>,
     /// Gets each later snapshot.
     pub follow: Option<FollowSnapshot>,
+}
+
+/// Returns all methods of a node with these features.
+pub(crate) fn methods(features: FeatureList) -> KnownMethods {
+    let services = features.iter().flat_map(|feature| feature.services());
+    KnownMethods::new(services.flat_map(|service| service.methods))
 }

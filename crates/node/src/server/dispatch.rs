@@ -96,8 +96,8 @@ impl<S: Store> HotService for Services<S> {
         let (deadlines, deadline) = (self.decisions.deadlines().clone(), context.deadline);
         request.extensions_mut().insert(context);
         turn::spend(1);
-        let path = request.uri().path().to_owned();
-        let response = serve_method(&path, self.router.call(request.map(Body::new)));
+        let name = self.router.name_of(request.uri().path());
+        let response = serve_method(name, self.router.call(request.map(Body::new)));
         Call::waiting(self.decisions.deadlines(), None, async move {
             Ok(Reply::Other(Box::new(until_deadline(response, &deadlines, deadline).await)))
         })

@@ -8,6 +8,7 @@ use tonic::codegen::{Service as _, http};
 use tonic::service::Routes;
 
 use crate::feature::ServiceSpec;
+use crate::known_methods::KnownMethods;
 
 /// Bound of characters of an unknown path that are sent back.
 const MAX_PATH: usize = 128;
@@ -16,13 +17,20 @@ const MAX_PATH: usize = 128;
 #[derive(Debug, Clone)]
 pub(super) struct Router {
     routes: Routes,
+    known: Arc<KnownServices>,
+}
+
+/// What the paths of calls may name.
+#[derive(Debug)]
+pub(super) struct KnownServices {
     /// The services of features.
-    known: Arc<[ServiceSpec]>,
+    pub(super) of_features: Vec<ServiceSpec>,
+    pub(super) methods: KnownMethods,
 }
 
 impl Router {
     /// Creates the router. A path of one of the services `known` that is off gets an answer that says what it takes.
-    pub(super) fn new(routes: Routes, known: Arc<[ServiceSpec]>) -> Self {
+    pub(super) fn new(routes: Routes, known: Arc<KnownServices>) -> Self {
         Self { routes: routes.prepare(), known }
     }
 
@@ -31,9 +39,14 @@ impl Router {
         self.routes.clone()
     }
 
-    /// Returns the services of features.
-    pub(super) fn known(&self) -> Arc<[ServiceSpec]> {
+    /// Returns what the paths of calls may name.
+    pub(super) fn known(&self) -> Arc<KnownServices> {
         Arc::clone(&self.known)
+    }
+
+    /// Returns the name of the method with a path; it is empty for an unknown one.
+    pub(super) fn name_of(&self, path: &str) -> &'static str {
+        self.known.methods.name_of(path).unwrap_or_default()
     }
 
     /// Routes a call. Its context beside the headers is in the request's extensions.
@@ -45,7 +58,9 @@ impl Router {
         let path = request.uri().clone();
         async move {
             match routes.call(request).await {
-                Ok(response) if has_no_method(&response) => unknown(path.path(), &known).into_http(),
+                Ok(response) if has_no_method(&response) => {
+                    unknown(path.path(), &known.of_features).into_http()
+                }
                 Ok(response) => with_our_code(response),
                 Err(never) => match never {},
             }

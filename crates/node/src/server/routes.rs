@@ -17,11 +17,11 @@ use weir_store::Store;
 
 use super::dispatch::methods;
 use super::health::HealthApi;
-use super::router::Router;
+use super::router::{KnownServices, Router};
 use super::services::Services;
 use super::worker_parts::WorkerParts;
 use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
-use crate::feature::{FeatureServices, RunningFeature, ServiceContext};
+use crate::feature::{self, FeatureServices, RunningFeature, ServiceContext};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
     AddRoutes, AdminApi, ConcurrencyApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService,
@@ -91,7 +91,9 @@ pub(super) fn services<S: Store>(
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,
     };
-    Ok(Services { decisions, envoy, router: Router::new(routes, specs().copied().collect()), methods, on })
+    let known =
+        KnownServices { of_features: specs().copied().collect(), methods: feature::methods(parts.known) };
+    Ok(Services { decisions, envoy, router: Router::new(routes, Arc::new(known)), methods, on })
 }
 
 /// Returns the services of features, as far as they are on. They follow the snapshots while the worker lives.

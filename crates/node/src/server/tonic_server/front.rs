@@ -21,9 +21,8 @@ use super::counted::CountedMessages;
 use super::inflated::InflatedMessages;
 use super::open_calls::CallBounds;
 use crate::called::serve_method;
-use crate::feature::ServiceSpec;
 use crate::server::body_layer::{BodyLayer, PolledFrame};
-use crate::server::router::Router;
+use crate::server::router::{KnownServices, Router};
 use crate::server::until_deadline::until_deadline;
 use crate::service::{BatchTurns, Closing};
 
@@ -42,7 +41,7 @@ pub(super) struct FrontLayer {
     pub(super) deadlines: Deadlines,
     pub(super) turns: BatchTurns,
     /// The services of features.
-    pub(super) known: Arc<[ServiceSpec]>,
+    pub(super) known: Arc<KnownServices>,
 }
 
 /// The services of one connection behind the checks of every call.
@@ -103,8 +102,8 @@ impl Service<http::Request<Body>> for Front {
         if inflated {
             request = request.map(|body| InflatedMessages(self.bounds.inflater(largest)).around(body));
         }
-        let path = request.uri().path().to_owned();
-        let response = serve_method(&path, self.router.call(request));
+        let name = self.router.name_of(request.uri().path());
+        let response = serve_method(name, self.router.call(request));
         let (deadlines, from) = (self.deadlines.clone(), self.from);
         let mut response = Box::pin(async move {
             let response = until_deadline(response, &deadlines, deadline).await;
