@@ -13,23 +13,21 @@ use tonic_build::manual::{Builder, Method, Service};
 /// Methods whose traits pass messages as bytes: they are called by the million.
 const HOT: [&str; 4] = ["ShouldAllow", "ShouldAllowBatch", "ShouldAllowStream", "ShouldRateLimit"];
 
+/// Our own package.
+const OWN: &str = "weir.v1";
+
 #[allow(clippy::disallowed_methods)] // cargo talks to build scripts through the environment
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=../../proto");
     println!("cargo:rerun-if-changed=../../build.rs");
-    let files = [
-        "weir/v1/rate_limit.proto",
-        "weir/v1/leases.proto",
-        "weir/v1/queues.proto",
-        "weir/v1/admin.proto",
-        "weir/v1/control.proto",
-        "weir/v1/usage.proto",
+    let others = [
         "google/rpc/error_details.proto",
         "envoy/service/ratelimit/v3/rls.proto",
         "envoy/service/discovery/v3/ads.proto",
         "ratelimit/config/ratelimit/v3/rls_conf.proto",
     ];
-    let descriptors = protox::compile(files, ["../../proto"])?;
+    let others = others.map(ToOwned::to_owned);
+    let descriptors = protox::compile([own_protos()?, others.into()].concat(), ["../../proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     generate_servers(&descriptors, &out)?;
@@ -41,9 +39,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes the server traits of all services, each into a file `PACKAGE.SERVICE.rs`.
+/// Returns our own protos. They are found by their folder, because each feature may have one.
+fn own_protos() -> Result<Vec<String>, Box<dyn Error>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir("../../proto/weir/v1")? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        files.extend(name.ends_with(".proto").then(|| format!("weir/v1/{name}")));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Writes the server traits of all services, each into a file `PACKAGE.SERVICE.rs`, and a file that includes our own.
 fn generate_servers(descriptors: &FileDescriptorSet, out: &Path) -> Result<(), Box<dyn Error>> {
-    let mut services = Vec::new();
+    let (mut services, mut own) = (Vec::new(), String::new());
     for file in &descriptors.file {
         for service in &file.service {
             let mut builder = Service::builder().name(service.name()).package(file.package());
@@ -51,9 +60,14 @@ fn generate_servers(descriptors: &FileDescriptorSet, out: &Path) -> Result<(), B
                 builder = builder.method(server_method(file.package(), method)?);
             }
             services.push(builder.build());
+            if file.package() == OWN {
+                let path = format!("/{OWN}.{}.rs", service.name());
+                own += &format!("include!(concat!(env!(\"OUT_DIR\"), \"{path}\"));\n");
+            }
         }
     }
     services.push(health());
+    fs::write(out.join(format!("{OWN}.services.rs")), own)?;
     Builder::new().build_client(false).out_dir(out).compile(&services);
     Ok(())
 }

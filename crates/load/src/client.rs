@@ -3,7 +3,7 @@
 mod channel;
 mod control;
 mod operators;
-mod outcomes;
+mod queues;
 mod usage;
 
 use std::time::Duration;
@@ -24,17 +24,13 @@ use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::lease_admin_service_client::LeaseAdminServiceClient;
-use weir_proto::v1::queue_admin_service_client::QueueAdminServiceClient;
-use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
-    AckRequest, AckResponse, AcquireRequest, AcquireResponse, BrowseRequest, BrowseResponse,
-    CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
-    DebitResponse, EnqueueRequest, EnqueueResponse, ExtendRequest, ExtendResponse, NackRequest, NackResponse,
-    RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
-    ReserveRequest, ReserveResponse, SettleRequest, SettleResponse, ShouldAllowRequest, ShouldAllowResponse,
-    StatsRequest, StatsResponse, TakeRequest, TakeResponse,
+    AcquireRequest, AcquireResponse, CancelReservationRequest, CancelReservationResponse, CountRequest,
+    CountResponse, DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReleaseRequest,
+    ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest, ReserveResponse, SettleRequest, SettleResponse,
+    ShouldAllowRequest, ShouldAllowResponse,
 };
 
 /// Size limit of an answer about usage.
@@ -42,9 +38,6 @@ const MAX_USAGE_BYTES: usize = 16 << 20;
 
 /// Size limit of an answer about live control: the most entries of the longest kind.
 const MAX_CONTROL_BYTES: usize = 256 << 20;
-
-/// Size limit of a message about queues.
-const MAX_QUEUE_MESSAGE: usize = 7 << 20;
 
 /// A connection to a server.
 pub struct Client {
@@ -54,9 +47,9 @@ pub struct Client {
     usage: UsageServiceClient<AccessChannel>,
     admin: AdminServiceClient<AccessChannel>,
     lease_admin: LeaseAdminServiceClient<AccessChannel>,
-    queue_admin: QueueAdminServiceClient<AccessChannel>,
     health: HealthClient<AccessChannel>,
-    queues: QueueServiceClient<AccessChannel>,
+    /// For the clients of features, which are made for each call.
+    channel: AccessChannel,
     control: ControlServiceClient<AccessChannel>,
     timeout: Duration,
 }
@@ -114,27 +107,14 @@ impl Client {
             reason: innermost(&error),
         })?;
         let leases = ConcurrencyServiceClient::new(channel.clone());
-        let queues = QueueServiceClient::new(channel.clone()).max_decoding_message_size(MAX_QUEUE_MESSAGE);
         let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
         let admin = AdminServiceClient::new(channel.clone());
         let lease_admin = LeaseAdminServiceClient::new(channel.clone());
-        let queue_admin = QueueAdminServiceClient::new(channel.clone());
         let health = HealthClient::new(channel.clone());
         let control = ControlServiceClient::new(channel.clone()).max_decoding_message_size(MAX_CONTROL_BYTES);
-        let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
-        Ok(Self {
-            inner,
-            envoy,
-            leases,
-            queues,
-            usage,
-            admin,
-            lease_admin,
-            queue_admin,
-            health,
-            control,
-            timeout,
-        })
+        let (inner, envoy) =
+            (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel.clone()));
+        Ok(Self { inner, envoy, leases, channel, usage, admin, lease_admin, health, control, timeout })
     }
 
     /// Asks one question.
@@ -232,55 +212,6 @@ impl Client {
     pub async fn release(&mut self, request: ReleaseRequest) -> Result<ReleaseResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.leases.release(request)).await;
-        self.answered(answer)
-    }
-
-    /// Puts items into a queue.
-    pub async fn enqueue(&mut self, request: EnqueueRequest) -> Result<EnqueueResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues.enqueue(request)).await;
-        self.answered(answer)
-    }
-
-    /// Takes items out of a queue.
-    pub async fn take(&mut self, request: TakeRequest) -> Result<TakeResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues.take(request)).await;
-        self.answered(answer)
-    }
-
-    /// Acks items.
-    pub async fn ack(&mut self, request: AckRequest) -> Result<AckResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues.ack(request)).await;
-        self.answered(answer)
-    }
-
-    /// Nacks items.
-    pub async fn nack(&mut self, request: NackRequest) -> Result<NackResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues.nack(request)).await;
-        self.answered(answer)
-    }
-
-    /// Gives the workers of items more time.
-    pub async fn extend(&mut self, request: ExtendRequest) -> Result<ExtendResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues.extend(request)).await;
-        self.answered(answer)
-    }
-
-    /// Gets the statistics of a queue.
-    pub async fn queue_stats(&mut self, request: StatsRequest) -> Result<StatsResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues.stats(request)).await;
-        self.answered(answer)
-    }
-
-    /// Shows items of a queue.
-    pub async fn browse(&mut self, request: BrowseRequest) -> Result<BrowseResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues.browse(request)).await;
         self.answered(answer)
     }
 

@@ -14,14 +14,7 @@ pub use encoded::{Encoded, EncodedCodec};
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/weir.v1.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.RateLimitService.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.AdminService.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.ControlService.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.ConcurrencyService.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.LeaseAdminService.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.UsageService.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.QueueService.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.QueueAdminService.rs"));
+    include!(concat!(env!("OUT_DIR"), "/weir.v1.services.rs"));
 }
 
 /// Envoy's packages, as far as its rate limit and discovery protocols need them.

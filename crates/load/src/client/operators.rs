@@ -1,8 +1,8 @@
-//! Calls of `AdminService`, `LeaseAdminService` and `QueueAdminService`.
+//! Calls of `AdminService` and `LeaseAdminService`.
 
 use weir_proto::v1::{
-    ListLeasesRequest, ListLeasesResponse, PurgeRequest, PurgeResponse, RedriveRequest, RedriveResponse,
-    ReleaseLeasesRequest, ReleaseLeasesResponse, ResetRequest, ResetResponse,
+    ListLeasesRequest, ListLeasesResponse, ReleaseLeasesRequest, ReleaseLeasesResponse, ResetRequest,
+    ResetResponse,
 };
 
 use super::{Client, ClientError, within};
@@ -32,20 +32,6 @@ impl Client {
     ) -> Result<ReleaseLeasesResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.lease_admin.release_leases(request)).await;
-        self.answered(answer)
-    }
-
-    /// Brings dead letters back.
-    pub async fn redrive(&mut self, request: RedriveRequest) -> Result<RedriveResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queue_admin.redrive(request)).await;
-        self.answered(answer)
-    }
-
-    /// Empties a queue.
-    pub async fn purge(&mut self, request: PurgeRequest) -> Result<PurgeResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queue_admin.purge(request)).await;
         self.answered(answer)
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::Value;
-use weir_config::{reference, schema};
+use weir::features::schema;
+use weir_config::reference;
 
 use super::keys::mappings;
 use crate::support::clients::{files, root};
@@ -108,7 +109,9 @@ fn counts(key: &Value) -> Option<String> {
 fn the_page_has_every_key_with_its_default_and_bounds() {
     let page: String = pages().iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     let tables = tables(&page);
-    let schema = schema();
+    let mut schema = schema();
+    // docs/http.md has the section of the HTTP listener.
+    drop(schema["properties"].as_object_mut().and_then(|sections| sections.remove("http")));
     let resolve = |key: &'_ Value| match key["$ref"].as_str() {
         Some(to) => schema.pointer(to.trim_start_matches('#')).unwrap().clone(),
         None => key.clone(),
