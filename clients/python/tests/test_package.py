@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import weir_ratelimit
-from weir_ratelimit import AsyncClient, Client, LeaseLostError, LeaseRefusedError, MistakeError
+from weir_ratelimit import AsyncClient, BudgetRefusedError, Client, LeaseLostError, LeaseRefusedError, MistakeError
 
 PACKAGE = ROOT / "clients" / "python"
 
@@ -159,6 +159,38 @@ def test_c59_how_a_lease_begins_is_traced_and_outages_of_its_renewals_are_counte
         assert seen == [("weir.lease", denied), ("weir.lease", allowed)]
         assert all("traceparent" in dict(map(tuple, question["metadata"])) for question in scripted.log())
         assert outages() > before
+
+
+def test_c59_meters_are_traced_and_settlements_are_counted(
+    recorded: tuple[InMemorySpanExporter, InMemoryMetricReader], scripted: Scripted
+) -> None:
+    spans, reader = recorded
+    spans.clear()
+    held = {"allowed": True, "reason": "REASON_OK", "heldFor": "9s", "limits": [{"name": "output", "cost": "100"}]}
+    with Client(scripted.target, on_failure="error", timeout=10) as weir:
+        for outcome in ("SETTLED", "LATE", "UNKNOWN"):
+            scripted.do(answer={"match": {"method": "ShouldAllow"}, "decision": held})
+            settled = {"outcome": f"SETTLE_OUTCOME_{outcome}"}
+            scripted.do(answer={"match": {"method": "Settle"}, "decision": settled})
+            with weir.meter("llm", "bob", estimate={"output": 100}):
+                pass
+        scripted.do(status={"match": {"method": "Settle"}, "code": "NOT_FOUND", "message": "no"})
+        with pytest.raises(MistakeError):
+            weir.meter("llm", "bob", estimate={"output": 100}).settle()
+        scripted.do(answer={"match": {"method": "ShouldAllow"}, "decision": {"reason": "REASON_LIMITED"}})
+        with pytest.raises(BudgetRefusedError):
+            weir.meter("llm", "bob", estimate={"output": 100})
+    allowed = {"weir.allowed": True, "weir.source": "weir", "weir.reason": "ok"}
+    denied = {"weir.allowed": False, "weir.source": "weir", "weir.reason": "limited"}
+    seen = [(span.name, dict(span.attributes or {})) for span in spans.get_finished_spans()]
+    assert seen == [("weir.meter", allowed)] * 4 + [("weir.meter", denied)]
+    assert all("traceparent" in dict(map(tuple, question["metadata"])) for question in scripted.log())
+    data = reader.get_metrics_data()
+    assert data is not None
+    found = [one for all in data.resource_metrics for scope in all.scope_metrics for one in scope.metrics]
+    points: Any = [metric.data.data_points for metric in found if metric.name == "weir.client.settlements"]
+    counts = {dict(point.attributes)["event"]: point.value for point in points[0]}
+    assert counts == {"settled": 1, "late": 1, "unknown": 1, "mistake": 1}
 
 
 def test_c59_telemetry_can_be_off(

@@ -10,6 +10,7 @@ from ._address import client_address
 from ._client import Client
 from ._decision import Decision, Http, LimitStatus
 from ._errors import (
+    BudgetRefusedError,
     ClosedError,
     ConfigurationError,
     DeniedError,
@@ -24,14 +25,20 @@ from ._options import Policy, Tls
 if TYPE_CHECKING:
     from ._async_client import AsyncClient
     from ._async_lease import AsyncLease
+    from ._async_meter import AsyncMeter
+    from ._costs import Cost
     from ._lease import Lease
+    from ._meter import Meter
 
 __all__ = [
     "AsyncClient",
     "AsyncLease",
+    "AsyncMeter",
+    "BudgetRefusedError",
     "Client",
     "ClosedError",
     "ConfigurationError",
+    "Cost",
     "Decision",
     "DeniedError",
     "Http",
@@ -39,6 +46,7 @@ __all__ = [
     "LeaseLostError",
     "LeaseRefusedError",
     "LimitStatus",
+    "Meter",
     "MistakeError",
     "OutageError",
     "Policy",
@@ -48,8 +56,15 @@ __all__ = [
 ]
 
 
-#: What is loaded when it is used first: programs with threads need no asyncio, and many need no leases.
-_LATER = {"AsyncClient": "._async_client", "AsyncLease": "._async_lease", "Lease": "._lease"}
+#: What is loaded when it is used first: programs with threads need no asyncio, and many need no leases and no budgets.
+_LATER = {
+    "AsyncClient": "._async_client",
+    "AsyncLease": "._async_lease",
+    "AsyncMeter": "._async_meter",
+    "Cost": "._costs",
+    "Lease": "._lease",
+    "Meter": "._meter",
+}
 
 
 def __getattr__(name: str) -> Any:

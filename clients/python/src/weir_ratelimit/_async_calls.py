@@ -23,6 +23,8 @@ class Calls:
     def __init__(self, loop: asyncio.AbstractEventLoop, channel: Any) -> None:
         self.channel = channel
         self.should_allow = channel.unary_unary(SHOULD_ALLOW)
+        #: What settles the meters of this loop, once there is one.
+        self.settler: Any = None
         self._loop = loop
         self._calls: set[Timed] = set()
         self._timer: asyncio.TimerHandle | None = None

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import grpc
 
@@ -25,6 +25,11 @@ from ._wire import decision_of
 
 if TYPE_CHECKING:
     from ._async_lease import AsyncLease
+    from ._async_meter import AsyncMeter, AsyncSettler
+    from ._costs import Costs
+    from ._meter_wire import Estimate, OnError
+
+T = TypeVar("T")
 
 
 class AsyncClient(BaseClient):
@@ -38,7 +43,7 @@ class AsyncClient(BaseClient):
         self._in_flight = 0
         self._idle: asyncio.Event | None = None
         #: Tasks beside the callers: a loop alone would drop them.
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def allow(
         self,
@@ -54,14 +59,27 @@ class AsyncClient(BaseClient):
         headers: bool = False,
         timeout: timedelta | float | None = None,
         on_failure: Policy | None = None,
+        costs: Costs | None = None,
     ) -> Decision:
-        """Asks whether a call may go ahead. A denial is a value.
+        """Asks whether a call may go ahead. A denial is a value. `costs` are those of limits with `cost: NAME`.
 
         Raises MistakeError for a wrong question, and OutageError if the policy is `"error"`.
         """
         defaults = self._core.settings
         question = encode(
-            defaults, resource, consumer, cost, strategy, attributes, peek, at_most, id, headers, timeout, on_failure
+            defaults,
+            resource,
+            consumer,
+            cost,
+            strategy,
+            attributes,
+            peek,
+            at_most,
+            id,
+            headers,
+            timeout,
+            on_failure,
+            costs,
         )
         recorded = self._core.begin()
         self._in_flight += 1
@@ -100,12 +118,59 @@ class AsyncClient(BaseClient):
 
         defaults = self._core.settings
         question = LeaseQuestion(defaults, resource, consumer, weight, ttl, wait, strategy, attributes, on_failure)
-        with self._core.lease() as recorded:
-            call = partial(self._call_of_lease, recorded.trace if recorded else ())
+        with self._core.recorded("weir.lease") as recorded:
+            call = partial(self._call_beside, recorded.trace if recorded else ())
             lease = await acquire(question, call, self._later)
         if recorded:
             recorded.decided(lease.decision)
         return lease
+
+    async def meter(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        estimate: Estimate,
+        hold_for: timedelta | float = timedelta(minutes=10),
+        on_error: OnError = "used",
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        headers: bool = False,
+        timeout: timedelta | float | None = None,
+        on_failure: Policy | None = None,
+    ) -> AsyncMeter:
+        """Holds an estimate of a budget while work is done, and settles the real use at its end.
+
+        `hold_for` is the longest time that the work takes: after it, what is held comes back. `on_error="keep"` settles
+        the estimate of a body that fails and has added nothing. Raises BudgetRefusedError for a denial, MistakeError,
+        and OutageError if the policy is `"error"`.
+        """
+        # Loaded when it is used: a program without meters needs none of it.
+        from ._async_meter import begin  # noqa: PLC0415
+        from ._meter_wire import MeterQuestion  # noqa: PLC0415
+
+        defaults = self._core.settings
+        question = MeterQuestion(
+            defaults,
+            resource,
+            consumer,
+            estimate,
+            hold_for,
+            on_error,
+            strategy,
+            attributes,
+            headers,
+            timeout,
+            on_failure,
+        )
+        with self._core.recorded("weir.meter") as recorded:
+            trace = recorded.trace if recorded else ()
+            settler, call = self._settles(), partial(self._call_beside, trace)
+            with self._tracked():
+                meter = await begin(question, partial(self._decide, question.asked, trace), settler, call)
+        if recorded:
+            recorded.decided(meter.decision)
+        return meter
 
     async def ready(self, timeout: timedelta | float) -> bool:
         """Connects, and returns whether a server is connected within the time."""
@@ -125,6 +190,9 @@ class AsyncClient(BaseClient):
         if not self._core.close():
             return
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        opened = self._channels.get(asyncio.get_running_loop())
+        if opened is not None and opened.settler is not None:
+            opened.settler.closing.set()
         if self._in_flight:
             self._idle = asyncio.Event()
             try:
@@ -159,7 +227,17 @@ class AsyncClient(BaseClient):
     async def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
         metadata = self._core.headers.make() + trace
         calls = self._open(asyncio.get_running_loop())
-        return decision_of(await calls.ask(calls.should_allow, question.message, question.timeout, metadata))
+        return decision_of(await calls.ask(calls.should_allow, question.message, question.timeout, metadata), question)
+
+    def _settles(self) -> AsyncSettler:
+        """Returns what settles the meters of this loop."""
+        from ._async_meter import AsyncSettler  # noqa: PLC0415
+
+        opened = self._open(asyncio.get_running_loop())
+        if opened.settler is None:
+            opened.settler = AsyncSettler(self._core, partial(self._call_beside, ()), self._later)
+        settler: AsyncSettler = opened.settler
+        return settler
 
     @contextmanager
     def _tracked(self) -> Iterator[None]:
@@ -175,12 +253,12 @@ class AsyncClient(BaseClient):
         if not self._in_flight and self._idle is not None:
             self._idle.set()
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _later(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Runs a task beside the caller. `aclose` waits for it."""
 
-        async def run() -> None:
+        async def run() -> T:
             try:
-                await work
+                return await work
             finally:
                 tracked.__exit__(None, None, None)
 
@@ -191,7 +269,8 @@ class AsyncClient(BaseClient):
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _call_of_lease(self, trace: Metadata, path: str, message: bytes, timeout: float) -> bytes:
+    async def _call_beside(self, trace: Metadata, path: str, message: bytes, timeout: float) -> bytes:
+        """Calls another method than that of decisions."""
         loop = asyncio.get_running_loop()
         if self._core.closed and loop not in self._channels:
             raise ClosedError

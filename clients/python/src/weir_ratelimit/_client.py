@@ -25,7 +25,10 @@ from ._token import Metadata
 from ._wire import SHOULD_ALLOW, decision_of
 
 if TYPE_CHECKING:
+    from ._costs import Costs
     from ._lease import Lease
+    from ._meter import Meter, Settler
+    from ._meter_wire import Estimate, OnError
 
 _FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
 #: Channels of parent processes. To close them in a child would wait for threads that do not exist there.
@@ -44,6 +47,7 @@ class Client(BaseClient):
         self._process = 0
         self._channel: Any = None
         self._method: Any = None
+        self._settler: Settler | None = None
 
     def allow(
         self,
@@ -59,14 +63,27 @@ class Client(BaseClient):
         headers: bool = False,
         timeout: timedelta | float | None = None,
         on_failure: Policy | None = None,
+        costs: Costs | None = None,
     ) -> Decision:
-        """Asks whether a call may go ahead. A denial is a value.
+        """Asks whether a call may go ahead. A denial is a value. `costs` are those of limits with `cost: NAME`.
 
         Raises MistakeError for a wrong question, and OutageError if the policy is `"error"`.
         """
         defaults = self._core.settings
         question = encode(
-            defaults, resource, consumer, cost, strategy, attributes, peek, at_most, id, headers, timeout, on_failure
+            defaults,
+            resource,
+            consumer,
+            cost,
+            strategy,
+            attributes,
+            peek,
+            at_most,
+            id,
+            headers,
+            timeout,
+            on_failure,
+            costs,
         )
         recorded = self._core.begin()
         try:
@@ -102,12 +119,58 @@ class Client(BaseClient):
 
         defaults = self._core.settings
         question = LeaseQuestion(defaults, resource, consumer, weight, ttl, wait, strategy, attributes, on_failure)
-        with self._core.lease() as recorded:
-            call = partial(self._call_of_lease, recorded.trace if recorded else ())
+        with self._core.recorded("weir.lease") as recorded:
+            call = partial(self._call_beside, recorded.trace if recorded else ())
             lease = acquire(question, call, self._later)
         if recorded:
             recorded.decided(lease.decision)
         return lease
+
+    def meter(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        estimate: Estimate,
+        hold_for: timedelta | float = timedelta(minutes=10),
+        on_error: OnError = "used",
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        headers: bool = False,
+        timeout: timedelta | float | None = None,
+        on_failure: Policy | None = None,
+    ) -> Meter:
+        """Holds an estimate of a budget while work is done, and settles the real use at its end.
+
+        `hold_for` is the longest time that the work takes: after it, what is held comes back. `on_error="keep"` settles
+        the estimate of a body that fails and has added nothing. Raises BudgetRefusedError for a denial, MistakeError,
+        and OutageError if the policy is `"error"`.
+        """
+        # Loaded when it is used: a program without meters needs none of it.
+        from ._meter import begin  # noqa: PLC0415
+        from ._meter_wire import MeterQuestion  # noqa: PLC0415
+
+        defaults = self._core.settings
+        question = MeterQuestion(
+            defaults,
+            resource,
+            consumer,
+            estimate,
+            hold_for,
+            on_error,
+            strategy,
+            attributes,
+            headers,
+            timeout,
+            on_failure,
+        )
+        with self._core.recorded("weir.meter") as recorded:
+            trace = recorded.trace if recorded else ()
+            settler, call = self._settles(), partial(self._call_beside, trace)
+            meter = begin(question, partial(self._decide, question.asked, trace), settler, call)
+        if recorded:
+            recorded.decided(meter.decision)
+        return meter
 
     def ready(self, timeout: timedelta | float) -> bool:
         """Connects, and returns whether a server is connected within the time."""
@@ -130,6 +193,8 @@ class Client(BaseClient):
             return
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
         if self._channel is not None and self._process == os.getpid():
+            if self._settler is not None:
+                self._settler.closing.set()
             self._in_flight.drain(seconds)
             self._channel.close()
 
@@ -164,7 +229,8 @@ class Client(BaseClient):
         threading.Thread(target=run, name="weir-later", daemon=True).start()
         started.wait()
 
-    def _call_of_lease(self, trace: Metadata, path: str, message: bytes, timeout: float) -> bytes:
+    def _call_beside(self, trace: Metadata, path: str, message: bytes, timeout: float) -> bytes:
+        """Calls another method than that of decisions."""
         self._open()
         method = Method(self._channel, path)
         try:
@@ -173,10 +239,20 @@ class Client(BaseClient):
             self._core.outage(outage, counted=not path.endswith("/Acquire"))
             raise
 
+    def _settles(self) -> Settler:
+        """Returns what settles the meters of this process."""
+        from ._meter import Settler  # noqa: PLC0415
+
+        self._open()
+        with self._lock:
+            if self._settler is None:
+                self._settler = Settler(self._core, partial(self._call_beside, ()), self._later)
+            return self._settler
+
     def _ask(self, question: Question, trace: tuple[tuple[str, str], ...]) -> Decision:
         metadata = self._core.headers.make() + trace
         method = self._open()
-        return decision_of(self._in_flight.ask(method, question.message, question.timeout, metadata))
+        return decision_of(self._in_flight.ask(method, question.message, question.timeout, metadata), question)
 
     def _open(self) -> Any:
         process = os.getpid()
@@ -190,6 +266,7 @@ class Client(BaseClient):
                         warn_of_fork(_FORK_SUPPORT)
                 # Locks of the parent process may be held by threads that do not exist here.
                 self._in_flight = InFlight()
+                self._settler = None
                 self._channel = open_channel(grpc, self._core.settings, IN_THE_CALLERS_THREAD)
                 self._method = Method(self._channel, SHOULD_ALLOW)
                 self._process = process

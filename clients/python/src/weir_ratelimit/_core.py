@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from ._breaker import Breaker
 from ._decision import Decision, policy_decision
-from ._errors import ClosedError, MistakeError, OutageError
+from ._errors import ClosedError, MistakeError, OutageError, WeirError
 from ._notice import Notice
 from ._options import Policy, Settings
 from ._telemetry import Recorded, Telemetry
@@ -65,9 +65,9 @@ class Core:
         return answer(policy, failure)
 
     @contextmanager
-    def lease(self) -> Iterator[Recorded | None]:
-        """Records a lease that does not begin. The breaker does not hold it back: it asks again while it waits."""
-        recorded = self.begin("weir.lease")
+    def recorded(self, name: str) -> Iterator[Recorded | None]:
+        """Records a lease or a meter that does not begin."""
+        recorded = self.begin(name)
         try:
             yield recorded
         except BaseException as error:
@@ -76,10 +76,21 @@ class Core:
             raise
 
     def outage(self, outage: OutageError, counted: bool) -> None:
-        """Records an outage of a call about a lease. One of a lease that is held (`counted`) belongs to no span."""
+        """Records an outage of a call beside decisions. One after the beginning (`counted`) belongs to no span."""
         self._notice.outage(self._clock(), outage)
         if counted and self._telemetry:
             self._telemetry.outage(outage)
+
+    def settlement(self, event: str, error: WeirError | None = None) -> None:
+        """Records what has become of a settlement."""
+        self._notice.settlement(self._clock(), event, error)
+        if self._telemetry:
+            self._telemetry.settlement(event)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the breaker keeps calls back."""
+        return self._breaker is not None and self._breaker.is_open
 
     def close(self) -> bool:
         """Closes it, and returns whether it was open."""

@@ -35,6 +35,16 @@ class LimitStatus:
     retry_after: timedelta | None = None
     reset_after: timedelta | None = None
     cause: str | None = None
+    #: The units that were asked of this limit, if the strategy has costs by name.
+    cost: int = 0
+    #: The units that it granted.
+    granted: int = 0
+    #: The units of it that open holds have, after this decision.
+    held: int = 0
+    #: Whether use and holds are at or above its `near_limit`.
+    near_limit: bool = False
+    #: Whether this call took the use over it.
+    crossed_near_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,8 @@ class Decision:
     local: bool = False
     #: Whether nodes count this strategy on their own.
     approximate: bool = False
+    #: How long what is granted is held, if the question has a hold.
+    held_for: timedelta | None = None
     #: The failure that the policy answered.
     failure: OutageError | None = None
 

@@ -63,6 +63,15 @@ class LeaseRefusedError(WeirError):
         self.decision = decision
 
 
+class BudgetRefusedError(WeirError):
+    """A meter cannot begin: its estimate is denied."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(f"the budget is denied ({decision.reason}): {decision.message or 'the estimate does not fit'}")
+        #: The denial, also of the policy.
+        self.decision = decision
+
+
 class LeaseLostError(WeirError):
     """A lease has ended before it was released: others may hold its permits, so the work must stop."""
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
 from ._errors import MistakeError
 from ._messages import ShouldAllowRequest
 from ._options import LONGEST_TIMEOUT, Policy, is_policy, seconds_of
+
+if TYPE_CHECKING:
+    from ._costs import Costs
 
 #: The largest message that a server accepts by default.
 LARGEST_MESSAGE = 65_536
@@ -34,6 +37,9 @@ class Question(NamedTuple):
     message: bytes
     timeout: float
     policy: Policy
+    #: What an old server would leave out: costs by name, and the hold.
+    has_costs: bool = False
+    holds: bool = False
 
 
 def encode(
@@ -49,8 +55,10 @@ def encode(
     headers: bool,
     timeout: timedelta | float | None,
     on_failure: Policy | None,
+    costs: Costs | None = None,
+    hold_for: timedelta | None = None,
 ) -> Question:
-    """Checks and encodes a question."""
+    """Checks and encodes a question. `hold_for` was checked by the caller."""
     seconds = defaults.timeout if timeout is None else seconds_of(timeout)
     if seconds is None:
         refuse("timeout", timeout, f"a time above 0 s and at most {LONGEST_TIMEOUT} s")
@@ -78,9 +86,16 @@ def encode(
                 setattr(request, field, True)
     if attributes:
         request.attributes.update(check_attributes(attributes))
+    if costs is not None:
+        # Loaded when it is used: most programs have no costs by name.
+        from ._costs import put_costs  # noqa: PLC0415
+
+        put_costs(request, costs)
+    if hold_for is not None:
+        request.hold_for.FromTimedelta(hold_for)
     message: bytes = request.SerializeToString()
     check_size(message)
-    return Question(message, seconds, policy)
+    return Question(message, seconds, policy, bool(costs), hold_for is not None)
 
 
 def check_texts(texts: Mapping[str, object]) -> None:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from ._decision import Decision
-from ._errors import LeaseRefusedError, OutageError, WeirError
+from ._errors import BudgetRefusedError, LeaseRefusedError, OutageError, WeirError
 
 _NAME = "weir_ratelimit"
 
@@ -21,6 +21,7 @@ class Telemetry:
         self._decisions = meter.create_counter("weir.client.decisions", description="Decisions by outcome")
         self._duration = meter.create_histogram("weir.client.duration", "s", "Time of a decision")
         self._outages = meter.create_counter("weir.client.outages", description="Outages by code")
+        self._settlements = meter.create_counter("weir.client.settlements", description="Settlements by event")
         self._open = meter.create_up_down_counter("weir.client.breaker.open", description="Open breakers")
 
     @classmethod
@@ -42,6 +43,10 @@ class Telemetry:
     def outage(self, outage: OutageError) -> None:
         """Counts an outage of a call without a span."""
         self._outages.add(1, {"code": outage.code})
+
+    def settlement(self, event: str) -> None:
+        """Counts what has become of a settlement."""
+        self._settlements.add(1, {"event": event})
 
     def breaker(self, change: int) -> None:
         """Records that the breaker has opened (1) or closed (-1)."""
@@ -73,8 +78,8 @@ class Recorded:
         self._end({"outcome": outcome, "source": decision.source, "reason": decision.reason})
 
     def failed(self, error: BaseException) -> None:
-        """Ends the span of a call without a decision, or of a lease that is refused."""
-        if isinstance(error, LeaseRefusedError):
+        """Ends the span of a call without a decision, or of a lease or a meter that is refused."""
+        if isinstance(error, LeaseRefusedError | BudgetRefusedError):
             self.decided(error.decision)
             return
         self._span.set_status(self._telemetry._trace.StatusCode.ERROR)

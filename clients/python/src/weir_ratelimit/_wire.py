@@ -11,12 +11,13 @@ from ._codes import MISTAKES
 from ._decision import Decision, LimitStatus, maker
 from ._errors import MistakeError, OutageError
 from ._messages import REASONS, BadRequest, RichStatus, ShouldAllowResponse
+from ._question import Question
 
 SHOULD_ALLOW = "/weir.v1.RateLimitService/ShouldAllow"
 
 
-def decision_of(message: bytes) -> Decision:
-    """Reads the decision that a server sent."""
+def decision_of(message: bytes, question: Question) -> Decision:
+    """Reads the decision that a server sent for a question."""
     try:
         answer = ShouldAllowResponse.FromString(message)
     except DecodeError as error:
@@ -42,8 +43,13 @@ def decision_of(message: bytes) -> Decision:
         dict(headers) if headers else {},
         answer.local,
         answer.approximate,
+        time_of(answer.held_for) if has("held_for") else None,
         None,
     )
+    if question.has_costs or question.holds:
+        from ._costs import check_answer  # noqa: PLC0415
+
+        return check_answer(decision, question.has_costs, question.holds)
     return decision
 
 
@@ -57,6 +63,11 @@ def _limit(limit: Any) -> LimitStatus:
         time_of(limit.retry_after) if has("retry_after") else None,
         time_of(limit.reset_after) if has("reset_after") else None,
         limit.cause or None,
+        limit.cost,
+        limit.granted,
+        limit.held,
+        limit.near_limit,
+        limit.crossed_near_limit,
     )
     return status
 

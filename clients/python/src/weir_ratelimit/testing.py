@@ -11,13 +11,17 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from ._async_lease import AsyncLease
+from ._async_meter import AsyncMeter
 from ._client import Client
 from ._codes import MISTAKES, OUTAGES
 from ._core import Core, answer
+from ._costs import Costs
 from ._decision import Decision
-from ._errors import ClosedError, ConfigurationError, LeaseRefusedError, MistakeError, OutageError
+from ._errors import BudgetRefusedError, ClosedError, ConfigurationError, LeaseRefusedError, MistakeError, OutageError
 from ._lease import Lease
 from ._lease_wire import LeaseQuestion, WorkOutcome
+from ._meter import Meter
+from ._meter_wire import Estimate, MeterQuestion, OnError
 from ._options import Policy, is_policy
 from ._question import encode
 from ._test_server import Server, serve
@@ -26,8 +30,10 @@ __all__ = [
     "Asked",
     "FakeAsyncClient",
     "FakeAsyncLease",
+    "FakeAsyncMeter",
     "FakeClient",
     "FakeLease",
+    "FakeMeter",
     "Script",
     "Server",
     "client",
@@ -56,6 +62,8 @@ class Asked:
     id: str | None
     headers: bool
     at: float
+    costs: Costs | None = None
+    hold_for: timedelta | None = None
 
 
 _Answer = Callable[[Asked, Policy], Decision]
@@ -154,6 +162,8 @@ class _Fake:
         headers: bool = False,
         timeout: timedelta | float | None = None,
         on_failure: Policy | None = None,
+        costs: Costs | None = None,
+        hold_for: timedelta | None = None,
     ) -> Decision:
         if self._closed:
             raise ClosedError
@@ -170,10 +180,13 @@ class _Fake:
             headers,
             timeout,
             on_failure,
+            costs,
+            hold_for,
         )
         policy = self.on_failure if on_failure is None else on_failure
         given = dict(attributes or {})
-        asked = Asked(resource, consumer, cost, strategy, given, peek, at_most, id, headers, self._clock())
+        at = self._clock()
+        asked = Asked(resource, consumer, cost, strategy, given, peek, at_most, id, headers, at, costs, hold_for)
         self.asked.append(asked)
         return self.script._answer(asked, policy)
 
@@ -196,6 +209,77 @@ class _Fake:
         if not decision.allowed:
             raise LeaseRefusedError(decision)
         return decision
+
+    def _hold(
+        self,
+        resource: str,
+        consumer: str = "",
+        *,
+        estimate: Estimate,
+        hold_for: timedelta | float = timedelta(minutes=10),
+        on_error: OnError = "used",
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        headers: bool = False,
+        timeout: timedelta | float | None = None,
+        on_failure: Policy | None = None,
+    ) -> tuple[Decision, MeterQuestion]:
+        defaults = _Defaults(self.on_failure)
+        question = MeterQuestion(
+            defaults,
+            resource,
+            consumer,
+            estimate,
+            hold_for,
+            on_error,
+            strategy,
+            attributes,
+            headers,
+            timeout,
+            on_failure,
+        )
+        decision = self._decide(
+            resource,
+            consumer,
+            cost=estimate if isinstance(estimate, int) else 1,
+            costs=None if isinstance(estimate, int) else estimate,
+            strategy=strategy,
+            attributes=attributes,
+            headers=headers,
+            on_failure=on_failure,
+            hold_for=question.hold_for,
+        )
+        if not decision.allowed:
+            raise BudgetRefusedError(decision)
+        return decision, question
+
+
+class FakeMeter(Meter):
+    """A meter of a fake. It keeps what it has settled."""
+
+    def __init__(self, decision: Decision, question: MeterQuestion) -> None:
+        super().__init__(decision, question, lambda message: None)
+
+    @property
+    def settled(self) -> Mapping[str, int] | None:
+        """What was settled, by name. A name that is absent counts as granted. None: nothing yet."""
+        return self._settled
+
+
+class FakeAsyncMeter(AsyncMeter):
+    """A meter of a fake. It keeps what it has settled."""
+
+    def __init__(self, decision: Decision, question: MeterQuestion) -> None:
+        super().__init__(decision, question, _settle_nowhere)
+
+    @property
+    def settled(self) -> Mapping[str, int] | None:
+        """What was settled, by name. A name that is absent counts as granted. None: nothing yet."""
+        return self._settled
+
+
+async def _settle_nowhere(message: bytes) -> None:
+    """Needs no server."""
 
 
 class FakeLease(Lease):
@@ -231,6 +315,8 @@ class FakeClient(_Fake):
         super().__init__(on_failure, clock)
         #: The leases that it has granted, in order.
         self.leases: list[FakeLease] = []
+        #: The meters that it has begun, in order.
+        self.meters: list[FakeMeter] = []
 
     def allow(self, resource: str, consumer: str = "", **question: Any) -> Decision:
         """Answers by the script. Questions are checked as those of a client are."""
@@ -241,6 +327,12 @@ class FakeClient(_Fake):
         lease = FakeLease(self._grant(resource, consumer, **question))
         self.leases.append(lease)
         return lease
+
+    def meter(self, resource: str, consumer: str = "", **question: Any) -> FakeMeter:
+        """Begins a meter, or raises BudgetRefusedError, by the script."""
+        meter = FakeMeter(*self._hold(resource, consumer, **question))
+        self.meters.append(meter)
+        return meter
 
     def ready(self, timeout: timedelta | float) -> bool:
         """Returns whether the fake is open."""
@@ -266,6 +358,8 @@ class FakeAsyncClient(_Fake):
         super().__init__(on_failure, clock)
         #: The leases that it has granted, in order.
         self.leases: list[FakeAsyncLease] = []
+        #: The meters that it has begun, in order.
+        self.meters: list[FakeAsyncMeter] = []
 
     async def allow(self, resource: str, consumer: str = "", **question: Any) -> Decision:
         """Answers by the script. Questions are checked as those of a client are."""
@@ -276,6 +370,12 @@ class FakeAsyncClient(_Fake):
         lease = FakeAsyncLease(self._grant(resource, consumer, **question))
         self.leases.append(lease)
         return lease
+
+    async def meter(self, resource: str, consumer: str = "", **question: Any) -> FakeAsyncMeter:
+        """Begins a meter, or raises BudgetRefusedError, by the script."""
+        meter = FakeAsyncMeter(*self._hold(resource, consumer, **question))
+        self.meters.append(meter)
+        return meter
 
     async def ready(self, timeout: timedelta | float) -> bool:
         """Returns whether the fake is open."""
