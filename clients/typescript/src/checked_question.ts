@@ -1,7 +1,8 @@
 // What is checked of a question before it is sent. Nothing here needs Node, gRPC or protobuf.
 
+import { checkCosts } from "./budget.js";
 import { MistakeError } from "./errors.js";
-import { isPolicy, isTimeout, LONGEST_TIMEOUT_MS, type Policy, type Question } from "./limiter.js";
+import { isPolicy, isTimeout, LONGEST_TIMEOUT_MS, type Cost, type Policy, type Question } from "./limiter.js";
 
 /** The largest message that a server accepts by default. */
 const LARGEST_MESSAGE = 65_536;
@@ -15,7 +16,11 @@ export interface Defaults {
 
 /** What is sent, and how. @internal */
 export interface Checked {
-  readonly fields: Omit<Question, "timeoutMs" | "onFailure" | "signal">;
+  /** What is not set is undefined, which neither JSON nor protobuf writes. */
+  readonly fields: { [Name in Exclude<keyof Question, "costs" | "timeoutMs" | "onFailure" | "signal">]: Question[Name] | undefined } & {
+    resource: string;
+    costs: Record<string, Cost> | undefined;
+  };
   readonly timeoutMs: number;
   readonly policy: Policy;
 }
@@ -27,22 +32,12 @@ export function checkQuestion(question: Question, defaults: Defaults): Checked {
     refuse("timeoutMs", timeoutMs, `a number above 0 and at most ${String(LONGEST_TIMEOUT_MS)}`);
   }
   if (!isPolicy(onFailure)) refuse("onFailure", onFailure, '"allow", "deny" or "error"');
-  const { resource, consumer, cost, strategy = defaults.strategy, attributes, peek, atMost, id, headers } = question;
+  const { resource, consumer, cost, costs, strategy = defaults.strategy, attributes, peek, atMost, id, headers } = question;
   checkTexts({ resource, consumer, strategy, id }, attributes);
   if (cost !== undefined && !(Number.isSafeInteger(cost) && cost >= 0)) {
     refuse("cost", cost, "a whole number from 0 to 2^53 - 1");
   }
-  const fields = {
-    resource,
-    ...(consumer === undefined ? {} : { consumer }),
-    ...(strategy === undefined ? {} : { strategy }),
-    ...(cost === undefined ? {} : { cost }),
-    ...(attributes === undefined ? {} : { attributes }),
-    ...(peek === undefined ? {} : { peek }),
-    ...(atMost === undefined ? {} : { atMost }),
-    ...(id === undefined ? {} : { id }),
-    ...(headers === undefined ? {} : { headers }),
-  };
+  const fields = { resource, consumer, strategy, cost, costs: checkCosts(costs), attributes, peek, atMost, id, headers };
   return { fields, timeoutMs, policy: onFailure };
 }
 

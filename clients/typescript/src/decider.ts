@@ -2,7 +2,7 @@
 
 import { Breaker } from "./breaker.js";
 import { policyDecision, type Decision } from "./decision.js";
-import { LeaseRefusedError, MistakeError, OutageError } from "./errors.js";
+import { MistakeError, OutageError, RefusedError } from "./errors.js";
 import type { Policy } from "./limiter.js";
 import { Notice } from "./notice.js";
 import type { Telemetry } from "./telemetry.js";
@@ -33,15 +33,21 @@ export class Decider {
 
   /** Returns the answer of a server, or that of the policy. Rejects with MistakeError, OutageError, or the reason of a signal. */
   decide(policy: Policy, ask: Ask): Promise<Decision> {
-    return this.#recorded("weir.allow", (trace) => this.#decide(policy, () => ask(trace)), (decision) => decision);
+    return this.#recorded("weir.allow", (trace) => this.answer(policy, () => ask(trace)), (decision) => decision);
   }
 
-  /** Records how a lease begins. The breaker does not hold it back: it repeats its question for as long as it waits. */
-  begin<Lease extends { readonly decision: Decision }>(acquire: (trace: Trace) => Promise<Lease>): Promise<Lease> {
-    return this.#recorded("weir.lease", acquire, ({ decision }) => decision);
+  /** Records how a lease or a meter begins. */
+  begin<Begun extends { readonly decision: Decision }>(name: string, begin: (trace: Trace) => Promise<Begun>): Promise<Begun> {
+    return this.#recorded(name, begin, ({ decision }) => decision);
   }
 
-  /** Records an outage of a call about a lease. One of a lease that is held (`counted`) belongs to no span. */
+  /** Whether the breaker keeps calls back. */
+  get open(): boolean {
+    return this.#breaker?.open === true;
+  }
+
+
+  /** Records an outage of a call beside decisions. One after the beginning (`counted`) belongs to no span. */
   outage(outage: OutageError, counted: boolean): void {
     this.#notice.outage(now(), outage);
     if (counted) this.telemetry?.outage(outage);
@@ -71,14 +77,15 @@ export class Decider {
       recorded?.end({ decision: decisionOf(value) });
       return value;
     } catch (error) {
-      recorded?.end(error instanceof LeaseRefusedError ? { decision: error.decision } : { error });
+      recorded?.end(error instanceof RefusedError ? { decision: error.decision } : { error });
       throw error;
     }
   }
 
-  async #decide(policy: Policy, ask: () => Promise<Decision>): Promise<Decision> {
+  /** Does what `decide` does, and records nothing. */
+  async answer(policy: Policy, ask: () => Promise<Decision>): Promise<Decision> {
     const breaker = this.#breaker;
-    if (breaker?.open === true && !breaker.admits(now(), this.#connected())) return answer(policy, breaker.openError);
+    if (breaker?.open === true && !breaker.admits(now(), this.#connected())) return policyAnswer(policy, breaker.openError);
     try {
       const decision = await ask();
       this.#answered();
@@ -87,7 +94,7 @@ export class Decider {
       if (error instanceof MistakeError) this.#answered();
       if (!(error instanceof OutageError)) throw error;
       this.#failed(error);
-      return answer(policy, error);
+      return policyAnswer(policy, error);
     }
   }
 
@@ -116,7 +123,7 @@ export class Decider {
   }
 }
 
-function answer(policy: Policy, outage: OutageError): Decision {
+function policyAnswer(policy: Policy, outage: OutageError): Decision {
   if (policy === "error") throw outage;
   return policyDecision(policy === "allow", outage);
 }

@@ -32,6 +32,16 @@ export interface LimitStatus {
   readonly resetAfterMs?: number;
   /** Why this limit denies: `"count"`, `"min_gap"` or `"never"`. */
   readonly cause?: string;
+  /** The units that were asked of this limit, if the strategy has costs by name. What is 0 is not set. */
+  readonly cost?: number;
+  /** The units that it granted. */
+  readonly granted?: number;
+  /** The units of it that open holds have, after this decision. */
+  readonly held?: number;
+  /** Whether use and holds are at or above its `near_limit`. */
+  readonly nearLimit?: boolean;
+  /** Whether this call took the use over it. */
+  readonly crossedNearLimit?: boolean;
 }
 
 /** One decision. What is not known is `undefined`, never 0. */
@@ -54,6 +64,8 @@ export interface Decision {
   readonly resetAfterMs?: number;
   /** How long to hold the call before it starts, if the strategy paces its calls. */
   readonly waitMs?: number;
+  /** How long what is granted is held, if the question has a hold. */
+  readonly heldForMs?: number;
   /** How much was charged, if the question has `atMost` or an `id`. */
   readonly granted?: number;
   /** Whether this call was charged, if the question has an `id`. */

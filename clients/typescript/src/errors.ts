@@ -1,4 +1,4 @@
-// The errors of this package. A denial is no error, except where a lease cannot begin.
+// The errors of this package. A denial is no error, except where a lease or a meter cannot begin.
 
 import type { MistakeCode, OutageCode } from "./codes.js";
 import type { Decision } from "./decision.js";
@@ -52,16 +52,35 @@ export class ClosedError extends WeirError {
   }
 }
 
-/** A lease cannot begin: it is denied. */
-export class LeaseRefusedError extends WeirError {
-  override name = "LeaseRefusedError";
+/** What cannot begin, because it is denied. @internal */
+export class RefusedError extends WeirError {
   /** The denial, also of the policy. */
   readonly decision: Decision;
 
   /** @internal */
-  constructor(decision: Decision) {
-    super(`the lease is denied (${decision.reason}): ${decision.message ?? "no permits are free"}`);
+  constructor(decision: Decision, message: string) {
+    super(message);
     this.decision = decision;
+  }
+}
+
+/** A lease cannot begin: it is denied. */
+export class LeaseRefusedError extends RefusedError {
+  override name = "LeaseRefusedError";
+
+  /** @internal */
+  constructor(decision: Decision) {
+    super(decision, `the lease is denied (${decision.reason}): ${decision.message ?? "no permits are free"}`);
+  }
+}
+
+/** A meter cannot begin: its estimate is denied. */
+export class BudgetRefusedError extends RefusedError {
+  override name = "BudgetRefusedError";
+
+  /** @internal */
+  constructor(decision: Decision) {
+    super(decision, `the budget is denied (${decision.reason}): ${decision.message ?? "the estimate does not fit"}`);
   }
 }
 

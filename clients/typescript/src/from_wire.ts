@@ -26,6 +26,13 @@ export function durationMs({ seconds, nanos }: Duration): number {
   return Number(seconds) * 1000 + nanos / 1e6;
 }
 
+/** Returns milliseconds as a duration, in whole microseconds. */
+export function durationOf(ms: number): Duration {
+  const seconds = Math.floor(ms / 1000);
+  const nanos = Math.round((ms - seconds * 1000) * 1000) * 1000;
+  return { $typeName: "google.protobuf.Duration", seconds: BigInt(seconds), nanos: Math.min(nanos, 999_999_000) };
+}
+
 /** Returns the decision that a server sent. */
 export function decisionFromWire(response: ShouldAllowResponse): Decision {
   return decisionOf({
@@ -44,6 +51,7 @@ export function decisionFromWire(response: ShouldAllowResponse): Decision {
     ...milliseconds("retryAfterMs", response.retryAfter),
     ...milliseconds("resetAfterMs", response.resetAfter),
     ...milliseconds("waitMs", response.wait),
+    ...milliseconds("heldForMs", response.heldFor),
     ...(response.applied === undefined ? {} : { applied: response.applied }),
     ...(response.binding === "" ? {} : { binding: response.binding }),
     ...(response.message === "" ? {} : { message: response.message }),
@@ -59,12 +67,21 @@ function limitFromWire(limit: WireLimit): LimitStatus {
     ...milliseconds("retryAfterMs", limit.retryAfter),
     ...milliseconds("resetAfterMs", limit.resetAfter),
     ...(limit.cause === "" ? {} : { cause: limit.cause }),
+    ...above0("cost", limit.cost),
+    ...above0("granted", limit.granted),
+    ...above0("held", limit.held),
+    ...(limit.nearLimit ? { nearLimit: true } : {}),
+    ...(limit.crossedNearLimit ? { crossedNearLimit: true } : {}),
   };
 }
 
 // Limits and remaining costs are at most 2^52, so a number holds them exactly.
 function count<Name extends string>(name: Name, value: bigint | undefined): Partial<Record<Name, number>> {
   return value === undefined ? {} : ({ [name]: Number(value) } as Partial<Record<Name, number>>);
+}
+
+function above0<Name extends string>(name: Name, value: bigint): Partial<Record<Name, number>> {
+  return count(name, value === 0n ? undefined : value);
 }
 
 function milliseconds<Name extends string>(name: Name, value: Duration | undefined): Partial<Record<Name, number>> {

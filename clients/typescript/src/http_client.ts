@@ -1,6 +1,7 @@
 // The client of Weir over HTTP, for edge runtimes: fetch and JSON, by Connect's protocol. Nothing here needs Node, gRPC or protobuf.
 
 import { fetchToken } from "./bearer.js";
+import { checkAnswer } from "./budget.js";
 import { checkLength, checkQuestion } from "./checked_question.js";
 import { Decider } from "./decider.js";
 import type { Decision } from "./decision.js";
@@ -40,7 +41,8 @@ export class HttpClient implements Limiter {
     const { url, fetch = globalThis.fetch } = this.#settings;
     return this.#decider.decide(policy, (trace) => {
       const headers = this.#headers(timeoutMs, trace);
-      return callHttp({ url, fetch, headers, body, timeoutMs, signal });
+      const asked = callHttp({ url, fetch, headers, body, timeoutMs, signal });
+      return fields.costs === undefined ? asked : asked.then((decision) => checkAnswer(decision, true, false));
     });
   }
 

@@ -2,16 +2,7 @@
 
 import { decisionOf, type Decision, type LimitStatus, type Reason } from "./decision.js";
 
-const REASONS: Partial<Record<string, Reason>> = {
-  REASON_OK: "ok",
-  REASON_LIMITED: "limited",
-  REASON_NEVER: "never",
-  REASON_DENY_LIST: "deny_list",
-  REASON_ALLOW_LIST: "allow_list",
-  REASON_STORE_FAILURE: "store_failure",
-  REASON_FULL: "full",
-  REASON_BANNED: "banned",
-};
+const REASONS: readonly string[] = ["ok", "limited", "never", "deny_list", "allow_list", "store_failure", "full", "banned"] satisfies Reason[];
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -28,25 +19,21 @@ export function decisionFromJson(text: string): Decision | undefined {
 
 function decision(json: Fields, allowed: boolean): Decision {
   const { reason, deniedBy, limits, headers } = json;
+  const known = typeof reason === "string" ? reason.replace("REASON_", "").toLowerCase() : "";
   return decisionOf({
     allowed,
     source: "weir",
     degraded: json.degraded === true,
-    reason: (typeof reason === "string" ? REASONS[reason] : undefined) ?? "unknown",
+    reason: REASONS.includes(known) ? (known as Reason) : "unknown",
     deniedBy: list(deniedBy).map(textOf),
     limits: list(limits).map(limit),
     headers: isFields(headers) ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, textOf(value)])) : {},
     local: json.local === true,
     approximate: json.approximate === true,
-    ...count("limit", json.limit),
-    ...count("remaining", json.remaining),
-    ...count("granted", json.granted),
-    ...milliseconds("retryAfterMs", json.retryAfter),
-    ...milliseconds("resetAfterMs", json.resetAfter),
-    ...milliseconds("waitMs", json.wait),
-    ...(typeof json.applied === "boolean" ? { applied: json.applied } : {}),
-    ...text("binding", json.binding),
-    ...text("message", json.message),
+    ...each(["limit", "remaining", "granted"], json, whole),
+    ...each(["retryAfter", "resetAfter", "wait", "heldFor"], json, milliseconds, "Ms"),
+    ...each(["applied"], json, (value) => (typeof value === "boolean" ? value : undefined)),
+    ...each(["binding", "message"], json, textOf),
   });
 }
 
@@ -57,10 +44,23 @@ function limit(json: unknown): LimitStatus {
     allowed: json.allowed === true,
     limit: whole(json.limit ?? 0),
     remaining: whole(json.remaining ?? 0),
-    ...milliseconds("retryAfterMs", json.retryAfter),
-    ...milliseconds("resetAfterMs", json.resetAfter),
-    ...text("cause", json.cause),
+    ...each(["retryAfter", "resetAfter"], json, milliseconds, "Ms"),
+    ...each(["cause"], json, textOf),
+    ...each(["cost", "granted", "held"], json, (value) => whole(value) || undefined),
+    ...each(["nearLimit", "crossedNearLimit"], json, (value) => value === true || undefined),
   };
+}
+
+/** Returns the fields of these names that are set. */
+function each<Name extends string, Suffix extends string, Value>(
+  names: readonly Name[],
+  json: Fields,
+  read: (value: unknown) => Value | undefined,
+  suffix = "" as Suffix,
+): Partial<Record<`${Name}${Suffix}`, Value>> {
+  const set = names.filter((name) => json[name] !== undefined && json[name] !== null && json[name] !== "");
+  const found = set.map((name) => [name + suffix, read(json[name])]).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(found) as Partial<Record<`${Name}${Suffix}`, Value>>;
 }
 
 function isFields(value: unknown): value is Fields {
@@ -84,17 +84,8 @@ function whole(value: unknown): number {
   return number;
 }
 
-function count<Name extends string>(name: Name, value: unknown): Partial<Record<Name, number>> {
-  return value === undefined || value === null ? {} : ({ [name]: whole(value) } as Partial<Record<Name, number>>);
-}
-
-function milliseconds<Name extends string>(name: Name, value: unknown): Partial<Record<Name, number>> {
-  if (value === undefined || value === null) return {};
+function milliseconds(value: unknown): number {
   const [, seconds, fraction = ""] = /^(\d+)(?:\.(\d{1,9}))?s$/.exec(textOf(value)) ?? [];
   if (seconds === undefined) throw new TypeError("not a duration");
-  return { [name]: Number(seconds) * 1000 + Number(fraction.padEnd(9, "0")) / 1e6 } as Partial<Record<Name, number>>;
-}
-
-function text<Name extends string>(name: Name, value: unknown): Partial<Record<Name, string>> {
-  return value === undefined || value === "" ? {} : ({ [name]: textOf(value) } as Partial<Record<Name, string>>);
+  return Number(seconds) * 1000 + Number(fraction.padEnd(9, "0")) / 1e6;
 }

@@ -4,7 +4,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 
 import { decisionOf, type Decision } from "./decision.js";
-import { durationMs, reasonOf } from "./from_wire.js";
+import { durationMs, durationOf, reasonOf } from "./from_wire.js";
 import {
   AcquireRequestSchema,
   AcquireResponseSchema,
@@ -99,12 +99,9 @@ export class LeaseMessages {
     return toBinary(ReleaseRequestSchema, create(ReleaseRequestSchema, fields));
   }
 
-  #ttl(): { ttl?: Pick<Duration, "seconds" | "nanos"> & { $typeName: "google.protobuf.Duration" } } {
+  #ttl(): { ttl?: Duration } {
     const { ttlMs } = this.#question;
-    if (ttlMs === undefined) return {};
-    const seconds = Math.floor(ttlMs / 1000);
-    const nanos = Math.round((ttlMs - seconds * 1000) * 1000) * 1000;
-    return { ttl: { $typeName: "google.protobuf.Duration", seconds: BigInt(seconds), nanos: Math.min(nanos, 999_999_000) } };
+    return ttlMs === undefined ? {} : { ttl: durationOf(ttlMs) };
   }
 }
 

@@ -5,6 +5,16 @@ import type { Decision } from "./decision.js";
 /** What an outage answers: `"error"` throws an OutageError. */
 export type Policy = "allow" | "deny" | "error";
 
+/** A named cost of a call: its units, and the least part of them that is still of use. */
+export interface Cost {
+  cost: number;
+  /** Grant what fits, but not less than this. If not set: all of the cost, or the call is denied. */
+  atLeast?: number;
+}
+
+/** Costs by the names that the configuration gives them (`cost: NAME`). */
+export type Costs = Record<string, number | Cost>;
+
 /** A question: may this consumer use this resource now? */
 export interface Question {
   /** The resource that is used. 1 to 512 bytes. */
@@ -13,6 +23,8 @@ export interface Question {
   consumer?: string;
   /** How much the call takes from every limit. 1 if not set. 0 asks without taking anything. */
   cost?: number;
+  /** Costs by name, of limits with `cost: NAME`: each name of the strategy, 0 if none of it is used. */
+  costs?: Costs;
   /** A configured strategy. If not set: that of the client, or the one that the configuration gives the resource. */
   strategy?: string;
   /** Further facts about the call, such as a region: at most 16, of at most 512 bytes each. */

@@ -2,9 +2,12 @@
 
 import { isMistakeCode, type MistakeCode, type OutageCode } from "./codes.js";
 import { decisionOf, policyDecision, type Decision, type DecisionFields } from "./decision.js";
-import { ClosedError, ConfigurationError, LeaseLostError, LeaseRefusedError, MistakeError, OutageError } from "./errors.js";
+import { BudgetRefusedError, ClosedError, ConfigurationError, LeaseLostError, LeaseRefusedError, MistakeError, OutageError } from "./errors.js";
 import type { Lease, LeaseQuestion, WorkOutcome } from "./lease.js";
+import { HeldMeter } from "./held_meter.js";
 import { isPolicy, type Limiter, type Policy, type Question } from "./limiter.js";
+import type { Meter, MeterQuestion, Use } from "./meter.js";
+import { MeterMessages } from "./meter_wire.js";
 import { encodeQuestion } from "./question.js";
 
 export { serve, type Server } from "./test_server.js";
@@ -18,7 +21,7 @@ export interface FakeOptions {
 }
 
 /** A question that a fake was asked, and when. */
-export type Asked = Question & { readonly at: number };
+export type Asked = Question & { readonly at: number; readonly holdForMs?: number };
 
 /** Fields of a scripted decision. The others are those of an answer without limits. */
 export type ScriptedFields = Partial<Omit<DecisionFields, "allowed" | "source" | "failure">>;
@@ -123,6 +126,12 @@ export class FakeLease implements Lease {
   }
 }
 
+/** A meter of a fake. It keeps what it has settled. */
+export interface FakeMeter extends Meter {
+  /** What was settled, by name. A name that is absent counts as granted. `undefined`: nothing yet. */
+  readonly settled: Use | undefined;
+}
+
 /** A client for tests. It needs no server, and answers by its script. */
 export class FakeClient implements Limiter {
   /** What it answers. Everything is allowed until a line says otherwise. */
@@ -131,6 +140,8 @@ export class FakeClient implements Limiter {
   readonly asked: Asked[] = [];
   /** The leases that it has granted, in order. */
   readonly leases: FakeLease[] = [];
+  /** The meters that it has begun, in order. */
+  readonly meters: FakeMeter[] = [];
   readonly onFailure: Policy;
   readonly #clock: () => number;
   #closed = false;
@@ -158,6 +169,17 @@ export class FakeClient implements Limiter {
     const lease = new FakeLease(decision);
     this.leases.push(lease);
     return lease;
+  }
+
+  /** Begins a meter, or throws BudgetRefusedError, by the script. */
+  async meter(question: MeterQuestion): Promise<FakeMeter> {
+    const messages = new MeterMessages(question, { onFailure: this.onFailure, timeoutMs: 100, strategy: undefined }, "fake");
+    const { estimate, onError: _, ...rest } = question;
+    const decision = await this.allow({ ...rest, ...(typeof estimate === "number" ? { cost: estimate } : { costs: estimate }) });
+    if (!decision.allowed) throw new BudgetRefusedError(decision);
+    const meter = new HeldMeter(decision, messages, question, () => Promise.resolve());
+    this.meters.push(meter);
+    return meter;
   }
 
   /** The same as for a client that is connected. */

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
-import { Client, LeaseRefusedError, MistakeError, OutageError, WeirError, type Decision, type Lease, type LeaseQuestion, type Limiter, type Question, type WorkOutcome } from "../src/index.js";
+import { BudgetRefusedError, Client, LeaseRefusedError, MistakeError, OutageError, WeirError, type Decision, type Lease, type LeaseQuestion, type Limiter, type Meter, type MeterQuestion, type Question, type Use, type WorkOutcome } from "../src/index.js";
 import { HttpClient, type HttpOptions } from "../src/http.js";
 import { startScripted, type Scripted } from "./helpers/programs.js";
 
@@ -20,6 +20,7 @@ interface Scenario {
   readonly then: Fields[];
   readonly asked?: Fields[];
   readonly last?: Fields;
+  readonly calls?: Fields[];
   readonly metadata?: Record<string, string>;
 }
 interface Step {
@@ -30,6 +31,11 @@ interface Step {
   readonly lease?: Fields;
   readonly held?: { after_ms: number };
   readonly release?: WorkOutcome;
+  readonly meter?: Fields;
+  readonly granted?: string;
+  readonly add?: Use;
+  readonly settle?: Use;
+  readonly leave?: "success" | "error" | "cancelled";
 }
 interface Outcome {
   readonly value: unknown;
@@ -50,19 +56,20 @@ afterEach(async () => {
 test("every scenario is run, or skipped with a reason", () => {
   const ids = SCENARIOS.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  expect(ids).toHaveLength(68);
+  expect(ids).toHaveLength(93);
   expect(Object.keys(SKIPS)).toHaveLength(0);
-  expect(["grpc", "http"].map((transport) => SCENARIOS.filter(({ transports }) => transports.includes(transport)).length)).toEqual([48, 60]);
+  expect(["grpc", "http"].map((transport) => SCENARIOS.filter(({ transports }) => transports.includes(transport)).length)).toEqual([73, 63]);
 });
 
 describe.each(SCENARIOS.filter(({ id }) => !(id in SKIPS)))("$id", (scenario) => {
   test.each(scenario.transports)(`%s: ${scenario.rules.join(", ")}: ${scenario.title}`, async (transport) => {
     for (const command of scenario.given) await server.execute(command);
     const options = camel({ on_failure: "error", timeout_ms: 5000, ...scenario.client }) as unknown as HttpOptions;
-    await using weir = transport === "grpc" ? new Client(server.target, options) : new HttpClient(server.url, options);
+    const weir = transport === "grpc" ? new Client(server.target, options) : new HttpClient(server.url, options);
     const outcomes: Outcome[][] = [];
     let held: Lease | undefined;
-    for (const { allow, command, pause_ms, repeat, lease, held: look, release } of scenario.when) {
+    let meter: Meter | undefined;
+    for (const { allow, command, pause_ms, repeat, lease, held: look, release, ...metered } of scenario.when) {
       await sleep(pause_ms ?? look?.after_ms ?? 0);
       if (command !== undefined) await server.execute(command);
       else if (release !== undefined) await held?.release(release);
@@ -71,14 +78,25 @@ describe.each(SCENARIOS.filter(({ id }) => !(id in SKIPS)))("$id", (scenario) =>
         const value: unknown = await (weir as Client).lease(camel(lease) as unknown as LeaseQuestion).catch((error: unknown) => error);
         if (!(value instanceof WeirError)) held = value as Lease;
         outcomes.push([{ value: value instanceof WeirError ? value : held?.decision, ms: 0 }]);
-      } else if (pause_ms !== undefined) continue;
+      } else if (metered.meter !== undefined) {
+        const outcome = await timed((weir as Client).meter(camel(metered.meter) as unknown as MeterQuestion));
+        if (!(outcome.value instanceof WeirError)) meter = outcome.value as Meter;
+        outcomes.push([outcome.value instanceof WeirError ? outcome : { ...outcome, value: meter?.decision }]);
+      } else if (meter !== undefined && Object.keys(metered).length > 0) outcomes.push(...(await use(meter, metered)));
+      else if (pause_ms !== undefined) continue;
       else outcomes.push(await calls(weir, repeat ?? { times: 1, every_ms: 0, allow: allow ?? {} }));
     }
+    await weir.close();
     expect(outcomes).toHaveLength(scenario.then.length);
     for (const [index, wanted] of scenario.then.entries()) for (const outcome of outcomes[index] ?? []) check(outcome, wanted);
     const { log } = (await server.execute({ log: {} })) as { log: { method: string; request: Fields; metadata: [string, string][] }[] };
     if (scenario.asked !== undefined) expect(log.map(({ request }) => request)).toEqual(scenario.asked);
     if (scenario.last !== undefined) expect({ method: log.at(-1)?.method, ...log.at(-1)?.request }).toMatchObject(scenario.last);
+    if (scenario.calls !== undefined) {
+      expect(log.map(({ method, request: { id: _, ...request } }) => ({ method, ...request }))).toEqual(scenario.calls);
+      const ids = new Set(log.map(({ request }) => request.id));
+      expect([...ids]).toEqual([ids.has(undefined) ? undefined : expect.stringMatching(/^[\w-]{22}$/)]);
+    }
     for (const entry of Object.entries(scenario.metadata ?? {})) expect(log[0]?.metadata).toContainEqual(entry);
   });
 });
@@ -87,25 +105,46 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+async function timed(promise: Promise<unknown>): Promise<Outcome> {
+  const started = performance.now();
+  const value: unknown = await promise.catch((error: unknown) => error);
+  return { value, ms: performance.now() - started };
+}
+
+/** Uses a meter. `add` has an outcome only if it fails. */
+async function use(meter: Meter, { granted, add, settle, leave }: Pick<Step, "granted" | "add" | "settle" | "leave">): Promise<Outcome[][]> {
+  if (granted !== undefined) return [[{ value: { granted: meter.granted(granted) ?? null }, ms: 0 }]];
+  if (settle !== undefined) return [[await timed(meter.settle(settle))]];
+  if (leave !== undefined) return [[await timed(Promise.resolve(leave === "success" ? meter[Symbol.asyncDispose]() : meter.fail()))]];
+  try {
+    meter.add(add ?? {});
+    return [];
+  } catch (value) {
+    return [[{ value, ms: 0 }]];
+  }
+}
+
 async function calls(weir: Limiter, { times, every_ms, allow }: { times: number; every_ms: number; allow: Fields }): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let call = 0; call < times; call += 1) {
     if (every_ms > 0) await sleep(every_ms);
-    const started = performance.now();
-    const value: unknown = await weir.allow(camel(allow) as unknown as Question).catch((error: unknown) => error);
-    outcomes.push({ value, ms: performance.now() - started });
+    outcomes.push(await timed(weir.allow(camel(allow) as unknown as Question)));
   }
   return outcomes;
 }
 
 function check({ value, ms }: Outcome, { within_ms, error, text, ...wanted }: Fields): void {
   if (within_ms !== undefined) expect(ms).toBeLessThanOrEqual(within_ms as number);
-  if ("held" in wanted) {
+  if (Object.keys(wanted).length === 0 && error === undefined) {
+    expect(value).toBeUndefined();
+    return;
+  }
+  if ("held" in wanted || Object.keys(wanted).join() === "granted") {
     expect(value).toEqual(wanted);
     return;
   }
-  if (error === "lease_refused") {
-    expect(value).toBeInstanceOf(LeaseRefusedError);
+  if (error === "lease_refused" || error === "budget_refused") {
+    expect(value).toBeInstanceOf(error === "lease_refused" ? LeaseRefusedError : BudgetRefusedError);
     expect(shown((value as LeaseRefusedError).decision)).toMatchObject(camel(wanted));
     return;
   }
@@ -122,7 +161,7 @@ function check({ value, ms }: Outcome, { within_ms, error, text, ...wanted }: Fi
 
 /** Returns a decision as the scenarios write it: what is not set is null. */
 function shown(decision: Decision): Fields {
-  const unset = Object.fromEntries(["limit", "remaining", "retryAfterMs", "resetAfterMs", "waitMs", "granted", "applied", "binding", "message"].map((name) => [name, null]));
+  const unset = Object.fromEntries(["limit", "remaining", "retryAfterMs", "resetAfterMs", "waitMs", "heldForMs", "granted", "applied", "binding", "message"].map((name) => [name, null]));
   const limits = decision.limits.map((limit) => ({ retryAfterMs: null, resetAfterMs: null, cause: null, ...limit }));
   const { status = null, headers } = decision.http();
   return { ...unset, ...decision, limits, failure: decision.failure?.code ?? null, http: { status, headers } };
@@ -130,8 +169,14 @@ function shown(decision: Decision): Fields {
 
 /** Returns fields, and lists of fields, with the names of TypeScript. */
 function camel(fields: Fields): Fields {
-  const value = (one: unknown): unknown => (Array.isArray(one) ? one.map((item: unknown) => (isFields(item) ? camel(item) : item)) : one);
-  return Object.fromEntries(Object.entries(fields).map(([name, one]) => [name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), value(one)]));
+  const inside = (item: unknown): unknown => (isFields(item) ? camel(item) : item);
+  const value = (one: unknown, name: string): unknown => {
+    if (Array.isArray(one)) return one.map(inside);
+    // The names of costs are those of the configuration.
+    const isCosts = (name === "costs" || name === "estimate") && isFields(one);
+    return isCosts ? Object.fromEntries(Object.entries(one).map(([cost, units]) => [cost, inside(units)])) : one;
+  };
+  return Object.fromEntries(Object.entries(fields).map(([name, one]) => [name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), value(one, name)]));
 }
 
 function isFields(value: unknown): value is Fields {

@@ -62,4 +62,4 @@ def check_answer(decision: Decision, has_costs: bool, holds: bool) -> Decision:
 
 def too_old(what: str) -> MistakeError:
     """Returns the mistake of asking a server of an older version."""
-    return MistakeError("UNIMPLEMENTED", f"the server has no {what}: they need weir {LEAST_VERSION} or later")
+    return MistakeError("UNIMPLEMENTED", f"the server has no {what}: weir {LEAST_VERSION} or later is needed")
