@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -28,6 +29,7 @@ from weir_ratelimit import (
     OutageError,
     Tls,
 )
+from weir_ratelimit._channel import channel_options
 from weir_ratelimit._in_flight import InFlight
 from weir_ratelimit.testing import client as client_with_clock
 
@@ -317,6 +319,22 @@ def test_c20_loops_have_channels_of_their_own(scripted: Scripted) -> None:
     for _ in range(3):
         assert asyncio.run(client.allow("search")).source == "weir"
     assert len(client._channels) <= 1
+
+
+def test_c21_c22_c23_the_options_of_a_channel() -> None:
+    options: dict[str, Any] = dict(channel_options(ejection=False))
+    assert json.loads(options["grpc.service_config"]) == {"loadBalancingConfig": [{"round_robin": {}}]}
+    ejecting: dict[str, Any] = dict(channel_options(ejection=True))
+    (policy,) = json.loads(ejecting["grpc.service_config"])["loadBalancingConfig"]
+    assert policy["outlier_detection_experimental"]["failurePercentageEjection"]["minimumHosts"] == 2
+    assert options["grpc.service_config_disable_resolution"] == 1
+    assert options["grpc.enable_http_proxy"] == 0
+    assert options["grpc.dns_min_time_between_resolutions_ms"] == 1000
+    assert options["grpc.initial_reconnect_backoff_ms"] == 100
+    # gRPC adds up to a fifth.
+    assert options["grpc.max_reconnect_backoff_ms"] * 1.2 <= 1000
+    times = [options[f"grpc.keepalive_{name}"] for name in ("time_ms", "timeout_ms", "permit_without_calls")]
+    assert times == [10_000, 2000, 1]
 
 
 def test_c25_back_within_two_seconds(scripted: Scripted) -> None:

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from conftest import ROOT, Scripted, free_port, program
 from fastapi import FastAPI
 
-from weir_ratelimit import MistakeError
+from weir_ratelimit import LimitStatus, MistakeError
 from weir_ratelimit.testing import FakeAsyncClient, FakeClient
 
 SERVERS = {
@@ -139,6 +140,23 @@ async def test_s40_the_page_about_addresses() -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as http:
         await http.get("/", headers={"X-Forwarded-For": "6.6.6.6, 203.0.113.9, 10.0.0.2"})
     assert [asked.consumer for asked in weir.asked] == ["203.0.113.9"]
+
+
+def test_s40_the_page_about_budgets() -> None:
+    page = executed("budgets")
+    weir = FakeClient()
+    bounds: list[int | None] = []
+
+    def ask_model(max_tokens: int | None) -> Iterator[str]:
+        bounds.append(max_tokens)
+        yield from ("a", "b", "c")
+
+    limits = (LimitStatus("output", True, 20_000, 0, cost=4096, granted=300),)
+    weir.script.allow("bob", limits=limits, held_for=timedelta(minutes=2))
+    assert page["answer"](weir, "bob", ask_model) == "abc"
+    assert (bounds, weir.meters[0].settled) == ([300], {"output": 3})
+    weir.script.deny("bob", retry_after=timedelta(seconds=4))
+    assert page["answer"](weir, "bob", ask_model) == "later: 0:00:04"
 
 
 def test_s40_the_page_about_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -252,3 +253,22 @@ def _shown(decision: Decision) -> dict[str, Any]:
 
 def _ms(time: timedelta | None) -> float | None:
     return None if time is None else time / timedelta(milliseconds=1)
+
+
+#: Rules of one language: whole numbers of JavaScript, DNS; forks, and the pool of descriptors, of Python.
+ONLY = {10: "typescript", 26: "typescript", 27: "python", 56: "python"}
+
+
+def test_every_rule_is_named_by_a_scenario_or_by_a_test_of_each_language() -> None:
+    named = {rule for scenario in ALL for rule in scenario["rules"]}
+    tests = {
+        "python": "".join(file.read_text() for file in (ROOT / "clients/python/tests").glob("test_*.py")),
+        "typescript": "".join(file.read_text() for file in (ROOT / "clients/typescript/test").glob("*.test.ts")),
+    }
+    pattern = {"python": r"def test_\w*?_c{0}_", "typescript": r"\"[^\"\n]*C-{0}\b"}
+    for rule in range(1, 61):
+        for language, text in tests.items():
+            if f"C-{rule}" not in named and ONLY.get(rule, language) == language:
+                ranges = re.findall(r"_c(\d+)_to_c(\d+)_", text) if language == "python" else []
+                is_named = re.search(pattern[language].format(rule), text) or re.search(rf"def test_c{rule}_", text)
+                assert is_named or any(int(first) <= rule <= int(last) for first, last in ranges), (rule, language)

@@ -106,6 +106,21 @@ const CHECKS = {
        await expect(maySearch(weir, "bob")).rejects.toThrow(MistakeError);
      });`,
   ],
+  budgets: [
+    `import { expect, test } from "vitest";
+     import { FakeClient } from "weir-ratelimit/testing";`,
+    `test("budgets", async () => {
+       const weir = new FakeClient();
+       async function* askModel() { yield "a"; yield "b"; if (fails) throw new Error("model"); }
+       let fails = false;
+       expect(await answer(weir, "bob", askModel)).toBe("ab");
+       fails = true;
+       await expect(answer(weir, "bob", askModel)).rejects.toThrow("model");
+       expect(weir.meters.map(({ settled }) => settled)).toEqual([{ output: 2 }, { output: 2 }]);
+       weir.script.deny("bob");
+       await expect(answer(weir, "bob", askModel)).rejects.toThrow(BudgetRefusedError);
+     });`,
+  ],
   addresses: [
     `import { once } from "node:events";
      import express from "express";
@@ -123,7 +138,7 @@ const CHECKS = {
   ],
 };
 
-test("S-40: the pages about tests, failure and addresses", async () => {
+test("S-40: the pages about tests, failure, budgets and addresses", async () => {
   // Below this package, so that its own name and that of vitest are found.
   const folder = mkdtempSync(join(ROOT, "dist", "page-"));
   const path = `${dirname(pathOf("WEIR_BIN", "weir"))}${delimiter}${process.env.PATH ?? ""}`;
@@ -136,7 +151,7 @@ test("S-40: the pages about tests, failure and addresses", async () => {
     }
     const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--root", folder, "--reporter", "json"];
     const { stdout } = await promisify(execFile)(process.execPath, vitest, { cwd: folder, env: { ...process.env, PATH: path } });
-    expect(JSON.parse(stdout)).toMatchObject({ success: true, numPassedTests: 5, numTotalTests: 5 });
+    expect(JSON.parse(stdout)).toMatchObject({ success: true, numPassedTests: 6, numTotalTests: 6 });
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -6,7 +6,6 @@ Importing it loads no framework and no OpenTelemetry. Middleware is in `asgi`, `
 
 from typing import TYPE_CHECKING, Any
 
-from ._address import client_address
 from ._client import Client
 from ._decision import Decision, Http, LimitStatus
 from ._errors import (
@@ -23,6 +22,7 @@ from ._errors import (
 from ._options import Policy, Tls
 
 if TYPE_CHECKING:
+    from ._address import client_address
     from ._async_client import AsyncClient
     from ._async_lease import AsyncLease
     from ._async_meter import AsyncMeter
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 
-#: What is loaded when it is used first: programs with threads need no asyncio, and many need no leases and no budgets.
+#: What is loaded when it is used first: many programs need no asyncio, leases, budgets or addresses.
 _LATER = {
     "AsyncClient": "._async_client",
     "AsyncLease": "._async_lease",
@@ -64,6 +64,7 @@ _LATER = {
     "Cost": "._costs",
     "Lease": "._lease",
     "Meter": "._meter",
+    "client_address": "._address",
 }
 
 
