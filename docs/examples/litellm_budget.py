@@ -39,8 +39,10 @@ class Budget(CustomLogger):
         granted = [limit.granted for limit in answer.limits if limit.granted and limit.cost == ask.costs["tokens"].cost]
         if granted and not bound:
             data["max_tokens"] = min(granted) - prompt
+        if len(self.open) >= 10_000:  # of which neither success nor failure was told: what they hold comes back
+            self.open.pop(next(iter(self.open)))
         self.open[ask.id] = ask
-        data["metadata"] = {**(data.get("metadata") or {}), "weir_budget": ask.id}
+        data.setdefault("metadata", {})["weir_budget"] = ask.id
         return data
 
     async def async_log_success_event(self, kwargs, response_obj, start_time, end_time):

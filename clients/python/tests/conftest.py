@@ -26,8 +26,8 @@ def program(variable: str, name: str) -> Path:
 class Scripted:
     """The scripted server."""
 
-    def __init__(self) -> None:
-        command = [str(program("WEIR_SCRIPTED_BIN", "weir-scripted")), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+    def __init__(self, grpc: str = "127.0.0.1:0") -> None:
+        command = [str(program("WEIR_SCRIPTED_BIN", "weir-scripted")), "--grpc", grpc, "--http", "127.0.0.1:0"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ready = self._read()["ready"]
         self.target: str = ready["grpc"]

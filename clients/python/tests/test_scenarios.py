@@ -255,8 +255,8 @@ def _ms(time: timedelta | None) -> float | None:
     return None if time is None else time / timedelta(milliseconds=1)
 
 
-#: Rules of one language: whole numbers of JavaScript, DNS; forks, and the pool of descriptors, of Python.
-ONLY = {10: "typescript", 26: "typescript", 27: "python", 56: "python"}
+#: Rules of one language: whole numbers of JavaScript; forks, and the pool of descriptors, of Python.
+ONLY = {10: "typescript", 27: "python", 56: "python"}
 
 
 def test_every_rule_is_named_by_a_scenario_or_by_a_test_of_each_language() -> None:

@@ -81,7 +81,9 @@ class WeirBudget(CustomLogger):  # type: ignore[misc]
         while len(self._meters) >= _MOST:
             self._meters.pop(next(iter(self._meters)))
         self._meters[key] = meter
-        data["metadata"] = {**(data.get("metadata") or {}), _KEY: key}
+        if not isinstance(data.get("metadata"), dict):
+            data["metadata"] = {}
+        data["metadata"][_KEY] = key
         return data
 
     async def async_log_success_event(self, kwargs: dict[str, Any], response_obj: Any, start: Any, end: Any) -> None:
