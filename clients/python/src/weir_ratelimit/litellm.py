@@ -86,7 +86,9 @@ class WeirBudget(CustomLogger):  # type: ignore[misc]
         data["metadata"][_KEY] = key
         return data
 
-    async def async_log_success_event(self, kwargs: dict[str, Any], response_obj: Any, start: Any, end: Any) -> None:
+    async def async_log_success_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
         """Settles what an answer has used, also that of a fallback."""
         meter = self._taken((kwargs.get("litellm_params") or {}).get("metadata"))
         if meter is not None:
