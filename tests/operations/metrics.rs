@@ -43,6 +43,7 @@ fn the_page_is_what_prometheus_expects() {
     for name in [
         "weir_decisions_total{strategy=\"burst\",outcome=\"degraded_allowed\"}",
         "weir_decision_duration_seconds_bucket{method=\"ShouldRateLimit\",le=\"0.000005\"}",
+        "weir_strategy_duration_seconds_bucket{strategy=\"burst\",le=\"0.00002\"}",
         "weir_rejected_requests_total{reason=\"unknown\"}",
         "weir_store_calls_total{result=\"error\"}",
         "weir_store_errors_total{kind=\"timeout\"}",
@@ -110,6 +111,8 @@ async fn decisions_are_counted_and_callers_make_no_series() {
         |outcome| value(&after, &format!("weir_decisions_total{{strategy=\"burst\",outcome=\"{outcome}\"}}"));
     assert_eq!([of_burst("allowed"), of_burst("denied"), of_burst("never")], [105.0, 1.0, 1.0]);
     assert_eq!(value(&after, "weir_decision_duration_seconds_count{method=\"ShouldAllow\"}"), 107.0);
+    assert_eq!(value(&after, "weir_strategy_duration_seconds_count{strategy=\"burst\"}"), 107.0);
+    assert!(!after.contains("weir_strategy_duration_seconds_count{strategy=\"inline\"}"), "{after}");
     assert_eq!(value(&after, "weir_store_calls_total{result=\"ok\"}"), 107.0);
     assert_eq!(value(&after, "weir_rejected_requests_total{reason=\"unknown\"}"), 100.0);
     assert_eq!(value(&after, "weir_rejected_requests_total{reason=\"invalid\"}"), 100.0);

@@ -31,6 +31,7 @@ mod redis_pool;
 mod rejected;
 mod sampled;
 mod store;
+mod strategy_latency;
 mod tls;
 mod totals;
 mod transport;

@@ -39,6 +39,8 @@ pub struct Round<'a, S: Store> {
     pub(super) store_answers: u64,
     /// Consecutive decisions of one strategy with one outcome, not counted yet.
     run: SameOutcomes,
+    /// Rows of earlier runs with their decisions, whose time is counted when the round ends.
+    timed: SmallVec<[(TotalsRow, u64); 4]>,
     /// Answers of the store; kept to reuse the memory.
     answers: Answers,
     /// True if its questions are out of time.
@@ -61,7 +63,8 @@ impl<S: Store> Limiter<S> {
     /// Begins a round.
     pub fn round(&self) -> Round<'_, S> {
         let (started, run, answers) = (clock::monotonic(), SameOutcomes::NONE, Answers::default());
-        Round { limiter: self, started, decided: 0, store_answers: 0, run, answers, is_late: false }
+        let timed = SmallVec::new();
+        Round { limiter: self, started, decided: 0, store_answers: 0, run, timed, answers, is_late: false }
     }
 }
 
@@ -370,6 +373,7 @@ impl<'a, S: Store> Round<'a, S> {
         self.decided += 1;
         if !self.run.is_of(row, outcome) {
             self.count_run();
+            self.time_later();
             self.run = SameOutcomes::new(row, outcome);
         }
         self.run.add(cost);
@@ -378,6 +382,18 @@ impl<'a, S: Store> Round<'a, S> {
     fn count_run(&self) {
         let SameOutcomes { row, outcome, count, cost } = self.run;
         self.limiter.recorder.ended(row, outcome, count, cost);
+    }
+
+    /// Notes the decisions of a run that ends, for their time.
+    fn time_later(&mut self) {
+        let SameOutcomes { row, count, .. } = self.run;
+        if count == 0 {
+            return;
+        }
+        match self.timed.iter_mut().find(|(timed, _)| *timed == row) {
+            Some((_, decisions)) => *decisions += count,
+            None => self.timed.push((row, count)),
+        }
     }
 }
 
@@ -388,6 +404,9 @@ impl<S: Store> Drop for Round<'_, S> {
         }
         let took = clock::monotonic().saturating_duration_since(self.started);
         self.count_run();
-        self.limiter.recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
+        let recorder = &self.limiter.recorder;
+        recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
+        recorder.strategy_took(self.run.row, took, self.run.count);
+        self.timed.iter().for_each(|&(row, decisions)| recorder.strategy_took(row, took, decisions));
     }
 }

@@ -21,6 +21,7 @@ use super::outcome::CountedOutcome;
 use super::past::{self, PastCounts, ShadowSums};
 use super::permits::{self, PermitSums};
 use super::recorder::{CountedLease, CountedMethod, Recorder, Rejection, WorkerCounters};
+use super::strategy_latency;
 use super::totals::{CountedTotal, TotalsLayout};
 
 /// All workers' counters under their Prometheus names.
@@ -57,7 +58,7 @@ impl CountedRows {
 /// Collector for a registry, which must own it.
 pub(super) struct SharedDecisionCounters(Arc<DecisionCounters>);
 
-const FAMILIES: [(&str, &str, &[&str]); 12] = [
+const FAMILIES: [(&str, &str, &[&str]); 13] = [
     ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
     (
         "weir_decision_duration_seconds",
@@ -94,6 +95,11 @@ const FAMILIES: [(&str, &str, &[&str]); 12] = [
         &["strategy"],
     ),
     ("weir_permits_keys", "Keys of a strategy that this node has asked for lately.", &["strategy"]),
+    (
+        "weir_strategy_duration_seconds",
+        "Time of decisions by configured strategy; only of the first 1,000.",
+        &["strategy"],
+    ),
 ];
 
 impl CountersState {
@@ -232,6 +238,17 @@ impl DecisionCounters {
         denials::metrics(sums, &state.layout.denials, &state.names)
     }
 
+    /// Times by strategy.
+    fn of_strategies(state: &CountersState) -> Vec<Metric> {
+        let mut sums = state.past.times.clone();
+        state.recorders.iter().for_each(|recorder| recorder.add_times(&mut sums));
+        let timed = state.layout.strategies.iter().take(state.layout.timed);
+        for &number in timed {
+            sums.entry(number).or_default();
+        }
+        strategy_latency::metrics(&sums, &state.names)
+    }
+
     /// The permits of each strategy that has some.
     fn sums_of_permits(state: &CountersState) -> BTreeMap<u32, PermitSums> {
         let mut sums = permits::sums(state.workers.iter().map(|worker| &worker.permits));
@@ -338,6 +355,7 @@ impl Collector for SharedDecisionCounters {
             (MetricType::GAUGE, permits(|sum| sum.held)),
             (MetricType::GAUGE, permits(|sum| sum.limit)),
             (MetricType::GAUGE, permits(|sum| sum.keys)),
+            (MetricType::HISTOGRAM, DecisionCounters::of_strategies(&state)),
         ];
         FAMILIES
             .iter()

@@ -59,21 +59,26 @@ impl Histogram {
             }
             sum_ns = sum_ns.wrapping_add(part.sum_ns.load(Relaxed));
         }
-        let mut cumulative = 0;
-        let bucket = |(&bound, count): (&u64, &u64)| {
-            cumulative += count;
-            let mut bucket = prometheus::proto::Bucket::default();
-            bucket.set_upper_bound(bound as f64 / 1e6);
-            bucket.set_cumulative_count(cumulative);
-            bucket
-        };
-        let buckets = BOUNDS_US.iter().zip(&counts).map(bucket).collect();
-        let mut histogram = prometheus::proto::Histogram::default();
-        histogram.set_bucket(buckets);
-        histogram.set_sample_count(counts.iter().sum());
-        histogram.set_sample_sum(sum_ns as f64 / 1e9);
-        histogram
+        cumulative(&BOUNDS_US, &counts, sum_ns)
     }
+}
+
+/// Counts below each bound, and above the last, as the cumulative buckets of Prometheus.
+pub(super) fn cumulative(bounds_us: &[u64], counts: &[u64], sum_ns: u64) -> prometheus::proto::Histogram {
+    let mut cumulative = 0;
+    let bucket = |(&bound, count): (&u64, &u64)| {
+        cumulative += count;
+        let mut bucket = prometheus::proto::Bucket::default();
+        bucket.set_upper_bound(bound as f64 / 1e6);
+        bucket.set_cumulative_count(cumulative);
+        bucket
+    };
+    let buckets = bounds_us.iter().zip(counts).map(bucket).collect();
+    let mut histogram = prometheus::proto::Histogram::default();
+    histogram.set_bucket(buckets);
+    histogram.set_sample_count(counts.iter().sum());
+    histogram.set_sample_sum(sum_ns as f64 / 1e9);
+    histogram
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::denials::{self, DenialLayout, DenialSums};
 use super::names::CounterNames;
 use super::outcome::CountedOutcome;
 use super::recorder::{CountedLease, Recorder};
+use super::strategy_latency::StrategyTimeSums;
 use super::totals::{CountedPattern, CountedTotal};
 
 /// Removed shadows whose counters are still shown.
@@ -27,6 +28,7 @@ pub(super) struct PastCounts {
     pub(super) leases: BTreeMap<u32, LeaseSums>,
     pub(super) shadows: BTreeMap<[String; 2], ShadowSums>,
     pub(super) denials: DenialSums,
+    pub(super) times: StrategyTimeSums,
 }
 
 impl PastCounts {
@@ -40,6 +42,7 @@ impl PastCounts {
         add_leases(&mut self.leases, recorder);
         add_shadows(&mut self.shadows, recorder);
         recorder.add_denials(&mut self.denials);
+        recorder.add_times(&mut self.times);
     }
 
     /// Drops the counts of names that are not shown any more. `configured` are the limits that are.
@@ -52,6 +55,7 @@ impl PastCounts {
             };
             is_shown && names.strategy(*strategy).is_some()
         });
+        self.times.retain(|strategy, _| names.strategy(*strategy).is_some());
         self.leases.retain(|strategy, _| names.strategy(*strategy).is_some());
         while self.shadows.len() > MAX_SHADOWS {
             self.shadows.pop_first();

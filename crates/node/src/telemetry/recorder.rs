@@ -14,6 +14,7 @@ use super::denials::{DenialCounts, DenialSums};
 use super::histogram::Histogram;
 use super::outcome::CountedOutcome;
 use super::permits::{SeenKey, SeenPermits};
+use super::strategy_latency::{StrategyLatency, StrategyTimeSums};
 use super::totals::{Totals, TotalsLayout, TotalsRow};
 
 /// One worker's counters under one configuration; [`super::Metrics`] sums them at scrape time.
@@ -26,6 +27,8 @@ pub struct Recorder {
     /// By shadow, in the order of their numbers.
     shadows: Box<[ShadowCounts]>,
     denials: DenialCounts,
+    /// Times by strategy, in the order of the configuration.
+    times: Box<[StrategyLatency]>,
     decision_log: Option<Arc<DecisionLog>>,
     worker: Arc<WorkerCounters>,
 }
@@ -129,6 +132,7 @@ impl Recorder {
             leases: layout.strategies.iter().map(|_| LeaseCounts::default()).collect(),
             shadows: layout.shadows.iter().map(|_| ShadowCounts::default()).collect(),
             denials: DenialCounts::new(&layout.denials),
+            times: (0..layout.timed).map(|_| StrategyLatency::default()).collect(),
             totals: Totals::new(layout),
             decision_log,
             worker,
@@ -181,6 +185,21 @@ impl Recorder {
     ) {
         self.ended(row, outcome, 1, cost);
         self.worker.latency[method as usize].observe(took, 1);
+        self.strategy_took(row, took, 1);
+    }
+
+    /// Counts the time of decisions in `row`, made together, under their strategy.
+    #[inline]
+    pub fn strategy_took(&self, row: TotalsRow, took: Duration, decisions: u64) {
+        if let Some(times) = self.totals.index_of(row).and_then(|strategy| self.times.get(strategy)) {
+            times.observe(took, decisions);
+        }
+    }
+
+    /// Adds the times by strategy.
+    pub(super) fn add_times(&self, sums: &mut StrategyTimeSums) {
+        let numbers = &self.totals.layout().strategies;
+        self.times.iter().zip(numbers).for_each(|(times, &number)| times.add_to(sums, number));
     }
 
     /// Counts decisions and their total cost in `row`. [`Recorder::took`] counts their time.

@@ -12,6 +12,7 @@ use super::costs::CostLayout;
 use super::denials::DenialLayout;
 use super::names::CounterNames;
 use super::outcome::CountedOutcome;
+use super::strategy_latency::MAX_TIMED;
 
 /// Most patterns with a row of their own; the rest use the table.
 const MAX_OWN: usize = 4096;
@@ -46,6 +47,8 @@ pub(super) struct TotalsLayout {
     patterns: Vec<u32>,
     /// The strategy of each pattern with a row of its own.
     own: Vec<u32>,
+    /// Number of strategies, from the first, whose times are counted; none for inline limits.
+    pub(super) timed: usize,
     /// Indexes of the strategies with leases.
     pub(super) leases: Vec<usize>,
     /// The names of each live strategy and its shadow.
@@ -116,6 +119,7 @@ impl TotalsLayout {
             strategies,
             patterns: names.patterns.configure(&patterns),
             own,
+            timed: rules.strategies().len().min(MAX_TIMED),
             leases: with_leases.map(|(index, _)| index).collect(),
             shadows: rules.shadow_names().map(|names| names.map(str::to_owned)).collect(),
         }
