@@ -234,9 +234,25 @@ fn a_loop_goes_on_until_enough_calls_are_allowed_as_in_a_simulation() {
         shown.lines().map(|line| line.split_whitespace().next().unwrap_or_default().to_owned()).collect()
     };
     assert_eq!(labels(&looped("text")), labels(&simulated("text")));
-    let picture = looped("svg");
-    assert!(
-        picture.starts_with("<svg") && picture.contains("gate") && picture.contains("crowd"),
-        "{picture}"
+    // The table of both has the same strategies and the same numbers of allowed calls.
+    let allowed = |shown: &str| -> Vec<String> {
+        let rows = shown.lines().skip(1).take_while(|line| !line.is_empty());
+        rows.map(|row| row.split_whitespace().step_by(2).take(2).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let (live, model) = (looped("text"), simulated("text"));
+    assert_eq!(
+        (allowed(&live), allowed(&model)),
+        (vec!["gate 20".into(), "crowd 20".into()], allowed(&live))
     );
+    // So have the pictures: each strategy has a title that begins with its allowed calls, and bars.
+    let titles = |picture: &str| -> Vec<String> {
+        let titles = picture.split("<text x=\"8\" y=\"").skip(2).filter_map(|text| text.split('>').nth(1));
+        titles.filter_map(|title| Some(title.split_once(" of ")?.0.to_owned())).collect()
+    };
+    let [live, model] = [looped("svg"), simulated("svg")];
+    assert_eq!(titles(&live), ["gate: 20", "crowd: 20"], "{live}");
+    assert_eq!(titles(&live), titles(&model), "{model}");
+    assert!(live.starts_with("<svg") && live.trim_end().ends_with("</svg>"), "{live}");
+    let bars = |picture: &str| picture.matches("<rect class=\"a\"").count();
+    assert!(bars(&live) > 2 && bars(&model) > 2, "{live}");
 }

@@ -12,8 +12,9 @@ use weir_units::Micros;
 use crate::failure::access::add_user;
 use crate::redis_health::of_node;
 use crate::support::clients::root;
+use crate::support::command::{Serve, text, weir};
 use crate::support::server::{Server, ask, ask_under, config};
-use crate::support::{RedisServer, SOON, eventually_async, redis_config};
+use crate::support::{RedisServer, SOON, eventually, eventually_async, redis_config, scratch};
 
 /// docs/usage.md says the same.
 const TIMESERIES_RIGHTS: &str = "+ts.create +ts.createrule +ts.add +expire";
@@ -199,4 +200,54 @@ async fn a_redis_without_the_module_decides_all_the_same() {
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let answer = client.should_allow(ask_under("open", "elsewhere", "bob")).await.unwrap().into_inner();
     assert!(answer.allowed && !answer.degraded);
+}
+
+/// docs/simulate.md: the four tests against a server, and what the series say of them.
+#[test]
+fn the_comparison_against_a_server_is_in_its_series() {
+    const CALLS: &str = "30";
+    let Some(redis) = redis_with_timeseries() else { return };
+    let document = include_str!("../../docs/simulate.md");
+    let query =
+        document.split('`').map(|code| code.replace('\n', " ")).find(|code| code.starts_with("TS.MRANGE"));
+    let tests = document.lines().find_map(|line| line.strip_prefix("for test in \"--rate 40 --keys 10\" "));
+    assert!(
+        tests.is_some_and(|tests| tests == r#""--rate 40 --keys 100" "--keys 10" "--rate 40 --keys 1"; do"#)
+    );
+    let folder = scratch::dir("comparison-");
+    let file = folder.path().join("weir.yaml");
+    let rules = include_str!("../../docs/examples/compare.yaml");
+    let store = format!("store: {{ redis: {{ nodes: [\"{}\"] }} }}", redis.url());
+    let usage = "usage: { node: one, timeseries: true }";
+    std::fs::write(&file, format!("{store}\n{usage}\n{rules}")).unwrap();
+    let server = Serve::start(&["--config", file.to_str().unwrap()]);
+    let mut allowed = BTreeMap::<String, u64>::new();
+    for test in ["--rate 40 --keys 10", "--rate 40 --keys 100", "--keys 10", "--rate 40 --keys 1"] {
+        let strategies = ["--strategy", "gate", "--strategy", "first-come", "--strategy", "both"];
+        let args = ["load", "--server", &server.server, "--quiet", "--output", "json", "--resource", "zoo"];
+        let test: Vec<&str> = test.split(' ').collect();
+        let out = weir(&[&args[..], &["--until-allowed", CALLS], &strategies, &test].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        for strategy in report["strategies"].as_array().unwrap() {
+            let name = strategy["strategy"].as_str().unwrap().to_owned();
+            *allowed.entry(name).or_default() += strategy["allowed"].as_u64().unwrap();
+        }
+    }
+    assert_eq!(allowed.values().copied().collect::<Vec<_>>(), [120; 3], "{allowed:?}");
+    let query = query.unwrap();
+    let query: Vec<&str> = query.split_whitespace().collect();
+    type Series = (String, Vec<(String, String)>, Vec<(u64, String)>);
+    let mut last = BTreeMap::new();
+    eventually(SOON, "the last second is written", || {
+        let all: Vec<Series> = redis.query(&query);
+        let sum =
+            |points: &[(u64, String)]| points.iter().map(|(_, value)| value.parse::<u64>().unwrap()).sum();
+        let sums = all
+            .iter()
+            .filter_map(|(name, _, points)| Some((name.strip_prefix("strategy=")?.to_owned(), sum(points))));
+        last = sums.collect();
+        last == allowed
+    });
+    println!("{query:?}: {last:?}");
 }
