@@ -57,6 +57,7 @@ fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit<MemoryStore>>
         near_limit_ratio: 0.8,
         shadow_mode: false,
         quota_mode: false,
+        stop_when_over: false,
     };
     EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), EnvoyAnswers::default())
 }

@@ -77,6 +77,12 @@ impl GivenSettings {
         }
     }
 
+    /// Returns the label of the setting with this path, or the path itself.
+    pub(super) fn name_of(&self, path: &str) -> String {
+        let label = self.at.get(path).and_then(|given| given.label.clone());
+        label.unwrap_or_else(|| path.to_owned())
+    }
+
     /// True if a setting of this section is given by its path.
     pub(super) fn has_section(&self, path: &str) -> bool {
         self.at.keys().any(|key| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))

@@ -70,6 +70,7 @@ mod ratelimit;
 mod ratelimit_ports;
 mod read;
 mod redis;
+mod report_given;
 mod resources;
 mod rights;
 mod schema;
@@ -97,6 +98,7 @@ mod usage;
 mod values;
 mod watched_files;
 mod xds;
+mod xds_tls_names;
 mod yaml_node;
 
 use std::path::PathBuf;
@@ -160,6 +162,7 @@ pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
 pub use unreadable::unreadable;
 pub use watched_files::{FilesSnapshot, Settling};
 pub use xds::{XdsAddress, pairs};
+pub use xds_tls_names::XdsTlsNames;
 
 /// All settings of a service.
 #[derive(Debug, Clone)]

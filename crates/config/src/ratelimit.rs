@@ -9,6 +9,7 @@
 //! This module does not read the environment: the command line does.
 
 mod differences;
+mod extra_tags;
 mod given;
 mod mapped;
 mod mapper;

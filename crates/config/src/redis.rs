@@ -8,6 +8,7 @@ use super::given::Outside;
 use super::login::{self, login};
 use super::nodes::Nodes;
 use super::overrides::ConfigOverrides;
+use super::report_given::report_given;
 use super::secret::missing;
 use super::table::{RedisConfig, redis as redis_keys, store as store_keys};
 use super::{ClientFiles, Identity, Sentinel, Topology};
@@ -163,28 +164,33 @@ fn tls(
     let files = files.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?)));
     let missing: Vec<(&str, String)> =
         files.filter_map(|(name, path)| Some((name, missing(path)?))).collect();
+    let wrong = |name: &str, reason: &str, section: &Mapping<'_>, report: &mut MistakeReport| {
+        let outside = [redis_keys::CA_FILE, redis_keys::CERT_FILE, redis_keys::KEY_FILE];
+        let outside = outside.into_iter().find(|entry| entry.key == name).map(|entry| entry.outside);
+        report_given((name, &outside.unwrap_or(Outside::No)), reason, section, overrides, report);
+    };
     let identity = match (cert_file, key_file) {
         (Some(cert_file), Some(key_file)) => Some(Identity { cert_file, key_file }),
         (None, None) => None,
         (Some(_), None) => {
-            section.report("cert_file", report, "has no `key_file`");
+            wrong("cert_file", "has no `key_file`", &section, report);
             None
         }
         (None, Some(_)) => {
-            section.report("key_file", report, "has no `cert_file`");
+            wrong("key_file", "has no `cert_file`", &section, report);
             None
         }
     };
     let files = ClientFiles { ca_file, identity };
     if wanted && report.len() == before {
         for (name, reason) in &missing {
-            report.missing(|report| section.report(name, report, reason));
+            report.missing(|report| wrong(name, reason, &section, report));
         }
         if missing.is_empty()
             && let Some(check) = overrides.tls_check()
             && let Err(error) = check(&files)
         {
-            section.report(error.file, report, error.reason);
+            wrong(error.file, &error.reason, &section, report);
         }
     }
     section.finish(report);

@@ -7,6 +7,7 @@ use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::given::Outside;
 use super::overrides::ConfigOverrides;
+use super::report_given::report_given;
 use super::secret::missing;
 use super::table::{Applies, CrlConfig, Entry, TLS_FILE, TlsConfig};
 use super::tls_words::ClientAuth;
@@ -121,7 +122,7 @@ fn check_files(
     let absent: Vec<(&str, String)> =
         files.into_iter().filter_map(|(name, path)| Some((name, missing(path?)?))).collect();
     for (name, reason) in &absent {
-        report.missing(|report| wrong_file(name, reason, section, overrides, report));
+        report.missing(|report| report_given((name, &Outside::No), reason, section, overrides, report));
     }
     let has_domains = tls.trust_domains.values().all(|path| path.is_file());
     let check = overrides.port_tls_check().filter(|_| absent.is_empty() && has_domains);
@@ -129,23 +130,7 @@ fn check_files(
     let (of_domains, own): (Vec<_>, Vec<_>) =
         errors.into_iter().partition(|error| error.file == TRUST_DOMAINS);
     for error in own {
-        wrong_file(error.file, &error.reason, section, overrides, report);
+        report_given((error.file, &Outside::No), &error.reason, section, overrides, report);
     }
     of_domains.into_iter().map(|error| error.reason).collect()
-}
-
-/// Reports a mistake in a file where its path is given.
-fn wrong_file(
-    name: &str,
-    reason: &str,
-    section: &Mapping<'_>,
-    overrides: &ConfigOverrides,
-    report: &mut MistakeReport,
-) {
-    let path = section.path_of(name);
-    let given = overrides.given.at(&Outside::No, &path);
-    match given.text {
-        Some(_) => given.report(&path, report, reason.to_owned()),
-        None => section.report(name, report, reason),
-    }
 }

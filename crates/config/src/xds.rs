@@ -7,9 +7,11 @@ use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::given::Outside;
 use super::overrides::ConfigOverrides;
+use super::report_given::report_given;
 use super::secret::missing;
 use super::table::{Applies, Entry, XDS_SERVER, XdsConfig, XdsTlsConfig};
 use super::values::quote;
+use super::xds_tls_names::XdsTlsNames;
 
 /// The most pairs of metadata or headers.
 const MAX_PAIRS: usize = 64;
@@ -148,8 +150,9 @@ fn tls(
             report.missing(|report| wrong(name, &reason, &section, overrides, report));
         }
     }
+    let names = XdsTlsNames(XdsTlsNames::KEYS.map(|key| overrides.given.name_of(&section.path_of(key))));
     section.finish(report);
-    Some(tls)
+    Some(XdsTlsConfig { names, ..tls })
 }
 
 /// Reports a mistake of a setting where it is given.
@@ -160,12 +163,7 @@ fn wrong(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) {
-    let path = section.path_of(name);
-    let given = overrides.given.at(&Outside::No, &path);
-    match given.text {
-        Some(_) => given.report(&path, report, reason.to_owned()),
-        None => section.report(name, report, reason),
-    }
+    report_given((name, &Outside::No), reason, section, overrides, report);
 }
 
 #[cfg(test)]

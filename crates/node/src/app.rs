@@ -98,7 +98,8 @@ pub fn run_with(
     // The reference is unhealthy until the first PONG, so that a roll-out with a wrong address stops.
     let needs_first = config.server.ready_needs_first_answer || config.server.ratelimit.is_some();
     let readiness = if needs_first { readiness.needing_first_answer() } else { readiness };
-    let metrics = Metrics::register(&Registry::new(), &config.rules)?;
+    let labels = config.server.ratelimit.as_ref().map_or(&[][..], |ports| &ports.labels);
+    let metrics = Metrics::register(&Registry::new(), &config.rules)?.with_labels(labels);
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let audit = open_audit(&config.server, &timing.clock, features)?;
     let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features))?;

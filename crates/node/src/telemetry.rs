@@ -18,6 +18,7 @@ pub mod families;
 mod histogram;
 mod lines;
 mod local;
+mod local_cache;
 mod log;
 mod memory;
 mod names;
@@ -93,6 +94,8 @@ pub struct Metrics {
     transport: Arc<TransportMetrics>,
     /// The server's budget, once it runs.
     budget: Arc<ArcSwapOption<BufferBudget>>,
+    /// Labels of every metric that has none of that name.
+    labels: Arc<[(String, String)]>,
 }
 
 impl Metrics {
@@ -135,7 +138,14 @@ impl Metrics {
             connections_refused,
             transport,
             budget,
+            labels: Arc::default(),
         })
+    }
+
+    /// The same metrics with these labels on each of them.
+    #[must_use]
+    pub fn with_labels(self, labels: &[(String, String)]) -> Self {
+        Self { labels: labels.into(), ..self }
     }
 
     /// Shows the counters of `log`. Recorders that are made from now on write their decisions to it.
@@ -309,7 +319,11 @@ impl Metrics {
     /// Everything registered.
     #[must_use]
     pub fn gather(&self) -> Vec<prometheus::proto::MetricFamily> {
-        self.registry.gather()
+        let mut families = self.registry.gather();
+        if !self.labels.is_empty() {
+            families.iter_mut().for_each(|family| families::label_all(family, &self.labels));
+        }
+        families
     }
 }
 

@@ -22,7 +22,7 @@ pub use self::digest::RulesDigest;
 pub use self::layer::StoreLayer;
 pub use self::process_clock::ProcessClock;
 pub(crate) use self::process_clock::ReadClocks;
-pub use self::stats::{BackendStats, ConnectionStats, LocalStats, MemoryStats};
+pub use self::stats::{BackendStats, ConnectionStats, DenialStats, LocalStats, MemoryStats};
 pub use self::status::{BackendStatus, NodeStatus, Problem, Since};
 pub(crate) use self::sweeping::every_second;
 use crate::Store;

@@ -23,6 +23,7 @@
 //!
 //! Decisions over limits that count denied attempts are not cached: there a denial changes the state.
 
+mod counts;
 mod epochs;
 mod holds;
 mod known;
@@ -35,9 +36,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use self::counts::{DenialCounts, WorkerCounts};
 use self::epochs::{EPOCHS, Epochs, LAST_SEEN_PLACES, LastSeenPlace, StateChange};
 use self::holds::holds;
 use self::known::{DenialTable, Known, KnownQuestion};
+use super::backend::DenialStats;
 use super::{Answers, BudgetDecision, Decision, Store, StoreAnswer, TOGETHER, Verdicts};
 
 use weir_core::algorithm::Op;
@@ -56,6 +59,7 @@ struct WorkerDenials<S> {
     known: Mutex<DenialTable>,
     /// Lookups left before a call begins; misses use them up.
     lookup_credit: AtomicU32,
+    counts: WorkerCounts,
 }
 
 // Adaptive: lookups cost something, so they stop while fewer than one in nine hits.
@@ -76,6 +80,7 @@ pub struct DenialsShared {
     secret: KeySecret,
     clock: Monotonic,
     max_age: Duration,
+    counts: DenialCounts,
 }
 
 impl DenialsShared {
@@ -91,14 +96,29 @@ impl DenialsShared {
         let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
         let (epochs, under_way) = (counters(), counters());
         let last_seen = (0..LAST_SEEN_PLACES).map(|_| LastSeenPlace::default()).collect();
-        Self { epochs, under_way, last_seen, secret, clock, max_age: max_age.into() }
+        Self {
+            epochs,
+            under_way,
+            last_seen,
+            secret,
+            clock,
+            max_age: max_age.into(),
+            counts: DenialCounts::default(),
+        }
     }
 
     /// Wraps one worker's `store`.
     #[must_use]
     pub fn before<S: Store>(&self, store: S) -> Denials<S> {
         let (shared, known, lookup_credit) = (Arc::new(self.clone()), Mutex::default(), AtomicU32::new(0));
-        Denials(Arc::new(WorkerDenials { store, shared, known, lookup_credit }))
+        let counts = self.counts.worker();
+        Denials(Arc::new(WorkerDenials { store, shared, known, lookup_credit, counts }))
+    }
+
+    /// Returns how often the caches of all workers answered.
+    #[must_use]
+    pub fn stats(&self) -> DenialStats {
+        self.counts.sum()
     }
 
     /// True if denials of such decisions are cached.
@@ -153,6 +173,7 @@ impl<S: Store> Store for Denials<S> {
             if let Some((verdict, answer)) = answer {
                 answers.each.push(StoreAnswer::Ready(Ok(verdict)));
                 answers.limits.extend(answer.limits());
+                self.0.counts.hit();
                 places.push(place);
             }
         }
@@ -201,8 +222,9 @@ impl<S: Store> WorkerDenials<S> {
             sent: self.shared.clock.now(),
         };
         if self.knows_all(&asked, answers) {
-            return;
+            return self.counts.hit();
         }
+        self.counts.missed();
         let change = asked.takes().then(|| StateChange::of_keys(&self.shared, epochs));
         let end = answers.end();
         self.store.decide(slice::from_ref(decision), answers);

@@ -30,6 +30,7 @@ fn it_says_everything_or_nothing() {
         shadow_mode: true,
         quota_mode: true,
         count_rejected: false,
+        stop_when_over: false,
         reference_metrics: false,
         standard_headers: false,
         xds: None,

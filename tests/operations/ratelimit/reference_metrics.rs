@@ -89,3 +89,43 @@ fn hits_are_shown_by_the_first_two_entries() {
         assert!(value.parse::<f64>().unwrap() >= 4.0, "{start}{value}");
     }
 }
+
+/// What the cache of denials answers, under the names of the local cache; limits in requests; and labels of every metric.
+#[test]
+fn the_local_cache_limits_in_requests_and_extra_tags_are_shown() {
+    let redis = crate::support::RedisServer::start();
+    let started = Ratelimit::start(&[
+        ("WEIR_STORE", ""),
+        ("REDIS_SOCKET_TYPE", "tcp"),
+        ("REDIS_URL", &redis.addr()),
+        ("USE_PROMETHEUS", "true"),
+        ("EXTRA_TAGS", "cluster.id:eu-1,domain:mine"),
+    ]);
+    let ask = |more: &str| {
+        let entries = r#""entries":[{"key":"k","value":"v"}]"#;
+        started.post("/json", &format!(r#"{{"domain":"d","descriptors":[{{{entries}{more}}}]}}"#)).0
+    };
+    let asked: Vec<u16> = (0..7).map(|_| ask("")).collect();
+    assert_eq!(asked, [200, 200, 429, 429, 429, 429, 429]);
+    assert_eq!(ask(r#","limit":{"requestsPerUnit":9,"unit":"DAY"}"#), 200);
+    let (_, page) = started.get(9090, "/metrics").unwrap();
+    let value = |start: &str| -> f64 {
+        let found = page.lines().find_map(|line| line.strip_prefix(start)?.strip_prefix(' ')?.parse().ok());
+        found.unwrap_or_else(|| panic!("{start}\n{page}"))
+    };
+    let of_rule = |family: &str, key: &str| {
+        let name = format!("ratelimit_service_rate_limit_{family}");
+        value(&format!(r#"{name}{{domain="d",key1="{key}",cluster_id="eu-1"}}"#))
+    };
+    assert_eq!([of_rule("total_hits", "k_v"), of_rule("over_limit", "k_v")], [7.0, 5.0]);
+    assert_eq!(of_rule("total_hits", "override"), 1.0);
+    assert_eq!(of_rule("within_limit", "override"), 1.0);
+    let cached = of_rule("over_limit_with_local_cache", "k_v");
+    assert_eq!(cached, 4.0, "the first denial is Redis's");
+    let of_cache =
+        |count: &str| value(&format!(r#"ratelimit_localcache_{count}{{cluster_id="eu-1",domain="mine"}}"#));
+    let [hits, misses, lookups] = ["hitCount", "missCount", "lookupCount"].map(of_cache);
+    assert_eq!((hits, lookups), (cached, hits + misses));
+    let own = |line: &&str| !line.starts_with('#') && !line.contains(r#"cluster_id="eu-1""#);
+    assert_eq!(page.lines().find(own), None, "every metric has the label");
+}

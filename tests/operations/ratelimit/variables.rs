@@ -43,6 +43,8 @@ fn a_mistake_names_its_variable() {
         ("RUNTIME_SUBDIRECTORY", "", "is empty"),
         ("GRPC_SERVER_USE_TLS", "true", "is missing"),
         ("LOG_LEVEL", "loud", "\"loud\" is not one of"),
+        ("EXTRA_TAGS", "zone", "\"zone\" is not NAME:VALUE"),
+        ("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "yes", "\"yes\" is neither true nor false"),
         ("PROMETHEUS_PATH", "metrics", ""),
     ] {
         if name == "PROMETHEUS_PATH" {
@@ -54,6 +56,36 @@ fn a_mistake_names_its_variable() {
         let label = if name == "GRPC_SERVER_USE_TLS" { "GRPC_SERVER_TLS_CERT" } else { name };
         assert!(log.contains(&format!("{label}: ")) && log.contains(reason), "{name}={value}: {log}");
     }
+}
+
+#[test]
+fn a_mistake_in_a_file_of_tls_names_its_variable() {
+    let folder = files("");
+    let empty = folder.path().join("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    let (empty, missing) = (empty.display().to_string(), "/nowhere/a.pem");
+    let redis = [
+        ("WEIR_STORE", ""),
+        ("REDIS_SOCKET_TYPE", "tcp"),
+        ("REDIS_URL", "127.0.0.1:1"),
+        ("REDIS_TLS", "true"),
+    ];
+    for (name, file, reason) in [
+        ("REDIS_TLS_CACERT", empty.as_str(), "holds no certificate"),
+        ("REDIS_TLS_CACERT", missing, "does not exist"),
+        ("REDIS_TLS_CLIENT_CERT", missing, "has no `key_file`"),
+        ("REDIS_TLS_CLIENT_KEY", missing, "has no `cert_file`"),
+    ] {
+        let log = refused(&[&redis[..], &[(name, file)]].concat());
+        assert!(log.contains(&format!("{name}: ")) && log.contains(reason), "{name}={file}: {log}");
+    }
+    let server = [
+        ("GRPC_SERVER_USE_TLS", "true"),
+        ("GRPC_SERVER_TLS_CERT", empty.as_str()),
+        ("GRPC_SERVER_TLS_KEY", empty.as_str()),
+    ];
+    let log = refused(&server);
+    assert!(log.contains("GRPC_SERVER_TLS_CERT: ") && log.contains("holds no certificate"), "{log}");
 }
 
 #[test]

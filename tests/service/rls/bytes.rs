@@ -43,6 +43,7 @@ pub(super) fn service() -> Service {
         near_limit_ratio: 0.8,
         shadow_mode: false,
         quota_mode: false,
+        stop_when_over: false,
     };
     let answers = EnvoyAnswers {
         headers: Some(HeaderNames::default()),

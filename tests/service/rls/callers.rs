@@ -46,6 +46,7 @@ fn a_named_caller_has_one_turn_and_others_one_for_each_connection() {
         near_limit_ratio: 0.8,
         shadow_mode: false,
         quota_mode: false,
+        stop_when_over: false,
     };
     let envoy = EnvoyLimiter::new(rules, counted.recorder(0));
     let peers = [Peer::default(), Peer::default()];

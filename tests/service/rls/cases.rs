@@ -4,7 +4,9 @@ mod ours;
 mod settings;
 
 pub(super) use ours::OURS;
-pub(super) use settings::{BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, QUOTA_MODE, SHADOW_MODE};
+pub(super) use settings::{
+    BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, QUOTA_MODE, SHADOW_MODE, STOP_WHEN_OVER,
+};
 
 use super::play::Case;
 

@@ -14,6 +14,7 @@ use weir_config::{Config, ConfigOverrides, EnvoyConfig, StoreConfig, XdsConfig};
 
 use super::cases::{
     BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE, REFERENCE, SHADOW_MODE, SHARED,
+    STOP_WHEN_OVER,
 };
 use super::play::{Case, play};
 use super::{cluster, files, memory, redis};
@@ -78,6 +79,9 @@ async fn every_case(store: fn() -> StoreConfig) {
         (BOTH_MODES, EnvoyConfig { quota_mode: true, shadow_mode: true, ..default() }),
         (NO_OVERRIDES, EnvoyConfig { overrides_in_request: false, ..default() }),
         (COUNT_REJECTED, counting()),
+        (STOP_WHEN_OVER, EnvoyConfig { stop_when_over: true, ..default() }),
+        // What the reference's own tests expect holds with it too.
+        (REFERENCE, EnvoyConfig { stop_when_over: true, ..default() }),
         // What the reference's own tests expect holds in its own way of counting too.
         (REFERENCE, counting()),
     ];

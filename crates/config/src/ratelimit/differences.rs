@@ -2,7 +2,7 @@
 //! its table of differences.
 
 /// Each difference: what it is about, what the reference does, and what Weir does.
-pub const RATELIMIT_DIFFERENCES: [(&str, &str, &str); 10] = [
+pub const RATELIMIT_DIFFERENCES: [(&str, &str, &str); 12] = [
     ("SIGHUP", "ends the process", "reads the files again, and goes on"),
     (
         "a second YAML document in a file, a key given twice",
@@ -19,6 +19,11 @@ pub const RATELIMIT_DIFFERENCES: [(&str, &str, &str); 10] = [
         "metrics by values of requests",
         "no values of requests in metrics; the log and `weir check` warn of each rule that asks for it",
     ),
+    (
+        "`STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT`, two descriptors that are over",
+        "the first one is over",
+        "both are",
+    ),
     ("`/stats`, `/debug/pprof`", "`name: value` lines; profiles", "JSON with the metrics of `/metrics`; 404"),
     (
         "`ratelimit_service_response_time_seconds`",
@@ -33,12 +38,21 @@ pub const RATELIMIT_DIFFERENCES: [(&str, &str, &str); 10] = [
     (
         "hits on limits that come in requests",
         "are in the `ratelimit_*` families, by the entries of the request",
-        r#"are in `weir_envoy_hits_total{rule="override"}` of their domain"#,
+        r#"are in them under `key1="override"` of their domain, as no caller may make metrics"#,
     ),
     (
-        "`…_over_limit_with_local_cache`, `ratelimit_localcache_*`",
-        "metrics of the local cache",
-        "none; denials are cached in any case",
+        "`ratelimit_localcache_*`",
+        "eight metrics of the local cache",
+        "`hitCount`, `missCount` and `lookupCount` of the cache of denials, which is on in any case",
     ),
-    ("`EXTRA_TAGS`", "labels on all metrics", "no further labels: add them where metrics are scraped"),
+    (
+        "`…_over_limit_with_local_cache`",
+        "a metric for each rule, with its entries in the name",
+        "`ratelimit_service_rate_limit_over_limit_with_local_cache` with the labels of the other families",
+    ),
+    (
+        "`EXTRA_TAGS`",
+        "labels of all metrics; a name that a metric has already is there twice",
+        "labels of all metrics; a metric that has such a label keeps its own",
+    ),
 ];

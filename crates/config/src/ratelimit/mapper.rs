@@ -16,12 +16,16 @@ const MAX_MAPPER_FILE: usize = 1 << 20;
 const HIT_LABELS: &[&[&str]] = &[&["domain", "key1"], &["domain", "key1", "key2"]];
 
 /// The families that Weir has, each with the sets of labels that its series have.
-pub const REFERENCE_FAMILIES: [(&str, &[&[&str]]); 14] = [
+pub const REFERENCE_FAMILIES: [(&str, &[&[&str]]); 18] = [
     ("ratelimit_service_rate_limit_total_hits", HIT_LABELS),
     ("ratelimit_service_rate_limit_over_limit", HIT_LABELS),
     ("ratelimit_service_rate_limit_near_limit", HIT_LABELS),
     ("ratelimit_service_rate_limit_within_limit", HIT_LABELS),
     ("ratelimit_service_rate_limit_shadow_mode", HIT_LABELS),
+    ("ratelimit_service_rate_limit_over_limit_with_local_cache", HIT_LABELS),
+    ("ratelimit_localcache_hitCount", &[&[]]),
+    ("ratelimit_localcache_missCount", &[&[]]),
+    ("ratelimit_localcache_lookupCount", &[&[]]),
     ("ratelimit_service_should_rate_limit_error", &[&["err_type"]]),
     ("ratelimit_service_total_requests", &[&["grpc_method"]]),
     ("ratelimit_service_response_time_seconds", &[&["grpc_method"]]),

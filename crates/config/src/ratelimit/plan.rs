@@ -218,6 +218,7 @@ fn answers(given: &mut RatelimitGiven, mapped: &mut Mapped) {
         ("QUOTA_MODE", "envoy.quota_mode"),
         ("RESPONSE_DYNAMIC_METADATA", "envoy.dynamic_metadata"),
         ("LIMIT_RESPONSE_HEADERS_ENABLED", "envoy.headers"),
+        ("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "envoy.stop_when_over"),
         ("REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", "ready_needs_store"),
     ] {
         mapped.set_some(path, name, given.boolean(name).map(|set| set.to_string()));

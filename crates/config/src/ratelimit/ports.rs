@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::super::ratelimit_ports::RatelimitPorts;
 use super::super::values::quote;
+use super::extra_tags;
 use super::given::RatelimitGiven;
 use super::values::integer;
 
@@ -17,7 +18,8 @@ pub(super) fn ports(given: &mut RatelimitGiven, admin: bool) -> Option<Ratelimit
         true => Some((host_port(given, "PROMETHEUS_ADDR", ":9090")?, path(given)?)),
         false => None,
     };
-    Some(RatelimitPorts { http: http?, debug: debug?, metrics, needs_domain, admin })
+    let labels = extra_tags::labels(given)?;
+    Some(RatelimitPorts { http: http?, debug: debug?, metrics, labels, needs_domain, admin })
 }
 
 /// Reads a host and a port from two variables.

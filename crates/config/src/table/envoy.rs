@@ -135,6 +135,15 @@ section! {
                    `rules` with a `count_rejected` of its own keeps it. Such rules give no hits back. See \
                    [envoy.md](envoy.md#what-is-charged).",
         }
+        /// Whether one descriptor that is over its limit keeps the others of its request from being charged.
+        pub stop_when_over: bool = false => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "The limits are looked at before they are charged, so a request with several descriptors asks the store twice, \
+                   and requests at the same time may still be charged in part. Bills are charged in any case. See \
+                   [envoy.md](envoy.md#what-is-charged).",
+        }
         /// Whether nothing is denied; the statuses in the answer still show what the limits say.
         pub shadow_mode: bool = false => {
             kind: Boolean,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use weir_units::Micros;
 
 use super::super::Secret;
+use super::super::xds_tls_names::XdsTlsNames;
 use super::kinds::{Boolean, FilePath, Optional};
 use super::numbers::{ByteSize, Span};
 use super::texts::{Name, Password};
@@ -144,6 +145,9 @@ section! {
         }
 
         after: [],
-        others: {}
+        others: {
+            /// How mistakes of these settings name them.
+            pub names: XdsTlsNames = XdsTlsNames::default(),
+        }
     }
 }

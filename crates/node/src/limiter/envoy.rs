@@ -12,6 +12,7 @@ mod overall;
 mod questions;
 mod rule;
 mod status;
+mod stop;
 
 use std::slice;
 use std::sync::Arc;
@@ -60,6 +61,8 @@ pub struct EnvoyRules {
     pub shadow_mode: bool,
     /// True if every rule denies only together with all others of its request.
     pub quota_mode: bool,
+    /// True if one descriptor that is over keeps the others of its request from being charged.
+    pub stop_when_over: bool,
 }
 
 impl From<&EnvoyConfig> for EnvoyRules {
@@ -70,6 +73,7 @@ impl From<&EnvoyConfig> for EnvoyRules {
             near_limit_ratio: config.near_limit_ratio,
             shadow_mode: config.shadow_mode,
             quota_mode: config.quota_mode,
+            stop_when_over: config.stop_when_over,
         }
     }
 }
@@ -205,11 +209,14 @@ impl Drop for EndOfRequest<'_> {
 }
 
 /// A descriptor on its way to the store.
+#[derive(Clone)]
 struct DescriptorQuestion<'a> {
     found: FoundLimit<'a>,
     name: String,
     op: Op,
     hits: u64,
+    /// The hits that the store charges: none if another descriptor of the request is over.
+    charged: u64,
 }
 
 /// The store's decision over the one limit of a descriptor.
@@ -217,6 +224,8 @@ struct DescriptorQuestion<'a> {
 struct DescriptorDecision {
     verdict: Verdict,
     limit: LimitVerdict,
+    /// True if the cache of denials answered.
+    cached: bool,
 }
 
 impl StoreDecision for DescriptorDecision {
@@ -298,8 +307,12 @@ impl<S: Store> Limiter<S> {
             return Err(RateLimitError::NotLoaded);
         }
         let questions = questions(envoy, domain, ask);
-        let questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        let mut questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
         let started = clock::monotonic();
+        if envoy.rules.stop_when_over {
+            self.stop_at_first_over(envoy, &mut questions, (ask.deadline, ask.rights.caller()), started)
+                .await;
+        }
         let decided = self.decide_all(envoy, &questions, (ask.deadline, ask.rights.caller()), started).await;
         let took = clock::monotonic().saturating_duration_since(started);
         // Stores that answer at once are timed once here; pending answers are timed each.

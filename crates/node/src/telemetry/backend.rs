@@ -5,7 +5,7 @@ use weir_store::backend::Backend;
 
 use super::sampled::{Sampled, Series};
 use super::store::StoreMetrics;
-use super::{Metrics, local, memory};
+use super::{Metrics, local, local_cache, memory};
 
 const SINGLE_SLOT_CALLS: [Series; 1] = [Series {
     name: "weir_redis_single_slot_calls_total",
@@ -39,6 +39,11 @@ impl Metrics {
         if has.connections.is_some() && reference_names {
             let read = read();
             self.show_redis_pool(move || read().connections.unwrap_or_default())?;
+        }
+        if has.denials.is_some() && reference_names {
+            let read = read();
+            let values = move || local_cache::values(read().denials.unwrap_or_default());
+            self.registry.register(Box::new(Sampled::new(local_cache::SERIES, values)?))?;
         }
         if has.local.is_some() {
             let read = read();

@@ -190,7 +190,9 @@ impl EnvoyMetrics {
         let mut all: Vec<_> = domains.iter().map(|domain| (domain.index(), domain.name())).collect();
         all.sort_unstable();
         let counts = all.into_iter().filter_map(|(_, name)| by_domain.get(name).cloned()).collect();
-        let reference = reference::by_labels(domains, &rules, other);
+        let given = by_domain.iter().filter(|(name, _)| &***name != UNKNOWN);
+        let given = given.map(|(name, counts)| (&**name, &counts.given));
+        let reference = reference::by_labels(domains, &rules, other, given);
         let limits = domains.rules().iter().zip(&rules).filter(|(_, counts)| !Arc::ptr_eq(counts, other));
         let limits = limits.filter_map(|(rule, counts)| limit_of(rule, counts)).collect();
         let count = domains.rules().len();

@@ -44,3 +44,19 @@ pub fn labelled(labels: &[(&str, &str)]) -> Metric {
     };
     Metric::from_label(labels.iter().map(pair).collect())
 }
+
+/// Adds labels to each metric of a family that has none of their names.
+pub(super) fn label_all(family: &mut MetricFamily, labels: &[(String, String)]) {
+    for metric in family.mut_metric() {
+        let mut all = metric.take_label();
+        for (name, value) in labels {
+            if !all.iter().any(|label| label.name() == name) {
+                let mut pair = LabelPair::default();
+                pair.set_name(name.clone());
+                pair.set_value(value.clone());
+                all.push(pair);
+            }
+        }
+        metric.set_label(all);
+    }
+}

@@ -3,6 +3,7 @@
 //! Servers of gRPC in Go end a connection whose client sends HTTP/2 PINGs more often than every five minutes. So a peer
 //! that has gone is found by the kernel.
 
+use std::fmt::Display;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
 use rustix::net::sockopt;
+use rustls::CertificateError;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -73,9 +75,21 @@ impl XdsConnector {
             ca: tls.ca_file.as_deref(),
             identity: tls.cert_file.as_deref().zip(tls.key_file.as_deref()),
         };
-        let mut config = client_config(&files).map_err(|error| io::Error::other(error.to_string()))?;
+        let names = &tls.names;
+        let wrong =
+            |file: &str, reason: &dyn Display| io::Error::other(format!("{}: {reason}", names.find(file)));
+        let mut config = client_config(&files).map_err(|error| wrong(error.file, &error.reason))?;
         config.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(Box::pin(TlsConnector::from(Arc::new(config)).connect(name, socket).await?))
+        let connected = TlsConnector::from(Arc::new(config)).connect(name, socket).await;
+        // The setting that the server's certificate does not fit.
+        let connected = connected.map_err(|error| match refused_certificate(&error) {
+            Some(CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }) => {
+                wrong("server_name", &error)
+            }
+            Some(_) => wrong("ca_file", &error),
+            None => error,
+        });
+        Ok(Box::pin(connected?))
     }
 
     async fn dial(&self) -> io::Result<TcpStream> {
@@ -83,6 +97,14 @@ impl XdsConnector {
         socket.set_nodelay(true)?;
         watch_peer(&socket)?;
         Ok(socket)
+    }
+}
+
+/// What is wrong in the server's certificate, if that is what a handshake failed of.
+fn refused_certificate(error: &io::Error) -> Option<&CertificateError> {
+    match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(reason) => Some(reason),
+        _ => None,
     }
 }
 

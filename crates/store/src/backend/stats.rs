@@ -11,6 +11,17 @@ pub struct BackendStats {
     pub single_slot_calls: Option<u64>,
     /// What the node decides by itself.
     pub local: Option<LocalStats>,
+    /// Answers of the cache of denials.
+    pub denials: Option<DenialStats>,
+}
+
+/// Lookups in the cache of denials.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DenialStats {
+    /// Calls that it answered.
+    pub hits: u64,
+    /// Calls for which the store was asked.
+    pub misses: u64,
 }
 
 /// States in this process.

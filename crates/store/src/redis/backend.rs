@@ -94,6 +94,7 @@ impl<L: StoreLayer<ExactStore, RedisStore>> Backend for RedisBackend<L> {
             connections: Some(self.shared.connections().now()),
             single_slot_calls: Some(self.shared.single_slot_calls()),
             local: Some(self.local.stats()),
+            denials: Some(self.denials.stats()),
         }
     }
 

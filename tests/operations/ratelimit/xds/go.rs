@@ -1,13 +1,15 @@
 //! A control plane on go-control-plane, as Envoy Gateway and Envoy AI Gateway have it, over mTLS 1.3.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::start;
+use super::{spawn, start};
+use crate::support::certificates::own_authority;
 use crate::support::clients::{go_program, root};
 use crate::support::{SOON, eventually, eventually_some, scratch};
 
@@ -21,12 +23,15 @@ struct GoAds {
 }
 
 impl GoAds {
-    /// Starts it; `None` where Go is skipped.
+    /// Starts it with the certificates of Envoy Gateway; `None` where Go is skipped.
     fn start(address: &str) -> Option<Self> {
+        Self::start_with(address, ["gateway-ca.pem", "gateway-server.pem", "gateway-server.key"].map(made))
+    }
+
+    /// Starts it with the authorities of its clients, its certificate and the key.
+    fn start_with(address: &str, files: [PathBuf; 3]) -> Option<Self> {
         let mut command = go_program("ads")?;
-        let file = |name: &str| root().join("tests/certificates").join(name).display().to_string();
-        command.args([address, NODE]);
-        command.args(["gateway-ca.pem", "gateway-server.pem", "gateway-server.key"].map(file));
+        command.args([address, NODE]).args(files);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // It ends with its standard input, so it does not outlive the test.
         let mut child = command.spawn().unwrap();
@@ -61,6 +66,11 @@ impl GoAds {
     }
 }
 
+/// A file of those that Envoy Gateway makes.
+fn made(name: &str) -> PathBuf {
+    root().join("tests/certificates").join(name)
+}
+
 impl Drop for GoAds {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -79,7 +89,6 @@ fn it_takes_sets_refuses_a_bad_one_and_survives_a_restart() {
     let Some(mut ads) = GoAds::start("127.0.0.1:0") else { return };
     let address = ads.address();
     let folder = scratch::dir("xds-go-");
-    let made = |name: &str| root().join("tests/certificates").join(name);
     let files = ["gateway-ca.pem", "gateway-ratelimit.pem", "gateway-ratelimit.key"].map(made);
     super::tls::copy(folder.path(), [&files[0], &files[1], &files[2]]);
     let variables = super::tls::variables(folder.path());
@@ -126,4 +135,41 @@ fn it_takes_sets_refuses_a_bad_one_and_survives_a_restart() {
     assert_eq!(started.json("d", &[("k", "v")]), "OK 7/DAY");
     let (code, log) = started.stop();
     assert_eq!(code, Some(0), "{log}");
+}
+
+/// What `openssl req -x509` makes: the certificate of the server is its own authority. Another one with the same name is
+/// refused, and so is its own for another name.
+#[test]
+fn a_server_whose_certificate_is_its_own_authority_is_asked() {
+    let (_one, own) = own_authority(&["envoy-gateway"], 2096);
+    let (_two, same_name) = own_authority(&["envoy-gateway"], 2096);
+    let (_three, other_name) = own_authority(&["another-name"], 2096);
+    for (served, trusted, variable) in [
+        (&own, &own, None),
+        (&same_name, &own, Some("CONFIG_GRPC_XDS_SERVER_TLS_CACERT: invalid peer certificate")),
+        (&other_name, &other_name, Some("CONFIG_GRPC_XDS_SERVER_TLS_SAN: invalid peer certificate")),
+    ] {
+        let files = [made("gateway-ca.pem"), served.cert.clone(), served.key.clone()];
+        let Some(mut ads) = GoAds::start_with("127.0.0.1:0", files) else { return };
+        let folder = scratch::dir("xds-own-");
+        let client = ["gateway-ratelimit.pem", "gateway-ratelimit.key"].map(made);
+        super::tls::copy(folder.path(), [&trusted.cert, &client[0], &client[1]]);
+        let variables = super::tls::variables(folder.path());
+        let mut variables: Vec<(&str, &str)> =
+            variables.iter().map(|(name, value)| (*name, &**value)).collect();
+        variables.push(("CONFIG_GRPC_XDS_NODE_ID", NODE));
+        ads.set("1", &[domain("d", 2)]);
+        let Some(variable) = variable else {
+            let started = start(&ads.address(), &variables);
+            ads.waits_for("ack \"1\"");
+            assert_eq!(started.json("d", &[("k", "v")]), "OK 2/DAY");
+            continue;
+        };
+        // Without a configuration, one page says what it waits for.
+        variables.extend([("FORCE_START_WITHOUT_INITIAL_CONFIG", "false"), ("USE_PROMETHEUS", "true")]);
+        let waiting = spawn(&ads.address(), &variables);
+        let page = || waiting.get(9090, "/").map(|(_, page)| page).unwrap_or_default();
+        eventually(SOON, variable, || page().contains(variable));
+        assert_eq!((ads.count("open"), ads.count("ack")), (0, 0), "{:?}", ads.lines.lock());
+    }
 }

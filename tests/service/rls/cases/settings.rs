@@ -60,6 +60,28 @@ pub(crate) const SHADOW_MODE: &[Case] = &[case(
      metric weir_envoy_global_shadow_total +1",
 )];
 
+/// With `stop_when_over`.
+pub(crate) const STOP_WHEN_OVER: &[Case] = &[
+    case(
+        "one that is over keeps the others from being charged, wherever it stands",
+        "x10 another [key3=v]
+         another [key3=v] [key2=v] => OVER | OVER 0 of 10/HOUR 3600s | OK 20 of 20/MINUTE 60s
+         another [key2=v] [key3=v] => OVER | OK 20 of 20/MINUTE 60s | OVER 0 of 10/HOUR 3600s
+         another [key2=v] => OK | OK 19 of 20/MINUTE 60s",
+    ),
+    case(
+        "if all pass, all are charged",
+        "another [key3=v] [key2=v] => OK | OK 9 of 10/HOUR 3600s | OK 19 of 20/MINUTE 60s
+         another [key3=v] [nope=v] +9 => OK | OK 0 of 10/HOUR 3600s | OK
+         another [key3=v] [key2=v] => OVER | OVER 0 of 10/HOUR 3600s | OK 19 of 20/MINUTE 60s",
+    ),
+    case(
+        "a bill is charged in any case",
+        "x10 another [key3=v]
+         another [key3=v] [key2=v]!7 => OVER | OVER 0 of 10/HOUR 3600s | OK 13 of 20/MINUTE 60s",
+    ),
+];
+
 /// With `quota_mode`.
 pub(crate) const QUOTA_MODE: &[Case] = &[
     case(

@@ -48,12 +48,7 @@ fn metrics() -> Vec<RatelimitVariable> {
         ),
         mapped("DISABLE_STATS", "false", Boolean, "PROMETHEUS_ADDR is not opened"),
         ignored("STATS_FLUSH_INTERVAL", "10s", Duration, "metrics are current whenever they are scraped"),
-        unsupported(
-            "EXTRA_TAGS",
-            "",
-            Text,
-            "metrics have no further labels: add them where they are scraped",
-        ),
+        mapped("EXTRA_TAGS", "", Text, "labels of every metric, `name:value` with commas between them"),
     ]
 }
 

@@ -31,12 +31,7 @@ fn counting() -> Vec<RatelimitVariable> {
         ),
         ignored("EXPIRATION_JITTER_MAX_SECONDS", "300", COUNT, "keys expire when their limit is full again"),
         ignored("LOCAL_CACHE_SIZE_IN_BYTES", "0", COUNT, "denials are cached in any case"),
-        ignored(
-            "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
-            "false",
-            Boolean,
-            "denied hits are not charged, unless a rule has `count_rejected`",
-        ),
+        mapped("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "false", Boolean, "`envoy.stop_when_over`"),
     ]
 }
 

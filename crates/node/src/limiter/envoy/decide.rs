@@ -79,7 +79,10 @@ impl<S: Store> Limiter<S> {
                     continue;
                 }
                 Some(StoreAnswer::Ready(Ok(verdict))) => {
-                    limits.next().map(|limit| DescriptorDecision { verdict, limit }).ok_or_else(no_verdict)
+                    // A store that answers later has this answer from its cache, unless nodes count on their own.
+                    let cached = !S::AT_ONCE && limit.strategy().approximate().is_none();
+                    let decided = limits.next().map(|limit| DescriptorDecision { verdict, limit, cached });
+                    decided.ok_or_else(no_verdict)
                 }
                 Some(StoreAnswer::Ready(Err(error))) => Err(error),
                 None => Err(no_verdict()),
@@ -100,7 +103,7 @@ impl<S: Store> Limiter<S> {
             let answer = verdicts.and_then(|verdicts| {
                 let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict)?;
                 let limit = *limits.first().ok_or_else(no_verdict)?;
-                Ok(DescriptorDecision { verdict: *verdict, limit })
+                Ok(DescriptorDecision { verdict: *verdict, limit, cached: false })
             });
             decided.push((place, self.settle(envoy, question, limit, (answer, is_local)).map(Some)));
         }
@@ -146,6 +149,6 @@ impl DescriptorQuestion<'_> {
     /// The decision for the store; `None` if no limit applies.
     fn decision(&self) -> Option<Decision<'_>> {
         let subject = Subject { resource: &self.name, ..Subject::default() };
-        Some(Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.hits)))
+        Some(Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.charged)))
     }
 }

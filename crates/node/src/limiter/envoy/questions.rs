@@ -47,7 +47,7 @@ pub(super) fn questions<'a>(
             Some(_) => name::of(ask.domain, &descriptor.entries, found.matched()),
             None => String::new(),
         };
-        Ok(DescriptorQuestion { found, name, op, hits })
+        Ok(DescriptorQuestion { found, name, op, hits, charged: hits })
     });
     questions.collect()
 }

@@ -71,8 +71,8 @@ pub(super) fn status_of<'a>(
         return DescriptorStatus { code: Code::Ok, found, remaining, until_reset_s: None, quota_mode };
     };
     let (over, remaining, until_reset) = match &decided {
-        Outcome::Decided(DescriptorDecision { verdict, limit: one })
-        | Outcome::Local(DescriptorDecision { verdict, limit: one }) => {
+        Outcome::Decided(DescriptorDecision { verdict, limit: one, .. })
+        | Outcome::Local(DescriptorDecision { verdict, limit: one, .. }) => {
             let over = !verdict.fitted && op != Op::Refund;
             (over, one.remaining, Some(until_reset(limit, verdict, one)))
         }
@@ -84,7 +84,9 @@ pub(super) fn status_of<'a>(
         let counted = match (&decided, algorithm) {
             (Outcome::Decided(decision), Some(algorithm)) => {
                 let before = decision.limit.used_before(algorithm);
-                count(algorithm.limit(), before, hits, over, shadow, envoy.rules.near_limit_ratio)
+                let counted =
+                    count(algorithm.limit(), before, hits, over, shadow, envoy.rules.near_limit_ratio);
+                Hits { cached: if decision.cached { counted.over } else { 0 }, ..counted }
             }
             // The state of the limit is unknown, so only the total is counted.
             _ => Hits { total: hits, degraded: hits, ..Hits::default() },
@@ -129,6 +131,7 @@ fn count(limit: u64, before: u64, hits: u64, over: bool, shadow: bool, ratio: f3
         within: if over { 0 } else { hits },
         shadow: if shadow { over_hits } else { 0 },
         degraded: 0,
+        cached: 0,
     }
 }
 

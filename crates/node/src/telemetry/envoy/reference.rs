@@ -11,7 +11,7 @@ use prometheus::proto::{Histogram, Metric, MetricFamily, MetricType};
 use weir_core::envoy::{Domains, Rule};
 
 use super::labels::label;
-use super::rules::RuleCounts;
+use super::rules::{GIVEN, RuleCounts};
 use super::{AnswerCode, EnvoyEvent, EnvoyMetrics};
 use crate::telemetry::families::{counter, family, labelled};
 
@@ -22,12 +22,17 @@ type ReferenceLabels = (Box<str>, Box<str>, Option<Box<str>>);
 pub(super) type ByReferenceLabels = BTreeMap<ReferenceLabels, Vec<Arc<RuleCounts>>>;
 
 /// Families by hits, and which count of a rule each shows.
-const HITS: [(&str, &str, usize); 5] = [
+const HITS: [(&str, &str, usize); 6] = [
     ("ratelimit_service_rate_limit_total_hits", "Hits on a rule, by its first two entries.", 0),
     ("ratelimit_service_rate_limit_over_limit", "Hits that were over the limit.", 1),
     ("ratelimit_service_rate_limit_near_limit", "Hits within the limit and near it.", 2),
     ("ratelimit_service_rate_limit_within_limit", "Hits within the limit.", 3),
     ("ratelimit_service_rate_limit_shadow_mode", "Hits over the limit that shadow mode let pass.", 4),
+    (
+        "ratelimit_service_rate_limit_over_limit_with_local_cache",
+        "Hits over the limit for which Redis was not asked.",
+        6,
+    ),
 ];
 
 const ERRORS: (&str, &str) = ("ratelimit_service_should_rate_limit_error", "Requests that failed.");
@@ -121,11 +126,13 @@ impl<F: Fn() -> Histogram + Send + Sync> Collector for ReferenceMetrics<F> {
     }
 }
 
-/// The counters of `domains` by their labels there. Rules beyond the bound of rules are left out.
-pub(super) fn by_labels(
+/// The counters of `domains` by their labels there. Rules beyond the bound of rules are left out. Limits in requests
+/// have one series for each domain, as no caller may make metrics.
+pub(super) fn by_labels<'d>(
     domains: &Domains,
     counts: &[Arc<RuleCounts>],
     other: &Arc<RuleCounts>,
+    given: impl Iterator<Item = (&'d str, &'d Arc<RuleCounts>)>,
 ) -> ByReferenceLabels {
     let mut all = ByReferenceLabels::new();
     for (rule, counts) in domains.rules().iter().zip(counts) {
@@ -137,6 +144,10 @@ pub(super) fn by_labels(
         if !with.iter().any(|known| Arc::ptr_eq(known, counts)) {
             with.push(Arc::clone(counts));
         }
+    }
+    for (domain, counts) in given {
+        let labels = (label(domain).as_ref().into(), GIVEN.into(), None);
+        all.entry(labels).or_default().push(Arc::clone(counts));
     }
     all
 }

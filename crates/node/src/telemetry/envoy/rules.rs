@@ -36,15 +36,18 @@ pub struct Hits {
     pub shadow: u64,
     /// Hits answered by a failure policy, because the store failed.
     pub degraded: u64,
+    /// Hits over the limit that the cache of denials answered.
+    pub cached: u64,
 }
 
-pub(super) const RULE_FAMILIES: [(&str, &str); 6] = [
+pub(super) const RULE_FAMILIES: [(&str, &str); 7] = [
     ("weir_envoy_hits_total", "Hits on a rule."),
     ("weir_envoy_over_limit_total", "Hits that were over a rule's limit."),
     ("weir_envoy_near_limit_total", "Hits within a rule's limit, above the share of it that counts as near."),
     ("weir_envoy_within_limit_total", "Hits within a rule's limit."),
     ("weir_envoy_shadow_mode_total", "Hits over a rule's limit that passed because of its shadow mode."),
     ("weir_envoy_degraded_total", "Hits that a failure policy answered, because the store could not."),
+    ("weir_envoy_over_limit_cached_total", "Hits over a rule's limit for which the store was not asked."),
 ];
 
 impl RuleCounts {
@@ -58,8 +61,8 @@ impl RuleCounts {
     }
 
     pub(super) fn add(&self, worker: usize, hits: Hits) {
-        let Hits { total, over, near, within, shadow, degraded } = hits;
-        for (index, count) in [total, over, near, within, shadow, degraded].into_iter().enumerate() {
+        let Hits { total, over, near, within, shadow, degraded, cached } = hits;
+        for (index, count) in [total, over, near, within, shadow, degraded, cached].into_iter().enumerate() {
             if count > 0 {
                 self.0.add(worker, index, count);
             }

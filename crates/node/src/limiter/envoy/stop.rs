@@ -1,0 +1,57 @@
+//! Looks at all limits of a request before any is charged, so that one that is over keeps the others from it, as
+//! STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT of the reference does. Two requests at once may both find room and be charged,
+//! there and here: the look is a call of its own.
+
+use std::time::Instant;
+
+use weir_core::algorithm::Op;
+use weir_store::Store;
+
+use super::{DescriptorQuestion, EnvoyLimiter};
+use crate::limiter::Limiter;
+use crate::settle::Outcome;
+
+impl<S: Store> Limiter<S> {
+    /// Charges no hits of descriptors that would pass if another one of the request would not. Bills and refunds stay.
+    /// If the store fails, the charge itself finds out.
+    pub(super) async fn stop_at_first_over(
+        &self,
+        envoy: &EnvoyLimiter,
+        questions: &mut [DescriptorQuestion<'_>],
+        asker: (Option<Instant>, u32),
+        started: Instant,
+    ) {
+        if questions.iter().filter(|question| question.takes()).count() < 2 {
+            return;
+        }
+        let looked: Vec<bool> = questions.iter().map(DescriptorQuestion::takes).collect();
+        let set_op = |questions: &mut [DescriptorQuestion<'_>], op: Op| {
+            let changed = questions.iter_mut().zip(&looked).filter(|(_, looked)| **looked);
+            changed.for_each(|(question, _)| question.op = op);
+        };
+        set_op(questions, Op::Peek);
+        let seen: Vec<DescriptorQuestion<'_>> =
+            questions.iter().filter(|question| question.op == Op::Peek).cloned().collect();
+        let decided = self.decide_all(envoy, &seen, asker, started).await;
+        set_op(questions, Op::Charge);
+        let Ok(decided) = decided else { return };
+        let passes: Vec<bool> =
+            decided.iter().map(|outcome| outcome.as_ref().is_none_or(Outcome::is_allowed)).collect();
+        if passes.iter().all(|passes| *passes) {
+            return;
+        }
+        let asked = questions.iter_mut().zip(&looked).filter(|(_, looked)| **looked);
+        for ((question, _), passes) in asked.zip(passes) {
+            if passes {
+                question.charged = 0;
+            }
+        }
+    }
+}
+
+impl DescriptorQuestion<'_> {
+    /// True if it charges its limit with what fits.
+    fn takes(&self) -> bool {
+        self.op == Op::Charge && self.hits > 0 && self.found.limit().is_some()
+    }
+}
