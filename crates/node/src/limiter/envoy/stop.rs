@@ -21,27 +21,19 @@ impl<S: Store> Limiter<S> {
         asker: (Option<Instant>, u32),
         started: Instant,
     ) {
-        if questions.iter().filter(|question| question.takes()).count() < 2 {
+        let asked = questions.iter().filter(|question| question.takes());
+        let asked: Vec<_> =
+            asked.map(|question| DescriptorQuestion { op: Op::Peek, ..question.clone() }).collect();
+        if asked.len() < 2 {
             return;
         }
-        let looked: Vec<bool> = questions.iter().map(DescriptorQuestion::takes).collect();
-        let set_op = |questions: &mut [DescriptorQuestion<'_>], op: Op| {
-            let changed = questions.iter_mut().zip(&looked).filter(|(_, looked)| **looked);
-            changed.for_each(|(question, _)| question.op = op);
-        };
-        set_op(questions, Op::Peek);
-        let seen: Vec<DescriptorQuestion<'_>> =
-            questions.iter().filter(|question| question.op == Op::Peek).cloned().collect();
-        let decided = self.decide_all(envoy, &seen, asker, started).await;
-        set_op(questions, Op::Charge);
-        let Ok(decided) = decided else { return };
+        let Ok(seen) = self.decide_all(envoy, &asked, asker, started).await else { return };
         let passes: Vec<bool> =
-            decided.iter().map(|outcome| outcome.as_ref().is_none_or(Outcome::is_allowed)).collect();
+            seen.iter().map(|outcome| outcome.as_ref().is_none_or(Outcome::is_allowed)).collect();
         if passes.iter().all(|passes| *passes) {
             return;
         }
-        let asked = questions.iter_mut().zip(&looked).filter(|(_, looked)| **looked);
-        for ((question, _), passes) in asked.zip(passes) {
+        for (question, passes) in questions.iter_mut().filter(|question| question.takes()).zip(passes) {
             if passes {
                 question.charged = 0;
             }
