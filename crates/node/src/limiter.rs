@@ -27,6 +27,7 @@ mod round;
 mod same_outcomes;
 mod settlement;
 mod shadow;
+mod timed_rows;
 mod unasked;
 mod undo;
 mod waiting;

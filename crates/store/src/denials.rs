@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use self::counts::{DenialCounts, WorkerCounts};
+use self::counts::{CacheCounts, WorkerCacheCounts};
 use self::epochs::{EPOCHS, Epochs, LAST_SEEN_PLACES, LastSeenPlace, StateChange};
 use self::holds::holds;
 use self::known::{DenialTable, Known, KnownQuestion};
@@ -59,7 +59,7 @@ struct WorkerDenials<S> {
     known: Mutex<DenialTable>,
     /// Lookups left before a call begins; misses use them up.
     lookup_credit: AtomicU32,
-    counts: WorkerCounts,
+    counts: WorkerCacheCounts,
 }
 
 // Adaptive: lookups cost something, so they stop while fewer than one in nine hits.
@@ -80,7 +80,7 @@ pub struct DenialsShared {
     secret: KeySecret,
     clock: Monotonic,
     max_age: Duration,
-    counts: DenialCounts,
+    counts: CacheCounts,
 }
 
 impl DenialsShared {
@@ -103,7 +103,7 @@ impl DenialsShared {
             secret,
             clock,
             max_age: max_age.into(),
-            counts: DenialCounts::default(),
+            counts: CacheCounts::default(),
         }
     }
 

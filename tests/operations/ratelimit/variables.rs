@@ -72,7 +72,7 @@ fn a_mistake_in_a_file_of_tls_names_its_variable() {
     ];
     for (name, file, reason) in [
         ("REDIS_TLS_CACERT", empty.as_str(), "holds no certificate"),
-        ("REDIS_TLS_CACERT", missing, "does not exist"),
+        ("REDIS_TLS_CACERT", missing, "cannot be read"),
         ("REDIS_TLS_CLIENT_CERT", missing, "has no `key_file`"),
         ("REDIS_TLS_CLIENT_KEY", missing, "has no `cert_file`"),
     ] {

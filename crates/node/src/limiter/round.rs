@@ -23,6 +23,7 @@ use super::decided::{LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::named::Named;
 use super::same_outcomes::SameOutcomes;
+use super::timed_rows::TimedRows;
 use super::unasked::UnaskedOutcome;
 use super::waiting::{Waiting, WaitingStage};
 use super::{Limiter, Question, bounds, costs, inline, near, record, strategy_name_of};
@@ -39,8 +40,8 @@ pub struct Round<'a, S: Store> {
     pub(super) store_answers: u64,
     /// Consecutive decisions of one strategy with one outcome, not counted yet.
     run: SameOutcomes,
-    /// Rows of earlier runs with their decisions, whose time is counted when the round ends.
-    timed: SmallVec<[(TotalsRow, u64); 4]>,
+    /// Decisions by row, whose time is counted when the round ends.
+    timed: TimedRows,
     /// Answers of the store; kept to reuse the memory.
     answers: Answers,
     /// True if its questions are out of time.
@@ -63,7 +64,7 @@ impl<S: Store> Limiter<S> {
     /// Begins a round.
     pub fn round(&self) -> Round<'_, S> {
         let (started, run, answers) = (clock::monotonic(), SameOutcomes::NONE, Answers::default());
-        let timed = SmallVec::new();
+        let timed = TimedRows::default();
         Round { limiter: self, started, decided: 0, store_answers: 0, run, timed, answers, is_late: false }
     }
 }
@@ -372,28 +373,10 @@ impl<'a, S: Store> Round<'a, S> {
     fn count(&mut self, row: TotalsRow, outcome: Counted, cost: u64) {
         self.decided += 1;
         if !self.run.is_of(row, outcome) {
-            self.count_run();
-            self.time_later();
+            self.timed.end(self.run, &self.limiter.recorder);
             self.run = SameOutcomes::new(row, outcome);
         }
         self.run.add(cost);
-    }
-
-    fn count_run(&self) {
-        let SameOutcomes { row, outcome, count, cost } = self.run;
-        self.limiter.recorder.ended(row, outcome, count, cost);
-    }
-
-    /// Notes the decisions of a run that ends, for their time.
-    fn time_later(&mut self) {
-        let SameOutcomes { row, count, .. } = self.run;
-        if count == 0 {
-            return;
-        }
-        match self.timed.iter_mut().find(|(timed, _)| *timed == row) {
-            Some((_, decisions)) => *decisions += count,
-            None => self.timed.push((row, count)),
-        }
     }
 }
 
@@ -403,10 +386,8 @@ impl<S: Store> Drop for Round<'_, S> {
             return;
         }
         let took = clock::monotonic().saturating_duration_since(self.started);
-        self.count_run();
-        let recorder = &self.limiter.recorder;
-        recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
-        recorder.strategy_took(self.run.row, took, self.run.count);
-        self.timed.iter().for_each(|&(row, decisions)| recorder.strategy_took(row, took, decisions));
+        self.timed.end(self.run, &self.limiter.recorder);
+        self.limiter.recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
+        self.timed.record(took, &self.limiter.recorder);
     }
 }

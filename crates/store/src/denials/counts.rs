@@ -10,50 +10,50 @@ const LINES: usize = 64;
 
 /// Counts of all workers of a node.
 #[derive(Clone, Default)]
-pub(super) struct DenialCounts(Arc<SharedDenialCounts>);
+pub(super) struct CacheCounts(Arc<SharedCacheCounts>);
 
-struct SharedDenialCounts {
-    lines: [DenialLine; LINES],
+struct SharedCacheCounts {
+    lines: [CacheLineCounts; LINES],
     workers: AtomicUsize,
 }
 
 /// One worker's counts. Aligned to a cache line, so that workers do not write to one another's.
 #[derive(Default)]
 #[repr(align(64))]
-struct DenialLine {
+struct CacheLineCounts {
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-impl Default for SharedDenialCounts {
+impl Default for SharedCacheCounts {
     fn default() -> Self {
-        Self { lines: std::array::from_fn(|_| DenialLine::default()), workers: AtomicUsize::default() }
+        Self { lines: std::array::from_fn(|_| CacheLineCounts::default()), workers: AtomicUsize::default() }
     }
 }
 
 /// One worker's handle.
-pub(super) struct WorkerCounts {
-    counts: DenialCounts,
+pub(super) struct WorkerCacheCounts {
+    counts: CacheCounts,
     line: usize,
 }
 
-impl DenialCounts {
+impl CacheCounts {
     /// The handle of one more worker.
-    pub(super) fn worker(&self) -> WorkerCounts {
+    pub(super) fn worker(&self) -> WorkerCacheCounts {
         let line = self.0.workers.fetch_add(1, Relaxed) % LINES;
-        WorkerCounts { counts: self.clone(), line }
+        WorkerCacheCounts { counts: self.clone(), line }
     }
 
     /// Sums of all workers.
     pub(super) fn sum(&self) -> DenialStats {
-        let sum = |count: fn(&DenialLine) -> &AtomicU64| {
+        let sum = |count: fn(&CacheLineCounts) -> &AtomicU64| {
             self.0.lines.iter().map(|line| count(line).load(Relaxed)).fold(0, u64::wrapping_add)
         };
         DenialStats { hits: sum(|line| &line.hits), misses: sum(|line| &line.misses) }
     }
 }
 
-impl WorkerCounts {
+impl WorkerCacheCounts {
     /// Counts an answer of the cache.
     pub(super) fn hit(&self) {
         if let Some(line) = self.counts.0.lines.get(self.line) {
