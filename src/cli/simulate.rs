@@ -1,6 +1,7 @@
 //! `weir simulate`: runs strategies against a pattern of calls, or the calls of a log, without a server.
 
 mod chart;
+mod drawn_limit;
 mod numbers;
 mod replay;
 mod result;
@@ -19,8 +20,9 @@ use weir_config::span;
 use weir_core::strategy::{Field, Rules, Strategy};
 use weir_units::Micros;
 
-use self::result::{COLUMNS, ResultShape, SimulatedRow};
+use self::drawn_limit::DrawnLimit;
 pub(super) use self::result::{LiveRuns, Simulated};
+use self::result::{ResultShape, SimulatedRow};
 use super::explanation::renewal;
 use super::settings::{loaded, no_overrides};
 use super::{attribute, fail, print, say};
@@ -199,15 +201,26 @@ fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulat
     }
     let open = until.is_none() && !is_file(pattern);
     let shape = ResultShape {
+        config: Some(title_of(&args.config)),
         pattern: pattern.to_owned(),
         seed: args.seed,
         closed: until.is_some(),
         end: open.then_some(args.time),
         column: args.column,
     };
-    shape.of(results, |name| {
-        (args.window.unwrap_or_else(|| own_window(&rules, name)), own_limit(&rules, name))
+    shape.of(results, |result, calls| {
+        let window = args.window.unwrap_or_else(|| own_window(&rules, &result.strategy));
+        (window, DrawnLimit::find(&rules, result, calls))
     })
+}
+
+/// Names the configuration in a title: its files without their folders.
+fn title_of(config: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    match config {
+        [] => "the built-in example".to_owned(),
+        files => files.iter().map(name).collect::<Vec<_>>().join(" + "),
+    }
 }
 
 fn callers(args: &SimulateArgs) -> UntilCallers<'_> {
@@ -296,11 +309,4 @@ fn own_window(rules: &Rules, name: &str) -> Micros {
     let strategy = rules.strategies().iter().find(|strategy| strategy.name() == name);
     let first = strategy.and_then(|strategy| strategy.algorithms().first());
     first.map_or(Micros::from_secs(1), renewal)
-}
-
-/// Returns the strategy's first limit that is enforced, and the time until it is full again.
-fn own_limit(rules: &Rules, name: &str) -> Option<(u64, Micros)> {
-    let strategy = rules.strategies().iter().find(|strategy| strategy.name() == name)?;
-    let first = strategy.algorithms().iter().find(|limit| !limit.is_shadow())?;
-    Some((first.limit(), renewal(first)))
 }

@@ -34,6 +34,8 @@ pub struct SimulatedStrategy {
     pub denied: u64,
     /// Denied calls that no wait would have helped.
     pub never: u64,
+    /// The limits that denied, with the number of calls that each of them denied. Several limits can deny one call.
+    pub denied_by: Vec<(String, u64)>,
     /// Sum of the `retry_after` of denied calls.
     pub waits: u128,
     /// The longest `retry_after`.
@@ -181,6 +183,16 @@ impl SimulatedStrategy {
         if admitted {
             return self.admit(cost, decided.map_or(Micros::ZERO, |decided| decided.verdict.wait));
         }
+        let limits = decided.map_or(&[][..], |decided| decided.limits);
+        for (limit, _) in answer
+            .strategy
+            .limits()
+            .iter()
+            .zip(limits)
+            .filter(|(limit, verdict)| verdict.cause.is_some() && !limit.algorithm.is_shadow())
+        {
+            self.deny_by(&limit.name);
+        }
         let longest = |limits: &[LimitVerdict]| limits.iter().fold(Retry::Now, |all, one| all.max(one.retry));
         self.deny(decided.map_or(Retry::Never, |decided| longest(decided.limits)))
     }
@@ -210,6 +222,14 @@ impl SimulatedStrategy {
                 None
             }
             Retry::Now | Retry::Unknown => Some(Micros(1)),
+        }
+    }
+
+    /// Counts a call that the limit `name` denied.
+    pub fn deny_by(&mut self, name: &str) {
+        match self.denied_by.iter_mut().find(|(known, _)| known == name) {
+            Some((_, calls)) => *calls += 1,
+            None => self.denied_by.push((name.to_owned(), 1)),
         }
     }
 

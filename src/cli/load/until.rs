@@ -151,6 +151,7 @@ impl UntilDecider for LiveStrategy<'_> {
         let wait = if answer.allowed {
             self.result.admit(call.cost, micros(answer.wait.as_ref()))
         } else {
+            answer.denied_by.iter().for_each(|limit| self.result.deny_by(limit));
             self.result.deny(retry(&answer))
         };
         self.show();

@@ -1,5 +1,6 @@
 //! The result of a simulation as JSON and CSV.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
@@ -19,6 +20,12 @@ pub(super) fn json(simulated: &Simulated) -> Result<String> {
             "allowed_cost": result.allowed_cost,
             "denied": result.denied,
             "never": result.never,
+            "denied_by": result.denied_by.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "drawn_limit": row.limit.as_ref().map(|limit| json!({
+                "name": limit.name,
+                "counters": limit.counters,
+                "per_column": limit.per(simulated.column),
+            })),
             "window_us": row.window.0,
             "most_in_any_window": row.most,
             "mean_wait_us": result.mean_wait().0,
@@ -29,7 +36,9 @@ pub(super) fn json(simulated: &Simulated) -> Result<String> {
         })
     });
     let all = json!({
+        "config": simulated.config,
         "pattern": simulated.pattern,
+        "consumers": simulated.consumers(),
         "seed": simulated.seed,
         "calls": simulated.strategies.iter().map(|row| row.calls.calls.len()).max(),
         "column_us": simulated.column.0,

@@ -1,10 +1,12 @@
 //! What a simulation, or a run against a server, gave: a row for each strategy, with its columns of a plot.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use weir_units::Micros;
 
+use super::drawn_limit::DrawnLimit;
 use crate::simulation::{SimulatedCalls, SimulatedStrategy};
 
 /// Columns of a plot.
@@ -15,6 +17,8 @@ const MAX_COLUMNS: usize = 1_000;
 
 /// The result of a simulation.
 pub(crate) struct Simulated {
+    /// The name of the configuration, if it is known.
+    pub(super) config: Option<String>,
     pub(super) pattern: String,
     pub(super) seed: u64,
     /// The duration of a column of the plots.
@@ -35,8 +39,8 @@ pub(super) struct SimulatedRow {
     pub(super) most: u64,
     /// The admitted cost in each column.
     pub(super) admitted: Vec<u64>,
-    /// The limit, and the time until it is full again; `None` if it never is.
-    pub(super) limit: Option<(u64, Micros)>,
+    /// The limit that the picture has as a line.
+    pub(super) limit: Option<DrawnLimit>,
 }
 
 /// Runs against a server. It does not say how its strategies are configured.
@@ -51,6 +55,8 @@ pub(crate) struct LiveRuns {
 
 /// What determines the columns.
 pub(super) struct ResultShape {
+    /// The name of the configuration, if it is known.
+    pub(super) config: Option<String>,
     pub(super) pattern: String,
     pub(super) seed: u64,
     /// True if each strategy has its own calls.
@@ -62,11 +68,11 @@ pub(super) struct ResultShape {
 }
 
 impl ResultShape {
-    /// The result of these runs. `of` has the window of "most in any" of a strategy, and its limit.
+    /// The result of these runs. `of` has the window of "most in any" of a strategy, and the limit that is drawn.
     pub(super) fn of(
         self,
         runs: Vec<(SimulatedStrategy, SimulatedCalls)>,
-        of: impl Fn(&str) -> (Micros, Option<(u64, Micros)>),
+        of: impl Fn(&SimulatedStrategy, &SimulatedCalls) -> (Micros, Option<DrawnLimit>),
     ) -> Result<Simulated> {
         let last = runs.iter().filter_map(|(_, calls)| calls.calls.last()).map(|call| call.at.0 + 1).max();
         let end = self.end.unwrap_or(Micros(last.unwrap_or(1)));
@@ -77,7 +83,7 @@ impl ResultShape {
         }
         let columns = if self.column.is_some() { columns } else { COLUMNS };
         let row = |(result, calls): (SimulatedStrategy, SimulatedCalls)| {
-            let (window, limit) = of(&result.strategy);
+            let (window, limit) = of(&result, &calls);
             let most = result.most_in(window, &calls);
             let admitted = calls.calls.iter().zip(&result.admitted).filter(|(_, admitted)| **admitted);
             let admitted = in_columns(admitted.map(|(call, _)| (call.at, call.cost)), column, columns);
@@ -85,15 +91,22 @@ impl ResultShape {
             SimulatedRow { result, calls: Arc::new(calls), offered, window, most, admitted, limit }
         };
         let strategies = runs.into_iter().map(row).collect();
-        Ok(Simulated { pattern: self.pattern, seed: self.seed, column, closed: self.closed, strategies })
+        let Self { config, pattern, seed, closed, .. } = self;
+        Ok(Simulated { config, pattern, seed, column, closed, strategies })
     }
 }
 
 impl SimulatedRow {
-    /// What the limit admits in a column in the long run.
-    pub(super) fn per_column(&self, column: Micros) -> Option<f64> {
-        let (limit, window) = self.limit.filter(|(_, window)| *window > Micros::ZERO)?;
-        Some(limit as f64 * column.0 as f64 / window.0 as f64)
+    /// The cost that was denied in each column.
+    pub(super) fn denied(&self) -> impl Iterator<Item = u64> {
+        self.offered.iter().zip(&self.admitted).map(|(offered, admitted)| offered.saturating_sub(*admitted))
+    }
+
+    /// The limits that denied, those that denied most first, as in `all 340, each 12`.
+    pub(super) fn denied_by(&self) -> String {
+        let mut limits: Vec<_> = self.result.denied_by.iter().collect();
+        limits.sort_by_key(|(name, calls)| (std::cmp::Reverse(*calls), name));
+        limits.iter().map(|(name, calls)| format!("{name} {calls}")).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -101,7 +114,8 @@ impl Simulated {
     /// The result of runs against a server.
     pub(crate) fn live(live: LiveRuns) -> Result<Self> {
         let LiveRuns { pattern, column, window, runs } = live;
-        ResultShape { pattern, seed: 0, closed: true, end: None, column }.of(runs, |_| (window, None))
+        ResultShape { config: None, pattern, seed: 0, closed: true, end: None, column }
+            .of(runs, |_, _| (window, None))
     }
 
     /// The calls of all strategies, if they are the same.
@@ -112,11 +126,25 @@ impl Simulated {
         }
     }
 
-    /// The highest cost of a column: what was offered; of a closed loop, what was admitted.
+    /// The highest cost that was admitted in a column.
     pub(super) fn highest(&self) -> u64 {
-        let columns =
-            |row: &SimulatedRow| if self.closed { row.admitted.clone() } else { row.offered.clone() };
-        self.strategies.iter().flat_map(columns).max().unwrap_or(0)
+        self.strategies.iter().flat_map(|row| &row.admitted).copied().max().unwrap_or(0)
+    }
+
+    /// The number of consumers that call.
+    pub(super) fn consumers(&self) -> usize {
+        let of = |row: &SimulatedRow| {
+            let names = row.calls.subjects.iter().map(|(_, consumer)| consumer.as_str());
+            names.collect::<HashSet<_>>().len()
+        };
+        self.strategies.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// Configuration, pattern and consumers, for titles.
+    pub(super) fn title(&self) -> String {
+        let (config, consumers) = (self.config.iter(), self.consumers());
+        let consumers = format!("{consumers} consumer{}", if consumers == 1 { "" } else { "s" });
+        config.chain([&self.pattern, &consumers]).map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 }
 

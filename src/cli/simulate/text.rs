@@ -6,6 +6,9 @@ use weir_units::Micros;
 
 use super::{Simulated, SimulatedRow};
 
+/// The ratio of offered to admitted cost from which both have a scale of their own: bars have eight heights.
+const OWN_SCALES: u64 = 4;
+
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 pub(super) fn text(simulated: &Simulated) -> String {
@@ -13,15 +16,30 @@ pub(super) fn text(simulated: &Simulated) -> String {
     rows.extend(simulated.strategies.iter().map(|row| cells(simulated, row)));
     let mut out = aligned(&rows);
     let width = simulated.strategies.iter().map(|row| row.result.strategy.len()).max().unwrap_or(0).max(7);
-    let highest = simulated.highest();
-    let _ = writeln!(out, "\nadmitted over time; a column is {}, █ is {highest}", span(simulated.column));
+    let (highest, offered) = scales(simulated);
+    let scale = match simulated.closed || offered == highest {
+        true => format!("█ is {highest}"),
+        false => format!("█ is {highest}, of offered {offered}"),
+    };
+    let column = span(simulated.column);
+    let _ = writeln!(out, "\nadmitted over time: {}; a column is {column}, {scale}", simulated.title());
     if !simulated.closed {
-        let _ = writeln!(out, "{:width$} |{}|", "offered", bars(simulated.offered(), highest));
+        let _ = writeln!(out, "{:width$} |{}|", "offered", bars(simulated.offered(), offered));
     }
     for row in &simulated.strategies {
         let _ = writeln!(out, "{:width$} |{}|", row.result.strategy, bars(&row.admitted, highest));
     }
     out
+}
+
+/// The values of a full bar: admitted, and offered. They differ if most was denied.
+fn scales(simulated: &Simulated) -> (u64, u64) {
+    let admitted = simulated.highest().max(1);
+    match simulated.offered().iter().copied().max() {
+        None => (admitted, admitted),
+        Some(offered) if offered / admitted >= OWN_SCALES => (admitted, offered),
+        Some(offered) => (offered, offered),
+    }
 }
 
 const HEADER: [&str; 7] =
@@ -33,11 +51,19 @@ const HOLDS: [&str; 2] = ["mean hold", "longest hold"];
 /// The column of a closed loop: the time until enough calls have passed.
 const TOOK: [&str; 1] = ["took"];
 
+/// The limits that denied, if any did.
+const DENIED_BY: [&str; 1] = ["denied by"];
+
 /// Returns the names of the columns.
 pub(super) fn header(simulated: &Simulated) -> Vec<String> {
     let holds = HOLDS.iter().filter(|_| has_holds(simulated));
     let took = TOOK.iter().filter(|_| simulated.closed);
-    HEADER.iter().chain(holds).chain(took).map(|name| (*name).to_owned()).collect()
+    let denied_by = DENIED_BY.iter().filter(|_| has_denials(simulated));
+    HEADER.iter().chain(holds).chain(took).chain(denied_by).map(|name| (*name).to_owned()).collect()
+}
+
+fn has_denials(simulated: &Simulated) -> bool {
+    simulated.strategies.iter().any(|row| !row.result.denied_by.is_empty())
 }
 
 fn has_holds(simulated: &Simulated) -> bool {
@@ -61,6 +87,9 @@ pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
     }
     if simulated.closed {
         cells.push(row.calls.calls.last().map_or_else(String::new, |last| span(last.at)));
+    }
+    if has_denials(simulated) {
+        cells.push(row.denied_by());
     }
     cells
 }
