@@ -79,6 +79,133 @@ fn the_pictures_of_the_algorithms_are_what_the_command_draws() {
     }
 }
 
+fn json(args: &[&str]) -> Value {
+    let (code, out, err) = simulate(&[args, &["--output", "json"]].concat());
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    serde_json::from_str(&out).unwrap()
+}
+
+/// The line of a limit of each consumer was that of one, over the bars of ten.
+#[test]
+fn the_drawn_limit_is_that_of_all_its_counters() {
+    let drawn = |consumers: &str, strategy: &str| {
+        let args = ["--config", COMPARE, "--for", "10s", "--pattern", "constant:40/s", "--column", "1s"];
+        let all = json(&[&args[..], &["--consumers", consumers, "--strategy", strategy]].concat());
+        let limit = &all["strategies"][0]["drawn_limit"];
+        assert_eq!(all["consumers"].to_string(), consumers);
+        let per_column = limit["per_column"].as_f64().unwrap();
+        (limit["name"].as_str().unwrap().to_owned(), limit["counters"].as_u64().unwrap(), per_column.round())
+    };
+    assert_eq!(drawn("1", "gate"), ("each".to_owned(), 1, 3.0));
+    assert_eq!(drawn("10", "gate"), ("each".to_owned(), 10, 33.0));
+    assert_eq!(drawn("10", "first-come"), ("all".to_owned(), 1, 30.0));
+    // The limit that denied most: that of the resource for many, that of the consumer for one.
+    assert_eq!(drawn("100", "both"), ("all".to_owned(), 1, 30.0));
+    assert_eq!(drawn("1", "both"), ("each".to_owned(), 1, 3.0));
+}
+
+/// Numbers of a consumer's own, and consumers whom no limit is asked for.
+#[test]
+fn the_drawn_limit_has_the_numbers_of_each_consumer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.yaml");
+    let rules = "
+strategies:
+  s:
+    limits: [{ name: each, per: [consumer], fixed_window: { limit: 10, window: 1s } }]
+overrides:
+  - { consumer: consumer-1, strategy: s, limits: { each: { fixed_window: { limit: 50, window: 1s } } } }
+access: { allow: [consumer-2] }
+";
+    fs::write(&file, rules).unwrap();
+    let args = ["--config", file.to_str().unwrap(), "--pattern", "constant:40/s", "--column", "1s"];
+    let all = json(&[&args[..], &["--consumers", "4"]].concat());
+    let limit = &all["strategies"][0]["drawn_limit"];
+    assert_eq!((&limit["counters"], limit["per_column"].as_f64()), (&3.into(), Some(70.0)));
+}
+
+#[test]
+fn limits_that_denied_are_named_in_text_json_and_picture() {
+    let args = ["--config", COMPARE, "--for", "10s", "--pattern", "burst:40x1s", "--consumers", "4"];
+    let both = [&args[..], &["--strategy", "both"]].concat();
+    let all = json(&both);
+    let row = &all["strategies"][0];
+    let (each, of_all) = (row["denied_by"]["each"].as_u64().unwrap(), &row["denied_by"]["all"]);
+    // 40 calls of 4 consumers: 12 pass, the limit of the resource is never reached.
+    assert_eq!((each, row["denied"].as_u64()), (280, Some(280)));
+    assert!(of_all.is_null(), "{row}");
+    let (_, text, _) = simulate(&both);
+    assert!(text.lines().nth(1).unwrap().ends_with("  each 280"), "{text}");
+    assert!(
+        text.contains("admitted over time: compare.yaml, burst:40x1s, 4 consumers; a column is "),
+        "{text}"
+    );
+    let (_, svg, _) = simulate(&[&both[..], &["--output", "svg"]].concat());
+    for part in [
+        ">compare.yaml, burst:40x1s, 4 consumers; a bar is 166.66ms: both<",
+        ">denied by each 280; limit each, 4 counters: 2 in 166.66ms<",
+    ] {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+    let shadow = "strategies: { s: { limits: [{ name: off, per: [consumer], mode: shadow, fixed_window: { limit: 1, window: 1h } },
+        { name: on, per: [consumer], fixed_window: { limit: 2, window: 1h } }] } }";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.yaml");
+    fs::write(&file, shadow).unwrap();
+    let all = json(&["--config", file.to_str().unwrap(), "--pattern", "burst:5x1m"]);
+    assert_eq!(all["strategies"][0]["denied_by"], serde_json::json!({ "on": 3 }));
+}
+
+/// One of a thousand calls passes: its bars were a pixel high, and its line of the plot as low as that of nothing.
+#[test]
+fn what_passes_can_be_read_where_most_is_denied() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.yaml");
+    let rules = "strategies: { s: { limits: [{ name: l, per: [resource], fixed_window: { limit: 2, window: 1s } }] } }";
+    fs::write(&file, rules).unwrap();
+    let args =
+        ["--config", file.to_str().unwrap(), "--pattern", "constant:2000/s", "--for", "7s", "--column", "1s"];
+    let (_, text, _) = simulate(&args);
+    assert!(text.contains("; a column is 1s, █ is 2, of offered 2000\n"), "{text}");
+    assert!(text.contains("|███████|\n") && text.matches("|███████|").count() == 2, "{text}");
+    let (_, svg, _) = simulate(&[&args[..], &["--output", "svg"]].concat());
+    let bars = |class: &str, width: u32, height: u32| {
+        let end = format!("width=\"{width}\" height=\"{height}\"/>");
+        let begin = format!("<rect class=\"{class}\"");
+        svg.lines().filter(|line| line.starts_with(&begin) && line.ends_with(&end)).count()
+    };
+    // Seven bars on 720 pixels have 102 each, with a gap of one.
+    assert_eq!((bars("a", 101, 80), bars("n", 101, 35)), (7, 7), "{svg}");
+}
+
+/// Widths were as `7.346938775510204`.
+#[test]
+fn bars_are_whole_pixels_wide() {
+    for column in ["1s", "700ms", "70ms", "61ms", "3s"] {
+        let args = ["--config", COMPARE, "--pattern", "constant:40/s", "--for", "60s", "--column", column];
+        let (code, svg, err) = simulate(&[&args[..], &["--output", "svg"]].concat());
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        let rects = svg.lines().filter(|line| line.starts_with("<rect"));
+        let (mut bars, mut widths) = (0, BTreeSet::new());
+        for rect in rects {
+            assert!(!rect.contains('.'), "{column}: {rect}");
+            bars += 1;
+            widths.insert(rect.split("width=\"").nth(1).unwrap().split('"').next().unwrap().to_owned());
+        }
+        // One of them is of the legend.
+        assert!(bars > 20 && widths.len() == 2, "{column}: {widths:?}");
+        let wide: usize =
+            svg.split("viewBox=\"0 0 ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let ends = svg.lines().filter_map(|line| {
+            let number = |name: &str| -> Option<usize> {
+                line.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
+            };
+            line.starts_with("<rect").then(|| number("x").zip(number("width")))?
+        });
+        assert!(ends.map(|(x, width)| x + width).max().unwrap() <= wide, "{column}");
+    }
+}
+
 #[test]
 fn a_file_of_calls_is_simulated_at_its_own_times() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,8 +269,8 @@ fn calls_that_are_held_show_for_how_long() {
     let args = ["--config", file.to_str().unwrap(), "--pattern", "burst:5x1m", "--for", "1m"];
     let (_, text, _) = simulate(&args);
     assert!(text.starts_with(
-        "strategy  offered  allowed  denied  most in any  mean wait  longest wait  mean hold  longest hold\n\
-         queue           5        4       1        4s: 4         1s            1s       1.5s            3s\n"
+        "strategy  offered  allowed  denied  most in any  mean wait  longest wait  mean hold  longest hold  denied by\n\
+         queue           5        4       1        4s: 4         1s            1s       1.5s            3s     each 1\n"
     ), "{text}");
     let (_, json, _) = simulate(&[&args[..], &["--output", "json"]].concat());
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

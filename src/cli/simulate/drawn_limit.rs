@@ -56,6 +56,7 @@ impl DrawnLimit {
 
     /// The cost that all counters admit in `span`, in the long run.
     pub(super) fn per(&self, span: Micros) -> f64 {
-        self.rate * span.0 as f64
+        // Without the last digits: 30.000000000000004 would need an axis up to 31.
+        (self.rate * span.0 as f64 * 1e6).round() / 1e6
     }
 }

@@ -89,7 +89,8 @@ pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
         cells.push(row.calls.calls.last().map_or_else(String::new, |last| span(last.at)));
     }
     if has_denials(simulated) {
-        cells.push(row.denied_by());
+        let denied_by = row.denied_by();
+        cells.push(if denied_by.is_empty() { "-".to_owned() } else { denied_by });
     }
     cells
 }
