@@ -103,6 +103,49 @@ async fn the_page_asks_for_the_token_and_keeps_it_in_memory() {
     });
 }
 
+/// It said "No answer from this node: 401" over an empty page.
+#[tokio::test]
+async fn the_login_is_a_page_of_its_own_and_names_a_wrong_token() {
+    let guarded = Guarded::start();
+    let Some(mut browser) = Chromium::start() else { return };
+    let text = |browser: &mut Chromium, expression: &str| {
+        browser.evaluate(expression).as_str().map(str::to_owned).unwrap_or_default()
+    };
+    for width in [320, 1440] {
+        let metrics = json!({ "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500 });
+        browser.call("Emulation.setDeviceMetricsOverride", metrics);
+        browser.call("Page.navigate", json!({ "url": format!("http://{}/ui", guarded.server.admin) }));
+        eventually(SOON, "it asks for a token", || {
+            let asks = "location.pathname == '/ui' && document.getElementById('login')?.hidden === false \
+                        && document.getElementById('refused').innerText == ''";
+            browser.evaluate(asks) == Value::Bool(true)
+        });
+        let shown = text(&mut browser, "document.body.innerText");
+        assert!(shown.contains("Who asks?") && shown.contains("wants a token"), "{width}: {shown}");
+        assert!(!shown.contains("No answer") && !shown.contains("401"), "{width}: {shown}");
+        // Nothing of the page behind it: no empty charts, no choice of a strategy.
+        for hidden in ["main > section", "header select"] {
+            let seen =
+                format!("[...document.querySelectorAll('{hidden}')].some(it => it.offsetParent !== null)");
+            assert_eq!(browser.evaluate(&seen), Value::Bool(false), "{hidden} at {width}");
+        }
+        let wide = browser.evaluate("document.documentElement.scrollWidth").as_u64().unwrap();
+        assert!(wide <= width, "{wide} pixels on a screen of {width}");
+        let inside = "(it => it.left >= 0 && it.right <= innerWidth)\
+                      (document.querySelector('#login button').getBoundingClientRect())";
+        assert_eq!(browser.evaluate(inside), Value::Bool(true), "the button at {width}");
+        browser.evaluate(
+            "document.getElementById('token').value = 'wrong'; \
+             document.getElementById('login').requestSubmit(); true",
+        );
+        eventually(SOON, "it names the mistake", || {
+            text(&mut browser, "document.getElementById('refused').innerText").contains("not known here")
+        });
+        assert_eq!(text(&mut browser, "document.getElementById('token').value"), "");
+        assert_eq!(text(&mut browser, "document.getElementById('token').type"), "password");
+    }
+}
+
 /// Only a credential that was verified from the header may come under any name, also where a path is open to all.
 #[test]
 fn a_wrong_token_does_not_pass_for_a_known_name() {
