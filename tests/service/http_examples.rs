@@ -1,14 +1,17 @@
-//! The HTTP servers of docs/http.md, in Python, Node and Go, as they stand there, in front of a real Weir.
+//! The HTTP servers of docs/http.md, in Python, Node and Go, as they stand there, in front of a real Weir; and those of
+//! docs/clients in Go and Java, which need no library.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
-use crate::support::clients::{environment, go_program, node, python, root};
+use crate::support::clients::{environment, go_program, is_skipped, node, python, root};
 use crate::support::command::Serve;
 use crate::support::http::Http;
 use crate::support::{Process, SOON, eventually, ports};
 
 const CONFIG: &str = "docs/examples/http_limit.yaml";
+/// Of the servers that need no library.
+const PROTECT: &str = "docs/examples/protect.yaml";
 const PYTHON: &str = "docs/examples/http_limit.py";
 const NODE: &str = "docs/examples/http_limit.js";
 /// As it is built there.
@@ -67,6 +70,75 @@ async fn in_go() {
         return;
     }
     answers(|| go_program("http_limit").expect("it is there")).await;
+}
+
+/// The pages of Go and Java have parts of the programs that are run here, and their configuration.
+#[test]
+fn the_pages_without_a_library_show_what_runs() {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let config = read(PROTECT);
+    for (page, kind, program) in [
+        ("docs/clients/go.md", "go", "docs/examples/protect/main.go"),
+        ("docs/clients/java.md", "java", "docs/examples/Protect.java"),
+    ] {
+        let text = read(page);
+        assert!(text.contains(&format!("```yaml\n{config}```\n")), "{page} has another configuration");
+        let shown = text.split(&format!("```{kind}\n")).nth(1).unwrap().split("```").next().unwrap();
+        assert!(read(program).contains(shown), "{page} shows another {program}");
+        assert!(text.lines().count() <= 100, "{page} is longer than two screens");
+    }
+}
+
+#[tokio::test]
+async fn in_go_without_a_library() {
+    let Some(program) = go_program("protect") else { return };
+    answers_without_a_library(program).await;
+}
+
+#[tokio::test]
+async fn in_java_without_a_library() {
+    if is_skipped("SKIP_CLIENTS") || is_skipped("SKIP_JAVA") {
+        return;
+    }
+    let mut program = Process::command("java");
+    program.args(["-XX:TieredStopAtLevel=1", "-Xmx128m", "docs/examples/Protect.java"]);
+    answers_without_a_library(program).await;
+}
+
+/// Two calls pass, the third does not, another user's does; and all do while Weir is away.
+async fn answers_without_a_library(program: Command) {
+    let weir = Serve::start(&["--config", root().join(PROTECT).to_str().unwrap(), "--http", "127.0.0.1:0"]);
+    let http = weir.announced.split("  http    ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let (_server, address) = started(program, http.expect(&weir.announced));
+    // The first call takes long where much is compiled at the first use. Who is not limited in time has no headers.
+    let mut warm = 0;
+    while Http::connect(address)
+        .await
+        .get("/", &[("X-User", &format!("warm-{warm}"))])
+        .await
+        .header("RateLimit")
+        .is_empty()
+    {
+        warm += 1;
+        assert!(warm < 10, "Weir is never asked in time");
+    }
+    for (user, status, body) in [
+        ("bob", 200, "hello\n"),
+        ("bob", 200, "hello\n"),
+        ("bob", 429, "Rate limit exceeded. Try again in "),
+        ("carol", 200, "hello\n"),
+        ("", 200, "hello\n"),
+    ] {
+        let headers: &[(&str, &str)] = if user.is_empty() { &[] } else { &[("X-User", user)] };
+        let response = Http::connect(address).await.get("/", headers).await;
+        assert_eq!(response.status, status, "{user}: {}", response.body);
+        assert!(response.body.starts_with(body), "{user}: {}", response.body);
+        assert_eq!(!response.header("Retry-After").is_empty(), status == 429, "{user}");
+        assert!(response.header("RateLimit").starts_with("\"each\";r="), "{user}");
+    }
+    assert_eq!(weir.stop("TERM").0, Some(0));
+    let unlimited = Http::connect(address).await.get("/", &[("X-User", "bob")]).await;
+    assert_eq!((unlimited.status, unlimited.body.as_str()), (200, "hello\n"));
 }
 
 /// What a browser gets from the server that `program` starts.

@@ -12,6 +12,7 @@ import (
 	weirv1 "example.com/you/weirv1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
 
@@ -64,7 +65,8 @@ func argument(place int, otherwise string) string {
 }
 
 func main() {
-	connection, err := grpc.Dial(argument(1, "127.0.0.1:8081"), grpc.WithInsecure())
+	credentials := grpc.WithTransportCredentials(insecure.NewCredentials())
+	connection, err := grpc.NewClient(argument(1, "127.0.0.1:8081"), credentials)
 	if err != nil {
 		log.Fatal(err)
 	}
