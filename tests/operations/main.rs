@@ -40,6 +40,7 @@ mod metrics;
 mod namespace;
 mod open_files;
 mod outage;
+mod page_commands;
 mod placement;
 #[cfg(feature = "queues")]
 mod queue_cli;
