@@ -2,6 +2,8 @@
 # Builds the images of deploy/Dockerfile without a daemon, from static binaries: target/image has an OCI layout for each target, and an
 # archive for `docker load` and `kind load image-archive` for each architecture. An architecture that cannot be had is skipped with a line.
 #
+# Exit code 3: none can be had here.
+#
 #   image.sh [ARCHITECTURE...]     amd64 and arm64 by default
 set -eu
 cd "$(dirname "$0")/.."
@@ -35,7 +37,7 @@ for arch do
     *) exit $status ;;
     esac
 done
-[ $# -gt 0 ] || { say "no architecture could be built"; exit 1; }
+[ $# -gt 0 ] || { say "no architecture could be built"; exit 3; }
 
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)

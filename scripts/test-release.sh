@@ -8,6 +8,7 @@ target=${CARGO_TARGET_DIR:-target}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
+skipped=0
 
 part() {
     local name=$1 started=$SECONDS
@@ -15,15 +16,32 @@ part() {
     echo "== $name"
     # Not in a condition: there, the shell would go on after a failed line.
     (set -eu; "$@")
-    # shellcheck disable=SC2181
-    if [ $? -ne 0 ]; then status=1; echo "== $name: FAILED"; fi
+    case $? in
+    0) ;;
+    3) skipped=$((skipped + 1)); echo "== $name: SKIPPED" ;;
+    *) status=1; echo "== $name: FAILED" ;;
+    esac
     echo "== $name: $((SECONDS - started)) s"
 }
+
+# Ends a part that needs programs which are not there, or files that an earlier part has not made.
+need() {
+    local program
+    for program; do
+        if ! command -v "$program" >/dev/null; then echo "SKIPPED: $program is not there"; exit 3; fi
+    done
+}
+need_file() { if ! [ -e "$1" ]; then echo "SKIPPED: there is no $1"; exit 3; fi; }
 
 # Runs a program in the root $1 with nothing but loopback, read-only, as user 65532, and asks it for decisions. $2: the program.
 decide() {
     local mapped=--map-root-user
     [ "$(id -u)" -ne 0 ] || mapped=
+    # shellcheck disable=SC2086
+    if ! unshare $mapped --net --mount --pid --fork --kill-child true 2>/dev/null; then
+        echo "SKIPPED: no decision is asked, this machine allows no namespaces"
+        return
+    fi
     # shellcheck disable=SC2016,SC2086 # the inner shell expands
     unshare $mapped --net --mount --pid --fork --kill-child sh -euc '
         root=$1 program=$2
@@ -43,11 +61,17 @@ decide() {
     ' sh "$1" "$2" "$work/log" || { cat "$work/log"; return 1; }
 }
 
-image() { scripts/image.sh; }
+image() {
+    rm -rf "$target/image"
+    need go python3
+    scripts/image.sh
+}
 
 # As a container runtime does: index, manifest, configuration, layers.
 unpacked_image() {
     local layout=$target/image/weir root=$work/image
+    need python3 file
+    need_file "$layout/index.json"
     python3 - "$layout" "$root" <<'END'
 import hashlib, json, pathlib, sys, tarfile
 layout, root = map(pathlib.Path, sys.argv[1:])
@@ -88,6 +112,8 @@ END
 }
 
 archives() {
+    rm -rf "$target/release-files"
+    need_file "$work/image/amd64/weir"
     RELEASE_BINARY=$work/image/amd64/weir scripts/release.sh "$@"
     (cd "$target/release-files" && sha256sum --check --quiet SHA256SUMS)
     test -s "$target/release-files/NOTES.md"
@@ -95,6 +121,7 @@ archives() {
 
 unpacked_archive() {
     local folder
+    need_file "$target/release-files/SHA256SUMS"
     mkdir -p "$work/archive"
     tar -xzf "$target"/release-files/weir-*-linux-amd64.tar.gz -C "$work/archive"
     folder=$(echo "$work"/archive/*)
@@ -112,6 +139,8 @@ unpacked_archive() {
 # Installed into a root of its own, with a database of packages of its own.
 installed_deb() {
     local root=$work/installed deb
+    need dpkg dpkg-deb
+    need_file "$target/release-files/SHA256SUMS"
     deb=$(echo "$target"/release-files/weir_*_amd64.deb)
     mkdir -p "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/info"
     : >"$root/var/lib/dpkg/status"
@@ -146,5 +175,5 @@ part "the hooks of LiteLLM, in its real proxy" scripts/test-litellm.sh
 part "the conformance suite of Connect, against the HTTP listener" scripts/test-conformance.sh
 part "the clients of Connect in Go, TypeScript and Python, against the real server" scripts/test-connect.sh
 
-if [ $status -eq 0 ]; then echo "make test-release: all tests passed"; else echo "make test-release: FAILED, see above"; fi
+if [ $status -eq 0 ]; then echo "make test-release: all tests passed ($skipped parts SKIPPED)"; else echo "make test-release: FAILED, see above"; fi
 exit $status
