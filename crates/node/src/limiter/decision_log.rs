@@ -147,7 +147,7 @@ impl<S: Store> Limiter<S> {
         is_for_default: bool,
         outcome: &'static str,
         verdict: Option<(&Verdict, &[LimitVerdict])>,
-        costs: Option<&BudgetVerdict>,
+        asked: Option<&BudgetVerdict>,
     ) {
         let Decision { strategy, subject, op, costs, part, .. } = *decision;
         let (Some(log), Some(operation)) = (self.recorder.decision_log(), name_of(op)) else { return };
@@ -176,7 +176,7 @@ impl<S: Store> Limiter<S> {
                 Some((_, limits)) => decision.limits().zip(limits.iter().copied()).collect(),
                 None => SmallVec::new(),
             },
-            costs,
+            costs: asked,
         };
         log.write(&line);
     }
