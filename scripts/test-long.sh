@@ -50,7 +50,7 @@ part "crowds of callers, live control that fails, Valkey, Redis 6.2 and RedisTim
     tests long_concurrency:: long_control_store:: long_valkey:: long_redis_6:: long_timeseries::
 part "a minute without an answer of Redis, in the place of ratelimit" tests --nocapture long_paused::
 part "the same answers as envoyproxy/ratelimit" tests --nocapture long_reference::
-part "10,000 traces of holds, Rust and Lua" tests --nocapture budgets::differential::long_traces
+part "10,000 traces of holds, Rust and Lua" tests --nocapture long_traces::
 part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 # One after the other: each takes both cores.
 export WEIR_FLOODS=$([ "$budget" -ge 480 ] && echo all || echo some)

@@ -1,4 +1,4 @@
--- What open holds have of one limit: units by the time at which they end. Twin: crates/core/src/algorithm/budget/parts.rs.
+-- What open holds have of one limit: units by the time at which they end. Twin: crates/core/src/algorithm/held_parts.rs.
 --
 -- Stored, under a key of its own: mark, seen, then end and units of each part, by end (doubles). A reading has the open parts in
 -- `ends` (end, units, end, units, ...), and the sum of their units in `open`. A decision changes one part of a limit at most, so

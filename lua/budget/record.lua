@@ -1,4 +1,4 @@
--- What is remembered of the id of a hold. Twin: crates/core/src/algorithm/budget/record.rs.
+-- What is remembered of the id of a hold. Twin: crates/core/src/algorithm/hold_record.rs.
 --
 -- Stored, in doubles: state (1 open, 2 settled), end, until, digest of the question (-1 if the settlement came without one),
 -- digest of the settlement, outcome (0 before), how many entries; then for each limit without a fixed cost the digest of its key,

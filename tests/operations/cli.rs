@@ -164,6 +164,7 @@ fn every_option_has_its_variable() {
                 "refund",
                 "id",
                 "wait",
+                "hold",
                 "queue",
                 "insecure-token",
                 // For tests alone: no deployment sets it by accident.

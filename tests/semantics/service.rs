@@ -178,10 +178,15 @@ async fn the_failure_policy_answers_for_every_kind_of_error() {
         StoreError::Refused(address),
     ];
     // The others are refused for what callers ask. No policy answers them.
-    let callers = [StoreError::Unsupported("no"), StoreError::OtherCost(7), StoreError::IdsFull(7)];
+    let callers = [
+        (StoreError::Unsupported("no"), Code::FailedPrecondition),
+        (StoreError::OtherCost(7), Code::AlreadyExists),
+        (StoreError::OtherContents, Code::AlreadyExists),
+        (StoreError::TooManyEnds, Code::ResourceExhausted),
+        (StoreError::IdsFull(7), Code::ResourceExhausted),
+    ];
     assert_eq!(errors.len() + callers.len(), StoreError::KINDS.len());
-    let codes = [Code::FailedPrecondition, Code::AlreadyExists, Code::ResourceExhausted];
-    for (error, code) in callers.into_iter().zip(codes) {
+    for (error, code) in callers {
         let server = Server::with_store(config(), move || Failing { slowly: false, error: error.clone() });
         let mut client = server.client().await;
         for strategy in ["open", "closed", "burst"] {

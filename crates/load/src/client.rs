@@ -29,8 +29,8 @@ use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
     AcquireRequest, AcquireResponse, CancelReservationRequest, CancelReservationResponse, CountRequest,
     CountResponse, DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReleaseRequest,
-    ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest, ReserveResponse, SettleRequest, SettleResponse,
-    ShouldAllowRequest, ShouldAllowResponse,
+    ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest, ReserveResponse, SettleRequest,
+    SettleResponse, ShouldAllowRequest, ShouldAllowResponse,
 };
 
 /// Size limit of an answer about usage.

@@ -39,6 +39,9 @@ fn all_pages() -> String {
           exports: { concurrency: { limit: 3, per: [consumer] } }
           api: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }], shadow: [new] }
           new: { limits: [{ name: each, per: [consumer], uniform: { interval: 2s } }] }
+          llm:
+            hold: { max: 10m }
+            limits: [{ name: out, per: [consumer], cost: output, near_limit: 80%, uniform: { interval: 1s } }]
         queues: { jobs: { capacity: 9 } }
     ";
     let Config { rules, sections, .. } =

@@ -87,6 +87,7 @@ pub(super) const BLOCKS: &[Block] = &[
     test("docs/clients/fastapi.md", "", PYTHON_PAGES),
     not("docs/clients/fastify.md", "npm install", PACKAGE),
     not("docs/clients/flask.md", "pip install", PACKAGE),
+    not("docs/clients/litellm.md", "pip install", PACKAGE),
     test("docs/clients/flask.md", "", PYTHON_PAGES),
     not("docs/clients/hono.md", "npm install", PACKAGE),
     run("docs/configuration.md", "weir init", ""),

@@ -4,6 +4,7 @@
 //! A case that differs is shrunk to the shortest list of calls, and kept beside this file.
 
 mod limits;
+mod long_traces;
 mod stories;
 
 use std::cell::{Cell, RefCell};
@@ -38,12 +39,6 @@ fn redis() {
 #[test]
 fn cluster() {
     tell_stories(2024, TRACES / 8, support::shared_cluster().urls(), Topology::Cluster);
-}
-
-/// Other traces, and more of them.
-#[test]
-fn long_traces() {
-    tell_stories(2025, 5 * TRACES, vec![support::shared_redis().url()], Topology::Single);
 }
 
 fn tell_stories(seed: u64, cases: u32, nodes: Vec<String>, topology: Topology) {
