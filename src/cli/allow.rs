@@ -119,7 +119,6 @@ fn ask(args: AllowArgs) -> Result<bool> {
         at_most: args.at_most,
         id: args.id,
         inline: args.inline,
-        ..ShouldAllowRequest::default()
     };
     let response = args.server.answer(async |client| client.should_allow(request).await)?;
     let text = match args.output {

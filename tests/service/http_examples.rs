@@ -109,7 +109,8 @@ async fn in_java_without_a_library() {
 async fn answers_without_a_library(program: Command) {
     let weir = Serve::start(&["--config", root().join(PROTECT).to_str().unwrap(), "--http", "127.0.0.1:0"]);
     let http = weir.announced.split("  http    ").nth(1).and_then(|rest| rest.split_whitespace().next());
-    let (_server, address) = started(program, http.expect(&weir.announced));
+    let http = http.expect(&weir.announced).trim_end_matches('/');
+    let (_server, address) = started(program, http);
     // The first call takes long where much is compiled at the first use. Who is not limited in time has no headers.
     let mut warm = 0;
     while Http::connect(address)

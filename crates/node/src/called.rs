@@ -21,16 +21,11 @@ pub(super) fn method() -> &'static str {
 }
 
 /// Serves a call of the method with this name; it is empty for an unknown method.
-pub(crate) fn serve_method<F: Future>(
-    name: &'static str,
-    call: F,
-) -> impl Future<Output = F::Output> + use<F> {
-    async move {
-        let mut call = pin!(call);
-        std::future::poll_fn(|context| {
-            METHOD.set(name);
-            call.as_mut().poll(context)
-        })
-        .await
-    }
+pub(crate) async fn serve_method<F: Future>(name: &'static str, call: F) -> F::Output {
+    let mut call = pin!(call);
+    std::future::poll_fn(|context| {
+        METHOD.set(name);
+        call.as_mut().poll(context)
+    })
+    .await
 }

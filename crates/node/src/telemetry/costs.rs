@@ -155,9 +155,12 @@ fn crossed(counts: &mut StrategyCosts, (strategy, consumer): (&Strategy, &str), 
     }
 }
 
+/// The last line about each limit, by its strategy and its name, and how many were left out since.
+type SaidLines = BTreeMap<(Box<str>, Box<str>), (Instant, u64)>;
+
 /// Says that a limit is nearly used: at most one line in ten seconds, with the count of those that were left out.
 fn say((strategy, limit): (&str, &str), consumer: &str, (remaining, most): (u64, u64)) {
-    static SAID: Mutex<BTreeMap<(Box<str>, Box<str>), (Instant, u64)>> = Mutex::new(BTreeMap::new());
+    static SAID: Mutex<SaidLines> = Mutex::new(BTreeMap::new());
     let now = monotonic();
     let mut said = SAID.lock();
     let left_out = match said.get_mut(&(strategy.into(), limit.into())) {
