@@ -16,6 +16,7 @@ impl Strategy {
                 entry.algorithm = *algorithm;
             }
             rates.costed = Some(Arc::new(costed));
+            self.is_special = true;
         }
         self
     }
@@ -27,6 +28,7 @@ impl Strategy {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             let marks = LimitMarks { near_percent: near_percent.into(), units: units.into() };
             rates.marks = is_said.then(|| Arc::new(marks));
+            self.is_special |= is_said;
         }
         self
     }
@@ -35,7 +37,7 @@ impl Strategy {
     #[must_use]
     #[inline]
     pub fn marks(&self) -> Option<&LimitMarks> {
-        self.rates()?.marks.as_deref()
+        if self.is_special { self.rates()?.marks.as_deref() } else { None }
     }
 
     /// The limits with their costs, if a limit has a cost of its own, or calls may be held. Then the store is asked by
@@ -43,6 +45,6 @@ impl Strategy {
     #[must_use]
     #[inline]
     pub fn costed(&self) -> Option<&Arc<CostedLimits>> {
-        self.rates()?.costed.as_ref()
+        if self.is_special { self.rates()?.costed.as_ref() } else { None }
     }
 }
