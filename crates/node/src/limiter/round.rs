@@ -373,7 +373,9 @@ impl<'a, S: Store> Round<'a, S> {
     fn count(&mut self, row: TotalsRow, outcome: Counted, cost: u64) {
         self.decided += 1;
         if !self.run.is_of(row, outcome) {
-            self.timed.end(self.run, &self.limiter.recorder);
+            if self.decided > 1 {
+                self.timed.end(self.run, &self.limiter.recorder);
+            }
             self.run = SameOutcomes::new(row, outcome);
         }
         self.run.add(cost);
@@ -386,8 +388,7 @@ impl<S: Store> Drop for Round<'_, S> {
             return;
         }
         let took = clock::monotonic().saturating_duration_since(self.started);
-        self.timed.end(self.run, &self.limiter.recorder);
         self.limiter.recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
-        self.timed.record(took, &self.limiter.recorder);
+        self.timed.record(self.run, took, &self.limiter.recorder);
     }
 }

@@ -2,31 +2,32 @@
 
 use std::time::Duration;
 
-use smallvec::SmallVec;
-
 use super::same_outcomes::SameOutcomes;
 use crate::telemetry::{Recorder, TotalsRow};
 
-/// Rows with their numbers of decisions. Most rounds have one.
+/// The runs that ended before the last one of a round, which is the only one of most rounds: rows with their numbers of
+/// decisions.
 #[derive(Default)]
-pub(super) struct TimedRows(SmallVec<[(TotalsRow, u64); 4]>);
+pub(super) struct TimedRows(Vec<(TotalsRow, u64)>);
 
 impl TimedRows {
-    /// Counts a run that ends, and notes its decisions.
+    /// Counts a run that another one follows, and notes its decisions.
+    #[cold]
     pub(super) fn end(&mut self, run: SameOutcomes, recorder: &Recorder) {
         let SameOutcomes { row, outcome, count, cost } = run;
         recorder.ended(row, outcome, count, cost);
-        if count == 0 {
-            return;
-        }
         match self.0.iter_mut().find(|(timed, _)| *timed == row) {
             Some((_, decisions)) => *decisions += count,
             None => self.0.push((row, count)),
         }
     }
 
-    /// Counts the time of all, which is `took` for each.
-    pub(super) fn record(&self, took: Duration, recorder: &Recorder) {
+    /// Counts the last run, and the time of all, which is `took` for each.
+    #[inline(always)]
+    pub(super) fn record(&self, last: SameOutcomes, took: Duration, recorder: &Recorder) {
+        let SameOutcomes { row, outcome, count, cost } = last;
+        recorder.ended(row, outcome, count, cost);
+        recorder.strategy_took(row, took, count);
         self.0.iter().for_each(|&(row, decisions)| recorder.strategy_took(row, took, decisions));
     }
 }

@@ -33,7 +33,8 @@ impl StrategyLatency {
     /// Adds `count` decisions of `took` each.
     #[inline]
     pub(super) fn observe(&self, took: Duration, count: u64) {
-        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        // A decision takes less than centuries.
+        let ns = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
         let bucket = BOUNDS_US.iter().take_while(|&&bound| ns > bound * 1_000).count();
         let [counts @ .., sum_ns] = &self.0;
         if let Some(counted) = counts.get(bucket) {
