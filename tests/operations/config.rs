@@ -4,6 +4,7 @@
 
 mod approximate;
 mod bans;
+mod costs;
 mod exceptions;
 mod expanded;
 mod files;

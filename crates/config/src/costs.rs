@@ -103,7 +103,7 @@ impl<'t> HoldKey<'t> {
                 format!("the limits have {count} names of costs; at most {MAX_COST_NAMES} fit"),
             );
         }
-        self.check_neighbours(&strategy, !names.is_empty(), places, report);
+        self.check_neighbours(&strategy, places, report);
         let limits = keys.iter().zip(strategy.algorithms()).zip(places).map(|((keys, algorithm), place)| {
             let cost = match &keys.cost {
                 None => LimitCost::Request,
@@ -127,14 +127,8 @@ impl<'t> HoldKey<'t> {
         Some(strategy.with_costs(CostedLimits { limits, names, hold: self.bounds }))
     }
 
-    /// Reports what cannot stand beside a hold or beside names.
-    fn check_neighbours(
-        &self,
-        strategy: &Strategy,
-        has_names: bool,
-        places: &[NamedNode<'t>],
-        report: &mut MistakeReport,
-    ) {
+    /// Reports what cannot stand beside a hold or beside costs of limits.
+    fn check_neighbours(&self, strategy: &Strategy, places: &[NamedNode<'t>], report: &mut MistakeReport) {
         let mut say = |what: &str, beside: &str| {
             let reason = format!("{what} cannot stand beside `{beside}`; remove one of them");
             match (&self.entry, places.first()) {
@@ -144,7 +138,8 @@ impl<'t> HoldKey<'t> {
             }
         };
         let what = if self.entry.is_some() { "a hold" } else { "a cost of a limit" };
-        if (self.entry.is_some() || has_names) && strategy.approximate().is_some() {
+        // What nodes count has the request's cost.
+        if strategy.approximate().is_some() {
             say(what, "approximate");
         }
         if self.shadows {
@@ -172,9 +167,11 @@ fn cost(scalar: Scalar<'_>) -> Result<CostOf, String> {
         return within(integer(scalar)?, 0, CEILING - 1).map(CostOf::Number);
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if text.is_empty() || text.len() > MAX_COST_NAME || !text.bytes().all(is_plain) {
+    // Who writes -1 or 1.5 means no name.
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    if !has_letter || text.len() > MAX_COST_NAME || !text.bytes().all(is_plain) {
         return Err(format!(
-            "{} is no cost: write a number, or a name of 1 to {MAX_COST_NAME} of A-Z a-z 0-9 . _ -",
+            "{} is no cost: write a whole number, or a name of 1 to {MAX_COST_NAME} of A-Z a-z 0-9 . _ - with a letter",
             quote(text)
         ));
     }
@@ -182,8 +179,8 @@ fn cost(scalar: Scalar<'_>) -> Result<CostOf, String> {
 }
 
 fn percent(scalar: Scalar<'_>) -> Result<u8, String> {
-    let number = scalar.text.strip_suffix('%').and_then(|digits| digits.parse::<u8>().ok());
-    match number {
+    let digits = scalar.text.strip_suffix('%').filter(|digits| !digits.starts_with(['+', '0']));
+    match digits.and_then(|digits| digits.parse::<u8>().ok()) {
         Some(percent @ 1..=100) => Ok(percent),
         _ => Err(format!("{} is no part of a limit: write 1% to 100%, such as 80%", quote(scalar.text))),
     }

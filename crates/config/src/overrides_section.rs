@@ -77,8 +77,11 @@ fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeR
         let algorithm = numbers(&entry.value, report);
         if let Some((strategy, algorithm)) = strategy.as_mut().zip(algorithm) {
             // Any other error has been reported before.
-            if let Err(error @ (OverrideError::Local(_) | OverrideError::Approximate(_))) =
-                strategy.override_limit(entry.name, algorithm)
+            if let Err(
+                error @ (OverrideError::Local(_)
+                | OverrideError::Approximate(_)
+                | OverrideError::NotHeld { .. }),
+            ) = strategy.override_limit(entry.name, algorithm)
             {
                 report.at(entry.key_at, entry.value.path(), error.to_string());
             }

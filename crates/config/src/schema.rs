@@ -98,7 +98,7 @@ fn definitions() -> Value {
         "hold": mapping(HOLD),
         "cost": { "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": CEILING - 1 },
-            { "type": "string", "pattern": format!("^[A-Za-z0-9._-]{{1,{MAX_COST_NAME}}}$") },
+            { "type": "string", "maxLength": MAX_COST_NAME, "pattern": "^[0-9._-]*[A-Za-z][A-Za-z0-9._-]*$" },
         ] },
         "limits": { "type": "array", "minItems": 1, "maxItems": MAX_LIMITS, "items": limit() },
         "resources": { "type": ["array", "null"], "items": mapping(RESOURCE) },

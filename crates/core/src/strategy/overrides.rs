@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::{Field, LocalError, NoApproximate, Pattern, Patterns, Scope, Strategy, StrategyId, StrategyRule};
 use crate::algorithm::Algorithm;
+use crate::algorithm::budget::{BudgetLimit, NotHeld};
 
 /// The overrides of one strategy.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +62,16 @@ pub enum OverrideError {
     /// Nodes cannot count it on their own within the strategy's bound.
     #[error(transparent)]
     Approximate(#[from] NoApproximate),
+    /// Calls of the strategy are held, and the algorithm cannot be.
+    #[error(
+        "limit `{limit}` cannot be held with this algorithm, because {why}; give it one that can be held"
+    )]
+    NotHeld {
+        /// The limit.
+        limit: Box<str>,
+        /// Why not.
+        why: NotHeld,
+    },
     /// Its counter is shared between consumers, for whom different numbers would apply.
     #[error(
         "limit `{limit}` of strategy `{strategy}` counts by {scope}, so that consumers share its counters; \
@@ -173,8 +184,15 @@ impl Strategy {
     /// Replaces the algorithm of limit `name`, also in the local strategy and in the bound of nodes that count.
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
         self.check_override(name)?;
-        self.id = StrategyId::next();
         let place = self.limits().iter().position(|limit| *limit.name == *name).unwrap_or_default();
+        if let Some(costed) = self.costed()
+            && let Some(limit) = costed.limits.get(place)
+        {
+            let changed = BudgetLimit { algorithm, ..*limit };
+            let not_held = |why| OverrideError::NotHeld { limit: name.into(), why };
+            changed.check_held(costed.hold.is_some()).map_err(not_held)?;
+        }
+        self.id = StrategyId::next();
         self.overridden |= 1_u8.checked_shl(place as u32).unwrap_or_default();
         if let StrategyRule::Rates(rates) = &mut self.rule {
             rates.change(&self.key_name, |limit| {

@@ -35,9 +35,9 @@ impl BudgetLimit {
             _ if algorithm.counts_denied() => Err(NotHeld::CountsDenied),
             Engine::Log(Log { min_gap: 1.., .. }) => Err(NotHeld::MinGap),
             _ if algorithm.is_held() => Err(NotHeld::Reserves),
-            _ if algorithm.charges_after() => Err(NotHeld::ChargesAfter),
             _ if algorithm.undelayed().is_some() => Err(NotHeld::Paces),
             Engine::WarmUp(_) => Err(NotHeld::WarmsUp),
+            _ if algorithm.charges_after() => Err(NotHeld::ChargesAfter),
             _ => Ok(()),
         }
     }
