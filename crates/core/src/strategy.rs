@@ -93,8 +93,6 @@ pub struct Strategy {
     shares_counters: bool,
     mixes_numbers: bool,
     tag_is_whole: bool,
-    /// True if it has costs by limit or marks, which few have: one look tells a decision that it has neither.
-    pub(crate) is_special: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
     /// What a node decides with by itself, see [`Strategy::with_local`].
@@ -161,7 +159,6 @@ impl Strategy {
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: limits.iter().any(|limit| limit.scope != fields),
             mixes_numbers: false,
-            is_special: false,
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id,
             rule: StrategyRule::Rates(RateLimits::new(&name, limits)),
@@ -193,7 +190,6 @@ impl Strategy {
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: false,
             mixes_numbers: false,
-            is_special: false,
             tag_is_whole: !scope.fields().is_empty(),
             id,
             rule: StrategyRule::Permits(Box::new(rule)),

@@ -6,6 +6,14 @@ use super::{LimitMarks, Strategy, StrategyRule};
 use crate::algorithm::budget::CostedLimits;
 
 impl Strategy {
+    /// True if a limit has a cost of its own or marks, or makes its callers wait: few strategies. One look tells an answer
+    /// that it needs none of it.
+    #[must_use]
+    #[inline]
+    pub fn is_special(&self) -> bool {
+        self.rates().is_some_and(|rates| rates.is_special)
+    }
+
     /// Gives its limits costs of their own, one entry for each limit and in their order. The algorithms of the entries are
     /// those of the limits, also after a change of numbers.
     #[must_use]
@@ -16,7 +24,7 @@ impl Strategy {
                 entry.algorithm = *algorithm;
             }
             rates.costed = Some(Arc::new(costed));
-            self.is_special = true;
+            rates.renew();
         }
         self
     }
@@ -28,7 +36,7 @@ impl Strategy {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             let marks = LimitMarks { near_percent: near_percent.into(), units: units.into() };
             rates.marks = is_said.then(|| Arc::new(marks));
-            self.is_special |= is_said;
+            rates.renew();
         }
         self
     }
@@ -37,7 +45,7 @@ impl Strategy {
     #[must_use]
     #[inline]
     pub fn marks(&self) -> Option<&LimitMarks> {
-        if self.is_special { self.rates()?.marks.as_deref() } else { None }
+        self.rates()?.marks.as_deref()
     }
 
     /// The limits with their costs, if a limit has a cost of its own, or calls may be held. Then the store is asked by
@@ -45,6 +53,6 @@ impl Strategy {
     #[must_use]
     #[inline]
     pub fn costed(&self) -> Option<&Arc<CostedLimits>> {
-        if self.is_special { self.rates()?.costed.as_ref() } else { None }
+        self.rates()?.costed.as_ref()
     }
 }

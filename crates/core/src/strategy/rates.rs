@@ -30,6 +30,8 @@ pub struct RateLimits {
     pub(super) bans: Box<[LimitBan]>,
     /// True if a limit makes its callers wait for their turn.
     paces: bool,
+    /// See [`Strategy::is_special`](super::Strategy::is_special).
+    pub(super) is_special: bool,
     /// The limits with their costs, if a limit has a cost of its own, or calls may be held.
     pub(super) costed: Option<Arc<CostedLimits>>,
     /// `near_limit` and `unit` of each limit; mostly none.
@@ -48,13 +50,13 @@ pub struct LimitMarks {
 impl RateLimits {
     /// Those of the strategy `name`.
     pub(super) fn new(name: &str, limits: Vec<Limit>) -> Self {
-        let paced = |limit: &Limit| limit.algorithm.undelayed().is_some() && !limit.algorithm.is_shadow();
         Self {
             algorithms: limits.iter().map(|limit| limit.algorithm).collect(),
             identities: limits.iter().map(|limit| identity_prefix(name, limit)).collect(),
             max_reservation: MAX_RESERVATION,
             bans: Box::default(),
-            paces: limits.iter().any(paced),
+            paces: limits.iter().any(paces),
+            is_special: limits.iter().any(paces),
             costed: None,
             marks: None,
             limits,
@@ -77,11 +79,18 @@ impl RateLimits {
                 *identity = identity_prefix(name, limit);
             }
         }
+        self.renew();
         if let Some(costed) = &mut self.costed {
             for (own, algorithm) in Arc::make_mut(costed).limits.iter_mut().zip(&self.algorithms) {
                 own.algorithm = *algorithm;
             }
         }
+    }
+
+    /// Computes what follows from the limits, their costs and their marks.
+    pub(super) fn renew(&mut self) {
+        self.paces = self.limits.iter().any(paces);
+        self.is_special = self.paces || self.costed.is_some() || self.marks.is_some();
     }
 
     #[inline]
@@ -103,4 +112,9 @@ impl RateLimits {
     pub(super) fn paces(&self) -> bool {
         self.paces
     }
+}
+
+/// True if a limit makes its callers wait for their turn.
+fn paces(limit: &Limit) -> bool {
+    limit.algorithm.undelayed().is_some() && !limit.algorithm.is_shadow()
 }

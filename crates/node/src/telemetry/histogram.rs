@@ -9,6 +9,30 @@ const BOUNDS_US: [u64; 17] = [
     1_000_000,
 ];
 
+const BOUNDS_NS: [u64; BOUNDS_US.len()] = in_nanos(BOUNDS_US);
+
+/// Bounds of microseconds in nanoseconds.
+pub(super) const fn in_nanos<const N: usize>(mut bounds: [u64; N]) -> [u64; N] {
+    let mut place = 0;
+    while place < N {
+        bounds[place] *= 1_000;
+        place += 1;
+    }
+    bounds
+}
+
+/// A duration in nanoseconds. No decision takes centuries.
+#[inline]
+pub(super) fn nanos(took: Duration) -> u64 {
+    took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()))
+}
+
+/// The place of the bucket of `ns`. Most are in the first ones, so a search from there is the shortest.
+#[inline]
+pub(super) fn bucket(bounds_ns: &[u64], ns: u64) -> usize {
+    bounds_ns.iter().take_while(|&&bound| ns > bound).count()
+}
+
 /// Durations per bucket.
 pub type LatencyCounts = [u64; BOUNDS_US.len() + 1];
 
@@ -38,9 +62,13 @@ pub(super) struct Histogram {
 impl Histogram {
     /// Adds `count` durations of `took` each.
     pub(super) fn observe(&self, took: Duration, count: u64) {
-        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS_US.iter().take_while(|&&bound| ns > bound * 1_000).count();
-        self.counts[bucket].fetch_add(count, Relaxed);
+        self.observe_ns(nanos(took), count);
+    }
+
+    /// Adds `count` durations of so many nanoseconds each.
+    #[inline]
+    pub(super) fn observe_ns(&self, ns: u64, count: u64) {
+        self.counts[bucket(&BOUNDS_NS, ns)].fetch_add(count, Relaxed);
         self.sum_ns.fetch_add(ns.wrapping_mul(count), Relaxed);
     }
 

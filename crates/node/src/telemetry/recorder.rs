@@ -11,7 +11,7 @@ use super::consumers::ConsumerSampler;
 use super::costs::CostCounts;
 use super::decision_log::DecisionLog;
 use super::denials::{DenialCounts, DenialSums};
-use super::histogram::Histogram;
+use super::histogram::{Histogram, nanos};
 use super::outcome::CountedOutcome;
 use super::permits::{SeenKey, SeenPermits};
 use super::strategy_latency::{StrategyLatency, StrategyTimeSums};
@@ -255,11 +255,14 @@ impl Recorder {
     /// Counts the time of decisions made together in `took`, with `store_answers` successful calls of the store.
     pub fn took(&self, method: CountedMethod, took: Duration, decisions: u64, store_answers: u64) {
         let worker = &*self.worker;
-        worker.latency[method as usize].observe(took, decisions);
+        let ns = nanos(took);
+        worker.latency[method as usize].observe_ns(ns, decisions);
         worker.store_answers.fetch_add(store_answers, Relaxed);
-        if store_answers > 0 {
-            let each = u32::try_from(store_answers).unwrap_or(u32::MAX);
-            worker.store_latency.observe(took / each, store_answers);
+        match store_answers {
+            0 => {}
+            // A division costs as much as all else here.
+            1 => worker.store_latency.observe_ns(ns, 1),
+            each => worker.store_latency.observe_ns(ns / each, each),
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use prometheus::proto::Metric;
 
 use super::families::labelled;
-use super::histogram::cumulative;
+use super::histogram::{bucket, cumulative, in_nanos, nanos};
 use super::names::CounterNames;
 
 /// Strategies with series of their own: the first ones of the configuration.
@@ -18,6 +18,8 @@ pub(super) const MAX_TIMED: usize = 1_000;
 
 /// Upper bounds in microseconds.
 const BOUNDS_US: [u64; 8] = [20, 100, 500, 2_000, 10_000, 50_000, 250_000, 1_000_000];
+
+const BOUNDS_NS: [u64; BOUNDS_US.len()] = in_nanos(BOUNDS_US);
 
 /// Decisions per bucket, the last one without a bound; then the sum of their times in nanoseconds.
 pub(super) type StrategyTimes = [u64; BOUNDS_US.len() + 2];
@@ -33,11 +35,9 @@ impl StrategyLatency {
     /// Adds `count` decisions of `took` each.
     #[inline]
     pub(super) fn observe(&self, took: Duration, count: u64) {
-        // A decision takes less than centuries.
-        let ns = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
-        let bucket = BOUNDS_US.iter().take_while(|&&bound| ns > bound * 1_000).count();
+        let ns = nanos(took);
         let [counts @ .., sum_ns] = &self.0;
-        if let Some(counted) = counts.get(bucket) {
+        if let Some(counted) = counts.get(bucket(&BOUNDS_NS, ns)) {
             counted.fetch_add(count, Relaxed);
         }
         sum_ns.fetch_add(ns.wrapping_mul(count), Relaxed);

@@ -145,7 +145,7 @@ fn decided<const IS_LOCAL: bool>(
     asked: AskedFields,
     templates: &Templates,
 ) {
-    let shapes = asked.granted || strategy.paces() || strategy.marks().is_some() || IS_LOCAL;
+    let shapes = asked.granted || strategy.is_special() || IS_LOCAL;
     if let ([limit], [one], true) = (strategy.limits(), verdicts, verdict.allowed && !shapes)
         && passed(out, limit, one)
     {
