@@ -5,7 +5,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 use weir_config::{Config, StoreConfig};
 use weir_core::algorithm::{Algorithm, Rate};
-use weir_core::strategy::{FailurePolicy, Field, Resources, Rules, Strategy};
+use weir_core::strategy::{FailurePolicy, Field, Override, Resources, Rules, Strategy};
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
     CancelReservationRequest, DebitRequest, Reason, ReserveRequest, ReserveResponse, ShouldAllowRequest,
@@ -31,7 +31,9 @@ async fn holds_on(store: StoreConfig) {
     a_repeated_cancellation_is_told_so(&mut client).await;
     no_call_overtakes_in_a_held_log(&mut client).await;
     a_held_log_holds_a_bounded_number(&mut client).await;
-    a_queue_says_how_long_to_wait(&mut client).await;
+    a_queue_says_how_long_to_wait(&mut client, "queue", "paced", "bob").await;
+    // An override gives a bucket the algorithm of a queue: its answers had no wait.
+    a_queue_says_how_long_to_wait(&mut client, "bucket", "paced", "patient").await;
     as_much_as_fits_is_granted(&mut client).await;
     a_charge_with_an_id_is_made_once(&mut client).await;
     a_debit_is_bounded_and_made_once(&mut client).await;
@@ -124,8 +126,8 @@ async fn a_held_log_holds_a_bounded_number(client: &mut Client) {
     assert!(reserve(client, "few", "bounded", "c", 1).await.unwrap().applied, "there is a place again");
 }
 
-async fn a_queue_says_how_long_to_wait(client: &mut Client) {
-    let ask = ask_under("queue", "paced", "bob");
+async fn a_queue_says_how_long_to_wait(client: &mut Client, strategy: &str, resource: &str, consumer: &str) {
+    let ask = ask_under(strategy, resource, consumer);
     let first = allow(client, ask.clone()).await;
     assert_eq!((first.allowed, first.limit, first.wait), (true, Some(3), span(0)));
     let second = allow(client, ask.clone()).await.wait.unwrap();
@@ -374,5 +376,9 @@ fn rules() -> Rules {
         let limits: Vec<_> = limits.iter().map(|(limit, algorithm)| (*limit, each, *algorithm)).collect();
         strategy(&name, &limits, FailurePolicy::Allow)
     });
-    Rules::new(strategies.collect::<Vec<Strategy>>(), Resources::default())
+    let strategies: Vec<Strategy> = strategies.collect();
+    let mut queued = strategies[0].clone();
+    queued.override_limit("each", Algorithm::leaky_queue(2, per_ten, 0).unwrap()).unwrap();
+    let queued = Override { consumer: "patient".to_owned(), resource: "*".to_owned(), strategy: queued };
+    Rules::new(strategies, Resources::default()).with_overrides([queued])
 }
