@@ -27,14 +27,15 @@ test: redis clients envoy proxies chromium prometheus helm ## Run all tests agai
 test-long: redis clients envoy chromium prometheus timeseries redis-6 reference ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
+# In the profile of the tests, so that macros and build scripts are built once for both.
 lint: luacheck ## Check the format, clippy, rustdoc, luacheck, the protos, the licences, OpenAPI and the linters of clients/, without any warning
 	scripts/lint-protos.sh
 	scripts/lint-licences.sh
 	scripts/lint-openapi.sh
 	scripts/test-clients.sh lint
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps
+	$(CARGO) clippy --profile tests --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --profile tests --workspace --no-deps
 
 # In the profile `dist`, which `bench` inherits.
 # The first three print while they run. Their output is kept beside the table of the last one.
