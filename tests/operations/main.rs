@@ -51,6 +51,7 @@ mod replay;
 mod service_manager;
 mod short_deadlines;
 mod simulate;
+mod stalls;
 #[path = "../support/support.rs"]
 mod support;
 mod test_clock;

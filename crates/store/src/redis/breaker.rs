@@ -2,7 +2,7 @@
 //!
 //! One per node and process, shared by the links of all workers. Calls and probes record how they ended ([`judge`] has
 //! the rules, [`recent`] the calls of the last second). After the first failure the node is probed until a probe
-//! succeeds (`health/breaker_prober.rs`); probes alone end the open state.
+//! succeeds (`health/breaker_prober.rs`); the first answer of the node ends the open state.
 
 mod judge;
 mod recent;
@@ -20,6 +20,7 @@ use self::judge::{AdmittedShare, BreakerChange, BreakerJudge};
 use self::recent::RecentCalls;
 use super::topology::Address;
 use crate::StoreError;
+use weir_time::clock::monotonic;
 
 /// The breakers of all nodes, which all workers share.
 #[derive(Default)]
@@ -128,13 +129,13 @@ impl Breaker {
         ))
     }
 
-    /// Records a call that the node answered. `sent` is when it was sent.
+    /// Records a call or a probe that the node answered. `sent` is when it was sent.
     pub(super) fn succeeded(&self, sent: Instant) {
         self.recent.count(sent, false);
         if self.is_troubled.load(Relaxed) {
             let mut judge = self.judge.lock();
-            judge.succeeded(sent);
-            self.is_troubled.store(judge.is_troubled(), Relaxed);
+            let change = judge.succeeded(sent, monotonic());
+            self.apply(&judge, change);
         }
     }
 
@@ -183,14 +184,6 @@ impl Breaker {
     /// Returns its state.
     pub(super) fn phase(&self) -> BreakerPhase {
         self.judge.lock().phase()
-    }
-
-    /// Records a probe that the node answered.
-    pub(super) fn probe_succeeded(&self, sent: Instant, now: Instant) {
-        self.recent.count(sent, false);
-        let mut judge = self.judge.lock();
-        let change = judge.probe_succeeded(sent, now);
-        self.apply(&judge, change);
     }
 
     /// Ends the time of partial admission, if it is over. Returns false while it is not.
@@ -257,7 +250,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use weir_time::clock::monotonic;
 
     /// A node that came back to the topology while its breaker was open was refused for good.
     #[test]

@@ -202,7 +202,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
         let deadline = monotonic() + R::deadline(context);
         let Ok(reply) = deadlines.until(deadline, exchange).await else {
             self.callers.fail(&Fault::Failed(StoreError::Timeout));
-            return timed_out(R::deadline(context), monotonic().saturating_duration_since(deadline));
+            return timed_out(R::deadline(context), is_stalled(deadline, monotonic()));
         };
         // Yield, so that answers of other nodes and requests that have arrived are read first: a connection
         // writes all that it has to send at once.
@@ -225,13 +225,16 @@ impl<R: ScriptRequest> ScriptCall<R> {
 /// A timer that is later than this was held up by this process: it had no time, or the machine stood still.
 const STALL: Duration = Duration::from_millis(10);
 
-/// What a call without an answer shows, whose timer was so late. A process that did not run has not looked for the answer
+/// True if this process did not run when a call fell due whose timer woke it at `now`. It has not looked for the answer
 /// either, so that is no failure of the node.
-fn timed_out(timeout: Duration, late: Duration) -> Fate {
-    if late >= STALL {
-        return Fate { is_stalled: true, ..Fate::default() };
-    }
-    Fate { failure: Some(format!("no answer within {timeout:?}").into()), ..Fate::default() }
+pub(super) fn is_stalled(due: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(due) >= STALL
+}
+
+/// What a call without an answer shows.
+fn timed_out(timeout: Duration, is_stalled: bool) -> Fate {
+    let failure = (!is_stalled).then(|| format!("no answer within {timeout:?}").into());
+    Fate { failure, is_stalled, ..Fate::default() }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! ```text
 //!   closed → open    5 failures in a row, the first and the last sent 100 ms apart;
 //!                    or half of the calls of the last second failed, and they are 20 or more
-//!   open → ramp      2 probes in a row succeed
+//!   open → ramp      the first answer of the node, to a probe or a call
 //!   ramp → closed    100 ms with a tenth of the calls, then 100 ms with half of them
 //!   ramp → open      as from closed, counted anew from the begin of the ramp
 //! ```
@@ -19,7 +19,6 @@ use super::recent::CallSums;
 const RUN: u32 = 5;
 const RUN_LASTS: Duration = Duration::from_millis(100);
 const LEAST_CALLS: u32 = 20;
-const GOOD_PROBES: u32 = 2;
 const STEP: Duration = Duration::from_millis(100);
 
 /// The state of a breaker.
@@ -27,8 +26,6 @@ const STEP: Duration = Duration::from_millis(100);
 pub(super) struct BreakerJudge {
     phase: BreakerPhase,
     run: Option<FailureRun>,
-    /// Probes in a row that succeeded while it is open.
-    good_probes: u32,
     /// When it opened, and the failure that was the reason.
     opened: Option<(Instant, Arc<str>)>,
 }
@@ -84,12 +81,11 @@ impl BreakerJudge {
 
     /// True if a success must be recorded here.
     pub(super) fn is_troubled(&self) -> bool {
-        self.run.is_some()
+        self.run.is_some() || self.phase == BreakerPhase::Open
     }
 
     /// Records a failure. `recent` has the calls of the last second, this one included.
     pub(super) fn failed(&mut self, sent: Instant, recent: CallSums, reason: &str) -> Option<BreakerChange> {
-        self.good_probes = 0;
         if self.phase == BreakerPhase::Open || self.is_older(sent) {
             return None;
         }
@@ -107,25 +103,16 @@ impl BreakerJudge {
         Some(BreakerChange::Opened)
     }
 
-    /// Records a call that was answered.
-    pub(super) fn succeeded(&mut self, sent: Instant) {
+    /// Records a call or a probe that was answered.
+    pub(super) fn succeeded(&mut self, sent: Instant, now: Instant) -> Option<BreakerChange> {
+        if self.phase == BreakerPhase::Open {
+            self.phase = BreakerPhase::Ramp { since: now };
+            return Some(BreakerChange::Ramp);
+        }
         if !self.is_older(sent) {
             self.run = None;
         }
-    }
-
-    /// Records a probe that was answered.
-    pub(super) fn probe_succeeded(&mut self, sent: Instant, now: Instant) -> Option<BreakerChange> {
-        if self.phase != BreakerPhase::Open {
-            self.succeeded(sent);
-            return None;
-        }
-        self.good_probes += 1;
-        if self.good_probes < GOOD_PROBES {
-            return None;
-        }
-        (self.phase, self.good_probes) = (BreakerPhase::Ramp { since: now }, 0);
-        Some(BreakerChange::Ramp)
+        None
     }
 
     /// Returns the share of the calls that is admitted now.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use redis::Cmd;
 use weir_time::clock::monotonic;
+use weir_time::deadlines::Deadlines;
 
 use super::StoreHealth;
 use super::tags::ProcessTags;
@@ -15,6 +16,7 @@ use crate::redis::connect::{Connection, RedisPeer, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::fault::node_failure;
 use crate::redis::for_each_node::for_each_node;
+use crate::redis::script_call::is_stalled;
 use crate::redis::topology::Address;
 
 /// Interval of probes. While the breaker is open, up to as much again is added at random.
@@ -40,6 +42,7 @@ pub(in crate::redis) async fn keep_probing_breakers(
             context,
             health,
             tags,
+            deadlines: Deadlines::default(),
             connection: None,
             told: BreakerPhase::Closed,
         }
@@ -55,9 +58,18 @@ struct BreakerProber {
     context: Arc<LinkContext>,
     health: Option<StoreHealth>,
     tags: Arc<ProcessTags>,
+    /// Of which one that passes while this process does not run is known.
+    deadlines: Deadlines,
     connection: Option<Connection>,
     /// The phase that was told last.
     told: BreakerPhase,
+}
+
+/// How a probe ended that did not fail.
+enum ProbeEnd {
+    Answered,
+    /// It was not sent, because the node has no slot; or this process did not run when it fell due.
+    Unknown,
 }
 
 impl Drop for BreakerProber {
@@ -101,7 +113,8 @@ impl BreakerProber {
             Err(reason) => (begun, Err(reason)),
         };
         match outcome {
-            Ok(()) => self.breaker.probe_succeeded(sent, monotonic()),
+            Ok(ProbeEnd::Answered) => self.breaker.succeeded(sent),
+            Ok(ProbeEnd::Unknown) => {}
             Err(failure) => {
                 self.context.topology.suspect();
                 self.breaker.failed(sent, &failure);
@@ -119,12 +132,17 @@ impl BreakerProber {
     }
 
     /// Writes a key. An error speaks of the node; a refusal of this script or key is as good as an answer.
-    async fn write(&mut self) -> Result<(), String> {
+    async fn write(&mut self) -> Result<ProbeEnd, String> {
         let (Some(command), Some(mut connection)) = (self.command(), self.connection.take()) else {
-            return Ok(());
+            return Ok(ProbeEnd::Unknown);
         };
         let timeout = PROBE_TIMEOUT.min(self.context.config.deadline.into());
-        let Ok(reply) = tokio::time::timeout(timeout, connection.send(&command)).await else {
+        let due = monotonic() + timeout;
+        let Ok(reply) = self.deadlines.until(due, connection.send(&command)).await else {
+            if is_stalled(due, monotonic()) {
+                self.connection = Some(connection);
+                return Ok(ProbeEnd::Unknown);
+            }
             // The path of an open connection may be dead while the node is well, so each later probe has a new one.
             if self.breaker.phase() != BreakerPhase::Open {
                 self.connection = Some(connection);
@@ -133,12 +151,12 @@ impl BreakerProber {
         };
         let Err(error) = reply else {
             self.connection = Some(connection);
-            return Ok(());
+            return Ok(ProbeEnd::Answered);
         };
         if error.code().is_some() {
             self.connection = Some(connection);
         }
-        node_failure(&error).map_or(Ok(()), Err)
+        node_failure(&error).map_or(Ok(ProbeEnd::Answered), Err)
     }
 
     /// Up to the interval of probes, so that the nodes of Weir do not probe in step.

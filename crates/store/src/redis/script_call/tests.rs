@@ -141,9 +141,9 @@ fn a_call_is_filled_up_to_a_cost() {
 
 #[test]
 fn a_process_that_did_not_run_says_nothing_of_the_node() {
-    let timeout = Duration::from_millis(50);
-    let failed = timed_out(timeout, Duration::from_millis(2));
-    assert_eq!(failed.failure.as_deref(), Some("no answer within 50ms"));
-    let stalled = timed_out(timeout, Duration::from_millis(200));
-    assert_eq!(stalled, Fate { is_stalled: true, ..Fate::default() });
+    let (timeout, due) = (Duration::from_millis(50), monotonic());
+    let woken = |ms| timed_out(timeout, is_stalled(due, due + Duration::from_millis(ms)));
+    let failed = Fate { failure: Some("no answer within 50ms".into()), ..Fate::default() };
+    assert_eq!([woken(0), woken(9)], [failed.clone(), failed]);
+    assert_eq!(woken(10), Fate { is_stalled: true, ..Fate::default() });
 }
