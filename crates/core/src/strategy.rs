@@ -93,6 +93,8 @@ pub struct Strategy {
     shares_counters: bool,
     mixes_numbers: bool,
     tag_is_whole: bool,
+    /// True if it has what few have, see [`Strategy::is_special`].
+    is_special: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
     /// What a node decides with by itself, see [`Strategy::with_local`].
@@ -151,17 +153,20 @@ impl Strategy {
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         let fields = Scope::of(&fields);
         let (id, name) = (StrategyId::next(), Arc::<str>::from(name));
+        let shares_counters = limits.iter().any(|limit| limit.scope != fields);
+        let rates = RateLimits::new(&name, limits);
         Ok(Self {
             key_name: Arc::clone(&name),
             generation: 0,
             overridden: 0,
             family: id.number() as usize,
             owner: Arc::new(Owner::of_strategy(&name)),
-            shares_counters: limits.iter().any(|limit| limit.scope != fields),
+            shares_counters,
             mixes_numbers: false,
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id,
-            rule: StrategyRule::Rates(RateLimits::new(&name, limits)),
+            is_special: rates.is_special(),
+            rule: StrategyRule::Rates(rates),
             name,
             tag,
             fields,
@@ -190,6 +195,7 @@ impl Strategy {
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: false,
             mixes_numbers: false,
+            is_special: false,
             tag_is_whole: !scope.fields().is_empty(),
             id,
             rule: StrategyRule::Permits(Box::new(rule)),
@@ -297,9 +303,7 @@ impl Strategy {
     /// on the nodes.
     #[must_use]
     pub fn with_algorithms(mut self, change: impl Fn(Algorithm) -> Algorithm) -> Self {
-        if let StrategyRule::Rates(rates) = &mut self.rule {
-            rates.change(&self.key_name, |limit| Some(change(limit.algorithm)));
-        }
+        self.change_limits(|limit| Some(change(limit.algorithm)));
         Self { id: StrategyId::next(), local: None, approximate: None, ..self }
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{LimitMarks, Strategy, StrategyRule};
+use super::rates::RateLimits;
+use super::{Limit, LimitMarks, Strategy, StrategyRule};
+use crate::algorithm::Algorithm;
 use crate::algorithm::budget::CostedLimits;
 
 impl Strategy {
@@ -11,7 +13,20 @@ impl Strategy {
     #[must_use]
     #[inline]
     pub fn is_special(&self) -> bool {
-        self.rates().is_some_and(|rates| rates.is_special)
+        self.is_special
+    }
+
+    /// Gives each limit that `change` has one for another algorithm.
+    pub(super) fn change_limits(&mut self, change: impl Fn(&Limit) -> Option<Algorithm>) {
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            rates.change(&self.key_name, change);
+        }
+        self.renew_special();
+    }
+
+    /// Computes what a look tells, after a change of the limits, their costs or their marks.
+    fn renew_special(&mut self) {
+        self.is_special = self.rates().is_some_and(RateLimits::is_special);
     }
 
     /// Gives its limits costs of their own, one entry for each limit and in their order. The algorithms of the entries are
@@ -24,8 +39,8 @@ impl Strategy {
                 entry.algorithm = *algorithm;
             }
             rates.costed = Some(Arc::new(costed));
-            rates.renew();
         }
+        self.renew_special();
         self
     }
 
@@ -36,8 +51,8 @@ impl Strategy {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             let marks = LimitMarks { near_percent: near_percent.into(), units: units.into() };
             rates.marks = is_said.then(|| Arc::new(marks));
-            rates.renew();
         }
+        self.renew_special();
         self
     }
 
@@ -45,7 +60,7 @@ impl Strategy {
     #[must_use]
     #[inline]
     pub fn marks(&self) -> Option<&LimitMarks> {
-        self.rates()?.marks.as_deref()
+        if self.is_special { self.rates()?.marks.as_deref() } else { None }
     }
 
     /// The limits with their costs, if a limit has a cost of its own, or calls may be held. Then the store is asked by
@@ -53,6 +68,6 @@ impl Strategy {
     #[must_use]
     #[inline]
     pub fn costed(&self) -> Option<&Arc<CostedLimits>> {
-        self.rates()?.costed.as_ref()
+        if self.is_special { self.rates()?.costed.as_ref() } else { None }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{FailurePolicy, Limit, LocalPolicy, Strategy, StrategyId, StrategyRule};
+use super::{FailurePolicy, Limit, LocalPolicy, Strategy, StrategyId};
 use crate::algorithm::{Algorithm, NoShare, Share};
 
 /// The smaller strategy.
@@ -118,9 +118,7 @@ impl Strategy {
     }
 
     fn set_algorithm(&mut self, name: &str, algorithm: Algorithm) {
-        if let StrategyRule::Rates(rates) = &mut self.rule {
-            rates.change(&self.key_name, |limit| (*limit.name == *name).then_some(algorithm));
-        }
+        self.change_limits(|limit| (*limit.name == *name).then_some(algorithm));
     }
 
     fn part_of(&self, limit: &Limit, share: Share) -> Result<Algorithm, LocalError> {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Field, LocalError, NoApproximate, Pattern, Patterns, Scope, Strategy, StrategyId, StrategyRule};
+use super::{Field, LocalError, NoApproximate, Pattern, Patterns, Scope, Strategy, StrategyId};
 use crate::algorithm::Algorithm;
 use crate::algorithm::budget::{BudgetLimit, NotHeld};
 
@@ -194,12 +194,10 @@ impl Strategy {
         }
         self.id = StrategyId::next();
         self.overridden |= 1_u8.checked_shl(place as u32).unwrap_or_default();
-        if let StrategyRule::Rates(rates) = &mut self.rule {
-            rates.change(&self.key_name, |limit| {
-                let own = if limit.algorithm.is_shadow() { algorithm.in_shadow() } else { algorithm };
-                (*limit.name == *name).then_some(own)
-            });
-        }
+        self.change_limits(|limit| {
+            let own = if limit.algorithm.is_shadow() { algorithm.in_shadow() } else { algorithm };
+            (*limit.name == *name).then_some(own)
+        });
         self.override_approximate()?;
         Ok(self.override_local(name)?)
     }

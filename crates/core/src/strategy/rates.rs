@@ -30,8 +30,6 @@ pub struct RateLimits {
     pub(super) bans: Box<[LimitBan]>,
     /// True if a limit makes its callers wait for their turn.
     paces: bool,
-    /// See [`Strategy::is_special`](super::Strategy::is_special).
-    pub(super) is_special: bool,
     /// The limits with their costs, if a limit has a cost of its own, or calls may be held.
     pub(super) costed: Option<Arc<CostedLimits>>,
     /// `near_limit` and `unit` of each limit; mostly none.
@@ -56,7 +54,6 @@ impl RateLimits {
             max_reservation: MAX_RESERVATION,
             bans: Box::default(),
             paces: limits.iter().any(paces),
-            is_special: limits.iter().any(paces),
             costed: None,
             marks: None,
             limits,
@@ -79,7 +76,7 @@ impl RateLimits {
                 *identity = identity_prefix(name, limit);
             }
         }
-        self.renew();
+        self.paces = self.limits.iter().any(paces);
         if let Some(costed) = &mut self.costed {
             for (own, algorithm) in Arc::make_mut(costed).limits.iter_mut().zip(&self.algorithms) {
                 own.algorithm = *algorithm;
@@ -87,10 +84,9 @@ impl RateLimits {
         }
     }
 
-    /// Computes what follows from the limits, their costs and their marks.
-    pub(super) fn renew(&mut self) {
-        self.paces = self.limits.iter().any(paces);
-        self.is_special = self.paces || self.costed.is_some() || self.marks.is_some();
+    /// See [`Strategy::is_special`](super::Strategy::is_special).
+    pub(super) fn is_special(&self) -> bool {
+        self.paces || self.costed.is_some() || self.marks.is_some()
     }
 
     #[inline]

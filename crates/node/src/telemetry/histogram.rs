@@ -33,6 +33,17 @@ pub(super) fn bucket(bounds_ns: &[u64], ns: u64) -> usize {
     bounds_ns.iter().take_while(|&&bound| ns > bound).count()
 }
 
+/// The place of a duration in each [`Histogram`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LatencyBucket(usize);
+
+impl LatencyBucket {
+    #[inline]
+    pub(super) fn of(ns: u64) -> Self {
+        Self(bucket(&BOUNDS_NS, ns))
+    }
+}
+
 /// Durations per bucket.
 pub type LatencyCounts = [u64; BOUNDS_US.len() + 1];
 
@@ -68,7 +79,15 @@ impl Histogram {
     /// Adds `count` durations of so many nanoseconds each.
     #[inline]
     pub(super) fn observe_ns(&self, ns: u64, count: u64) {
-        self.counts[bucket(&BOUNDS_NS, ns)].fetch_add(count, Relaxed);
+        self.add(LatencyBucket::of(ns), ns, count);
+    }
+
+    /// The same with their bucket.
+    #[inline]
+    pub(super) fn add(&self, bucket: LatencyBucket, ns: u64, count: u64) {
+        if let Some(counted) = self.counts.get(bucket.0) {
+            counted.fetch_add(count, Relaxed);
+        }
         self.sum_ns.fetch_add(ns.wrapping_mul(count), Relaxed);
     }
 

@@ -11,7 +11,7 @@ use super::consumers::ConsumerSampler;
 use super::costs::CostCounts;
 use super::decision_log::DecisionLog;
 use super::denials::{DenialCounts, DenialSums};
-use super::histogram::{Histogram, nanos};
+use super::histogram::{Histogram, LatencyBucket, nanos};
 use super::outcome::CountedOutcome;
 use super::permits::{SeenKey, SeenPermits};
 use super::strategy_latency::{StrategyLatency, StrategyTimeSums};
@@ -256,12 +256,13 @@ impl Recorder {
     pub fn took(&self, method: CountedMethod, took: Duration, decisions: u64, store_answers: u64) {
         let worker = &*self.worker;
         let ns = nanos(took);
-        worker.latency[method as usize].observe_ns(ns, decisions);
+        let bucket = LatencyBucket::of(ns);
+        worker.latency[method as usize].add(bucket, ns, decisions);
         worker.store_answers.fetch_add(store_answers, Relaxed);
         match store_answers {
             0 => {}
             // A division costs as much as all else here.
-            1 => worker.store_latency.observe_ns(ns, 1),
+            1 => worker.store_latency.add(bucket, ns, 1),
             each => worker.store_latency.observe_ns(ns / each, each),
         }
     }
