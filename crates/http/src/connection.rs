@@ -3,9 +3,10 @@
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
+use http::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -32,6 +33,8 @@ pub(crate) struct HttpPort {
     settings: HttpSettings,
     metrics: HttpMetrics,
     budget: BufferBudget,
+    /// True while the node drains.
+    draining: Arc<AtomicBool>,
     turn: AtomicU32,
 }
 
@@ -51,7 +54,13 @@ impl HttpPort {
         metrics: HttpMetrics,
         budget: BufferBudget,
     ) -> Self {
-        Self { routes: Arc::new(routes), settings, metrics, budget, turn: AtomicU32::new(0) }
+        let (routes, draining) = (Arc::new(routes), Arc::default());
+        Self { routes, settings, metrics, budget, draining, turn: AtomicU32::new(0) }
+    }
+
+    /// Ends each connection with its next answer while the flag is set.
+    pub(crate) fn ending_if(self, draining: Arc<AtomicBool>) -> Self {
+        Self { draining, ..self }
     }
 
     /// Returns the age of the next connection: eight to twelve tenths of the configured one, so that clients that
@@ -71,12 +80,13 @@ impl ServePort for HttpPort {
             return Box::pin(async {});
         };
         let (routes, metrics) = (Arc::clone(&self.routes), self.metrics.clone());
+        let draining = Arc::clone(&self.draining);
         let (age, pace) = (self.age(), ConnectionPace::new(self.settings.idle_timeout));
         metrics.opened();
         let counted = OpenHttpConnection(metrics.clone());
         Box::pin(async move {
             let _kept = (held, counted);
-            if let Err(reason) = serve(connection, routes, &pace, age).await {
+            if let Err(reason) = serve(connection, (routes, draining), &pace, age).await {
                 metrics.refused(reason);
             }
         })
@@ -86,7 +96,7 @@ impl ServePort for HttpPort {
 /// Serves a connection until it ends; or returns why its client was too slow.
 async fn serve(
     connection: PortConnection,
-    routes: Arc<Routes>,
+    (routes, draining): (Arc<Routes>, Arc<AtomicBool>),
     pace: &Arc<ConnectionPace>,
     age: Duration,
 ) -> Result<(), &'static str> {
@@ -95,10 +105,14 @@ async fn serve(
     let check = Arc::new(CallsCheck::new(routes.calls(), &peer));
     let service = service_fn(|request| {
         let (routes, check, pace) = (Arc::clone(&routes), Arc::clone(&check), Arc::clone(pace));
+        let draining = Arc::clone(&draining);
         pace.set(PaceStep::Answer);
         from.polls(async move {
             let context = RequestContext { check: &check, peer: address, pace: &pace };
-            let answer = routes.answer(request, &context).await;
+            let mut answer = routes.answer(request, &context).await;
+            if draining.load(Relaxed) {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             pace.set(PaceStep::Written(monotonic()));
             Ok::<_, Infallible>(answer)
         })

@@ -113,6 +113,7 @@ impl RunningFeature for HttpListener {
             Routes::new(self.shapes, Arc::clone(&worker.calls), worker.budget.clone(), &self.metrics);
         let routes = routes.with_checks(Arc::clone(&self.checks), self.has_identity);
         let port = HttpPort::new(routes, self.settings.clone(), self.metrics.clone(), worker.budget.clone());
+        let port = port.ending_if(Arc::clone(&worker.draining));
         WorkerServices { port: Some(Arc::new(port)) }
     }
 }

@@ -15,7 +15,7 @@ mod services;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use prometheus::core::Collector;
 use weir_config::{Config, SectionSpec};
@@ -138,6 +138,8 @@ pub struct WorkerContext {
     pub calls: Arc<dyn NodeCalls>,
     /// The bytes that the process may hold for its clients.
     pub budget: BufferBudget,
+    /// True from the drain of the node on: calls are served, but belong elsewhere.
+    pub draining: Arc<AtomicBool>,
 }
 
 /// What a feature serves on one worker.

@@ -27,6 +27,8 @@ pub use self::refused_files::{FileKind, RefusedFiles};
 #[derive(Debug, Clone)]
 pub struct Readiness {
     state: Arc<watch::Sender<State>>,
+    /// True from the drain on: read once per HTTP request, so it is no lock.
+    draining: Arc<AtomicBool>,
     /// Problems that make answers worse but do not change readiness: lines of text.
     notes: Arc<Mutex<Problems>>,
     /// Sources of more of them, which are asked for when the page is.
@@ -88,6 +90,7 @@ impl Readiness {
         let state = Arc::new(watch::Sender::new(State::NotReady("starting".into())));
         Self {
             state,
+            draining: Arc::default(),
             notes: Arc::new(Mutex::new(Vec::new().into())),
             more_notes: MoreNotes::default(),
             needs_store,
@@ -168,12 +171,19 @@ impl Readiness {
 
     /// Starts draining.
     pub fn drain(&self) {
+        self.draining.store(true, Relaxed);
         self.change(State::Draining);
     }
 
     /// Stops taking connections.
     pub fn close(&self) {
         self.change(State::Closing);
+    }
+
+    /// Returns a flag that is true from the drain on.
+    #[must_use]
+    pub fn draining(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.draining)
     }
 
     /// The state now.

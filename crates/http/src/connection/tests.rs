@@ -7,17 +7,17 @@ use bytes::Bytes;
 use prometheus::core::Collector as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use weir_grpc::{CallContext, Methods, Peer, PeerAddress};
-use weir_node::feature::{NodeCall, NodeCalls};
+use weir_node::feature::{CallError, NodeCall, NodeCalls};
 
 use super::*;
 
 const PATH: &str = "/weir.v1.RateLimitService/ShouldAllow";
 const BODY: &str = r#"{"resource":"two","consumer":"bob"}"#;
 
-/// Allows everything, and counts the calls.
-struct AllowingCalls(Methods, AtomicUsize);
+/// Allows everything, or fails with a code, and counts the calls.
+struct TestCalls(Methods, AtomicUsize, Option<u8>);
 
-impl NodeCalls for AllowingCalls {
+impl NodeCalls for TestCalls {
     fn serves(&self, method: &str) -> bool {
         method == PATH
     }
@@ -28,7 +28,10 @@ impl NodeCalls for AllowingCalls {
 
     fn call(&self, _: &'static str, _: CallContext, _: Bytes) -> NodeCall {
         self.1.fetch_add(1, Relaxed);
-        NodeCall::Answered(Ok(Bytes::from_static(&[8, 1])))
+        NodeCall::Answered(match self.2 {
+            None => Ok(Bytes::from_static(&[8, 1])),
+            Some(code) => Err(CallError { code, message: "why".to_owned(), details: Vec::new() }),
+        })
     }
 }
 
@@ -45,9 +48,17 @@ struct ServedClient {
 async fn served<F: Future<Output = ()> + Send + 'static>(
     client: impl FnOnce(DuplexStream) -> F,
 ) -> ServedClient {
+    served_by(None, client).await
+}
+
+/// The same, with calls that fail with a code.
+async fn served_by<F: Future<Output = ()> + Send + 'static>(
+    code: Option<u8>,
+    client: impl FnOnce(DuplexStream) -> F,
+) -> ServedClient {
     let metrics = HttpMetrics::new(Arc::default()).unwrap();
     let budget = BufferBudget::new(1 << 20, 1);
-    let calls = Arc::new(AllowingCalls(Methods::new(Vec::new(), 64 << 10), AtomicUsize::new(0)));
+    let calls = Arc::new(TestCalls(Methods::new(Vec::new(), 64 << 10), AtomicUsize::new(0), code));
     let routes = Routes::new(crate::shapes().unwrap(), Arc::clone(&calls) as _, budget.clone(), &metrics);
     let settings = HttpSettings {
         checks: Vec::new(),
@@ -177,4 +188,42 @@ async fn a_client_that_is_just_in_time_is_served() {
     });
     let in_time = in_time.await;
     assert_eq!((in_time.calls, in_time.refused), (1, Vec::new()));
+}
+
+/// Each code of gRPC has a name and a status. What has no room is unavailable: callers take 429 for a denial.
+#[tokio::test(start_paused = true)]
+async fn codes_have_names_and_statuses() {
+    let codes = [
+        (499, "canceled"),
+        (500, "unknown"),
+        (400, "invalid_argument"),
+        (504, "deadline_exceeded"),
+        (404, "not_found"),
+        (409, "already_exists"),
+        (403, "permission_denied"),
+        (503, "unavailable"),
+        (400, "failed_precondition"),
+        (409, "aborted"),
+        (400, "out_of_range"),
+        (501, "unimplemented"),
+        (500, "internal"),
+        (503, "unavailable"),
+        (500, "data_loss"),
+        (401, "unauthenticated"),
+    ];
+    for (code, (status, name)) in (1..).zip(codes) {
+        let client = served_by(Some(code), move |mut stream| async move {
+            stream.write_all(request().as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"}") {
+                answer.push(stream.read_u8().await.unwrap());
+            }
+            let answer = String::from_utf8(answer).unwrap();
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{code}: {answer}");
+            let body = format!(r#"{{"code":"{name}","message":"why"}}"#);
+            assert!(answer.ends_with(&body), "{code}: {answer}");
+            assert_eq!(answer.contains("retry-after: 1\r\n"), status == 503, "{code}: {answer}");
+        });
+        assert_eq!(client.await.refused, Vec::<String>::new(), "{code}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use weir_node::server::Shutdown;
 use weir_testing::{SOON, eventually};
 
 use super::support::{STRATEGIES, TestAnswer, TestNode};
@@ -152,6 +153,39 @@ fn a_drain_lets_calls_finish() {
     });
     node.stop();
     let answer = answer(&mut stream);
-    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{answer:?}");
     assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+}
+
+/// During the drain delay calls are served, and each answer sends its client elsewhere.
+#[test]
+fn a_drain_ends_connections_with_their_next_answer() {
+    let mut node = TestNode::start(&format!(
+        "server: {{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, drain_delay: 3s }}
+{STRATEGIES}{QUEUE}
+http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, consumer: 'text:x' }} }} }}
+"
+    ));
+    let allow = request("RateLimitService/ShouldAllow", r#"{"resource":"two","consumer":"bob"}"#);
+    let (mut kept, mut waiting, idle) = (connect(&node), connect(&node), connect(&node));
+    kept.write_all(allow.as_bytes()).unwrap();
+    assert_eq!(answer(&mut kept).header("connection"), None);
+    waiting.write_all(request("QueueService/Take", &TAKE.replace("30s", "1s")).as_bytes()).unwrap();
+    node.shut_down(Shutdown::Delayed);
+    eventually(SOON, "the node drains", || node.admin_page("/readyz").contains("shutting down"));
+    let check = "GET /check/api HTTP/1.1\r\nHost: a\r\n\r\n";
+    for mut stream in [&kept, &connect(&node)] {
+        stream.write_all(allow.as_bytes()).unwrap();
+        let answer = answer(&mut stream.try_clone().unwrap());
+        assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{answer:?}");
+        assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+    }
+    let checked = TestAnswer::of(&node.raw(check));
+    assert_eq!((checked.status, checked.header("connection")), (200, Some("close")), "{checked:?}");
+    let waited = answer(&mut waiting);
+    assert_eq!((waited.status, waited.header("connection")), (200, Some("close")), "{waited:?}");
+    // A connection without a request ends with the delay, without an error.
+    let mut idle = idle;
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
+    node.stop();
 }

@@ -1,9 +1,11 @@
 //! The answers are those of gRPC.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use tonic::transport::Endpoint;
 use weir_http::json::UnknownFields;
-use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 
 use super::support::{STRATEGIES, TestAnswer, TestNode};
 
@@ -58,26 +60,32 @@ async fn ten_thousand_questions_get_the_same_answers() {
         let question = question(&mut numbers);
         let answer = grpc.should_allow(question.clone()).await;
         let as_json = numbers.below(2) == 0;
-        let got = http.ask(as_json, &question);
+        let (got, body) = http.ask(as_json, &question);
         match answer {
             Ok(answer) => {
-                let bytes = answer.into_inner().encode_to_vec();
+                let answer = answer.into_inner();
                 assert_eq!(got.status, 200, "{number}: {question:?}: {got:?}");
-                if as_json {
-                    assert_eq!(
-                        got.body.as_bytes(),
-                        shapes.write(method, &bytes).unwrap(),
-                        "{number}: {question:?}"
-                    );
-                }
+                let form = if as_json {
+                    let json = shapes.write(method, &answer.encode_to_vec()).unwrap();
+                    assert_eq!(got.body.as_bytes(), json, "{number}: {question:?}");
+                    "application/json"
+                } else {
+                    assert_eq!(ShouldAllowResponse::decode(&*body), Ok(answer), "{number}: {question:?}");
+                    "application/proto"
+                };
+                assert_eq!(got.header("content-type"), Some(form));
                 seen[0] += 1;
             }
             Err(status) => {
                 assert_eq!(got.json()["message"], status.message(), "{number}: {question:?}");
-                let names: Vec<String> = status_names(&status);
+                assert_eq!(got.code(), code_name(status.code()), "{number}: {question:?}");
                 let details = got.json()["details"].as_array().cloned().unwrap_or_default();
                 let found: Vec<&str> = details.iter().filter_map(|detail| detail["type"].as_str()).collect();
-                assert_eq!(found, names, "{number}: {question:?}");
+                assert_eq!(found, status_names(&status), "{number}: {question:?}");
+                for detail in details {
+                    let value = STANDARD_NO_PAD.decode(detail["value"].as_str().unwrap()).unwrap();
+                    assert!(status.details().windows(value.len()).any(|part| part == value), "{detail}");
+                }
                 seen[1] += 1;
             }
         }
@@ -85,6 +93,15 @@ async fn ten_thousand_questions_get_the_same_answers() {
     assert!(seen[0] > 2_000 && seen[1] > 1_000, "{seen:?}");
     // The reader ignores what it does not know, if it is told to.
     assert!(shapes.read(method, br#"{"later":[1,{"a":null}]}"#, UnknownFields::Ignore).unwrap().is_empty());
+}
+
+/// Returns the name of a code in Connect.
+fn code_name(code: tonic::Code) -> String {
+    let name = format!("{code:?}");
+    let snake = name
+        .chars()
+        .flat_map(|letter| letter.is_uppercase().then_some('_').into_iter().chain(letter.to_lowercase()));
+    snake.collect::<String>().trim_start_matches('_').to_owned()
 }
 
 /// The types of the details of a status, found by their names in its bytes.
@@ -108,7 +125,8 @@ impl KeptConnection {
         Self(stream)
     }
 
-    fn ask(&mut self, as_json: bool, question: &ShouldAllowRequest) -> TestAnswer {
+    /// Asks, and returns the answer, and its body in bytes.
+    fn ask(&mut self, as_json: bool, question: &ShouldAllowRequest) -> (TestAnswer, Vec<u8>) {
         use prost_reflect::prost::Message as _;
         use std::io::{Read as _, Write as _};
         let (form, body) = match as_json {
@@ -129,8 +147,9 @@ impl KeptConnection {
             let text = String::from_utf8_lossy(&answer);
             let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-            if answer.len() == head.len() + 4 + length.parse::<usize>().unwrap() {
-                return TestAnswer::of(&text);
+            let body = head.len() + 4;
+            if answer.len() == body + length.parse::<usize>().unwrap() {
+                return (TestAnswer::of(&text), answer[body..].to_vec());
             }
         }
     }

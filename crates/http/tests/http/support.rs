@@ -106,16 +106,26 @@ impl TestNode {
 
     /// Returns the metrics page.
     pub(crate) fn metrics(&self) -> String {
+        self.admin_page("/metrics")
+    }
+
+    /// Returns the answer of a page of the admin port.
+    pub(crate) fn admin_page(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.admin).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
         let mut page = String::new();
         stream.read_to_string(&mut page).unwrap();
         page
     }
 
+    /// Begins a shutdown.
+    pub(crate) fn shut_down(&mut self, shutdown: Shutdown) {
+        let _ = self.stop.take().map(|stop| stop.send(shutdown));
+    }
+
     /// Stops the node and waits for its end.
     pub(crate) fn stop(&mut self) {
-        let _ = self.stop.take().map(|stop| stop.send(Shutdown::Immediate));
+        self.shut_down(Shutdown::Immediate);
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
@@ -124,7 +134,7 @@ impl TestNode {
 
 impl Drop for TestNode {
     fn drop(&mut self) {
-        let _ = self.stop.take().map(|stop| stop.send(Shutdown::Immediate));
+        self.shut_down(Shutdown::Immediate);
     }
 }
 

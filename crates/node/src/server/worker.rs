@@ -141,7 +141,8 @@ fn serve<S: Store>(
     runtime()?.block_on(async {
         let services = Arc::new(routes::services((parts.store)(), parts, index, config, budget.budget())?);
         let calls = Arc::clone(&services) as Arc<dyn NodeCalls>;
-        let worker = WorkerContext { calls, budget: budget.budget().clone() };
+        let worker =
+            WorkerContext { calls, budget: budget.budget().clone(), draining: parts.readiness.draining() };
         let ports = WorkerPorts::new(&parts.features, of_features, &worker);
         let metrics = parts.metrics.transport();
         let connections = Connections::new(services, config, budget, metrics);
