@@ -89,10 +89,9 @@ go_modules() {
 go_from_modules() {
     command -v go >/dev/null || return 1
     module=$cache/go/module
-    mkdir -p "$module/client" "$module/http_limit" "$module/protect"
+    mkdir -p "$module/client" "$module/protect"
     cp "$wanted/go/go.mod" "$wanted/go/go.sum" "$module/"
     cp "$wanted"/go/*.go "$module/client/"
-    cp docs/examples/http_limit/*.go "$module/http_limit/"
     cp docs/examples/protect/*.go "$module/protect/"
     go_modules "$module" build -o "$cache/go/" google.golang.org/protobuf/cmd/protoc-gen-go \
         google.golang.org/grpc/cmd/protoc-gen-go-grpc || return 1
@@ -101,7 +100,7 @@ go_from_modules() {
     "$cache/python/bin/python" -m grpc_tools.protoc -Iproto \
         --plugin="$cache/go/protoc-gen-go" --go_out="$module" --go_opt="$options" \
         --plugin="$cache/go/protoc-gen-go-grpc" --go-grpc_out="$module" --go-grpc_opt="$options" $1 || return 1
-    go_modules "$module" build -o "$cache/go/" ./client ./http_limit ./protect || return 1
+    go_modules "$module" build -o "$cache/go/" ./client ./protect || return 1
     rm -f "$cache/go/protoc-gen-go" "$cache/go/protoc-gen-go-grpc"
 }
 
@@ -147,15 +146,10 @@ go_client() {
     say "grpc-go of $wanted/go/go.mod could not be built (it needs Go 1.26 and the proxy of Go modules): Debian's is used"
     go_packages
     options=$(go_package "$1")
-    # Debian's grpc-go lacks the calls that replace its deprecated ones.
-    mkdir -p "$cache/go/src/http_limit"
-    sed -e 's/grpc\.NewClient(/grpc.Dial(/' -e '/credentials\/insecure"/d' \
-        -e 's/grpc\.WithTransportCredentials(insecure\.NewCredentials())/grpc.WithInsecure()/' \
-        docs/examples/http_limit/main.go >"$cache/go/src/http_limit/main.go"
     # shellcheck disable=SC2086 # the names of our own files have no spaces
     if ! protoc -Iproto --go_out="$cache/go/src" --go_opt="${options#,}" --go-grpc_out="$cache/go/src" \
         --go-grpc_opt="${options#,}" $1 >&2 ||
-        ! go_build client "./$wanted/go" || ! go_build http_limit http_limit || ! go_build protect ./docs/examples/protect; then
+        ! go_build client "./$wanted/go" || ! go_build protect ./docs/examples/protect; then
         say "the Go client could not be built (it needs Go 1.18 or later); SKIP_GO=1 skips its tests"
         exit 1
     fi
@@ -248,7 +242,7 @@ if ! (cd proto && done_for stubs $protos); then
     finish stubs
 fi
 # shellcheck disable=SC2086
-if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/* docs/examples/http_limit/*.go docs/examples/protect/*.go $(printf 'proto/%s ' $protos); then
+if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/* docs/examples/protect/*.go $(printf 'proto/%s ' $protos); then
     missing go
     go_client "$protos"
     finish go

@@ -1,5 +1,5 @@
-//! The HTTP servers of docs/http.md, in Python, Node and Go, as they stand there, in front of a real Weir; and those of
-//! docs/clients in Go and Java, which need no library.
+//! The HTTP servers of docs/http.md, in Python and Node, as they stand there, in front of a real Weir; and those of docs/clients
+//! in Go and Java, which need no library.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -14,15 +14,11 @@ const CONFIG: &str = "docs/examples/http_limit.yaml";
 const PROTECT: &str = "docs/examples/protect.yaml";
 const PYTHON: &str = "docs/examples/http_limit.py";
 const NODE: &str = "docs/examples/http_limit.js";
-/// As it is built there.
-const GO: &str = ".cache/http_limit/http_limit";
 
 #[test]
 fn the_page_shows_what_runs() {
     let page = std::fs::read_to_string(root().join("docs/http.md")).unwrap();
-    for (language, file) in
-        [("python", "http_limit.py"), ("js", "http_limit.js"), ("go", "http_limit/main.go")]
-    {
+    for (language, file) in [("python", "http_limit.py"), ("js", "http_limit.js")] {
         let example = std::fs::read_to_string(root().join("docs/examples").join(file)).unwrap();
         assert!(
             page.contains(&format!("```{language}\n{example}```\n")),
@@ -34,7 +30,7 @@ fn the_page_shows_what_runs() {
     assert!(page.contains("an id that your server makes") && !page.contains("the request's own id"));
     let config = std::fs::read_to_string(root().join(CONFIG)).unwrap();
     assert!(page.contains(&format!("```yaml\n{config}```\n\n```sh\nweir serve --config {CONFIG}\n```\n")));
-    for program in [PYTHON, NODE, GO] {
+    for program in [PYTHON, NODE] {
         assert!(
             page.contains(&format!("{program} 127.0.0.1:8081 8000\n")),
             "nobody is told to run {program}"
@@ -62,14 +58,6 @@ async fn in_node() {
         program
     })
     .await;
-}
-
-#[tokio::test]
-async fn in_go() {
-    if go_program("http_limit").is_none() {
-        return;
-    }
-    answers(|| go_program("http_limit").expect("it is there")).await;
 }
 
 /// The pages of Go and Java have parts of the programs that are run here, and their configuration.
