@@ -12,7 +12,7 @@ use weir_testing::ports;
 
 use crate::Effort;
 use crate::plan::{FEW, open, plan};
-use crate::processes::{Process, is_on_path};
+use crate::processes::{Process, ceiling, throttlecrab};
 use crate::rows::{Row, Sample, row};
 
 /// The argument for these rows in the place of all others.
@@ -67,7 +67,7 @@ impl HttpServers {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.args(["serve", "--config"]).arg(file);
         let weir = Process::start(command, port);
-        Self { weir, http, bare: bare_peer(), throttlecrab: throttlecrab(), _files: files }
+        Self { weir, http, bare: ceiling(bare::ARGUMENT), throttlecrab: throttlecrab("http"), _files: files }
     }
 
     /// The rows, in the order of the table.
@@ -123,24 +123,4 @@ pub fn goals(samples: &[Sample]) -> String {
         let _ = writeln!(out, "| {work} | ≤ {most} × {than} | {ratio:.2} × | {verdict} |");
     }
     out
-}
-
-fn bare_peer() -> Process {
-    let port = ports::free();
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args([bare::ARGUMENT, &port.to_string()]);
-    Process::start(command, port)
-}
-
-fn throttlecrab() -> Option<Process> {
-    const PROGRAM: &str = "throttlecrab-server";
-    if !is_on_path(PROGRAM) {
-        println!("{PROGRAM} is not on PATH: its row is left out (make throttlecrab)");
-        return None;
-    }
-    let port = ports::free();
-    let mut command = Command::new(PROGRAM);
-    command.args(["--http", "--http-host", "127.0.0.1", "--http-port", &port.to_string()]);
-    command.args(["--log-level", "error"]);
-    Some(Process::start(command, port))
 }

@@ -39,8 +39,30 @@ impl Process {
     }
 }
 
+/// This program as a server that always answers the same: the ceiling of a protocol.
+pub fn ceiling(argument: &str) -> Process {
+    let port = ports::free();
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args([argument, &port.to_string()]);
+    Process::start(command, port)
+}
+
+/// throttlecrab with one protocol, `grpc` or `http`, if it is there.
+pub fn throttlecrab(protocol: &str) -> Option<Process> {
+    const PROGRAM: &str = "throttlecrab-server";
+    if !is_on_path(PROGRAM) {
+        println!("{PROGRAM} is not on PATH: its rows are left out (make throttlecrab)");
+        return None;
+    }
+    let port = ports::free();
+    let mut command = Command::new(PROGRAM);
+    command.args([format!("--{protocol}"), format!("--{protocol}-host"), "127.0.0.1".to_owned()]);
+    command.args([format!("--{protocol}-port"), port.to_string()]).args(["--log-level", "error"]);
+    Some(Process::start(command, port))
+}
+
 /// Whether there is such a program.
-pub fn is_on_path(program: &str) -> bool {
+fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -11,7 +11,7 @@ use weir_load::{CallMode, Plan, PlanEnd, RunWatch};
 use weir_testing::ports;
 
 use crate::plan::plan;
-use crate::processes::{Process, is_on_path, redis};
+use crate::processes::{Process, ceiling, redis, throttlecrab};
 use crate::{Effort, bare, cluster};
 
 pub struct Servers {
@@ -79,8 +79,8 @@ impl Servers {
             unaided: weir(&files, &unaided, &plain),
             cluster: weir(&files, &clustered, &plain),
             cluster_of_one: weir(&files, &clustered_alone, &plain),
-            bare: bare_peer(),
-            throttlecrab: throttlecrab(),
+            bare: ceiling(bare::ARGUMENT),
+            throttlecrab: throttlecrab("grpc"),
             redis,
             nodes,
             only_node,
@@ -182,24 +182,4 @@ fn is_ready(admin: u16) -> bool {
 
 fn url(redis: &Process) -> String {
     format!("\"redis://{}\"", redis.address())
-}
-
-fn bare_peer() -> Process {
-    let port = ports::free();
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args([bare::ARGUMENT, &port.to_string()]);
-    Process::start(command, port)
-}
-
-fn throttlecrab() -> Option<Process> {
-    const PROGRAM: &str = "throttlecrab-server";
-    if !is_on_path(PROGRAM) {
-        println!("{PROGRAM} is not on PATH: its rows are left out (cargo install --locked {PROGRAM})");
-        return None;
-    }
-    let port = ports::free();
-    let mut command = Command::new(PROGRAM);
-    command.args(["--grpc", "--grpc-host", "127.0.0.1", "--grpc-port", &port.to_string()]);
-    command.args(["--log-level", "error"]);
-    Some(Process::start(command, port))
 }
