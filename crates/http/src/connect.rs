@@ -71,7 +71,12 @@ fn protocol(headers: &HeaderMap, form: MessageForm) -> Result<CallHead, CallErro
 /// Returns the form that the content type names.
 fn form(headers: &HeaderMap) -> Option<MessageForm> {
     let mut values = headers.get_all(CONTENT_TYPE).iter();
-    let (value, None) = (values.next()?.to_str().ok()?, values.next()) else { return None };
+    let (value, None) = (values.next()?, values.next()) else { return None };
+    // As most clients write it.
+    if value == "application/json" {
+        return Some(MessageForm::Json);
+    }
+    let value = value.to_str().ok()?;
     let (media, parameters) = value.split_once(';').unwrap_or((value, ""));
     let parameters = parameters.trim();
     match media.trim().to_ascii_lowercase().as_str() {

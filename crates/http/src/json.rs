@@ -11,6 +11,7 @@
 mod duration;
 mod read;
 mod shape;
+mod text;
 mod timestamp;
 mod wire;
 mod write;

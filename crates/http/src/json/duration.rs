@@ -1,5 +1,7 @@
 //! `google.protobuf.Duration` in JSON: `"1.5s"`.
 
+use super::text::{number, padded};
+
 /// The largest number of seconds, about ten thousand years.
 const MOST: i64 = 315_576_000_000;
 
@@ -26,18 +28,24 @@ pub(super) fn nanos(fraction: &str) -> Option<i32> {
     Some(fraction.parse::<i32>().ok()? * 10_i32.pow(missing))
 }
 
-/// Formats it with 0, 3, 6 or 9 digits after the point.
-pub(super) fn format(seconds: i64, nanos: i32) -> String {
-    let sign = if seconds < 0 || nanos < 0 { "-" } else { "" };
-    format!("{sign}{}{}s", seconds.unsigned_abs(), fraction(nanos.unsigned_abs()))
+/// Appends it with 0, 3, 6 or 9 digits after the point.
+pub(super) fn write(out: &mut Vec<u8>, seconds: i64, nanos: i32) {
+    if seconds < 0 || nanos < 0 {
+        out.push(b'-');
+    }
+    number(out, seconds.unsigned_abs());
+    fraction(out, nanos.unsigned_abs());
+    out.push(b's');
 }
 
-/// Formats a fraction of a second with its point; empty if it is 0.
-pub(super) fn fraction(nanos: u32) -> String {
-    match nanos {
-        0 => String::new(),
-        _ if nanos.is_multiple_of(1_000_000) => format!(".{:03}", nanos / 1_000_000),
-        _ if nanos.is_multiple_of(1_000) => format!(".{:06}", nanos / 1_000),
-        _ => format!(".{nanos:09}"),
-    }
+/// Appends a fraction of a second with its point; nothing if it is 0.
+pub(super) fn fraction(out: &mut Vec<u8>, nanos: u32) {
+    let (digits, width) = match nanos {
+        0 => return,
+        _ if nanos.is_multiple_of(1_000_000) => (nanos / 1_000_000, 3),
+        _ if nanos.is_multiple_of(1_000) => (nanos / 1_000, 6),
+        _ => (nanos, 9),
+    };
+    out.push(b'.');
+    padded(out, digits.into(), width);
 }

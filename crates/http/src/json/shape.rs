@@ -6,6 +6,8 @@ use prost::Message as _;
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 
+use super::text::string;
+
 /// The shapes of all messages and methods of some descriptors.
 #[derive(Debug)]
 pub struct ProtoShapes {
@@ -41,8 +43,8 @@ impl std::fmt::Display for ShapeError {
 #[derive(Debug)]
 pub(super) struct MessageShape {
     pub(super) fields: Vec<FieldShape>,
-    /// Fields by both spellings of their names.
-    by_name: HashMap<String, usize>,
+    /// Fields by both spellings of their names. Messages have few: comparing lengths is faster than a hash.
+    by_name: Vec<(String, usize)>,
 }
 
 /// A field of a message.
@@ -51,6 +53,8 @@ pub(super) struct FieldShape {
     pub(super) number: u32,
     /// The name in JSON.
     pub(super) name: String,
+    /// The name as it stands before a value: `"name":`.
+    pub(super) key: String,
     pub(super) kind: FieldKind,
     pub(super) cardinality: Cardinality,
     /// The oneof that the field is a member of.
@@ -109,11 +113,18 @@ impl EnumShape {
 
 impl MessageShape {
     pub(super) fn field(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
+        self.by_name.iter().find(|(known, _)| known == name).map(|(_, field)| *field)
     }
 
     pub(super) fn numbered(&self, number: u32) -> Option<usize> {
-        self.fields.iter().position(|field| field.number == number)
+        let is_it = |field: &FieldShape| field.number == number;
+        // Most messages have their fields in the order of their numbers.
+        let guess = (number as usize).wrapping_sub(1);
+        if self.fields.get(guess).is_some_and(is_it) {
+            Some(guess)
+        } else {
+            self.fields.iter().position(is_it)
+        }
     }
 }
 
@@ -208,12 +219,14 @@ impl<'d> DescriptorNames<'d> {
     }
 
     fn shape(&self, message: &DescriptorProto) -> Result<MessageShape, ShapeError> {
-        let (mut fields, mut by_name) = (Vec::new(), HashMap::new());
+        let (mut fields, mut by_name) = (Vec::new(), Vec::new());
         for field in &message.field {
             // Messages that no method has may have fields of any kind.
             let Some(shape) = self.field(field)? else { continue };
-            by_name.insert(field.name().to_owned(), fields.len());
-            by_name.insert(shape.name.clone(), fields.len());
+            by_name.push((field.name().to_owned(), fields.len()));
+            if shape.name != field.name() {
+                by_name.push((shape.name.clone(), fields.len()));
+            }
             fields.push(shape);
         }
         Ok(MessageShape { fields, by_name })
@@ -237,7 +250,10 @@ impl<'d> DescriptorNames<'d> {
         };
         let number = u32::try_from(field.number()).unwrap_or_default();
         let oneof = field.oneof_index.filter(|_| !field.proto3_optional());
-        Ok(Some(FieldShape { number, name, kind, cardinality, oneof }))
+        let mut key = Vec::new();
+        string(&mut key, &name);
+        let key = String::from_utf8_lossy(&key).into_owned() + ":";
+        Ok(Some(FieldShape { number, name, key, kind, cardinality, oneof }))
     }
 
     fn is_map_entry(&self, message: usize) -> bool {

@@ -31,8 +31,11 @@ pub(super) fn format(seconds: i64, nanos: i32) -> Option<String> {
     let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = date(days);
     let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    let fraction = fraction(nanos.unsigned_abs());
-    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
+    let date = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+    let mut text = date.into_bytes();
+    fraction(&mut text, nanos.unsigned_abs());
+    text.push(b'Z');
+    String::from_utf8(text).ok()
 }
 
 fn three(text: &str, by: char, lengths: [usize; 3]) -> Option<(i64, i64, i64)> {

@@ -45,6 +45,11 @@ pub(super) fn wrap(out: &mut Vec<u8>, start: usize, number: u32) {
 
 /// Takes a number; `None` if it is cut off or too long.
 pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    // Most numbers, and all tags of small messages, have one byte.
+    if let [byte @ 0..=0x7f, rest @ ..] = *bytes {
+        *bytes = rest;
+        return Some(u64::from(*byte));
+    }
     let mut value = 0;
     for (index, byte) in bytes.iter().enumerate().take(10) {
         value |= u64::from(byte & 0x7f).checked_shl(7 * index as u32).unwrap_or(0);

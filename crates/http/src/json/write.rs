@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::shape::{Cardinality, FieldKind, FieldShape, MessageShape, MethodShape, ProtoShapes};
+use super::text::{number, quoted, signed, string, text};
 use super::wire::{WireValue, take_field, take_varint};
 use super::{duration, timestamp};
 
@@ -47,7 +48,9 @@ impl ProtoShapes {
             found.extend(shape.numbered(number).map(|field| (field, value)));
         }
         // Stable: the elements of a list keep their order.
-        found.sort_by_key(|(field, _)| *field);
+        if !found.is_sorted_by_key(|(field, _)| *field) {
+            found.sort_by_key(|(field, _)| *field);
+        }
         let mut rest = &found[..];
         for (index, field) in shape.fields.iter().enumerate() {
             let count = rest.iter().take_while(|(of, _)| *of == index).count();
@@ -59,8 +62,7 @@ impl ProtoShapes {
             if !std::mem::take(&mut is_first) {
                 out.push(b',');
             }
-            string(out, &field.name);
-            out.push(b':');
+            text(out, &field.key);
             self.field_json(out, field, values, depth - 1)?;
         }
         Ok(())
@@ -196,17 +198,23 @@ impl ProtoShapes {
             (FieldKind::Bool, WireValue::Number(number)) => {
                 out.extend_from_slice(if number == 0 { b"false" } else { b"true" });
             }
-            (FieldKind::Uint32, WireValue::Number(number)) => text(out, &(number as u32).to_string()),
-            (FieldKind::Int32, WireValue::Number(number)) => text(out, &(number as i32).to_string()),
-            (FieldKind::Uint64 | FieldKind::Fixed64, WireValue::Number(number)) => {
-                quoted(out, &number.to_string());
+            (FieldKind::Uint32, WireValue::Number(value)) => number(out, u64::from(value as u32)),
+            (FieldKind::Int32, WireValue::Number(value)) => signed(out, i64::from(value as i32)),
+            (FieldKind::Uint64 | FieldKind::Fixed64, WireValue::Number(value)) => {
+                out.push(b'"');
+                number(out, value);
+                out.push(b'"');
             }
-            (FieldKind::Int64, WireValue::Number(number)) => quoted(out, &(number as i64).to_string()),
-            (FieldKind::Enum(of), WireValue::Number(number)) => {
-                let number = number as i32;
-                match self.enumeration(of).and_then(|it| it.name(number)) {
+            (FieldKind::Int64, WireValue::Number(value)) => {
+                out.push(b'"');
+                signed(out, value as i64);
+                out.push(b'"');
+            }
+            (FieldKind::Enum(of), WireValue::Number(value)) => {
+                let value = value as i32;
+                match self.enumeration(of).and_then(|it| it.name(value)) {
                     Some(name) => quoted(out, name),
-                    None => text(out, &number.to_string()),
+                    None => signed(out, i64::from(value)),
                 }
             }
             (FieldKind::String, WireValue::Bytes(bytes)) => {
@@ -215,7 +223,9 @@ impl ProtoShapes {
             (FieldKind::Bytes, WireValue::Bytes(bytes)) => quoted(out, &STANDARD.encode(bytes)),
             (FieldKind::Duration, WireValue::Bytes(bytes)) => {
                 let (seconds, nanos) = seconds_and_nanos(bytes)?;
-                quoted(out, &duration::format(seconds, nanos));
+                out.push(b'"');
+                duration::write(out, seconds, nanos);
+                out.push(b'"');
             }
             (FieldKind::Timestamp, WireValue::Bytes(bytes)) => {
                 let (seconds, nanos) = seconds_and_nanos(bytes)?;
@@ -247,20 +257,4 @@ fn seconds_and_nanos(mut bytes: &[u8]) -> Result<(i64, i32), WireMistake> {
         }
     }
     Ok((seconds, nanos))
-}
-
-fn text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// Writes a text that needs no escapes.
-fn quoted(out: &mut Vec<u8>, inner: &str) {
-    out.push(b'"');
-    text(out, inner);
-    out.push(b'"');
-}
-
-fn string(out: &mut Vec<u8>, text: &str) {
-    // Writing to memory does not fail.
-    let _ = serde_json::to_writer(out, text);
 }
