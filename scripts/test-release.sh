@@ -33,7 +33,7 @@ need() {
 }
 need_file() { if ! [ -e "$1" ]; then echo "SKIPPED: there is no $1"; exit 3; fi; }
 
-# Runs a program in the root $1 with nothing but loopback, read-only, as user 65532, and asks it for decisions. $2: the program.
+# Runs a program in the root $1 with nothing but loopback, read-only, as user 65532, and asks it for decisions. $2: the program, in words.
 decide() {
     local mapped=--map-root-user
     [ "$(id -u)" -ne 0 ] || mapped=
@@ -48,16 +48,18 @@ decide() {
         ip link set lo up
         mount --bind "$root" "$root"
         mount -o remount,bind,ro "$root"
-        run() { chroot $user "$root" "$program" "$@"; }
+        run() { chroot $user "$root" $program "$@"; }
         user=--userspec=65532:65532
-        chroot $user "$root" "$program" --version >/dev/null 2>&1 || { user=; echo "user 65532 is not mapped here: run as root of the namespace"; }
+        run --version >/dev/null 2>&1 || { user=; echo "user 65532 is not mapped here: run as root of the namespace"; }
         run serve --listen 0.0.0.0:8081 --admin 0.0.0.0:8080 2>"$3" &
         for _ in $(seq 100); do ! run health >/dev/null 2>&1 || break; sleep 0.1; done
         run health
         run allow api/orders bob
-        # 20 at once: the last of 30 is denied, and says so.
-        for _ in $(seq 30); do run allow api/orders carol >/dev/null || exit 0; done
-        echo "nothing was denied"; exit 1
+        # 20 at once, 10 a second: the second call is denied, also in an emulator, where each takes half a second.
+        run allow --cost 20 api/orders carol >/dev/null
+        status=0
+        run allow --cost 20 api/orders carol || status=$?
+        [ $status -eq 1 ] || { echo "the second call was not denied: $status"; exit 1; }
     ' sh "$1" "$2" "$work/log" || { cat "$work/log"; return 1; }
 }
 
@@ -65,6 +67,14 @@ image() {
     rm -rf "$target/image"
     need go python3
     scripts/image.sh
+}
+
+# Finds an emulator of arm64, or installs it.
+emulator() {
+    command -v qemu-aarch64-static >/dev/null && return
+    # shellcheck source=scripts/apt.sh
+    . scripts/apt.sh
+    can_apt && apt_install qemu-user-static >&2
 }
 
 # As a container runtime does: index, manifest, configuration, layers.
@@ -104,10 +114,13 @@ END
     file "$root/amd64/weir" | grep -Eq "static(ally|-pie) linked"
     decide "$root/amd64" /weir
     test "$(readlink "$root/amd64/bin/ratelimit")" = ../weir
-    if [ -e "$root/arm64" ] && command -v qemu-aarch64-static >/dev/null; then
-        qemu-aarch64-static "$root/arm64/weir" --version
+    if ! [ -e "$root/arm64" ]; then
+        echo "SKIPPED: arm64 is not run, there is no image of it"
+    elif ! emulator; then
+        echo "SKIPPED: arm64 is not run, there is no qemu-aarch64-static (apt-get install qemu-user-static)"
     else
-        echo "SKIPPED: arm64 is not run, there is no image of it or no qemu-aarch64-static (apt-get install qemu-user-static)"
+        cp "$(command -v qemu-aarch64-static)" "$root/arm64/emulator"
+        decide "$root/arm64" "/emulator /weir"
     fi
 }
 
