@@ -62,6 +62,9 @@ impl ProxyCheck {
     pub(crate) async fn answer<B>(&self, request: &Request<B>, by: &CheckedBy<'_>) -> HttpAnswer {
         let outcome = self.outcome(request.headers(), by).await;
         self.metrics.count(outcome.decision());
+        if let CheckOutcome::Refused(rule) = outcome {
+            self.metrics.log_refused(rule, by.peer);
+        }
         let mut answer = reply::answer(&self.settings, outcome);
         let length = request.headers().get(CONTENT_LENGTH);
         let has_body = length.is_some_and(|length| length != "0");

@@ -77,17 +77,21 @@ impl ServePort for HttpPort {
     fn serve(&self, connection: PortConnection) -> FeatureWork {
         let Some(held) = self.budget.hold(CONNECTION_BYTES) else {
             self.metrics.refused("budget");
+            self.metrics.log_refused("budget", connection.peer.address());
             return Box::pin(async {});
         };
         let (routes, metrics) = (Arc::clone(&self.routes), self.metrics.clone());
         let draining = Arc::clone(&self.draining);
         let (age, pace) = (self.age(), ConnectionPace::new(self.settings.idle_timeout));
         metrics.opened();
-        let counted = OpenHttpConnection(metrics.clone());
+        let (counted, peer) = (OpenHttpConnection(metrics.clone()), connection.peer.address());
         Box::pin(async move {
             let _kept = (held, counted);
             if let Err(reason) = serve(connection, (routes, draining), &pace, age).await {
                 metrics.refused(reason);
+                if reason != "idle" {
+                    metrics.log_refused(reason, peer);
+                }
             }
         })
     }
@@ -117,7 +121,7 @@ async fn serve(
             Ok::<_, Infallible>(answer)
         })
     });
-    let io = TokioIo::new(PacedStream { stream, pace: Arc::clone(pace) });
+    let io = TokioIo::new(PacedStream::new(stream, Arc::clone(pace)));
     let mut builder = http1::Builder::new();
     builder.header_read_timeout(None).max_header_size(MAX_HEADER_BYTES);
     let mut connection = pin!(builder.serve_connection(io, service));

@@ -9,6 +9,9 @@ use http::StatusCode;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts};
+use weir_grpc::PeerAddress;
+
+use crate::minutely::Minutely;
 
 /// What checks come to: the values of `Weir-Decision`.
 const DECISIONS: [&str; 8] =
@@ -36,6 +39,7 @@ struct Families {
     /// Counted by the acceptor.
     refused_connections: Arc<AtomicU64>,
     seen: AtomicU64,
+    lines: Minutely,
 }
 
 /// The counters of one route.
@@ -66,6 +70,7 @@ impl HttpMetrics {
             refused: IntCounterVec::new(refused, &["reason"])?,
             refused_connections,
             seen: AtomicU64::new(0),
+            lines: Minutely::default(),
         };
         REASONS.iter().for_each(|reason| drop(families.refused.with_label_values(&[reason])));
         Ok(Self(Arc::new(families)))
@@ -83,7 +88,7 @@ impl HttpMetrics {
     /// Returns the counters of a check.
     pub(crate) fn check(&self, check: &str) -> CheckMetrics {
         let counter = |decision| (decision, self.0.checks.with_label_values(&[check, decision]));
-        CheckMetrics(DECISIONS.map(counter))
+        CheckMetrics(DECISIONS.map(counter), self.clone())
     }
 
     pub(crate) fn opened(&self) {
@@ -98,12 +103,24 @@ impl HttpMetrics {
     pub(crate) fn refused(&self, reason: &'static str) {
         self.0.refused.with_label_values(&[reason]).inc();
     }
+
+    /// Logs the rule that a request or a connection was refused by, once a minute for all of them.
+    pub(crate) fn log_refused(&self, rule: &'static str, peer: PeerAddress) {
+        self.0.lines.say(|suppressed| {
+            tracing::info!(rule, %peer, suppressed, "an HTTP request was refused");
+        });
+    }
 }
 
 /// The counters of a check, by the decision.
-pub(crate) struct CheckMetrics([(&'static str, IntCounter); 8]);
+pub(crate) struct CheckMetrics([(&'static str, IntCounter); 8], HttpMetrics);
 
 impl CheckMetrics {
+    /// Logs the rule that a question was refused by.
+    pub(crate) fn log_refused(&self, rule: &'static str, peer: PeerAddress) {
+        self.1.log_refused(rule, peer);
+    }
+
     pub(crate) fn count(&self, decision: &str) {
         if let Some((_, counter)) = self.0.iter().find(|(known, _)| *known == decision) {
             counter.inc();
@@ -118,6 +135,21 @@ impl RouteMetrics {
             counter.inc();
         }
         self.durations.observe(took.as_secs_f64());
+    }
+
+    /// Counts a request that makes no call, and logs the rule of its status.
+    pub(crate) fn refuse(&self, status: StatusCode, took: Duration, peer: PeerAddress) {
+        self.count(status, took);
+        let rule = match status.as_u16() {
+            400 => "protocol",
+            403 => "origin",
+            404 => "path",
+            405 => "method",
+            414 => "target",
+            415 => "content_type",
+            _ => return,
+        };
+        self.metrics.log_refused(rule, peer);
     }
 
     fn counter(&self, status: StatusCode) -> Option<&IntCounter> {
@@ -135,7 +167,7 @@ impl Collector for HttpMetrics {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let Families { requests, durations, connections, checks, refused, refused_connections, seen } =
+        let Families { requests, durations, connections, checks, refused, refused_connections, seen, .. } =
             &*self.0;
         let now = refused_connections.load(Relaxed);
         let new = now.saturating_sub(seen.swap(now, Relaxed));

@@ -63,6 +63,10 @@ impl ConnectionPace {
         Ok(end.min(now + STEP_TIMEOUT))
     }
 
+    fn reads_headers(&self) -> bool {
+        matches!(*self.step.lock(), PaceStep::Head(_))
+    }
+
     fn has_read(&self) {
         let mut step = self.step.lock();
         if let PaceStep::Idle(_) = *step {
@@ -80,8 +84,41 @@ impl ConnectionPace {
 
 /// The bytes of a connection, which tell its pace.
 pub(crate) struct PacedStream {
-    pub(crate) stream: BoxedStream,
-    pub(crate) pace: Arc<ConnectionPace>,
+    stream: BoxedStream,
+    pace: Arc<ConnectionPace>,
+    /// What is left of our refusal of large headers, in the place of hyper's, which has no body.
+    refusal: Option<&'static [u8]>,
+}
+
+/// The answer to headers above a bound of hyper.
+const TOO_LARGE: &[u8] = b"HTTP/1.1 431 Request Header Fields Too Large\r\n\
+content-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff\r\n\
+content-length: 60\r\nconnection: close\r\n\r\n\
+the headers of a request have 100 fields and 16 KiB at most\n";
+
+impl PacedStream {
+    pub(crate) fn new(stream: BoxedStream, pace: Arc<ConnectionPace>) -> Self {
+        Self { stream, pace, refusal: None }
+    }
+
+    /// Writes our refusal if these are the first bytes of hyper's: no request of ours is answered while its headers are read.
+    fn poll_refusal(&mut self, context: &mut Context<'_>, first: &[u8]) -> Option<Poll<io::Result<()>>> {
+        if self.refusal.is_none() {
+            if !first.starts_with(b"HTTP/1.1 431 ") || !self.pace.reads_headers() {
+                return None;
+            }
+            self.refusal = Some(TOO_LARGE);
+        }
+        while let Some(rest @ [_, ..]) = self.refusal {
+            match Pin::new(&mut self.stream).poll_write(context, rest) {
+                Poll::Ready(Ok(0)) => return Some(Poll::Ready(Err(io::ErrorKind::WriteZero.into()))),
+                Poll::Ready(Ok(written)) => self.refusal = rest.get(written..),
+                Poll::Ready(Err(error)) => return Some(Poll::Ready(Err(error))),
+                Poll::Pending => return Some(Poll::Pending),
+            }
+        }
+        Some(Poll::Ready(Ok(())))
+    }
 }
 
 impl AsyncRead for PacedStream {
@@ -105,7 +142,10 @@ impl AsyncWrite for PacedStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        match self.poll_refusal(context, bytes) {
+            Some(written) => written.map_ok(|()| bytes.len()),
+            None => Pin::new(&mut self.stream).poll_write(context, bytes),
+        }
     }
 
     fn poll_write_vectored(
@@ -113,7 +153,10 @@ impl AsyncWrite for PacedStream {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        match self.poll_refusal(context, slices.first().map_or(&[][..], |first| &**first)) {
+            Some(written) => written.map_ok(|()| slices.iter().map(|slice| slice.len()).sum()),
+            None => Pin::new(&mut self.stream).poll_write_vectored(context, slices),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -116,26 +116,26 @@ impl Routes {
     ) -> HttpAnswer {
         let started = monotonic();
         if let Some(refused) = malformed(request) {
-            return self.other(refused, started);
+            return refused_by(&self.other, refused, started, connection.peer);
         }
         if let Some(name) = request.uri().path().strip_prefix(CHECK) {
             let answer = self.check(name, request, connection).await;
-            self.checked.count(answer.status(), monotonic().saturating_duration_since(started));
-            return answer;
+            return counted(&self.checked, answer, started);
         }
         if request.uri().path() == OPENAPI {
-            return self.other(self.description(request.method()), started);
+            return counted(&self.other, self.description(request.method()), started);
         }
         let Some(route) = self.methods.get(request.uri().path()) else {
             let refused = self.unknown(request.uri().path());
-            return self.other(refused, started);
+            return refused_by(&self.other, refused, started, connection.peer);
         };
-        let answer = match connect::head(request.method(), request.headers()) {
-            Ok(head) => self.method(route.shape, head, (request.headers(), body), connection).await,
-            Err(refused) => *refused,
-        };
-        route.metrics.count(answer.status(), monotonic().saturating_duration_since(started));
-        answer
+        match connect::head(request.method(), request.headers()) {
+            Ok(head) => {
+                let answer = self.method(route.shape, head, (request.headers(), body), connection).await;
+                counted(&route.metrics, answer, started)
+            }
+            Err(refused) => refused_by(&route.metrics, *refused, started, connection.peer),
+        }
     }
 
     /// Answers with the description of the listener, which is open to everybody.
@@ -154,11 +154,6 @@ impl Routes {
         let RequestContext { check: port, peer, .. } = *connection;
         let by = CheckedBy { calls: &*self.calls, check: port, peer, has_identity: self.has_identity };
         check.answer(request, &by).await
-    }
-
-    fn other(&self, answer: HttpAnswer, started: Instant) -> HttpAnswer {
-        self.other.count(answer.status(), monotonic().saturating_duration_since(started));
-        answer
     }
 
     fn unknown(&self, path: &str) -> HttpAnswer {
@@ -214,6 +209,18 @@ impl Routes {
         };
         Ok((answered.map_err(connect::unavailable), AnswerMetadata::default()))
     }
+}
+
+/// Counts an answer.
+fn counted(metrics: &RouteMetrics, answer: HttpAnswer, started: Instant) -> HttpAnswer {
+    metrics.count(answer.status(), monotonic().saturating_duration_since(started));
+    answer
+}
+
+/// Counts and logs the answer to a request that makes no call.
+fn refused_by(metrics: &RouteMetrics, answer: HttpAnswer, started: Instant, peer: PeerAddress) -> HttpAnswer {
+    metrics.refuse(answer.status(), monotonic().saturating_duration_since(started), peer);
+    answer
 }
 
 /// Returns the answer to a request that HTTP does not allow, apart from those that hyper refuses itself.

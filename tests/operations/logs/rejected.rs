@@ -1,6 +1,8 @@
 //! Rejected requests in the log: each at debug, and one line a minute at info.
 
 use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -21,6 +23,7 @@ queues: { work: { capacity: 10 } }
 struct Logged {
     _process: Process,
     url: String,
+    http: String,
     folder: tempfile::TempDir,
 }
 
@@ -30,6 +33,7 @@ impl Logged {
         let (config, log) = (folder.path().join("weir.yaml"), folder.path().join("log"));
         fs::write(&config, CONFIG).unwrap();
         let address = format!("127.0.0.1:{}", ports::free());
+        let http = format!("127.0.0.1:{}", ports::free());
         let mut command = Process::command(WEIR);
         command.args([
             "serve",
@@ -40,9 +44,9 @@ impl Logged {
             "--transport",
             transport,
         ]);
-        command.args(["--listen", &address, "--admin", "127.0.0.1:0", "--workers", "1"]);
+        command.args(["--listen", &address, "--admin", "127.0.0.1:0", "--workers", "1", "--http", &http]);
         command.stdout(Stdio::null()).stderr(File::create(log).unwrap());
-        Self { _process: Process::spawn(command).unwrap(), url: format!("http://{address}"), folder }
+        Self { _process: Process::spawn(command).unwrap(), url: format!("http://{address}"), http, folder }
     }
 
     fn lines(&self, message: &str) -> Vec<Value> {
@@ -134,4 +138,26 @@ async fn at_info_one_line_counts_rejected_requests_by_kind() {
     }
     assert_eq!(logged.lines("requests were rejected").len(), 1, "the next line comes in a minute");
     assert_eq!(logged.lines("rejected").len(), 0, "each of them is for debug");
+}
+
+/// A page in a browser, a scanner and one with another type: one line, with the rule and the peer of the first.
+#[test]
+fn refused_http_requests_are_logged_once_a_minute() {
+    let logged = Logged::start("info", "fast");
+    let ask = |path: &str, headers: &str| {
+        let mut stream = TcpStream::connect(&logged.http).ok()?;
+        write!(stream, "POST {path} HTTP/1.0\r\n{headers}\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.split(' ').nth(1)?.parse::<u16>().ok()
+    };
+    let allow = "/weir.v1.RateLimitService/ShouldAllow";
+    eventually(SOON, "it serves", || ask(allow, "Origin: https://evil.example\r\n") == Some(403));
+    assert_eq!(ask("/wp-login.php", ""), Some(404));
+    assert_eq!(ask(allow, "Content-Type: text/plain\r\n"), Some(415));
+    let refused = || logged.lines("an HTTP request was refused");
+    eventually(SOON, "it is logged", || !refused().is_empty());
+    let lines = refused();
+    assert_eq!((lines.len(), &lines[0]["rule"]), (1, &Value::from("origin")), "{lines:?}");
+    assert!(lines[0]["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{lines:?}");
 }

@@ -1,5 +1,6 @@
 //! Callers, rights and TLS: those of gRPC.
 
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::Command;
 
@@ -62,6 +63,42 @@ http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, 
     assert_eq!(check(&bearer(&shop)), (200, "allowed".to_owned()));
     let open = node.raw("GET /openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert!(open.starts_with("HTTP/1.1 200"), "{open}");
+}
+
+/// A token that leaves the file is refused from then on, also on a connection that was kept.
+#[test]
+fn a_removed_token_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, [shop, ops]) = tokens(folder.path(), ["shop", "ops"]);
+    let config = folder.path().join("weir.yaml");
+    let server = "listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, drain_delay: 0s";
+    std::fs::write(
+        &config,
+        format!("server: {{ {server}, identity: {{ tokens_file: {file} }} }}\nhttp: {{ listen: '127.0.0.1:0' }}\n{STRATEGIES}{RULES}"),
+    )
+    .unwrap();
+    let node = TestNode::start_with_file(&config);
+    let kept = std::net::TcpStream::connect(node.http).unwrap();
+    let ask = |token: &str| {
+        let head = format!(
+            "POST {ALLOW} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{BOB}",
+            BOB.len()
+        );
+        (&kept).write_all(head.as_bytes()).unwrap();
+        let (mut text, mut buffer) = (String::new(), [0; 4096]);
+        while !text.ends_with('}') {
+            let read = (&kept).read(&mut buffer).unwrap();
+            assert!(read > 0, "{text}");
+            text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+        }
+        TestAnswer::of(&text).status
+    };
+    assert_eq!((ask(&shop), ask(&ops)), (200, 403));
+    let lines = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, lines.lines().filter(|line| !line.starts_with("shop")).collect::<String>() + "\n")
+        .unwrap();
+    eventually(SOON, "the token is gone", || ask(&shop) == 401);
+    assert_eq!(ask(&ops), 403);
 }
 
 /// The header of a trusted proxy names the caller of a call, as on gRPC; never that of a check.

@@ -39,6 +39,12 @@ fn bad_heads() {
         assert_eq!(status(&answer), wanted, "{what}: {answer}");
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         assert!(!body.starts_with('{'), "{what}: {answer}");
+        // A sentence for what is no mistake of HTTP itself.
+        let is_text = answer.contains("content-type: text/plain; charset=utf-8\r\n") && body.ends_with('\n');
+        assert!(is_text || wanted == 400, "{what}: {answer}");
+        if wanted == 431 {
+            assert!(answer.contains(&format!("content-length: {}\r\n", body.len())), "{answer}");
+        }
     }
     // Bare line feeds are accepted; of a length and chunks, the chunks are read.
     let bare = (request(close) + &length + "\r\n" + BODY).replace("\r\n", "\n");
