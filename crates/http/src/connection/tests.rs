@@ -15,9 +15,9 @@ const PATH: &str = "/weir.v1.RateLimitService/ShouldAllow";
 const BODY: &str = r#"{"resource":"two","consumer":"bob"}"#;
 
 /// Allows everything, or fails with a code, and counts the calls.
-struct TestCalls(Methods, AtomicUsize, Option<u8>);
+struct ServedCalls(Methods, AtomicUsize, Option<u8>);
 
-impl NodeCalls for TestCalls {
+impl NodeCalls for ServedCalls {
     fn serves(&self, method: &str) -> bool {
         method == PATH
     }
@@ -58,7 +58,7 @@ async fn served_by<F: Future<Output = ()> + Send + 'static>(
 ) -> ServedClient {
     let metrics = HttpMetrics::new(Arc::default()).unwrap();
     let budget = BufferBudget::new(1 << 20, 1);
-    let calls = Arc::new(TestCalls(Methods::new(Vec::new(), 64 << 10), AtomicUsize::new(0), code));
+    let calls = Arc::new(ServedCalls(Methods::new(Vec::new(), 64 << 10), AtomicUsize::new(0), code));
     let routes = Routes::new(crate::shapes().unwrap(), Arc::clone(&calls) as _, budget.clone(), &metrics);
     let settings = HttpSettings {
         checks: Vec::new(),
