@@ -20,9 +20,9 @@ use crate::pace::{ConnectionPace, PaceStep, PacedStream, STEP_TIMEOUT};
 use crate::routes::{RequestContext, Routes};
 use crate::settings::HttpSettings;
 
-/// The most bytes of the headers of a request. Their number is at most 100, the default of hyper: a bound that is set, even the
-/// same, costs 300 instructions a request.
+/// The most bytes and the most fields of the headers of a request.
 const MAX_HEADER_BYTES: usize = 16 << 10;
+const MAX_HEADERS: usize = 100;
 
 /// Memory of a connection in bytes, beside a body: the buffers of its headers and of its answer.
 const CONNECTION_BYTES: usize = 12 << 10;
@@ -123,7 +123,7 @@ async fn serve(
     });
     let io = TokioIo::new(PacedStream::new(stream, Arc::clone(pace)));
     let mut builder = http1::Builder::new();
-    builder.header_read_timeout(None).max_header_size(MAX_HEADER_BYTES);
+    builder.header_read_timeout(None).max_header_size(MAX_HEADER_BYTES).max_headers(MAX_HEADERS);
     let mut connection = pin!(builder.serve_connection(io, service));
     let mut ends = pin!(async move {
         tokio::select! {

@@ -20,7 +20,7 @@ type Written = Result<(), WireMistake>;
 impl ProtoShapes {
     /// Writes the answer of a method as JSON.
     pub fn write(&self, method: &MethodShape, answer: &[u8]) -> Result<Vec<u8>, WireMistake> {
-        let mut out = Vec::with_capacity(64 + 3 * answer.len());
+        let mut out = Vec::with_capacity(128 + 6 * answer.len());
         self.message_json(&mut out, method.output, answer, MAX_DEPTH)?;
         Ok(out)
     }
