@@ -129,6 +129,12 @@ class Threads:
         self.sleep(given["after_ms"] / 1000)
         return {"held": self.held.held}, 0
 
+    def on_lost(self, given: dict[str, Any]) -> tuple[Any, float]:
+        started = time.monotonic()
+        while self.held.held and time.monotonic() - started < given["at_most_ms"] / 1000:
+            self.sleep(0.01)
+        return {"held": self.held.held}, time.monotonic() - started
+
     def on_granted(self, given: str) -> tuple[Any, float]:
         return {"granted": self.held.granted(given)}, 0
 

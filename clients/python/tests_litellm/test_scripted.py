@@ -16,6 +16,8 @@ MODELS = [
     model("good", answer(13, 40)),
     model("bad", "litellm.InternalServerError"),
     model("worse", "litellm.InternalServerError"),
+    # The mock streams texts alone.
+    model("spoken", "A short answer of some words"),
 ]
 SETTINGS = {"fallbacks": [{"bad": ["good"]}], "num_retries": 0}
 
@@ -84,7 +86,7 @@ def test_the_hook_asks_before_and_settles_after(hook: str, scripted: Any, tmp_pa
         assert settled(scripted, 4)[3]["costs"] == {"tokens": 0}
 
         # A stream settles at its end.
-        assert "data:" in litellm.ask("good", max_tokens=40, stream=True).text
+        assert "data:" in litellm.ask("spoken", max_tokens=40, stream=True).text
         assert settled(scripted, 5)[4]["costs"]["tokens"] > 0
         asked = calls(scripted, "ShouldAllow")
         assert len(asked) == 5 and len({one["id"] for one in asked}) == 5

@@ -30,6 +30,7 @@ interface Step {
   readonly repeat?: { times: number; every_ms: number; allow: Fields };
   readonly lease?: Fields;
   readonly held?: { after_ms: number };
+  readonly lost?: { at_most_ms: number };
   readonly release?: WorkOutcome;
   readonly meter?: Fields;
   readonly granted?: string;
@@ -69,11 +70,12 @@ describe.each(SCENARIOS.filter(({ id }) => !(id in SKIPS)))("$id", (scenario) =>
     const outcomes: Outcome[][] = [];
     let held: Lease | undefined;
     let meter: Meter | undefined;
-    for (const { allow, command, pause_ms, repeat, lease, held: look, release, ...metered } of scenario.when) {
+    for (const { allow, command, pause_ms, repeat, lease, held: look, lost, release, ...metered } of scenario.when) {
       await sleep(pause_ms ?? look?.after_ms ?? 0);
       if (command !== undefined) await server.execute(command);
       else if (release !== undefined) await held?.release(release);
       else if (look !== undefined) outcomes.push([{ value: { held: held?.held }, ms: 0 }]);
+      else if (lost !== undefined) outcomes.push([await looked(held, lost.at_most_ms)]);
       else if (lease !== undefined) {
         const value: unknown = await (weir as Client).lease(camel(lease) as unknown as LeaseQuestion).catch((error: unknown) => error);
         if (!(value instanceof WeirError)) held = value as Lease;
@@ -109,6 +111,13 @@ async function timed(promise: Promise<unknown>): Promise<Outcome> {
   const started = performance.now();
   const value: unknown = await promise.catch((error: unknown) => error);
   return { value, ms: performance.now() - started };
+}
+
+/** Looks at a lease until it is lost, or the time is over. */
+async function looked(lease: Lease | undefined, atMostMs: number): Promise<Outcome> {
+  const started = performance.now();
+  while (lease?.held === true && performance.now() - started < atMostMs) await sleep(10);
+  return { value: { held: lease?.held }, ms: performance.now() - started };
 }
 
 /** Uses a meter. `add` has an outcome only if it fails. */
