@@ -66,16 +66,16 @@ python() (
     bin=$PWD/.cache/$environment/bin
     if [ "$task" = lint ]; then
         cd clients/python
-        "$bin/ruff" format --check --quiet . && "$bin/ruff" check --quiet . && "$bin/mypy" --no-error-summary src tests
+        "$bin/ruff" format --check --quiet . && "$bin/ruff" check --quiet . && "$bin/python" -m mypy --no-error-summary src tests
         exit
     fi
     cd clients/python
     export PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1
     case $task in
-        long) "$bin/pytest" -p no:cacheprovider -m long ;;
+        long) "$bin/python" -m pytest -p no:cacheprovider -m long ;;
         # protoc is that of the newest.
-        oldest) "$bin/pytest" -p no:cacheprovider -k "not stubs" ;;
-        *) "$bin/pytest" -p no:cacheprovider ;;
+        oldest) "$bin/python" -m pytest -p no:cacheprovider -k "not stubs" ;;
+        *) "$bin/python" -m pytest -p no:cacheprovider ;;
     esac
 )
 

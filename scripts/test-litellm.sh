@@ -27,4 +27,4 @@ tests=tests_litellm
 [ "${1:-}" != scripted ] || tests=tests_litellm/test_scripted.py
 cd clients/python
 export PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1
-exec "$environment/bin/pytest" -p no:cacheprovider -s $tests
+exec "$environment/bin/python" -m pytest -p no:cacheprovider -s $tests

@@ -1,6 +1,8 @@
 """Prints the CPU time of a decision in the calling process, beside a bare stub: by turns, medians of five.
 
-WEIR_BIN=target/tests/weir PYTHONPATH=clients/python/src python clients/python/scripts/cost.py [threads|asyncio|import]
+It takes the names of parts: threads, asyncio, middleware, import.
+
+WEIR_BIN=target/tests/weir PYTHONPATH=clients/python/src python clients/python/scripts/cost.py
 """
 
 from __future__ import annotations
@@ -18,12 +20,16 @@ from typing import Any
 
 import grpc
 import grpc.aio
+from flask import Flask
+from werkzeug.test import EnvironBuilder
 
-from weir_ratelimit import AsyncClient, Client
+import weir_ratelimit.flask
+from weir_ratelimit import AsyncClient, Client, client_address
 from weir_ratelimit._channel import open_channel
 from weir_ratelimit._messages import ShouldAllowRequest, ShouldAllowResponse
 from weir_ratelimit._wire import SHOULD_ALLOW
-from weir_ratelimit.testing import serve
+from weir_ratelimit.asgi import WeirMiddleware
+from weir_ratelimit.testing import FakeAsyncClient, FakeClient, serve
 
 CONFIG = """
 strategies: { all: { limits: [{ name: all, per: [], token_bucket: { rate: 1_000_000/1s, burst: 1_000_000 } }] } }
@@ -31,6 +37,7 @@ resources: [{ match: a, strategy: all }]
 """
 CALLS = int(os.environ.get("CALLS", "4000"))
 TURNS = 5
+HEADERS = {"RateLimit": '"all";r=9;t=1', "RateLimit-Policy": '"all";q=10;w=1'}
 GRPC = "import grpc"
 WEIR = "import weir_ratelimit"
 
@@ -90,6 +97,78 @@ async def with_asyncio(client: AsyncClient, in_flight: int) -> tuple[float, floa
     return median(one for one, _ in both), median(one for _, one in both)
 
 
+async def with_asgi() -> tuple[float, float]:
+    """Returns the CPU time that the middleware of ASGI adds to a request, and that of `allow` of a fake."""
+    fake = FakeAsyncClient()
+    fake.script.allow(headers=HEADERS)
+    start = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]}
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send(start)
+        await send({"type": "http.response.body", "body": b"hello"})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        pass
+
+    limited = WeirMiddleware(app, client=fake, resource="a", consumer=client_address(hops=1))
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "client": ("192.0.2.1", 1),
+        "headers": [(b"host", b"a"), (b"accept", b"*/*"), (b"x-forwarded-for", b"203.0.113.7")],
+    }
+
+    async def run(call: Callable[[], Awaitable[object]]) -> float:
+        began = time.process_time()
+        for _ in range(CALLS):
+            await call()
+        return (time.process_time() - began) / CALLS * 1e6
+
+    calls = (lambda: app(scope, receive, send), lambda: limited(dict(scope), receive, send))
+    all_turns = [
+        [await run(calls[0]), await run(calls[1]), await run(lambda: fake.allow("a", "bob", headers=True))]
+        for _ in range(TURNS + 1)
+    ]
+    return added(all_turns[1:])
+
+
+def with_flask() -> tuple[float, float]:
+    """Does the same with Flask."""
+    fake = FakeClient()
+    fake.script.allow(headers=HEADERS)
+    bare, limited = Flask("bare"), Flask("limited")
+    weir_ratelimit.flask.Weir(limited, client=fake, resource="a", consumer=client_address(hops=1))
+    for app in (bare, limited):
+        app.add_url_rule("/", view_func=lambda: "hello")
+    more = {"REMOTE_ADDR": "192.0.2.1"}
+    environ = EnvironBuilder("/", headers={"X-Forwarded-For": "203.0.113.7"}, environ_base=more).get_environ()
+
+    def ask(app: Flask) -> None:
+        for _ in app.wsgi_app(dict(environ), lambda status, headers, error=None: lambda body: None):
+            pass
+
+    def run(call: Callable[[], object]) -> float:
+        began = time.process_time()
+        for _ in range(CALLS):
+            call()
+        return (time.process_time() - began) / CALLS * 1e6
+
+    all_turns = [
+        [run(lambda: ask(bare)), run(lambda: ask(limited)), run(lambda: fake.allow("a", "bob", headers=True))]
+        for _ in range(TURNS + 1)
+    ]
+    return added(all_turns[1:])
+
+
+def added(turns: list[list[float]]) -> tuple[float, float]:
+    """Returns what a middleware takes beside `allow`, and what `allow` takes: medians of turns."""
+    return median(limited - bare - allow for bare, limited, allow in turns), median(allow for _, _, allow in turns)
+
+
 def import_times() -> dict[str, float]:
     """Returns the CPU time of imports in milliseconds, above an interpreter that imports nothing."""
     times: dict[str, list[float]] = {code: [] for code in ("pass", GRPC, WEIR)}
@@ -109,7 +188,7 @@ def show(what: str, bare: float, ours: float) -> None:
 
 def main() -> None:
     """Runs all, or what is named."""
-    named: Any = sys.argv[1:] or ["threads", "asyncio", "import"]
+    named: Any = sys.argv[1:] or ["threads", "asyncio", "middleware", "import"]
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
         config.write(CONFIG)
         config.flush()
@@ -127,6 +206,9 @@ def main() -> None:
                             show(f"asyncio, {in_flight} in flight", *await with_asyncio(client, in_flight))
 
                     asyncio.run(run())
+    if "middleware" in named:
+        for what, (more, allow) in {"ASGI": asyncio.run(with_asgi()), "Flask": with_flask()}.items():
+            print(f"middleware of {what}: {more:.0f} µs beside allow (that of a fake: {allow:.0f})")
     if "import" in named:
         found = import_times()
         print(f"import weir_ratelimit: {found[WEIR]:.0f} ms, import grpc: {found[GRPC]:.0f} ms")

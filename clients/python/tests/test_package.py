@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,18 @@ def test_the_stubs_are_those_of_the_protocol(tmp_path: Path) -> None:
     subprocess.run([sys.executable, PACKAGE / "scripts" / "stubs.py", tmp_path], check=True)
     made = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert made == {file.name: file.read_bytes() for file in (PACKAGE / "src/weir_ratelimit").glob("*.binpb")}
+
+
+def test_c54_the_least_version_is_the_first_one_with_settlements() -> None:
+    """If it fails after a release: LEAST_VERSION of both clients, and S-38, name the first version with `Settle`."""
+    heading, *_ = (ROOT / "CHANGELOG.md").read_text().split("`Settle`")[0].rsplit("\n## ", 1)[1].split()
+    released = re.findall(r"^## ([0-9.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    for file in ("python/src/weir_ratelimit/_costs.py", "typescript/src/budget.ts"):
+        found = re.findall(r'LEAST_VERSION = "([0-9.]+)"', (ROOT / "clients" / file).read_text())
+        if heading == "Unreleased":
+            assert [int(part) for part in found[0].split(".")] > [int(part) for part in released[0].split(".")]
+        else:
+            assert found == [heading]
 
 
 def test_it_has_types_and_only_public_names() -> None:

@@ -51,6 +51,14 @@ def model(name: str, mock: Any) -> dict[str, Any]:
     return {"model_name": name, "litellm_params": params}
 
 
+def prompt_tokens() -> int:
+    """Returns what LiteLLM counts for the prompt."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    from litellm import token_counter
+
+    return int(token_counter(model="gpt-4o-mini", messages=PROMPT))
+
+
 class Proxy:
     """A proxy that runs."""
 
@@ -80,7 +88,9 @@ def proxy(
     config.write_text(json.dumps({"model_list": models, "router_settings": settings, **more}))
     paths = [str(ROOT / "clients/python/src"), str(ROOT / ".cache/clients-litellm/stubs")]
     command = [
-        Path(sys.executable).with_name("litellm"),
+        sys.executable,
+        "-c",
+        "from litellm import run_server; run_server()",
         "--config",
         config,
         "--host",

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-from conftest import ROOT, Proxy, answer, model, proxy
+from conftest import ROOT, Proxy, answer, model, prompt_tokens, proxy
+
+from weir_ratelimit import Client
 
 CALLS = (58, 80, 175, 175, 175)
 CONFIG = """
@@ -59,15 +61,8 @@ def tokens(response: httpx.Response) -> int:
     return int(response.json()["usage"]["total_tokens"]) if response.status_code == 200 else 0
 
 
-def prompt_tokens(litellm: Proxy) -> int:
-    """Returns what LiteLLM counts for the prompt: the mock echoes any number."""
-    found = re.search(r"(\d+)", os.environ.get("PROMPT_TOKENS", "14"))
-    return int(found[1]) if found else 14
-
-
-def five(litellm: Proxy, **more: str) -> int:
+def five(litellm: Proxy, prompt: int, **more: str) -> int:
     """Makes the five calls, one after the other, and returns the tokens that passed."""
-    prompt = prompt_tokens(litellm)
     passed = 0
     for number, size in enumerate(CALLS):
         passed += tokens(litellm.ask(f"m{number}", max_tokens=size - prompt, **more))
@@ -76,21 +71,42 @@ def five(litellm: Proxy, **more: str) -> int:
 
 
 def test_five_calls_against_100_tokens_a_minute(hook: str, tmp_path: Path) -> None:
-    models = [model(f"m{number}", answer(14, size - 14)) for number, size in enumerate(CALLS)]
+    prompt = prompt_tokens()
+    models = [model(f"m{number}", answer(prompt, size - prompt)) for number, size in enumerate(CALLS)]
     with weir(tmp_path, 100, 600) as address, proxy(tmp_path, models, hook, {}, WEIR=address) as litellm:
         fresh_minute(20)
-        ours = five(litellm)
+        ours = five(litellm, prompt)
     own = tmp_path / "own"
     own.mkdir()
     with proxy(own, models, None, {}) as litellm:
         fresh_minute(20)
-        theirs = five(litellm, key="sk-tpm-100")
+        theirs = five(litellm, prompt, key="sk-tpm-100")
     print(f"five calls of {sum(CALLS)} tokens against 100 a minute: weir {ours}, LiteLLM's own limiter {theirs}")
     assert ours == 58
 
 
+def test_a_fallback_settles_what_the_answer_used(hook: str, tmp_path: Path) -> None:
+    prompt = prompt_tokens()
+    models = [model("good", answer(prompt, 58 - prompt)), model("bad", "litellm.InternalServerError")]
+    settings = {"fallbacks": [{"bad": ["good"]}], "num_retries": 0}
+    with weir(tmp_path, 100, 600) as address, proxy(tmp_path, models, hook, settings, WEIR=address) as litellm:
+        fresh_minute(30)
+        assert tokens(litellm.ask("bad", max_tokens=100 - prompt)) == 58
+        with Client(address, on_failure="error", timeout=5) as client:
+
+            def left() -> tuple[int, int]:
+                (limit,) = client.allow("llm", "bob", costs={"tokens": 1}, peek=True).limits
+                return limit.remaining, limit.held
+
+            end = time.monotonic() + 20
+            while left() != (42, 0):
+                assert time.monotonic() < end, left()
+                time.sleep(0.05)
+
+
 def test_200_callers_against_10000_tokens_a_minute(hook: str, tmp_path: Path) -> None:
-    models = [model("m", answer(14, 36))]
+    prompt = prompt_tokens()
+    models = [model("m", answer(prompt, 50 - prompt))]
 
     def crowd(litellm: Proxy, key: str | None = None) -> int:
         passed: list[int] = []
@@ -98,7 +114,7 @@ def test_200_callers_against_10000_tokens_a_minute(hook: str, tmp_path: Path) ->
 
         def caller() -> None:
             while time.time() < end:
-                response = litellm.ask("m", max_tokens=46, **({"key": key} if key else {}))
+                response = litellm.ask("m", max_tokens=60 - prompt, **({"key": key} if key else {}))
                 passed.append(tokens(response))
                 if response.status_code != 200:
                     wait = float(response.headers.get("retry-after", "60"))

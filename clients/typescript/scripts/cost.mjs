@@ -1,8 +1,10 @@
-// Prints the CPU time of a decision in this process, beside a bare stub and a bare fetch: by turns, medians of five.
+// Prints the CPU time of a decision in this process, beside a bare stub and a bare fetch, and what middleware adds: by
+// turns, medians of five.
 //
 //   npm run build && WEIR_BIN=../../target/tests/weir node scripts/cost.mjs
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { ServerResponse } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,10 +14,12 @@ import { Metadata } from "@grpc/grpc-js";
 
 import { openChannel } from "../dist/channel.js";
 import { ShouldAllowRequestSchema, ShouldAllowResponseSchema } from "../dist/gen/weir/v1/rate_limit_pb.js";
+import { weirExpress } from "../dist/express.js";
+import { limited } from "../dist/fetch.js";
 import { HttpClient } from "../dist/http.js";
-import { Client } from "../dist/index.js";
+import { Client, clientAddress } from "../dist/index.js";
 import { settingsOf } from "../dist/options.js";
-import { serve } from "../dist/testing.js";
+import { FakeClient, serve } from "../dist/testing.js";
 
 const CALLS = Number(process.env.CALLS ?? 4000);
 const TURNS = 5;
@@ -47,6 +51,16 @@ async function compare(what, bare, ours) {
     const [one, other] = [median(bares), median(all)];
     console.log(`${what}, ${inFlight} in flight: ${other.toFixed(0)} µs beside ${one.toFixed(0)}: ${(other / one).toFixed(2)} times`);
   }
+}
+
+async function added(what, bare, ours) {
+  const turns = [];
+  for (let turn = 0; turn <= TURNS; turn += 1) {
+    turns.push([await cpu(bare, 1), await cpu(ours, 1), await cpu(() => fake.allow({ ...QUESTION, headers: true }), 1)]);
+    fake.asked.length = 0;
+  }
+  const beside = median(turns.slice(1).map(([one, other, allow]) => other - one - allow));
+  console.log(`middleware of ${what}: ${beside.toFixed(0)} µs beside allow`);
 }
 
 function freePort() {
@@ -86,4 +100,18 @@ await compare("HTTP", async () => {
   await response.json();
 }, () => http.allow(QUESTION));
 await server.close();
+
+// What a middleware adds to a request beside `allow`, with a fake.
+const fake = new FakeClient();
+fake.script.allow(undefined, { headers: { RateLimit: '"all";r=9;t=1', "RateLimit-Policy": '"all";q=10;w=1' } });
+const consumer = () => "bob";
+const handler = () => new Response("hello");
+const limitedHandler = limited(handler, { client: fake, resource: "a", consumer });
+const request = new Request("http://localhost/");
+const middleware = weirExpress(fake, { resource: "a", consumer: clientAddress({ hops: 1 }) });
+const incoming = { method: "GET", headers: { "x-forwarded-for": "203.0.113.7" }, socket: { remoteAddress: "192.0.2.1" } };
+await added("fetch", () => handler(request), () => limitedHandler(request));
+await added("Express", () => new ServerResponse(incoming), () => new Promise((resolve, reject) => {
+  middleware(incoming, new ServerResponse(incoming), (error) => { if (error) reject(error); else resolve(); });
+}));
 rmSync(folder, { recursive: true });
