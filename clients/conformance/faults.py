@@ -1,6 +1,6 @@
 """Plants the faults of faults.json, one after the other, into a copy of each client, and runs the tests that must find them.
 
-faults.py [python|typescript] [C-49 …]. It needs what scripts/test-clients.sh installs, WEIR_BIN and WEIR_SCRIPTED_BIN.
+faults.py [python|typescript] [C-49 …]. It needs what scripts/test-clients.sh installs and builds.
 """
 
 from __future__ import annotations

@@ -107,6 +107,16 @@ async def test_c49_a_settlement_survives_the_cancellation_of_its_caller(scripted
                 await meter.settle(output=3)
         # One attempt, which goes on.
     assert settled(scripted) == [{"output": 3}]
+    scripted.do(clear={})
+    holds(scripted)
+    scripted.do(silent={"match": {"method": "Settle"}, "times": 1})
+    async with AsyncClient(scripted.target, on_failure="error", timeout=5) as weir:
+        meter = await weir.meter("llm", estimate={"output": 100})
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await meter.settle(output=3)
+    # It had no answer, so it was repeated.
+    assert settled(scripted) == [{"output": 3}] * 2
 
 
 async def test_c15_a_cancelled_question_is_given_back(scripted: Scripted) -> None:

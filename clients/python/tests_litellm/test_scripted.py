@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -113,3 +114,20 @@ def test_the_ready_hook_follows_its_policy(scripted: Any, tmp_path: Path) -> Non
     with proxy(tmp_path, MODELS, READY, SETTINGS, WEIR=scripted.target, POLICY="allow") as litellm:
         assert litellm.ask("good").status_code == 200
         assert settled(scripted, 1)[0]["costs"] == {"tokens": 53}
+
+
+def test_the_page_is_run_as_written(scripted: Any, tmp_path: Path) -> None:
+    text = (ROOT / "docs/clients/litellm.md").read_text()
+    (page,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert "callbacks: weir_budget.hook" in text and page.count('"weir:8081"') == 1
+    limits = [
+        {"name": "input", "allowed": True, "limit": "100", "cost": "13", "granted": "13"},
+        {"name": "output", "allowed": True, "limit": "100", "cost": "4096", "granted": "40"},
+    ]
+    held = {"allowed": True, "reason": "REASON_OK", "heldFor": "600s", "limits": limits}
+    scripted.do(answer={"match": {"method": "ShouldAllow"}, "decision": held})
+    with proxy(tmp_path, MODELS, page.replace("weir:8081", scripted.target), SETTINGS) as litellm:
+        assert litellm.ask("good").status_code == 200
+        (asked,) = calls(scripted, "ShouldAllow")
+        assert asked["consumer"] and asked["costs"]["output"] == {"cost": 4096, "atLeast": 1}
+        assert settled(scripted, 1)[0]["costs"] == {"input": 13, "output": 40}
