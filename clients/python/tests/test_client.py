@@ -242,7 +242,7 @@ def test_c14_a_stopped_process_loses_no_answer(scripted: Scripted) -> None:
         for asked in range(1, 9):
             process.stdin.write("go\n")
             process.stdin.flush()
-            _eventually(lambda asked=asked: len(scripted.log()) == asked)  # type: ignore[misc]
+            _eventually(lambda asked=asked: len(scripted.log()) == asked)
             process.send_signal(signal.SIGSTOP)
             # The answer comes, and the time passes, while it is stopped.
             time.sleep(0.6)

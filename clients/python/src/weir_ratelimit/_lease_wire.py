@@ -80,12 +80,12 @@ class LeaseQuestion:
         defaults: Defaults,
         resource: str,
         consumer: str,
-        weight: int,
-        ttl: timedelta | float | None,
-        wait: timedelta | float,
-        strategy: str | None,
-        attributes: Mapping[str, str] | None,
-        on_failure: Policy | None,
+        weight: int = 1,
+        ttl: timedelta | float | None = None,
+        wait: timedelta | float = 0,
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        on_failure: Policy | None = None,
     ) -> None:
         strategy = defaults.strategy if strategy is None else strategy
         policy = defaults.on_failure if on_failure is None else on_failure

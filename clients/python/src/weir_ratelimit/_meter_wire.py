@@ -43,13 +43,13 @@ class MeterQuestion:
         resource: str,
         consumer: str,
         estimate: Estimate,
-        hold_for: timedelta | float,
-        on_error: OnError,
-        strategy: str | None,
-        attributes: Mapping[str, str] | None,
-        headers: bool,
-        timeout: timedelta | float | None,
-        on_failure: Policy | None,
+        hold_for: timedelta | float = timedelta(minutes=10),
+        on_error: OnError = "used",
+        strategy: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        headers: bool = False,
+        timeout: timedelta | float | None = None,
+        on_failure: Policy | None = None,
     ) -> None:
         is_number = not isinstance(estimate, Mapping)
         if is_number and (isinstance(estimate, bool) or not isinstance(estimate, int)):
@@ -67,17 +67,15 @@ class MeterQuestion:
             defaults,
             resource,
             consumer,
-            cost,
-            strategy,
-            attributes,
-            False,
-            False,
-            key,
-            headers,
-            timeout,
-            on_failure,
-            costs,  # type: ignore[arg-type]
-            self.hold_for,
+            cost=cost,
+            strategy=strategy,
+            attributes=attributes,
+            id=key,
+            headers=headers,
+            timeout=timeout,
+            on_failure=on_failure,
+            costs=costs,  # type: ignore[arg-type]
+            hold_for=self.hold_for,
         )
         self._place = {
             "resource": resource,

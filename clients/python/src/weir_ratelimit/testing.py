@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import inf
 from types import TracebackType
@@ -21,7 +21,7 @@ from ._errors import BudgetRefusedError, ClosedError, ConfigurationError, LeaseR
 from ._lease import Lease
 from ._lease_wire import LeaseQuestion, WorkOutcome
 from ._meter import Meter
-from ._meter_wire import Estimate, MeterQuestion, OnError
+from ._meter_wire import MeterQuestion
 from ._options import Policy, is_policy
 from ._question import encode
 from ._test_server import Server, serve
@@ -54,14 +54,15 @@ class Asked:
 
     resource: str
     consumer: str
-    cost: int
-    strategy: str | None
-    attributes: Mapping[str, str]
-    peek: bool
-    at_most: bool
-    id: str | None
-    headers: bool
+    #: When, on the clock of the fake.
     at: float
+    cost: int = 1
+    strategy: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    peek: bool = False
+    at_most: bool = False
+    id: str | None = None
+    headers: bool = False
     costs: Costs | None = None
     hold_for: timedelta | None = None
 
@@ -149,109 +150,37 @@ class _Fake:
         self._closed = False
 
     def _decide(
-        self,
-        resource: str,
-        consumer: str = "",
-        *,
-        cost: int = 1,
-        strategy: str | None = None,
-        attributes: Mapping[str, str] | None = None,
-        peek: bool = False,
-        at_most: bool = False,
-        id: str | None = None,
-        headers: bool = False,
-        timeout: timedelta | float | None = None,
-        on_failure: Policy | None = None,
-        costs: Costs | None = None,
-        hold_for: timedelta | None = None,
+        self, resource: str, consumer: str = "", *, hold_for: timedelta | None = None, **question: Any
     ) -> Decision:
         if self._closed:
             raise ClosedError
-        encode(
-            _Defaults(self.on_failure),
-            resource,
-            consumer,
-            cost,
-            strategy,
-            attributes,
-            peek,
-            at_most,
-            id,
-            headers,
-            timeout,
-            on_failure,
-            costs,
-            hold_for,
-        )
-        policy = self.on_failure if on_failure is None else on_failure
-        given = dict(attributes or {})
-        at = self._clock()
-        asked = Asked(resource, consumer, cost, strategy, given, peek, at_most, id, headers, at, costs, hold_for)
+        encode(_Defaults(self.on_failure), resource, consumer, hold_for=hold_for, **question)
+        policy: Policy = question.pop("on_failure", None) or self.on_failure
+        question.pop("timeout", None)
+        question["attributes"] = dict(question.get("attributes") or {})
+        asked = Asked(resource, consumer, at=self._clock(), hold_for=hold_for, **question)
         self.asked.append(asked)
         return self.script._answer(asked, policy)
 
-    def _grant(
-        self,
-        resource: str,
-        consumer: str = "",
-        *,
-        weight: int = 1,
-        ttl: timedelta | float | None = None,
-        wait: timedelta | float = 0,
-        strategy: str | None = None,
-        attributes: Mapping[str, str] | None = None,
-        on_failure: Policy | None = None,
-    ) -> Decision:
-        LeaseQuestion(
-            _Defaults(self.on_failure), resource, consumer, weight, ttl, wait, strategy, attributes, on_failure
-        )
-        decision = self._decide(resource, consumer, strategy=strategy, attributes=attributes, on_failure=on_failure)
+    def _grant(self, resource: str, consumer: str = "", **question: Any) -> Decision:
+        LeaseQuestion(_Defaults(self.on_failure), resource, consumer, **question)
+        for name in ("weight", "ttl", "wait"):
+            question.pop(name, None)
+        decision = self._decide(resource, consumer, **question)
         if not decision.allowed:
             raise LeaseRefusedError(decision)
         return decision
 
-    def _hold(
-        self,
-        resource: str,
-        consumer: str = "",
-        *,
-        estimate: Estimate,
-        hold_for: timedelta | float = timedelta(minutes=10),
-        on_error: OnError = "used",
-        strategy: str | None = None,
-        attributes: Mapping[str, str] | None = None,
-        headers: bool = False,
-        timeout: timedelta | float | None = None,
-        on_failure: Policy | None = None,
-    ) -> tuple[Decision, MeterQuestion]:
-        defaults = _Defaults(self.on_failure)
-        question = MeterQuestion(
-            defaults,
-            resource,
-            consumer,
-            estimate,
-            hold_for,
-            on_error,
-            strategy,
-            attributes,
-            headers,
-            timeout,
-            on_failure,
-        )
-        decision = self._decide(
-            resource,
-            consumer,
-            cost=estimate if isinstance(estimate, int) else 1,
-            costs=None if isinstance(estimate, int) else estimate,
-            strategy=strategy,
-            attributes=attributes,
-            headers=headers,
-            on_failure=on_failure,
-            hold_for=question.hold_for,
-        )
+    def _hold(self, resource: str, consumer: str = "", **question: Any) -> tuple[Decision, MeterQuestion]:
+        held = MeterQuestion(_Defaults(self.on_failure), resource, consumer, **question)
+        for name in ("hold_for", "on_error"):
+            question.pop(name, None)
+        estimate = question.pop("estimate")
+        question["cost" if isinstance(estimate, int) else "costs"] = estimate
+        decision = self._decide(resource, consumer, hold_for=held.hold_for, **question)
         if not decision.allowed:
             raise BudgetRefusedError(decision)
-        return decision, question
+        return decision, held
 
 
 class FakeMeter(Meter):
