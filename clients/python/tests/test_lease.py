@@ -142,6 +142,17 @@ def test_c52_a_server_that_hangs_is_told_when_the_lease_ends(scripted: Scripted)
         lease.release()
 
 
+async def test_c52_a_process_that_was_stalled_holds_nothing_beyond_the_end(scripted: Scripted) -> None:
+    grants(scripted)
+    async with AsyncClient(scripted.target, on_failure="error") as weir:
+        lease = await weir.lease("db")
+        time.sleep(1)
+        # No task has run since.
+        assert not lease.held
+        await lease.release()
+    assert [one["outcome"] for one in asked(scripted, "Release")] == ["WORK_OUTCOME_IGNORED"]
+
+
 async def test_c52_losing_it_cancels_the_body(scripted: Scripted) -> None:
     grants(scripted)
     on(scripted, "Renew", held=False)

@@ -44,17 +44,22 @@ export class HeldLease implements Lease {
     return this.#lost.signal;
   }
 
+  /** It ends by the clock: a process that was stalled may ask before its timers have run. */
   get held(): boolean {
-    return this.#released === undefined && !this.#lost.signal.aborted;
+    return this.#isOpen() && performance.now() < this.#endsAt;
   }
 
   release(outcome: WorkOutcome = "success"): Promise<void> {
-    this.#released ??= this.#give(this.#lost.signal.aborted ? "ignored" : outcome);
+    this.#released ??= this.#give(this.held ? outcome : "ignored");
     return this.#released;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  #isOpen(): boolean {
+    return this.#released === undefined && !this.#lost.signal.aborted;
   }
 
   // Neither timer keeps the process alive.
@@ -76,7 +81,7 @@ export class HeldLease implements Lease {
     if (timeoutMs <= 0) return;
     try {
       const { held, expiresMs = ttlMs } = await this.#call(RENEW, this.#messages.renew(), timeoutMs);
-      if (!this.held) return;
+      if (!this.#isOpen()) return;
       if (held) this.#extend({ sentAt, ttlMs: expiresMs });
       else this.#lose("the server says that the lease has ended");
     } catch {
@@ -86,7 +91,7 @@ export class HeldLease implements Lease {
   }
 
   #lose(message: string): void {
-    if (!this.held) return;
+    if (!this.#isOpen()) return;
     this.#stop();
     this.#lost.abort(new LeaseLostError(message));
   }

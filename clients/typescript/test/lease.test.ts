@@ -83,6 +83,18 @@ test("C-52: an outage shorter than the ttl loses nothing, a longer one is told w
   expect(outcomes).toEqual([WorkOutcome.IGNORED]);
 });
 
+test("C-52: a process that was stalled holds nothing beyond the end", async () => {
+  const outcomes: WorkOutcome[] = [];
+  await using server = await startLeases({ acquire: (request) => granted(request, 300), release: ({ outcome }) => { outcomes.push(outcome); return { held: true }; } });
+  await using weir = new Client(server.target, { onFailure: "error" });
+  const lease = await weir.lease(QUESTION);
+  const until = performance.now() + 400;
+  while (performance.now() < until);
+  expect([lease.held, lease.signal.aborted]).toEqual([false, false]);
+  await lease.release();
+  expect(outcomes).toEqual([WorkOutcome.IGNORED]);
+});
+
 test("C-52: a lease that the server has taken away is told at once", async () => {
   await using server = await startLeases({ acquire: (request) => granted(request, 2000), renew: () => ({ held: false }) });
   await using weir = new Client(server.target, { onFailure: "error" });

@@ -76,11 +76,12 @@ class HeldAsyncLease(AsyncLease):
 
     def __init__(self, decision: Decision, question: LeaseQuestion, call: AsyncCall, later: Later, term: Term) -> None:
         super().__init__(decision)
+        self._extend(term.ends_at)
         self._question, self._call, self._later = question, call, later
         self._renewal = asyncio.get_running_loop().create_task(self._renew(term))
 
     async def _renew(self, term: Term) -> None:
-        await run_async(renew(self._question, term), self._call, asyncio.sleep)
+        await run_async(renew(self._question, term, self._extend), self._call, asyncio.sleep)
         self._lose()
 
     async def _give_back(self, outcome: WorkOutcome) -> None:

@@ -60,13 +60,14 @@ class HeldLease(Lease):
 
     def __init__(self, decision: Decision, question: LeaseQuestion, call: Call, term: Term) -> None:
         super().__init__(decision)
+        self._extend(term.ends_at)
         self._question, self._call = question, call
         self._released = threading.Event()
         threading.Thread(target=self._renew, args=(term,), name="weir-lease", daemon=True).start()
 
     def _renew(self, term: Term) -> None:
         try:
-            run(renew(self._question, term), self._call, self._wait)
+            run(renew(self._question, term, self._extend), self._call, self._wait)
         except _Released:
             return
         self._lose()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from math import inf
 from typing import Protocol
 
 from ._decision import Decision
@@ -45,11 +47,21 @@ class LeaseState:
         self.decision = decision
         self._lock = threading.Lock()
         self._outcome: WorkOutcome | None = None
+        self._ends_at = inf
 
     @property
     def held(self) -> bool:
-        """Whether the work may go on: the lease is neither lost nor released."""
+        """Whether the work may go on: the lease is neither lost nor released.
+
+        It ends by the clock: a process that was stalled may ask before what renews the lease has run again.
+        """
+        return self._is_open() and time.monotonic() < self._ends_at
+
+    def _is_open(self) -> bool:
         return self._outcome is None and not self.lost.is_set()
+
+    def _extend(self, ends_at: float) -> None:
+        self._ends_at = ends_at
 
     def _end(self, outcome: str) -> WorkOutcome | None:
         """Ends the lease, and returns what the server is told. Nothing: it was released before."""
@@ -57,13 +69,13 @@ class LeaseState:
         with self._lock:
             if self._outcome is not None:
                 return None
-            self._outcome = "ignored" if self.lost.is_set() else valid
+            self._outcome = "ignored" if not self.held else valid
             return self._outcome
 
     def _set_lost(self) -> bool:
         """Records that the lease is lost. Returns false if it was not held."""
         with self._lock:
-            if not self.held:
+            if not self._is_open():
                 return False
             self.lost.set()
             return True
@@ -89,8 +101,8 @@ def ask(question: LeaseQuestion) -> Flow[tuple[float, Acquired | OutageError]]:
     return sent_at, outcome
 
 
-def renew(question: LeaseQuestion, term: Term) -> Flow[None]:
-    """Renews a lease until it is lost."""
+def renew(question: LeaseQuestion, term: Term, extend: Callable[[float], None]) -> Flow[None]:
+    """Renews a lease until it is lost. `extend` is told the end of each new term."""
     due = term.renew_at
     while True:
         yield Pause(max(0.0, min(due, term.ends_at) - time.monotonic()))
@@ -106,6 +118,7 @@ def renew(question: LeaseQuestion, term: Term) -> Flow[None]:
         if ttl is None:
             return
         term = Term(now, ttl)
+        extend(term.ends_at)
         due = term.renew_at
 
 
