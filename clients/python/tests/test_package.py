@@ -6,6 +6,7 @@ import asyncio
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,24 @@ def test_the_stubs_are_those_of_the_protocol(tmp_path: Path) -> None:
     subprocess.run([sys.executable, PACKAGE / "scripts" / "stubs.py", tmp_path], check=True)
     made = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert made == {file.name: file.read_bytes() for file in (PACKAGE / "src/weir_ratelimit").glob("*.binpb")}
+
+
+def test_the_wheel_is_pure_and_stands_alone(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=PACKAGE, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    names = {file.name for file in (tmp_path / "site").rglob("*")}
+    assert {"py.typed", "_descriptors.binpb", "_lease_descriptors.binpb", "LICENSE", "METADATA"} <= names
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n"
+        "import weir_ratelimit as w, weir_ratelimit.testing\n"
+        "w.Client('127.0.0.1:1', on_failure='allow'); w.AsyncLease; w.AsyncMeter; print(w.__file__)"
+    )
+    assert run(program).startswith(str(tmp_path))
 
 
 def test_c54_the_least_version_is_the_first_one_with_settlements() -> None:
