@@ -1,4 +1,5 @@
-"""Plants the faults of faults.json, one after the other, into a copy of each client, and runs the tests that must find them.
+"""Plants the faults of faults.json, one after the other, into a copy of each client, and runs the tests that must find them,
+and which must pass without a fault.
 
 faults.py [python|typescript] [C-49 …]. It needs what scripts/test-clients.sh installs and builds.
 """
@@ -29,6 +30,11 @@ def main() -> int:
     chosen = [fault for fault in faults if fault["language"] in languages and rules <= set(fault["rules"])]
     with tempfile.TemporaryDirectory() as folder:
         copies = {language: copied(Path(folder) / language, language) for language in languages}
+        for language, tests in sorted({(fault["language"], fault["tests"]) for fault in chosen}):
+            ended, output = run(copies[language], language, shlex.split(tests))
+            if ended != 0:
+                print(f"{language}: {tests}: the tests fail without a fault\n{output[-3000:]}")
+                return 1
         unfound = [fault for fault in chosen if not is_found(copies[fault["language"]], fault)]
     print(f"{len(chosen) - len(unfound)} of {len(chosen)} planted faults are found")
     return 1 if unfound or not chosen else 0
