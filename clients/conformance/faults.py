@@ -1,7 +1,7 @@
-"""Plants the faults of faults.json, one after the other, into a copy of each client, and runs the tests that must find them,
-and which must pass without a fault.
+"""Plants the faults of faults.json, one after the other, into a copy of each client. The tests of a fault must find it.
 
-faults.py [python|typescript] [C-49 …]. It needs what scripts/test-clients.sh installs and builds.
+Without a fault they must pass. faults.py [python|typescript] [C-49 …]. It needs what scripts/test-clients.sh installs and
+builds.
 """
 
 from __future__ import annotations
@@ -84,7 +84,13 @@ def run(client: Path, language: str, tests: list[str]) -> tuple[int, str]:
     more = {"PYTHONPATH": str(client / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(
-            command, cwd=folder, env={**os.environ, **more}, capture_output=True, text=True, timeout=LONGEST, check=False
+            command,
+            cwd=folder,
+            env={**os.environ, **more},
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return 1, "the tests hang"
