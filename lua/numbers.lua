@@ -43,7 +43,7 @@ end
 
 -- Whether x is a whole number that a double holds exactly; false for NaN and for nil.
 local function exact(x)
-  return x and x >= 0 and x < 9007199254740992 and floor(x) == x
+  return x and x >= 0 and x < 9007199254740992 and x % 1 == 0
 end
 
 -- For a number that Redis must store as text: concatenation would round it to 14 digits.

@@ -8,12 +8,22 @@
 -- format of n numbers.
 local parts = { most = 64, most_ahead = 7200000000 }
 
+-- The format of so many numbers.
+function parts.format(count)
+  local format = parts[count]
+  if not format then
+    format = '<' .. string.rep('d', count)
+    parts[count] = format
+  end
+  return format
+end
+
 -- Reads the string of a limit. Returns what is wrong with it, if anything is.
 function parts.read(one, key)
   local raw = call('GET', key)
   one.parts_raw, one.parts_kept = raw, ''
   if not raw then return end
-  if type(raw) == 'table' or #raw < 32 or #raw > 16 + 16 * parts.most or fmod(#raw, 16) ~= 0 then return unreadable(raw) end
+  if type(raw) == 'table' or #raw < 32 or #raw > 16 + 16 * parts.most or #raw % 16 ~= 0 then return unreadable(raw) end
   local mark, seen = unpack_struct('<dd', raw)
   if not (exact(mark) and exact(seen)) then return NOT_A_STATE end
   -- One that was written by a clock far ahead counts as absent.
@@ -25,22 +35,22 @@ function parts.open(one, at)
   local raw = one.parts_kept
   local count = #raw / 8 - 2
   if count <= 0 then return end
-  local format = parts[count]
-  if not format then
-    format = '<' .. string.rep('d', count)
-    parts[count] = format
-  end
-  local numbers, ends, open, last, before, most = { unpack_struct(format, raw, 17) }, {}, 0, 0, 0, 2 * CEILING
+  local numbers, open, ended, before, most = { unpack_struct(parts.format(count), raw, 17) }, 0, 0, 0, 2 * CEILING
   for i = 1, count, 2 do
     local goes, units = numbers[i], numbers[i + 1]
     -- As `exact`, without its calls.
-    if not (goes > before and goes < most and floor(goes) == goes and units > 0 and units < most and floor(units) == units) then
+    if not (goes > before and goes < most and goes % 1 == 0 and units > 0 and units < most and units % 1 == 0) then
       return NOT_A_STATE
     end
     before = goes
-    if goes > at then ends[last + 1], ends[last + 2], last, open = goes, units, last + 2, open + units end
+    if goes > at then open = open + units else ended = ended + 1 end
   end
-  one.ends, one.open, one.ended = ends, open, (count - last) / 2
+  -- What has ended comes first. Where nothing has, the numbers stay where they are.
+  if ended > 0 then
+    for i = 1, count - 2 * ended do numbers[i] = numbers[i + 2 * ended] end
+  end
+  for i = count + 1, count - 2 * ended + 1, -1 do numbers[i] = nil end
+  one.ends, one.open, one.ended = numbers, open, ended
 end
 
 -- Notes what stands at a place of `ends` instead of what stood there: a packed part, or nothing.

@@ -11,13 +11,15 @@ local hold_record = {}
 function hold_record.read(key, at)
   local raw = call('GET', key)
   if not raw then return nil end
-  if type(raw) == 'table' or #raw < 56 or #raw > 440 or fmod(#raw - 56, 48) ~= 0 then return false, unreadable(raw) end
-  local record = { unpack_struct('<' .. string.rep('d', #raw / 8), raw) }
-  for i = 1, #raw / 8 do
-    -- Some of them may be -1.
-    if not exact(record[i] + 1) then return false, NOT_A_STATE end
+  if type(raw) == 'table' or #raw < 56 or #raw > 440 or (#raw - 56) % 48 ~= 0 then return false, unreadable(raw) end
+  local count = #raw / 8
+  local record = { unpack_struct(parts.format(count), raw) }
+  for i = 1, count do
+    local number = record[i]
+    -- As `exact` of one more, without its calls: some of them may be -1.
+    if not (number >= -1 and number + 1 < 2 * CEILING and number % 1 == 0) then return false, NOT_A_STATE end
   end
-  if #raw ~= 56 + 48 * record[7] then return false, NOT_A_STATE end
+  if count ~= 7 + 6 * record[7] then return false, NOT_A_STATE end
   record.raw, record.is_settled, record.ends, record.question = raw, record[1] == 2, record[2], record[4]
   record.settlement, record.outcome = record[5], record[6]
   if at < record[3] then return record end

@@ -16,8 +16,9 @@ end
 -- What its state and parts are read into.
 function standing.new()
   return { level = 0, at = 0, origin = 0, extra = 0, shift = 0, before = 0, span = 0, held = false, cause = 0, retry = 0,
-    raw = false, writes = false, undo = false, cost = 0, granted = 0, charged = 0, level_after = 0, changed = false, ends = 0,
-    open = 0, ended = 0, mark = 0, seen = 0, parts_raw = false, parts_kept = '', packed = '', packed_at = 0, packed_to = 0, asked = 0, least = 0, digest = 0, forget = false, start = false }
+    raw = false, writes = false, cost = 0, granted = 0, charged = 0, level_after = 0, changed = false, ends = 0, open = 0,
+    ended = 0, mark = 0, seen = 0, parts_raw = false, parts_kept = '', packed = '', packed_at = 0, packed_to = 0, asked = 0,
+    least = 0, digest = 0 }
 end
 
 -- Reads the states and the parts of all limits. Returns what is wrong with one, if anything is.

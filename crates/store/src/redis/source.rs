@@ -15,6 +15,11 @@ use weir_core::algorithm::{Algorithm, EngineKind};
 /// The bit of scripts with idempotent decisions. No engine has it, because their numbers start at 1.
 const ONCE: usize = 1;
 
+/// What engines and driver stand in. A function that is defined finds each name of its own chunk in the list of all names that
+/// are in use, the first ones last; those of a chunk around it, it takes at once. This saves a third of the time of all definitions.
+const OPEN: &str = "local function driver()";
+const CLOSE: &str = "end\nreturn driver()";
+
 /// Number of possible sets of bits.
 const SETS: usize = 1 << (EngineKind::ALL.len() + 2);
 
@@ -108,8 +113,8 @@ fn join(engines: usize, plain: &str, driver: &[&str]) -> String {
     let used = used.map(|engine| files_of(engine).driver);
     let has = |bit: usize, file: &'static str| (engines & bit != 0).then_some(file);
     let more = [has(HELD, lua_files::HELD), has(ONCE, lua_files::ONCE)].into_iter().flatten();
-    let parts = [START, plain, NUMBERS].into_iter().chain(used).chain(more).chain([LIMIT, JUDGE]);
-    let parts: Vec<&str> = parts.chain(driver.iter().copied()).collect();
+    let parts = [START, plain, NUMBERS, OPEN].into_iter().chain(used).chain(more).chain([LIMIT, JUDGE]);
+    let parts: Vec<&str> = parts.chain(driver.iter().copied()).chain([CLOSE]).collect();
     parts.join("\n")
 }
 
