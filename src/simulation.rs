@@ -4,6 +4,7 @@
 //! everywhere and always.
 
 mod call_pattern;
+mod costs;
 mod logged;
 mod replay;
 mod run;
@@ -11,12 +12,13 @@ mod trace;
 mod until;
 
 pub use call_pattern::{CallPattern, PatternError};
+pub use costs::{CostByName, read_units};
 pub use logged::{
     EarlierLines, LoggedDecision, LoggedDecisions, LoggedOperation, ReplayRefused, TornLine,
     read_decision_log,
 };
 pub use replay::{ReplayError, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy, replay};
-pub use run::{SimulatedStrategy, SimulationError, simulate};
+pub use run::{CostSum, SimulatedStrategy, SimulationError, simulate};
 pub use trace::{TraceError, read_trace};
 pub use until::{UntilCallers, UntilDecider, UntilPattern};
 
@@ -33,6 +35,8 @@ pub const MAX_CALLS: usize = 10_000_000;
 pub struct SimulatedCalls {
     /// Resource and consumer of each subject, without duplicates.
     pub subjects: Vec<(String, String)>,
+    /// The costs by name of calls, without duplicates.
+    pub costs: Vec<Vec<CostByName>>,
     /// The calls.
     pub calls: Vec<SimulatedCall>,
 }
@@ -46,4 +50,14 @@ pub struct SimulatedCall {
     pub subject: usize,
     /// Cost.
     pub cost: u64,
+    /// Index in [`SimulatedCalls::costs`].
+    pub costs: usize,
+}
+
+impl SimulatedCalls {
+    /// The costs by name of a call.
+    #[must_use]
+    pub fn costs_of(&self, call: &SimulatedCall) -> &[CostByName] {
+        self.costs.get(call.costs).map_or(&[], Vec::as_slice)
+    }
 }

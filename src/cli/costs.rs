@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use weir_proto::v1::Cost;
 
+use crate::simulation::{CostByName, read_units};
+
 /// One `--cost`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum CostArg {
@@ -15,18 +17,14 @@ pub(super) enum CostArg {
 
 /// Parses `3`, `output=4096` or `output=4096,256`.
 pub(super) fn cost(text: &str) -> Result<CostArg, String> {
-    let number = |text: &str| {
-        let digits = text.replace('_', "");
-        digits
-            .parse::<u64>()
-            .map_err(|_| format!("`{text}` is no number: write 3, output=4096 or output=4096,256"))
+    let Some((name, costs)) = text.split_once('=') else {
+        return match read_units(text)? {
+            (cost, None) => Ok(CostArg::Plain(cost)),
+            _ => Err(format!("`{text}` has no name: write output={text}")),
+        };
     };
-    let Some((name, costs)) = text.split_once('=') else { return number(text).map(CostArg::Plain) };
-    let (most, least) = match costs.split_once(',') {
-        Some((most, least)) => (number(most)?, Some(number(least)?)),
-        None => (number(costs)?, None),
-    };
-    Ok(CostArg::Named(name.to_owned(), Cost { cost: most, at_least: least }))
+    let (cost, at_least) = read_units(costs)?;
+    Ok(CostArg::Named(name.to_owned(), Cost { cost, at_least }))
 }
 
 /// The cost without a name, the last of several.
@@ -41,6 +39,16 @@ pub(super) fn named(costs: &[CostArg]) -> HashMap<String, Cost> {
         CostArg::Plain(_) => None,
     });
     named.collect()
+}
+
+/// The costs by name of simulated calls, each name once: the last of several.
+pub(super) fn simulated(costs: &[CostArg]) -> Vec<CostByName> {
+    let mut named: Vec<_> = named(costs)
+        .into_iter()
+        .map(|(name, Cost { cost, at_least })| CostByName { name, cost, at_least })
+        .collect();
+    named.sort_by(|one, next| one.name.cmp(&next.name));
+    named
 }
 
 /// What was used, by name.
@@ -58,7 +66,7 @@ mod tests {
         assert_eq!(cost("1_000"), Ok(CostArg::Plain(1_000)));
         assert_eq!(cost("output=900"), named(900, None));
         assert_eq!(cost("output=4_096,256"), named(4_096, Some(256)));
-        for wrong in ["", "-1", "output=", "output=1,", "output=1,2,3", "output"] {
+        for wrong in ["", "-1", "1,2", "output=", "output=1,", "output=1,2,3", "output"] {
             assert!(cost(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,12 +7,13 @@ mod replay;
 mod result;
 mod text;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::simulation::{
-    CallPattern, PatternError, SimulatedCalls, UntilCallers, UntilPattern, read_trace, simulate,
+    CallPattern, CostByName, PatternError, SimulatedCalls, UntilCallers, UntilPattern, read_trace, simulate,
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
@@ -23,6 +24,7 @@ use weir_units::Micros;
 use self::drawn_limit::DrawnLimit;
 pub(super) use self::result::{LiveRuns, Simulated};
 use self::result::{ResultShape, SimulatedRow};
+use super::costs::{self, CostArg};
 use super::explanation::renewal;
 use super::settings::{loaded, no_overrides};
 use super::{attribute, fail, print, say};
@@ -34,6 +36,7 @@ Examples:
   weir simulate --config weir.yaml --pattern poisson:50/s --seed 7 --svg limits.svg
   weir simulate --config weir.yaml --pattern until:300 --consumers 10   call again as soon as allowed, until 300 passed
   weir simulate --config weir.yaml --pattern calls.csv --output json    columns at_s,resource,consumer,cost
+  weir simulate --config budgets.yaml --pattern constant:2/s --cost input=900 --cost output=4096,256 --cost usd=0
   weir simulate --config new.yaml --replay decisions.jsonl              which logged decisions would differ";
 
 /// Maximum size of a file of calls, in bytes.
@@ -45,7 +48,7 @@ const PATTERN_OPTIONS: [&str; 11] = [
     "time",
     "resource",
     "consumers",
-    "cost",
+    "costs",
     "attributes",
     "seed",
     "window",
@@ -83,9 +86,10 @@ pub(crate) struct SimulateArgs {
     /// How many consumers make a pattern's calls, in turn
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     consumers: u32,
-    /// The cost of each of a pattern's calls
-    #[arg(long, default_value_t = 1)]
-    cost: u64,
+    /// The cost of each of a pattern's calls [default: 1]; or a cost by its name, and the least to grant instead:
+    /// output=4096,256. May be given several times
+    #[arg(long = "cost", value_parser = costs::cost, value_name = "[NAME=]UNITS[,LEAST]")]
+    costs: Vec<CostArg>,
     /// A further fact about all calls, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
@@ -189,10 +193,14 @@ fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulat
     if shared.as_ref().is_some_and(|calls| calls.calls.is_empty()) {
         bail!("there are no calls: --for is too short, or the file empty")
     }
+    let named = costs::simulated(&args.costs);
+    let given = given_names(&named, shared.as_deref());
+    let names = names(&rules, args, &given)?;
+    check_costs(&rules, &names, &given)?;
     let mut results = Vec::new();
-    for name in names(&rules, args)? {
+    for name in names {
         let result = match (&until, &shared) {
-            (Some(until), _) => until.simulate(&rules, &name, &args.attributes, callers(args)),
+            (Some(until), _) => until.simulate(&rules, &name, &args.attributes, callers(args, &named)),
             (None, Some(calls)) => simulate(&rules, &name, &args.attributes, calls)
                 .map(|result| (result, SimulatedCalls::clone(calls))),
             (None, None) => continue,
@@ -223,17 +231,49 @@ fn title_of(config: &[PathBuf]) -> String {
     }
 }
 
-fn callers(args: &SimulateArgs) -> UntilCallers<'_> {
+fn callers<'a>(args: &'a SimulateArgs, costs: &'a [CostByName]) -> UntilCallers<'a> {
     let (resource, consumers) = (args.resource.as_str(), args.consumers as usize);
-    UntilCallers { resource, consumers, cost: args.cost, seed: args.seed }
+    UntilCallers { resource, consumers, cost: plain_cost(args), costs, seed: args.seed }
+}
+
+/// The cost of limits that take the request's.
+fn plain_cost(args: &SimulateArgs) -> u64 {
+    costs::plain(&args.costs).unwrap_or(1)
+}
+
+/// The names of the costs that calls have.
+fn given_names(named: &[CostByName], calls: Option<&SimulatedCalls>) -> BTreeSet<String> {
+    let lists = calls.map_or(&[][..], |calls| &calls.costs);
+    lists.iter().flatten().chain(named).map(|cost| cost.name.clone()).collect()
+}
+
+/// Refuses a cost that no strategy takes. One that some of them do not take is left out there.
+fn check_costs(rules: &Rules, strategies: &[String], given: &BTreeSet<String>) -> Result<()> {
+    let is_simulated = |strategy: &&Strategy| strategies.iter().any(|name| *name == *strategy.name());
+    let simulated = rules.strategies().iter().map(|strategy| &**strategy).filter(is_simulated);
+    let known: BTreeSet<&str> = simulated
+        .filter_map(|strategy| strategy.costed())
+        .flat_map(|costed| costed.names.iter().map(|name| &**name))
+        .collect();
+    match given.iter().find(|name| !known.contains(name.as_str())) {
+        None => Ok(()),
+        Some(name) if known.is_empty() => {
+            bail!("--cost {name}: no strategy that is simulated has named costs")
+        }
+        Some(name) => {
+            let known = known.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            bail!("--cost {name}: no strategy that is simulated has this cost; they have {known}")
+        }
+    }
 }
 
 fn calls(args: &SimulateArgs, pattern: &str) -> Result<SimulatedCalls> {
     if !is_file(pattern) {
         let read = CallPattern::parse(pattern)?;
         let who = (args.resource.as_str(), args.consumers as usize);
-        let calls = read.calls(args.time, who, args.cost, args.seed);
-        return Ok(calls.map_err(|error| PatternError { pattern: pattern.to_owned(), ..error })?);
+        let calls = read.calls(args.time, who, plain_cost(args), args.seed);
+        let calls = calls.map_err(|error| PatternError { pattern: pattern.to_owned(), ..error })?;
+        return Ok(SimulatedCalls { costs: vec![costs::simulated(&args.costs)], ..calls });
     }
     let file = pattern;
     let text = text_of(Path::new(file))?;
@@ -270,7 +310,7 @@ fn is_file(pattern: &str) -> bool {
 }
 
 /// Returns the names of the strategies to simulate: those that are named, or all that can be. The others are said.
-fn names(rules: &Rules, args: &SimulateArgs) -> Result<Vec<String>> {
+fn names(rules: &Rules, args: &SimulateArgs, given: &BTreeSet<String>) -> Result<Vec<String>> {
     for name in &args.strategies {
         rules.resolve("", name)?;
     }
@@ -279,7 +319,7 @@ fn names(rules: &Rules, args: &SimulateArgs) -> Result<Vec<String>> {
     }
     let mut names = Vec::new();
     for strategy in rules.strategies() {
-        match obstacle(strategy, &args.attributes) {
+        match obstacle(strategy, &args.attributes, given) {
             None => names.push(strategy.name().to_owned()),
             Some(why) => say(&format!("note: strategy `{}` is left out: {why}", strategy.name())),
         }
@@ -291,9 +331,19 @@ fn names(rules: &Rules, args: &SimulateArgs) -> Result<Vec<String>> {
 }
 
 /// Requirements of a strategy that a simulation, or this one, lacks.
-fn obstacle(strategy: &Strategy, attributes: &[(String, String)]) -> Option<String> {
+fn obstacle(
+    strategy: &Strategy,
+    attributes: &[(String, String)],
+    costs: &BTreeSet<String>,
+) -> Option<String> {
     if strategy.permits().is_some() {
         return Some("permits are held while work is done, and a pattern of calls has no work".to_owned());
+    }
+    let mut needed = strategy.costed().into_iter().flat_map(|costed| &costed.names);
+    if let Some(name) = needed.find(|name| !costs.contains(&***name)) {
+        return Some(format!(
+            "it needs the cost `{name}`; give it with --cost {name}=UNITS, or in the file of calls"
+        ));
     }
     let mut fields = strategy.limits().iter().flat_map(|limit| limit.scope.fields());
     fields.find_map(|field| match field {

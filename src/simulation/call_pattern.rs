@@ -99,9 +99,9 @@ impl CallPattern {
                     reason: format!("it makes more than {MAX_CALLS} calls in this time"),
                 });
             }
-            calls.push(SimulatedCall { at, subject: calls.len() % consumers, cost });
+            calls.push(SimulatedCall { at, subject: calls.len() % consumers, cost, costs: 0 });
         }
-        Ok(SimulatedCalls { subjects, calls })
+        Ok(SimulatedCalls { subjects, calls, ..SimulatedCalls::default() })
     }
 
     /// The times of the calls, in order; `None` beyond the range of the clock.

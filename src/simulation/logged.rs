@@ -1,6 +1,7 @@
 //! Reads a decision log, and refuses one that is not complete or not consistent. Lines that were cut off while they were
 //! written, by a full disk or a kill, are reported, and refused only if the log has to be whole.
 
+mod costs;
 mod inline;
 mod line;
 
@@ -13,7 +14,7 @@ use weir_core::algorithm::Algorithm;
 use weir_units::Micros;
 
 use self::line::LogLine;
-use super::MAX_CALLS;
+use super::{CostByName, MAX_CALLS};
 
 /// Within a process, decisions are logged when they are settled. Those that waited longer for Redis are logged later,
 /// but never by more than this, unless the clock was set back.
@@ -76,6 +77,12 @@ pub struct LoggedDecision {
     pub cost: u64,
     /// Cost that was charged or given back.
     pub granted: u64,
+    /// Costs by name; of a settlement or a debit what was used.
+    pub costs: Vec<CostByName>,
+    /// How long to hold what is granted.
+    pub hold_for: Option<Micros>,
+    /// What each limit granted, where costs have names.
+    pub granted_by: Vec<(String, u64)>,
     /// The idempotency id; empty if there was none.
     pub id: String,
     /// Limits that a refund or a reset named.
@@ -102,6 +109,8 @@ pub enum LoggedOperation {
     Cancel,
     /// A debit of actual use.
     Debit,
+    /// The settlement of a hold.
+    Settle,
     /// A cost was given back.
     Refund,
     /// Limits were made full again.

@@ -8,16 +8,18 @@ use weir_core::algorithm::Algorithm;
 use weir_core::envoy;
 use weir_core::strategy::{FailurePolicy, Field, Listed, Resolved, Rules, Strategy, inline_name};
 use weir_node::access::Rights;
-use weir_node::limiter::{Begun, InlineLimit, Limiter, LimiterError, LimitsDecision, Question, Shaping};
+use weir_node::limiter::{
+    Answer, Begun, InlineLimit, Limiter, LimiterError, LimitsDecision, Question, Shaping,
+};
 use weir_node::settle::Outcome;
 use weir_store::at_once;
 use weir_store::memory::MemoryStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 
-use super::SimulationError;
 use super::logged::{LoggedDecision, LoggedDecisions, LoggedOperation};
 use super::run::limiter_on;
+use super::{CostByName, SimulationError};
 
 /// Results of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,7 +46,7 @@ pub struct ReplayedStrategy {
     pub granted_otherwise: u64,
     /// Operations that the other configuration rejects: the strategy is missing, or lacks the operation.
     pub refused: u64,
-    /// Cancellations, debits, refunds and resets, which change limits.
+    /// Cancellations, debits, settlements, refunds and resets, which change limits.
     pub not_compared: u64,
     /// Calls that the store did not answer. They are not replayed, because nobody knows what was charged.
     pub not_judged: u64,
@@ -62,12 +64,14 @@ pub struct ReplayedDifference {
 }
 
 /// Decision on a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedAnswer {
     /// True if it is allowed.
     pub allowed: bool,
     /// Charged cost.
     pub granted: u64,
+    /// What each limit granted, where costs have names.
+    pub granted_by: Vec<(String, u64)>,
 }
 
 /// Why a log cannot be replayed.
@@ -188,8 +192,11 @@ impl Replay<'_> {
         strategy: &str,
         inline: Option<InlineLimit<'_>>,
     ) -> ReplayStep {
-        let mut is_plain = decision.id.is_empty() && inline.is_none();
-        let mut shaping = Shaping { inline, ..Shaping::under(&decision.id) };
+        let is_costed = !decision.costs.is_empty() || decision.hold_for.is_some();
+        let mut is_plain = decision.id.is_empty() && inline.is_none() && !is_costed;
+        let costs = decision.costs.iter().map(CostByName::named).collect();
+        let mut shaping = Shaping { inline, costs, ..Shaping::under(&decision.id) };
+        shaping.hold_for = decision.hold_for.and_then(as_sent);
         let is_question = match decision.operation {
             LoggedOperation::Charge => true,
             LoggedOperation::AtMost => {
@@ -219,6 +226,7 @@ impl Replay<'_> {
         let mut step = ReplayStep::Refused;
         self.limiter.round().decide(std::iter::once(question), |begun| {
             let Begun::Answered(Ok(answer)) = begun else { return };
+            let granted_by = granted_by(&answer);
             let (allowed, granted) = match answer.outcome {
                 Outcome::Decided(LimitsDecision { verdict, .. })
                 | Outcome::Local(LimitsDecision { verdict, .. }) => (verdict.allowed, verdict.granted),
@@ -227,7 +235,7 @@ impl Replay<'_> {
                 Outcome::Banned(_) => (false, 0),
                 Outcome::Policy { allowed } => (allowed, 0),
             };
-            step = ReplayStep::Answered(ReplayedAnswer { allowed, granted });
+            step = ReplayStep::Answered(ReplayedAnswer { allowed, granted, granted_by });
         });
         step
     }
@@ -238,7 +246,10 @@ impl Replay<'_> {
         let result: Option<Result<(), LimiterError>> = match decision.operation {
             LoggedOperation::Cancel => at_once(async { limiter.cancel(question).await.map(drop) }),
             LoggedOperation::Debit => {
-                at_once(async { limiter.debit(question, Some(question.cost)).await.map(drop) })
+                at_once(async { limiter.debit(question, plain_cost(decision)).await.map(drop) })
+            }
+            LoggedOperation::Settle => {
+                at_once(async { limiter.settle_hold(question, plain_cost(decision)).await.map(drop) })
             }
             LoggedOperation::Refund => {
                 at_once(async { limiter.refund(question, &decision.named, &decision.id).await.map(drop) })
@@ -247,6 +258,35 @@ impl Replay<'_> {
         };
         if matches!(result, Some(Ok(()))) { ReplayStep::Done } else { ReplayStep::Refused }
     }
+}
+
+/// A time as it is sent: whole seconds and nanoseconds.
+fn as_sent(Micros(us): Micros) -> Option<(i64, i32)> {
+    Some((i64::try_from(us / 1_000_000).ok()?, i32::try_from(us % 1_000_000 * 1_000).ok()?))
+}
+
+/// The cost of limits that take the request's; none beside named costs that are all that was used.
+fn plain_cost(decision: &LoggedDecision) -> Option<u64> {
+    let is_named = decision.operation == LoggedOperation::Settle || !decision.costs.is_empty();
+    Some(decision.cost).filter(|cost| *cost > 0 || !is_named)
+}
+
+/// What each limit granted, where costs have names.
+fn granted_by(answer: &Answer<'_, '_>) -> Vec<(String, u64)> {
+    let Outcome::Decided(LimitsDecision { costs: Some(costs), .. }) = answer.outcome else {
+        return Vec::new();
+    };
+    let limits = answer.strategy.limits().iter().zip(&costs.limits);
+    limits.map(|(limit, one)| (limit.name.to_string(), one.granted.unwrap_or(0))).collect()
+}
+
+/// True if a limit that is in both granted more or less.
+fn differs(before: &ReplayedAnswer, after: &ReplayedAnswer) -> bool {
+    let mut pairs = before.granted_by.iter().filter_map(|(name, granted)| {
+        let (_, now) = after.granted_by.iter().find(|(known, _)| known == name)?;
+        Some((granted, now))
+    });
+    pairs.any(|(granted, now)| granted != now)
 }
 
 impl ReplayResult {
@@ -258,13 +298,15 @@ impl ReplayResult {
             ReplayStep::Refused => return counts.refused += 1,
         };
         let Some(allowed) = decision.admitted() else { return counts.not_compared += 1 };
-        let before = ReplayedAnswer { allowed, granted: decision.granted };
+        let granted_by = decision.granted_by.clone();
+        let before = ReplayedAnswer { allowed, granted: decision.granted, granted_by };
         counts.compared += 1;
         match (before.allowed, after.allowed) {
             (true, false) => counts.now_denied += 1,
             (false, true) => counts.now_allowed += 1,
             (true, true)
-                if decision.operation == LoggedOperation::AtMost && before.granted != after.granted =>
+                if decision.operation == LoggedOperation::AtMost && before.granted != after.granted
+                    || differs(&before, &after) =>
             {
                 counts.granted_otherwise += 1;
             }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use prometheus::Registry;
 use weir_config::MemoryConfig;
 use weir_core::algorithm::LimitVerdict;
+use weir_core::algorithm::budget::{BudgetVerdict, CostedLimits, LimitCost};
 use weir_core::strategy::{Listed, Rules};
 use weir_node::access::Rights;
-use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, LimitsDecision, Question};
+use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, LimitsDecision, Question, Shaping};
 use weir_node::settle::Outcome;
 use weir_node::telemetry::Metrics;
 use weir_store::memory::MemoryStore;
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::{Micros, Retry};
 
-use super::{START, SimulatedCall, SimulatedCalls};
+use super::{CostByName, START, SimulatedCall, SimulatedCalls};
 
 /// Byte budget of a simulation: it never evicts a key, which would change decisions.
 const BUDGET: usize = 1 << 32;
@@ -44,6 +45,19 @@ pub struct SimulatedStrategy {
     pub holds: u128,
     /// The longest such wait.
     pub longest_hold: Micros,
+    /// The costs by name, in the order of the strategy.
+    pub costs: Vec<CostSum>,
+}
+
+/// The units of all calls of one named cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CostSum {
+    /// The name.
+    pub name: String,
+    /// The units that were asked.
+    pub asked: u64,
+    /// The units that were granted.
+    pub granted: u64,
 }
 
 /// Why a simulation cannot run.
@@ -94,7 +108,7 @@ pub fn simulate(
 ) -> Result<SimulatedStrategy, SimulationError> {
     let mut limiter = SimulatedLimiter::new(rules, strategy, attributes)?;
     for call in &calls.calls {
-        limiter.decide(&calls.subjects, call)?;
+        limiter.decide(calls, call)?;
     }
     Ok(limiter.into_result())
 }
@@ -105,6 +119,7 @@ pub(super) struct SimulatedLimiter<'a> {
     limiter: Limiter<MemoryStore>,
     strategy: &'a str,
     attributes: &'a [(String, String)],
+    costed: Option<Arc<CostedLimits>>,
     result: SimulatedStrategy,
 }
 
@@ -116,8 +131,13 @@ impl<'a> SimulatedLimiter<'a> {
     ) -> Result<Self, SimulationError> {
         let clock = ManualClock::at(START);
         let limiter = limiter_on(&clock, rules)?;
-        let result = SimulatedStrategy { strategy: strategy.to_owned(), ..SimulatedStrategy::default() };
-        Ok(Self { clock, limiter, strategy, attributes, result })
+        let costed =
+            rules.resolve("", strategy).ok().and_then(|resolved| resolved.strategy.costed().cloned());
+        let names = costed.iter().flat_map(|costed| &costed.names);
+        let costs = names.map(|name| CostSum { name: name.to_string(), asked: 0, granted: 0 }).collect();
+        let strategy_name = strategy.to_owned();
+        let result = SimulatedStrategy { strategy: strategy_name, costs, ..SimulatedStrategy::default() };
+        Ok(Self { clock, limiter, strategy, attributes, costed, result })
     }
 
     /// The results so far.
@@ -131,26 +151,34 @@ impl<'a> SimulatedLimiter<'a> {
     }
 
     /// Decides a call, which is not earlier than the one before. Returns how long its caller waits before it may call
-    /// again; `None` if no wait helps.
+    /// again; `None` if no wait helps. Costs that the strategy does not name are left out.
     pub(super) fn decide(
         &mut self,
-        subjects: &[(String, String)],
+        calls: &SimulatedCalls,
         call: &SimulatedCall,
     ) -> Result<Option<Micros>, SimulationError> {
         self.clock.set(Micros(START.0.saturating_add(call.at.0)));
-        let Some((resource, consumer)) = subjects.get(call.subject) else { return Ok(None) };
+        let Some((resource, consumer)) = calls.subjects.get(call.subject) else { return Ok(None) };
+        let names = self.costed.as_ref().map_or(&[][..], |costed| &costed.names);
+        let has = |cost: &&CostByName| names.iter().any(|name| **name == *cost.name);
+        let costs: Vec<_> = calls.costs_of(call).iter().filter(has).map(CostByName::named).collect();
+        let costed = self.costed.as_deref();
         let attributes = self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let question = Question {
             resource,
             consumer,
             strategy: self.strategy,
             cost: call.cost,
+            shaping: (!costs.is_empty()).then(|| Box::new(Shaping { costs, ..Shaping::default() })),
             attributes: attributes.collect(),
             ..Question::until(None, Rights::ALL)
         };
         let (mut refused, mut wait, result) = (None, None, &mut self.result);
         self.limiter.round().decide(std::iter::once(&question), |begun| match begun {
-            Begun::Answered(Ok(answer)) => wait = result.count(&answer, call.cost),
+            Begun::Answered(Ok(answer)) => {
+                wait = result.count(&answer, call.cost);
+                result.count_costs(&answer, calls.costs_of(call), costed);
+            }
             Begun::Answered(Err(error)) => refused = Some(error),
             // The memory store answers at once.
             Begun::Waiting(_) => {}
@@ -195,6 +223,28 @@ impl SimulatedStrategy {
         }
         let longest = |limits: &[LimitVerdict]| limits.iter().fold(Retry::Now, |all, one| all.max(one.retry));
         self.deny(decided.map_or(Retry::Never, |decided| longest(decided.limits)))
+    }
+
+    /// Adds the units that were asked of each named cost, and those that were granted: what the first enforced limit of the name
+    /// granted.
+    fn count_costs(&mut self, answer: &Answer<'_, '_>, asked: &[CostByName], costed: Option<&CostedLimits>) {
+        let Some(costed) = costed else { return };
+        let verdict: Option<&BudgetVerdict> = match answer.outcome {
+            Outcome::Decided(LimitsDecision { costs, .. }) => costs,
+            _ => None,
+        };
+        for (number, sum) in self.costs.iter_mut().enumerate() {
+            let units = asked.iter().find(|cost| cost.name == sum.name).map_or(0, |cost| cost.cost);
+            sum.asked = sum.asked.saturating_add(units);
+            let is_of = |limit: &weir_core::algorithm::budget::BudgetLimit| {
+                limit.cost == LimitCost::Named(number) && !limit.algorithm.is_shadow()
+            };
+            let granted = verdict.filter(|verdict| verdict.allowed).and_then(|verdict| {
+                let mut limits = costed.limits.iter().zip(&verdict.limits);
+                limits.find(|(limit, _)| is_of(limit)).and_then(|(_, one)| one.granted)
+            });
+            sum.granted = sum.granted.saturating_add(granted.unwrap_or(0));
+        }
     }
 
     /// Counts an admitted call that is to wait before it starts. Returns how long its caller waits before it may call again.

@@ -1,14 +1,17 @@
-//! Reads calls from a CSV file with the columns `at_s`, `resource`, `consumer` and optionally `cost`.
+//! Reads calls from a CSV file with the columns `at_s`, `resource`, `consumer`, and optionally `cost` and `cost.NAME`.
 
 use std::collections::HashMap;
 
 use weir_core::key::MAX_PART;
 use weir_units::{LONGEST_SPAN, Micros};
 
-use super::{MAX_CALLS, SimulatedCall, SimulatedCalls};
+use super::{CostByName, MAX_CALLS, SimulatedCall, SimulatedCalls, read_units};
 
 /// The columns, in any order; a missing cost is 1.
 const COLUMNS: [&str; 4] = ["at_s", "resource", "consumer", "cost"];
+
+/// What the columns of costs by name begin with.
+const NAMED: &str = "cost.";
 
 /// Reason and position of an error in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +31,7 @@ pub fn read_trace(text: &str) -> Result<SimulatedCalls, TraceError> {
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let headers = reader.headers().map_err(|error| unreadable(&error))?.clone();
     let places = columns(&headers)?;
-    let (mut calls, mut known) = (SimulatedCalls::default(), HashMap::new());
+    let (mut calls, mut known, mut known_costs) = (SimulatedCalls::default(), HashMap::new(), HashMap::new());
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(&error))?;
         let line = record.position().map_or(0, csv::Position::line);
@@ -61,17 +64,42 @@ pub fn read_trace(text: &str) -> Result<SimulatedCalls, TraceError> {
             calls.subjects.push(subject.clone());
             next
         });
-        calls.calls.push(SimulatedCall { at, subject, cost });
+        let costs = costs_by_name(&headers, &record).map_err(|(place, reason)| error(place, reason))?;
+        let next = calls.costs.len();
+        let costs = *known_costs.entry(costs).or_insert_with_key(|costs| {
+            calls.costs.push(costs.clone());
+            next
+        });
+        calls.calls.push(SimulatedCall { at, subject, cost, costs });
     }
     calls.calls.sort_by_key(|call| call.at);
     Ok(calls)
 }
 
+/// The costs by name of a call, or the column with a mistake.
+fn costs_by_name(
+    headers: &csv::StringRecord,
+    record: &csv::StringRecord,
+) -> Result<Vec<CostByName>, (usize, String)> {
+    let columns = headers.iter().zip(record.iter()).enumerate();
+    let named =
+        columns.filter_map(|(place, (header, text))| Some((place, header.strip_prefix(NAMED)?, text)));
+    let read = named.map(|(place, name, text)| match (text, read_units(text)) {
+        ("", _) => Err((place, format!("{NAMED}{name} is empty: a forgotten cost is no free call, write 0"))),
+        (_, Ok((cost, at_least))) => Ok(CostByName { name: name.to_owned(), cost, at_least }),
+        (_, Err(_)) => Err((place, format!("{NAMED}{name} {text:?} is no cost: write 4096 or \"4096,256\""))),
+    });
+    read.collect()
+}
+
 /// Index of each of [`COLUMNS`].
 fn columns(headers: &csv::StringRecord) -> Result<[Option<usize>; 4], TraceError> {
     let error = |column: usize, reason: String| TraceError { line: 1, column: column + 1, reason };
-    if let Some((place, name)) = headers.iter().enumerate().find(|(_, name)| !COLUMNS.contains(name)) {
-        return Err(error(place, format!("{name:?} is no column; there are {}", COLUMNS.join(", "))));
+    let is_known =
+        |name: &str| COLUMNS.contains(&name) || name.strip_prefix(NAMED).is_some_and(|name| !name.is_empty());
+    if let Some((place, name)) = headers.iter().enumerate().find(|(_, name)| !is_known(name)) {
+        let known = COLUMNS.join(", ");
+        return Err(error(place, format!("{name:?} is no column; there are {known}, and {NAMED}NAME")));
     }
     let known = |place: usize, name: &str| headers.iter().take(place).any(|header| header == name);
     if let Some((place, name)) = headers.iter().enumerate().find(|(place, name)| known(*place, name)) {
@@ -127,6 +155,21 @@ mod tests {
         let read: Vec<_> = calls.calls.iter().map(|call| (call.at.0, call.subject, call.cost)).collect();
         assert_eq!(read, [(1, 1, 1), (2_500_000, 0, 3), (2_500_000, 0, 1)]);
         assert_eq!(calls.subjects, [("r", "bob"), ("r", "alice")].map(|(r, c)| (r.to_owned(), c.to_owned())));
+    }
+
+    #[test]
+    fn costs_have_columns_by_their_names() {
+        let calls =
+            read_trace("at_s,resource,cost.output,cost.usd\n1,r,900,0\n2,r,\"4_096,256\",7\n3,r,900,0\n")
+                .unwrap();
+        let cost = |name: &str, cost, at_least| CostByName { name: name.to_owned(), cost, at_least };
+        let few = vec![cost("output", 900, None), cost("usd", 0, None)];
+        assert_eq!(calls.costs, [few.clone(), vec![cost("output", 4_096, Some(256)), cost("usd", 7, None)]]);
+        assert_eq!(calls.costs_of(&calls.calls[2]), few);
+        let wrong = |cost: &str| read_trace(&format!("at_s,cost.usd,resource\n1,{cost},r\n")).unwrap_err();
+        assert_eq!((wrong("").line, wrong("").column), (2, 2));
+        assert_eq!((wrong("much").line, wrong("much").column), (2, 2));
+        assert_eq!(read_trace("at_s,resource,cost.\n").unwrap_err().column, 3);
     }
 
     #[test]

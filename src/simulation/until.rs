@@ -9,7 +9,7 @@ use weir_units::Micros;
 
 use super::call_pattern::{CallPattern, PatternError};
 use super::run::{SimulatedLimiter, SimulatedStrategy, SimulationError};
-use super::{MAX_CALLS, SimulatedCall, SimulatedCalls};
+use super::{CostByName, MAX_CALLS, SimulatedCall, SimulatedCalls};
 
 /// Calls until so many have passed: `until:300` or `until:300:constant:40/s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct UntilCallers<'a> {
     pub consumers: usize,
     /// The cost of a call.
     pub cost: u64,
+    /// The costs of a call by name.
+    pub costs: &'a [CostByName],
     /// What random patterns draw from.
     pub seed: u64,
 }
@@ -79,7 +81,7 @@ impl UntilPattern {
         let consumers = callers.consumers.max(1);
         let name = |index| if consumers == 1 { "consumer".to_owned() } else { format!("consumer-{index}") };
         let subjects = (0..consumers).map(|index| (callers.resource.to_owned(), name(index))).collect();
-        let mut calls = SimulatedCalls { subjects, calls: Vec::new() };
+        let mut calls = SimulatedCalls { subjects, costs: vec![callers.costs.to_vec()], calls: Vec::new() };
         let mut next = NextCalls::new(self.pattern, consumers, callers.seed);
         while decider.result().allowed < self.passes {
             let too_few = |result: &SimulatedStrategy| SimulationError::TooFew {
@@ -90,8 +92,8 @@ impl UntilPattern {
             let Some((at, subject)) = next.pop().filter(|_| calls.calls.len() < MAX_CALLS) else {
                 return Err(too_few(decider.result()).into());
             };
-            let mut call = SimulatedCall { at, subject, cost: callers.cost };
-            let wait = decider.decide(&calls.subjects, &mut call)?;
+            let mut call = SimulatedCall { at, subject, cost: callers.cost, costs: 0 };
+            let wait = decider.decide(&calls, &mut call)?;
             calls.calls.push(call);
             match wait {
                 Some(wait) => next.again(call.at, subject, wait),
@@ -111,10 +113,10 @@ pub trait UntilDecider {
     type Error: From<SimulationError>;
 
     /// Decides a call, and returns how long its caller waits before it may call again; `None` if no wait helps. Where time passes by
-    /// itself, the call gets the time at which it was made.
+    /// itself, the call gets the time at which it was made. `calls` has the subjects and the costs that it names.
     fn decide(
         &mut self,
-        subjects: &[(String, String)],
+        calls: &SimulatedCalls,
         call: &mut SimulatedCall,
     ) -> Result<Option<Micros>, Self::Error>;
 
@@ -127,10 +129,10 @@ impl UntilDecider for SimulatedLimiter<'_> {
 
     fn decide(
         &mut self,
-        subjects: &[(String, String)],
+        calls: &SimulatedCalls,
         call: &mut SimulatedCall,
     ) -> Result<Option<Micros>, SimulationError> {
-        SimulatedLimiter::decide(self, subjects, call)
+        SimulatedLimiter::decide(self, calls, call)
     }
 
     fn result(&self) -> &SimulatedStrategy {

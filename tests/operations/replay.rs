@@ -1,6 +1,7 @@
 //! `weir simulate --replay`: what a real server has decided and logged, under its own and another configuration; and the
 //! logs that are refused.
 
+mod costs;
 mod named;
 mod refused;
 

@@ -1,5 +1,7 @@
 //! `weir simulate`: the same bytes for the same seed, the documented example, and mistakes with their places.
 
+mod costs;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

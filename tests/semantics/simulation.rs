@@ -23,11 +23,11 @@ proptest! {
         let all: Vec<_> = limits.iter().copied().enumerate().map(named).collect();
         let strategy = weir_core::strategy::Strategy::new("simulated", all, true, FailurePolicy::Error).unwrap();
         let rules = Arc::new(Rules::new(vec![strategy], Resources::default()));
-        let mut calls = SimulatedCalls { subjects: vec![("r".into(), "c".into())], calls: Vec::new() };
+        let mut calls = SimulatedCalls { subjects: vec![("r".into(), "c".into())], ..SimulatedCalls::default() };
         let mut at = 0;
         for (pause, cost) in pauses {
             at += pause;
-            calls.calls.push(SimulatedCall { at: Micros(at), subject: 0, cost });
+            calls.calls.push(SimulatedCall { at: Micros(at), subject: 0, cost, costs: 0 });
         }
         let simulated = simulate(&rules, "simulated", &[], &calls).unwrap();
         let mut machine = Machine::new(limits);
@@ -51,7 +51,7 @@ proptest! {
         let mut result = weir::simulation::SimulatedStrategy::default();
         for (pause, cost, admitted) in calls {
             at += pause;
-            all.calls.push(SimulatedCall { at: Micros(at), subject: 0, cost });
+            all.calls.push(SimulatedCall { at: Micros(at), subject: 0, cost, costs: 0 });
             result.admitted.push(admitted);
         }
         let admitted = || all.calls.iter().zip(&result.admitted).filter(|(_, admitted)| **admitted).map(|(call, _)| call);

@@ -15,7 +15,9 @@ use weir_units::{Micros, Retry};
 use super::output::LoadOutput;
 use crate::cli::server_args::explained;
 use crate::cli::simulate::{LiveRuns, Simulated, SimulationOutput};
-use crate::simulation::{SimulatedCall, SimulatedStrategy, UntilCallers, UntilDecider, UntilPattern};
+use crate::simulation::{
+    SimulatedCall, SimulatedCalls, SimulatedStrategy, UntilCallers, UntilDecider, UntilPattern,
+};
 
 /// Most consumers of a loop: its calls are made one after another.
 const MOST_CONSUMERS: u64 = 1_000;
@@ -61,6 +63,7 @@ pub(super) fn run(plan: &UntilPlan, output: LoadOutput) -> Result<String> {
             resource: &plan.resource,
             consumers: usize::try_from(plan.consumers).unwrap_or(usize::MAX),
             cost: plan.cost,
+            costs: &[],
             seed: 0,
         };
         let calls = pattern.run(&mut live, callers);
@@ -134,7 +137,7 @@ impl<'a> LiveStrategy<'a> {
 impl UntilDecider for LiveStrategy<'_> {
     type Error = anyhow::Error;
 
-    fn decide(&mut self, _subjects: &[(String, String)], call: &mut SimulatedCall) -> Result<Option<Micros>> {
+    fn decide(&mut self, _: &SimulatedCalls, call: &mut SimulatedCall) -> Result<Option<Micros>> {
         let request = self.request(call.subject);
         let Self { runtime, client, begin, .. } = self;
         let begin = *begin;

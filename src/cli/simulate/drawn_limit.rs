@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use weir_core::algorithm::budget::LimitCost;
 use weir_core::strategy::{Field, Limit, Rules};
 use weir_units::Micros;
 
@@ -26,7 +27,13 @@ impl DrawnLimit {
             let of = result.denied_by.iter().find(|(name, _)| **name == *limit.name);
             of.map_or(0, |(_, calls)| *calls)
         };
-        let enforced = strategy.limits().iter().enumerate().filter(|(_, limit)| !limit.algorithm.is_shadow());
+        // Bars are sums of the cost without a name: no line of tokens is drawn among calls.
+        let takes = |place: usize| {
+            strategy.costed().and_then(|costed| costed.limits.get(place)).map(|limit| limit.cost)
+        };
+        let drawn = |place: usize| takes(place).is_none_or(|cost| cost == LimitCost::Request);
+        let enforced = strategy.limits().iter().enumerate();
+        let enforced = enforced.filter(|(place, limit)| drawn(*place) && !limit.algorithm.is_shadow());
         // The first one of those that denied as often: `max_by_key` returns the last one.
         let (place, limit) = enforced.rev().max_by_key(|(_, limit)| denied(limit))?;
         let mut drawn = Self { name: limit.name.to_string(), counters: 0, rate: 0.0 };

@@ -26,6 +26,9 @@ pub(super) fn json(simulated: &Simulated) -> Result<String> {
                 "counters": limit.counters,
                 "per_column": limit.per(simulated.column),
             })),
+            "costs": result.costs.iter().map(|sum| {
+                (sum.name.clone(), json!({ "asked": sum.asked, "granted": sum.granted }))
+            }).collect::<BTreeMap<_, _>>(),
             "window_us": row.window.0,
             "most_in_any_window": row.most,
             "mean_wait_us": result.mean_wait().0,

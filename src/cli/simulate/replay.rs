@@ -1,12 +1,13 @@
 //! `weir simulate --replay`: replays the calls of a decision log against another configuration.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::simulation::{
-    EarlierLines, LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer, ReplayedDifference,
-    ReplayedStrategy, read_decision_log, replay,
+    CostByName, EarlierLines, LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer,
+    ReplayedDifference, ReplayedStrategy, read_decision_log, replay,
 };
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -105,9 +106,9 @@ fn text(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayRes
             one.strategy,
             one.resource,
             one.consumer,
-            one.cost,
-            said(example.before),
-            said(example.after)
+            cost(one),
+            said(&example.before),
+            said(&example.after)
         );
     }
     out
@@ -134,8 +135,22 @@ fn place(files: &[(PathBuf, String)], one: &LoggedDecision) -> String {
     }
 }
 
-fn said(ReplayedAnswer { allowed, granted }: ReplayedAnswer) -> String {
-    if allowed { format!("allowed {granted}") } else { "denied".to_owned() }
+/// The cost of a call, or its costs by name as `--cost` has them.
+fn cost(one: &LoggedDecision) -> String {
+    let named = one.costs.iter().map(|CostByName { name, cost, at_least }| match at_least {
+        Some(least) => format!("{name}={cost},{least}"),
+        None => format!("{name}={cost}"),
+    });
+    if one.costs.is_empty() { one.cost.to_string() } else { named.collect::<Vec<_>>().join(" ") }
+}
+
+fn said(ReplayedAnswer { allowed, granted, granted_by }: &ReplayedAnswer) -> String {
+    let named = || granted_by.iter().map(|(name, granted)| format!("{name}={granted}"));
+    match (allowed, granted_by.is_empty()) {
+        (false, _) => "denied".to_owned(),
+        (true, true) => format!("allowed {granted}"),
+        (true, false) => format!("allowed {}", named().collect::<Vec<_>>().join(" ")),
+    }
 }
 
 fn json(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayResult) -> Result<String> {
@@ -155,8 +170,11 @@ fn json(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayRes
             "resource": logged.resource,
             "consumer": logged.consumer,
             "cost": logged.cost,
-            "before": answer(one.before),
-            "after": answer(one.after),
+            "costs": logged.costs.iter().map(|cost| {
+                (cost.name.clone(), json!({ "cost": cost.cost, "at_least": cost.at_least }))
+            }).collect::<BTreeMap<_, _>>(),
+            "before": answer(&one.before),
+            "after": answer(&one.after),
         }))
     };
     let all = json!({
@@ -169,8 +187,9 @@ fn json(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayRes
     Ok(serde_json::to_string_pretty(&all)? + "\n")
 }
 
-fn answer(ReplayedAnswer { allowed, granted }: ReplayedAnswer) -> Value {
-    json!({ "allowed": allowed, "granted": granted })
+fn answer(ReplayedAnswer { allowed, granted, granted_by }: &ReplayedAnswer) -> Value {
+    let by: BTreeMap<_, _> = granted_by.iter().cloned().collect();
+    json!({ "allowed": allowed, "granted": granted, "granted_by_limit": by })
 }
 
 fn csv(replayed: &ReplayResult) -> String {

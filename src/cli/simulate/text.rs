@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use weir_units::Micros;
 
 use super::{Simulated, SimulatedRow};
+use crate::simulation::{CostSum, SimulatedStrategy};
 
 /// The ratio of offered to admitted cost from which both have a scale of their own: bars have eight heights.
 const OWN_SCALES: u64 = 4;
@@ -15,6 +16,7 @@ pub(super) fn text(simulated: &Simulated) -> String {
     let mut rows = vec![header(simulated)];
     rows.extend(simulated.strategies.iter().map(|row| cells(simulated, row)));
     let mut out = aligned(&rows);
+    costs(simulated, &mut out);
     let width = simulated.strategies.iter().map(|row| row.result.strategy.len()).max().unwrap_or(0).max(7);
     let (highest, offered) = scales(simulated);
     let scale = match simulated.closed || offered == highest {
@@ -30,6 +32,19 @@ pub(super) fn text(simulated: &Simulated) -> String {
         let _ = writeln!(out, "{:width$} |{}|", row.result.strategy, bars(&row.admitted, highest));
     }
     out
+}
+
+/// The units of each named cost that were asked and granted, if a strategy has some.
+fn costs(simulated: &Simulated, out: &mut String) {
+    let row = |result: &SimulatedStrategy, sum: &CostSum| {
+        vec![result.strategy.clone(), sum.name.clone(), sum.asked.to_string(), sum.granted.to_string()]
+    };
+    let mut rows = vec![["strategy", "cost", "asked", "granted"].map(str::to_owned).to_vec()];
+    let results = simulated.strategies.iter().map(|row| &row.result);
+    rows.extend(results.flat_map(|result| result.costs.iter().map(move |sum| row(result, sum))));
+    if rows.len() > 1 {
+        let _ = write!(out, "\n{}", aligned(&rows));
+    }
 }
 
 /// The values of a full bar: admitted, and offered. They differ if most was denied.

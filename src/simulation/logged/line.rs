@@ -42,6 +42,9 @@ impl LogLine<'_> {
             attributes: self.attributes()?,
             cost: self.number("cost")?,
             granted: self.number("granted")?,
+            costs: self.costs()?,
+            hold_for: if optional("hold_for_us") { Some(Micros(self.number("hold_for_us")?)) } else { None },
+            granted_by: self.granted_by()?,
             id,
             named: self.named()?,
             outcome: self.text("outcome")?.to_owned(),
@@ -57,10 +60,11 @@ impl LogLine<'_> {
             "reserve" => LoggedOperation::Reserve { max_wait: Micros(self.number("max_wait_us")?) },
             "cancel" => LoggedOperation::Cancel,
             "debit" => LoggedOperation::Debit,
+            "settle" => LoggedOperation::Settle,
             "refund" => LoggedOperation::Refund,
             "reset" => LoggedOperation::Reset,
             other => {
-                let known = "charge, at_most, reserve, cancel, debit, refund, reset";
+                let known = "charge, at_most, reserve, cancel, debit, settle, refund, reset";
                 return Err(self.at("operation", format!("{other:?} is no operation; there are {known}")));
             }
         })
