@@ -1,5 +1,6 @@
 //! A denial that is known is answered without the store, for exactly as long as it holds.
 
+mod costs;
 mod nodes;
 pub mod random;
 mod valid_for;
@@ -21,7 +22,7 @@ use weir_units::{Micros, Retry};
 use crate::support::Counting;
 use futures_util::FutureExt as _;
 
-const START: Micros = Micros(1_704_067_200_000_000);
+pub(super) const START: Micros = Micros(1_704_067_200_000_000);
 const SECOND: u64 = 1_000_000;
 
 /// A store behind the denials of two workers of one node, on one clock.

@@ -23,6 +23,7 @@
 //!
 //! Decisions over limits that count denied attempts are not cached: there a denial changes the state.
 
+mod costs;
 mod counts;
 mod epochs;
 mod holds;
@@ -144,7 +145,7 @@ impl<S: Store> Store for Denials<S> {
     }
 
     fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
-        self.0.store.decide_costs(decision)
+        self.0.decide_costs(decision)
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -13,7 +13,9 @@ use weir_store::coalesce::Coalesce;
 use weir_store::denials::{Denials, DenialsShared};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::{RedisShared, RedisStore};
-use weir_store::{Answers, Decision, OwnedSubject, Store, StoreAnswer, StoreError, Verdicts, decide_one};
+use weir_store::{
+    Answers, BudgetDecision, Decision, OwnedSubject, Store, StoreAnswer, StoreError, Verdicts, decide_one,
+};
 use weir_time::clock::{Clock, Monotonic};
 use weir_units::Micros;
 
@@ -134,6 +136,11 @@ impl<S: Store> Store for Counting<S> {
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
         self.1.fetch_add(decisions.len(), SeqCst);
         self.0.decide(decisions, answers);
+    }
+
+    fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        self.1.fetch_add(1, SeqCst);
+        self.0.decide_costs(decision)
     }
 
     fn patience(&self) -> Option<Duration> {

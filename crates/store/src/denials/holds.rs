@@ -18,12 +18,21 @@ use weir_core::strategy::Strategy;
 use weir_units::{Micros, Retry};
 
 /// Staleness bound where `remaining` may rise at any time. An answer from a distant Redis is about as old.
-const MAX_STALENESS: Duration = Duration::from_millis(10);
+pub(super) const MAX_STALENESS: Duration = Duration::from_millis(10);
 /// Where `remaining` may rise, it is cached for at most this part of the shortest time until a limit is full again.
 const STALENESS_PART: u32 = 16;
 
 /// Lifetime of a denial, from when the store was asked.
 pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Duration {
+    holds_of_costs(strategy, says, |_| cost)
+}
+
+/// The same where each limit was asked for a cost of its own.
+pub(super) fn holds_of_costs(
+    strategy: &Strategy,
+    says: &[LimitVerdict],
+    cost: impl Fn(usize) -> u64,
+) -> Duration {
     let wait = says.iter().fold(Retry::Now, |longest, one| longest.max(one.retry));
     let holds = match wait {
         // Another caller may end this denial at any time, so it is not cached.
@@ -33,7 +42,8 @@ pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Du
     };
     let reset = says.iter().map(|one| one.reset_after).min().unwrap_or_default();
     let grows = MAX_STALENESS.min(Duration::from(reset) / STALENESS_PART);
-    strategy.algorithms().iter().zip(says).fold(holds, |holds, (limit, says)| {
+    strategy.algorithms().iter().zip(says).enumerate().fold(holds, |holds, (index, (limit, says))| {
+        let cost = cost(index);
         let holds = holds.min(unchanged_for(limit, says, cost).or(grows));
         if says.fits() { holds } else { holds.min(admits_one(limit, says, cost).or(MAX_STALENESS)) }
     })

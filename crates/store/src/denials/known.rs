@@ -2,7 +2,12 @@
 
 use std::time::Instant;
 
+use smallvec::SmallVec;
+
 use crate::Verdicts;
+use weir_core::algorithm::budget::{
+    Ask, AskedCost, BudgetLimit, BudgetLimitVerdict, BudgetVerdict, CostedLimits,
+};
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::StrategyId;
 use weir_units::{Micros, Retry};
@@ -24,6 +29,7 @@ pub(super) struct KnownQuestion {
     /// The hash of the fields of its keys.
     pub(super) fields: u128,
     pub(super) strategy: StrategyId,
+    /// The cost, or a digest of costs by name.
     pub(super) cost: u64,
 }
 
@@ -122,6 +128,33 @@ impl Aged<'_> {
     #[inline]
     pub(super) fn limits(&self) -> impl Iterator<Item = LimitVerdict> {
         self.answer.limits.iter().map(|&limit| older(limit, self.cost, self.age))
+    }
+}
+
+impl Aged<'_> {
+    /// The verdict over limits with costs of their own, aged. `None` if it is about other costs with the same digest.
+    pub(super) fn costs(&self, costed: &CostedLimits, asked: &Ask) -> Option<BudgetVerdict> {
+        let known = self.answer.budget.as_deref()?;
+        let is_same = |(limit, one): (&BudgetLimit, &BudgetLimitVerdict)| {
+            asked.of(limit.cost) == AskedCost { cost: one.cost, at_least: None }
+        };
+        if !costed.limits.iter().zip(&known.limits).all(is_same) {
+            return None;
+        }
+        let limit = |one: &BudgetLimitVerdict| {
+            let aged = older(one.plain(), one.cost, self.age);
+            let LimitVerdict { cause, remaining, retry, reset_after, .. } = aged;
+            BudgetLimitVerdict { cause, remaining, retry, reset_after, ..*one }
+        };
+        let limits: SmallVec<[BudgetLimitVerdict; 4]> = known.limits.iter().map(limit).collect();
+        let (mut retry, mut reset_after) = (Retry::Now, Micros::ZERO);
+        for (limit, one) in costed.limits.iter().zip(&limits) {
+            if !limit.algorithm.is_shadow() {
+                (retry, reset_after) = (retry.max(one.retry), reset_after.max(one.reset_after));
+            }
+        }
+        let now = Micros(known.now.0.saturating_add(self.age.0));
+        Some(BudgetVerdict { now, retry, reset_after, limits, ..known.clone() })
     }
 }
 

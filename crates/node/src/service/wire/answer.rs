@@ -85,7 +85,7 @@ fn over_costs(
     }
     if !costs.allowed {
         let retry = costed::denied_for(answer.strategy, costs);
-        denial_valid_for(out, templates.valid_for(answer.strategy, retry, asked.cost));
+        denial_valid_for(out, templates.valid_for(answer.strategy, retry, 1));
     }
     costed::held_for(out, costs);
 }

@@ -63,11 +63,12 @@ pub(super) fn held_for(out: &mut Vec<u8>, verdict: &BudgetVerdict) {
     }
 }
 
-/// How long the same costs are denied. A settlement may end the denial of a limit that holds something, so only the others
-/// say it.
+/// How long the same costs are denied. A settlement may end the denial of a limit that holds something, and a state that is evicted
+/// that of a cost above 1; so only the others say it.
 pub(super) fn denied_for(strategy: &Strategy, verdict: &BudgetVerdict) -> Retry {
-    let denying = both(strategy, verdict)
-        .filter(|(limit, one)| !limit.algorithm.is_shadow() && one.cause.is_some() && one.held == 0);
+    let denying = both(strategy, verdict).filter(|(limit, one)| {
+        !limit.algorithm.is_shadow() && one.cause.is_some() && one.held == 0 && one.cost == 1
+    });
     denying.fold(Retry::Now, |longest, (_, one)| longest.max(one.retry))
 }
 
