@@ -5,6 +5,7 @@
 
 mod definition;
 mod faulty;
+mod steps;
 mod traces;
 
 use self::faulty::Fault;

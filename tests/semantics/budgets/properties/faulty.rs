@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use weir_core::algorithm::budget::{BudgetCells, CallRecord, HeldParts, HoldRecord};
+use weir_core::algorithm::budget::{BudgetCells, CallRecord, HeldParts, HoldRecord, SettleOutcome};
 use weir_core::algorithm::{Cells, Kept, State};
 
 use super::super::rows::world::StepCells;
@@ -25,10 +25,18 @@ pub enum Fault {
     PartOutlivesItsWindow,
     /// What was charged at once is not noted.
     NothingKept,
+    /// A settlement without a hold charges nothing.
+    UnknownIsFree,
+    /// A settlement after the end of its hold charges nothing.
+    LateIsFree,
+    /// A question under a settled id is a new one.
+    SettledIsAsked,
+    /// A named cost of 0 is judged. It is planted in the limits.
+    ZeroIsJudged,
 }
 
 impl Fault {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::RecordEnds,
         Self::NoMark,
         Self::NoKey,
@@ -36,6 +44,10 @@ impl Fault {
         Self::EndNotRounded,
         Self::PartOutlivesItsWindow,
         Self::NothingKept,
+        Self::UnknownIsFree,
+        Self::LateIsFree,
+        Self::SettledIsAsked,
+        Self::ZeroIsJudged,
     ];
 }
 
@@ -45,6 +57,20 @@ pub struct FaultyCells<'w> {
     pub fault: Fault,
     /// The end of the window of limit 1.
     pub window_end: u64,
+    /// True for a settlement.
+    pub settles: bool,
+}
+
+impl FaultyCells<'_> {
+    /// True if the settlement charges nothing that should be charged.
+    fn is_free(&self) -> bool {
+        let settlement = self.cells.hold().and_then(|record| record.settlement).filter(|_| self.settles);
+        settlement.is_some_and(|settlement| match self.fault {
+            Fault::UnknownIsFree => settlement.outcome == SettleOutcome::Unknown,
+            Fault::LateIsFree => settlement.outcome == SettleOutcome::Late,
+            _ => false,
+        })
+    }
 }
 
 impl Cells for FaultyCells<'_> {
@@ -63,6 +89,11 @@ impl Cells for FaultyCells<'_> {
     }
 
     fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        if self.is_free() {
+            let mut dropped = self.cells.get(index).cloned();
+            change(&mut dropped);
+            return;
+        }
         self.cells.put(index, change);
     }
 }
@@ -94,7 +125,12 @@ impl BudgetCells for FaultyCells<'_> {
     }
 
     fn hold(&self) -> Option<&HoldRecord> {
-        self.cells.hold().filter(|record| self.fault != Fault::RecordEnds || record.settlement.is_none())
+        let forgets = match self.fault {
+            Fault::RecordEnds => true,
+            Fault::SettledIsAsked => !self.settles,
+            _ => false,
+        };
+        self.cells.hold().filter(|record| !forgets || record.settlement.is_none())
     }
 
     fn put_hold(&mut self, mut record: HoldRecord) -> Result<(), Infallible> {

@@ -63,6 +63,16 @@ fn budget() -> CostedLimits {
     CostedLimits { limits: limits.collect(), names: vec!["n".into(), "m".into()], hold }
 }
 
+/// The limits, where those whose cost is 0 take a fixed cost of 0, which is judged.
+fn judging_zero(mut budget: CostedLimits, asked: &Ask) -> CostedLimits {
+    for limit in &mut budget.limits {
+        if asked.of(limit.cost).cost == 0 {
+            limit.cost = LimitCost::Fixed(0);
+        }
+    }
+    budget
+}
+
 impl Trace {
     /// SplitMix64.
     fn below(&mut self, bound: u64) -> u64 {
@@ -90,10 +100,15 @@ impl Trace {
         }
     }
 
-    fn cells(&mut self, keys: &[Key], id: u64) -> FaultyCells<'_> {
+    fn cells(&mut self, keys: &[Key], id: u64, settles: bool) -> FaultyCells<'_> {
         let names = keys.iter().map(|(index, subject)| format!("{index}:{subject}")).collect();
         let window_end = self.now - self.now % (60 * SECOND) + 60 * SECOND;
-        FaultyCells { cells: self.world.cells_of(names, id.to_string()), fault: self.fault, window_end }
+        FaultyCells {
+            cells: self.world.cells_of(names, id.to_string()),
+            fault: self.fault,
+            window_end,
+            settles,
+        }
     }
 
     fn costs(&mut self) -> [(u64, Option<u64>); 2] {
@@ -125,7 +140,8 @@ impl Trace {
             hold_for: hold_for.map(Micros),
         };
         let (budget, now) = (self.budget.clone(), Micros(self.now));
-        let got = said(ask(&budget, self.cells(keys, id), &asked, now));
+        let budget = if self.fault == Fault::ZeroIsJudged { judging_zero(budget, &asked) } else { budget };
+        let got = said(ask(&budget, self.cells(keys, id, false), &asked, now));
         (got, self.defined_ask(keys, id, &costs, (kind == 2, hold_for)))
     }
 
@@ -233,7 +249,7 @@ impl Trace {
         let costs = SettledCosts { costs: used.into_iter().collect(), cost: None };
         let (budget, now) = (self.budget.clone(), Micros(self.now));
         let bounds = budget.hold.unwrap();
-        let got = said(settle(&budget, bounds, self.cells(keys, id), &costs, now));
+        let got = said(settle(&budget, bounds, self.cells(keys, id, true), &costs, now));
         let known = self.definition.ids.get(&id).filter(|known| self.now < known.until).cloned();
         let (known, applied) = match known {
             Some(known) if known.settled.is_some_and(|(before, _)| before != used) => {
@@ -251,7 +267,7 @@ impl Trace {
         let used = [Some(self.below(40)), None];
         let costs = SettledCosts { costs: used.into_iter().collect(), cost: None };
         let (budget, now) = (self.budget.clone(), Micros(self.now));
-        let got = said(debit(&budget, self.cells(keys, id), &costs, now));
+        let got = said(debit(&budget, self.cells(keys, id, false), &costs, now));
         let mut limits = Vec::new();
         for key in keys {
             let units = LIMITS[key.0].cost.and_then(|name| used[name]);
@@ -263,7 +279,7 @@ impl Trace {
     fn reset(&mut self, keys: &[Key], id: u64) -> (Said, Said) {
         let which = self.below(keys.len() as u64) as usize;
         let (budget, now) = (self.budget.clone(), Micros(self.now));
-        let got = said(reset(&budget, self.cells(keys, id), |index| index == which, now));
+        let got = said(reset(&budget, self.cells(keys, id, false), |index| index == which, now));
         self.definition.reset(keys[which]);
         (got, self.state(keys, vec![(None, None); keys.len()], "true true 0 None".to_owned(), 0))
     }

@@ -10,7 +10,7 @@ use weir_core::algorithm::{Cells, Kept, State};
 use super::table::{BudgetStep, BudgetTable};
 
 /// Everything that is stored.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct World {
     states: HashMap<String, State>,
     parts: HashMap<String, HeldParts>,
@@ -45,6 +45,39 @@ impl World {
     pub fn cells_of(&mut self, keys: Vec<String>, id: String) -> StepCells<'_> {
         StepCells { world: self, keys, id }
     }
+}
+
+impl World {
+    /// The units that each of the keys holds at `now`, and those of its open parts by the records of all ids. A string or a record
+    /// that is too far ahead of the clock does not count.
+    pub fn held_and_open(&self, keys: &[String], now: u64) -> Vec<(u64, u64)> {
+        const MOST_AHEAD: u64 = 7_200_000_000;
+        let known = |key: &String| self.parts.get(key).filter(|parts| parts.seen <= now + MOST_AHEAD);
+        let at = keys.iter().filter_map(known).map(|parts| parts.seen).max().unwrap_or(0).max(now);
+        let is_open = |record: &&HoldRecord| {
+            record.settlement.is_none() && at < record.end && record.end - at <= MOST_AHEAD
+        };
+        let one = |key: &String| {
+            let Some(parts) = known(key) else { return (0, 0) };
+            let held = parts.ends.iter().filter(|(end, _)| *end > at).map(|(_, units)| units).sum();
+            let entries = self.holds.values().filter(is_open).flat_map(|record| &record.entries);
+            let own = entries
+                .filter(|entry| (entry.key, entry.mark) == (digest(key), parts.mark) && entry.end > at);
+            (held, own.map(|entry| entry.open).sum())
+        };
+        keys.iter().map(one).collect()
+    }
+
+    /// When the hold of an id ends.
+    pub fn end_of(&self, id: &str) -> Option<u64> {
+        self.holds.get(id).map(|record| record.end)
+    }
+}
+
+fn digest(key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish() >> 12
 }
 
 impl StepCells<'_> {
@@ -92,9 +125,7 @@ impl BudgetCells for StepCells<'_> {
     }
 
     fn key(&self, index: usize) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.keys[index].hash(&mut hasher);
-        hasher.finish() >> 12
+        digest(&self.keys[index])
     }
 
     fn mark(&mut self) -> u64 {

@@ -1,0 +1,104 @@
+//! Holds while clocks step and failovers lose writes: what is held is what the records have open. More is held only after a step back,
+//! and less never.
+
+use weir_core::algorithm::budget::{
+    Ask, AskedCost, BudgetLimit, CostedLimits, HoldBounds, LimitCost, SettledCosts, ask, reset, settle,
+};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_units::Micros;
+
+use super::super::rows::world::World;
+
+const SECOND: u64 = 1_000_000;
+const HOUR: u64 = 3_600 * SECOND;
+const BASE: u64 = 1_704_067_200 * SECOND;
+const TRACES: u64 = 10_000;
+
+/// What the traces met.
+#[derive(Debug, Default)]
+struct Met {
+    holds: u64,
+    back: u64,
+    failovers: u64,
+    /// Steps after which more was held than the records have open.
+    more: u64,
+}
+
+#[test]
+fn no_step_of_a_clock_and_no_failover_holds_less_than_the_records() {
+    let mut met = Met::default();
+    for seed in 0..TRACES {
+        trace(seed, &mut met).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+    }
+    println!("{met:?}");
+    assert!(met.holds > TRACES && met.back > TRACES / 2 && met.failovers > TRACES / 2);
+}
+
+fn budget() -> CostedLimits {
+    let window = Algorithm::fixed_window(100, Micros(60 * SECOND), false, false).unwrap();
+    let bucket = Algorithm::bucket(100, Rate { count: 1, period: Micros(SECOND) }).unwrap();
+    let limit =
+        |algorithm| BudgetLimit { algorithm, cost: LimitCost::Named(0), at_once: false, near_percent: None };
+    let hold = Some(HoldBounds { max: Micros(160 * SECOND), known_for: Micros(200 * SECOND) });
+    CostedLimits { limits: vec![limit(window), limit(bucket)], names: vec!["n".into()], hold }
+}
+
+fn trace(seed: u64, met: &mut Met) -> Result<(), String> {
+    let mut number = seed;
+    let mut below = |bound: u64| {
+        number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = number;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    };
+    let (budget, keys) = (budget(), ["window", "bucket"].map(str::to_owned).to_vec());
+    let (mut world, mut now, mut went_back) = (World::default(), BASE, false);
+    let mut replica = world.clone();
+    for step in 0..40 {
+        let longest = [1, SECOND, 10 * SECOND, 70 * SECOND][below(4) as usize];
+        now += below(longest + 1);
+        match below(24) {
+            0 => now += [SECOND, HOUR, 3 * HOUR][below(3) as usize],
+            1 => {
+                now -= [SECOND, 30 * SECOND, HOUR, 3 * HOUR][below(4) as usize];
+                (went_back, met.back) = (true, met.back + 1);
+            }
+            2 => {
+                world = replica.clone();
+                met.failovers += 1;
+            }
+            3..6 => replica = world.clone(),
+            _ => {}
+        }
+        let id = below(6).to_string();
+        let cells = world.cells_of(keys.clone(), id.clone());
+        match below(8) {
+            0..4 => {
+                let costs = [AskedCost { cost: 1 + below(30), at_least: None }].into_iter().collect();
+                let hold_for = Some(Micros(1 + below(160 * SECOND)));
+                let asked = Ask { costs, cost: 1, peek: false, has_id: true, hold_for };
+                let verdict = ask(&budget, cells, &asked, Micros(now));
+                if let Some(verdict) = verdict.ok().filter(|verdict| verdict.applied) {
+                    met.holds += 1;
+                    let left = world.end_of(&id).map(|end| end.saturating_sub(now));
+                    if verdict.held_for.map(|span| span.0) != left {
+                        return Err(format!("step {step}: held for {:?}, not {left:?}", verdict.held_for));
+                    }
+                }
+            }
+            4..7 => {
+                let used = SettledCosts { costs: [Some(below(40))].into_iter().collect(), cost: None };
+                _ = settle(&budget, budget.hold.unwrap(), cells, &used, Micros(now));
+            }
+            _ => _ = reset(&budget, cells, |index| index == 0, Micros(now)),
+        }
+        for (held, open) in world.held_and_open(&keys, now) {
+            met.more += u64::from(held > open);
+            if held < open || held > open && !went_back {
+                return Err(format!("step {step}: {held} units are held, and the records have {open} open"));
+            }
+        }
+    }
+    Ok(())
+}
