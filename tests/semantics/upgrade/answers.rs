@@ -28,6 +28,40 @@ pub(super) fn of_decision(verdicts: &Verdicts) -> Json {
     json!({ "allowed": allowed, "applied": applied, "granted": verdict.granted, "limits": limits })
 }
 
+/// The verdict over limits with costs of their own, and of each limit: what was granted and charged, what remains and is held, its
+/// waits, and whether it is near its limit.
+pub(super) fn of_costs(verdicts: Result<Verdicts, StoreError>) -> Json {
+    let verdict = match verdicts {
+        Err(StoreError::OtherContents) => return json!("other contents"),
+        Err(error) => return json!(error.to_string()),
+        Ok(verdicts) => verdicts.budget.unwrap(),
+    };
+    let retry = |retry: Retry| match retry {
+        Retry::After(wait) => json!(wait.0),
+        other => json!(format!("{other:?}")),
+    };
+    let limits: Vec<Json> = verdict
+        .limits
+        .iter()
+        .map(|one| {
+            json!([
+                [one.granted, one.charged],
+                [one.remaining, one.held],
+                [retry(one.retry), one.reset_after.0],
+                [one.near, Some(one.crossed_near)],
+            ])
+        })
+        .collect();
+    json!({
+        "allowed": verdict.allowed,
+        "applied": verdict.applied,
+        "fitted": verdict.fitted,
+        "held_for": verdict.held_for.map(|span| span.0),
+        "outcome": verdict.outcome.map(|outcome| format!("{outcome:?}").to_lowercase()),
+        "limits": limits,
+    })
+}
+
 /// The outcome, then limit, in flight, remaining and the estimate.
 pub(super) fn of_lease(answer: Result<LeaseAnswer, StoreError>) -> Json {
     let answer = match answer {

@@ -19,6 +19,28 @@ pub(super) fn dump(redis: &RedisServer, connection: &mut Connection) -> Vec<Json
     redis.keys().iter().map(|name| dump_key(connection, name)).collect()
 }
 
+/// The same without the numbers that a node draws at random to tell parts of holds apart.
+pub(super) fn without_marks(keys: &[Json]) -> Vec<Json> {
+    let mut keys = keys.to_vec();
+    for key in &mut keys {
+        let kind = key["key"]
+            .as_str()
+            .and_then(|name| name.split_once('}'))
+            .map(|(_, rest)| rest.trim_start_matches(':'));
+        // The first number of parts, and the sixth of each entry of a record.
+        let (first, every) = match kind.and_then(|rest| rest.chars().next()) {
+            Some('O') => (0, usize::MAX),
+            Some('T') => (12, 6),
+            _ => continue,
+        };
+        let numbers = key["value"].as_array_mut().unwrap();
+        for mark in numbers.iter_mut().skip(first).step_by(every).filter(|mark| **mark != 0) {
+            *mark = json!("drawn");
+        }
+    }
+    keys
+}
+
 fn dump_key(connection: &mut Connection, name: &str) -> Json {
     let kind: String = ask(connection, &["TYPE", name]);
     let value = match kind.as_str() {

@@ -95,8 +95,10 @@ pub(super) fn write(
         let mut parts = Vec::new();
         for part in split(text, files) {
             let known = files.iter().find(|(_, file)| file == part).map(|(name, _)| name.clone());
-            let short = if part.is_empty() { "none" } else { &sha[..8] };
-            let name = known.unwrap_or_else(|| format!("short/{short}.lua"));
+            let name = match part {
+                "" => "short/none.lua".to_owned(),
+                _ => known.unwrap_or_else(|| format!("short/{}-{}.lua", &sha[..8], parts.len())),
+            };
             write(&name, part);
             parts.push(name);
         }

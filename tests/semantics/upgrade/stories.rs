@@ -1,5 +1,6 @@
 //! Everything that a release is asked.
 
+mod budgets;
 mod decisions;
 mod leases;
 mod queues;
@@ -13,6 +14,7 @@ pub(super) fn stories() -> Vec<Story> {
         .into_iter()
         .map(of_row)
         .chain(decisions::stories())
+        .chain(budgets::stories())
         .chain(leases::stories())
         .chain(queues::stories())
         .collect();

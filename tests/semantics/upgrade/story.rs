@@ -6,18 +6,21 @@ use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
 use weir_config::Topology;
 use weir_core::algorithm::Op;
+use weir_core::algorithm::budget::{Ask, CostedLimits, SettledCosts};
 use weir_core::key::Subject;
 use weir_core::lease::LeaseOp;
 use weir_core::strategy::{Attributes, Strategy};
 use weir_queues::model::{ItemId, NewItem, QueueOp, QueuePart, QueueRule};
 use weir_queues::store::{QueueAsk, QueueStore as _};
 use weir_store::redis::RedisStore;
-use weir_store::{Decision, LeaseAsk, LeaseStore as _, Part, Verdicts};
+use weir_store::{
+    BudgetDecision, BudgetOp, Decision, LeaseAsk, LeaseStore as _, LimitSet, Part, Store as _, Verdicts,
+};
 use weir_testing::DecideOne as _;
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
-use super::answers::{of_decision, of_lease, of_queue};
+use super::answers::{of_costs, of_decision, of_lease, of_queue};
 use crate::support::RedisServer;
 use crate::support::server::BASE;
 use crate::support::stores::redis_store;
@@ -53,8 +56,25 @@ pub(super) enum Law {
 /// One call.
 pub(super) enum Act {
     Decide { strategy: Arc<Strategy>, consumer: &'static str, id: &'static str, op: Op, cost: u64 },
+    Costs { rules: CostsRules, consumer: &'static str, id: &'static str, op: CostsAct },
     Lease { strategy: Arc<Strategy>, consumer: &'static str, tier: &'static str, id: String, op: LeaseOp },
     Queue { rule: Arc<QueueRule>, part: QueuePart, op: QueueAct },
+}
+
+/// Limits with costs of their own.
+#[derive(Clone)]
+pub(super) struct CostsRules {
+    pub(super) strategy: Arc<Strategy>,
+    pub(super) costed: Arc<CostedLimits>,
+}
+
+/// What is done with them: refunds and resets are of all limits.
+pub(super) enum CostsAct {
+    Ask(Ask),
+    Settle(SettledCosts),
+    Debit(SettledCosts),
+    Refund(u64),
+    Reset,
 }
 
 /// What is done with a queue.
@@ -132,6 +152,19 @@ impl World {
             Act::Decide { strategy, consumer, id, op, cost } => {
                 let subject = Subject { resource: "zoo/lion", consumer, ..Subject::default() };
                 self.decide(strategy, subject, id, *op, *cost).await
+            }
+            Act::Costs { rules: CostsRules { strategy, costed }, consumer, id, op } => {
+                let subject = Subject { resource: "zoo/lion", consumer, ..Subject::default() };
+                let op = match op {
+                    CostsAct::Ask(asked) => BudgetOp::Ask(asked),
+                    CostsAct::Settle(used) => BudgetOp::Settle(used),
+                    CostsAct::Debit(used) => BudgetOp::Debit(used),
+                    CostsAct::Refund(units) => BudgetOp::Refund(*units, LimitSet::ALL),
+                    CostsAct::Reset => BudgetOp::Reset(LimitSet::ALL),
+                };
+                let decision =
+                    BudgetDecision { strategy, costed, subject, op, id, deadline: None, caller: 0 };
+                of_costs(self.store.decide_costs(&decision).verdicts().await)
             }
             Act::Lease { strategy, consumer, tier, id, op } => {
                 let attributes = [("tier", *tier)];
