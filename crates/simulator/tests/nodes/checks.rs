@@ -5,10 +5,12 @@
 //! * `counting`: the same for the counters and the places of strategies that nodes count.
 //! * `bounds`: what callers were admitted, against the bound of each strategy.
 //! * `leases`: what holders hold, against the limit of permits.
+//! * `holds`: what is held and used of a token budget, against its limit; and that nothing is held or settled twice.
 
 mod bounds;
 mod counting;
 mod exact;
+mod holds;
 mod leases;
 mod resp;
 mod scripts;
@@ -81,5 +83,6 @@ pub(crate) fn offences(events: &[LoggedEvent], servers: usize) -> Vec<String> {
     }
     found.extend(admitted.excess(&run));
     found.extend(leases::excess(events, &run));
+    found.extend(holds::excess(events, &run));
     found
 }

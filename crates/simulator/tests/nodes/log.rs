@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use weir_core::algorithm::budget::SettleOutcome;
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::lease::{LeaseAnswer, LeaseOp};
 use weir_store::StoreError;
@@ -41,6 +42,13 @@ pub(crate) enum SimulationEvent {
         /// `None` when the call begins.
         answer: Option<Result<LeaseAnswer, StoreError>>,
     },
+    /// A caller was told that it holds units, `held_for` µs from when that was decided: after `sent`. `is_new`: this question has
+    /// made the hold.
+    Held { key: String, id: String, units: u64, sent: u64, held_for: u64, is_new: bool },
+    /// It settles.
+    Settling { key: String, id: String },
+    /// It was told that it has settled. `is_new`: this settlement has done it.
+    Settled { key: String, id: String, used: u64, outcome: SettleOutcome, is_new: bool },
     /// Something went wrong.
     Fault(WorldFault),
 }
@@ -165,6 +173,11 @@ impl SimulationLog {
 
     pub(crate) fn add(&self, event: SimulationEvent) {
         self.events.lock().push(LoggedEvent { at: self.timeline.now(), event });
+    }
+
+    /// The true time.
+    pub(crate) fn now(&self) -> u64 {
+        self.timeline.now()
     }
 
     pub(crate) fn fault(&self, fault: WorldFault) {

@@ -8,11 +8,12 @@ use std::time::Duration;
 use prometheus::Registry;
 use tokio::task::JoinSet;
 use weir_config::RedisConfig;
+use weir_core::algorithm::budget::SettleOutcome;
 use weir_core::key::{KeySecret, Subject};
 use weir_core::lease::{LeaseAnswer, LeaseOp};
 use weir_core::strategy::{Rules, Strategy};
 use weir_node::access::Rights;
-use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, Question};
+use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, Question, Shaping};
 use weir_node::settle::Outcome;
 use weir_node::telemetry::Metrics;
 use weir_store::approximate::{ApproximateShared, ApproximateStore};
@@ -26,6 +27,7 @@ use weir_time::clock::{Clock, Monotonic, monotonic};
 use self::recorded::RecordedStore;
 use crate::log::{CallOutcome, CounterName, DecidedCost, SimulationLog, WorldFault};
 use crate::network::{NodeDialer, SimulatedNetwork};
+use crate::setup::BUDGET;
 use crate::timeline::MachineClock;
 
 /// The resource of all calls.
@@ -167,6 +169,48 @@ impl NodeWorker {
         answered.unwrap_or(CallOutcome::Failed("there is no answer".to_owned()))
     }
 
+    /// Holds tokens. Returns what is granted, for how long, and whether this call did it; `None` if it is denied.
+    pub(crate) async fn hold(
+        &self,
+        consumer: &str,
+        shaping: Shaping<'_>,
+    ) -> Result<Option<(u64, u64, bool)>, LimiterError> {
+        let question = self.of_budget(consumer, shaping);
+        let (mut answered, mut waiting) = (None, None);
+        self.limiter.round().decide([&question].into_iter(), |begun| match begun {
+            Begun::Answered(answer) => answered = Some(answer.map(|answer| held_of(&answer))),
+            Begun::Waiting(later) => waiting = Some(later),
+        });
+        if let Some(mut later) = waiting {
+            let mut verdicts = Verdicts::default();
+            let answer = self.limiter.wait(&mut later, &mut verdicts).await;
+            answered = Some(answer.map(|answer| held_of(&answer)));
+        }
+        answered.unwrap_or(Ok(None))
+    }
+
+    /// Settles a hold. Returns the outcome, and whether this call did it.
+    pub(crate) async fn settle(
+        &self,
+        consumer: &str,
+        shaping: Shaping<'_>,
+    ) -> Result<(SettleOutcome, bool), LimiterError> {
+        let question = self.of_budget(consumer, shaping);
+        let settled = self.limiter.settle_hold(&question, None).await?;
+        Ok((settled.outcome.unwrap_or(SettleOutcome::Unknown), settled.applied))
+    }
+
+    fn of_budget<'a>(&self, consumer: &'a str, shaping: Shaping<'a>) -> Question<'a> {
+        let deadline = self.limiter.store_deadline(None, monotonic());
+        Question {
+            resource: RESOURCE,
+            consumer,
+            strategy: BUDGET,
+            shaping: Some(Box::new(shaping)),
+            ..Question::until(deadline, Rights::ALL)
+        }
+    }
+
     /// Asks for permits, or gives them back.
     pub(crate) async fn lease(
         &self,
@@ -178,6 +222,13 @@ impl NodeWorker {
         let subject = Subject { resource: RESOURCE, consumer, ..Subject::default() };
         self.leases.lease(&LeaseAsk { strategy, subject, id, op, deadline: None }).await
     }
+}
+
+/// Of the second limit, which holds.
+fn held_of(answer: &Answer<'_, '_>) -> Option<(u64, u64, bool)> {
+    let Outcome::Decided(decided) = answer.outcome else { return None };
+    let costs = decided.costs.filter(|costs| costs.allowed)?;
+    Some((costs.limits.get(1)?.granted?, costs.held_for?.0, costs.applied))
 }
 
 fn outcome_of(answer: Result<Answer<'_, '_>, LimiterError>) -> CallOutcome {

@@ -54,6 +54,22 @@ fn a_lease_that_is_granted_twice() {
 }
 
 #[test]
+fn holds_that_do_not_count() {
+    let from = "if one.open == 0 or units > limit.limit then return judge(limit, key, one, units) end";
+    let uncounted = changed(from, "if true then return judge(limit, key, one, units) end");
+    finds("held beside others", &uncounted, "tokens are held or used");
+}
+
+#[test]
+fn a_hold_that_is_settled_twice() {
+    finds(
+        "settled twice",
+        &changed("if record and record.is_settled then", "if false then"),
+        "was settled 2 times",
+    );
+}
+
+#[test]
 fn a_place_that_is_taken_too_early() {
     let early = changed("now >= heartbeat + 2 * length", "now >= heartbeat + length / 2");
     finds("taken too early", &early, MODEL);

@@ -50,6 +50,11 @@ pub(crate) fn counted_bound() -> ApproximateBound {
 pub(crate) const PERMITS: &str = "permits";
 pub(crate) const PERMITS_LIMIT: u64 = 4;
 
+/// The strategy of a token budget, the name of its cost, and its limit.
+pub(crate) const BUDGET: &str = "budget";
+pub(crate) const BUDGET_COST: &str = "tokens";
+pub(crate) const BUDGET_LIMIT: u64 = 80;
+
 /// What all nodes are configured with.
 pub(crate) struct SimulatedConfig {
     pub(crate) redis: RedisConfig,
@@ -100,6 +105,9 @@ fn text() -> String {
          name: each, per: [consumer], fixed_window: {{ limit: {COUNTED_LIMIT}, window: 1s }} }}] }}\n  \
          {PERMITS}: {{ on_store_failure: deny, concurrency: {{ limit: {PERMITS_LIMIT}, per: [consumer], ttl: 1s, \
          max_ttl: 3s }} }}\n\
+         \x20 {BUDGET}: {{ on_store_failure: error, hold: {{ max: 4s, known_for: 1m }}, limits: [{{ name: calls, per: \
+         [consumer], cost: 1, sliding_log: {{ limit: 1000, window: 1h }} }}, {{ name: tokens, per: [consumer], cost: \
+         {BUDGET_COST}, fixed_window: {{ limit: {BUDGET_LIMIT}, window: 1h, anchored: true }} }}] }}\n\
          resources: [{{ match: \"*\", strategy: window }}]\n"
     );
     text

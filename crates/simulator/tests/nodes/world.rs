@@ -1,5 +1,6 @@
 //! A run: nodes, callers and servers from one seed, and what goes wrong between them.
 
+mod budgets;
 mod calls;
 mod faults;
 mod slots;

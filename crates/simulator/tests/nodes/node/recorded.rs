@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_store::redis::RedisStore;
-use weir_store::{Answers, Decision, Store, StoreError, Verdicts, decide_one};
+use weir_store::{Answers, BudgetDecision, Decision, Store, StoreAnswer, StoreError, Verdicts, decide_one};
 
 use crate::log::{CounterName, DecidedCost, SimulationEvent, SimulationLog, StoreQuestion};
 
@@ -31,6 +31,10 @@ impl Store for RecordedStore {
                 answer
             });
         }
+    }
+
+    fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
+        self.store.decide_costs(decision)
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -45,7 +45,8 @@ impl SimulatedWorld {
             is_patient: !self.plan.has_faults,
             log: self.log.clone(),
         };
-        match random.below(10) {
+        match random.below(11) {
+            10 => process.spawn(async move { caller.call_model(&consumer).await }),
             0 => {
                 let Some(rule) = strategy(&self.setup.rules, PERMITS).cloned() else { return };
                 process.spawn(async move { caller.hold(&rule, &consumer).await });
@@ -64,14 +65,14 @@ impl SimulatedWorld {
 }
 
 /// One caller, on a worker of a node.
-struct Caller {
-    call: u64,
+pub(super) struct Caller {
+    pub(super) call: u64,
     node: usize,
-    worker: Arc<NodeWorker>,
-    random: SeededRandom,
+    pub(super) worker: Arc<NodeWorker>,
+    pub(super) random: SeededRandom,
     /// True if it waits for any answer.
     is_patient: bool,
-    log: SimulationLog,
+    pub(super) log: SimulationLog,
 }
 
 impl Caller {
