@@ -1,8 +1,9 @@
 //! What each operation costs, beside a ShouldAllow under a token bucket: ns of this thread on the memory store, and µs of
 //! the server's own CPU on Redis, by how many callers are ready at once. The medians of turns. Needs `redis-server`.
 //!
-//! `cargo bench --bench operations`
+//! `cargo bench --bench operations`, or of token budgets only: `cargo bench --bench operations -- budgets`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // measures real time
 
 use std::sync::Arc;
@@ -18,13 +19,20 @@ use weir_core::lease::{
 };
 use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir_store::memory::MemoryStore;
-use weir_store::redis::RedisShared;
+use weir_store::redis::{RedisShared, RedisStore};
 use weir_store::{Decision, LeaseAsk, LeaseStore, LimitSet, Part, Store, decide_one};
 use weir_testing::RedisServer;
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
+use budgets::{Budget, BudgetWork};
+
+#[path = "operations/budgets.rs"]
+mod budgets;
+
 const KEYS: usize = 6_000;
+/// Keys where each has many ends.
+const KEYS_OF_ENDS: usize = 500;
 const TURNS: usize = 3;
 const READY: [usize; 3] = [1, 16, 64];
 const RESERVE: Op = Op::Reserve { max_wait: Micros::from_secs(60) };
@@ -38,6 +46,7 @@ enum Work {
     /// One operation after the other, of cost 1. With an id, each call has its own.
     Decide(Arc<Strategy>, &'static [Op], bool),
     Lease(Arc<Strategy>),
+    Budget(Budget, BudgetWork),
 }
 
 fn main() {
@@ -46,9 +55,13 @@ fn main() {
     print!("{:<36}{:>12}", "", "memory, ns");
     READY.iter().for_each(|ready| print!("{:>14}", format!("Redis of {ready}, µs")));
     println!();
-    for (name, work) in rows() {
+    let is_of_budgets = std::env::args().any(|argument| argument == "budgets");
+    let others = if is_of_budgets { Vec::new() } else { rows() };
+    for (name, work) in others.into_iter().chain(rows_of_budgets()) {
         print!("{name:<36}");
-        let memory = MemoryStore::new(&MemoryConfig::default(), Clock::System);
+        let config =
+            if matches!(work, Work::Budget(..)) { budgets::roomy() } else { MemoryConfig::default() };
+        let memory = MemoryStore::new(&config, Clock::System);
         let memory = median(|| runtime.block_on(on_memory(&memory, &work)));
         print!("{memory:>12.0}");
         for ready in READY {
@@ -57,6 +70,25 @@ fn main() {
         }
         println!();
     }
+    runtime.block_on(budgets::one_key(&redis));
+    runtime.block_on(budgets::bytes_of_open_holds(&redis));
+}
+
+/// Four limits: without costs of their own, and with them by how many ends there are. A settlement is what the last row of each
+/// has more than the one before.
+fn rows_of_budgets() -> Vec<(String, Work)> {
+    let limits = budgets::limits(&budgets::algorithms());
+    let plain = Arc::new(Strategy::new("bench", limits, false, FailurePolicy::Error).unwrap());
+    let mut rows =
+        vec![("four limits, charge with an id".to_owned(), Work::Decide(plain, &[Op::Charge], true))];
+    for ends in [1, 4, 16] {
+        let budget = Budget::new(ends, if ends == 1 { KEYS } else { KEYS_OF_ENDS });
+        let row = |name: &str, work| (format!("{name}, {ends} ends"), Work::Budget(budget.clone(), work));
+        rows.push(row("budget, charge with an id", BudgetWork::Charge));
+        rows.push(row("hold", BudgetWork::Hold));
+        rows.push(row("hold + Settle", BudgetWork::HoldAndSettle));
+    }
+    rows
 }
 
 fn median(measure: impl FnMut() -> f64) -> f64 {
@@ -65,7 +97,7 @@ fn median(measure: impl FnMut() -> f64) -> f64 {
     figures[TURNS / 2]
 }
 
-fn rows() -> Vec<(&'static str, Work)> {
+fn rows() -> Vec<(String, Work)> {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
     let scope = Scope::of(&[Field::Resource, Field::Consumer]);
     let algorithm = Algorithm::bucket(1_000_000, rate).unwrap();
@@ -84,7 +116,7 @@ fn rows() -> Vec<(&'static str, Work)> {
     let aimd = AdaptiveRule { initial: 100, min: 20, max: 200, controller, sampling: None, idle };
     let bucket = Arc::new(bucket);
     let decide = |ops, has_id| Work::Decide(Arc::clone(&bucket), ops, has_id);
-    vec![
+    let rows = [
         ("ShouldAllow, token_bucket", decide(&[Op::Charge], false)),
         ("ShouldAllow with an id", decide(&[Op::Charge], true)),
         ("ShouldAllow, at_most", decide(&[Op::AtMost], false)),
@@ -94,10 +126,14 @@ fn rows() -> Vec<(&'static str, Work)> {
         ("Reserve + CancelReservation", decide(&[RESERVE, Op::Cancel], true)),
         ("Acquire + Release, limit 100", leases(LimitSource::Fixed(100))),
         ("Acquire + Release, aimd", leases(LimitSource::Adaptive(aimd))),
-    ]
+    ];
+    rows.map(|(name, work)| (name.to_owned(), work)).into()
 }
 
 async fn once(store: &(impl Store + LeaseStore), work: &Work) {
+    if let Work::Budget(budget, work) = work {
+        return budget.next(store, *work).await;
+    }
     let number = NEXT.fetch_add(1, Relaxed);
     let consumer = format!("user_{}", number * 7919 % KEYS);
     let subject = Subject { resource: "api", consumer: &consumer, ..Subject::default() };
@@ -111,6 +147,7 @@ async fn once(store: &(impl Store + LeaseStore), work: &Work) {
                 decide_one(store, &decision).verdicts().await.unwrap();
             }
         }
+        Work::Budget(..) => {}
         Work::Lease(strategy) => {
             let acquire = LeaseOp::Acquire { weight: 1, ttl: Micros::from_secs(30) };
             let release = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
@@ -124,6 +161,9 @@ async fn once(store: &(impl Store + LeaseStore), work: &Work) {
 
 async fn on_memory(store: &MemoryStore, work: &Work) -> f64 {
     const ROUNDS: usize = 200_000;
+    if let Work::Budget(budget, _) = work {
+        budget.prepare(store).await;
+    }
     for _ in 0..KEYS {
         once(store, work).await;
     }
@@ -136,13 +176,10 @@ async fn on_memory(store: &MemoryStore, work: &Work) -> f64 {
 
 async fn on_redis(redis: &RedisServer, work: &Work, ready: usize) -> f64 {
     const ROUNDS: usize = 12_000;
-    let config = RedisConfig {
-        nodes: vec![redis.url()],
-        topology: Topology::Single,
-        deadline: Micros::from_secs(5),
-        ..RedisConfig::default()
-    };
-    let store = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store();
+    let store = redis_store(redis);
+    if let Work::Budget(budget, _) = work {
+        budget.prepare(&store).await;
+    }
     let run = async |rounds: usize| {
         let tasks = (0..ready).map(|_| {
             let (store, work) = (store.clone(), work.clone());
@@ -160,6 +197,16 @@ async fn on_redis(redis: &RedisServer, work: &Work, ready: usize) -> f64 {
     let before = cpu(redis);
     run(ROUNDS).await;
     (cpu(redis) - before) * 1e6 / ROUNDS as f64
+}
+
+fn redis_store(redis: &RedisServer) -> RedisStore {
+    let config = RedisConfig {
+        nodes: vec![redis.url()],
+        topology: Topology::Single,
+        deadline: Micros::from_secs(60),
+        ..RedisConfig::default()
+    };
+    RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store()
 }
 
 /// Seconds of CPU that the server has used.
