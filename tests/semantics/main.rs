@@ -25,6 +25,7 @@ mod long_redis_6;
 mod long_valkey;
 mod long_worst_cost;
 mod memory;
+mod own_store;
 mod properties;
 #[cfg(feature = "queues")]
 mod queues;

@@ -1,4 +1,5 @@
-//! The shared table on four engines: the pure driver, the memory store, a real Redis, a real cluster.
+//! The shared table on five engines: the pure driver, the memory store, a real Redis, a real cluster, and the store of the
+//! example in crates/store.
 //!
 //! `VECTORS_DIR` names another folder. A file, an algorithm, an operation or an expectation that is
 //! not understood is a failure, never a skip.
@@ -18,8 +19,9 @@ use weir_core::key::KeySecret;
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisShared;
 use weir_time::clock::{Clock, ManualClock};
-use weir_units::{Micros, Retry};
+use weir_units::{LATEST, Micros, Retry};
 
+use crate::own_store::store::RedbStore;
 use crate::support::{self, Accelerators, redis_config};
 
 /// What a row's `at_us` counts from: 2024-01-01T00:00:00Z.
@@ -48,6 +50,17 @@ async fn redis() {
 async fn cluster() {
     let cluster = support::shared_cluster();
     run_on_redis(cluster.urls(), Topology::Cluster).await;
+}
+
+/// A store of one's own, which keeps its states as numbers in a file.
+#[tokio::test]
+async fn redb() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(Micros(BASE));
+    let store = RedbStore::open(&folder.path().join("limits"), Clock::Manual(clock.clone())).unwrap();
+    run(&Stored::new(store.clone(), clock.clone())).await;
+    clock.set(LATEST);
+    store.sweep().unwrap();
 }
 
 async fn run_on_redis(nodes: Vec<String>, topology: Topology) {

@@ -28,7 +28,8 @@ use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
 use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir_store::Store;
+use weir_store::backend::Backend;
+use weir_store::{LeaseStore, Store};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
@@ -78,6 +79,20 @@ impl Server {
             // Tests that change files wait for a look at them.
             let timing = Timing { look_every: Duration::from_millis(50), ..clock.into() };
             app::run(config, listeners, timing, Box::pin(stopped), features)
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    /// The same on a backend of the test's own, made with the clock of the service.
+    pub(crate) fn on_backend<B: Backend<Worker: LeaseStore>>(
+        config: Config,
+        make: impl FnOnce(Clock) -> B + Send + 'static,
+    ) -> Self {
+        let manual = ManualClock::at(BASE);
+        let clock = Clock::Manual(manual.clone());
+        Self::spawn(manual, Readiness::starting(true), move |listeners, stopped, _| {
+            let backend = make(clock.clone());
+            app::run_on(&backend, config, listeners, clock, Box::pin(stopped), FEATURES)
                 .map_err(|error| error.to_string())
         })
     }

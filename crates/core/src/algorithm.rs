@@ -24,6 +24,7 @@ mod near;
 mod new;
 mod once;
 mod once_record;
+mod portable;
 mod share;
 mod sliding;
 mod slots;

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use prometheus::Registry;
 use weir_config::{Config, DecisionLogConfig, ServerConfig, StoreConfig};
+use weir_store::LeaseStore;
+use weir_store::backend::Backend;
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
@@ -91,7 +93,33 @@ pub fn run_with(
     listeners: Listeners,
     timing: Timing,
     shutdown: ShutdownSignal,
+    parts: (Option<XdsThread>, FeatureList),
+) -> Result<(), AppError> {
+    run_by(config, timing, parts, |base| stores::serve(base, listeners, shutdown))
+}
+
+/// The same on `backend`, a store of one's own, instead of the one that the configuration names.
+pub fn run_on<B>(
+    backend: &B,
+    config: Config,
+    listeners: Listeners,
+    timing: impl Into<Timing>,
+    shutdown: ShutdownSignal,
+    features: FeatureList,
+) -> Result<(), AppError>
+where
+    B: Backend<Worker: LeaseStore>,
+{
+    let timing = timing.into();
+    let xds = XdsThread::start(&config.envoy, &timing.clock)?;
+    run_by(config, timing, (xds, features), |base| stores::serve_on_own(backend, (base, listeners), shutdown))
+}
+
+fn run_by(
+    config: Config,
+    timing: Timing,
     (xds, features): (Option<XdsThread>, FeatureList),
+    serve: impl FnOnce(Foundation) -> Result<(), AppError>,
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     readiness.services_need(feature::services(features));
@@ -103,7 +131,7 @@ pub fn run_with(
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let audit = open_audit(&config.server, &timing.clock, features)?;
     let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features))?;
-    let served = stores::serve(foundation, listeners, shutdown);
+    let served = serve(foundation);
     audit.flush(LAST_LINES);
     if let Some(log) = log {
         log.flush(LAST_LINES);

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use weir_config::AccessRight::{Enqueue, Inspect, Reset, Take};
 use weir_config::Config;
 use weir_node::feature::{
-    Feature, FeatureServices, MethodSpec, NodeBuilder, RunningFeature, ServiceContext, ServiceSpec,
-    SettingsSpec, StartError, Storage, UsedScripts,
+    Feature, FeatureServices, FollowSnapshot, MethodSpec, NodeBuilder, RunningFeature, ServiceContext,
+    ServiceSpec, SettingsSpec, StartError, Storage, UsedScripts,
 };
 use weir_node::feature_parts::{FeaturePart, FeatureParts};
 use weir_node::service::Snapshot;
@@ -116,11 +116,9 @@ impl Feature for QueuesFeature {
 
     fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
         let queues = queues_of(node.parts);
-        let states = QueueStates::new(node.storage).ok_or_else(|| {
-            StartError::Other(
-                "the store can keep no queues: it runs no scripts, and is not this process".into(),
-            )
-        })?;
+        let Some(states) = QueueStates::new(node.storage) else {
+            return without_states(&queues, &mut node.followers);
+        };
         let is_of_process = matches!(states, QueueStates::Process(_));
         if is_of_process && !queues.is_empty() {
             tracing::warn!(
@@ -186,6 +184,24 @@ impl QueueStates {
             Self::Process(queues) => QueueHandle::new(queues.clone()),
         }
     }
+}
+
+/// Starts on a store that can keep no queues, as long as there are none. Those of a later file are refused call by call.
+fn without_states(
+    queues: &SharedQueues,
+    followers: &mut Vec<FollowSnapshot>,
+) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
+    const WHY: &str = "the store can keep no queues: it runs no scripts, and is not this process";
+    if !queues.is_empty() {
+        return Err(StartError::Other(WHY.into()));
+    }
+    followers.push(Box::new(|snapshot| {
+        if !queues_of(&snapshot.features).is_empty() {
+            tracing::error!("queues are not served; {WHY}");
+        }
+        true
+    }));
+    Ok(None)
 }
 
 /// The queues of a snapshot.

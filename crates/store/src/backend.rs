@@ -24,7 +24,7 @@ pub use self::process_clock::ProcessClock;
 pub(crate) use self::process_clock::ReadClocks;
 pub use self::stats::{BackendStats, ConnectionStats, DenialStats, LocalStats, MemoryStats};
 pub use self::status::{BackendStatus, NodeStatus, Problem, Since};
-pub(crate) use self::sweeping::every_second;
+pub use self::sweeping::every_second;
 use crate::Store;
 use crate::scripts::ScriptClient;
 

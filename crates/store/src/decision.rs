@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-pub(crate) use self::once::Once;
-pub(crate) use self::supported::check_supported;
+pub use self::once::Once;
+pub use self::supported::check_supported;
 use super::{LimitSet, Part};
 use weir_core::algorithm::{Algorithm, Op};
 use weir_core::key::{self, Subject};

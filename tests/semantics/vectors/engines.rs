@@ -20,6 +20,7 @@ use weir_time::clock::{Clock, ManualClock};
 use weir_units::{LONGEST_SPAN, Micros};
 
 use super::table::Row;
+use crate::own_store::store::RedbStore;
 
 /// The pure driver over a map of states.
 pub struct Pure {
@@ -42,6 +43,7 @@ pub trait Fork: Store {
 }
 
 impl Fork for MemoryStore {}
+impl Fork for RedbStore {}
 impl Fork for RedisStore {}
 impl Fork for Coalesce<Denials<RedisStore>> {}
 

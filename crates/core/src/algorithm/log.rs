@@ -22,6 +22,7 @@
 //! whole seconds, `==` for `>=`, keys without expiry).
 
 mod held;
+mod numbers;
 
 use std::collections::VecDeque;
 

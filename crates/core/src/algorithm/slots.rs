@@ -33,6 +33,8 @@ pub struct Slots {
     window: u64,
     parts: u32,
     strict: bool,
+    /// How long a state is kept after its last charge, at least; 0: until it is fresh.
+    expire: u64,
 }
 
 /// Stored state: the parts that were hit, oldest first.
@@ -60,7 +62,31 @@ impl Slots {
         if parts > MAX_BUCKETS {
             return None;
         }
-        Some(Self { width, window, parts: parts as u32, strict })
+        Some(Self { width, window, parts: parts as u32, strict, expire: 0 })
+    }
+
+    /// Keeps states for `expire` after their last charge, if that is the window or more.
+    pub(super) const fn expiring(self, expire: u64) -> Option<Self> {
+        if expire < self.window { None } else { Some(Self { expire, ..self }) }
+    }
+
+    /// How long a state is kept after its last charge, at least, in microseconds; `None`: until it is fresh.
+    #[must_use]
+    pub const fn expire(&self) -> Option<u64> {
+        if self.expire == 0 { None } else { Some(self.expire) }
+    }
+
+    /// How long a state is kept after it is fresh, so that all charges of a part have one expiry: its newest part counts for a
+    /// window from its start, or, strict, from its end, which is no earlier than the last charge.
+    #[must_use]
+    pub const fn stays(&self) -> u64 {
+        let to_end = if self.strict { 0 } else { self.width };
+        if self.expire == 0 { 0 } else { self.expire - self.window + to_end }
+    }
+
+    /// True if both have the same parts, so that a state of one is one of the other.
+    const fn has_parts_of(&self, other: &Self) -> bool {
+        self.width == other.width && self.window == other.window && self.strict == other.strict
     }
 
     /// Length of a part, in microseconds. The last one of a window may be shorter.
@@ -139,7 +165,7 @@ impl Slots {
             return self.opening(at);
         }
         let mut reading = Reading { level: 0, at, origin, extra: own.part(at), shift, span: end - origin };
-        let counts = |hit: &&Hit| own != self || self.is_live(hit, &reading);
+        let counts = |hit: &&Hit| !own.has_parts_of(self) || self.is_live(hit, &reading);
         reading.level = state.hit.iter().filter(counts).map(|hit| hit.hits).sum();
         reading
     }
@@ -147,7 +173,8 @@ impl Slots {
     /// Microseconds until `excess` units have left: part by part, or all at once where they are another's.
     pub(super) fn wait(&self, state: Option<&State>, reading: &Reading, excess: u64) -> u64 {
         let last = reading.span - (reading.at - reading.origin);
-        let Some(state) = state.filter(|state| state.slots == *self && excess < reading.level) else {
+        let is_own = |state: &&State| state.slots.has_parts_of(self) && excess < reading.level;
+        let Some(state) = state.filter(is_own) else {
             return last;
         };
         let mut freed = 0;
@@ -161,7 +188,7 @@ impl Slots {
 
     /// Sets the level: a charge goes into the current part, a refund out of the newest.
     pub(super) fn write(&self, state: &mut State, reading: &mut Reading, level: u64) {
-        if state.slots != *self {
+        if !state.slots.has_parts_of(self) {
             let part = state.slots.part(reading.origin);
             state.hit.clear();
             state.hit.push(Hit { part, hits: level });
@@ -197,7 +224,7 @@ impl Slots {
     pub(super) fn newest(&self, state: Option<&State>, reading: &Reading, parts: u64) -> u64 {
         let Some(state) = state else { return 0 };
         let oldest = (self.part(reading.at) + 1).saturating_sub(parts.clamp(1, self.count()));
-        if state.slots != *self {
+        if !state.slots.has_parts_of(self) {
             return if reading.origin >= self.start(oldest) { reading.level } else { 0 };
         }
         let counts = |hit: &&Hit| self.is_live(hit, reading) && hit.moved(reading) >= oldest;
@@ -235,6 +262,16 @@ impl State {
             && rest.checked_add(newest.1).is_some_and(|level| level <= CEILING);
         let hit = hit.into_iter().map(|(part, hits)| Hit { part, hits }).collect();
         fine.then_some(Self { slots, hit })
+    }
+
+    /// The parameters that it was written under.
+    pub(super) const fn parameters(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Its parts with their hits, oldest first.
+    pub(super) fn hits(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.hit.iter().map(|hit| (hit.part, hit.hits))
     }
 
     /// When the newest part began.

@@ -175,6 +175,18 @@ impl Curve {
 }
 
 impl Permits {
+    /// The permits that are stored, and the most that could be, by their bits; `None` if they are not.
+    pub(super) fn pair(stored: u64, most: u64) -> Option<(Self, Self)> {
+        let fine = most > 0 && (0.0..=CEILING as f64).contains(&f64::from_bits(most));
+        let fine = fine && (0.0..=f64::from_bits(most)).contains(&f64::from_bits(stored));
+        fine.then_some((Self(stored), Self(most)))
+    }
+
+    /// The bits of the double.
+    pub(super) const fn bits(self) -> u64 {
+        self.0
+    }
+
     fn get(self) -> f64 {
         f64::from_bits(self.0)
     }

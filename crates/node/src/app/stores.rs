@@ -34,8 +34,7 @@ pub(super) fn serve(
     let clock = base.timing.clock.clone();
     match &base.config.store {
         StoreConfig::Memory(memory) => {
-            let store = MemoryStore::new(memory, clock);
-            serve_on(&store, (base, listeners), UsesInForce::default(), NodeCounters::none(), shutdown)
+            serve_on_own(&MemoryStore::new(memory, clock), (base, listeners), shutdown)
         }
         StoreConfig::Redis(redis) => {
             let secret = base.config.key_secret.unwrap_or(KeySecret::BUILT_IN);
@@ -47,6 +46,18 @@ pub(super) fn serve(
             serve_on(&backend, (base, listeners), engines, counters, shutdown)
         }
     }
+}
+
+/// Serves on a backend that has nothing in front of it.
+pub(super) fn serve_on_own<B>(
+    backend: &B,
+    app: (Foundation, Listeners),
+    shutdown: ShutdownSignal,
+) -> Result<(), AppError>
+where
+    B: Backend<Worker: LeaseStore>,
+{
+    serve_on(backend, app, UsesInForce::default(), NodeCounters::none(), shutdown)
 }
 
 fn serve_on<B>(

@@ -7,8 +7,8 @@ use tokio::time::MissedTickBehavior;
 /// Interval of sweeps of expired keys.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// Sweeps expired keys, so that they do not take up the budget.
-pub(crate) async fn every_second(sweep: impl Fn()) {
+/// Sweeps expired keys each second, so that they do not take up the budget. Runs until it is dropped.
+pub async fn every_second(sweep: impl Fn()) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -6,7 +6,7 @@ use weir_core::key::Operation;
 
 /// How a decision is remembered, and the caller's id of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Once<'a> {
+pub enum Once<'a> {
     /// A refund: a marker that it was made.
     Marker(&'a str),
     /// Another operation: a record of the answer.
@@ -16,7 +16,8 @@ pub(crate) enum Once<'a> {
 impl<'a> Decision<'a> {
     /// How the decision is remembered; `None` if it may be repeated.
     #[inline]
-    pub(crate) fn once(&self) -> Option<Once<'a>> {
+    #[must_use]
+    pub fn once(&self) -> Option<Once<'a>> {
         let id = self.part.map_or("", |part| part.id);
         if id.is_empty() {
             return None;

@@ -5,7 +5,7 @@ use crate::StoreError;
 use weir_core::algorithm::{Algorithm, Engine, Op};
 
 /// Refuses an operation that is not defined for these limits, before the store is asked.
-pub(crate) fn check_supported(decision: &Decision<'_>) -> Result<(), StoreError> {
+pub fn check_supported(decision: &Decision<'_>) -> Result<(), StoreError> {
     let counts_denied = || decision.limits().any(|limit| limit.algorithm.counts_denied());
     let is_fixed = || decision.limits().any(|limit| !limit.algorithm.is_adjustable());
     let is_bucketed = |limit: &Algorithm| matches!(limit.engine(), Engine::Slots(_));

@@ -29,10 +29,10 @@ pub(in crate::algorithm) const FORGET: u64 = u64::MAX;
 /// A call that starts later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeldStart {
-    start: u64,
-    cost: u64,
+    pub(super) start: u64,
+    pub(super) cost: u64,
     /// Number by which a cancellation names it.
-    number: u64,
+    pub(super) number: u64,
 }
 
 impl HeldStart {
