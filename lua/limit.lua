@@ -90,11 +90,11 @@ local function write(limit, key, one, level)
   elseif engine == WARM_UP then lasts = level
   elseif engine == SLOTS then
     slots_change(one, cost, limit.p1, limit.p2)
-    lasts = slots_wait(one, level)
+    lasts = slots_wait(one, level) + limit.p3
   elseif engine == SPARSE then
     local why = sparse_change(key, one, cost, limit.p1, limit.p2)
     if why then return { err = why } end
-    lasts = sparse_wait(key, one, limit.p1, limit.p2, level)
+    lasts = sparse_wait(key, one, limit.p1, limit.p2, level) + limit.p3
   else
     if cost > 0 then one.origin = one.at end
     if cost < 0 then one.origin = log_pull(key, one, -cost) end

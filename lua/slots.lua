@@ -2,9 +2,10 @@
 --
 -- Stored: how many parts were hit before the newest, width, frame, what those before hold, number and hits of the newest,
 -- then number and hits of each before, oldest first (doubles). Of the limit: p1 = width, p2 = frame, which is twice the
--- window, and 1 more if it is strict. A reading's origin is the start of the newest part, its span how long that counts, its
--- extra the current part, and its shift is in parts. It holds the parts that count: { width, frame, part1, hits1, part2,
--- hits2, … }, moved by the shift already, and those of another width or frame as one.
+-- window, and 1 more if it is strict, p3 = how long the key stays after it is fresh. A reading's origin is the start of the
+-- newest part, its span how long that counts, its extra the current part, and its shift is in parts. It holds the parts that
+-- count: { width, frame, part1, hits1, part2, hits2, … }, moved by the shift already, and those of another width or frame as
+-- one.
 
 local SLOTS_MOST = 361
 

@@ -1,17 +1,17 @@
 -- A bucketed window, the short way. Twin: ../slots.lua. Its key goes when the newest part no longer counts,
--- so that only the first write of a part sets an expiry, and only that one moves the others.
+-- or p3 later, so that only the first write of a part sets an expiry, and only that one moves the others.
 
 @limit
--- How many parts count, the current one, and when that no longer counts.
+-- How many parts count, the current one, and when the key goes.
 local capacity_$, p1_$, p2_$, count_$, current_$, fresh_$
-_, capacity_$, _, _, _, p1_$, p2_$, _, position = unpack_struct('<dddddddd', request, position)
+_, capacity_$, _, _, _, p1_$, p2_$, fresh_$, position = unpack_struct('<dddddddd', request, position)
 do
   local window = (p2_$ - p2_$ % 2) / 2
   local elapsed = now % window
   local offset = elapsed - elapsed % p1_$
   count_$ = (window + p1_$ - 1 - (window + p1_$ - 1) % p1_$) / p1_$
   current_$ = (now - elapsed) / window * count_$ + offset / p1_$
-  fresh_$ = now - elapsed + offset + window
+  fresh_$ = now - elapsed + offset + window + fresh_$
   if p2_$ % 2 == 1 then
     count_$ = count_$ + 1
     fresh_$ = fresh_$ + math.min(p1_$, window - offset)

@@ -278,6 +278,7 @@ fn algorithms_are_printed_as_a_configuration_has_them() {
         "interval_refill: { capacity: 10, refill: 3, period: 2m, aligned: true }",
         "sliding_window: { limit: 1000, window: 1w }",
         "bucketed_window: { limit: 9, window: 1m, buckets: 60 }",
+        "bucketed_window: { limit: 9, window: 1m, buckets: 60, expire: 2h }",
         "bucketed_window: { limit: 9, window: 1m, buckets: 1, strict: false }",
         "sliding_log: { limit: 10, window: 1h, count_denied: true, min_gap: 2s }",
     ] {

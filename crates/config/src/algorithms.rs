@@ -257,10 +257,15 @@ fn bucketed_window(
     };
     let limit = units(fields, "limit", report, |limit| alone(limit, 1));
     let window = span(fields, "window", report);
+    let expire = fields.read("expire", report, duration);
+    let expiring = |made: Result<Algorithm, Invalid>| match expire {
+        Some(expire) => made?.with_expiry(expire),
+        None => made,
+    };
     let Some(accuracy) = fields.take_entry("accuracy") else {
         let buckets = units(fields, "buckets", report, |buckets| alone(0, buckets));
         let strict = fields.read("strict", report, boolean).unwrap_or(true);
-        return Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict));
+        return Some(expiring(Algorithm::bucketed_window(limit?, window?, buckets?, strict)));
     };
     let both = fields.take_entry("buckets").is_some();
     if both {
@@ -269,7 +274,7 @@ fn bucketed_window(
     }
     let width = accuracy.value.read(report, |scalar| accuracy::width(scalar.text, window)).filter(|_| !both);
     let strict = fields.read("strict", report, boolean).unwrap_or(true);
-    Some(Algorithm::parted_window(limit?, window?, width?, strict))
+    Some(expiring(Algorithm::parted_window(limit?, window?, width?, strict)))
 }
 
 /// A log that may hold `max_held` reservations.

@@ -82,8 +82,9 @@ fn numbers(algorithm: &Algorithm) -> String {
                 true => format!("buckets: {}", slots.parts()),
                 false => format!("accuracy: {}", accuracy(slots.width())),
             };
+            let expire = slots.expire().map_or(String::new(), |expire| format!(", expire: {}", span(expire)));
             format!(
-                "bucketed_window: {{ limit: {limit}, window: {}, {parts}{strict} }}",
+                "bucketed_window: {{ limit: {limit}, window: {}, {parts}{strict}{expire} }}",
                 span(slots.window())
             )
         }

@@ -1,9 +1,10 @@
 //! Keys whose limits are full again: evicting them costs nothing, so they are evicted first, and the sweep drops them.
 
 use weir_config::WhenFull;
+use weir_core::algorithm::Algorithm;
 use weir_units::Micros;
 
-use super::{Fixture, MIB, SECOND, gate_of_a_second, quick_bucket, slow_bucket};
+use super::{Fixture, MIB, SECOND, gate_of_a_second, per_consumer, quick_bucket, slow_bucket};
 
 /// Neither evicting nor refusing a key that counts while there are others that do not.
 #[test]
@@ -42,6 +43,23 @@ fn a_sweep_drops_what_has_expired_and_nothing_else() {
     fixture.store.sweep();
     assert_eq!(fixture.store.stats().keys, 1000);
     fixture.pass(Micros(60 * SECOND.0));
+    fixture.store.sweep();
+    assert_eq!(fixture.store.stats().keys, 0);
+}
+
+/// A window with `expire` is kept for so long after its last charge, and decides meanwhile as if it were gone.
+#[test]
+fn a_state_with_an_expiry_of_its_own_stays_for_so_long() {
+    let fixture = Fixture::new(MIB, WhenFull::Evict);
+    let window = Algorithm::bucketed_window(2, Micros(10 * SECOND.0), 10, true).unwrap();
+    let strategy = per_consumer("expiring", window.with_expiry(Micros(60 * SECOND.0)).unwrap());
+    assert!(fixture.charge(&strategy, "bob", 2).unwrap());
+    assert!(!fixture.peek(&strategy, "bob", 1));
+    fixture.pass(Micros(59 * SECOND.0));
+    fixture.store.sweep();
+    assert_eq!(fixture.store.stats().keys, 1);
+    assert!(fixture.peek(&strategy, "bob", 2));
+    fixture.pass(Micros(4 * SECOND.0));
     fixture.store.sweep();
     assert_eq!(fixture.store.stats().keys, 0);
 }

@@ -30,6 +30,28 @@ async fn every_key_expires_when_it_is_fresh() {
     assert!(world.redis.keys().is_empty());
 }
 
+/// A window with `expire` is kept for so long after its last charge, and at most a part and 2 ms longer, whichever script
+/// writes it.
+#[tokio::test]
+async fn a_state_with_an_expiry_of_its_own_stays_for_so_long() {
+    let world = World::start().await;
+    let expire = Micros(3 * LONG.0);
+    for (name, parts, strict) in [("strict", 4, true), ("lenient", 4, false), ("sparse", 400, true)] {
+        let algorithm = Algorithm::bucketed_window(9, LONG, parts, strict).unwrap();
+        let strategy = strategy(name, &[algorithm.with_expiry(expire).unwrap()]);
+        for (op, cost) in [(Op::Charge, 1), (Op::Charge, 2), (Op::AtMost, 2), (Op::Force, 1), (Op::Refund, 1)]
+        {
+            let before = Instant::now();
+            let reset = world.ask(&strategy, op, cost).await.1.reset_after.0.div_ceil(1000);
+            let left = u64::try_from(world.redis.pttl(&keys(&strategy)[0])).expect("it expires");
+            let elapsed = u64::try_from(before.elapsed().as_millis()).unwrap() + 1;
+            let (least, most) = (expire.0 / 1000, (expire.0 + LONG.0 / parts) / 1000 + 2);
+            assert!(left + elapsed >= least && left <= most, "{name}, {op:?}: {left} ms left");
+            assert!(reset <= LONG.0 * 5 / 4 / 1000, "{name}, {op:?}: fresh after {reset} ms");
+        }
+    }
+}
+
 /// No earlier than the answer's `reset_after`, and at most 2 ms later; a bucket's, whose expiry need not
 /// move with every write so, 4 s later.
 async fn check_expiry(world: &World, strategy: &Arc<Strategy>, op: Op, cost: u64) {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use weir_core::algorithm::{Algorithm, DEFAULT_MAX_HELD, Rate};
+use weir_core::algorithm::{Algorithm, DEFAULT_MAX_HELD, Invalid, Rate};
 use weir_units::{CEILING, Micros};
 
 use super::table::parse;
@@ -102,6 +102,7 @@ struct Buckets {
     window_us: u64,
     buckets: u64,
     strict: bool,
+    expire_us: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -118,6 +119,7 @@ struct UnevenParts {
 struct Ring {
     bucket_us: u64,
     span_us: u64,
+    expire_us: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -193,8 +195,8 @@ pub fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
             Algorithm::sliding_window(limit, Micros(window_us))
         }
         "bucketed_window" | "many_buckets" => {
-            let Buckets { limit, window_us, buckets, strict } = parse(id, config);
-            Algorithm::bucketed_window(limit, Micros(window_us), buckets, strict)
+            let Buckets { limit, window_us, buckets, strict, expire_us } = parse(id, config);
+            expiring(Algorithm::bucketed_window(limit, Micros(window_us), buckets, strict), expire_us)
         }
         "uneven_parts" | "many_uneven_parts" => {
             let UnevenParts { limit, window_us, part_us, strict } = parse(id, config);
@@ -202,8 +204,9 @@ pub fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
         }
         // It never denies.
         "ring_count" => {
-            let Ring { bucket_us, span_us } = parse(id, config);
-            Algorithm::bucketed_window(CEILING - 1, Micros(span_us), span_us / bucket_us, false)
+            let Ring { bucket_us, span_us, expire_us } = parse(id, config);
+            let made = Algorithm::bucketed_window(CEILING - 1, Micros(span_us), span_us / bucket_us, false);
+            expiring(made, expire_us)
         }
         "strict_log" => {
             let StrictLog { limit, window_us, min_gap_us, count_denied } = parse(id, config);
@@ -212,6 +215,11 @@ pub fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
         other => panic!("{id}: the algorithm `{other}` is not understood"),
     };
     made.unwrap_or_else(|e| panic!("{id}: {e}"))
+}
+
+/// With an expiry of its states, if one is given.
+fn expiring(made: Result<Algorithm, Invalid>, expire_us: Option<u64>) -> Result<Algorithm, Invalid> {
+    expire_us.map_or_else(|| made.clone(), |expire| made.clone()?.with_expiry(Micros(expire)))
 }
 
 fn yes() -> bool {

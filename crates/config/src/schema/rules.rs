@@ -235,6 +235,7 @@ pub(super) const BUCKETED_WINDOW: &[Key] = &[
         "Parts per second, instead of `buckets`; the last part of a window may be shorter.",
     ),
     may("strict", Boolean, "No span of the window ever has more than the limit.").or("true"),
+    may("expire", Duration, "How long a state is kept after its last charge; at least the window."),
 ];
 
 pub(super) const SLIDING_LOG: &[Key] = &[

@@ -236,12 +236,21 @@ impl Algorithm {
         }
     }
 
+    /// How long a state is kept after it is fresh, and decides as none.
+    #[inline]
+    const fn stays(&self) -> u64 {
+        match &self.engine {
+            Engine::Slots(slots) => slots.stays(),
+            _ => 0,
+        }
+    }
+
     /// Expiry, from the store's own now, which is behind the state's time after a step back.
     pub(super) fn kept(&self, reset_after: Micros, reading: &Reading, now: Micros) -> Kept {
         let behind = reading.at.saturating_sub(now.0);
         let room = self.capacity().saturating_sub(reading.level);
         // A limit that warms up denies as long as it has a backlog.
         let exhausted = if self.warms_up().is_some() { reading.origin > 0 } else { room < self.weight };
-        Kept { lasts: Micros(behind + reset_after.0), exhausted }
+        Kept { lasts: Micros(behind + reset_after.0 + self.stays()), exhausted }
     }
 }

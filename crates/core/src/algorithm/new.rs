@@ -298,6 +298,21 @@ impl Algorithm {
         };
         Ok(Self::of(limit, 1, CEILING, Engine::Slots(slots)))
     }
+
+    /// A bucketed window whose states are kept for `expire` after their last charge, at least; other algorithms stay as they
+    /// are. Nothing that is decided depends on it. Field of errors: `expire`.
+    pub fn with_expiry(self, expire: Micros) -> Result<Self, Invalid> {
+        let Engine::Slots(slots) = self.engine else { return Ok(self) };
+        span("expire", expire)?;
+        let Some(slots) = slots.expiring(expire.0) else {
+            let bound = format!(
+                "it must be at least the window, {}: what has been charged counts for so long",
+                Micros(slots.window())
+            );
+            return Err(invalid("expire", expire, &bound));
+        };
+        Ok(Self { engine: Engine::Slots(slots), ..self })
+    }
 }
 
 /// Names the numbers of buckets next to `buckets` that divide the window.

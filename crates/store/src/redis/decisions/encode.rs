@@ -167,7 +167,7 @@ impl LimitNumbers {
             Engine::Log(own) if own.holds() => (own.span, own.max_held, flag(true)),
             Engine::Log(own) => (own.span, own.min_gap, 0),
             Engine::Sliding(own) => (own.span, 0, 0),
-            Engine::Slots(own) => (own.width(), own.frame(), 0),
+            Engine::Slots(own) => (own.width(), own.frame(), own.stays()),
             // The first number of this engine is not whole; it is set below.
             Engine::WarmUp(own) => (0, own.warm_up, own.cold_factor),
         };
