@@ -58,6 +58,7 @@ fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit<MemoryStore>>
         shadow_mode: false,
         quota_mode: false,
         stop_when_over: false,
+        all_or_none: weir_config::AllOrNone::default(),
     };
     EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), EnvoyAnswers::default())
 }

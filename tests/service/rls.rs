@@ -1,5 +1,6 @@
 //! Envoy's rate limit service, as its filters ask it.
 
+mod all_or_none;
 mod bytes;
 mod callers;
 mod cases;

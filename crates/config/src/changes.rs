@@ -28,6 +28,7 @@ impl Config {
             ("server.admin_hosts", server.admin_hosts != other.admin_hosts),
             ("store.key_secret", self.key_secret != next.key_secret),
             ("store.namespace", self.namespace != next.namespace),
+            ("envoy.all_or_none", self.envoy.all_or_none != next.envoy.all_or_none),
             ("log.decisions", self.decision_log != next.decision_log),
         ];
         if self.envoy.rules != next.envoy.rules {

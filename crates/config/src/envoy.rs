@@ -31,6 +31,7 @@ pub use isolate::{DomainSet, GoodDomains, RefusedDomain};
 pub use rule_count::RuleCount;
 pub use watch::{CurrentDomains, EnvoySource, Look};
 
+use super::all_or_none::all_or_none;
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
@@ -55,7 +56,13 @@ pub(super) fn envoy(
         fields.report("xds", report, "domains come from `config` or from `xds`, not from both");
     }
     let rules = overlay::overlay(&mut fields, in_memory, report);
+    let beside = [
+        ("count_rejected", envoy.count_rejected),
+        ("stop_when_over", envoy.stop_when_over),
+        ("quota_mode", envoy.quota_mode),
+    ];
+    let all_or_none = all_or_none(&mut fields, beside, report);
     fields.finish(report);
-    let rules = rules.counting_rejected(envoy.count_rejected);
-    EnvoyConfig { xds, rules, layout: overrides.envoy_layout().clone(), ..envoy }
+    let rules = rules.counting_rejected(envoy.count_rejected).all_or_none(all_or_none.clone());
+    EnvoyConfig { xds, rules, all_or_none, layout: overrides.envoy_layout().clone(), ..envoy }
 }

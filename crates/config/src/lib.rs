@@ -27,6 +27,7 @@ mod accuracy;
 mod address;
 mod algorithms;
 mod aliases;
+mod all_or_none;
 mod approximate;
 mod authorize;
 mod bans;
@@ -107,6 +108,7 @@ use std::sync::Arc;
 use weir_core::key::{KeySecret, Namespace};
 use weir_core::strategy::Rules;
 
+pub use all_or_none::AllOrNone;
 pub use authorize::{AuthorizeRule, ListEntry};
 pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
 pub use envoy::{

@@ -7,6 +7,7 @@ mod pattern;
 
 use std::sync::Arc;
 
+use super::all_or_none::AllOrNone;
 use weir_core::envoy::{Descriptor, Draft, Kind, Matcher, RateLimit, rule_element};
 
 pub(super) use self::change::{OverlayAlgorithm, RuleChange};
@@ -27,6 +28,8 @@ pub struct EnvoyOverlay {
     rules: Arc<[OverlayRule]>,
     /// True if rules charge denied hits unless they or their entry say otherwise.
     count_rejected: bool,
+    /// Domains whose rules are charged together.
+    all_or_none: AllOrNone,
 }
 
 /// One entry.
@@ -51,7 +54,7 @@ pub struct OverlayReport {
 impl EnvoyOverlay {
     /// The overlay of these entries, of which one is more specific than the other where two meet.
     pub(super) fn new(rules: Vec<OverlayRule>) -> Self {
-        Self { rules: rules.into(), count_rejected: false }
+        Self { rules: rules.into(), ..Self::default() }
     }
 
     /// The same entries; rules that say nothing of it charge denied hits, or not.
@@ -60,10 +63,16 @@ impl EnvoyOverlay {
         Self { count_rejected, ..self }
     }
 
-    /// True if it changes no rule.
+    /// The same entries; rules that cannot be charged together in these domains are refused.
+    #[must_use]
+    pub fn all_or_none(self, all_or_none: AllOrNone) -> Self {
+        Self { all_or_none, ..self }
+    }
+
+    /// True if it neither changes nor refuses a rule.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && !self.count_rejected
+        self.rules.is_empty() && !self.count_rejected && self.all_or_none.is_empty()
     }
 
     /// Changes the rules of `domains`.
@@ -76,7 +85,8 @@ impl EnvoyOverlay {
         for (domain, descriptors) in domains {
             let entries: Vec<usize> =
                 (0..self.rules.len()).filter(|index| self.rules[*index].domain == *domain).collect();
-            let mut walk = OverlayWalk { overlay: self, entries, matched: &mut matched, path: Vec::new() };
+            let mut walk =
+                OverlayWalk { overlay: self, domain, entries, matched: &mut matched, path: Vec::new() };
             let mut mistakes = Vec::new();
             walk.level(descriptors, &mut mistakes);
             let line = |reason| (domain.clone(), format!("domain {}, rule {reason}", shown(domain)));
@@ -97,7 +107,12 @@ impl EnvoyOverlay {
 
 impl EnvoyOverlay {
     /// Changes a rule by its entry, if it has one, and by what is said of all rules.
-    fn change(&self, entry: Option<RuleChange>, draft: &mut Draft) -> Result<(), String> {
+    fn change(&self, domain: &str, entry: Option<RuleChange>, draft: &mut Draft) -> Result<(), String> {
+        self.count(entry, draft)?;
+        self.all_or_none.check(domain, draft)
+    }
+
+    fn count(&self, entry: Option<RuleChange>, draft: &mut Draft) -> Result<(), String> {
         if let Some(change) = &entry {
             change.apply(draft)?;
         }
@@ -119,6 +134,7 @@ impl EnvoyOverlay {
 /// A walk through the rules of one domain.
 struct OverlayWalk<'o> {
     overlay: &'o EnvoyOverlay,
+    domain: &'o str,
     /// The entries for the domain.
     entries: Vec<usize>,
     matched: &'o mut [bool],
@@ -129,7 +145,8 @@ struct OverlayWalk<'o> {
 impl OverlayWalk<'_> {
     /// The reader of the descriptors bounds how deep they nest.
     fn level(&mut self, descriptors: &mut [Descriptor], mistakes: &mut Vec<String>) {
-        if self.entries.is_empty() && !self.overlay.count_rejected {
+        let is_checked = self.overlay.all_or_none.by(self.domain).is_some();
+        if self.entries.is_empty() && !self.overlay.count_rejected && !is_checked {
             return;
         }
         for descriptor in descriptors {
@@ -138,7 +155,8 @@ impl OverlayWalk<'_> {
             if descriptor.rule.is_some() {
                 let entry = self.best();
                 let change = entry.map(|entry| self.overlay.rules[entry].change);
-                let changed = descriptor.rule.as_mut().map(|draft| self.overlay.change(change, draft));
+                let draft = descriptor.rule.as_mut();
+                let changed = draft.map(|draft| self.overlay.change(self.domain, change, draft));
                 if let Some(Err(reason)) = changed {
                     mistakes.push(format!("`{}`: {reason}", self.path.join(",")));
                 }

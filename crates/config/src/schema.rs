@@ -24,7 +24,8 @@ use self::rules::{
     HOLD, INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG,
     SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
-use self::service::{AUTHORIZE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, ROOT};
+use self::service::{AUTHORIZE, ENVOY_ALL_OR_NONE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, ROOT};
+use super::all_or_none::{MAX_BY, MAX_DOMAINS};
 use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
 use super::costs::MAX_COST_NAME;
@@ -115,6 +116,7 @@ fn definitions() -> Value {
         },
         "access": mapping(ACCESS),
         "envoy_rules": { "type": ["array", "null"], "maxItems": MAX_RULES_OF_ENVOY, "items": mapping(ENVOY_RULE) },
+        "envoy_all_or_none": { "type": ["array", "null"], "maxItems": MAX_DOMAINS, "items": all_or_none() },
     });
     for more in [algorithm_definitions(), access_definitions()] {
         for (name, definition) in more.as_object().into_iter().flatten() {
@@ -290,6 +292,15 @@ fn fixed_window() -> Value {
     let both = json!({ "anchored": { "const": true }, "spread": { "const": true } });
     window["not"] = json!({ "properties": both, "required": ["anchored", "spread"] });
     window
+}
+
+/// A domain whose descriptors are charged together.
+fn all_or_none() -> Value {
+    let mut domain = mapping(ENVOY_ALL_OR_NONE);
+    domain["properties"]["by"]["type"] = json!("array");
+    domain["properties"]["by"]["maxItems"] = json!(MAX_BY);
+    domain["properties"]["by"]["uniqueItems"] = json!(true);
+    domain
 }
 
 /// The buckets are given by number or by their number per second.

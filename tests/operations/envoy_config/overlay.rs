@@ -19,6 +19,47 @@ descriptors:
       - { key: free, rate_limit: { unlimited: true } }
 ";
 
+/// A rule of a domain of `all_or_none` that would be charged by a denied request, or not by the store.
+#[test]
+fn rules_that_cannot_be_charged_together_are_refused() {
+    let laid_over = |rule: &str, rules: &str| {
+        let folder = scratch::dir("together-");
+        let file = |domain: &str| format!("domain: {domain}\ndescriptors:\n  - {{ key: k, {rule} }}\n");
+        for domain in ["d", "other"] {
+            std::fs::write(folder.path().join(format!("{domain}.yaml")), file(domain)).unwrap();
+        }
+        let text = format!(
+            "store: {{ redis: {{ nodes: [redis://localhost] }} }}
+envoy: {{ config: /x, all_or_none: [{{ domain: d, by: [] }}], rules: [{rules}] }}"
+        );
+        let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).unwrap().envoy;
+        let folder = EnvoyFolder::from(folder.path()).with_overlay(config.rules);
+        EnvoyFiles::load(folder, false).map(|_| ()).map_err(|errors| errors.to_string())
+    };
+    let limit = "rate_limit: { unit: hour, requests_per_unit: 9 }";
+    assert_eq!(laid_over(limit, ""), Ok(()));
+    for (rule, rules, reason) in [
+        (
+            "rate_limit: { unit: hour, requests_per_unit: 9, count_rejected: true }",
+            "",
+            "`count_rejected` charges",
+        ),
+        (limit, "{ domain: d, path: k, count_rejected: true }", "`count_rejected` charges"),
+        (limit, "{ domain: d, path: k, approximate: { max_over: 4, nodes: 2 } }", "`approximate` counts"),
+        (
+            limit,
+            "{ domain: d, path: k, on_store_failure: { local: { share: 1/2 } } }",
+            "`on_store_failure: local` decides",
+        ),
+        ("quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 9 }", "", "`quota_mode` denies"),
+    ] {
+        let error = laid_over(rule, rules).unwrap_err();
+        let expected = "domain \"d\", rule `k`: the domain is in envoy.all_or_none, where this cannot be: ";
+        assert!(error.contains(expected) && error.contains(reason), "{error}");
+        assert!(!error.contains("\"other\""), "{error}");
+    }
+}
+
 fn config(rules: &str) -> Result<EnvoyConfig, String> {
     let text = format!("envoy: {{ config: /x, rules: [{rules}] }}");
     let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default());

@@ -31,6 +31,7 @@ fn it_says_everything_or_nothing() {
         quota_mode: true,
         count_rejected: false,
         stop_when_over: false,
+        all_or_none: weir_config::AllOrNone::default(),
         reference_metrics: false,
         standard_headers: false,
         xds: None,
@@ -40,6 +41,45 @@ fn it_says_everything_or_nothing() {
     // Where Envoy's files say what is limited, strategies need not.
     assert_eq!(parse(all), Ok(expected));
     assert!(parse("envoy: { headers: true }").unwrap_err().contains("no strategy is configured"));
+}
+
+/// What would make a denied request charge something, or what is not meant.
+#[test]
+fn all_or_none_is_refused_beside_what_contradicts_it() {
+    for (settings, reason) in [
+        (
+            "all_or_none: [{ domain: a, by: [] }], count_rejected: true",
+            "envoy.all_or_none: cannot stand beside `count_rejected: true`: it charges denied hits",
+        ),
+        (
+            "stop_when_over: true, all_or_none: [{ domain: a, by: [] }]",
+            "envoy.all_or_none: cannot stand beside `stop_when_over: true`: it looks before it charges",
+        ),
+        (
+            "quota_mode: true, all_or_none: [{ domain: a, by: [] }]",
+            "envoy.all_or_none: cannot stand beside `quota_mode: true`: a request is then denied only if all",
+        ),
+        (
+            "all_or_none: [{ domain: a, by: [x] }, { domain: a, by: [] }]",
+            "envoy.all_or_none[1]: names the domain \"a\" again",
+        ),
+        ("all_or_none: [{ domain: a, by: [x, x] }]", "envoy.all_or_none[0].by[1]: names the key \"x\" again"),
+        (
+            "all_or_none: [{ domain: a, by: [a, b, c, d, e, f, g, h, i] }]",
+            "envoy.all_or_none[0].by: has 9 keys: at most 8",
+        ),
+        (
+            "all_or_none: [{ domain: a }]",
+            "envoy.all_or_none[0].by: is missing; give it the keys of entries, or []",
+        ),
+        ("all_or_none: [{ by: [] }]", "envoy.all_or_none[0].domain: is missing; it is the domain of the"),
+        ("all_or_none: yes", "envoy.all_or_none: must be a list"),
+    ] {
+        let error = parse(&format!("envoy: {{ config: x, {settings} }}")).unwrap_err();
+        assert!(error.contains(reason), "{settings}: {error}");
+    }
+    // Nothing contradicts an empty list.
+    assert!(parse("envoy: { config: x, count_rejected: true, all_or_none: [] }").is_ok());
 }
 
 #[test]

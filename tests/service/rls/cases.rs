@@ -5,7 +5,8 @@ mod settings;
 
 pub(super) use ours::OURS;
 pub(super) use settings::{
-    BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, QUOTA_MODE, SHADOW_MODE, STOP_WHEN_OVER,
+    ALL_IN_SHADOW, ALL_OR_NONE, BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, QUOTA_MODE, SHADOW_MODE,
+    STOP_WHEN_OVER,
 };
 
 use super::play::Case;

@@ -13,8 +13,8 @@
 use weir_config::{Config, ConfigOverrides, EnvoyConfig, StoreConfig, XdsConfig};
 
 use super::cases::{
-    BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE, REFERENCE, SHADOW_MODE, SHARED,
-    STOP_WHEN_OVER,
+    ALL_IN_SHADOW, ALL_OR_NONE, BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE,
+    REFERENCE, SHADOW_MODE, SHARED, STOP_WHEN_OVER,
 };
 use super::play::{Case, play};
 use super::{cluster, files, memory, redis};
@@ -79,6 +79,8 @@ async fn every_case(store: fn() -> StoreConfig) {
         (BOTH_MODES, EnvoyConfig { quota_mode: true, shadow_mode: true, ..default() }),
         (NO_OVERRIDES, EnvoyConfig { overrides_in_request: false, ..default() }),
         (COUNT_REJECTED, counting()),
+        (ALL_OR_NONE, all_or_none()),
+        (ALL_IN_SHADOW, EnvoyConfig { shadow_mode: true, ..all_or_none() }),
         (STOP_WHEN_OVER, EnvoyConfig { stop_when_over: true, ..default() }),
         // What the reference's own tests expect holds in its own way of counting too.
         (REFERENCE, counting()),
@@ -93,8 +95,20 @@ async fn every_case(store: fn() -> StoreConfig) {
 
 /// The settings of `count_rejected: true`.
 fn counting() -> EnvoyConfig {
-    let text = "envoy: { config: /nowhere, count_rejected: true }";
-    let envoy = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap().envoy;
+    configured("count_rejected: true")
+}
+
+/// Three domains that are charged together. The files have rules that `envoy.rules` would refuse there.
+pub(super) fn all_or_none() -> EnvoyConfig {
+    let together = "[{ domain: another, by: [] }, { domain: rl, by: [] }, { domain: basic, by: [user] }]";
+    let envoy = configured(&format!("all_or_none: {together}"));
+    EnvoyConfig { rules: weir_config::EnvoyOverlay::default(), ..envoy }
+}
+
+/// The section with these settings.
+fn configured(settings: &str) -> EnvoyConfig {
+    let text = format!("envoy: {{ config: /nowhere, {settings} }}");
+    let envoy = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).unwrap().envoy;
     EnvoyConfig { config: None, ..envoy }
 }
 

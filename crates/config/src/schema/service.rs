@@ -4,9 +4,9 @@ use super::super::fields::MAX_PATH;
 use super::super::identity::MAX_JWT_TEXT;
 use super::super::overlay::MAX_ENVOY_TEXT;
 use super::super::rights::RIGHTS;
-use super::super::table::ValueKind::{Boolean, Choice, Count, Defined, Section, Set, Text};
+use super::super::table::ValueKind::{Boolean, Choice, Count, Defined, List, Section, Set, Text};
 use super::super::table::{
-    ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, log as log_keys,
+    ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, ValueKind, log as log_keys,
 };
 use super::kinds::{Key, may, must};
 
@@ -49,6 +49,18 @@ const RIGHT_NAMES: [&str; 12] = {
     }
     names
 };
+
+/// A key of an entry.
+const ENTRY_KEY: ValueKind = Text(1, MAX_ENVOY_TEXT);
+
+pub(super) const ENVOY_ALL_OR_NONE: &[Key] = &[
+    must("domain", Text(1, MAX_ENVOY_TEXT), "The domain of the descriptors."),
+    must(
+        "by",
+        List(&ENTRY_KEY),
+        "The keys of the entries that they have in common; none: the whole request.",
+    ),
+];
 
 pub(super) const ENVOY_RULE: &[Key] = &[
     must("domain", Text(1, MAX_ENVOY_TEXT), "The domain of the rules."),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::super::all_or_none::AllOrNone;
 use super::super::envoy_layout::EnvoyLayout;
 use super::super::overlay::EnvoyOverlay;
 use super::kinds::{Boolean, FilePath, Optional, Ratio};
@@ -23,6 +24,19 @@ fn rules() -> Setting {
         more,
         applies: Applies::AtReload,
         ..Setting::other("rules", about, ValueKind::Defined("envoy_rules"))
+    }
+}
+
+fn all_or_none() -> Setting {
+    let about = "Domains whose descriptors are charged together, all of them or none: a list of entries.";
+    let more = "Each has `domain`, and with `by` the keys of the entries whose values descriptors have in common that are decided \
+                together; `by: []` is the whole request. A denied request then charges none of them. It renames the keys of such \
+                limits, which start full. See [envoy.md](envoy.md#what-is-charged).";
+    Setting {
+        unset: "none",
+        more,
+        applies: Applies::AtRestart,
+        ..Setting::other("all_or_none", about, ValueKind::Defined("envoy_all_or_none"))
     }
 }
 
@@ -159,12 +173,14 @@ section! {
             more: "",
         }
 
-        after: [xds(), rules()],
+        after: [xds(), rules(), all_or_none()],
         others: {
             /// A control plane that sends the domains, in place of files.
             pub xds: Option<XdsConfig> = None,
             /// How rules count, where the files or the control plane cannot say it.
             pub rules: EnvoyOverlay = EnvoyOverlay::default(),
+            /// Domains whose descriptors are charged together, all of them or none.
+            pub all_or_none: AllOrNone = AllOrNone::default(),
             /// Which files of the directory count.
             pub layout: EnvoyLayout = EnvoyLayout::Paths,
         }

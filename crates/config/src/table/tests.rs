@@ -57,7 +57,13 @@ impl Tried {
             ) && !matches!(
                 setting.values,
                 ValueKind::Defined(
-                    "store" | "redis" | "server_tls" | "identity" | "envoy_xds" | "envoy_rules"
+                    "store"
+                        | "redis"
+                        | "server_tls"
+                        | "identity"
+                        | "envoy_xds"
+                        | "envoy_rules"
+                        | "envoy_all_or_none"
                 )
             )
         };

@@ -75,7 +75,8 @@ impl WatchedConfig {
             authorize, rules, written, messages, usage, server, envoy, fingerprint, meanings, ..
         } = next;
         // What is charged of denied hits takes a restart.
-        let overlay = envoy.rules.counting_rejected(self.settings.envoy.count_rejected);
+        let own = &self.settings.envoy;
+        let overlay = envoy.rules.counting_rejected(own.count_rejected).all_or_none(own.all_or_none.clone());
         self.settings.envoy.rules = overlay.clone();
         self.overlay.set(overlay);
         if self.settings.usage.sample != usage.sample {

@@ -2,8 +2,10 @@
 //!
 //! Every descriptor is a decision of its own. All of them are put to the store at once, and one that is
 //! over does not keep the others from being charged: that is what the reference service does too. Unlike
-//! there, a denied descriptor charges nothing, but where its rule says `count_rejected`.
+//! there, a denied descriptor charges nothing, but where its rule says `count_rejected`; and in domains of `all_or_none`
+//! descriptors are decided together.
 
+mod all_or_none;
 mod decide;
 mod given;
 mod name;
@@ -19,7 +21,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
-use weir_config::EnvoyConfig;
+use weir_config::{AllOrNone, EnvoyConfig};
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::envoy::{Domain, Domains, Rule};
 use weir_core::strategy::Strategy;
@@ -49,7 +51,7 @@ pub const MAX_ENTRIES: usize = 64;
 pub const MAX_TEXT: usize = 64 << 10;
 
 /// Settings that apply to every request.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EnvoyRules {
     /// True if limits in requests override the rules.
     pub overrides_in_request: bool,
@@ -63,6 +65,8 @@ pub struct EnvoyRules {
     pub quota_mode: bool,
     /// True if one descriptor that is over keeps the others of its request from being charged.
     pub stop_when_over: bool,
+    /// Domains whose descriptors are charged together.
+    pub all_or_none: AllOrNone,
 }
 
 impl From<&EnvoyConfig> for EnvoyRules {
@@ -74,6 +78,7 @@ impl From<&EnvoyConfig> for EnvoyRules {
             shadow_mode: config.shadow_mode,
             quota_mode: config.quota_mode,
             stop_when_over: config.stop_when_over,
+            all_or_none: config.all_or_none.clone(),
         }
     }
 }
@@ -308,12 +313,23 @@ impl<S: Store> Limiter<S> {
         }
         let questions = questions(envoy, domain, ask);
         let mut questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        let together = domain.zip(envoy.rules.all_or_none.by(ask.domain)).map(|(domain, by)| {
+            Ok((domain, all_or_none::groups(by, ask, &questions, envoy.rules.shadow_mode)?))
+        });
+        let together: Result<_, InvalidField> = together.transpose();
+        let together = together.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
         let started = clock::monotonic();
         if envoy.rules.stop_when_over {
             self.stop_at_first_over(envoy, &mut questions, (ask.deadline, ask.rights.caller()), started)
                 .await;
         }
-        let decided = self.decide_all(envoy, &questions, (ask.deadline, ask.rights.caller()), started).await;
+        let asker = (ask.deadline, ask.rights.caller());
+        let decided = match together {
+            None => self.decide_all(envoy, &questions, asker, started).await,
+            Some((domain, groups)) => {
+                self.decide_groups(envoy, domain, (groups, &questions), asker, started).await
+            }
+        };
         let took = clock::monotonic().saturating_duration_since(started);
         // Stores that answer at once are timed once here; pending answers are timed each.
         let answered = decided.iter().flatten().flatten();

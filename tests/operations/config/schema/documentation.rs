@@ -11,7 +11,7 @@ use super::keys::mappings;
 use crate::support::clients::{files, root};
 
 /// The headings of the pages, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 44] = [
+const HEADINGS: [(&str, &str); 45] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.identity", "/$defs/identity"),
@@ -53,6 +53,7 @@ const HEADINGS: [(&str, &str); 44] = [
     ("envoy.xds", "/$defs/envoy_xds"),
     ("envoy.xds.tls", "/$defs/envoy_xds/properties/tls"),
     ("envoy.rules", "/$defs/envoy_rules/items"),
+    ("envoy.all_or_none", "/$defs/envoy_all_or_none/items"),
     ("log", "/properties/log"),
     ("log.decisions", "/properties/log/properties/decisions"),
     ("usage", "/properties/usage"),

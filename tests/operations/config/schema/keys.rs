@@ -9,7 +9,7 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 56] = [
+const MAPPINGS: [(&str, &str); 57] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -25,6 +25,7 @@ const MAPPINGS: [(&str, &str); 56] = [
     ("/$defs/envoy_xds", "envoy: { xds: { zzzz: 1 } }"),
     ("/$defs/envoy_xds/properties/tls", "envoy: { xds: { tls: { zzzz: 1 } } }"),
     ("/$defs/envoy_rules/items", "envoy: { rules: [{ zzzz: 1 }] }"),
+    ("/$defs/envoy_all_or_none/items", "envoy: { all_or_none: [{ zzzz: 1 }] }"),
     ("/properties/usage", "usage: { zzzz: 1 }"),
     ("/properties/http", "http: { zzzz: 1 }"),
     ("/properties/http/properties/limits", "http: { limits: { zzzz: 1 } }"),

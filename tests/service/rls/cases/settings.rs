@@ -82,6 +82,76 @@ pub(crate) const STOP_WHEN_OVER: &[Case] = &[
     ),
 ];
 
+/// With `all_or_none` for `another` and `rl` as a whole, and for `basic` by `user`.
+pub(crate) const ALL_OR_NONE: &[Case] = &[
+    case(
+        "of a denied request nothing is charged, wherever it is over",
+        "x10 another [key3=v]
+         another [key3=v] [key2=v] => OVER | OVER 0 of 10/HOUR 3600s | OK 20 of 20/MINUTE 60s
+         another [key2=v] [key3=v] => OVER | OK 20 of 20/MINUTE 60s | OVER 0 of 10/HOUR 3600s
+         another [key2=v] [nope=v] => OK | OK 19 of 20/MINUTE 60s | OK",
+    ),
+    case(
+        "a counter is the same in every request",
+        "another [key3=v] [key2=v] => OK | OK 9 of 10/HOUR 3600s | OK 19 of 20/MINUTE 60s
+         another [key2=v] => OK | OK 18 of 20/MINUTE 60s
+         another [key2=v] [key3=v] +9 => OK | OK 9 of 20/MINUTE 60s | OK 0 of 10/HOUR 3600s
+         another [key2=w] => OK | OK 19 of 20/MINUTE 60s
+         another [key3=v] [key2=v] => OVER | OVER 0 of 10/HOUR 3600s | OK 9 of 20/MINUTE 60s",
+    ),
+    case(
+        "together are those of one user; what has no user is alone",
+        "basic [user=bob,a=1]@2/HOUR [user=eve,a=1]@2/HOUR [user=bob,b=1]@1/HOUR => \
+         OK | OK 1 of 2/HOUR 3600s | OK 1 of 2/HOUR 3600s | OK 0 of 1/HOUR 3600s
+         basic [user=bob,a=1]@2/HOUR [user=eve,a=1]@2/HOUR [user=bob,b=1]@1/HOUR => \
+         OVER | OK 1 of 2/HOUR 3600s | OK 0 of 2/HOUR 3600s | OVER 0 of 1/HOUR 3600s
+         basic [one_per_minute=x] [user=bob,b=1]@1/HOUR => OVER | OK 0 of 1/MINUTE 60s | OVER 0 of 1/HOUR 3600s
+         basic [a=1,user=bob]@1/HOUR [user=bob,a=1]@2/HOUR => OK | OK 0 of 1/HOUR 3600s | OK 0 of 2/HOUR 3600s",
+    ),
+    case(
+        "a rule in shadow mode keeps none from being charged, and is charged with them",
+        "x3 rl [foo=x,baz=shady]
+         rl [foo=x,baz=shady] [nope=v]@1/MINUTE => OK | OK 0 of 3/MINUTE 60s | OK 0 of 1/MINUTE 60s
+         rl [foo=y,baz=shady] [nope=v]@1/MINUTE => OVER | OK 3 of 3/MINUTE 60s | OVER 0 of 1/MINUTE 60s
+         rl [foo=y,baz=shady] => OK | OK 2 of 3/MINUTE 60s",
+    ),
+    case(
+        "bills are charged in any case, and before the others; refunds too",
+        "x10 another [key3=v]
+         another [key3=v] [key2=v]!7 => OVER | OVER 0 of 10/HOUR 3600s | OK 13 of 20/MINUTE 60s
+         another [key3=v]~ [key2=v] +5 => OK | OK 5 of 10/HOUR 3600s | OK 8 of 20/MINUTE 60s
+         another [key3=v] [key2=v]!0 +6 => OVER | OVER 0 of 10/HOUR 3600s | OK 8 of 20/MINUTE 60s",
+    ),
+    case(
+        "equal descriptors are one counter, which takes the hits of both",
+        "another [key3=v] [key3=v] +5 => OK | OK 0 of 10/HOUR 3600s | OK 0 of 10/HOUR 3600s
+         another [key3=w] [key3=w] +6 => OVER | OVER 0 of 10/HOUR 3600s | OVER 0 of 10/HOUR 3600s
+         another [key3=w] +10 => OK | OK 0 of 10/HOUR 3600s
+         another [key2=v] [key2=v]@5/MINUTE => InvalidArgument: descriptors is \"7:another/4:key2=1:v\" with two \
+         limits: descriptors that are charged together have one limit for each counter",
+    ),
+    case(
+        "eight at most, and then nothing is charged",
+        "another [a=1]@9/DAY [a=2]@9/DAY [a=3]@9/DAY [a=4]@9/DAY [a=5]@9/DAY [a=6]@9/DAY [a=7]@9/DAY [key2=v] \
+         [nope=v] => OK | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s \
+         | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | OK 19 of 20/MINUTE 60s | OK
+         another [a=1]@9/DAY [a=2]@9/DAY [a=3]@9/DAY [a=4]@9/DAY [a=5]@9/DAY [a=6]@9/DAY [a=7]@9/DAY [key2=v] \
+         [key3=v] => InvalidArgument: descriptors is 9 that are charged together: at most 8 may be: the domain is in \
+         envoy.all_or_none by []
+         another [key2=v] => OK | OK 18 of 20/MINUTE 60s",
+    ),
+];
+
+/// With `all_or_none` and `shadow_mode`: nothing is denied, so each is charged for itself.
+pub(crate) const ALL_IN_SHADOW: &[Case] = &[case(
+    "what denies nothing keeps none from being charged",
+    "x10 another [key3=v]
+     another [key3=v] [key2=v] => OK | OVER 0 of 10/HOUR 3600s | OK 19 of 20/MINUTE 60s
+     another [a=1]@9/DAY [a=2]@9/DAY [a=3]@9/DAY [a=4]@9/DAY [a=5]@9/DAY [a=6]@9/DAY [a=7]@9/DAY [key2=v] => \
+     OK | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | \
+     OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | OK 8 of 9/DAY 86400s | OK 18 of 20/MINUTE 60s",
+)];
+
 /// With `quota_mode`.
 pub(crate) const QUOTA_MODE: &[Case] = &[
     case(

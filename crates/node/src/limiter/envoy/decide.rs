@@ -111,7 +111,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Turns the store's answer or error into an outcome, by the rule's failure policy. The answer may be the node's own.
-    fn settle(
+    pub(super) fn settle(
         &self,
         envoy: &EnvoyLimiter,
         question: &DescriptorQuestion<'_>,
@@ -139,7 +139,7 @@ impl<S: Store> Limiter<S> {
         decided
     }
 
-    fn count_call(&self, started: Instant, error: Option<&StoreError>) {
+    pub(super) fn count_call(&self, started: Instant, error: Option<&StoreError>) {
         let took = clock::monotonic().saturating_duration_since(started);
         self.recorder.store_called(took, error);
     }

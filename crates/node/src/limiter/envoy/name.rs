@@ -34,6 +34,12 @@ pub(super) fn of(domain: &str, entries: &[(&str, &str)], matched: Option<Matched
     if name.len() > MAX_PART { shortened(&name) } else { name }
 }
 
+/// A digest of a counter's name, of 128 bits, for where a name must be short.
+pub(super) fn digest_of(name: &str) -> String {
+    const DIGITS: usize = 32;
+    shortened(name).split_off("sha256:".len()).chars().take(DIGITS).collect()
+}
+
 fn part(name: &mut String, text: &str) {
     decimal(name, text.len());
     name.push(':');
