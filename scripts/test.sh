@@ -26,7 +26,7 @@ features() {
 # Examples in the documentation need a separate run: cargo does not combine them with other targets.
 unit() {
     local status=0
-    tests --lib --bins --examples "${binaries[@]/#/--test=}" || status=1
+    tests --lib --bins "${binaries[@]/#/--test=}" || status=1
     "$cargo" test --profile tests --workspace --no-fail-fast --doc || status=1
     return $status
 }
