@@ -7,6 +7,7 @@ mod bans;
 mod costs;
 mod exceptions;
 mod expanded;
+mod expiry;
 mod files;
 mod groups;
 mod limits;

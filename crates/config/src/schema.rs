@@ -115,10 +115,8 @@ fn definitions() -> Value {
             "additionalProperties": one_algorithm(mapping(&[])),
         },
         "access": mapping(ACCESS),
-        "envoy_rules": { "type": ["array", "null"], "maxItems": MAX_RULES_OF_ENVOY, "items": mapping(ENVOY_RULE) },
-        "envoy_all_or_none": { "type": ["array", "null"], "maxItems": MAX_DOMAINS, "items": all_or_none() },
     });
-    for more in [algorithm_definitions(), access_definitions()] {
+    for more in [algorithm_definitions(), access_definitions(), envoy_definitions()] {
         for (name, definition) in more.as_object().into_iter().flatten() {
             definitions[name] = definition.clone();
         }
@@ -292,6 +290,13 @@ fn fixed_window() -> Value {
     let both = json!({ "anchored": { "const": true }, "spread": { "const": true } });
     window["not"] = json!({ "properties": both, "required": ["anchored", "spread"] });
     window
+}
+
+fn envoy_definitions() -> Value {
+    json!({
+        "envoy_rules": { "type": ["array", "null"], "maxItems": MAX_RULES_OF_ENVOY, "items": mapping(ENVOY_RULE) },
+        "envoy_all_or_none": { "type": ["array", "null"], "maxItems": MAX_DOMAINS, "items": all_or_none() },
+    })
 }
 
 /// A domain whose descriptors are charged together.

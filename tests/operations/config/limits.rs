@@ -203,10 +203,6 @@ fn numbers_that_no_limit_has() {
                 "4:88: strategies.a.limits[0].bucketed_window.accuracy: \"1/60\" is a part of the window, the old form: write `buckets: 60` instead of it",
             ),
             (
-                "bucketed_window: { limit: 1, window: 1h, buckets: 4, expire: 59m }",
-                "4:98: strategies.a.limits[0].bucketed_window.expire: 3540s is out of bounds: it must be at least the window, 3600s: what has been charged counts for so long",
-            ),
-            (
                 "bucketed_window: { limit: 1, window: 1s, buckets: 0 }",
                 "4:87: strategies.a.limits[0].bucketed_window.buckets: 0 is out of bounds: it must be from 1 to 3600",
             ),
@@ -361,12 +357,6 @@ fn algorithms_that_are_taken() {
         (
             "bucketed_window: { limit: 5, window: 1m, buckets: 6, strict: false }",
             Algorithm::bucketed_window(5, minute, 6, false).unwrap(),
-        ),
-        (
-            "bucketed_window: { limit: 5, window: 1m, accuracy: 0.1, expire: 2h }",
-            Algorithm::bucketed_window(5, minute, 6, true)
-                .and_then(|window| window.with_expiry(Micros::from_secs(7_200)))
-                .unwrap(),
         ),
         (
             "warm_up: { rate: 10/1s, period: 4s }",
