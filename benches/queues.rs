@@ -1,7 +1,7 @@
 //! What Enqueue, Take and Ack of an item cost together, by how many callers are ready at once: through the service on a
 //! Redis, beside a client of Redis that does XADD, XREADGROUP, XACK and XDEL itself, in the same turns. And the same three
 //! calls on the stores alone. Items per second, µs of the Redis' own CPU per item, and µs of this process' CPU; medians of
-//! turns. Needs `redis-server`.
+//! turns. Then an Enqueue beside a sliding log with the same numbers. Needs `redis-server`.
 //!
 //! `cargo bench --bench queues`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -9,11 +9,14 @@
 
 use std::time::Instant;
 
+#[path = "queues/beside_log.rs"]
+mod beside_log;
+
 use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_core::key::KeySecret;
 use weir_queues::model::{
-    FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart, QueueReply,
-    QueueRule,
+    ArchiveRule, FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
+    QueueReply, QueueRule,
 };
 use weir_queues::store::ProcessQueues;
 use weir_queues::store::{QueueAsk, QueueHandle, QueueStore};
@@ -60,11 +63,34 @@ fn main() {
                 figures.push(runtime.block_on(measure(&redis, index, ready)));
             }
         }
-        for (name, mut figures) in ways.iter().zip(figures) {
-            figures.sort_by(|a: &Figures, b| a.per_second.total_cmp(&b.per_second));
-            let Figures { per_second, redis_us, own_us } = figures[TURNS / 2];
-            println!("{name:<34}{ready:>8}{per_second:>12.0}{redis_us:>14.2}{own_us:>12.2}");
+        for (name, figures) in ways.iter().zip(figures) {
+            Figures::median(figures).print(name, ready);
         }
+    }
+    runtime.block_on(beside_log::compare(&redis));
+}
+
+impl Figures {
+    fn median(mut turns: Vec<Self>) -> Self {
+        turns.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
+        turns[TURNS / 2]
+    }
+
+    fn print(self, name: &str, ready: usize) {
+        let Self { per_second, redis_us, own_us } = self;
+        println!("{name:<34}{ready:>8}{per_second:>12.0}{redis_us:>14.2}{own_us:>12.2}");
+    }
+}
+
+/// What so many calls cost, each.
+async fn measured(redis: &RedisServer, calls: usize, run: impl Future<Output = ()>) -> Figures {
+    let (redis_before, own_before, began) = (cpu(redis), own_cpu(), Instant::now());
+    run.await;
+    let calls = calls as f64;
+    Figures {
+        per_second: calls / began.elapsed().as_secs_f64(),
+        redis_us: (cpu(redis) - redis_before) * 1e6 / calls,
+        own_us: (own_cpu() - own_before) * 1e6 / calls,
     }
 }
 
@@ -84,14 +110,7 @@ async fn measure(redis: &RedisServer, index: usize, ready: usize) -> Figures {
         }
     };
     run(&way, 1_000, ready).await;
-    let (redis_before, own_before, began) = (cpu(redis), own_cpu(), Instant::now());
-    run(&way, ROUNDS, ready).await;
-    let rounds = ROUNDS as f64;
-    Figures {
-        per_second: rounds / began.elapsed().as_secs_f64(),
-        redis_us: (cpu(redis) - redis_before) * 1e6 / rounds,
-        own_us: (own_cpu() - own_before) * 1e6 / rounds,
-    }
+    measured(redis, ROUNDS, run(&way, ROUNDS, ready)).await
 }
 
 async fn run(way: &Way, rounds: usize, ready: usize) {
@@ -154,19 +173,22 @@ fn id_of(value: &redis::Value) -> Vec<u8> {
 }
 
 fn rule() -> QueueRule {
-    let numbers = QueueNumbers {
+    QueueRule::new("bench", numbers()).unwrap()
+}
+
+fn numbers() -> QueueNumbers {
+    QueueNumbers {
         kind: QueueKind::Stream,
         capacity: 100_000,
         max_bytes: 1 << 30,
         pace: None,
         visibility: Micros::from_secs(30),
         max_deliveries: Some(5),
-        outcomes: Micros::from_secs(60),
+        outcomes: ArchiveRule::new(Micros::from_secs(60)),
         max_age: None,
         when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,
-    };
-    QueueRule::new("bench", numbers).unwrap()
+    }
 }
 
 fn store(redis: &RedisServer) -> weir_store::redis::RedisStore {

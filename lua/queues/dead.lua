@@ -1,15 +1,17 @@
 -- Moving items to the dead letters. Twin: `bury` in crates/queues/src/model/take.rs.
 
 -- What moves an item, what writes the numbers of the dead letters afterwards, and what forgets a delivery. `dead.count`
--- is how many items went there.
+-- is how many items went there, and `dead.left` is what the archive is to keep of them.
 local function dead_letters(dead)
-  local FORMAT = '<ddddddddddddd'
+  local FORMAT, DEAD_LETTERED = '<ddddddddddddd', 2
   local items, due, meta, letters, letters_meta = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6]
   local next_id, add_entry, parts_of = entry_functions()
   local depth, numbers, rest = false, false, ''
 
   local function read()
     depth = ask('XLEN', letters)
+    -- The archive can be read.
+    ask('XLEN', KEYS[4])
     local raw = ask('HGET', letters_meta, 's')
     numbers = raw and { struct.unpack(FORMAT, raw) } or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
     rest = raw and raw:sub(105) or ''
@@ -30,7 +32,7 @@ local function dead_letters(dead)
   end
 
   -- Moves an item, if it was delivered often enough, or is too old, and the dead letters have a place.
-  local function bury(member, size, deliveries, is_aged)
+  local function bury(member, size, deliveries, record, is_aged)
     if not is_aged and (q.max_deliveries == 0 or deliveries < q.max_deliveries) then return false end
     if not depth then read() end
     if depth >= q.capacity or numbers[3] + size > q.max_bytes then return false end
@@ -41,6 +43,7 @@ local function dead_letters(dead)
       numbers[1], numbers[2], numbers[3] = ms, seq, numbers[3] + size
       numbers[6] = numbers[6] + 1
       depth, q.buried = depth + 1, q.buried + 1
+      dead.left[#dead.left + 1] = { DEAD_LETTERED, member, record, '', entry[2][2] }
     end
     ask('XDEL', items, member)
     ask('XACK', items, 'weir', member)

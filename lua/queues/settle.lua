@@ -11,34 +11,13 @@ for i = 1, members do
   fields[i], fields[members + i] = 'i' .. ARGV[1 + i], 'k' .. ARGV[1 + i]
 end
 
--- Makes the ids of outcomes, and what keeps them. The commands before the first one are refused where the later ones
--- would be.
-local function outcome_function(outcomes)
-  local key, next_id, add_entry = KEYS[4], entry_functions()
-  local whole, ids = function(x) return string.format('%.0f', x) end, {}
-  for i = 1, #outcomes do
-    q.outcome_ms, q.outcome_seq = next_id(q.outcome_ms, q.outcome_seq)
-    ids[i] = { q.outcome_ms, q.outcome_seq }
-  end
-  return function()
-    ask('XTRIM', key, 'MAXLEN', '=', whole(math.max(0, q.capacity * 10 - #outcomes)))
-    ask('XTRIM', key, 'MINID', '=', whole(math.floor(math.max(0, q.now - q.outcomes_for) / 1000)))
-    ask('XDEL', KEYS[1], '0-0')
-    for i = 1, #outcomes do
-      local member, raw, outcome = unpack(outcomes[i])
-      local _, deliveries = struct.unpack('<dd', raw)
-      add_entry(key, ids[i][1], ids[i][2], 'i', member, 'n', whole(deliveries), 'c', raw:sub(18), 't', outcome)
-    end
-  end
-end
-
 -- What gives an item back: when it comes again, and its record; nothing if it went to the dead letters.
 local function nack_function(dead)
   local LATEST = 9007199254740991
   local bury, write_dead = dead_letters(dead)
   local function nack(member, raw, delay)
     local size, deliveries = struct.unpack('<dd', raw)
-    if bury(member, size, deliveries) then return nil, false end
+    if bury(member, size, deliveries, raw) then return nil, false end
     return string.format('%.0f', math.min(q.now + delay, LATEST)), raw:sub(1, 16) .. 'n' .. raw:sub(18)
   end
   return nack, write_dead
@@ -67,10 +46,11 @@ local function is_of(raw, token, high, low)
 end
 
 local function answer(read)
-  local ACK, EXTEND, LATEST = 1, 3, 9007199254740991
+  local ACK, EXTEND, LATEST, ACKED = 1, 3, 9007199254740991, 1
   -- What the records of items are by now, false for none; items that are gone; when an item is delivered again.
-  local records, gone, gone_fields, due, outcomes, dead = {}, {}, {}, {}, {}, { count = 0 }
-  local before = {}
+  -- Items that leave, also those that go to the dead letters, are in `left`, in order.
+  local records, gone, gone_fields, due, left, before = {}, {}, {}, {}, {}, {}
+  local dead = { count = 0, left = left }
   local reply, place, nack, write_dead = { struct.pack('<d', q.now) }, 1, nil, nil
   for call = 1, q.calls do
     local op, delay, n, checked, at = struct.unpack('<dddd', ARGV[1], q.at)
@@ -95,7 +75,7 @@ local function answer(read)
           end
           records[member], due[member] = false, nil
           q.bytes, q.acked = math.max(0, q.bytes - struct.unpack('<d', raw)), q.acked + 1
-          if outcome ~= '' and q.outcomes_for > 0 then outcomes[#outcomes + 1] = { member, raw, outcome } end
+          left[#left + 1] = { ACKED, member, raw, outcome }
         elseif op == EXTEND then
           due[member], records[member] = string.format('%.0f', math.min(q.now + delay, LATEST)), raw
         else
@@ -112,10 +92,11 @@ local function answer(read)
   reply[#reply + 1] = struct.pack('<d', ask(LENGTH, KEYS[1]) + dead.count)
   if write_dead then write_dead() end
   if #gone > 0 then ask('HDEL', KEYS[3], unpack(gone_fields)) end
-  local scored, keep_outcomes = next(due) and give_back(due, records) or {}, #outcomes > 0 and outcome_function(outcomes)
+  local scored, keep = next(due) and give_back(due, records) or {}, archive_function(left)
   q.before = dead.count == 0 and before
   q.commit = function()
-    if keep_outcomes then keep_outcomes() end
+    -- Before the items go: an outcome that is kept twice is better than none.
+    if keep then keep() end
     if #gone > 0 then
       ask('XDEL', KEYS[1], unpack(gone))
       q.committed = true

@@ -16,19 +16,14 @@ local function answer(read)
   local _, _, parts_of = entry_functions()
   local n, held = struct.unpack('<d', ARGV[1], q.at), ask(LENGTH, KEYS[1])
   if held == 0 then q.bytes = 0 end
-  ask('XTRIM', outcomes, 'MINID', '=', string.format('%.0f', math.floor(math.max(0, q.now - q.outcomes_for) / 1000)))
+  trim_archive()
   local oldest = oldest_ms(parts_of)
   local age = oldest and math.max(0, q.now - oldest * 1000) or -1
   local reply = { struct.pack('<dddddddddddd', q.now, held, ask('ZCARD', due), q.bytes, ask('XLEN', KEYS[5]), age,
     q.accepted, q.first, q.nacked, q.expired, q.acked, q.buried) .. (read[2] or string.rep('\0', 32)), ask('XLEN', outcomes) }
   local newest = n > 0 and ask('XREVRANGE', outcomes, '+', '-', 'COUNT', n) or {}
   for i = 1, #newest do
-    local ms, seq = parts_of(newest[i][1])
-    local parts = newest[i][2]
-    local item_ms, item_seq = parts_of(parts[2])
-    reply[#reply + 1] = struct.pack('<ddddd', ms, seq, item_ms, item_seq, tonumber(parts[4]))
-    reply[#reply + 1] = parts[6]
-    reply[#reply + 1] = parts[8]
+    show_entry(reply, newest[i], parts_of)
   end
   return reply
 end

@@ -13,7 +13,7 @@ local t = {
   due_args = {}, due_at = false, may_add = false, record_begin = {},
   -- Items that are due, as they were read, the next one to look at, and whether there are no others.
   due = {}, next_due = 1, all_due = false,
-  dead = { count = 0 },
+  dead = { count = 0, left = {} },
 }
 q.written, q.hands_out = {}, true
 
@@ -109,7 +109,7 @@ local function due_functions()
       end
       local member, raw = t.due[t.next_due], record(t.next_due)
       local size, deliveries = struct.unpack('<dd', raw)
-      if not bury(member, size, deliveries) then
+      if not bury(member, size, deliveries, raw) then
         if t.handed >= most or t.bytes + 65536 > 1048576 then return end
         hand_out_again(member, raw, size, deliveries)
       end
@@ -247,7 +247,11 @@ local function answer()
   if math.floor((q.first + q.nacked + q.expired) / LOOK_EVERY) > math.floor(delivered / LOOK_EVERY) then
     next_after(0, LOOKS / 4)
   end
-  if write_dead then write_dead() end
+  if write_dead then
+    write_dead()
+    local keep = archive_function(dead.left)
+    if keep then keep() end
+  end
   t.reply[1] = struct.pack('<ddd', q.now, ask(LENGTH, KEYS[1]) + dead.count, aged) .. table.concat(heads)
   return t.reply
 end

@@ -45,6 +45,8 @@ Examples:
   weir queue redrive jobs                             brings it back into the queue (needs server.admin_service)
   weir queue purge jobs:dead --yes                    removes it (needs server.admin_service)
   weir queue outcomes jobs --last 1h                  what became of the items of the last hour
+  weir queue outcomes jobs --all --output json        the whole archive, a line for each item
+  weir queue outcomes jobs --totals --fate dropped    how many items were dropped
   weir queue stats jobs --outcomes 10                 depth, deliveries, and the last outcomes";
 
 #[derive(Debug, clap::Args)]
@@ -128,7 +130,7 @@ struct AckArgs {
     /// The token of an item's delivery; give one for each id, or none
     #[arg(long = "token", value_name = "TOKEN")]
     tokens: Vec<u64>,
-    /// What came of them; kept for the queue's `outcomes`
+    /// The outcome that the queue's archive keeps for them
     #[arg(long, default_value = "", hide_default_value = true)]
     outcome: String,
 }
@@ -376,8 +378,9 @@ fn stats_text(response: &StatsResponse) -> String {
         }
     }
     text += &format!("  outcomes kept   {}\n", response.outcomes);
+    let now = outcomes::milliseconds();
     for outcome in &response.newest {
-        text += &format!("    {} by {}: {}\n", outcome.item_id, outcome.consumer, outcome.outcome);
+        text += &format!("    {}", outcomes::line(outcome, now));
     }
     text
 }

@@ -1,6 +1,7 @@
 //! Formats an answer as text and as proto-JSON.
 
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 use prost::Message;
@@ -16,14 +17,34 @@ pub(super) const ENVOY_RESPONSE: &str = "envoy.service.ratelimit.v3.RateLimitRes
 
 /// Formats pretty-printed proto-JSON with every field that has a value, including defaults.
 pub(super) fn json(name: &str, response: &impl Message) -> Result<String> {
-    let pool = DescriptorPool::decode(DESCRIPTORS)?;
-    let descriptor = pool.get_message_by_name(name).context("the response has no descriptor")?;
-    let message = DynamicMessage::decode(descriptor, response.encode_to_vec().as_slice())?;
     let mut out = serde_json::Serializer::pretty(Vec::new());
-    message.serialize_with_options(&mut out, &SerializeOptions::new().skip_default_fields(false))?;
-    let mut text = String::from_utf8(out.into_inner())?;
-    text.push('\n');
-    Ok(text)
+    dynamic(name, response)?.serialize_with_options(&mut out, &with_defaults())?;
+    Ok(String::from_utf8(out.into_inner())? + "\n")
+}
+
+/// The same on one line.
+pub(super) fn json_line(name: &str, message: &impl Message) -> Result<String> {
+    let mut out = serde_json::Serializer::new(Vec::new());
+    dynamic(name, message)?.serialize_with_options(&mut out, &with_defaults())?;
+    Ok(String::from_utf8(out.into_inner())? + "\n")
+}
+
+/// The message by its descriptor.
+fn dynamic(name: &str, message: &impl Message) -> Result<DynamicMessage> {
+    static POOL: OnceLock<DescriptorPool> = OnceLock::new();
+    let pool = match POOL.get() {
+        Some(pool) => pool,
+        None => {
+            let decoded = DescriptorPool::decode(DESCRIPTORS)?;
+            POOL.get_or_init(|| decoded)
+        }
+    };
+    let descriptor = pool.get_message_by_name(name).context("the message has no descriptor")?;
+    Ok(DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice())?)
+}
+
+fn with_defaults() -> SerializeOptions {
+    SerializeOptions::new().skip_default_fields(false)
 }
 
 /// Formats the verdict, the numbers, and one line per limit.

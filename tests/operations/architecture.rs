@@ -131,6 +131,8 @@ fn every_engine_has_its_twin_and_its_rows() {
     assert_eq!(engines, in_rust);
     let leases = ["lease", "aimd", "vegas", "gradient2", "sampling", "fixed"];
     let queues = [
+        "archive",
+        "archived",
         "browse",
         "browse_list",
         "dead",

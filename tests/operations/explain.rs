@@ -374,7 +374,7 @@ queue     `orders`, a stream: delivered at least once; an item holds its place u
 holds     at most 100 items and 67108864 bytes of payload; when it is full, all items of a call are refused
 leaves    10 items in 1s, evenly, whoever takes them
 again     an item that is not acked within 30s; after 3 deliveries it goes to `orders:dead`
-outcomes  kept for 1d, the newest 1000
+outcomes  kept for 1d, the newest 100000
 tag       queue `orders`, slot {slot} of a Redis Cluster
   key     {prefix}Qorders:stream
   key     {prefix}Qorders:due

@@ -98,7 +98,10 @@ fn work_by_hand() {
         code == Some(0) && said.starts_with("0 of 3 places taken: 0 wait, 0 are with workers\n"),
         "{said}"
     );
-    assert!(said.ends_with(&format!("  outcomes kept   1\n    {item} by weir queue: shipped\n")), "{said}");
+    let (before, newest) = said.split_once("  outcomes kept   2\n").unwrap_or_else(|| panic!("{said}"));
+    assert!(before.contains("dead-lettered   1"), "{said}");
+    assert!(newest.starts_with(&format!("    item {item}, ")), "{said}");
+    assert!(newest.ends_with(" ago, acked, 1 delivery, by weir queue: shipped\n"), "{said}");
     let (_, said, _) = queue(&serve, &["stats", "jobs", "--output", "json"]);
     let json: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!((&json["acked"], &json["deadLettered"]), (&"1".into(), &"1".into()), "{said}");
@@ -198,8 +201,48 @@ fn outcomes_are_found_by_item_and_by_time() {
     );
     assert_eq!(queue(&serve, &["outcomes", "jobs", "--until", "1"]).0, Some(1), "all are later");
     let (_, json, _) = queue(&serve, &["outcomes", "jobs", "--output", "json"]);
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["outcomes"][1]["outcome"], "small");
+    let lines: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = lines.iter().map(|line| (&line["itemId"], &line["outcome"], &line["fate"])).collect();
+    let [small, large, acked] = ["small", "large", "ITEM_FATE_ACKED"].map(serde_json::Value::from);
+    let ids = [ids[1], ids[0]].map(serde_json::Value::from);
+    assert_eq!(told, [(&ids[0], &large, &acked), (&ids[1], &small, &acked)], "a line for each");
     let (code, _, error) = queue(&serve, &["outcomes", "wrok"]);
     assert!(code == Some(2) && error.contains("there is no queue `wrok`"), "{error}");
+}
+
+/// An archive of ten outcomes for each place lost the rest of what was asked for.
+#[test]
+fn the_whole_archive_comes_as_lines() {
+    let folder = scratch::dir("queue-archive-");
+    let config = folder.path().join("weir.yaml");
+    let text =
+        "queues: { jobs: { capacity: 10, when_full: drop_oldest, outcomes: { keep: 1h, payload: head } } }";
+    std::fs::write(&config, text).unwrap();
+    let serve = Serve::start(&["--config", config.to_str().unwrap()]);
+    let names: Vec<String> = (0..130).map(|number| format!("work {number}")).collect();
+    for names in names.chunks(10) {
+        let put: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(queue(&serve, &[&["put", "jobs"], &put[..]].concat()).0, Some(0));
+        assert_eq!(queue(&serve, &["take", "jobs", "--max-items", "9", "--ack"]).0, Some(0));
+    }
+    queue(&serve, &["take", "jobs", "--ack"]);
+    let (code, json, _) = queue(&serve, &["outcomes", "jobs", "--all", "--output", "json"]);
+    let fate = |line: &str| -> (String, String) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        (line["fate"].as_str().unwrap().to_owned(), line["payloadHead"].as_str().unwrap().to_owned())
+    };
+    let found: Vec<_> = json.lines().map(fate).collect();
+    let heads: std::collections::BTreeSet<_> = found.iter().map(|(_, head)| head).collect();
+    let (acked, dropped): (Vec<_>, Vec<_>) = found.iter().partition(|(fate, _)| fate == "ITEM_FATE_ACKED");
+    assert_eq!((code, heads.len(), acked.len(), dropped.len()), (Some(0), 130, 118, 12), "{json}");
+    let (_, totals, _) = queue(&serve, &["outcomes", "jobs", "--totals"]);
+    assert_eq!(totals, "acked 118\ndead-lettered 0\ndropped 12\ntoo old 0\n");
+    let (_, totals, _) = queue(&serve, &["outcomes", "jobs", "--totals", "--fate", "dropped", "-o", "json"]);
+    let totals: serde_json::Value = serde_json::from_str(&totals).unwrap();
+    assert_eq!((&totals["dropped"], &totals["acked"]), (&"12".into(), &"0".into()), "{totals}");
+    let (code, one, _) = queue(&serve, &["outcomes", "jobs", "--fate", "dropped", "--max-items", "1"]);
+    assert_eq!(code, Some(0));
+    assert!(one.contains(" ago, dropped, 0 deliveries\n  work 119\n"), "{one}");
+    assert_eq!(queue(&serve, &["outcomes", "jobs", "--outcome", "shipped"]).0, Some(1), "no Ack had a text");
 }

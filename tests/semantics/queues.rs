@@ -1,5 +1,6 @@
 //! Bounded queues: the pure state machine, the memory store, a real Redis and a real cluster answer alike.
 
+mod archive;
 mod clock_steps;
 mod differential;
 mod operate;

@@ -12,7 +12,9 @@ use tonic::transport::channel::Change;
 use tonic::transport::{Channel, Endpoint};
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{EnqueueRequest, NewItem, StatsRequest, StatsResponse, TakenItem};
-use weir_queues::model::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueueRule, QueueRules};
+use weir_queues::model::{
+    ArchiveRule, FullQueue, QueueKind, QueueNumbers, QueueOrder, QueueRule, QueueRules,
+};
 use weir_units::Micros;
 
 use self::queue_worker::{Worked, work};
@@ -27,7 +29,7 @@ fn server() -> Server {
         pace: None,
         visibility: Micros::from_secs(30),
         max_deliveries: Some(5),
-        outcomes: Micros::from_secs(60),
+        outcomes: ArchiveRule::new(Micros::from_secs(60)),
         max_age: None,
         when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,

@@ -195,6 +195,11 @@ impl<'r, 't> SectionReader<'r, 't> {
         entries.iter().filter_map(|entry| text(entry, self.report)).collect()
     }
 
+    /// True if the value of `key` is a mapping with keys.
+    pub fn has_mapping(&mut self, key: &'static str) -> bool {
+        self.fields.take(key).is_some_and(|value| value.is_mapping())
+    }
+
     /// Reads the mapping `key` with a reader of its own, which is finished afterwards.
     pub fn mapping<T>(&mut self, key: &'static str, read: impl FnOnce(&mut SectionReader<'_, 't>) -> T) -> T {
         let fields = self.fields.section(key, self.report);

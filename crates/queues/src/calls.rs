@@ -30,7 +30,7 @@ use weir_units::Micros;
 
 pub use self::bounds::{MAX_CREDIT, MAX_WAIT};
 use self::line::TakeLine;
-pub use self::operate::{Browsed, QueuePage, Redriven};
+pub use self::operate::{Browsed, FoundOutcomes, QueuePage, Redriven};
 pub use self::question::{PutItem, QueueFailure, TakeQuestion, TakenItems, WorkersItems};
 pub(crate) use self::shared::CurrentQueues;
 pub use self::shared::SharedQueues;
@@ -212,10 +212,13 @@ impl Queues {
         deadline: Option<Instant>,
     ) -> Result<(u64, NamedQueue<'_>, QueueStats), QueueFailure> {
         let named = self.find((rights, &[AccessRight::Enqueue, AccessRight::Take]), queue)?;
-        self.checked(bounds::check_shown(outcomes))?;
+        self.checked(bounds::check_shown("outcomes", outcomes))?;
         let answer = self.ask(named, QueueOp::Stats { outcomes }, deadline).await?;
         match answer.reply {
-            QueueReply::Stats(stats) => Ok((answer.depth, named, stats)),
+            QueueReply::Stats(mut stats) => {
+                stats.newest = operate::shown_to(rights, queue, stats.newest);
+                Ok((answer.depth, named, stats))
+            }
             _ => Err(self.garbled()),
         }
     }

@@ -12,16 +12,17 @@
 //!
 //! Items that were delivered too often without an ack go to the dead letters, a queue of its own beside the first.
 
+mod archive;
 mod bounded;
 mod call;
 mod directory;
 mod enqueue;
 mod item;
+mod known_ids;
 mod operate;
 mod outcome;
 mod pace;
 mod part;
-mod records;
 mod room;
 mod rule;
 mod settle;
@@ -35,7 +36,9 @@ pub use call::{
 };
 pub use directory::{NamedQueue, QueueRules, UnknownQueue};
 pub use item::{ItemId, NoItemId};
-pub use outcome::{OutcomeRecord, OutcomeSearch};
+pub use outcome::{
+    ArchiveRule, ItemFate, KeptPayload, OutcomeRecord, OutcomeSearch, OutcomeTotals, PayloadRule,
+};
 pub use pace::QueuePace;
 pub use part::QueueTotals;
 pub use rule::{FullQueue, QueueError, QueueKind, QueueNumbers, QueueOrder, QueueRule};
@@ -82,11 +85,23 @@ pub const MAX_ITEM_AGE: Micros = Micros::from_secs(30 * 24 * 3600);
 /// The longest time that outcomes are kept.
 pub const MAX_OUTCOMES_KEPT: Micros = Micros::from_secs(30 * 24 * 3600);
 
-/// So many outcomes are kept for each item that a queue may hold.
-pub const OUTCOMES_PER_PLACE: u64 = 10;
+/// The most outcomes that a queue may keep.
+pub const MAX_OUTCOMES: u64 = 10_000_000;
+
+/// The most outcomes that a queue keeps by default.
+pub const DEFAULT_OUTCOMES: u64 = 100_000;
+
+/// Outcomes above the bound that are kept until the next trim, or until a call reads outcomes.
+pub const OUTCOMES_OVER: u64 = 32;
+
+/// Bytes of a payload that the archive keeps as its head.
+pub const PAYLOAD_HEAD: usize = 256;
 
 /// The most ids that a queue in memory remembers; if its capacity is larger, ten per place.
 pub const MAX_KNOWN_IDS: usize = 100_000;
+
+/// Ids that a queue in memory remembers for each place, if that is more than [`MAX_KNOWN_IDS`].
+pub const IDS_PER_PLACE: u64 = 10;
 
 /// Outcomes that one search looks at.
 pub const OUTCOME_LOOKS: usize = 1_000;

@@ -1,6 +1,7 @@
 //! `weir.v1.QueueService` over messages.
 
 mod admin;
+mod archive;
 mod page;
 mod status;
 mod subscription;
@@ -8,7 +9,7 @@ mod subscription;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::model::{DeliveredItem, ItemId, NoItemId, OutcomeRecord, QueueRefusal, RedeliveryCause};
+use crate::model::{DeliveredItem, ItemId, NoItemId, QueueRefusal, RedeliveryCause};
 use arc_swap::ArcSwap;
 use prost_types::Duration;
 use tokio_stream::Stream;
@@ -20,9 +21,9 @@ use weir_node::service::{AddRoutes, call_context as context, duration, micros};
 use weir_proto::v1::queue_service_server::{self, QueueService, QueueServiceServer};
 use weir_proto::v1::{
     AckRequest, AckResponse, BrowseRequest, BrowseResponse, DeliveryCause, EnqueueRequest, EnqueueResponse,
-    ExtendRequest, ExtendResponse, ItemOutcome, NackRequest, NackResponse, OutcomesRequest, OutcomesResponse,
-    Reason, StatsRequest, StatsResponse, SubscribeRequest, SubscribeResponse, TakeRequest, TakeResponse,
-    TakenItem, queue_admin_service_server,
+    ExtendRequest, ExtendResponse, NackRequest, NackResponse, OutcomesRequest, OutcomesResponse, Reason,
+    StatsRequest, StatsResponse, SubscribeRequest, SubscribeResponse, TakeRequest, TakeResponse, TakenItem,
+    queue_admin_service_server,
 };
 use weir_units::Micros;
 
@@ -158,12 +159,10 @@ impl QueueService for QueueApi {
         let context = context(&mut request);
         let (queues, deadline) = (self.queues.load_full(), context.deadline);
         let rights = queues.rights().of(&context);
-        let search = page::search_of(request.get_ref())?;
+        let search = archive::search_of(request.get_ref())?;
         let queue = &request.get_ref().queue;
         let found = queues.outcomes(rights, queue, search, deadline).await;
-        let (found, next) = found.map_err(status::new)?;
-        let outcomes = found.into_iter().map(item_outcome).collect();
-        Ok(Response::new(OutcomesResponse { outcomes, next: page::next_of(next) }))
+        Ok(Response::new(archive::response(found.map_err(status::new)?)))
     }
 
     async fn stats(&self, mut request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
@@ -189,7 +188,7 @@ impl QueueService for QueueApi {
             acked: totals.acked,
             dead_lettered: totals.dead_lettered,
             outcomes: stats.outcomes,
-            newest: stats.newest.into_iter().map(item_outcome).collect(),
+            newest: stats.newest.into_iter().map(archive::item_outcome).collect(),
             aged_out: totals.aged_out,
             dropped: totals.dropped,
             purged: totals.purged,
@@ -239,16 +238,6 @@ fn taken_item(item: DeliveredItem, token: u64, visible_for: Option<Micros>) -> T
         origin: item.origin.map(|id| id.to_string()).unwrap_or_default(),
         visible_for: visible_for.map(duration),
         token,
-    }
-}
-
-fn item_outcome(record: OutcomeRecord) -> ItemOutcome {
-    ItemOutcome {
-        item_id: record.item.to_string(),
-        at_unix_ms: record.at.ms,
-        deliveries: small(record.deliveries),
-        consumer: record.taker.into(),
-        outcome: record.text.into(),
     }
 }
 

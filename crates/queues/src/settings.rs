@@ -1,9 +1,11 @@
 //! The section `queues` of the configuration: one table, for the reader and for the schema.
 
+mod archive;
+
 use std::sync::Arc;
 
 use crate::model::{
-    FullQueue, MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES,
+    ArchiveRule, FullQueue, MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_PAYLOAD, MAX_QUEUE_BYTES,
     MAX_VISIBILITY, QueueKind, QueueNumbers, QueueOrder, QueuePace, QueueRule, QueueRules,
 };
 use serde_json::{Value, json};
@@ -92,12 +94,6 @@ const DEAD_LETTER: FeatureSetting = key(
     "true",
     "Whether there are dead letters; if not, items are delivered until they are acked.",
 );
-const OUTCOMES: FeatureSetting = key(
-    "outcomes",
-    SettingForm::DescribedSpan(Micros::ZERO, MAX_OUTCOMES_KEPT),
-    "24h",
-    "How long the outcomes of acked items are kept; 0s to 30d.",
-);
 const MAX_AGE: FeatureSetting = key(
     "max_age",
     SettingForm::DescribedSpan(MILLISECOND, MAX_ITEM_AGE),
@@ -118,7 +114,7 @@ const ORDER: FeatureSetting = key(
 );
 
 /// Keys about redelivery, which lists do not have.
-const STREAM_KEYS: [&str; 3] = [DELIVERIES.key, DEAD_LETTER.key, OUTCOMES.key];
+const STREAM_KEYS: [&str; 3] = [DELIVERIES.key, DEAD_LETTER.key, archive::OUTCOMES.key];
 
 /// A queue. Keys about redelivery are for streams only, the order for lists.
 fn schema() -> Value {
@@ -130,12 +126,13 @@ fn schema() -> Value {
         VISIBILITY,
         DELIVERIES,
         DEAD_LETTER,
-        OUTCOMES,
+        archive::OUTCOMES,
         MAX_AGE,
         WHEN_FULL,
         ORDER,
     ];
     let mut queue = mapping_schema(&keys, &[CAPACITY.key]);
+    archive::widen(&mut queue["properties"][archive::OUTCOMES.key]);
     queue["if"] = json!({ "properties": { "kind": { "const": "list" } }, "required": ["kind"] });
     queue["then"] =
         json!({ "properties": { "max_deliveries": false, "dead_letter": false, "outcomes": false } });
@@ -196,11 +193,11 @@ fn order(fields: &mut SectionReader<'_, '_>, kind: QueueKind) -> QueueOrder {
     fields.choice(&ORDER, &[QueueOrder::Fifo, QueueOrder::Lifo]).unwrap_or_default()
 }
 
-/// What only streams have: the most deliveries, if there are dead letters, and how long outcomes are kept.
-fn redelivery(fields: &mut SectionReader<'_, '_>, kind: QueueKind) -> (Option<u64>, Micros) {
+/// What only streams have: the most deliveries, if there are dead letters, and the archive.
+fn redelivery(fields: &mut SectionReader<'_, '_>, kind: QueueKind) -> (Option<u64>, ArchiveRule) {
     if kind == QueueKind::List {
         fields.refuse(&STREAM_KEYS, "is for `kind: stream`; an item of a list is delivered once, and gone");
-        return (None, Micros::ZERO);
+        return (None, ArchiveRule::new(Micros::ZERO));
     }
     let dead_letter = fields.switch(&DEAD_LETTER);
     if !dead_letter {
@@ -209,5 +206,5 @@ fn redelivery(fields: &mut SectionReader<'_, '_>, kind: QueueKind) -> (Option<u6
         fields.refuse(&[DELIVERIES.key], reason);
     }
     let most = fields.count(&DELIVERIES);
-    (dead_letter.then_some(most), fields.span(&OUTCOMES))
+    (dead_letter.then_some(most), archive::read(fields))
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use weir_config::Config;
 use weir_core::key::{self, KeySecret, Namespace, Placements, QueueKeys};
 use weir_queues::configured_queues;
-use weir_queues::model::{FullQueue, NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueueOrder, QueuePart};
+use weir_queues::model::{FullQueue, NamedQueue, PayloadRule, QueueKind, QueueOrder, QueuePart};
 
 use crate::cli::allow_output::AllowOutput;
 use crate::cli::explanation::algorithm::span;
@@ -92,7 +92,11 @@ impl ExplainedQueue<'_> {
             "max_age_us": numbers.max_age.filter(|_| !self.is_dead()).map(|age| age.0),
             "when_full": (!self.is_dead()).then(|| numbers.when_full.name()),
             "order": self.is_list().then(|| numbers.order.name()),
-            "outcomes_us": self.has_outcomes().then_some(numbers.outcomes.0),
+            "outcomes": self.has_outcomes().then(|| json!({
+                "keep_us": numbers.outcomes.keep.0,
+                "max": numbers.outcomes.max,
+                "payload": numbers.outcomes.payload.name(),
+            })),
             "redis": place,
         });
         Ok(serde_json::to_string_pretty(&value)? + "\n")
@@ -108,7 +112,7 @@ impl ExplainedQueue<'_> {
     }
 
     fn has_outcomes(&self) -> bool {
-        !self.is_list() && self.named.rule.numbers().outcomes.0 > 0
+        !self.is_list() && self.named.rule.numbers().outcomes.keep.0 > 0
     }
 
     fn kind(&self) -> String {
@@ -175,12 +179,13 @@ impl ExplainedQueue<'_> {
     }
 
     fn outcomes(&self) -> String {
-        let numbers = self.named.rule.numbers();
-        format!(
-            "kept for {}, the newest {}",
-            span(numbers.outcomes.0),
-            numbers.capacity.saturating_mul(OUTCOMES_PER_PLACE)
-        )
+        let outcomes = self.named.rule.numbers().outcomes;
+        let payload = match outcomes.payload {
+            PayloadRule::None => "",
+            PayloadRule::Digest => ", with the digest of the payload",
+            PayloadRule::Head => ", with the first bytes of the payload",
+        };
+        format!("kept for {}, the newest {}{payload}", span(outcomes.keep.0), outcomes.max)
     }
 
     fn tag(&self) -> u128 {

@@ -1,13 +1,17 @@
-//! `weir queue outcomes`: what became of items, by id and by time.
+//! `weir queue outcomes`: the archive of a queue, by item, time, way and text, and its totals.
 
+use std::io;
 use std::time::Duration;
 
-use anyhow::Result;
-use weir_proto::v1::{ItemOutcome, OutcomesRequest, OutcomesResponse};
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use weir_load::client::{Client, ClientError};
+use weir_proto::v1::{ItemFate, ItemOutcome, OutcomeTotals, OutcomesRequest, OutcomesResponse};
 use weir_time::clock::Clock;
 
 use super::{WhichQueue, show};
-use crate::cli::{duration, render};
+use crate::cli::allow_output::AllowOutput;
+use crate::cli::{duration, print, render};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct OutcomesArgs {
@@ -25,64 +29,173 @@ pub(super) struct OutcomesArgs {
     /// Only those up to this time, in milliseconds since 1970
     #[arg(long, default_value_t = 0, value_name = "MS")]
     until: u64,
+    /// Only those of items that left in this way
+    #[arg(long, value_name = "WAY")]
+    fate: Option<FateArg>,
+    /// Only those whose Ack had exactly this text
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "TEXT")]
+    outcome: String,
     /// The most outcomes
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max_items: u32,
+    /// All outcomes, however many there are
+    #[arg(long, conflicts_with = "max_items")]
+    all: bool,
+    /// The number of outcomes by the way in which items left, in place of the outcomes
+    #[arg(long, conflicts_with_all = ["max_items", "all"])]
+    totals: bool,
+}
+
+/// The way in which an item left its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FateArg {
+    /// A worker acked it
+    Acked,
+    /// It went to the dead letters
+    DeadLettered,
+    /// It was dropped for a new one
+    Dropped,
+    /// It was too old, and there are no dead letters
+    AgedOut,
 }
 
 /// Outcomes of one call.
-const AT_ONCE: u32 = 100;
+const AT_ONCE: u64 = 100;
 
-/// Calls until there are enough, or no more: a call looks at 1,000 outcomes at most, and may find none among them.
+/// Prints outcomes as they come, page by page. JSON has one outcome per line.
 pub(super) fn run(args: OutcomesArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
-    let from_unix_ms = match args.last {
-        Some(last) => milliseconds().saturating_sub(u64::try_from(last.as_millis()).unwrap_or(u64::MAX)),
-        None => args.from,
-    };
-    let mut all = OutcomesResponse::default();
-    let mut left = args.max_items;
-    loop {
-        let request = OutcomesRequest {
-            queue: queue.clone(),
-            item_id: args.item.clone(),
-            from_unix_ms,
-            until_unix_ms: args.until,
-            max_items: Some(left.min(AT_ONCE)),
-            before: std::mem::take(&mut all.next),
-        };
-        let page = server.answer(async |client| client.outcomes(request).await)?;
-        left = left.saturating_sub(u32::try_from(page.outcomes.len()).unwrap_or(u32::MAX));
-        all.outcomes.extend(page.outcomes);
-        all.next = page.next;
-        if left == 0 || all.next.is_empty() {
-            break;
-        }
+    let request = args.request();
+    let OutcomesArgs { queue: WhichQueue { server, output, .. }, max_items, all, totals, .. } = args;
+    if totals {
+        let totals = server.answer(async |client| sum(client, request).await)?;
+        show(output, "weir.v1.OutcomeTotals", &totals, totals_text)?;
+        return Ok(totals != OutcomeTotals::default());
     }
-    show(output, "weir.v1.OutcomesResponse", &all, text)?;
-    Ok(!all.outcomes.is_empty())
+    let most = if all { u64::MAX } else { max_items.into() };
+    let mut printed = Ok(());
+    let pages = async |client: &mut Client| {
+        each_page(client, request, most, |page| {
+            printed = print_page(page, output);
+            printed.is_ok()
+        })
+        .await
+    };
+    let (found, has_more) = server.answer(pages)?;
+    printed.context("the answer cannot be printed")?;
+    let note = match (output, found, has_more) {
+        (AllowOutput::Text, 0, _) => "nothing\n",
+        (AllowOutput::Text, _, true) => "  there are more: raise --max-items, or add --all\n",
+        _ => "",
+    };
+    print(note).context("the answer cannot be printed")?;
+    Ok(found > 0)
 }
 
-fn milliseconds() -> u64 {
+impl OutcomesArgs {
+    /// The request for the first page.
+    fn request(&self) -> OutcomesRequest {
+        let from_unix_ms = match self.last {
+            Some(last) => milliseconds().saturating_sub(u64::try_from(last.as_millis()).unwrap_or(u64::MAX)),
+            None => self.from,
+        };
+        let fate = match self.fate {
+            None => ItemFate::Unspecified,
+            Some(FateArg::Acked) => ItemFate::Acked,
+            Some(FateArg::DeadLettered) => ItemFate::DeadLettered,
+            Some(FateArg::Dropped) => ItemFate::Dropped,
+            Some(FateArg::AgedOut) => ItemFate::AgedOut,
+        };
+        OutcomesRequest {
+            queue: self.queue.queue.clone(),
+            item_id: self.item.clone(),
+            from_unix_ms,
+            until_unix_ms: self.until,
+            fate: fate.into(),
+            outcome: self.outcome.clone(),
+            ..OutcomesRequest::default()
+        }
+    }
+}
+
+/// Asks for pages until there are enough, or no more, or `take` is false. A call looks at 1,000 outcomes at most, and may find
+/// none among them. Returns how many there were, and whether there are more.
+async fn each_page(
+    client: &mut Client,
+    mut request: OutcomesRequest,
+    most: u64,
+    mut take: impl FnMut(&OutcomesResponse) -> bool,
+) -> Result<(u64, bool), ClientError> {
+    let mut found = 0;
+    loop {
+        request.max_items = u32::try_from((most - found).min(AT_ONCE)).ok();
+        let page = client.outcomes(request.clone()).await?;
+        found = most.min(found + page.outcomes.len() as u64);
+        let is_last = page.next.is_empty() || found == most;
+        if !take(&page) || is_last {
+            return Ok((found, !page.next.is_empty()));
+        }
+        request.before = page.next;
+    }
+}
+
+/// The totals of all pages.
+async fn sum(client: &mut Client, mut request: OutcomesRequest) -> Result<OutcomeTotals, ClientError> {
+    let mut sum = OutcomeTotals::default();
+    request.max_items = Some(0);
+    loop {
+        let OutcomesResponse { totals, next, .. } = client.outcomes(request.clone()).await?;
+        let OutcomeTotals { acked, dead_lettered, dropped, aged_out } = totals.unwrap_or_default();
+        sum.acked = sum.acked.saturating_add(acked);
+        sum.dead_lettered = sum.dead_lettered.saturating_add(dead_lettered);
+        sum.dropped = sum.dropped.saturating_add(dropped);
+        sum.aged_out = sum.aged_out.saturating_add(aged_out);
+        if next.is_empty() {
+            return Ok(sum);
+        }
+        request.before = next;
+    }
+}
+
+fn print_page(page: &OutcomesResponse, output: AllowOutput) -> io::Result<()> {
+    let now = milliseconds();
+    let line = |outcome: &ItemOutcome| match output {
+        AllowOutput::Text => Ok(line(outcome, now)),
+        AllowOutput::Json => render::json_line("weir.v1.ItemOutcome", outcome),
+    };
+    let lines: Result<String> = page.outcomes.iter().map(line).collect();
+    print(&lines.map_err(io::Error::other)?)
+}
+
+pub(super) fn milliseconds() -> u64 {
     Clock::System.now().0 / 1_000
 }
 
-fn text(response: &OutcomesResponse) -> String {
-    if response.outcomes.is_empty() {
-        return "nothing\n".to_owned();
-    }
-    let now = milliseconds();
-    let mut text: String = response.outcomes.iter().map(|outcome| line(outcome, now)).collect();
-    if !response.next.is_empty() {
-        text += "  there are more: raise --max-items\n";
-    }
-    text
+fn totals_text(totals: &OutcomeTotals) -> String {
+    let OutcomeTotals { acked, dead_lettered, dropped, aged_out } = totals;
+    format!("acked {acked}\ndead-lettered {dead_lettered}\ndropped {dropped}\ntoo old {aged_out}\n")
 }
 
-fn line(outcome: &ItemOutcome, now: u64) -> String {
-    let ItemOutcome { item_id, at_unix_ms, deliveries, consumer, outcome } = outcome;
+/// The outcome as a text of one line, and what is kept of its payload on another.
+pub(super) fn line(outcome: &ItemOutcome, now: u64) -> String {
+    let ItemOutcome { item_id, at_unix_ms, deliveries, consumer, outcome: text, .. } = outcome;
     let ago = Duration::from_millis(now.saturating_sub(*at_unix_ms));
-    let ago = prost_types::Duration::try_from(ago).unwrap_or_default();
-    let times = if *deliveries == 1 { "delivery".to_owned() } else { format!("{deliveries} deliveries") };
-    format!("item {item_id}, {} ago, {times}, by {consumer}: {outcome}\n", render::duration(&ago))
+    let ago = render::duration(&prost_types::Duration::try_from(ago).unwrap_or_default());
+    let fate = match outcome.fate() {
+        ItemFate::Unspecified => "left",
+        ItemFate::Acked => "acked",
+        ItemFate::DeadLettered => "went to the dead letters",
+        ItemFate::Dropped => "dropped",
+        ItemFate::AgedOut => "too old",
+    };
+    let times = if *deliveries == 1 { "1 delivery".to_owned() } else { format!("{deliveries} deliveries") };
+    let mut line = format!("item {item_id}, {ago} ago, {fate}, {times}");
+    for (before, part) in [(", by ", consumer), (": ", text), ("\n  sha1 ", &outcome.payload_digest)] {
+        if !part.is_empty() {
+            line += &format!("{before}{part}");
+        }
+    }
+    if !outcome.payload_head.is_empty() {
+        line += &format!("\n  {}", String::from_utf8_lossy(&outcome.payload_head));
+    }
+    line + "\n"
 }

@@ -1,7 +1,9 @@
 //! `queues`: what a queue may hold, and what is wrong with one.
 
 use weir_queues::configured_queues;
-use weir_queues::model::{FullQueue, QueueKind, QueueNumbers, QueueOrder, QueuePace};
+use weir_queues::model::{
+    ArchiveRule, FullQueue, PayloadRule, QueueKind, QueueNumbers, QueueOrder, QueuePace,
+};
 use weir_units::Micros;
 
 use super::{STRATEGIES, accepted, refused};
@@ -16,7 +18,7 @@ fn a_queue_has_defaults() {
         pace: None,
         visibility: Micros::from_secs(30),
         max_deliveries: Some(5),
-        outcomes: Micros::from_secs(86_400),
+        outcomes: ArchiveRule::new(Micros::from_secs(86_400)),
         max_age: None,
         when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,
@@ -31,8 +33,24 @@ fn a_queue_has_defaults() {
     let a = a.numbers();
     assert_eq!(a.pace, Some(QueuePace { count: 10, period: Micros::from_secs(1) }));
     assert_eq!((a.kind, a.visibility, a.max_deliveries), (QueueKind::List, Micros(1_000), None));
-    assert_eq!((b.numbers().max_deliveries, b.numbers().outcomes), (None, Micros::ZERO));
+    assert_eq!((b.numbers().max_deliveries, b.numbers().outcomes), (None, ArchiveRule::new(Micros::ZERO)));
     assert_eq!(configured_queues(&accepted(STRATEGIES)).all(), []);
+}
+
+#[test]
+fn an_archive_has_a_duration_a_bound_and_payloads() {
+    for (text, outcomes) in [
+        ("24h", ArchiveRule::new(Micros::from_secs(86_400))),
+        ("{ keep: 2h }", ArchiveRule::new(Micros::from_secs(7_200))),
+        ("{}", ArchiveRule::new(Micros::from_secs(86_400))),
+        (
+            "{ keep: 30d, max: 10_000_000, payload: head }",
+            ArchiveRule { keep: Micros::from_secs(30 * 86_400), max: 10_000_000, payload: PayloadRule::Head },
+        ),
+    ] {
+        let config = accepted(&format!("queues: {{ jobs: {{ capacity: 1, outcomes: {text} }} }}"));
+        assert_eq!(configured_queues(&config).all()[0].numbers().outcomes, outcomes, "{text}");
+    }
 }
 
 #[test]
@@ -78,6 +96,22 @@ fn mistakes() {
         (
             "queues: { jobs: { capacity: 1, order: lifo } }",
             "1:32: queues.jobs.order: is for `kind: list`; items of a stream come in the order of Enqueue",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, outcomes: 31d } }",
+            "1:42: queues.jobs.outcomes: 2678400s is out of bounds: it must be from 0s to 2592000s",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, outcomes: { max: 0 } } }",
+            "1:49: queues.jobs.outcomes.max: 0 is out of bounds: it must be from 1 to 10000000",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, outcomes: { payload: all } } }",
+            "1:53: queues.jobs.outcomes.payload: \"all\" is not one of none, digest, head",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, outcomes: { kep: 1h } } }",
+            "1:44: queues.jobs.outcomes.kep: unknown key; did you mean `keep`?",
         ),
         (
             "queues: { jobs: { capacity: 1, rat: 1/s } }",

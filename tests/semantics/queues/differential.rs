@@ -5,8 +5,8 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir_queues::model::{
-    FullQueue, ItemId, NewItem, OutcomeSearch, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
-    QueuePace, QueuePart, QueueReply, QueueRule,
+    ArchiveRule, FullQueue, ItemFate, ItemId, NewItem, OutcomeSearch, PayloadRule, QueueAnswer, QueueKind,
+    QueueNumbers, QueueOp, QueueOrder, QueuePace, QueuePart, QueueReply, QueueRule,
 };
 use weir_queues::store::ProcessQueues;
 use weir_queues::store::{QueueAsk, QueueStore};
@@ -56,8 +56,8 @@ enum RandomOp {
     Browse(usize, usize),
     Redrive(usize, usize),
     Purge,
-    /// Of which of the last items, or of all; from how many milliseconds ago to how many; and how many.
-    Outcomes(usize, bool, (u64, u64), usize),
+    /// Of which of the last items, or of all; from how many milliseconds ago to how many; how many; and which way and text.
+    Outcomes(usize, bool, (u64, u64), usize, (Option<ItemFate>, bool)),
 }
 
 #[test]
@@ -204,7 +204,7 @@ impl RandomOp {
             Self::Browse(_, max_items) => QueueOp::Browse { after: ids[0], max_items },
             Self::Redrive(_, max_items) => QueueOp::Redrive { after: ids[0], max_items },
             Self::Purge => QueueOp::Purge,
-            Self::Outcomes(_, of_all, (from, until), max_items) => {
+            Self::Outcomes(_, of_all, (from, until), max_items, (fate, speaks)) => {
                 let ms = |after: u64| (START / 1000 + after).saturating_sub(50);
                 let before = if of_all {
                     ItemId { ms: ms(until), seq: 1 }
@@ -212,7 +212,8 @@ impl RandomOp {
                     ItemId { ms: u64::MAX >> 11, seq: 0 }
                 };
                 let item = (!of_all).then_some(ids[0]);
-                QueueOp::Outcomes(OutcomeSearch { item, from_ms: ms(from), before, max_items })
+                let text = if speaks { "done" } else { "" };
+                QueueOp::Outcomes(OutcomeSearch { item, fate, text, from_ms: ms(from), before, max_items })
             }
         }
     }
@@ -254,7 +255,7 @@ fn numbers() -> impl Strategy<Value = QueueNumbers> {
     let kind = prop_oneof![3 => Just(QueueKind::Stream), 1 => Just(QueueKind::List)];
     let pace = prop::option::weighted(0.3, (1..8_u64, 1..20_000_u64));
     let deliveries = prop::option::weighted(0.7, 1..4_u64);
-    let outcomes = prop_oneof![Just(0_u64), Just(5_000), Just(3_600_000_000)];
+    let outcomes = archive();
     let visibility = prop_oneof![1_000..10_000_u64, Just(86_400_000_000)];
     let max_bytes = prop_oneof![Just(65_536_u64), Just(1 << 30)];
     let capacity = prop_oneof![3 => 1..12_u64, 1 => Just(40_u64)];
@@ -269,13 +270,20 @@ fn numbers() -> impl Strategy<Value = QueueNumbers> {
                 pace: pace.map(|(count, period)| QueuePace { count, period: Micros(period) }),
                 visibility: Micros(visibility),
                 max_deliveries: deliveries.filter(|_| kind == QueueKind::Stream),
-                outcomes: Micros(outcomes),
+                outcomes,
                 max_age: max_age.map(Micros),
                 when_full: if drops { FullQueue::DropOldest } else { FullQueue::Refuse },
                 order: if lifo && kind == QueueKind::List { QueueOrder::Lifo } else { QueueOrder::Fifo },
             }
         },
     )
+}
+
+fn archive() -> impl Strategy<Value = ArchiveRule> {
+    let keep = prop_oneof![Just(0_u64), Just(5_000), Just(3_600_000_000), Just(3_600_000_000)];
+    let max = prop_oneof![1..4_u64, Just(100_000)];
+    let payload = prop::sample::select(vec![PayloadRule::None, PayloadRule::Digest, PayloadRule::Head]);
+    (keep, max, payload).prop_map(|(keep, max, payload)| ArchiveRule { keep: Micros(keep), max, payload })
 }
 
 fn call() -> impl Strategy<Value = Call> {
@@ -306,7 +314,15 @@ fn ops() -> impl Strategy<Value = Vec<RandomOp>> {
         3 => (0..6_usize, 1..40_usize).prop_map(|(pick, most)| vec![RandomOp::Browse(pick, most)]),
         3 => (0..6_usize, 1..20_usize).prop_map(|(pick, most)| vec![RandomOp::Redrive(pick, most)]),
         1 => Just(vec![RandomOp::Purge]),
-        3 => (0..6_usize, any::<bool>(), (0..400_u64, 0..800_u64), 1..9_usize)
-            .prop_map(|(pick, of_all, span, most)| vec![RandomOp::Outcomes(pick, of_all, span, most)]),
+        4 => outcomes().prop_map(|outcomes| vec![outcomes]),
     ]
+}
+
+fn outcomes() -> impl Strategy<Value = RandomOp> {
+    let fates = [ItemFate::Acked, ItemFate::DeadLettered, ItemFate::Dropped, ItemFate::AgedOut];
+    let filters =
+        (prop::option::weighted(0.3, prop::sample::select(fates.to_vec())), prop::bool::weighted(0.2));
+    let span = prop_oneof![Just((0, u64::MAX >> 20)), (0..400_u64, 0..800_u64)];
+    (0..6_usize, prop::bool::weighted(0.8), span, 0..9_usize, filters)
+        .prop_map(|(pick, of_all, span, most, filters)| RandomOp::Outcomes(pick, of_all, span, most, filters))
 }

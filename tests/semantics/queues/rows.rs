@@ -113,7 +113,7 @@ async fn run(store: &impl QueueStore, clock: &ManualClock) {
             }
         }
     }
-    assert!(rows >= 30, "only {rows} rows were found");
+    assert!(rows > 0, "the file has no row");
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
 
@@ -123,8 +123,10 @@ fn rule(raw: &RawQueue) -> QueueRule {
         "list" => QueueKind::List,
         other => panic!("the mode `{other}` is not understood"),
     };
-    assert_eq!(raw.visibility_us, None, "no row waits for a redelivery");
-    world::queue(QueueNumbers { kind, ..numbers(raw.limit) })
+    let defaults = numbers(raw.limit);
+    let visibility = raw.visibility_us.map_or(defaults.visibility, Micros);
+    // The rows know no dead letters: an item is offered as often as it takes.
+    world::queue(QueueNumbers { kind, visibility, max_deliveries: None, ..defaults })
 }
 
 fn observed(name: &str, answer: &QueueAnswer, numbered: &Numbered, limit: u64) -> Value {

@@ -8,8 +8,8 @@ use weir_config::{Config, StoreConfig};
 use weir_core::key::KeySecret;
 use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::{
-    AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, ExtendRequest, NackRequest, NewItem, Reason,
-    StatsRequest, SubscribeRequest, TakeRequest, TakenItem,
+    AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, ExtendRequest, ItemFate, NackRequest,
+    NewItem, OutcomeTotals, OutcomesRequest, Reason, StatsRequest, SubscribeRequest, TakeRequest, TakenItem,
 };
 use weir_queues::model::{QueueKind, QueueNumbers, QueueRule, QueueRules};
 use weir_units::Micros;
@@ -128,7 +128,20 @@ async fn the_contract(server: &Server) {
     assert_eq!((stats.depth, stats.capacity, stats.unacked, stats.dead_depth), (0, 3, 0, 0));
     assert_eq!((stats.accepted, stats.first_deliveries, stats.acked, stats.dead_lettered), (2, 2, 1, 1));
     assert_eq!((stats.redelivered_nack, stats.redelivered_visibility), (1, 1));
-    assert_eq!((stats.outcomes, stats.newest[0].outcome.as_str()), (1, "ok"));
+    let newest: Vec<_> = stats.newest.iter().map(|it| (it.fate(), it.outcome.as_str())).collect();
+    assert_eq!((stats.outcomes, newest), (2, vec![(ItemFate::DeadLettered, ""), (ItemFate::Acked, "ok")]));
+    let only = |max_items| OutcomesRequest {
+        queue: "jobs".to_owned(),
+        fate: ItemFate::Acked.into(),
+        outcome: "ok".to_owned(),
+        max_items: Some(max_items),
+        ..OutcomesRequest::default()
+    };
+    for (max_items, shown) in [(9, vec![stats.newest[1].clone()]), (0, Vec::new())] {
+        let found = client.outcomes(only(max_items)).await.unwrap().into_inner();
+        let totals = Some(OutcomeTotals { acked: 1, ..OutcomeTotals::default() });
+        assert_eq!((found.outcomes, found.totals, found.next.as_str()), (shown, totals, ""));
+    }
     let dead = StatsRequest { queue: "jobs:dead".to_owned(), outcomes: 5 };
     let dead = client.stats(dead).await.unwrap().into_inner();
     assert_eq!((dead.accepted, dead.acked, dead.newest[0].outcome.as_str()), (1, 1, "looked at"));
@@ -363,6 +376,19 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
         code_and_message(client.stats(stats).await.unwrap_err()),
         invalid("outcomes is 101: it must be at most 100")
     );
+    let outcomes = OutcomesRequest { queue: "jobs".to_owned(), ..OutcomesRequest::default() };
+    let too_many = OutcomesRequest { max_items: Some(101), ..outcomes.clone() };
+    let too_long = OutcomesRequest { outcome: long_outcome.clone(), ..outcomes.clone() };
+    for (request, wanted) in [
+        (too_many, invalid("max_items is 101: it must be at most 100")),
+        (
+            OutcomesRequest { fate: 9, ..outcomes },
+            invalid("fate is 9: it must be one of the fates, or not set"),
+        ),
+        (too_long, invalid(&format!("outcome is \"{shown}…\": it has 1025 bytes; it must have 0 to 1024"))),
+    ] {
+        assert_eq!(code_and_message(client.outcomes(request).await.unwrap_err()), wanted);
+    }
     let credit = SubscribeRequest { queue: "jobs".to_owned(), consumer: "s".to_owned(), credit: 10_001 };
     let refused = client.subscribe(tokio_stream::once(credit)).await.unwrap_err();
     let wanted = "credit is 10001, beside 0 that are not used: together they must be at most 10000";

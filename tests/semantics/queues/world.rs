@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_config::{MemoryConfig, Topology};
 use weir_queues::model::{
-    BoundedQueue, FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
-    QueuePart, QueueReply, QueueRule,
+    ArchiveRule, BoundedQueue, FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp,
+    QueueOrder, QueuePart, QueueReply, QueueRule,
 };
 use weir_queues::store::ProcessQueues;
 use weir_queues::store::{QueueAsk, QueueStore};
@@ -67,7 +67,7 @@ pub fn numbers(capacity: u64) -> QueueNumbers {
         pace: None,
         visibility: Micros::from_secs(30),
         max_deliveries: Some(3),
-        outcomes: Micros::from_secs(3600),
+        outcomes: ArchiveRule::new(Micros::from_secs(3600)),
         max_age: None,
         when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,

@@ -148,8 +148,8 @@ fn of_stats(stats: &QueueStats) -> Json {
     } = totals;
     let newest: Vec<Json> = newest
         .iter()
-        .map(|OutcomeRecord { at, item, deliveries, taker, text }| {
-            json!([at.to_string(), item.to_string(), deliveries, &**taker, &**text])
+        .map(|OutcomeRecord { at, item, size, deliveries, taker, text, .. }| {
+            json!([at.to_string(), item.to_string(), size, deliveries, &**taker, &**text])
         })
         .collect();
     json!({

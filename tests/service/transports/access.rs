@@ -29,7 +29,7 @@ strategies:
 resources:
   - { match: burst/*, strategy: burst }
   - { match: other/*, strategy: other }
-queues: { work: { capacity: 10 }, rest: { capacity: 10 } }
+queues: { work: { capacity: 10, outcomes: { payload: head } }, rest: { capacity: 10 } }
 ";
 
 /// A server with a file of tokens, each in the name of its holder.

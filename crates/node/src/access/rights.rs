@@ -78,8 +78,13 @@ impl<'a> Rights<'a> {
 
     /// Checks one of several rights on a queue.
     pub fn check_queue(self, rights: &[AccessRight], queue: &str) -> Result<(), Refused> {
-        let may = |known: &CallerRights| rights.iter().any(|right| known.may_queue(*right, queue));
-        self.decide(may, rights.first().copied().unwrap_or(AccessRight::Take))
+        let first = rights.first().copied().unwrap_or(AccessRight::Take);
+        self.decide(|_| self.may_queue(rights, queue), first)
+    }
+
+    /// True if the caller has one of these rights to a queue. Nothing is refused.
+    pub fn may_queue(self, rights: &[AccessRight], queue: &str) -> bool {
+        self.0.is_none_or(|known| rights.iter().any(|right| known.may_queue(*right, queue)))
     }
 
     /// Checks the right to ask for a domain of Envoy's, and to give back hits of it.

@@ -90,11 +90,11 @@ pub(super) fn check_outcome(outcome: &str) -> Result<(), InvalidField> {
     check_text("outcome", outcome, 0, MAX_OUTCOME)
 }
 
-pub(super) fn check_shown(outcomes: usize) -> Result<(), InvalidField> {
+pub(super) fn check_shown(field: &'static str, outcomes: usize) -> Result<(), InvalidField> {
     if outcomes <= MAX_ITEMS {
         return Ok(());
     }
-    Err(invalid("outcomes", outcomes.to_string(), format!("it must be at most {MAX_ITEMS}")))
+    Err(invalid(field, outcomes.to_string(), format!("it must be at most {MAX_ITEMS}")))
 }
 
 fn check_text(field: &'static str, text: &str, min: usize, max: usize) -> Result<(), InvalidField> {

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use crate::model::{
-    BrowsedItem, ItemId, OutcomeRecord, OutcomeSearch, QueueAnswer, QueueOp, QueuePart, QueueReply,
+    BrowsedItem, ItemId, OutcomeRecord, OutcomeSearch, OutcomeTotals, QueueAnswer, QueueOp, QueuePart,
+    QueueReply,
 };
 use weir_config::AccessRight;
 use weir_node::access::Rights;
@@ -29,6 +30,17 @@ pub struct Browsed {
     pub next: Option<ItemId>,
     /// Number of items that hold a place.
     pub depth: u64,
+}
+
+/// A page of outcomes.
+#[derive(Debug, Clone)]
+pub struct FoundOutcomes {
+    /// The outcomes, the newest first.
+    pub outcomes: Vec<OutcomeRecord>,
+    /// Their number by the way in which items left.
+    pub totals: OutcomeTotals,
+    /// Before which one the next page begins.
+    pub next: Option<ItemId>,
 }
 
 /// Dead letters that came back.
@@ -64,19 +76,20 @@ impl Queues {
         Ok(Browsed { items, next, depth })
     }
 
-    /// Looks for outcomes.
+    /// Looks for outcomes; for totals alone if `max_items` is 0.
     pub async fn outcomes(
         &self,
         rights: Rights<'_>,
         queue: &str,
-        search: OutcomeSearch,
+        search: OutcomeSearch<'_>,
         deadline: Option<Instant>,
-    ) -> Result<(Vec<OutcomeRecord>, Option<ItemId>), QueueFailure> {
+    ) -> Result<FoundOutcomes, QueueFailure> {
         let named = self.find((rights, &[AccessRight::Enqueue, AccessRight::Take]), queue)?;
-        self.checked(bounds::check_page(search.max_items))?;
+        self.checked(bounds::check_outcome(search.text))?;
+        self.checked(bounds::check_shown("max_items", search.max_items))?;
         let answer = self.ask(named, QueueOp::Outcomes(search), deadline).await?;
-        let QueueReply::Outcomes { found, next } = answer.reply else { return Err(self.garbled()) };
-        Ok((found, next))
+        let QueueReply::Outcomes { found, totals, next } = answer.reply else { return Err(self.garbled()) };
+        Ok(FoundOutcomes { outcomes: shown_to(rights, queue, found), totals, next })
     }
 
     /// Moves dead letters of a queue back into it.
@@ -127,4 +140,16 @@ impl Queues {
         self.count(named, QueueEvent::Purged, items);
         Ok(items)
     }
+}
+
+/// The outcomes as a caller may see them. Only callers that may see items see the kept parts of payloads.
+pub(super) fn shown_to(
+    caller: Rights<'_>,
+    queue: &str,
+    mut outcomes: Vec<OutcomeRecord>,
+) -> Vec<OutcomeRecord> {
+    if !caller.may_queue(&[AccessRight::Take, AccessRight::Inspect], queue) {
+        outcomes.iter_mut().for_each(|outcome| outcome.payload = None);
+    }
+    outcomes
 }

@@ -1,8 +1,8 @@
 //! A queue with its dead letters, as a pure state machine.
 
 use super::call::Deliveries;
+use super::known_ids::KnownIds;
 use super::part::PartState;
-use super::records::KnownIds;
 use super::{QueueAnswer, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueStats, QueueTime};
 
 /// State of a queue and its dead letters.
@@ -53,8 +53,8 @@ impl BoundedQueue {
             QueueOp::Outcomes(search) => {
                 let outcomes = &mut self.part_mut(part).outcomes;
                 outcomes.expire(rule, now.steady);
-                let (found, next) = outcomes.search(&search);
-                QueueReply::Outcomes { found, next }
+                let (found, totals, next) = outcomes.search(&search);
+                QueueReply::Outcomes { found, totals, next }
             }
             QueueOp::Stats { outcomes } => QueueReply::Stats(self.stats(rule, part, outcomes, now)),
         };

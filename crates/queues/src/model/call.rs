@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_units::Micros;
 
-use super::{ItemId, OutcomeRecord, OutcomeSearch, QueueTotals};
+use super::{ItemId, OutcomeRecord, OutcomeSearch, OutcomeTotals, QueueTotals};
 
 /// One of the two queues that share a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub enum QueueOp<'a> {
     /// Removes all items.
     Purge,
     /// Looks for outcomes, the newest first.
-    Outcomes(OutcomeSearch),
+    Outcomes(OutcomeSearch<'a>),
     /// Statistics of the queue.
     Stats {
         /// How many of the newest outcomes are shown.
@@ -171,8 +171,10 @@ pub enum QueueReply {
     },
     /// Outcomes were found.
     Outcomes {
-        /// The outcomes, the newest first.
+        /// The outcomes, the newest first; none if only totals were asked for.
         found: Vec<OutcomeRecord>,
+        /// Their number by the way in which items left.
+        totals: OutcomeTotals,
         /// Before which one the next search begins; `None` if there are no more.
         next: Option<ItemId>,
     },

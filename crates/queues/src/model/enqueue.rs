@@ -56,7 +56,7 @@ impl BoundedQueue {
         match rule.when_full {
             _ if fits(self) => Some(0),
             FullQueue::Refuse => None,
-            FullQueue::DropOldest => self.drop_oldest(rule, new, now.steady),
+            FullQueue::DropOldest => self.drop_oldest(rule, new, now),
         }
     }
 }

@@ -97,7 +97,7 @@ impl BoundedQueue {
         let next = if is_full { Some(look.last) } else { look.next() };
         let mut items = Vec::with_capacity(moved.len());
         for id in moved {
-            if let Some(item) = self.dead.discard(id) {
+            if let Some(item) = self.dead.remove(id) {
                 items.push(self.main.insert(item.payload, None, now.wall));
                 self.main.totals.redriven += 1;
             }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use weir_units::Micros;
 
 use super::ItemId;
+use super::archive::Archive;
 use super::pace::PaceState;
-use super::records::OutcomeLog;
 
 /// Totals of a queue since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) struct PartState {
     pub(super) bytes: u64,
     pub(super) pace: PaceState,
     pub(super) totals: QueueTotals,
-    pub(super) outcomes: OutcomeLog,
+    pub(super) outcomes: Archive,
 }
 
 /// An item that is in a queue.
@@ -96,13 +96,14 @@ impl PartState {
         self.depth() < capacity && self.bytes.saturating_add(bytes) <= max_bytes
     }
 
-    /// Removes an item that was delivered.
-    pub(super) fn remove(&mut self, id: ItemId) -> Option<(StoredItem, DeliveryRecord)> {
-        let record = self.items.get(&id)?.delivery.clone()?;
+    /// Removes an item, delivered or not.
+    pub(super) fn remove(&mut self, id: ItemId) -> Option<StoredItem> {
         let item = self.items.remove(&id)?;
-        self.due.remove(&(record.due, id));
+        if let Some(delivery) = &item.delivery {
+            self.due.remove(&(delivery.due, id));
+        }
         self.bytes = self.bytes.saturating_sub(item.payload.len() as u64);
-        Some((item, record))
+        Some(item)
     }
 
     /// The last item that was never delivered.

@@ -4,12 +4,11 @@
 
 use std::ops::Bound;
 
-use weir_units::Micros;
-
+use super::archive::LeftItem;
 use super::part::{PartState, StoredItem};
 use super::{
-    AGED_LOOKS, BoundedQueue, DROPPED_AT_ONCE, DUE_LOOKS, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES, QueueNumbers,
-    QueuePart, QueueTime,
+    AGED_LOOKS, BoundedQueue, DROPPED_AT_ONCE, DUE_LOOKS, ItemFate, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES,
+    QueueNumbers, QueuePart, QueueTime,
 };
 
 impl PartState {
@@ -17,16 +16,6 @@ impl PartState {
     pub(super) fn new_items(&self) -> impl DoubleEndedIterator<Item = (ItemId, &StoredItem)> {
         let rest = (Bound::Excluded(self.delivered), Bound::Unbounded);
         self.items.range(rest).map(|(id, item)| (*id, item))
-    }
-
-    /// Removes an item, delivered or not.
-    pub(super) fn discard(&mut self, id: ItemId) -> Option<StoredItem> {
-        if let Some((item, _)) = self.remove(id) {
-            return Some(item);
-        }
-        let item = self.items.remove(&id)?;
-        self.bytes = self.bytes.saturating_sub(item.payload.len() as u64);
-        Some(item)
     }
 }
 
@@ -61,11 +50,13 @@ impl BoundedQueue {
         if has_letters && !self.has_place_for_letter(rule, id) {
             return false;
         }
-        let Some(item) = self.main.discard(id) else { return false };
+        let Some(item) = self.main.remove(id) else { return false };
         self.main.totals.aged_out += 1;
         if has_letters {
-            self.dead.push(item.payload, Some(id), now.wall);
-            self.main.totals.dead_lettered += 1;
+            self.add_dead_letter(rule, (id, item), now);
+        } else {
+            let left = LeftItem { id, item: &item, fate: ItemFate::AgedOut, text: "" };
+            self.main.outcomes.push(&left, rule, now);
         }
         true
     }
@@ -81,12 +72,12 @@ impl BoundedQueue {
         &mut self,
         rule: &QueueNumbers,
         (items, bytes): (u64, u64),
-        now: Micros,
+        now: QueueTime,
     ) -> Option<u64> {
         let (mut places, mut room) = (self.main.depth(), self.main.bytes);
         let mut dropped = Vec::new();
         let new = self.main.new_items().map(|(id, item)| (id, item.payload.len()));
-        let due = self.main.due.iter().take_while(|(due, _)| *due <= now);
+        let due = self.main.due.iter().take_while(|(due, _)| *due <= now.steady);
         let due = due.filter_map(|(_, id)| Some((*id, self.main.items.get(id)?.payload.len())));
         for (id, size) in new.chain(due).take(DROPPED_AT_ONCE) {
             if places + items <= rule.capacity && room + bytes <= rule.max_bytes {
@@ -98,8 +89,11 @@ impl BoundedQueue {
         if places + items > rule.capacity || room + bytes > rule.max_bytes {
             return None;
         }
-        for id in &dropped {
-            self.main.discard(*id);
+        for &id in &dropped {
+            if let Some(item) = self.main.remove(id) {
+                let left = LeftItem { id, item: &item, fate: ItemFate::Dropped, text: "" };
+                self.main.outcomes.push(&left, rule, now);
+            }
         }
         self.main.totals.dropped += dropped.len() as u64;
         Some(dropped.len() as u64)

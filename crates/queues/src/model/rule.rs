@@ -3,8 +3,8 @@
 use weir_units::{LONGEST_SPAN, Micros};
 
 use super::{
-    MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES,
-    MAX_VISIBILITY, QueuePace,
+    ArchiveRule, MAX_CAPACITY, MAX_DELIVERIES, MAX_ITEM_AGE, MAX_OUTCOMES, MAX_OUTCOMES_KEPT, MAX_PAYLOAD,
+    MAX_QUEUE_BYTES, MAX_VISIBILITY, QueuePace,
 };
 
 /// Checked parameters of a configured queue.
@@ -29,8 +29,8 @@ pub struct QueueNumbers {
     pub visibility: Micros,
     /// Deliveries without an ack after which an item is moved to the dead letters. `None`: unlimited.
     pub max_deliveries: Option<u64>,
-    /// How long outcomes are kept; zero keeps none.
-    pub outcomes: Micros,
+    /// Bounds of the archive.
+    pub outcomes: ArchiveRule,
     /// Age above which items that no worker has are removed. `None`: never.
     pub max_age: Option<Micros>,
     /// What an Enqueue does that finds no place.
@@ -128,7 +128,8 @@ impl QueueRule {
         if let Some(deliveries) = max_deliveries {
             within("max_deliveries", *deliveries, 1, MAX_DELIVERIES, "")?;
         }
-        within("outcomes", outcomes.0, 0, MAX_OUTCOMES_KEPT.0, "us")?;
+        within("outcomes.keep", outcomes.keep.0, 0, MAX_OUTCOMES_KEPT.0, "us")?;
+        within("outcomes.max", outcomes.max, 1, MAX_OUTCOMES, "")?;
         if let Some(age) = max_age {
             within("max_age", age.0, 1_000, MAX_ITEM_AGE.0, "us")?;
         }

@@ -7,9 +7,10 @@ use std::mem;
 
 use weir_units::{LATEST, Micros};
 
+use super::archive::LeftItem;
 use super::call::Deliveries;
 use super::part::{DeliveryRecord, PartState};
-use super::{BoundedQueue, ItemId, QueueNumbers, QueuePart, QueueReply, QueueTime};
+use super::{BoundedQueue, ItemFate, ItemId, QueueNumbers, QueuePart, QueueReply, QueueTime};
 
 impl PartState {
     /// The last delivery of an item, if it is the one with this token.
@@ -28,20 +29,15 @@ impl BoundedQueue {
         (items, outcome): (Deliveries<'_>, &str),
         now: QueueTime,
     ) -> QueueReply {
-        let keeps = !outcome.is_empty() && rule.outcomes > Micros::ZERO;
         let (state, mut done) = (self.part_mut(part), Vec::with_capacity(items.ids.len()));
         for (id, token) in items.each() {
             let removed = state.delivery(id, token).is_some().then(|| state.remove(id)).flatten();
             done.push(removed.is_some());
-            if let Some((_, record)) = removed {
+            if let Some(item) = &removed {
                 state.totals.acked += 1;
-                if keeps {
-                    state.outcomes.push((id, record.deliveries, &record.taker, outcome), rule, now);
-                }
+                let left = LeftItem { id, item, fate: ItemFate::Acked, text: outcome };
+                state.outcomes.push(&left, rule, now);
             }
-        }
-        if keeps && done.contains(&true) {
-            state.outcomes.expire(rule, now.steady);
         }
         QueueReply::Settled { done, dead_lettered: 0 }
     }

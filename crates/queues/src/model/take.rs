@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use weir_units::{LATEST, Micros};
 
-use super::part::{DeliveryRecord, PartState};
+use super::archive::LeftItem;
+use super::part::{DeliveryRecord, PartState, StoredItem};
 use super::{
-    BoundedQueue, DUE_LOOKS, DeliveredItem, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES, QueueKind, QueueNumbers,
-    QueueOrder, QueuePart, QueueReply, QueueTime, Redelivery, RedeliveryCause,
+    BoundedQueue, DUE_LOOKS, DeliveredItem, ItemFate, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES, QueueKind,
+    QueueNumbers, QueueOrder, QueuePart, QueueReply, QueueTime, Redelivery, RedeliveryCause,
 };
 
 /// Items that one call delivers.
@@ -87,11 +88,23 @@ impl BoundedQueue {
         if !worn || !self.dead.fits(item.payload.len() as u64, rule.capacity, rule.max_bytes) {
             return false;
         }
-        if let Some((item, _)) = self.main.remove(id) {
-            self.dead.push(item.payload, Some(id), now.wall);
-            self.main.totals.dead_lettered += 1;
+        if let Some(item) = self.main.remove(id) {
+            self.add_dead_letter(rule, (id, item), now);
         }
         true
+    }
+
+    /// Adds an item that was removed to the dead letters.
+    pub(super) fn add_dead_letter(
+        &mut self,
+        rule: &QueueNumbers,
+        (id, item): (ItemId, StoredItem),
+        now: QueueTime,
+    ) {
+        let left = LeftItem { id, item: &item, fate: ItemFate::DeadLettered, text: "" };
+        self.main.outcomes.push(&left, rule, now);
+        self.dead.push(item.payload, Some(id), now.wall);
+        self.main.totals.dead_lettered += 1;
     }
 }
 

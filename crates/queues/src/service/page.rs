@@ -1,10 +1,10 @@
 //! Pages of items, in messages.
 
-use crate::model::{BrowsedItem, ItemId, NoItemId, OutcomeSearch};
+use crate::model::{BrowsedItem, ItemId, NoItemId};
 use tonic::Status;
 use weir_node::limiter::{InvalidField, shown};
-use weir_proto::v1::{self, BrowseResponse, ItemState, OutcomesRequest};
-use weir_units::{LATEST, Micros};
+use weir_proto::v1::{self, BrowseResponse, ItemState};
+use weir_units::Micros;
 
 use super::status;
 use super::{duration, small};
@@ -19,29 +19,8 @@ pub(super) fn page_of(after: &str, max_items: Option<u32>, default: u32) -> Resu
     Ok(QueuePage { after, max_items: max_items.unwrap_or(default) as usize })
 }
 
-/// Reads which outcomes are looked for.
-pub(super) fn search_of(request: &OutcomesRequest) -> Result<OutcomeSearch, Status> {
-    let OutcomesRequest { item_id, from_unix_ms, until_unix_ms, max_items, before, .. } = request;
-    for (field, ms) in [("from_unix_ms", from_unix_ms), ("until_unix_ms", until_unix_ms)] {
-        if *ms >= LATEST.0 {
-            let bound = format!("it must be below {}", LATEST.0);
-            return Err(status::invalid(&InvalidField { field, value: ms.to_string(), bound }));
-        }
-    }
-    let item = id_of("item_id", item_id)?;
-    let last = ItemId { ms: LATEST.0, seq: 0 };
-    let until = if *until_unix_ms == 0 { last } else { ItemId { ms: until_unix_ms + 1, seq: 0 } };
-    Ok(OutcomeSearch {
-        item,
-        // No item was acked before it came.
-        from_ms: (*from_unix_ms).max(item.map_or(0, |item| item.ms)),
-        before: id_of("before", before)?.unwrap_or(last).min(until),
-        max_items: max_items.unwrap_or(DEFAULT_PAGE) as usize,
-    })
-}
-
 /// Reads an id, which may be empty.
-fn id_of(field: &'static str, text: &str) -> Result<Option<ItemId>, Status> {
+pub(super) fn id_of(field: &'static str, text: &str) -> Result<Option<ItemId>, Status> {
     if text.is_empty() {
         return Ok(None);
     }

@@ -48,7 +48,7 @@ struct QueueRequest {
     numbers: QueueCallNumbers,
     /// Payloads of an Enqueue, or item ids of an Ack or Nack.
     texts: SmallVec<[Box<[u8]>; 1]>,
-    /// The taker's name, or the outcome of an Ack.
+    /// The taker's name, the outcome of an Ack, or the text of outcomes that are looked for.
     said: Box<str>,
 }
 
@@ -87,6 +87,7 @@ impl QueueRequest {
         let said = match ask.op {
             QueueOp::Take { taker, .. } => taker,
             QueueOp::Ack { outcome, .. } => outcome,
+            QueueOp::Outcomes(search) => search.text,
             _ => "",
         };
         Self {
@@ -163,7 +164,7 @@ impl LaneRequest for QueueRequest {
         for text in requests.iter().flat_map(|request| &request.texts) {
             argument(text);
         }
-        if matches!(first.call, QueueScript::Take | QueueScript::Settle) {
+        if matches!(first.call, QueueScript::Take | QueueScript::Settle | QueueScript::Outcomes) {
             for request in requests {
                 argument(request.said.as_bytes());
             }

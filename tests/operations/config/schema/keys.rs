@@ -43,6 +43,10 @@ const MAPPINGS: [(&str, &str); 57] = [
     ("/$defs/resources/items", "resources: [{ zzzz: 1 }]"),
     ("/$defs/queues/additionalProperties", "queues: { a: { zzzz: 1 } }"),
     ("/$defs/queues/additionalProperties", "queues: { a: { kind: list, zzzz: 1 } }"),
+    (
+        "/$defs/queues/additionalProperties/properties/outcomes/anyOf/1",
+        "queues: { a: { outcomes: { zzzz: 1 } } }",
+    ),
     ("/$defs/groups/additionalProperties", "groups: { a: { zzzz: 1 } }"),
     ("/$defs/overrides/items", "overrides: [{ zzzz: 1 }]"),
     ("/$defs/changes/additionalProperties", "overrides: [{ limits: { a: { zzzz: 1 } } }]"),

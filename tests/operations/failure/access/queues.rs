@@ -1,8 +1,8 @@
 //! Everything that can happen to items of queues.
 
 use weir_queues::model::{
-    FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,
-    QueueReply, QueueRule,
+    ArchiveRule, FullQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueOrder,
+    QueuePart, QueueReply, QueueRule,
 };
 use weir_queues::store::{QueueAsk, QueueStore as _};
 use weir_store::StoreError;
@@ -102,7 +102,7 @@ fn numbers(kind: QueueKind) -> QueueNumbers {
         pace: None,
         visibility: Micros(1_000),
         max_deliveries: (kind == QueueKind::Stream).then_some(2),
-        outcomes: Micros::from_secs(60),
+        outcomes: ArchiveRule::new(Micros::from_secs(60)),
         max_age: None,
         when_full: FullQueue::Refuse,
         order: QueueOrder::Fifo,

@@ -3,15 +3,15 @@
 mod operate;
 
 use crate::model::{
-    DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
-    Redelivery, RedeliveryCause,
+    DeliveredItem, ItemId, KeptPayload, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats,
+    QueueTotals, Redelivery, RedeliveryCause,
 };
 use weir_store::StoreError;
 use weir_store::scripts::{LaneReplies, LinkReply, doubles_of as doubles, garbled, whole};
 use weir_units::Micros;
 
 use super::QueueRequest;
-use super::codes::{enqueue_status as status, redelivery};
+use super::codes::{enqueue_status as status, fate_of, redelivery};
 use super::texts::QueueScript;
 
 type CallAnswers = Result<LaneReplies<QueueAnswer>, StoreError>;
@@ -152,21 +152,38 @@ fn stats(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
         oldest_age: span_if(*age)?,
         totals,
         outcomes: u64::try_from(*outcomes).map_err(|_| garbled())?,
-        newest: records.chunks(3).map(outcome).collect::<Result<_, _>>()?,
+        newest: records.chunks(4).map(outcome).collect::<Result<_, _>>()?,
     };
     Ok(QueueAnswer { depth: whole(*depth)?, aged_out: 0, reply: QueueReply::Stats(stats) })
 }
 
 fn outcome(record: &[LinkReply]) -> Result<OutcomeRecord, StoreError> {
-    let [head, taker, outcome] = record else { return Err(garbled()) };
-    let [ms, seq, item_ms, item_seq, deliveries] = numbers(head)?[..] else { return Err(garbled()) };
+    let [head, delivery, text, payload] = record else { return Err(garbled()) };
+    let [ms, seq, item_ms, item_seq, fate] = numbers(head)?[..] else { return Err(garbled()) };
     let (at, item) = (item_id(ms, seq)?, item_id(item_ms, item_seq)?);
+    // The record of a delivery: two numbers, a flag, and the taker.
+    let (head, rest) = delivery.bytes()?.split_at_checked(16).ok_or_else(garbled)?;
+    let [size, deliveries] = doubles(head).collect::<Vec<f64>>()[..] else { return Err(garbled()) };
+    let (_, taker) = rest.split_first().ok_or_else(garbled)?;
     Ok(OutcomeRecord {
         at,
         item,
+        fate: fate_of(whole(fate)?).ok_or_else(garbled)?,
+        size: whole(size)?,
         deliveries: whole(deliveries)?,
-        taker: taker.text()?.into(),
-        text: outcome.text()?.into(),
+        taker: String::from_utf8_lossy(taker).into(),
+        text: text.text()?.into(),
+        payload: kept_payload(payload.bytes()?)?,
+    })
+}
+
+/// The kept part of a payload, behind its letter.
+fn kept_payload(text: &[u8]) -> Result<Option<KeptPayload>, StoreError> {
+    Ok(match text.split_first() {
+        None => None,
+        Some((b's', digest)) => Some(KeptPayload::Digest(String::from_utf8_lossy(digest).into())),
+        Some((b'h', head)) => Some(KeptPayload::Head(head.into())),
+        Some(_) => return Err(garbled()),
     })
 }
 

@@ -2,13 +2,15 @@
 
 use std::io::Write;
 
-use crate::model::{FullQueue, ItemId, NewItem, OutcomeSearch, QueueNumbers, QueueOp, QueueOrder, QueuePart};
+use crate::model::{
+    FullQueue, ItemId, NewItem, OutcomeSearch, PayloadRule, QueueNumbers, QueueOp, QueueOrder, QueuePart,
+};
 use smallvec::SmallVec;
 use weir_store::doubles;
 use weir_store::scripts::put_double as put;
 use weir_units::Micros;
 
-use super::codes::settle_op;
+use super::codes::{fate_code, payload, settle_op};
 use super::texts::QueueScript;
 
 doubles! {
@@ -29,6 +31,9 @@ doubles! {
         drops,
         /// 1 if a list hands out its newest items first.
         lifo,
+        outcomes_max,
+        /// Part of payloads that the archive keeps.
+        payload,
     }
 }
 
@@ -55,8 +60,8 @@ pub(super) enum QueueCallNumbers {
     Stats(usize),
     /// Maximum number of items to look at, and after which.
     Page(usize, ItemId),
-    /// Which outcomes are looked for.
-    Outcomes(OutcomeSearch),
+    /// A search for outcomes: the maximum number, and the filters.
+    Outcomes([f64; 7]),
     /// None.
     Purge,
 }
@@ -74,10 +79,16 @@ impl QueueRuleNumbers {
             max_deliveries: rule.max_deliveries.filter(|_| is_main).unwrap_or(0) as f64,
             count: count as f64,
             period: period as f64,
-            outcomes_for: rule.outcomes.0 as f64,
+            outcomes_for: rule.outcomes.keep.0 as f64,
             max_age: rule.max_age.filter(|_| is_main).map_or(0, |age| age.0) as f64,
             drops: flag(is_main && rule.when_full == FullQueue::DropOldest),
             lifo: flag(is_main && rule.order == QueueOrder::Lifo),
+            outcomes_max: rule.outcomes.max as f64,
+            payload: match rule.outcomes.payload {
+                PayloadRule::None => payload::NONE,
+                PayloadRule::Digest => payload::DIGEST,
+                PayloadRule::Head => payload::HEAD,
+            } as f64,
         }
     }
 
@@ -109,7 +120,7 @@ impl QueueCallNumbers {
                 Self::Page(max_items, after)
             }
             QueueOp::Purge => Self::Purge,
-            QueueOp::Outcomes(search) => Self::Outcomes(search),
+            QueueOp::Outcomes(search) => Self::Outcomes(filters(&search)),
         }
     }
 
@@ -146,14 +157,7 @@ impl QueueCallNumbers {
             Self::Page(number, after) => {
                 [*number as u64, after.ms, after.seq].iter().for_each(|number| put(out, *number as f64));
             }
-            Self::Outcomes(search) => {
-                let OutcomeSearch { item, from_ms, before, max_items } = search;
-                let (item_ms, item_seq) = item.map_or((-1.0, -1.0), |id| (id.ms as f64, id.seq as f64));
-                let (before_ms, before_seq) = (before.ms as f64, before.seq as f64);
-                [*max_items as f64, item_ms, item_seq, *from_ms as f64, before_ms, before_seq]
-                    .iter()
-                    .for_each(|number| put(out, *number));
-            }
+            Self::Outcomes(filters) => filters.iter().for_each(|number| put(out, *number)),
             Self::Purge => {}
             Self::Settle(numbers, tokens) => {
                 numbers.put(out);
@@ -161,6 +165,15 @@ impl QueueCallNumbers {
             }
         }
     }
+}
+
+/// The filters of a search, but for the text.
+fn filters(search: &OutcomeSearch<'_>) -> [f64; 7] {
+    let OutcomeSearch { item, fate, from_ms, before, max_items, .. } = search;
+    let (item_ms, item_seq) = item.map_or((-1.0, -1.0), |id| (id.ms as f64, id.seq as f64));
+    let fate = fate.map_or(0, fate_code);
+    let (before_ms, before_seq) = (before.ms as f64, before.seq as f64);
+    [*max_items as f64, item_ms, item_seq, *from_ms as f64, before_ms, before_seq, fate as f64]
 }
 
 fn flag(is_set: bool) -> f64 {

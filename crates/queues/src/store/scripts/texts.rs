@@ -64,12 +64,15 @@ macro_rules! queue_files {
 /// The scripts of queues: one per operation for streams, and for lists where that one differs.
 const SCRIPTS: [ScriptText; 18] = [
     ("enqueue-stream", queue_files!("start" "stream" "entries" "put_stream" "enqueue" "finish")),
-    ("take-stream", queue_files!("start" "stream" "entries" "pace" "dead" "member" "take" "finish")),
-    ("settle-stream", queue_files!("start" "stream" "entries" "dead" "settle" "finish")),
-    ("stats-stream", queue_files!("start" "stream" "entries" "stats" "finish")),
+    (
+        "take-stream",
+        queue_files!("start" "stream" "entries" "pace" "archive" "dead" "member" "take" "finish"),
+    ),
+    ("settle-stream", queue_files!("start" "stream" "entries" "archive" "dead" "settle" "finish")),
+    ("stats-stream", queue_files!("start" "stream" "entries" "archived" "stats" "finish")),
     ("enqueue-list", queue_files!("start" "list" "entries" "put_list" "enqueue" "finish")),
     ("take-list", queue_files!("start" "list" "pace" "take_list" "finish")),
-    ("stats-list", queue_files!("start" "list" "entries" "stats" "finish")),
+    ("stats-list", queue_files!("start" "list" "entries" "archived" "stats" "finish")),
     ("browse-stream", queue_files!("start" "stream" "entries" "member" "score" "browse" "finish")),
     ("browse-list", queue_files!("start" "list" "browse_list" "finish")),
     ("purge-stream", queue_files!("start" "stream" "totals" "purge" "finish")),
@@ -77,19 +80,19 @@ const SCRIPTS: [ScriptText; 18] = [
     ("redrive", queue_files!("start" "stream" "entries" "member" "score" "totals" "redrive" "finish")),
     (
         "enqueue-stream-room",
-        queue_files!("start" "stream" "entries" "member" "totals" "dead" "room" "make_room" "put_stream" "enqueue" "finish"),
+        queue_files!("start" "stream" "entries" "member" "totals" "archive" "dead" "room" "make_room" "put_stream" "enqueue" "finish"),
     ),
     (
         "take-stream-room",
-        queue_files!("start" "stream" "entries" "pace" "totals" "dead" "member" "room" "take" "finish"),
+        queue_files!("start" "stream" "entries" "pace" "totals" "archive" "dead" "member" "room" "take" "finish"),
     ),
     (
         "enqueue-list-room",
         queue_files!("start" "list" "entries" "totals" "room_list" "make_room" "put_list" "enqueue" "finish"),
     ),
     ("take-list-room", queue_files!("start" "list" "pace" "totals" "room_list" "take_list" "finish")),
-    ("outcomes-stream", queue_files!("start" "stream" "entries" "outcomes" "finish")),
-    ("outcomes-list", queue_files!("start" "list" "entries" "outcomes" "finish")),
+    ("outcomes-stream", queue_files!("start" "stream" "entries" "archived" "outcomes" "finish")),
+    ("outcomes-list", queue_files!("start" "list" "entries" "archived" "outcomes" "finish")),
 ];
 
 /// The scripts of queues, in the order of [`SCRIPTS`].

@@ -1,6 +1,6 @@
 //! Replies about what operators do: Browse, Redrive and Purge.
 
-use crate::model::{BrowsedItem, QueueAnswer, QueueReply};
+use crate::model::{BrowsedItem, OutcomeTotals, QueueAnswer, QueueReply};
 use weir_store::StoreError;
 use weir_store::scripts::{LinkReply, doubles_of as doubles, garbled, whole};
 
@@ -49,10 +49,19 @@ pub(super) fn redriven(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
 
 pub(super) fn outcomes(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
     let [head, records @ ..] = parts else { return Err(garbled()) };
-    let [_, depth, has_more, ms, seq] = numbers(head)?[..] else { return Err(garbled()) };
-    let found = records.chunks(3).map(outcome).collect::<Result<_, _>>()?;
+    let [_, depth, has_more, ms, seq, acked, dead_lettered, dropped, aged_out] = numbers(head)?[..] else {
+        return Err(garbled());
+    };
+    let totals = OutcomeTotals {
+        acked: whole(acked)?,
+        dead_lettered: whole(dead_lettered)?,
+        dropped: whole(dropped)?,
+        aged_out: whole(aged_out)?,
+    };
+    let found = records.chunks(4).map(outcome).collect::<Result<_, _>>()?;
     let next = if has_more > 0.0 { Some(item_id(ms, seq)?) } else { None };
-    Ok(QueueAnswer { depth: whole(depth)?, aged_out: 0, reply: QueueReply::Outcomes { found, next } })
+    let reply = QueueReply::Outcomes { found, totals, next };
+    Ok(QueueAnswer { depth: whole(depth)?, aged_out: 0, reply })
 }
 
 pub(super) fn purged(parts: &[LinkReply]) -> Result<QueueAnswer, StoreError> {
