@@ -114,7 +114,12 @@ impl Server {
                 listeners.admin.unwrap(),
                 None,
                 64,
-                AdminPages { metrics: metrics.clone(), readiness: readiness.clone(), control: None },
+                AdminPages {
+                    metrics: metrics.clone(),
+                    readiness: readiness.clone(),
+                    control: None,
+                    cards: Vec::new(),
+                },
                 None,
                 AdminGate::new(None, &config.server),
             );

@@ -29,6 +29,7 @@ pub use self::scripts::{FixedSettings, IsUsed, UsedScripts};
 pub(crate) use self::scripts::{services, uses};
 pub(crate) use self::services::methods;
 pub use self::services::{FeatureServices, FollowSnapshot, MethodSpec, ServiceContext, ServiceSpec};
+use crate::card::CardSpec;
 use crate::feature_parts::{FeaturePart, FeatureParts};
 use crate::service::Snapshot;
 use crate::telemetry::Metrics;
@@ -108,6 +109,8 @@ pub struct NodeBuilder<'a> {
     pub background: Vec<FeatureWork>,
     /// What gets the current snapshot, and then each later one.
     pub followers: Vec<FollowSnapshot>,
+    /// Cards of the feature on the page `/ui`.
+    pub cards: Vec<&'static CardSpec>,
     metrics: &'a Metrics,
 }
 
@@ -171,9 +174,9 @@ impl<'a> NodeBuilder<'a> {
         metrics: &'a Metrics,
         (parts, storage): (&'a FeatureParts, &'a Storage),
     ) -> Self {
-        let (background, followers) = (Vec::new(), Vec::new());
+        let (background, followers, cards) = (Vec::new(), Vec::new(), Vec::new());
         let refused_connections = Arc::default();
-        Self { config, parts, metrics, refused_connections, storage, background, followers }
+        Self { config, parts, metrics, refused_connections, storage, background, followers, cards }
     }
 
     /// Shows metrics on the page of the node.

@@ -27,6 +27,7 @@ pub mod admin;
 pub mod app;
 pub mod audit;
 mod called;
+pub mod card;
 pub mod control;
 pub mod feature;
 pub mod feature_parts;

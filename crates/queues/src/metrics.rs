@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
+use weir_config::AccessRight;
+use weir_node::card::{CardColumn, CardForm, CardSpec};
 use weir_node::telemetry::families::{counter, family, labelled};
 use weir_units::Micros;
 
@@ -164,6 +166,29 @@ impl QueueMetrics {
         Ok(QueueCollector { metrics: self.clone(), descriptions })
     }
 }
+
+/// The card of the page `/ui`.
+pub(crate) static CARD: CardSpec = CardSpec {
+    title: "Queues",
+    about: "items, and how long the oldest has been there",
+    label: "queue",
+    columns: &[
+        CardColumn { heading: "items", metric: "weir_queue_depth", form: CardForm::Count, is_wide: false },
+        CardColumn {
+            heading: "oldest",
+            metric: "weir_queue_oldest_item_seconds",
+            form: CardForm::Seconds,
+            is_wide: false,
+        },
+        CardColumn {
+            heading: "waiting calls",
+            metric: "weir_queue_waiting_takes",
+            form: CardForm::Count,
+            is_wide: true,
+        },
+    ],
+    may_show: |rights, queue| rights.may_queue(&[AccessRight::Inspect], queue),
+};
 
 const FAMILIES: [(&str, &str, &[&str]); 4] = [
     ("weir_queue_items_total", "What happened to the items of queues.", &["queue", "event"]),

@@ -172,7 +172,7 @@ async fn three_nodes_are_shown_as_one() {
     let calls = |data: &Value| -> u64 {
         data["series"].as_array().unwrap().iter().map(|one| one["calls"].as_u64().unwrap()).sum()
     };
-    eventually(SOON, "the page has the queue", || data()["queues"][0]["depth"].as_f64() == Some(37.0));
+    eventually(SOON, "the page has the queue", || data()["cards"][0]["rows"][0][1].as_f64() == Some(37.0));
     eventually(SOON, "what each node serves", || data()["nodes"].as_array().unwrap().len() == 3);
     eventually(SOON, "what the other nodes have counted", || calls(&data()) == made + LEASES);
     open(&mut browser, asked, 1440, "light");

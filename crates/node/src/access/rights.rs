@@ -107,11 +107,6 @@ impl<'a> Rights<'a> {
         self.0.is_none_or(|rights| rights.may_show(AccessRight::Inspect, strategy, resource, consumer))
     }
 
-    /// True if an answer may have this queue.
-    pub(crate) fn may_show_queue(self, queue: &str) -> bool {
-        self.0.is_none_or(|rights| rights.may_queue(AccessRight::Inspect, queue))
-    }
-
     /// True if the caller has a right at all. Nothing is refused.
     pub(crate) fn has_any(self, right: AccessRight) -> bool {
         self.0.is_none_or(|rights| rights.any().has(right))

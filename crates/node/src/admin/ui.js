@@ -121,7 +121,7 @@ function chart(id, times, layers, { lines = false, format = short, every = [10, 
 }
 
 function table(id, head, rows, empty) {
-  const it = at(id);
+  const it = typeof id === "string" ? at(id) : id;
   if (!rows.length) { const row = make("tr"); row.append(make("td", empty, "empty")); it.replaceChildren(row); return; }
   const line = (cells, name) => {
     const row = make("tr");
@@ -191,6 +191,7 @@ function draw() {
   consumers("top-denied", of(data.denied).slice(0, 10), "denied");
   consumers("top-allowed", of(data.allowed).slice(0, 10), "allowed");
   held(of);
+  cards();
   nodes();
   const numbers = data.rejected.filter(one => one.count > 0), all = numbers.reduce((sum, one) => sum + one.count, 0);
   at("rejected").textContent = short(all);
@@ -248,16 +249,25 @@ function strategies(series) {
     list.map(cells), "no decisions in the last hour");
 }
 
-/* What limits deny, permits and queues: of this node, since it began. */
+/* What limits deny, and permits: of this node, since it began. */
 function held(of) {
   table("limits", [["limit", ""], ["strategy", "wider"], ["denials", "n"]],
     of(data.limits).map(one => [[make("div", one.limit), make("small", one.strategy, "narrow")], one.strategy, short(one.denials)]), "no limit has denied a call");
   at("permits-card").hidden = !data.permits.length;
   table("permits", [["strategy", ""], ["held", "n"], ["limit", "n"], ["keys", "n"]],
     of(data.permits).map(one => [one.strategy, short(one.held), short(one.limit), short(one.keys)]), "no permits");
-  at("queues-card").hidden = !data.queues.length;
-  table("queues", [["queue", ""], ["items", "n"], ["oldest", "n"], ["waiting calls", "n wider"]],
-    data.queues.map(one => [one.name, short(one.depth), seconds(one.oldest), short(one.waiting)]), "no queues");
+}
+
+/* The cards of features, of this node: a table each. */
+function cards() {
+  const forms = { count: short, seconds };
+  at("cards").replaceChildren(...data.cards.filter(card => card.rows.length).map(card => {
+    const it = make("section", undefined, "half"), rows = make("table");
+    const head = card.columns.map(one => [one.heading, one.wide ? "n wider" : "n"]);
+    table(rows, [[card.label, ""], ...head], card.rows.map(([name, ...cells]) => [name, ...cells.map((cell, place) => forms[card.columns[place].form](cell))]), "");
+    it.append(make("h2", card.title), make("p", card.about), rows);
+    return it;
+  }));
 }
 
 /* The banner: a paragraph for each problem, amber if calls are decided all the same. */

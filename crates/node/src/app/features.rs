@@ -6,6 +6,7 @@ use std::sync::Arc;
 use weir_config::Config;
 
 use super::{AppError, Listeners};
+use crate::card::CardSpec;
 use crate::feature::{FeatureList, FeatureWork, NodeBuilder, Storage};
 use crate::server::{FeatureSocket, LiveSnapshot, StartedFeature};
 use crate::telemetry::Metrics;
@@ -15,6 +16,8 @@ use crate::tls::TlsPort;
 pub(super) struct StartedFeatures {
     pub(super) features: Vec<StartedFeature>,
     pub(super) background: Vec<FeatureWork>,
+    /// Cards of the features on the page `/ui`.
+    pub(super) cards: Vec<&'static CardSpec>,
 }
 
 /// Starts the features that the configuration has on. Each gets the port of its section.
@@ -25,13 +28,14 @@ pub(super) fn start(
     tls: &HashMap<&'static str, Arc<TlsPort>>,
 ) -> Result<StartedFeatures, AppError> {
     let parts = live.current().features;
-    let mut started = StartedFeatures { features: Vec::new(), background: Vec::new() };
+    let mut started = StartedFeatures { features: Vec::new(), background: Vec::new(), cards: Vec::new() };
     for feature in features {
         let (name, mut node) = (feature.name(), NodeBuilder::new(config, metrics, (&parts, storage)));
         let running = feature.start(&mut node).map_err(|error| AppError::Feature { name, error })?;
         let Some(running) = running else { continue };
-        let NodeBuilder { refused_connections: refused, background, followers, .. } = node;
+        let NodeBuilder { refused_connections: refused, background, followers, cards, .. } = node;
         started.background.extend(background);
+        started.cards.extend(cards);
         for mut follow in followers {
             live.join(|snapshot| {
                 follow(snapshot);

@@ -110,7 +110,7 @@ impl App {
         let known = features;
         let node = (&config, &metrics, &*live, &storage);
         let features = features::start(known, node, &mut listeners, &ports.features)?;
-        let StartedFeatures { features, background: of_features } = features;
+        let StartedFeatures { features, background: of_features, cards } = features;
         let of_running = features.iter().map(|feature| Arc::clone(&feature.running)).collect();
         let background = async { tokio::join!(background, join_all(of_features)).0 };
         let mut sources = ports.sources;
@@ -131,8 +131,8 @@ impl App {
                 .unzip();
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
-        let pages =
-            AdminPages { metrics: metrics.clone(), readiness: readiness.clone(), control: control.clone() };
+        let (shown, ready) = (metrics.clone(), readiness.clone());
+        let pages = AdminPages { metrics: shown, readiness: ready, control: control.clone(), cards };
         let start = |listener| Admin::start(listener, ports.admin, most, pages, Some(usage.handle()), gate);
         let _admin = listeners.admin.take().map(start).transpose().map_err(AppError::Admin)?;
         let store = Arc::new(store);

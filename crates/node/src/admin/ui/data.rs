@@ -67,7 +67,7 @@ pub(super) async fn collected(
         "control": control::entries(pages.control.as_ref(), rights),
     });
     if let Some(data) = data.as_object_mut() {
-        data.extend(node::state(&pages.metrics, rights));
+        data.extend(node::state(&pages.metrics, &pages.cards, rights));
     }
     Ok(data)
 }

@@ -1,10 +1,11 @@
-//! What this node holds and counts, for the `/ui` page: which limit denies, permits, queues, rejected requests, the
-//! breakers of the Redis nodes; and the rows of the nodes of Weir. The numbers are those of the metrics page.
+//! What this node holds and counts, for the `/ui` page: which limit denies, permits, rejected requests, the
+//! breakers of the Redis nodes, the cards of features; and the rows of the nodes of Weir. The numbers are those of the metrics page.
 
 use prometheus::proto::{Metric, MetricFamily};
 use serde_json::{Map, Value, json};
 
 use crate::access::Rights;
+use crate::card::{CardColumn, CardSpec};
 use crate::telemetry::{Metrics, rejected_by_kind};
 use crate::usage::DeploymentNode;
 
@@ -12,14 +13,10 @@ use crate::usage::DeploymentNode;
 const ROWS: usize = 50;
 
 /// The tables of this node's state.
-pub(super) fn state(metrics: &Metrics, rights: Rights<'_>) -> Map<String, Value> {
+pub(super) fn state(metrics: &Metrics, cards: &[&CardSpec], rights: Rights<'_>) -> Map<String, Value> {
     let families = metrics.gather();
     let strategy = |one: &Metric| rights.may_show(&label(one, "strategy"), None, None);
-    let queue = |one: &Metric| rights.may_show_queue(&label(one, "queue"));
-    let value = |name: &str, of: &Metric, by: &str| {
-        let same = |one: &&Metric| label(one, by) == label(of, by);
-        all(&families, name).find(same).map_or(0.0, number)
-    };
+    let value = |name: &str, of: &Metric, by: &str| value(&families, name, by, &label(of, by));
     let mut limits: Vec<&Metric> = all(&families, "weir_denials_total").filter(|one| strategy(one)).collect();
     limits.retain(|one| number(one) > 0.0);
     limits.sort_by(|one, other| number(other).total_cmp(&number(one)));
@@ -35,15 +32,6 @@ pub(super) fn state(metrics: &Metrics, rights: Rights<'_>) -> Map<String, Value>
             "keys": of("weir_permits_keys"),
         })
     });
-    let queues = all(&families, "weir_queue_depth").filter(|one| queue(one)).take(ROWS).map(|one| {
-        let of = |name| value(name, one, "queue");
-        json!({
-            "name": label(one, "queue"),
-            "depth": number(one),
-            "oldest": of("weir_queue_oldest_item_seconds"),
-            "waiting": of("weir_queue_waiting_takes"),
-        })
-    });
     let breakers = all(&families, "weir_store_breaker_open").take(ROWS).map(|one| {
         let of = |name| value(name, one, "node");
         json!({
@@ -57,10 +45,28 @@ pub(super) fn state(metrics: &Metrics, rights: Rights<'_>) -> Map<String, Value>
     Map::from_iter([
         ("limits".to_owned(), limits.collect()),
         ("permits".to_owned(), permits.collect()),
-        ("queues".to_owned(), queues.collect()),
+        ("cards".to_owned(), cards.iter().map(|spec| card(spec, &families, rights)).collect()),
         ("breakers".to_owned(), breakers.collect()),
         ("rejected".to_owned(), rejected.into_iter().collect()),
     ])
+}
+
+/// A card of a feature: its texts, the forms of its columns, and the rows that the caller may see.
+fn card(spec: &CardSpec, families: &[MetricFamily], rights: Rights<'_>) -> Value {
+    let CardSpec { title, about, label: by, columns, may_show } = spec;
+    let first = columns.first().map_or("", |column| column.metric);
+    let names = all(families, first).map(|one| label(one, by)).filter(|name| may_show(rights, name));
+    let row = |name: String| {
+        let values = columns.iter().map(|column| json!(value(families, column.metric, by, &name)));
+        std::iter::once(json!(name)).chain(values).collect::<Value>()
+    };
+    let rows: Vec<Value> = names.take(ROWS).map(row).collect();
+    let column = |column: &CardColumn| {
+        let CardColumn { heading, form, is_wide, .. } = column;
+        json!({ "heading": heading, "form": form.name(), "wide": is_wide })
+    };
+    let columns: Vec<Value> = columns.iter().map(column).collect();
+    json!({ "title": title, "about": about, "label": by, "columns": columns, "rows": rows })
 }
 
 /// A row of the table of nodes.
@@ -77,6 +83,11 @@ pub(super) fn row(node: &DeploymentNode) -> Value {
 fn all<'f>(families: &'f [MetricFamily], name: &str) -> impl Iterator<Item = &'f Metric> {
     let family = families.iter().find(|family| family.name() == name);
     family.into_iter().flat_map(|family| family.get_metric())
+}
+
+/// The value of the metric with this label; 0 if there is none.
+fn value(families: &[MetricFamily], name: &str, by: &str, labelled: &str) -> f64 {
+    all(families, name).find(|one| label(one, by) == labelled).map_or(0.0, number)
 }
 
 fn label(metric: &Metric, name: &str) -> String {
