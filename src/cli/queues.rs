@@ -73,7 +73,7 @@ enum QueueCommand {
     Redrive(operate::RedriveArgs),
     /// Remove all items of a queue; exits 0, or 2 on an error
     Purge(operate::PurgeArgs),
-    /// Show what became of items; exits 0 if there are some, 1 if there are none, 2 on an error
+    /// Show what became of items, in JSON a line for each; exits 0 if there are some, 1 if there are none, 2 on an error
     Outcomes(outcomes::OutcomesArgs),
     /// Say how a queue stands
     Stats(StatsArgs),
@@ -120,8 +120,9 @@ struct TakeArgs {
     ack: bool,
 }
 
+/// Items that workers have.
 #[derive(Debug, clap::Args)]
-struct AckArgs {
+struct ItemsArgs {
     #[command(flatten)]
     queue: WhichQueue,
     /// The ids of the items
@@ -130,6 +131,12 @@ struct AckArgs {
     /// The token of an item's delivery; give one for each id, or none
     #[arg(long = "token", value_name = "TOKEN")]
     tokens: Vec<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+struct AckArgs {
+    #[command(flatten)]
+    items: ItemsArgs,
     /// The outcome that the queue's archive keeps for them
     #[arg(long, default_value = "", hide_default_value = true)]
     outcome: String,
@@ -138,13 +145,7 @@ struct AckArgs {
 #[derive(Debug, clap::Args)]
 struct NackArgs {
     #[command(flatten)]
-    queue: WhichQueue,
-    /// The ids of the items
-    #[arg(required = true)]
-    ids: Vec<String>,
-    /// The token of an item's delivery; give one for each id, or none
-    #[arg(long = "token", value_name = "TOKEN")]
-    tokens: Vec<u64>,
+    items: ItemsArgs,
     /// How long they are not delivered: 500ms, 10s, 5m [default: they are delivered again at once]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     delay: Option<Duration>,
@@ -153,13 +154,7 @@ struct NackArgs {
 #[derive(Debug, clap::Args)]
 struct ExtendArgs {
     #[command(flatten)]
-    queue: WhichQueue,
-    /// The ids of the items
-    #[arg(required = true)]
-    ids: Vec<String>,
-    /// The token of an item's delivery; give one for each id, or none
-    #[arg(long = "token", value_name = "TOKEN")]
-    tokens: Vec<u64>,
+    items: ItemsArgs,
     /// How long their workers have them from now on: 500ms, 10s, 5m
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     visibility: Duration,
@@ -245,22 +240,22 @@ fn take(args: TakeArgs) -> Result<bool> {
     Ok(!response.items.is_empty())
 }
 
-fn ack(args: AckArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
-    let request = AckRequest { queue, ids: args.ids.clone(), tokens: args.tokens, outcome: args.outcome };
+fn ack(AckArgs { items, outcome }: AckArgs) -> Result<bool> {
+    let ItemsArgs { queue: WhichQueue { queue, server, output }, ids, tokens } = items;
+    let request = AckRequest { queue, ids: ids.clone(), tokens, outcome };
     let response = server.answer(async |client| client.ack(request).await)?;
     show(output, "weir.v1.AckResponse", &response, |response| {
-        settled(&args.ids, &response.acked, "acked", response.depth)
+        settled(&ids, &response.acked, "acked", response.depth)
     })?;
     Ok(response.acked.iter().all(|acked| *acked))
 }
 
-fn nack(args: NackArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
-    let request = NackRequest { queue, ids: args.ids.clone(), tokens: args.tokens, delay: span(args.delay)? };
+fn nack(NackArgs { items, delay }: NackArgs) -> Result<bool> {
+    let ItemsArgs { queue: WhichQueue { queue, server, output }, ids, tokens } = items;
+    let request = NackRequest { queue, ids: ids.clone(), tokens, delay: span(delay)? };
     let response = server.answer(async |client| client.nack(request).await)?;
     show(output, "weir.v1.NackResponse", &response, |response| {
-        let mut text = settled(&args.ids, &response.nacked, "given back", response.depth);
+        let mut text = settled(&ids, &response.nacked, "given back", response.depth);
         if response.dead_lettered > 0 {
             text += &format!("  {} went to the dead letters\n", response.dead_lettered);
         }
@@ -269,13 +264,13 @@ fn nack(args: NackArgs) -> Result<bool> {
     Ok(response.nacked.iter().all(|nacked| *nacked))
 }
 
-fn extend(args: ExtendArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
-    let visibility = span(Some(args.visibility))?;
-    let request = ExtendRequest { queue, ids: args.ids.clone(), tokens: args.tokens, visibility };
+fn extend(ExtendArgs { items, visibility }: ExtendArgs) -> Result<bool> {
+    let ItemsArgs { queue: WhichQueue { queue, server, output }, ids, tokens } = items;
+    let visibility = span(Some(visibility))?;
+    let request = ExtendRequest { queue, ids: ids.clone(), tokens, visibility };
     let response = server.answer(async |client| client.extend(request).await)?;
     show(output, "weir.v1.ExtendResponse", &response, |response| {
-        settled(&args.ids, &response.extended, "extended", response.depth)
+        settled(&ids, &response.extended, "extended", response.depth)
     })?;
     Ok(response.extended.iter().all(|extended| *extended))
 }
