@@ -4,16 +4,31 @@
 //! own or for all strategies.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::shared_patterns::SharedPatterns;
 use super::{Pattern, Patterns};
 
 /// A deny list and an allow list, of consumers and patterns of consumers.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
+    /// The lists of the files; `None` if both are empty. Snapshots share them: there may be many entries.
+    files: Option<Arc<FileLists>>,
+    /// The lists of live control, which are looked at before all of these; `None` if both are empty.
+    first: Option<Arc<LiveLists>>,
+}
+
+#[derive(Debug)]
+struct FileLists {
     deny: Patterns<()>,
     allow: Patterns<()>,
-    /// The lists of live control, which are looked at before all of these.
-    first: Option<Box<Self>>,
+}
+
+/// The lists of live control.
+#[derive(Debug, Clone, Default)]
+struct LiveLists {
+    deny: SharedPatterns<()>,
+    allow: SharedPatterns<()>,
 }
 
 /// Effect of a list.
@@ -41,62 +56,105 @@ impl Access {
     #[must_use]
     pub fn new(deny: impl IntoIterator<Item = String>, allow: impl IntoIterator<Item = String>) -> Self {
         let list = |entry: String| (entry, ());
-        Self {
-            deny: Patterns::new(deny.into_iter().map(list)),
-            allow: Patterns::new(allow.into_iter().map(list)),
-            first: None,
-        }
+        let deny = Patterns::new(deny.into_iter().map(list));
+        let allow = Patterns::new(allow.into_iter().map(list));
+        let is_empty = deny.is_empty() && allow.is_empty();
+        Self { files: (!is_empty).then(|| Arc::new(FileLists { deny, allow })), first: None }
     }
 
-    /// True if `other` has the same entries.
+    /// True if the files' lists of `other` have the same entries.
     #[must_use]
     pub fn has_the_same(&self, other: &Self) -> bool {
-        let sorted = |list: &Patterns<()>| {
-            let mut entries: Vec<String> = list.iter().map(|(pattern, ())| pattern.to_string()).collect();
-            entries.sort_unstable();
-            entries
-        };
-        sorted(&self.deny) == sorted(&other.deny) && sorted(&self.allow) == sorted(&other.allow)
+        self.sorted() == other.sorted()
     }
 
     /// Returns the entries that stand on both lists, sorted.
     #[must_use]
     pub fn on_both_lists(&self) -> Vec<String> {
-        let entries = |list: &Patterns<()>| list.iter().map(|(pattern, ())| pattern.to_string()).collect();
-        let (deny, allow): (BTreeSet<String>, BTreeSet<String>) = (entries(&self.deny), entries(&self.allow));
+        let [deny, allow] = self.sorted();
         deny.intersection(&allow).cloned().collect()
     }
 
-    /// Adds lists that are looked at before all of these.
-    #[must_use]
-    pub fn after(self, first: Self) -> Self {
-        Self { first: (!first.is_empty()).then(|| Box::new(first)), ..self }
+    /// The files' lists without those of live control. It shares their tables.
+    pub(super) fn rest(&self) -> Self {
+        Self { files: self.files.clone(), first: None }
+    }
+
+    /// Adds an entry of live control's lists, or removes it.
+    pub(super) fn set_live(&mut self, listed: Listed, consumer: &str, is_there: bool) {
+        let mut lists = self.first.as_deref().cloned().unwrap_or_default();
+        let list = match listed {
+            Listed::Deny => &mut lists.deny,
+            Listed::Allow => &mut lists.allow,
+        };
+        if is_there {
+            list.insert(consumer, ());
+        } else {
+            list.remove(consumer);
+        }
+        let is_empty = lists.deny.is_empty() && lists.allow.is_empty();
+        self.first = (!is_empty).then(|| Arc::new(lists));
+    }
+
+    /// The entries of the files' deny list and allow list.
+    fn sorted(&self) -> [BTreeSet<String>; 2] {
+        let sorted = |list: &Patterns<()>| list.iter().map(|(pattern, ())| pattern.to_string()).collect();
+        self.files.as_ref().map_or_else(Default::default, |files| [sorted(&files.deny), sorted(&files.allow)])
     }
 
     /// True if both lists are empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.deny.is_empty() && self.allow.is_empty() && self.first.is_none()
+        self.files.is_none() && self.first.is_none()
     }
 }
 
 /// The list that applies to `consumer`, if any: of live control's, or else of the files'.
 pub(super) fn listing<'a>(all: &'a Access, own: Option<&'a Access>, consumer: &str) -> Option<Listing<'a>> {
-    let (first_all, first_own) = (all.first.as_deref(), own.and_then(|own| own.first.as_deref()));
-    let first = match (first_all, first_own) {
-        (None, None) => None,
-        (all, own) => listing_of(all, own, consumer),
-    };
-    first.or_else(|| listing_of(Some(all), own, consumer))
+    let live = (all.first.as_deref(), own.and_then(|own| own.first.as_deref()));
+    let files = (all.files.as_deref(), own.and_then(|own| own.files.as_deref()));
+    listing_of(live, consumer).or_else(|| listing_of(files, consumer))
 }
 
-fn listing_of<'a>(all: Option<&'a Access>, own: Option<&'a Access>, consumer: &str) -> Option<Listing<'a>> {
-    let find = |listed, list: &'a Patterns<()>, own| {
-        list.find(consumer).map(|(pattern, ())| Listing { listed, pattern, own })
+/// The list that applies of those of all strategies and of one strategy.
+fn listing_of<'a, L: Lists>(
+    (all, own): (Option<&'a L>, Option<&'a L>),
+    consumer: &str,
+) -> Option<Listing<'a>> {
+    if all.is_none() && own.is_none() {
+        return None;
+    }
+    let find = |listed, lists: Option<&'a L>, own| {
+        Some(Listing { listed, pattern: lists?.find(listed, consumer)?, own })
     };
-    None.or_else(|| find(Listed::Deny, &all?.deny, false))
-        .or_else(|| find(Listed::Deny, &own?.deny, true))
-        .or_else(|| find(Listed::Allow, &all?.allow, false))
-        .or_else(|| find(Listed::Allow, &own?.allow, true))
+    None.or_else(|| find(Listed::Deny, all, false))
+        .or_else(|| find(Listed::Deny, own, true))
+        .or_else(|| find(Listed::Allow, all, false))
+        .or_else(|| find(Listed::Allow, own, true))
+}
+
+/// A deny list and an allow list, in tables of either kind.
+trait Lists {
+    fn find(&self, listed: Listed, consumer: &str) -> Option<Pattern<'_>>;
+}
+
+impl Lists for FileLists {
+    fn find(&self, listed: Listed, consumer: &str) -> Option<Pattern<'_>> {
+        let list = match listed {
+            Listed::Deny => &self.deny,
+            Listed::Allow => &self.allow,
+        };
+        list.find(consumer).map(|(pattern, ())| pattern)
+    }
+}
+
+impl Lists for LiveLists {
+    fn find(&self, listed: Listed, consumer: &str) -> Option<Pattern<'_>> {
+        let list = match listed {
+            Listed::Deny => &self.deny,
+            Listed::Allow => &self.allow,
+        };
+        list.find(consumer).map(|(pattern, ())| pattern)
+    }
 }

@@ -4,10 +4,11 @@
 //! names, scopes and keys; the rules' overrides of it keep the numbers of the limits that they name.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::shadows::TieredOverrides;
 use super::tiers::{KeptStrategies, mixes};
-use super::{Access, Listed, Override, Rules, Strategy};
+use super::{Listed, Override, Resources, Rules, Strategy};
 
 /// Changes of rules.
 #[derive(Debug, Clone, Default)]
@@ -64,13 +65,13 @@ impl Rules {
         // There may be many: only those of strategies that have changed are made again.
         let files: Vec<Override> = self.file_overrides(&same).filter_map(rebase).collect();
         let kept = KeptStrategies { of: Some(self), same: &same };
-        let mut rules = Self::new(bases, self.resources.clone());
-        rules.access = self.access.clone().after(lists(&access, None));
+        let mut rules = Self::new(bases, Resources::default());
+        rules.resources = Arc::clone(&self.resources);
+        rules.access = self.access.rest();
         for (place, exceptions) in rules.exceptions.iter_mut().enumerate() {
-            let own = self.exceptions.get(place).map(|own| own.access.clone()).unwrap_or_default();
-            let name = rules.strategies.get(place).map(|strategy| strategy.name());
-            exceptions.access = own.after(lists(&access, name));
+            exceptions.access = self.exceptions.get(place).map(|own| own.access.rest()).unwrap_or_default();
         }
+        access.iter().for_each(|entry| rules.set_live_access(entry, true));
         let shadows: Vec<Vec<usize>> =
             self.shadows.iter().map(|all| all.iter().map(|shadow| shadow.index).collect()).collect();
         let rules = rules
@@ -91,18 +92,9 @@ impl Rules {
     }
 }
 
-/// The lists of one strategy, or of all of them.
-fn lists(entries: &[AccessEntry], strategy: Option<&str>) -> Access {
-    let of = |listed| {
-        let own = entries.iter().filter(move |one| one.listed == listed);
-        own.filter(|one| one.strategy.as_deref() == strategy).map(|one| one.consumer.clone())
-    };
-    Access::new(of(Listed::Deny), of(Listed::Allow))
-}
-
 impl Strategy {
     /// This override of `base`, whose other limits may have changed.
-    fn rebased(&self, base: &Self) -> Self {
+    pub(super) fn rebased(&self, base: &Self) -> Self {
         let mut rebased = base.clone();
         for (place, limit) in self.limits().iter().enumerate() {
             let bit = 1_u8.checked_shl(place as u32).unwrap_or_default();
@@ -119,8 +111,7 @@ impl Strategy {
 mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
-    use crate::strategy::{FailurePolicy, Field, Limit, Overrides, Resource, Resources, Scope};
-    use std::sync::Arc;
+    use crate::strategy::{Access, FailurePolicy, Field, Limit, Overrides, Resource, Scope};
     use weir_units::Micros;
 
     fn window(limit: u64) -> Algorithm {

@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
+use super::live_overrides::LiveOverrides;
 use super::{Overrides, Rules, Strategy};
 
 impl Rules {
-    /// All strategies that nodes count on their own, with their overrides and as shadows.
+    /// All strategies that nodes count on their own, with their overrides and as shadows. Only such a strategy has
+    /// overrides that they count, and the others may have many.
     #[must_use]
     pub fn approximate(&self) -> Vec<Arc<Strategy>> {
+        let own = self.strategies.iter().zip(self.exceptions.iter().map(|own| &own.overrides));
+        let shadows = self.shadows.iter().flatten().map(|shadow| (&shadow.strategy, &shadow.overrides));
+        let counted = own.chain(shadows).filter(|(strategy, _)| strategy.approximate().is_some());
         let mut all: Vec<Arc<Strategy>> = Vec::new();
-        let mut add = |strategy: &Arc<Strategy>| {
-            if strategy.approximate().is_some() {
-                all.push(Arc::clone(strategy));
-            }
-        };
-        self.strategies.iter().for_each(&mut add);
-        self.exceptions.iter().for_each(|exceptions| each_override(&exceptions.overrides, &mut add));
-        for shadow in self.shadows.iter().flatten() {
-            add(&shadow.strategy);
-            each_override(&shadow.overrides, &mut add);
+        for (strategy, overrides) in counted {
+            all.push(Arc::clone(strategy));
+            each_override(overrides, &mut |one| all.push(Arc::clone(one)));
         }
         all
     }
@@ -26,5 +24,5 @@ impl Rules {
 
 fn each_override(overrides: &Overrides, add: &mut impl FnMut(&Arc<Strategy>)) {
     overrides.iter().for_each(|(_, _, strategy)| add(strategy));
-    overrides.first().into_iter().flat_map(Overrides::iter).for_each(|(_, _, strategy)| add(strategy));
+    overrides.first().into_iter().flat_map(LiveOverrides::iter).for_each(|(_, _, strategy)| add(strategy));
 }

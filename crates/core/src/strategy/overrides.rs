@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::live_overrides::LiveOverrides;
 use super::{Field, LocalError, NoApproximate, Pattern, Patterns, Scope, Strategy, StrategyId};
 use crate::algorithm::Algorithm;
 use crate::algorithm::budget::{BudgetLimit, NotHeld};
@@ -14,10 +15,10 @@ use crate::algorithm::budget::{BudgetLimit, NotHeld};
 /// The overrides of one strategy.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
-    /// Snapshots share it until the files say something else: there may be many.
-    table: Arc<Patterns<Patterns<Arc<Strategy>>>>,
-    /// Those of live control, which take precedence.
-    first: Option<Arc<Self>>,
+    /// Snapshots share it until the files say something else: there may be many. `None` if there are none.
+    table: Option<Arc<Patterns<Patterns<Arc<Strategy>>>>>,
+    /// Those of live control, which take precedence; `None` if there are none.
+    first: Option<Arc<LiveOverrides>>,
 }
 
 /// One override.
@@ -97,12 +98,13 @@ impl Overrides {
             by_consumer.entry(consumer).or_default().push((resource, Arc::new(strategy)));
         }
         let grouped = by_consumer.into_iter().map(|(consumer, all)| (consumer, Patterns::new(all)));
-        Self { table: Arc::new(Patterns::new(grouped)), first: None }
+        let table = Patterns::new(grouped);
+        Self { table: (!table.is_empty()).then(|| Arc::new(table)), first: None }
     }
 
     /// Adds overrides that take precedence over all of these.
     #[must_use]
-    pub fn after(self, first: Self) -> Self {
+    pub(super) fn after(self, first: LiveOverrides) -> Self {
         Self { first: (!first.is_empty()).then(|| Arc::new(first)), ..self }
     }
 
@@ -110,27 +112,41 @@ impl Overrides {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.table.is_empty() && self.first.is_none()
+        self.table.is_none() && self.first.is_none()
     }
 
     /// The rest, without those that take precedence. It shares their table.
     pub(super) fn rest(&self) -> Self {
-        Self { table: Arc::clone(&self.table), first: None }
+        Self { table: self.table.clone(), first: None }
     }
 
     /// True if the rest is one table with that of `other`.
     pub(super) fn shares_with(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.table, &other.table)
+        match (&self.table, &other.table) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
     }
 
     /// Those that take precedence over the rest.
-    pub(super) fn first(&self) -> Option<&Self> {
+    pub(super) fn first(&self) -> Option<&LiveOverrides> {
         self.first.as_deref()
+    }
+
+    /// Adds an override that takes precedence, or removes it.
+    pub(super) fn set_live(&mut self, consumer: &str, resource: &str, strategy: Option<Arc<Strategy>>) {
+        let mut first = self.first.as_deref().cloned().unwrap_or_default();
+        match strategy {
+            Some(strategy) => first.insert(consumer, resource, strategy),
+            None => first.remove(consumer, resource),
+        }
+        self.first = (!first.is_empty()).then(|| Arc::new(first));
     }
 
     /// All overrides but those that take precedence: consumer, resource, and the strategy that decides. In no order.
     pub fn iter(&self) -> impl Iterator<Item = (String, String, &Arc<Strategy>)> {
-        self.table.iter().flat_map(|(consumer, resources)| {
+        self.table.iter().flat_map(|table| table.iter()).flat_map(|(consumer, resources)| {
             let entry = move |(resource, strategy): (Pattern<'_>, _)| {
                 (consumer.to_string(), resource.to_string(), strategy)
             };
@@ -144,7 +160,7 @@ impl Overrides {
     pub fn find(&self, consumer: &str, resource: &str) -> Option<Applied<'_>> {
         let first = self.first.as_ref().and_then(|first| first.find(consumer, resource));
         first.or_else(|| {
-            self.table.matches(consumer).find_map(|(consumer, resources)| {
+            self.table.as_ref()?.matches(consumer).find_map(|(consumer, resources)| {
                 let (resource, strategy) = resources.find(resource)?;
                 Some(Applied { consumer, resource, strategy })
             })

@@ -115,7 +115,17 @@ impl<T> Prefix<T> {
     }
 }
 
-impl Pattern<'_> {
+impl<'a> Pattern<'a> {
+    /// The pattern of one name, outside of any order.
+    pub(super) const fn exact(text: &'a str) -> Self {
+        Self { text, is_prefix: false, place: 0 }
+    }
+
+    /// The pattern of all names that begin with `text`, outside of any order.
+    pub(super) const fn prefix(text: &'a str) -> Self {
+        Self { text, is_prefix: true, place: 0 }
+    }
+
     /// Index among all that were configured together, from 0.
     #[must_use]
     pub const fn place(&self) -> usize {

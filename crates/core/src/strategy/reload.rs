@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::patterns::NameTable;
 use super::{Overrides, Resource, Resources, Rules, Strategy, StrategyRule};
 
 /// Removed strategies whose leases may still be renewed and released.
@@ -43,7 +44,7 @@ impl Overrides {
     fn mean_the_same(&self, other: &Self) -> bool {
         let first = match (self.first(), other.first()) {
             (None, None) => true,
-            (Some(one), Some(other)) => one.mean_the_same(other),
+            (Some(one), Some(other)) => std::ptr::eq(one, other) || one.mean_the_same(other),
             _ => false,
         };
         if self.shares_with(other) {
@@ -83,18 +84,18 @@ impl Rules {
     /// of several rules is that of the first.
     #[must_use]
     pub fn removed_permits(&self, before: [&Self; 2]) -> Self {
-        let (mut removed, mut resources) = (Self::default(), Vec::new());
+        let (mut removed, mut by_name, mut resources) = (Self::default(), NameTable::default(), Vec::new());
         for rules in before {
             for (place, strategy) in rules.strategies.iter().enumerate() {
                 let now = self.by_name.get(strategy.name()).and_then(|&place| self.strategies.get(place));
                 let is_gone = now.is_none_or(|now| now.permits().is_none());
-                let is_new = !removed.by_name.contains_key(strategy.name());
+                let is_new = !by_name.contains_key(strategy.name());
                 let has_room = removed.strategies.len() < MAX_REMOVED;
                 if !(strategy.permits().is_some() && is_gone && is_new && has_room) {
                     continue;
                 }
                 let index = removed.strategies.len();
-                removed.by_name.insert(strategy.name().into(), index);
+                by_name.insert(strategy.name().into(), index);
                 removed.strategies.push(Arc::clone(strategy));
                 removed.exceptions.push(rules.exceptions.get(place).cloned().unwrap_or_default());
                 let own = rules.resources.iter().filter(|(_, resource)| resource.strategy == place);
@@ -103,7 +104,8 @@ impl Rules {
                 }));
             }
         }
-        removed.resources = Resources::new(resources);
+        removed.by_name = Arc::new(by_name);
+        removed.resources = Arc::new(Resources::new(resources));
         removed
     }
 }

@@ -28,10 +28,10 @@ pub type Resources = Patterns<Resource>;
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     pub(super) strategies: Vec<Arc<Strategy>>,
-    pub(super) by_name: NameTable<usize>,
+    pub(super) by_name: Arc<NameTable<usize>>,
     /// The names, for what looks like one.
-    names: KnownNames,
-    pub(super) resources: Resources,
+    names: Arc<KnownNames>,
+    pub(super) resources: Arc<Resources>,
     pub(super) access: Access,
     /// One per strategy, in the same order.
     pub(super) exceptions: Vec<Exceptions>,
@@ -55,12 +55,21 @@ impl Rules {
     /// The rules of a configuration. `resources` count strategies in the order given here.
     #[must_use]
     pub fn new(strategies: Vec<Strategy>, resources: Resources) -> Self {
-        let by_name = strategies.iter().enumerate().map(|(index, s)| (s.name().into(), index)).collect();
-        let names = strategies.iter().map(Strategy::name).collect();
+        let by_name: NameTable<usize> =
+            strategies.iter().enumerate().map(|(index, s)| (s.name().into(), index)).collect();
+        let names: KnownNames = strategies.iter().map(Strategy::name).collect();
         let exceptions = strategies.iter().map(|_| Exceptions::default()).collect();
         let engines = strategies.iter().flat_map(engines_of).collect();
         let strategies = strategies.into_iter().map(Arc::new).collect();
-        Self { strategies, by_name, names, resources, exceptions, engines, ..Self::default() }
+        Self {
+            strategies,
+            by_name: Arc::new(by_name),
+            names: Arc::new(names),
+            resources: Arc::new(resources),
+            exceptions,
+            engines,
+            ..Self::default()
+        }
     }
 
     /// The access lists for all strategies.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::generation::generation_name;
+use super::live_overrides::LiveOverrides;
 use super::{Override, Overrides, Owner, Strategy, StrategyId, StrategyRule, Tag};
 
 /// The most shadows that a strategy may have.
@@ -73,7 +74,7 @@ impl Shadow {
             index,
             pair,
             name: (&*strategy.name).into(),
-            overrides: of(overrides.files).after(of(overrides.first)),
+            overrides: Overrides::new(of(overrides.files)).after(LiveOverrides::new(of(overrides.first))),
             strategy: Arc::new(strategy.shadowing(live, &name, &owner)),
         }
     }
@@ -83,7 +84,18 @@ impl Shadow {
         let (name, owner) = (&self.strategy.name, &self.strategy.owner);
         let first = first.iter().filter(|one| *one.strategy.name == *self.name);
         let first = shadowed(first, |one| one.shadowing(live, name, owner));
-        Self { pair, overrides: self.overrides.rest().after(first), ..self.clone() }
+        Self { pair, overrides: self.overrides.rest().after(LiveOverrides::new(first)), ..self.clone() }
+    }
+
+    /// Adds an override of live control for the strategy that it shadows with, or removes it.
+    pub(super) fn set_live(
+        &mut self,
+        live: &Strategy,
+        (consumer, resource): (&str, &str),
+        one: Option<&Strategy>,
+    ) {
+        let shadowing = one.map(|one| one.shadowing(live, &self.strategy.name, &self.strategy.owner));
+        self.overrides.set_live(consumer, resource, shadowing.map(Arc::new));
     }
 
     /// The configured name.
@@ -108,12 +120,13 @@ impl Shadow {
 fn shadowed<'o>(
     overrides: impl Iterator<Item = &'o Override>,
     shadowing: impl Fn(&Strategy) -> Strategy,
-) -> Overrides {
-    Overrides::new(overrides.map(|one| Override {
+) -> Vec<Override> {
+    let shadowed = overrides.map(|one| Override {
         consumer: one.consumer.clone(),
         resource: one.resource.clone(),
         strategy: shadowing(&one.strategy),
-    }))
+    });
+    shadowed.collect()
 }
 
 impl Strategy {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::live_overrides::LiveOverrides;
 use super::rules::engines_of;
 use super::shadows::TieredOverrides;
 use super::{Field, Override, Overrides, Rules, Shadow, ShadowLimit, Strategy};
@@ -43,7 +44,9 @@ impl Rules {
         for (place, (files, first)) in files.into_iter().zip(first).enumerate() {
             let kept = kept.at(place).and_then(|rules| rules.exceptions.get(place));
             match (kept, self.exceptions.get_mut(place)) {
-                (Some(kept), Some(own)) => own.overrides = kept.overrides.rest().after(Overrides::new(first)),
+                (Some(kept), Some(own)) => {
+                    own.overrides = kept.overrides.rest().after(LiveOverrides::new(first))
+                }
                 _ => self.set_overrides(place, files, first),
             }
         }
@@ -76,7 +79,7 @@ impl Rules {
                 one.strategy = one.strategy.clone().mixing_numbers();
             }
         }
-        exceptions.overrides = Overrides::new(files).after(Overrides::new(first));
+        exceptions.overrides = Overrides::new(files).after(LiveOverrides::new(first));
     }
 
     /// Sets the shadows: for each strategy the indexes of its shadows, and their `overrides`. Limits in shadow mode
