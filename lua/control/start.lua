@@ -9,14 +9,13 @@
 
 local NONE = ('\0'):rep(16)
 
--- `now` is -1 for the server's own time, `known` the greatest version that the writer knows, `expires_after` -1 for never;
--- `most_…` are bounds.
+-- `now` is -1 for the server's own time, `known` the greatest version that the writer knows; `most_…` are bounds.
 local c = {
-  now = 0, known = 0, expires_after = 0, deletes = 0, expects = 0, ended_kept = 0, most_entries = 0, most_records = 0,
-  most_changes = 0, most_dropped = 0, most_polled = 0, most_bytes = 0, position = NONE,
+  now = 0, known = 0, ended_kept = 0, most_entries = 0, most_records = 0, most_changes = 0, most_dropped = 0,
+  most_polled = 0, most_bytes = 0, most_together = 0, position = NONE,
 }
-c.now, c.known, c.expires_after, c.deletes, c.expects, c.ended_kept, c.most_entries, c.most_records, c.most_changes,
-  c.most_dropped, c.most_polled, c.most_bytes = struct.unpack('<dddddddddddd', ARGV[1])
+c.now, c.known, c.ended_kept, c.most_entries, c.most_records, c.most_changes, c.most_dropped, c.most_polled,
+  c.most_bytes, c.most_together = struct.unpack('<dddddddddd', ARGV[1])
 
 -- An error of a key is the reply of the call.
 local function ask(...)
@@ -29,6 +28,6 @@ local function text(number)
   return string.format('%.0f', number)
 end
 
-local function reply_of(status, number, position, records)
-  return { struct.pack('<ddd', c.now, status, number), position, unpack(records) }
+local function reply_of(status, number, position, records, place)
+  return { struct.pack('<dddd', c.now, status, number, place or 0), position, unpack(records) }
 end

@@ -50,7 +50,9 @@ local function commit(version, change, written)
   end
   ask('ZADD', KEYS[3], 'XX', 0, '')
   ask('HSET', KEYS[1], '', c.position)
-  ask('XADD', KEYS[2], 'MAXLEN', '=', text(c.most_changes), text(version) .. '-0', 'c', change, unpack(written))
+  -- Changes of many records leave room for fewer of them. Twin: changes_kept.
+  local kept = math.min(math.max(math.floor(c.most_entries / (#written / 2)), 1), c.most_changes)
+  ask('XADD', KEYS[2], 'MAXLEN', '=', text(kept), text(version) .. '-0', 'c', change, unpack(written))
   ask('HSET', KEYS[1], '', position, unpack(written))
   if #scored > 0 then ask('ZADD', KEYS[3], unpack(scored)) end
   return position

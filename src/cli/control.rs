@@ -1,5 +1,6 @@
 //! `weir control`: changes limits, lists and overrides of a running server.
 
+mod many;
 mod text;
 
 use std::collections::HashMap;
@@ -11,8 +12,8 @@ use prost::Message;
 use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{
     AccessList, ChangeOptions, ControlAccess, ControlOverride, ControlStrategy, DeleteEntryRequest,
-    EntryChange, EntryVersion, ListChangesRequest, PutAccessRequest, PutOverrideRequest, PutStrategyRequest,
-    StateChange, delete_entry_request,
+    EntryChange, EntryVersion, FindChangeRequest, ListChangesRequest, PutAccessRequest, PutOverrideRequest,
+    PutStrategyRequest, StateChange, delete_entry_request,
 };
 
 use super::allow_output::AllowOutput;
@@ -26,6 +27,7 @@ Examples:
   weir control put-override api/orders bob --limit each=50/1s --for 1h --reason 'they asked'
   weir control put-access deny 'bot-*' --reason 'an attack'       block consumers; `allow` lets them through
   weir control put-strategy api --limit each=5/1s --reason incident --dry-run
+  weir control put-many changes.jsonl --reason 'new rates'        thousands of overrides; `applied ID` finds a call
   weir control delete strategy api --reset                        the files' numbers again, and all limits full
   weir control list                                               what is in force, and what waits
   weir control history                                            who changed what, and why";
@@ -69,6 +71,15 @@ enum ControlCommand {
         reset: bool,
         #[command(flatten)]
         change: LastingChangeArgs,
+    },
+    /// Make the changes of a file, so many in one call, which are made together or not at all
+    PutMany(many::PutManyArgs),
+    /// Show whether a change was made, by its id
+    Applied {
+        /// The id of the change: 16 hexadecimal digits
+        change: String,
+        #[command(flatten)]
+        show: ShowArgs,
     },
     /// Remove an entry, so that the files apply again
     Delete {
@@ -195,6 +206,8 @@ pub(crate) fn run(args: ControlArgs) -> ExitCode {
         ControlCommand::PutStrategy { name, numbers, reset, change } => {
             put_strategy((name, numbers, reset), change)
         }
+        ControlCommand::PutMany(args) => many::put_many(args),
+        ControlCommand::Applied { change, show } => applied(change, &show),
         ControlCommand::Delete { what } => delete(what),
         ControlCommand::List(show) => list(&show),
         ControlCommand::Watch(show) => watch(&show),
@@ -272,6 +285,12 @@ fn changed(response: &EntryChange, options: &ChangeOptions, show: &ShowArgs) -> 
     show.print("weir.v1.EntryChange", response, || text::change(response, options.dry_run))
 }
 
+fn applied(change: String, show: &ShowArgs) -> Result<()> {
+    let request = FindChangeRequest { change };
+    let response = show.server.answer(async |client| client.find_change(request).await)?;
+    show.print("weir.v1.FindChangeResponse", &response, || text::found(&response))
+}
+
 fn list(show: &ShowArgs) -> Result<()> {
     let response = show.server.answer(async |client| client.list_entries().await)?;
     show.print("weir.v1.ListEntriesResponse", &response, || text::list(&response))
@@ -332,7 +351,8 @@ impl LastingChangeArgs {
 impl ChangeArgs {
     fn options(self, expires_after: Option<prost_types::Duration>) -> (ChangeOptions, ShowArgs) {
         let Self { reason, expect, dry_run, show } = self;
-        (ChangeOptions { expires_after, reason, expect_version: expect, dry_run }, show)
+        let change = String::new();
+        (ChangeOptions { expires_after, reason, expect_version: expect, dry_run, change }, show)
     }
 }
 

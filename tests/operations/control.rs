@@ -5,6 +5,7 @@ mod bounds;
 mod clock;
 mod command;
 mod inspected;
+mod many;
 mod port;
 mod shared;
 mod watching;

@@ -1,5 +1,6 @@
-//! What a change costs where there is much: the time until it is in force, and memory, with 10,000 strategies in the files and with
-//! 10,000 entries of live control. It prints the figures of docs/control.md, and checks that the change is in force.
+//! What a change costs where there is much: the time until it is in force, CPU and memory, with 10,000 strategies in the files,
+//! with 50,000 overrides in them, and with 100,000 entries of live control; and decisions beside a hundred changes a second.
+//! It prints the figures of docs/control.md, and checks that the change is in force.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +16,8 @@ use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    ControlEntry, ControlOverride, ListEntriesRequest, PutOverrideRequest, ReloadRequest, ShouldAllowRequest,
+    ControlEntry, ControlOverride, EntryPut, ListEntriesRequest, PutManyRequest, PutOverrideRequest,
+    ReloadRequest, ShouldAllowRequest, entry_put,
 };
 use weir_store::redis::RedisShared;
 use weir_testing::{RedisServer, redis_config};
@@ -26,6 +28,9 @@ use crate::support::server::ask;
 use crate::support::{SOON, eventually, scratch, watched};
 
 const MANY: usize = 10_000;
+
+/// As many entries as there may be, with room for those that tests add.
+const ENTRIES: usize = 99_000;
 
 /// Changes that are timed.
 const TIMED: usize = 21;
@@ -81,6 +86,29 @@ fn overridden(consumer: &str, numbers: String) -> ControlOverride {
         strategy: "s0".to_owned(),
         limits,
     }
+}
+
+/// CPU time that the server has used.
+fn cpu(server: &Serve) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    // Ticks of a hundredth of a second.
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    Duration::from_millis(10 * ticks)
+}
+
+/// Changes whose CPU time is measured together.
+const CPU_MEASURED: usize = 300;
+
+/// CPU time of the server for a change by live control.
+async fn cpu_of_changes(server: &Serve) -> Duration {
+    let mut control = control_of(server).await;
+    let before = cpu(server);
+    for number in 0..CPU_MEASURED {
+        let one = overridden(&format!("consumer-{:06}", 331 * number), format!("{}/s", 700 + number));
+        control.put_override(PutOverrideRequest { r#override: Some(one), options: None }).await.unwrap();
+    }
+    (cpu(server) - before) / CPU_MEASURED as u32
 }
 
 /// Time of changes by live control, each until its answer, when it is in force on this node.
@@ -171,8 +199,8 @@ async fn entries(server: &Serve) -> usize {
 }
 
 #[tokio::test]
-async fn with_ten_thousand_entries() {
-    for count in [0, MANY - 1] {
+async fn with_a_hundred_thousand_entries() {
+    for count in [0, MANY, ENTRIES] {
         let redis = RedisServer::start();
         let config = redis_config(vec![redis.url()], Topology::Single);
         let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
@@ -184,21 +212,104 @@ async fn with_ten_thousand_entries() {
         eventually(SOON, "the service is ready", || server.get("/readyz").contains("200 OK"));
         assert_eq!(entries(&server).await, count);
         let memory = resident(&server) / f64::from(1 << 20);
-        println!("Redis, {count} entries: a change takes {:?}; {memory:.1} MiB", changes(&server).await);
+        let (wall, cpu) = (changes(&server).await, cpu_of_changes(&server).await);
+        println!("Redis, {count} entries: a change takes {wall:?}, {cpu:?} of CPU; {memory:.1} MiB");
         let (code, log) = server.stop("TERM");
         assert_eq!(code, Some(0), "{log}");
         // On the memory store the entries live in the file that was just written.
         let file = files(folder.path(), "", 1, 1);
         let server = Serve::start(&["--config", &file]);
-        assert_eq!(entries(&server).await, count + 1);
+        let there = entries(&server).await;
+        assert!(there > count, "{there}");
         let memory = resident(&server) / f64::from(1 << 20);
-        let own = changes(&server).await;
+        let (own, cpu) = (changes(&server).await, cpu_of_changes(&server).await);
         let mut control = control_of(&server).await;
         files(folder.path(), "", 1, 9);
         let start = Instant::now();
         let report = control.reload(ReloadRequest {}).await.unwrap().into_inner();
         let swap = start.elapsed();
         assert_eq!((report.mistakes, limit(&server, "bob").await), (vec![], Some(9)));
-        println!("memory, {} entries: a change takes {own:?}, a reload {swap:?}; {memory:.1} MiB", count + 1);
+        println!(
+            "memory, {there} entries: a change takes {own:?}, {cpu:?} of CPU, a reload {swap:?}; {memory:.1} MiB"
+        );
+        assert!(cpu < Duration::from_millis(5), "the goal is 1 ms");
+    }
+}
+
+/// Decisions of a load generator of 20,000 a second.
+struct LoadFigures {
+    decided: f64,
+    p50: f64,
+    p99: f64,
+}
+
+fn load(server: &Serve) -> std::process::Child {
+    let arguments = ["load", "--quiet", "--output", "json", "--server", &server.server];
+    let rate =
+        ["--rate", "20000", "--duration", "5s", "--warm-up", "1s", "--keys", "100000", "--resource", "x"];
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(arguments).args(rate).args(["--connections", "4", "--in-flight", "32"]);
+    command.stdout(std::process::Stdio::piped()).spawn().unwrap()
+}
+
+fn figures(load: std::process::Child) -> LoadFigures {
+    let out = load.wait_with_output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    assert_eq!(report["decisions"]["failed"], 0);
+    LoadFigures {
+        decided: number(&report["decisions"]["asked"]) / number(&report["elapsed_s"]),
+        p50: number(&report["latency_us"]["p50"]),
+        p99: number(&report["latency_us"]["p99"]),
+    }
+}
+
+/// A hundred changes a second beside 20,000 decisions a second, with 99,000 entries. The control is the same load without
+/// changes.
+#[tokio::test]
+async fn decisions_beside_a_hundred_changes_a_second() {
+    for on_redis in [false, true] {
+        let redis = on_redis.then(RedisServer::start);
+        let store =
+            redis.as_ref().map(|redis| format!("store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url()));
+        let folder = scratch::dir("swap-");
+        let server =
+            Serve::start(&["--config", &files(folder.path(), &store.unwrap_or_default(), 1, 1_000_000)]);
+        eventually(SOON, "the service is ready", || server.get("/readyz").contains("200 OK"));
+        let mut control = control_of(&server).await;
+        let began = Instant::now();
+        for part in 0..ENTRIES / 1_000 {
+            let put = |number: usize| {
+                let one = overridden(&format!("consumer-{number:06}"), "500/s".to_owned());
+                EntryPut { entry: Some(entry_put::Entry::Override(one)), ..EntryPut::default() }
+            };
+            let changes = (part * 1_000..(part + 1) * 1_000).map(put).collect();
+            let made =
+                control.put_many(PutManyRequest { changes, options: None }).await.unwrap().into_inner();
+            assert_eq!((made.applied, made.created), (true, 1_000));
+        }
+        let filled = began.elapsed();
+        let alone = figures(load(&server));
+        let (beside, mut ticks) = (load(&server), tokio::time::interval(Duration::from_millis(10)));
+        let (mut made, began) = (0_u32, Instant::now());
+        for number in 0..550_usize {
+            ticks.tick().await;
+            let one = overridden(&format!("consumer-{:06}", 171 * number), format!("{}/s", 1 + number));
+            control.put_override(PutOverrideRequest { r#override: Some(one), options: None }).await.unwrap();
+            made += 1;
+        }
+        let changes_took = began.elapsed();
+        let beside = figures(beside);
+        println!(
+            "{}: {ENTRIES} entries in {filled:?}; {:.0} decisions/s alone: p50 {} µs, p99 {} µs; {:.0}/s beside {made} \
+             changes in {changes_took:?}: p50 {} µs, p99 {} µs",
+            if on_redis { "Redis" } else { "memory" },
+            alone.decided,
+            alone.p50,
+            alone.p99,
+            beside.decided,
+            beside.p50,
+            beside.p99,
+        );
     }
 }

@@ -168,6 +168,8 @@ pub const RIGHTS: [RightRow; 12] = [
             "/weir.v1.ControlService/PutOverride",
             "/weir.v1.ControlService/PutAccess",
             "/weir.v1.ControlService/PutStrategy",
+            "/weir.v1.ControlService/PutMany",
+            "/weir.v1.ControlService/FindChange",
             "/weir.v1.ControlService/DeleteEntry",
             "/weir.v1.ControlService/ListEntries",
             "/weir.v1.ControlService/WatchEntries",

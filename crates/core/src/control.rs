@@ -29,9 +29,9 @@ pub use bans::{
 };
 pub use encoding::{ControlDecodeError, HEADER_BYTES, decode_record, encode_record, fault};
 pub use mirror::{ControlLoss, ControlMirror, ControlReconciled};
-pub use put::{ControlPut, ControlRefusal};
+pub use put::{ControlPut, ControlRefusal, RefusedPut, check_puts};
 pub use record::{ControlPosition, ControlRecord};
-pub use state::{ControlChanges, ControlState};
+pub use state::{ControlChanges, ControlState, PlannedPut};
 
 use weir_units::Micros;
 
@@ -45,7 +45,7 @@ pub const MAX_CONTROL_KEY: usize = 4 << 10;
 pub const MAX_CONTROL_BODY: usize = 16 << 10;
 
 /// The most entries that are in force at a time. Generations, deletions and expired entries do not count.
-pub const MAX_CONTROL_ENTRIES: usize = 10_000;
+pub const MAX_CONTROL_ENTRIES: usize = 100_000;
 
 /// The most records of all kinds to which a put may add one.
 pub const MAX_CONTROL_RECORDS: usize = 4 * MAX_CONTROL_ENTRIES;
@@ -53,8 +53,22 @@ pub const MAX_CONTROL_RECORDS: usize = 4 * MAX_CONTROL_ENTRIES;
 /// The most records of all kinds, also after merges.
 pub const MAX_MERGED_RECORDS: usize = 2 * MAX_CONTROL_RECORDS;
 
-/// The most changes that a store can repeat to nodes that ask for them.
+/// The most entries of one put.
+pub const MAX_PUT_TOGETHER: usize = 1_000;
+
+/// The most bytes of keys and bodies of one put.
+pub const MAX_PUT_BYTES: usize = 1 << 20;
+
+/// The most changes that a store can repeat to nodes that ask for them. After a change of many records these are fewer:
+/// see [`changes_kept`].
 pub const MAX_CONTROL_CHANGES: usize = 10_000;
+
+/// How many changes a store keeps once one of so many records was made: together about as many records as there may be
+/// entries.
+#[must_use]
+pub fn changes_kept(records: usize) -> usize {
+    (MAX_CONTROL_ENTRIES / records.max(1)).clamp(1, MAX_CONTROL_CHANGES)
+}
 
 /// How long a deletion or an expired record is kept, by the store's clock.
 pub const ENDED_KEPT: Micros = Micros::from_secs(24 * 3_600);
@@ -66,6 +80,9 @@ pub const MAX_CONTROL_VERSION: u64 = (1 << 53) - (1 << 32);
 pub const MAX_POLLED_CHANGES: usize = 100;
 /// See [`MAX_POLLED_CHANGES`].
 pub const MAX_POLLED_BYTES: usize = 1 << 20;
+
+/// The most records of one answer to a node, beyond those of one change: Redis cannot return more values from a script.
+pub const MAX_POLLED_RECORDS: usize = 3_000;
 
 /// The most old records that a put drops.
 pub const MAX_DROPPED: usize = 100;

@@ -13,15 +13,18 @@
 mod audited;
 mod banned;
 mod cache;
+mod changing;
 mod entry;
 mod guard;
 mod history;
 mod keeper;
 mod lifting;
+mod made;
 mod overlay;
 mod pages;
 mod polling;
 mod request;
+mod serving;
 mod start;
 mod store;
 mod target;
@@ -35,15 +38,17 @@ use weir_core::strategy::Rules;
 use weir_proto::v1::{ControlChange, ControlEntry};
 
 pub use self::banned::{BannedCaller, BannedUntil};
-pub(crate) use self::entry::{version_message, version_of};
+pub(crate) use self::entry::{change_of, version_message, version_of};
 pub use self::guard::{BanGuard, BanHit};
 use self::overlay::OverlayState;
 pub use self::pages::BanPages;
 use self::request::ControlRequest;
-pub use self::request::{BanLift, ChangeAsked, Changed, ControlFault, MAX_REASON};
+pub use self::request::{
+    BanLift, ChangeAsked, Changed, ChangedEntry, ControlFault, EntryAsked, FoundChange, MAX_REASON,
+};
 pub use self::start::{ControlParts, ControlStart, ControlThread};
 pub use self::store::ControlStore;
-pub use self::target::{Overlay, OverlayTarget};
+pub use self::target::{MakeEdits, Overlay, OverlayTarget};
 pub use self::view::{ControlView, ViewedEntry};
 use crate::readiness::{Problems, RefusedFiles};
 use crate::telemetry::ConfigLoads;
@@ -71,6 +76,13 @@ impl ControlHandle {
         let (reply, result) = oneshot::channel();
         self.send(ControlRequest::Change(Box::new(asked), reply))?;
         result.await.map_err(|_| ControlFault::Ending)?
+    }
+
+    /// Whether a change was made, as far as this node can find out.
+    pub async fn find(&self, change: u64) -> Result<FoundChange, ControlFault> {
+        let (reply, result) = oneshot::channel();
+        self.send(ControlRequest::Find(change, reply))?;
+        result.await.map_err(|_| ControlFault::Ending)
     }
 
     /// The last changes that this node knows, the last first.

@@ -11,7 +11,7 @@ use weir_store::scripts::UsesInForce;
 use weir_units::Micros;
 
 use crate::access::SnapshotRights;
-use crate::control::{Overlay, OverlayTarget};
+use crate::control::{MakeEdits, Overlay, OverlayTarget};
 use crate::feature::{self, FeatureList, FixedSettings};
 use crate::feature_parts::FeatureParts;
 use crate::limiter::envoy::Loaded;
@@ -144,6 +144,20 @@ impl OverlayTarget for RunningConfig {
         sources.overlay = overlay;
         self.0.replace(|before| self.0.under(sources.in_force(), before));
     }
+
+    fn edit_overlay(&self, overlay: Overlay, edits: &MakeEdits<'_>) {
+        let mut sources = self.0.sources.lock();
+        sources.overlay = Some(overlay);
+        let edits = edits(&sources.rules, &sources.written);
+        self.0.live.replace(|before| match edits.as_deref().and_then(|edits| before.rules.edited(edits)) {
+            Some(rules) => self.0.edited(rules, before),
+            None => {
+                let next = self.0.under(sources.in_force(), before);
+                self.0.follow(&next);
+                next
+            }
+        });
+    }
 }
 
 impl Sources {
@@ -165,6 +179,18 @@ impl Running {
             rules,
             ..before.clone()
         }
+    }
+
+    /// The snapshot of `rules` that have other exceptions than those of `before`, and the same strategies: rows, removed
+    /// strategies and owners stay.
+    fn edited(&self, rules: Rules, before: &Snapshot) -> Snapshot {
+        let has_new_engines = !rules.engines().eq(before.rules.engines());
+        let next = Snapshot { rules: Arc::new(rules), ..before.clone() };
+        if has_new_engines {
+            let SnapshotFollowers { engines, features, settings, .. } = &self.followers;
+            engines.set_strategies(feature::uses(features, &next, *settings));
+        }
+        next
     }
 
     fn replace(&self, next: impl FnOnce(&Snapshot) -> Snapshot) {

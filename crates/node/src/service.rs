@@ -47,6 +47,7 @@ pub use audited::audited;
 pub use batch_turns::BatchTurns;
 pub use concurrency::{ConcurrencyApi, CurrentLeases, LeaseAdminApi};
 pub use control::ControlApi;
+pub(crate) use control::MAX_CHANGE_BYTES;
 pub use decisions::DecisionsApi;
 pub use envoy::{
     EnvoyAnswers, EnvoyJson, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer, JsonError,

@@ -12,14 +12,14 @@ mod status;
 mod sync;
 
 use weir_core::control::{
-    ControlChanges, ControlPosition, ControlPut, ControlRecord, ControlRefusal, MAX_POLLED_BYTES,
-    encode_record, fault,
+    ControlChanges, ControlPosition, ControlPut, ControlRecord, ControlRefusal, MAX_POLLED_BYTES, RefusedPut,
+    check_puts, encode_record, fault,
 };
 use weir_units::Micros;
 
 use self::decode::{ControlReply, records_of};
 use self::exchange::{ControlExchange, KeysOf};
-use self::numbers::ControlNumbers;
+use self::numbers::{ControlNumbers, EntryNumbers};
 use self::scripts::ControlScript;
 pub(crate) use self::status::control_status;
 pub use self::sync::ControlSynced;
@@ -58,24 +58,44 @@ impl ControlLink {
         &mut self,
         put: &ControlPut,
     ) -> Result<Result<Vec<ControlRecord>, ControlRefusal>, String> {
-        if let Err(refusal) = put.check() {
-            return Ok(Err(refusal));
+        let written = self.put_many(std::slice::from_ref(put)).await?;
+        Ok(written.map_err(|refused| refused.refusal))
+    }
+
+    /// Makes several changes as one, all or none of them. They have one id.
+    pub async fn put_many(
+        &mut self,
+        puts: &[ControlPut],
+    ) -> Result<Result<Vec<ControlRecord>, RefusedPut>, String> {
+        if let Err(refused) = check_puts(puts) {
+            return Ok(Err(refused));
         }
-        let change = put.change.to_be_bytes();
-        let expected = position_bytes(put.expect.unwrap_or_default());
-        let generation = put.generation.as_deref().unwrap_or_default();
-        let arguments: [&[u8]; 5] =
-            [&change, &expected, put.key.as_bytes(), put.kept(), generation.as_bytes()];
-        let reply = self.run(ControlScript::Put, ControlNumbers::of_put(put, self.known), &arguments).await?;
-        Ok(match reply.status {
-            control_status::WRITTEN => Ok(self.records(&reply)?),
-            control_status::STALE => Err(ControlRefusal::Stale { current: reply.position }),
-            control_status::FULL => {
-                Err(ControlRefusal::Full { most: usize::try_from(reply.number).unwrap_or(usize::MAX) })
-            }
-            control_status::MISSING => Err(ControlRefusal::Missing),
+        let change = puts.first().map_or(0, |put| put.change).to_be_bytes();
+        let packed: Vec<_> = puts
+            .iter()
+            .map(|put| (EntryNumbers::packed(put), position_bytes(put.expect.unwrap_or_default())))
+            .collect();
+        let mut arguments: Vec<&[u8]> = vec![&change[..]];
+        for (put, (numbers, expected)) in puts.iter().zip(&packed) {
+            let generation = put.generation.as_deref().unwrap_or_default();
+            arguments.extend([
+                &numbers[..],
+                &expected[..],
+                put.key.as_bytes(),
+                put.kept(),
+                generation.as_bytes(),
+            ]);
+        }
+        let reply = self.run(ControlScript::Put, ControlNumbers::of_put(self.known), &arguments).await?;
+        let number = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        let refusal = match reply.status {
+            control_status::WRITTEN => return Ok(Ok(self.records(&reply)?)),
+            control_status::STALE => ControlRefusal::Stale { current: reply.position },
+            control_status::FULL => ControlRefusal::Full { most: number(reply.number) },
+            control_status::MISSING => ControlRefusal::Missing,
             _ => return Err(garbled().to_string()),
-        })
+        };
+        Ok(Err(RefusedPut { place: number(reply.place), refusal }))
     }
 
     /// Asks for what was written after `position`.

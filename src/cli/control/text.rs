@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use prost_types::Timestamp;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{
-    AccessList, ControlEntry, EntryChange, EntryVersion, ListChangesResponse, ListEntriesResponse,
+    AccessList, ChangeResult, ControlEntry, EntryChange, EntryVersion, FindChangeResponse,
+    ListChangesResponse, ListEntriesResponse, PutManyResponse,
 };
 
 use super::super::terminal::clean_cell;
 
 /// What a change did, or would do.
 pub(super) fn change(response: &EntryChange, dry_run: bool) -> String {
-    let EntryChange { entry, before, files } = response;
+    let EntryChange { entry, before, files, .. } = response;
     let Some(after) = entry else { return "nothing was changed\n".to_owned() };
     let verb = match (dry_run, after.deleted) {
         (false, false) => "in force on this node, and within a second on all",
@@ -32,6 +33,28 @@ pub(super) fn change(response: &EntryChange, dry_run: bool) -> String {
         text += &format!("  until {end}\n");
     }
     text + &shown_version(after.version.as_ref())
+}
+
+/// What several changes did, or would do.
+pub(super) fn many(response: &PutManyResponse) -> String {
+    let PutManyResponse { applied, created, replaced, deleted, .. } = response;
+    let verb = if *applied { "in force on this node, and within a second on all" } else { "dry run" };
+    let text = format!("{verb}: {created} new, {replaced} replaced, {deleted} deleted\n");
+    text + &shown_version(response.version.as_ref())
+}
+
+/// Whether a change was made.
+pub(super) fn found(response: &FindChangeResponse) -> String {
+    let verb = match response.result() {
+        ChangeResult::Applied => "applied",
+        ChangeResult::NotApplied => "not applied: the store is at another change",
+        ChangeResult::Unknown | ChangeResult::Unspecified => "unknown: the store does not answer",
+    };
+    let mut text = format!("{verb}\n");
+    if !response.reason.is_empty() {
+        text += &format!("  {}\n", clean_cell(&response.reason));
+    }
+    text + &shown_version(response.version.as_ref())
 }
 
 /// All entries.

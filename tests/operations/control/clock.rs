@@ -7,7 +7,8 @@ use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_node::audit::AuditLog;
 use weir_node::control::{
-    BanGuard, ChangeAsked, ControlHandle, ControlParts, ControlThread, Overlay, OverlayTarget,
+    BanGuard, ChangeAsked, ControlHandle, ControlParts, ControlThread, EntryAsked, MakeEdits, Overlay,
+    OverlayTarget,
 };
 use weir_node::readiness::RefusedFiles;
 use weir_node::telemetry::ConfigLoads;
@@ -32,6 +33,8 @@ impl OverlayTarget for NoFiles {
     }
 
     fn set_overlay(&self, _: Option<Overlay>) {}
+
+    fn edit_overlay(&self, _: Overlay, _: &MakeEdits<'_>) {}
 }
 
 const DAY: u64 = 24 * 3_600_000_000;
@@ -62,15 +65,14 @@ async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (Contro
     tokio::task::spawn_blocking(start).await.unwrap()
 }
 
-fn denied(deletes: bool) -> ChangeAsked {
+fn denied(consumer: &str, deletes: bool) -> ChangeAsked {
+    let entry = Entry::Access(listed(AccessList::Deny, consumer));
     ChangeAsked {
         method: "PutAccess",
-        entry: Entry::Access(listed(AccessList::Deny, "eve")),
-        deletes,
-        resets: false,
+        entries: vec![EntryAsked { entry, deletes, resets: false, expect: None }],
         expires_after: None,
         reason: String::new(),
-        expect: None,
+        id: None,
         dry_run: false,
         by: String::new(),
     }
@@ -84,19 +86,18 @@ async fn a_node_that_runs_ahead_keeps_deletions_as_long_as_redis_does() {
     let (ahead, away) = (scratch::dir("ahead-"), scratch::dir("away-"));
     let early = Clock::Manual(ManualClock::at(Micros(Clock::System.now().0 + 2 * DAY)));
     let (_one, node) = started(&redis, &ahead, early).await;
-    node.change(denied(false)).await.unwrap();
+    node.change(denied("eve", false)).await.unwrap();
     let (other, other_node) = started(&redis, &away, Clock::System).await;
     let has_it = async || other_node.view().living().count() == 1;
     eventually_async(SOON, "the other node has the entry", has_it).await;
     // It ends, and keeps the entry in its file.
     tokio::task::spawn_blocking(move || drop((other_node, other))).await.unwrap();
-    node.change(denied(true)).await.unwrap();
+    node.change(denied("eve", true)).await.unwrap();
     // Each look drops what is old, and then writes the file: the second one begins after the first has ended.
     let cached = || std::fs::read(ahead.path().join("entries")).unwrap();
     for _ in 0..2 {
-        let zoe = Entry::Access(listed(AccessList::Deny, "zoe"));
         let before = cached();
-        node.change(ChangeAsked { entry: zoe, ..denied(false) }).await.unwrap();
+        node.change(denied("zoe", false)).await.unwrap();
         eventually_async(SOON, "it has looked", async || cached() != before).await;
     }
     redis::cmd("FLUSHALL").exec(&mut redis.connection()).unwrap();

@@ -7,7 +7,7 @@ use super::*;
 use crate::support::eventually;
 
 /// A node on this Redis, by the system's clock.
-fn node_on(redis: &RedisServer) -> Node {
+pub(super) fn node_on(redis: &RedisServer) -> Node {
     let folder = scratch::dir("control-");
     let text = format!("{FILE}store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url());
     fs::write(folder.path().join("weir.yaml"), text).unwrap();
@@ -20,7 +20,7 @@ fn started(folder: TempDir) -> Node {
     Node { folder, server }
 }
 
-async fn seen(node: &Node, consumer: &str, limit: u64) {
+pub(super) async fn seen(node: &Node, consumer: &str, limit: u64) {
     eventually_async(SOON, "the node has the limit", async || node.limit(consumer).await == limit).await;
 }
 

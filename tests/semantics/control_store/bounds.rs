@@ -2,8 +2,9 @@
 
 use weir_config::Topology;
 use weir_core::control::{
-    ControlChanges, ControlPosition, ControlRecord, ControlRefusal, MAX_CONTROL_BODY, MAX_CONTROL_CHANGES,
-    MAX_CONTROL_ENTRIES, MAX_CONTROL_KEY, MAX_CONTROL_RECORDS, MAX_POLLED_BYTES,
+    ControlChanges, ControlMirror, ControlPosition, ControlPut, ControlRecord, ControlRefusal,
+    MAX_CONTROL_BODY, MAX_CONTROL_CHANGES, MAX_CONTROL_ENTRIES, MAX_CONTROL_KEY, MAX_CONTROL_RECORDS,
+    MAX_POLLED_BYTES, MAX_PUT_TOGETHER,
 };
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
@@ -133,4 +134,37 @@ async fn records_of_another_format_stay() {
         assert_eq!((synced.aside, synced.sent), (aside, 0));
     }
     assert_eq!(mirror.position(), link.read_all().await.unwrap().1);
+}
+
+/// As many changes as one call can have. Nodes that ask for them get whole changes, within what a script can return.
+#[tokio::test]
+async fn changes_of_many_entries() {
+    let clock = ManualClock::at(Micros(START));
+    let mut link = link(Topology::Single, &clock).await;
+    let first = link.put(&put("first", 1)).await.unwrap().unwrap()[0].position();
+    let all = |change| (0..MAX_PUT_TOGETHER).map(move |number| put(&format!("key {number}"), change));
+    let mut last = first;
+    for change in 2..=6 {
+        let puts: Vec<_> = all(change)
+            .map(|put| ControlPut { generation: Some(format!("generation/{}", put.key).into()), ..put })
+            .collect();
+        let written = link.put_many(&puts).await.unwrap().unwrap();
+        assert_eq!(written.len(), 2 * MAX_PUT_TOGETHER);
+        last = written[0].position();
+    }
+    let Ok(ControlChanges::Since { records, position }) = link.poll(first).await else { panic!() };
+    assert_eq!(records.len(), 2 * MAX_PUT_TOGETHER, "two of them are more than a script returns");
+    assert_ne!(position, last);
+    let mut mirror = ControlMirror::restore([], ControlPosition::NONE);
+    link.sync(&mut mirror, || 9).await.unwrap();
+    assert_eq!((mirror.position(), mirror.records().count()), (last, 2 * MAX_PUT_TOGETHER + 1));
+    for change in 10..10 + (MAX_CONTROL_ENTRIES / MAX_PUT_TOGETHER) as u64 {
+        link.put_many(&all(change).collect::<Vec<_>>()).await.unwrap().unwrap();
+    }
+    assert!(
+        matches!(link.poll(last).await, Ok(ControlChanges::Everything { .. })),
+        "as many as entries are kept"
+    );
+    let refused = link.put_many(&all(99).chain([put("more", 99)]).collect::<Vec<_>>()).await.unwrap();
+    assert_eq!(refused.unwrap_err().refusal, ControlRefusal::Count { count: MAX_PUT_TOGETHER + 1 });
 }

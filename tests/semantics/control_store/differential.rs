@@ -32,6 +32,8 @@ enum RandomOp {
         generation: Option<usize>,
         repeats: bool,
     },
+    /// Several changes as one, in the order of distinct keys.
+    PutMany(Vec<RandomOp>),
     Merge(Vec<RandomRecord>),
     /// From which of the positions seen so far, counted from the last.
     Poll(usize),
@@ -111,6 +113,7 @@ impl World<'_> {
             self.clock.set(Micros(self.now));
             match &step.op {
                 RandomOp::Put { .. } => self.put(&step.op, number).await?,
+                RandomOp::PutMany(all) => self.put_many(all, number).await?,
                 RandomOp::Merge(records) => self.merge(records, number).await?,
                 RandomOp::Poll(back) => {
                     let known = self.seen.len().checked_sub(back + 1).map(|place| self.seen[place]);
@@ -130,7 +133,33 @@ impl World<'_> {
     }
 
     async fn put(&mut self, op: &RandomOp, number: usize) -> Result<(), TestCaseError> {
-        let &RandomOp::Put { key, expect, after, deletes, generation, repeats } = op else { return Ok(()) };
+        let Some(put) = self.one(op, number) else { return Ok(()) };
+        let known = self.link.known_version();
+        let there = self.link.put(&put).await.unwrap();
+        prop_assert_eq!(
+            there,
+            self.state.put_above(self.now, known, put.clone()),
+            "put {}: {:?}",
+            number,
+            put
+        );
+        Ok(())
+    }
+
+    /// All changes have the id of the first one.
+    async fn put_many(&mut self, all: &[RandomOp], number: usize) -> Result<(), TestCaseError> {
+        let mut puts: Vec<ControlPut> = all.iter().filter_map(|op| self.one(op, number)).collect();
+        let change = puts.first().map_or(0, |put| put.change);
+        puts.iter_mut().for_each(|put| put.change = change);
+        let known = self.link.known_version();
+        let there = self.link.put_many(&puts).await.unwrap();
+        let here = self.state.put_many(self.now, known, &puts);
+        prop_assert_eq!(there, here, "puts {}: {:?}", number, puts);
+        Ok(())
+    }
+
+    fn one(&mut self, op: &RandomOp, number: usize) -> Option<ControlPut> {
+        let &RandomOp::Put { key, expect, after, deletes, generation, repeats } = op else { return None };
         let key = KEYS[key];
         let own = self.state.records().find(|record| &*record.key == key);
         let live = own.filter(|record| record.is_live(self.now)).map(ControlRecord::position);
@@ -143,7 +172,7 @@ impl World<'_> {
         self.change += 1;
         // All bits of an id count.
         let change = if repeats { own.map_or(1, |own| own.change) } else { self.change.rotate_right(9) | 1 };
-        let put = ControlPut {
+        Some(ControlPut {
             key: key.into(),
             expect,
             change,
@@ -151,17 +180,7 @@ impl World<'_> {
             body: (!deletes).then(|| format!("body {number}").into_bytes().into()),
             tombstone: format!("deleted by {number}").into_bytes().into(),
             generation: generation.map(|number| GENERATIONS[number].into()),
-        };
-        let known = self.link.known_version();
-        let there = self.link.put(&put).await.unwrap();
-        prop_assert_eq!(
-            there,
-            self.state.put_above(self.now, known, put.clone()),
-            "put {}: {:?}",
-            number,
-            put
-        );
-        Ok(())
+        })
     }
 
     async fn merge(&mut self, records: &[RandomRecord], number: usize) -> Result<(), TestCaseError> {
@@ -224,8 +243,12 @@ fn step() -> impl Strategy<Value = Step> {
         generation,
         repeats,
     });
+    let put = put.boxed();
+    // Also an entry twice.
+    let many = prop::collection::vec(put.clone(), 1..4).prop_map(RandomOp::PutMany);
     let op = prop_oneof![
         6 => put,
+        4 => many,
         2 => prop::collection::vec(random_record(), 1..6).prop_map(RandomOp::Merge),
         3 => (0..8_usize).prop_map(RandomOp::Poll),
         1 => Just(RandomOp::ReadAll),

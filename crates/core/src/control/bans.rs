@@ -10,7 +10,9 @@ use std::ops::Bound;
 
 pub use self::sketch::{BanRule, DenialSketch, MAX_COUNTED};
 use super::record::ControlPosition;
-use super::{MAX_CONTROL_CHANGES, MAX_CONTROL_VERSION, MAX_POLLED_BYTES, MAX_POLLED_CHANGES};
+use super::{
+    MAX_CONTROL_CHANGES, MAX_CONTROL_VERSION, MAX_POLLED_BYTES, MAX_POLLED_CHANGES, MAX_POLLED_RECORDS,
+};
 
 /// The most bans. The one that ends soonest leaves.
 pub const MAX_BANS: usize = 10_000;
@@ -195,7 +197,8 @@ impl BanState {
         };
         let (mut bans, mut last, mut bytes) = (Vec::new(), position, 0);
         for (position, changed) in self.changes.range(first..).take(MAX_POLLED_CHANGES) {
-            if bytes >= MAX_POLLED_BYTES {
+            let is_full = !bans.is_empty() && bans.len() + changed.len() > MAX_POLLED_RECORDS;
+            if bytes >= MAX_POLLED_BYTES || is_full {
                 break;
             }
             // The end of a ban is sent as text.

@@ -4,8 +4,9 @@
 //! Until the store has shown that it has them, the mirror is *unsettled*, and asks to read everything again. So a
 //! merge that fails, or a node that ends in the middle of it, needs no care of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::ENDED_KEPT;
 use super::encoding::fault;
 use super::record::{ControlPosition, ControlRecord};
 
@@ -19,6 +20,10 @@ pub struct ControlMirror {
     /// Changes that the store acknowledged, and has not shown yet.
     learned: BTreeMap<Box<str>, ControlPosition>,
     greatest: u64,
+    /// The end and the key of each record that ends, so that old ones are found without a search.
+    ends: BTreeSet<(u64, Box<str>)>,
+    /// Keys of records that were taken over since they were last asked for.
+    touched: BTreeSet<Box<str>>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -85,6 +90,11 @@ impl ControlMirror {
     /// All records, in the order of their keys.
     pub fn records(&self) -> impl Iterator<Item = &ControlRecord> {
         self.records.values()
+    }
+
+    /// Keys of records that changed since the last call.
+    pub fn take_touched(&mut self) -> BTreeSet<Box<str>> {
+        std::mem::take(&mut self.touched)
     }
 
     /// The record of a key.
@@ -161,9 +171,18 @@ impl ControlMirror {
         ControlReconciled { to_send, lost, changed }
     }
 
-    /// Drops records that ended long ago. The time is the store's, in µs.
-    pub fn drop_old(&mut self, now: u64) {
-        self.records.retain(|_, record| !record.is_old(now));
+    /// Drops records that ended long ago, and returns their keys. The time is the store's, in µs.
+    pub fn drop_old(&mut self, now: u64) -> Vec<Box<str>> {
+        let mut dropped = Vec::new();
+        while let Some((ends, key)) = self.ends.pop_first() {
+            if ends.saturating_add(ENDED_KEPT.0) > now {
+                self.ends.insert((ends, key));
+                break;
+            }
+            self.records.remove(&key);
+            dropped.push(key);
+        }
+        dropped
     }
 
     /// A store that was only read too late is not behind, and has all that this mirror has.
@@ -193,6 +212,13 @@ impl ControlMirror {
         let takes = fault(&record).is_none() && own.is_none_or(|own| record.is_newer_than(own));
         if takes {
             self.greatest = self.greatest.max(record.version);
+            if let Some(own) = own.filter(|own| own.expires_at > 0) {
+                self.ends.remove(&(own.expires_at, own.key.clone()));
+            }
+            if record.expires_at > 0 {
+                self.ends.insert((record.expires_at, record.key.clone()));
+            }
+            self.touched.insert(record.key.clone());
             self.records.insert(record.key.clone(), record);
         }
         takes

@@ -1,9 +1,11 @@
 //! A change that an operator asks for, and why a store refuses it.
 
+use std::collections::BTreeSet;
+
 use weir_units::Micros;
 
 use super::record::ControlPosition;
-use super::{GENERATION_PREFIX, MAX_CONTROL_BODY, MAX_CONTROL_KEY};
+use super::{GENERATION_PREFIX, MAX_CONTROL_BODY, MAX_CONTROL_KEY, MAX_PUT_BYTES, MAX_PUT_TOGETHER};
 
 /// A change of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,18 @@ pub enum ControlRefusal {
         /// The bound.
         most: usize,
     },
+    /// Two changes of one put are of the same entry.
+    #[error("`{key}` is changed twice in one call")]
+    Twice {
+        /// The entry's key.
+        key: Box<str>,
+    },
+    /// One put has too many changes, or none.
+    #[error("there are {count} changes in one call: it must have 1 to {MAX_PUT_TOGETHER}")]
+    Count {
+        /// How many there are.
+        count: usize,
+    },
     /// There is no entry to delete.
     #[error("there is no such entry")]
     Missing,
@@ -60,6 +74,42 @@ pub enum ControlRefusal {
         /// The key.
         key: Box<str>,
     },
+}
+
+/// Why one of several changes was refused. Nothing was changed, by none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedPut {
+    /// The index of the change.
+    pub place: usize,
+    /// Why.
+    pub refusal: ControlRefusal,
+}
+
+impl RefusedPut {
+    pub(super) fn new(place: usize, refusal: ControlRefusal) -> Self {
+        Self { place, refusal }
+    }
+}
+
+/// Checks the changes of one put: each of them, that all have one id and keys of their own, and the bounds of the whole.
+pub fn check_puts(puts: &[ControlPut]) -> Result<(), RefusedPut> {
+    let count = puts.len();
+    if !(1..=MAX_PUT_TOGETHER).contains(&count) {
+        return Err(RefusedPut::new(0, ControlRefusal::Count { count }));
+    }
+    let (mut keys, mut bytes) = (BTreeSet::new(), 0);
+    for (place, put) in puts.iter().enumerate() {
+        put.check().map_err(|refusal| RefusedPut::new(place, refusal))?;
+        for key in std::iter::once(&put.key).chain(&put.generation) {
+            if !keys.insert(key) {
+                return Err(RefusedPut::new(place, ControlRefusal::Twice { key: key.clone() }));
+            }
+        }
+        bytes += put.key.len() + put.kept().len();
+    }
+    let (length, most) = (bytes, MAX_PUT_BYTES);
+    let refusal = ControlRefusal::Length { field: "all keys and bodies", length, least: 0, most };
+    if bytes > most { Err(RefusedPut::new(0, refusal)) } else { Ok(()) }
 }
 
 impl ControlPut {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::encoding::{HEADER_BYTES, fault};
-use super::put::{ControlPut, ControlRefusal};
+use super::put::{ControlPut, ControlRefusal, RefusedPut, check_puts};
 use super::record::{ControlPosition, ControlRecord};
 use super::{
-    ENDED_KEPT, MAX_CONTROL_CHANGES, MAX_CONTROL_ENTRIES, MAX_CONTROL_RECORDS, MAX_CONTROL_VERSION,
-    MAX_DROPPED, MAX_MERGED_RECORDS, MAX_POLLED_BYTES, MAX_POLLED_CHANGES,
+    ENDED_KEPT, MAX_CONTROL_ENTRIES, MAX_CONTROL_RECORDS, MAX_CONTROL_VERSION, MAX_DROPPED,
+    MAX_MERGED_RECORDS, MAX_POLLED_BYTES, MAX_POLLED_CHANGES, MAX_POLLED_RECORDS, changes_kept,
 };
 
 /// All records, and the last changes.
@@ -16,8 +16,33 @@ pub struct ControlState {
     records: BTreeMap<Box<str>, ControlRecord>,
     /// The end and the key of each entry, so that those in force are counted and old ones found without a search.
     ends: BTreeSet<(u64, Box<str>)>,
+    ended: EndedEntries,
     position: ControlPosition,
     changes: VecDeque<(ControlPosition, Vec<ControlRecord>)>,
+}
+
+/// How many of the entries have ended until a time.
+#[derive(Debug, Clone, Copy, Default)]
+struct EndedEntries {
+    until: u64,
+    count: usize,
+}
+
+/// What a put will write.
+#[derive(Debug, Clone)]
+pub struct PlannedPut {
+    /// The records: of each change the entry, and the generation if it has one.
+    pub records: Vec<ControlRecord>,
+    /// The position of the change; `None` if it was made before under the same id.
+    position: Option<ControlPosition>,
+}
+
+impl PlannedPut {
+    /// The position of the change; `None` if it was made before under the same id.
+    #[must_use]
+    pub fn position(&self) -> Option<ControlPosition> {
+        self.position
+    }
 }
 
 /// What a store answers to a node that tells its position.
@@ -76,15 +101,66 @@ impl ControlState {
         known: u64,
         put: ControlPut,
     ) -> Result<Vec<ControlRecord>, ControlRefusal> {
-        put.check()?;
+        let written = self.put_many(now, known, std::slice::from_ref(&put));
+        written.map_err(|refused| refused.refusal)
+    }
+
+    /// Makes several changes as one, all or none of them. They have one id.
+    pub fn put_many(
+        &mut self,
+        now: u64,
+        known: u64,
+        puts: &[ControlPut],
+    ) -> Result<Vec<ControlRecord>, RefusedPut> {
+        let planned = self.plan(now, known, puts)?;
+        let written = planned.records.clone();
+        self.make(planned);
+        Ok(written)
+    }
+
+    /// What [`ControlState::put_many`] would write. [`ControlState::make`] writes it.
+    pub fn plan(&mut self, now: u64, known: u64, puts: &[ControlPut]) -> Result<PlannedPut, RefusedPut> {
+        check_puts(puts)?;
         self.drop_some(now, MAX_DROPPED);
-        let generation = put.generation.as_deref();
-        if let Some(entry) = self.records.get(&put.key)
-            && entry.change == put.change
-        {
-            let generation = generation.and_then(|key| self.records.get(key));
-            return Ok([entry].into_iter().chain(generation).cloned().collect());
+        if let Some(known) = self.made_before(puts) {
+            return Ok(PlannedPut { records: known, position: None });
         }
+        let (mut new, mut added) = (0, 0);
+        let lasting = self.lasting(now);
+        for (place, put) in puts.iter().enumerate() {
+            self.admit(now, put, (lasting, &mut new, &mut added))
+                .map_err(|refusal| RefusedPut::new(place, refusal))?;
+        }
+        let (version, change) = (self.next(now, known), puts.first().map_or(0, |put| put.change));
+        let records = puts.iter().flat_map(|put| written_by(now, version, put)).collect();
+        Ok(PlannedPut { records, position: Some(ControlPosition { version, change }) })
+    }
+
+    /// Writes what was planned. Nothing may have changed since.
+    pub fn make(&mut self, planned: PlannedPut) {
+        if let Some(position) = planned.position {
+            self.commit(position, planned.records);
+        }
+    }
+
+    /// What a put wrote that was made before under the same id.
+    fn made_before(&self, puts: &[ControlPut]) -> Option<Vec<ControlRecord>> {
+        let own = |put: &ControlPut| self.records.get(&put.key).filter(|entry| entry.change == put.change);
+        own(puts.first()?)?;
+        let each = puts.iter().filter_map(|put| Some((own(put)?, put.generation.as_deref())));
+        let records = each.flat_map(|(entry, generation)| {
+            std::iter::once(entry).chain(generation.and_then(|key| self.records.get(key)))
+        });
+        Some(records.cloned().collect())
+    }
+
+    /// Checks one change against the records. `new` entries and `added` records are those of the changes before it.
+    fn admit(
+        &self,
+        now: u64,
+        put: &ControlPut,
+        (lasting, new, added): (usize, &mut usize, &mut usize),
+    ) -> Result<(), ControlRefusal> {
         let current = self.records.get(&put.key).filter(|entry| entry.is_live(now));
         let is_new = current.is_none();
         let current = current.map(ControlRecord::position).unwrap_or_default();
@@ -94,38 +170,17 @@ impl ControlState {
         if is_new && put.body.is_none() {
             return Err(ControlRefusal::Missing);
         }
-        if is_new && self.is_full(now) {
+        if is_new && lasting + *new >= MAX_CONTROL_ENTRIES {
             return Err(ControlRefusal::Full { most: MAX_CONTROL_ENTRIES });
         }
         let absent = |key: &str| usize::from(!self.records.contains_key(key));
-        let added = absent(&put.key) + generation.map_or(0, absent);
-        if added > 0 && self.records.len() + added > MAX_CONTROL_RECORDS {
+        let adds = absent(&put.key) + put.generation.as_deref().map_or(0, absent);
+        *new += usize::from(is_new);
+        *added += adds;
+        if adds > 0 && self.records.len() + *added > MAX_CONTROL_RECORDS {
             return Err(ControlRefusal::Full { most: MAX_CONTROL_RECORDS });
         }
-        let version = self.next(now, known);
-        let expires_at = match (&put.body, put.expires_after) {
-            (None, _) => now.clamp(1, MAX_CONTROL_VERSION),
-            (Some(_), None) => 0,
-            (Some(_), Some(after)) => now.saturating_add(after.0).clamp(1, MAX_CONTROL_VERSION),
-        };
-        let entry = ControlRecord {
-            key: put.key,
-            version,
-            change: put.change,
-            expires_at,
-            deleted: put.body.is_none(),
-            body: put.body.unwrap_or(put.tombstone),
-        };
-        let generation = put.generation.map(|key| ControlRecord {
-            key,
-            expires_at: 0,
-            deleted: false,
-            body: Box::default(),
-            ..entry.clone()
-        });
-        let written: Vec<ControlRecord> = std::iter::once(entry).chain(generation).collect();
-        self.commit(ControlPosition { version, change: put.change }, written.clone());
-        Ok(written)
+        Ok(())
     }
 
     /// Takes over records that are newer than its own. Returns how many these were. Records that ended long ago replace
@@ -161,7 +216,8 @@ impl ControlState {
         };
         let (mut records, mut last, mut bytes) = (Vec::new(), position, 0);
         for (position, written) in self.changes.range(first..).take(MAX_POLLED_CHANGES) {
-            if bytes >= MAX_POLLED_BYTES {
+            let is_full = !records.is_empty() && records.len() + written.len() > MAX_POLLED_RECORDS;
+            if bytes >= MAX_POLLED_BYTES || is_full {
                 break;
             }
             bytes += written.iter().map(size).sum::<usize>();
@@ -181,6 +237,7 @@ impl ControlState {
         for _ in 0..most {
             match self.ends.pop_first() {
                 Some((ends, key)) if ends <= before => {
+                    self.ended.count -= usize::from(ends <= self.ended.until);
                     self.records.remove(&key);
                 }
                 Some(other) => {
@@ -192,12 +249,17 @@ impl ControlState {
         }
     }
 
-    /// True if there are as many entries in force as there may be. What ends later than now counts, even a deletion
-    /// from before the clock was set back.
-    fn is_full(&self, now: u64) -> bool {
-        let lasting = || self.ends.range((now.saturating_add(1), Box::default())..);
-        self.ends.len() >= MAX_CONTROL_ENTRIES
-            && lasting().take(MAX_CONTROL_ENTRIES).count() == MAX_CONTROL_ENTRIES
+    /// How many entries end later than now, even deletions from before the clock was set back. Those that have ended are
+    /// counted once, as time passes.
+    fn lasting(&mut self, now: u64) -> usize {
+        let of = |at: u64| (at.saturating_add(1), Box::default());
+        if now < self.ended.until {
+            self.ended = EndedEntries { until: now, count: self.ends.range(..of(now)).count() };
+        } else if now > self.ended.until {
+            self.ended.count += self.ends.range(of(self.ended.until)..of(now)).count();
+            self.ended.until = now;
+        }
+        self.ends.len() - self.ended.count
     }
 
     fn next(&self, now: u64, known: u64) -> u64 {
@@ -214,24 +276,50 @@ impl ControlState {
             self.write(record.clone());
         }
         self.position = position;
+        let kept = changes_kept(written.len());
         self.changes.push_back((position, written));
-        if self.changes.len() > MAX_CONTROL_CHANGES {
+        while self.changes.len() > kept {
             self.changes.pop_front();
         }
     }
 
     fn write(&mut self, record: ControlRecord) {
-        if let Some(ends) = record.ends() {
-            self.ends.insert((ends, record.key.clone()));
-        }
         let (ends, key) = (record.ends(), record.key.clone());
         let replaced = self.records.insert(key.clone(), record);
-        if let Some(before) = replaced.and_then(|replaced| replaced.ends())
-            && Some(before) != ends
-        {
-            self.ends.remove(&(before, key));
+        if let Some(before) = replaced.and_then(|replaced| replaced.ends()) {
+            self.ends.remove(&(before, key.clone()));
+            self.ended.count -= usize::from(before <= self.ended.until);
+        }
+        if let Some(ends) = ends {
+            self.ends.insert((ends, key));
+            self.ended.count += usize::from(ends <= self.ended.until);
         }
     }
+}
+
+/// The records of a change: the entry, and the generation.
+fn written_by(now: u64, version: u64, put: &ControlPut) -> impl Iterator<Item = ControlRecord> {
+    let expires_at = match (&put.body, put.expires_after) {
+        (None, _) => now.clamp(1, MAX_CONTROL_VERSION),
+        (Some(_), None) => 0,
+        (Some(_), Some(after)) => now.saturating_add(after.0).clamp(1, MAX_CONTROL_VERSION),
+    };
+    let entry = ControlRecord {
+        key: put.key.clone(),
+        version,
+        change: put.change,
+        expires_at,
+        deleted: put.body.is_none(),
+        body: put.kept().into(),
+    };
+    let generation = put.generation.as_ref().map(|key| ControlRecord {
+        key: key.clone(),
+        expires_at: 0,
+        deleted: false,
+        body: Box::default(),
+        ..entry.clone()
+    });
+    std::iter::once(entry).chain(generation)
 }
 
 /// The last version that there can be.

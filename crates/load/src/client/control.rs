@@ -2,10 +2,11 @@
 
 use tonic::Streaming;
 use weir_proto::v1::{
-    ControlEntry, DeleteEntryRequest, EntryChange, LiftBanRequest, LiftBanResponse, ListBansRequest,
-    ListBansResponse, ListChangesRequest, ListChangesResponse, ListEntriesRequest, ListEntriesResponse,
-    PutAccessRequest, PutOverrideRequest, PutStrategyRequest, ReloadRequest, ReloadResponse,
-    WatchEntriesRequest, WatchEntriesResponse,
+    ControlEntry, DeleteEntryRequest, EntryChange, FindChangeRequest, FindChangeResponse, LiftBanRequest,
+    LiftBanResponse, ListBansRequest, ListBansResponse, ListChangesRequest, ListChangesResponse,
+    ListEntriesRequest, ListEntriesResponse, PutAccessRequest, PutManyRequest, PutManyResponse,
+    PutOverrideRequest, PutStrategyRequest, ReloadRequest, ReloadResponse, WatchEntriesRequest,
+    WatchEntriesResponse,
 };
 
 use super::{Client, ClientError, name, within};
@@ -30,6 +31,23 @@ impl Client {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.control.put_strategy(request)).await;
         Ok(self.answered(answer)?.change.unwrap_or_default())
+    }
+
+    /// Makes several changes as one.
+    pub async fn put_many(&mut self, request: PutManyRequest) -> Result<PutManyResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.put_many(request)).await;
+        self.answered(answer)
+    }
+
+    /// Whether a change was made.
+    pub async fn find_change(
+        &mut self,
+        request: FindChangeRequest,
+    ) -> Result<FindChangeResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.control.find_change(request)).await;
+        self.answered(answer)
     }
 
     /// Removes an entry of live control.

@@ -9,7 +9,7 @@ use weir_units::Micros;
 
 use super::banned::{BannedCaller, BannedUntil};
 use super::keeper::BanTotals;
-use super::request::BanLift;
+use super::request::{BanLift, ChangeAsked};
 use crate::audit::{AuditLog, change_id, time_text};
 use crate::proto_json;
 
@@ -18,17 +18,23 @@ pub(super) struct ControlAudit(AuditLog);
 
 /// A change that was asked for.
 pub(super) struct AuditedChange<'a> {
-    /// The random id of the change.
-    pub(super) change: u64,
-    /// The method of the service.
-    pub(super) method: &'static str,
-    /// The caller.
-    pub(super) by: &'a str,
-    pub(super) reason: &'a str,
-    pub(super) before: Option<&'a ControlEntry>,
+    /// The id of the change.
+    change: u64,
+    asked: &'a ChangeAsked,
+    entries: Vec<AuditedEntry<'a>>,
+}
+
+/// One entry of a change.
+pub(super) struct AuditedEntry<'a> {
     /// What it will be; of a deletion what is deleted, with `deleted`.
     pub(super) after: &'a ControlEntry,
-    pub(super) expires_after: Option<Micros>,
+    pub(super) before: Option<&'a ControlEntry>,
+}
+
+impl<'a> AuditedChange<'a> {
+    pub(super) fn new(asked: &'a ChangeAsked, change: u64, entries: Vec<AuditedEntry<'a>>) -> Self {
+        Self { change, asked, entries }
+    }
 }
 
 impl ControlAudit {
@@ -38,18 +44,28 @@ impl ControlAudit {
 
     /// Writes what was asked for, down to the disk.
     pub(super) fn asked(&self, at: Micros, change: &AuditedChange<'_>) -> io::Result<()> {
-        let AuditedChange { change, method, by, reason, before, after, expires_after } = change;
-        self.0.write(&json!({
+        let AuditedChange { change, asked, entries } = change;
+        let ChangeAsked { method, by, reason, expires_after, .. } = asked;
+        let mut line = json!({
             "audit": "asked",
             "at": time_text(at),
             "change": change_id(*change),
             "method": method,
             "by": by,
             "reason": reason,
-            "before": before.map(entry),
-            "after": entry(after),
             "expires_after_seconds": expires_after.map(|span| span.0 / 1_000_000),
-        }))
+        });
+        let both = |one: &AuditedEntry<'_>| (one.before.map(entry), entry(one.after));
+        if let [one] = &entries[..] {
+            let (before, after) = both(one);
+            line["before"] = before.into();
+            line["after"] = after;
+        } else {
+            let all = entries.iter().map(both);
+            let all = all.map(|(before, after)| json!({ "before": before, "after": after }));
+            line["entries"] = all.collect();
+        }
+        self.0.write(&line)
     }
 
     /// Writes how it ended.
@@ -110,6 +126,18 @@ mod tests {
     use weir_proto::v1::{ControlAccess, EntryVersion};
     use weir_time::clock::Clock;
 
+    fn asked(method: &'static str, expires_after: Option<Micros>) -> ChangeAsked {
+        ChangeAsked {
+            method,
+            entries: Vec::new(),
+            expires_after,
+            reason: "incident\n12".to_owned(),
+            id: None,
+            dry_run: false,
+            by: "token:ops".to_owned(),
+        }
+    }
+
     #[test]
     fn two_lines_say_what_was_asked_and_how_it_ended() {
         let folder = tempfile::tempdir().unwrap();
@@ -121,15 +149,10 @@ mod tests {
             version: Some(EntryVersion { version: 3, change: "4".to_owned() }),
             ..after.clone()
         };
-        let change = AuditedChange {
-            change: 0xab,
-            method: "PutAccess",
-            by: "token:ops",
-            reason: "incident\n12",
-            before: Some(&before),
-            after: &after,
-            expires_after: Some(Micros::from_secs(60)),
-        };
+        let before = Some(before);
+        let asked = asked("PutAccess", Some(Micros::from_secs(60)));
+        let entry = || AuditedEntry { after: &after, before: before.as_ref() };
+        let change = AuditedChange::new(&asked, 0xab, vec![entry()]);
         audit.asked(Micros(1_700_000_000_000_000), &change).unwrap();
         audit.ended(Micros(1_700_000_000_500_000), 0xab, "applied", Some(9));
         let text = std::fs::read_to_string(&path).unwrap();
@@ -139,6 +162,11 @@ mod tests {
         assert_eq!(lines[0]["reason"], "incident\n12");
         assert_eq!(lines[0]["after"]["access"]["consumer"], "bot \"7\"");
         assert_eq!(lines[0]["before"]["version"]["version"], "3");
+        let many = AuditedChange::new(&asked, 1, vec![entry(), entry()]);
+        audit.asked(Micros(0), &many).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(last["entries"][1]["after"]["access"]["consumer"], "bot \"7\"");
         assert_eq!(
             lines[1],
             json!({
@@ -154,15 +182,8 @@ mod tests {
         let log = AuditLog::open(Some(Path::new("/dev/full")), Clock::System).unwrap();
         let audit = ControlAudit::new(log);
         let after = ControlEntry::default();
-        let change = AuditedChange {
-            change: 1,
-            method: "PutAccess",
-            by: "me",
-            reason: "",
-            before: None,
-            after: &after,
-            expires_after: None,
-        };
+        let asked = asked("PutAccess", None);
+        let change = AuditedChange::new(&asked, 1, vec![AuditedEntry { after: &after, before: None }]);
         assert_eq!(audit.asked(Micros(0), &change).unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -1,5 +1,7 @@
 //! Entries of live control: their keys and bytes in the store, and the messages that callers see.
 
+use std::sync::Arc;
+
 use prost::Message as _;
 use prost_types::Timestamp;
 use weir_core::control::{ControlPosition, ControlRecord, GENERATION_PREFIX};
@@ -15,7 +17,7 @@ use crate::audit::change_id;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LiveEntry {
     /// Its key in the store.
-    pub(super) key: Box<str>,
+    pub(super) key: Arc<str>,
     pub(super) version: ControlPosition,
     /// When it ends, in microseconds since 1970; 0 is never.
     pub(super) expires_at: u64,
@@ -55,7 +57,7 @@ impl LiveEntry {
         message.version = Some(version_message(record.position()));
         message.expires_at = (record.expires_at > 0).then(|| timestamp(record.expires_at));
         Ok(Some(Self {
-            key: record.key.clone(),
+            key: (&*record.key).into(),
             version: record.position(),
             expires_at: record.expires_at,
             message,
@@ -97,13 +99,17 @@ pub(crate) fn version_message(position: ControlPosition) -> EntryVersion {
 /// Reads a version of a caller. An empty change is none.
 pub(crate) fn version_of(message: &EntryVersion) -> Option<ControlPosition> {
     let EntryVersion { version, change } = message;
+    Some(ControlPosition { version: *version, change: change_of(change)? })
+}
+
+/// Reads the id of a change. An empty one is 0.
+pub(crate) fn change_of(change: &str) -> Option<u64> {
     let is_digits = change.len() <= 16 && change.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let change = match &**change {
-        "" => 0,
-        digits if is_digits => u64::from_str_radix(digits, 16).ok()?,
-        _ => return None,
-    };
-    Some(ControlPosition { version: *version, change })
+    match change {
+        "" => Some(0),
+        digits if is_digits => u64::from_str_radix(digits, 16).ok(),
+        _ => None,
+    }
 }
 
 /// The bytes of an entry in the store.

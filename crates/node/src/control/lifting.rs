@@ -56,7 +56,7 @@ impl ControlTask {
         let done = match done {
             Ok(true) => Ok(lifted),
             Ok(false) => Err(ControlFault::NoBan),
-            Err(error) => Err(ControlFault::Store(error)),
+            Err(error) => Err(ControlFault::Bans(error)),
         };
         let result = done.as_ref().map_or_else(ToString::to_string, |_| "applied".to_owned());
         self.audit.ended(self.clock.now(), change, &result, None);

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use weir_config::{LimitNumbers, WrittenStrategies};
 use weir_core::control::ControlPosition;
-use weir_core::strategy::{AccessEntry, Override, RuleChanges, Rules, Strategy, StrategyId};
+use weir_core::strategy::{AccessEntry, Override, RuleChanges, RuleEdit, Rules, Strategy, StrategyId};
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ControlAccess, ControlOverride, ControlStrategy};
 
 use super::entry::{LiveEntry, listed};
+use super::view::{KeyChange, LiveEntries};
 
 /// The entries in force at a time.
 pub(super) struct ControlOverlay {
-    pub(super) entries: Vec<Arc<LiveEntry>>,
+    pub(super) entries: LiveEntries,
+    /// The time at which the entries are looked at.
+    pub(super) now: u64,
     /// The generations of strategies.
-    pub(super) generations: HashMap<Box<str>, u64>,
+    pub(super) generations: Arc<HashMap<Box<str>, u64>>,
     pub(super) shared: Arc<OverlayState>,
 }
 
@@ -24,9 +27,9 @@ pub(super) struct ControlOverlay {
 #[derive(Default)]
 pub(super) struct OverlayState {
     /// Overrides that were read, by the keys of their entries: a change of one entry does not read all again.
-    parsed: Mutex<HashMap<Box<str>, ParsedOverride>>,
+    parsed: Mutex<HashMap<Arc<str>, ParsedOverride>>,
     /// Why entries wait, by their keys.
-    waiting: Mutex<HashMap<Box<str>, String>>,
+    waiting: Mutex<HashMap<Arc<str>, String>>,
 }
 
 #[derive(Clone)]
@@ -37,9 +40,74 @@ struct ParsedOverride {
 }
 
 impl OverlayState {
+    /// Forgets what was known of all entries.
+    pub(super) fn clear(&self) {
+        self.parsed.lock().clear();
+        self.waiting.lock().clear();
+    }
+
     /// Why an entry waits.
     pub(super) fn waiting(&self, key: &str) -> Option<String> {
         self.waiting.lock().get(key).cloned()
+    }
+
+    /// The edits of the rules in force that follow from changed entries. `None`: the rules must be made anew, because a
+    /// strategy has other numbers.
+    pub(super) fn edits(
+        &self,
+        changed: &[KeyChange],
+        now: u64,
+        (files, written): (&Rules, &WrittenStrategies),
+    ) -> Option<Vec<RuleEdit>> {
+        let mut edits = Vec::with_capacity(changed.len());
+        for KeyChange { key, before, after } in changed {
+            let either = after.as_ref().or(before.as_ref());
+            let living = after.as_ref().filter(|entry| entry.lives(now));
+            let Some(what) = either.and_then(|entry| entry.message.entry.as_ref()) else { continue };
+            let done = match what {
+                Entry::Strategy(_) => return None,
+                Entry::Access(one) => access(one, files).map(|entry| match living {
+                    Some(_) => RuleEdit::SetAccess(entry),
+                    None => RuleEdit::RemoveAccess(entry),
+                }),
+                Entry::Override(one) => self.override_edit(key, one, living, (files, written)),
+            };
+            let waits = done.map(|edit| edits.push(edit)).err().filter(|_| living.is_some());
+            if let (Some(_), Entry::Override(one)) = (&waits, what) {
+                // Its version before may have fitted.
+                edits.push(removal(one));
+            }
+            let mut waiting = self.waiting.lock();
+            match waits {
+                Some(mistakes) => drop(waiting.insert(Arc::clone(key), mistakes.join("; "))),
+                None => drop(waiting.remove(key)),
+            }
+        }
+        Some(edits)
+    }
+
+    fn override_edit(
+        &self,
+        key: &Arc<str>,
+        one: &ControlOverride,
+        living: Option<&Arc<LiveEntry>>,
+        (files, written): (&Rules, &WrittenStrategies),
+    ) -> Result<RuleEdit, Vec<String>> {
+        let mut parsed = self.parsed.lock();
+        parsed.remove(key);
+        let Some(entry) = living else { return Ok(removal(one)) };
+        let read = ParsedOverride::read(entry.version, one, files, written)?;
+        let edit = RuleEdit::SetOverride(Box::new(read.applied(one)));
+        parsed.insert(Arc::clone(key), read);
+        Ok(edit)
+    }
+}
+
+fn removal(one: &ControlOverride) -> RuleEdit {
+    RuleEdit::RemoveOverride {
+        strategy: (&*one.strategy).into(),
+        consumer: (&*one.consumer).into(),
+        resource: (&*one.resource).into(),
     }
 }
 
@@ -47,10 +115,10 @@ impl ControlOverlay {
     /// The rules in force.
     pub(super) fn over(&self, files: &Rules, written: &WrittenStrategies) -> Rules {
         let (mut changes, mut waiting) = (RuleChanges::default(), HashMap::new());
-        changes.generations = self.generations.clone();
+        changes.generations = HashMap::clone(&self.generations);
         let mut known = std::mem::take(&mut *self.shared.parsed.lock());
         let mut parsed = HashMap::with_capacity(known.len());
-        for entry in &self.entries {
+        for entry in self.entries.values().filter(|entry| entry.lives(self.now)) {
             let Some(what) = &entry.message.entry else { continue };
             let done = match what {
                 Entry::Override(one) => {

@@ -20,8 +20,9 @@ impl ControlTask {
             self.lost_at = Some(monotonic());
         }
         // A round that failed may have read some entries before that.
-        if self.mirror_sum() != self.applied {
-            self.changed();
+        self.changed();
+        if let Ok(synced) = &result {
+            self.forget(&synced.dropped);
         }
         self.report(result);
     }
@@ -63,12 +64,6 @@ impl ControlTask {
             }
             (None, Ok(())) | (Some(_), Err(_)) => {}
         }
-    }
-
-    /// A number that changes with the records.
-    pub(super) fn mirror_sum(&self) -> u64 {
-        let mixed = |sum: u64, number: u64| (sum ^ number).wrapping_mul(0x0000_0100_0000_01b3);
-        self.mirror.records().fold(1, |sum, record| mixed(mixed(sum, record.version), record.change))
     }
 }
 

@@ -19,6 +19,7 @@ pub const MAX_REASON: usize = 1024;
 pub(super) enum ControlRequest {
     Change(Box<ChangeAsked>, oneshot::Sender<Result<Changed, ControlFault>>),
     Lift(BanLift, oneshot::Sender<Result<BannedUntil, ControlFault>>),
+    Find(u64, oneshot::Sender<FoundChange>),
     History(usize, oneshot::Sender<Vec<ControlChange>>),
 }
 
@@ -27,22 +28,38 @@ pub(super) enum ControlRequest {
 pub struct ChangeAsked {
     /// The method, for the audit.
     pub method: &'static str,
+    /// The entries: all are changed, or none.
+    pub entries: Vec<EntryAsked>,
+    /// How long they last.
+    pub expires_after: Option<Micros>,
+    /// Why.
+    pub reason: String,
+    /// The id of the change, if the caller chose it.
+    pub id: Option<u64>,
+    /// Nothing is changed.
+    pub dry_run: bool,
+    /// The caller.
+    pub by: String,
+}
+
+/// An entry that a change is about.
+#[derive(Debug, Clone)]
+pub struct EntryAsked {
     /// The entry.
     pub entry: Entry,
     /// It is deleted; its numbers do not matter.
     pub deletes: bool,
     /// All states of its strategy start full.
     pub resets: bool,
-    /// How long it lasts.
-    pub expires_after: Option<Micros>,
-    /// Why.
-    pub reason: String,
     /// The version that the entry must have; 0 and 0: it must not exist.
     pub expect: Option<ControlPosition>,
-    /// Nothing is changed.
-    pub dry_run: bool,
-    /// The caller.
-    pub by: String,
+}
+
+impl ChangeAsked {
+    /// The text of a mistake in the entry at `place`.
+    pub(super) fn named(&self, place: usize, mistake: &str) -> String {
+        if self.entries.len() == 1 { mistake.to_owned() } else { format!("changes[{place}]: {mistake}") }
+    }
 }
 
 /// A ban that a caller wants to be lifted.
@@ -61,12 +78,41 @@ pub struct BanLift {
 /// What changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changed {
+    /// The entries.
+    pub entries: Vec<ChangedEntry>,
+    /// The id and the version of the change; `None` if nothing was changed.
+    pub change: Option<(u64, u64)>,
+}
+
+/// An entry that changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangedEntry {
     /// The entry after the change.
     pub after: ControlEntry,
     /// The entry before it.
     pub before: Option<ControlEntry>,
     /// The files' numbers of each limit that it names.
     pub files: HashMap<String, String>,
+}
+
+/// Whether a change was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FoundChange {
+    /// It was.
+    Made {
+        /// The version that it got.
+        version: u64,
+    },
+    /// The store has not made it up to this position.
+    NotMade {
+        /// The last change of the store.
+        position: ControlPosition,
+    },
+    /// The store does not answer.
+    Unknown {
+        /// Why.
+        error: String,
+    },
 }
 
 /// Why a change was not made.
@@ -101,9 +147,28 @@ pub enum ControlFault {
     Full(usize),
     /// The store failed.
     #[error(
-        "the store of the entries does not answer ({0}); nothing is known of the change: look at the entry, and try again"
+        "the store of the entries does not answer ({error}): it is not known whether change {change} was made; ask with \
+         `weir control applied {change}`, or send the call again with this id, which changes nothing twice"
     )]
-    Store(String),
+    Store {
+        /// Why.
+        error: String,
+        /// The id of the change.
+        change: String,
+    },
+    /// The store failed, and nothing is known of a ban.
+    #[error(
+        "the store of the bans does not answer ({0}); nothing is known of the change: look at the bans, and try again"
+    )]
+    Bans(String),
+    /// One of several entries was refused.
+    #[error("changes[{place}]: {fault}; nothing was changed")]
+    Entry {
+        /// Its index.
+        place: usize,
+        /// Why.
+        fault: Box<ControlFault>,
+    },
     /// The audit or the cache file cannot be written.
     #[error("{0}; nothing was changed")]
     NotWritten(String),
@@ -113,4 +178,11 @@ pub enum ControlFault {
     /// The server ends.
     #[error("this node shuts down; try another one")]
     Ending,
+}
+
+impl ControlFault {
+    /// The fault of the entry at `place`, if there are several.
+    pub(super) fn at(self, place: usize, asked: &ChangeAsked) -> Self {
+        if asked.entries.len() == 1 { self } else { Self::Entry { place, fault: Box::new(self) } }
+    }
 }

@@ -1,5 +1,6 @@
 //! The start of live control, before the server takes its first call.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -16,6 +17,7 @@ use super::cache::{CacheFile, CachedRecords};
 use super::guard::BanGuard;
 use super::history::ChangeHistory;
 use super::keeper::BanKeeper;
+use super::made::MadeChanges;
 use super::overlay::OverlayState;
 use super::store::ControlStore;
 use super::target::OverlayTarget;
@@ -73,18 +75,20 @@ impl ControlThread {
     pub fn start(parts: ControlParts<'_>) -> Result<(Self, ControlHandle), ControlStart> {
         let failed = |what: String| move |error| ControlStart { what, error };
         let ControlParts { config, node, audit, target, link, clock, reloads, loads, refused, bans } = parts;
-        let cache = config.cache_file.as_deref().map(CacheFile::new);
+        let mut cache = config.cache_file.as_deref().map(CacheFile::new);
         let shown = config.cache_file.as_deref().unwrap_or_else(|| std::path::Path::new("")).display();
-        let cached = cache.as_ref().map(CacheFile::read).transpose();
+        let cached = cache.as_mut().map(CacheFile::read).transpose();
         let cached = cached.map_err(failed(format!("the cache file {shown}")))?.flatten();
         let is_new = cached.is_none();
         let CachedRecords { records, position } = cached.unwrap_or_default();
-        let mirror = ControlMirror::restore(records.clone(), position);
+        let mut mirror = ControlMirror::restore(records.clone(), position);
+        // The file has them, and the first look at all entries serves them.
+        mirror.take_touched();
         let store = match link {
             Some(link) => ControlStore::Redis(Box::new(link)),
             None => ControlStore::Memory(Box::new(ControlState::restore(records, position))),
         };
-        if let (true, Some(cache)) = (is_new, &cache) {
+        if let (true, Some(cache)) = (is_new, &mut cache) {
             // A directory that cannot be written to is found now and not at the first change.
             cache.write(&[], position).map_err(failed(format!("the cache file {shown}")))?;
         }
@@ -110,8 +114,10 @@ impl ControlThread {
             incomplete: waits,
             lost_at: None,
             loads: loads.clone(),
-            applied: 0,
-            is_dirty: false,
+            ends: BTreeSet::new(),
+            generations: Arc::default(),
+            made: MadeChanges::default(),
+            unsaved: BTreeSet::new(),
             cached_at: None,
         };
         let (stop, stopped) = oneshot::channel::<()>();

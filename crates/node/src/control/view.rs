@@ -1,17 +1,31 @@
 //! The entries of a time, as callers see them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rpds::{QueueSync, RedBlackTreeMapSync};
 use weir_core::control::ControlPosition;
 use weir_proto::v1::ControlEntry;
 
 use super::entry::LiveEntry;
 
+/// All entries by their keys. Views share what did not change between them.
+pub(super) type LiveEntries = RedBlackTreeMapSync<Arc<str>, Arc<LiveEntry>>;
+
+/// Changes that a view keeps, so that a watcher of the view before finds them without a search.
+const MAX_RECENT: usize = 4_096;
+
 /// The entries of a time.
 #[derive(Debug, Clone, Default)]
 pub struct ControlView {
     /// All entries by their keys, also deleted ones and those that are over.
-    pub(super) entries: Vec<Arc<LiveEntry>>,
+    pub(super) entries: LiveEntries,
+    /// It grows with each set of changes.
+    pub(super) revision: u64,
+    /// The keys that changed last, each with the revision that has the change.
+    pub(super) recent: QueueSync<(u64, Arc<str>)>,
+    /// `recent` has all changes of the revisions after this one.
+    pub(super) recent_after: u64,
     /// The last change that this node knows.
     pub position: ControlPosition,
     /// Why entries of other nodes may be missing.
@@ -21,33 +35,74 @@ pub struct ControlView {
 }
 
 impl ControlView {
+    /// The view after this one that has other entries, all of which may have changed.
+    pub(super) fn anew(&self, entries: LiveEntries, now: u64) -> Self {
+        let revision = self.revision + 1;
+        Self { entries, revision, recent: QueueSync::default(), recent_after: revision, now, ..self.clone() }
+    }
+
+    /// The view after this one in which the entries of these keys are others, or gone.
+    pub(super) fn edited(&self, changed: &[KeyChange], now: u64) -> Self {
+        let mut next = Self { revision: self.revision + 1, now, ..self.clone() };
+        for KeyChange { key, after, .. } in changed {
+            match after {
+                Some(entry) => next.entries.insert_mut(Arc::clone(key), Arc::clone(entry)),
+                None => {
+                    next.entries.remove_mut(key);
+                }
+            }
+            next.recent.enqueue_mut((next.revision, Arc::clone(key)));
+            if next.recent.len() > MAX_RECENT {
+                next.recent_after = next.recent.peek().map_or(next.revision, |(revision, _)| *revision);
+                next.recent.dequeue_mut();
+            }
+        }
+        next
+    }
+
     /// The entries that live, with their keys, in the order of the keys.
     pub fn living(&self) -> impl Iterator<Item = (&str, &ControlEntry)> {
-        self.entries.iter().filter(|entry| entry.lives(self.now)).map(|entry| (&*entry.key, &entry.message))
+        let living = self.entries.values().filter(|entry| entry.lives(self.now));
+        living.map(|entry| (&*entry.key, &entry.message))
     }
 
     /// The living entry of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&ControlEntry> {
-        let place = self.entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?;
-        let entry = self.entries.get(place).filter(|entry| entry.lives(self.now))?;
-        Some(&entry.message)
+        self.entries.get(key).filter(|entry| entry.lives(self.now)).map(|entry| &entry.message)
     }
 
-    /// The entries that differ from those of `before`: new, changed, and gone ones.
+    /// The entries that differ from those of `before`: new, changed, and gone ones. An entry that is forgotten was gone.
     #[must_use]
     pub fn changes(&self, before: &Self) -> Vec<ViewedEntry> {
-        let change = |entry: &Arc<LiveEntry>| {
-            let place = before.entries.binary_search_by(|known| known.key.cmp(&entry.key)).ok();
-            let known = place.and_then(|place| before.entries.get(place));
-            let lived = known.is_some_and(|known| known.lives(before.now));
-            let is_same = known.is_some_and(|known| known.version == entry.version);
-            let is_gone = !entry.lives(self.now);
-            let is_shown = if is_gone { lived } else { !lived || !is_same };
-            is_shown.then(|| ViewedEntry { entry: Arc::clone(entry), is_gone })
-        };
-        self.entries.iter().filter_map(change).collect()
+        if self.revision == before.revision {
+            return Vec::new();
+        }
+        if before.revision < self.recent_after {
+            return self.entries.values().filter_map(|entry| self.change(entry, before)).collect();
+        }
+        let since = self.recent.iter().filter(|(revision, _)| *revision > before.revision);
+        let keys: BTreeSet<&Arc<str>> = since.map(|(_, key)| key).collect();
+        let entries = keys.into_iter().filter_map(|key| self.entries.get(key));
+        entries.filter_map(|entry| self.change(entry, before)).collect()
     }
+
+    fn change(&self, entry: &Arc<LiveEntry>, before: &Self) -> Option<ViewedEntry> {
+        let known = before.entries.get(&*entry.key);
+        let lived = known.is_some_and(|known| known.lives(before.now));
+        let is_same = known.is_some_and(|known| known.version == entry.version);
+        let is_gone = !entry.lives(self.now);
+        let is_shown = if is_gone { lived } else { !lived || !is_same };
+        is_shown.then(|| ViewedEntry { entry: Arc::clone(entry), is_gone })
+    }
+}
+
+/// What became of the entry of a key.
+#[derive(Debug, Clone)]
+pub(super) struct KeyChange {
+    pub(super) key: Arc<str>,
+    pub(super) before: Option<Arc<LiveEntry>>,
+    pub(super) after: Option<Arc<LiveEntry>>,
 }
 
 /// An entry that has changed.
@@ -81,30 +136,63 @@ mod tests {
         Arc::new(LiveEntry { key: key.into(), version, expires_at, message })
     }
 
-    fn view(entries: Vec<Arc<LiveEntry>>, now: u64) -> ControlView {
-        ControlView { entries, now, ..ControlView::default() }
+    fn map(entries: Vec<Arc<LiveEntry>>) -> LiveEntries {
+        entries.into_iter().map(|entry| (Arc::clone(&entry.key), entry)).collect()
+    }
+
+    fn seen(all: &[ViewedEntry]) -> Vec<(String, bool)> {
+        all.iter().map(|one| (one.key().to_owned(), one.message().deleted)).collect()
+    }
+
+    /// Entries before, at 10, and after, at 60.
+    fn both() -> (ControlView, Vec<Arc<LiveEntry>>) {
+        let before = vec![entry("a", 1, 0, false), entry("b", 1, 0, false), entry("d", 1, 50, false)];
+        let after = vec![
+            entry("a", 2, 0, false),
+            entry("b", 3, 0, true),
+            entry("c", 4, 0, false),
+            entry("d", 1, 50, false),
+            entry("e", 5, 0, true),
+        ];
+        (ControlView::default().anew(map(before), 10), after)
     }
 
     #[test]
     fn what_is_new_changed_deleted_or_over_has_changed() {
-        let before =
-            view(vec![entry("a", 1, 0, false), entry("b", 1, 0, false), entry("d", 1, 50, false)], 10);
-        let after = view(
-            vec![
-                entry("a", 2, 0, false),
-                entry("b", 3, 0, true),
-                entry("c", 4, 0, false),
-                entry("d", 1, 50, false),
-                entry("e", 5, 0, true),
-            ],
-            60,
-        );
-        let seen = |all: Vec<ViewedEntry>| {
-            all.iter().map(|one| (one.key().to_owned(), one.message().deleted)).collect::<Vec<_>>()
-        };
+        let (before, after) = both();
         let expected = [("a", false), ("b", true), ("c", false), ("d", true)];
-        assert_eq!(seen(after.changes(&before)), expected.map(|(key, gone)| (key.to_owned(), gone)));
-        assert_eq!(seen(after.changes(&after)), []);
-        assert_eq!(after.living().map(|(key, _)| key).collect::<Vec<_>>(), ["a", "c"]);
+        let expected = expected.map(|(key, gone)| (key.to_owned(), gone));
+        let changed = after.iter().map(|entry| KeyChange {
+            key: Arc::clone(&entry.key),
+            before: before.entries.get(&entry.key).cloned(),
+            after: Some(Arc::clone(entry)),
+        });
+        let edited = before.edited(&changed.collect::<Vec<_>>(), 60);
+        for after in [before.anew(map(after), 60), edited] {
+            assert_eq!(seen(&after.changes(&before)), expected);
+            assert_eq!(seen(&after.changes(&after)), []);
+            assert_eq!(after.living().map(|(key, _)| key).collect::<Vec<_>>(), ["a", "c"]);
+        }
+    }
+
+    /// A watcher that has missed views finds every change, however long it was away.
+    #[test]
+    fn changes_add_up_over_many_views() {
+        let first = ControlView::default().anew(map(vec![entry("k3", 1, 0, false)]), 10);
+        let (mut view, mut behind) = (first.clone(), vec![first.clone()]);
+        for number in 0..2 * MAX_RECENT as u64 {
+            let key: Arc<str> = format!("k{}", number % 50).into();
+            let after = Some(entry(&key, 10 + number, 0, number % 3 == 0));
+            let before = view.entries.get(&key).cloned();
+            view = view.edited(&[KeyChange { key, before, after }], 10);
+            if number % 97 == 0 {
+                behind.push(view.clone());
+            }
+        }
+        for before in &behind {
+            let whole = view.entries.values().filter_map(|entry| view.change(entry, before));
+            let whole: Vec<ViewedEntry> = whole.collect();
+            assert_eq!(seen(&view.changes(before)), seen(&whole), "from revision {}", before.revision);
+        }
     }
 }

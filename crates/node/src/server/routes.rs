@@ -25,7 +25,7 @@ use crate::feature::{self, FeatureServices, RunningFeature, ServiceContext};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
     AddRoutes, AdminApi, ConcurrencyApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService,
-    LeaseAdminApi, UsageApi,
+    LeaseAdminApi, MAX_CHANGE_BYTES, UsageApi,
 };
 use crate::telemetry::WorkerCounters;
 
@@ -86,7 +86,8 @@ pub(super) fn services<S: Store>(
         routes = with_reflection(routes, on.iter().copied())?;
     }
     let specs = || parts.known.iter().flat_map(|feature| feature.services());
-    let methods = methods(largest, specs(), served);
+    let changes = parts.control.is_some() && operations;
+    let methods = methods((largest, if changes { MAX_CHANGE_BYTES } else { 0 }), specs(), served);
     let methods = match &parts.intercept {
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,

@@ -12,26 +12,35 @@ use tokio::sync::watch;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 use weir_config::AccessRight;
+use weir_core::control::ControlPosition;
 use weir_core::strategy::Unknown;
 use weir_grpc::CallContext;
 use weir_proto::v1::control_service_server::{ControlService, ControlServiceServer};
 use weir_proto::v1::{
-    DeleteEntryRequest, DeleteEntryResponse, EntryChange, LiftBanRequest, LiftBanResponse, ListBansRequest,
-    ListBansResponse, ListChangesRequest, ListChangesResponse, ListEntriesRequest, ListEntriesResponse,
-    PutAccessRequest, PutAccessResponse, PutOverrideRequest, PutOverrideResponse, PutStrategyRequest,
-    PutStrategyResponse, ReloadRequest, ReloadResponse, WatchEntriesRequest, WatchEntriesResponse,
+    ChangeResult, DeleteEntryRequest, DeleteEntryResponse, EntryChange, FindChangeRequest,
+    FindChangeResponse, LiftBanRequest, LiftBanResponse, ListBansRequest, ListBansResponse,
+    ListChangesRequest, ListChangesResponse, ListEntriesRequest, ListEntriesResponse, PutAccessRequest,
+    PutAccessResponse, PutManyRequest, PutManyResponse, PutOverrideRequest, PutOverrideResponse,
+    PutStrategyRequest, PutStrategyResponse, ReloadRequest, ReloadResponse, WatchEntriesRequest,
+    WatchEntriesResponse,
 };
 
 use self::requests::{ControlRequests, MAX_HISTORY};
 use super::audited::audited;
 use super::incoming::{Closing, context};
-use super::{MAX_MESSAGE_BYTES, status};
+use super::status;
 use crate::access::Rights;
 use crate::audit::AuditLog;
-use crate::control::{Changed, ControlFault, ControlHandle, ControlView, ViewedEntry, version_message};
-use crate::limiter::InvalidField;
+use crate::control::{
+    Changed, ChangedEntry, ControlFault, ControlHandle, ControlView, FoundChange, ViewedEntry, change_of,
+    version_message,
+};
+use crate::limiter::{InvalidField, shown};
 
-/// Size limit of an answer: the most entries of the longest kind.
+/// Size limit of a request: the most entries of one call. What is kept of them has half of it.
+pub(crate) const MAX_CHANGE_BYTES: usize = 2 << 20;
+
+/// Size limit of an answer: the most entries of usual length, ten times.
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// Changes that a history has if the request does not say how many.
@@ -47,7 +56,7 @@ impl ControlApi {
     /// The service, bounded and ready to be served.
     pub fn server(control: ControlHandle, audit: AuditLog) -> ControlServiceServer<Self> {
         ControlServiceServer::new(Self { control, audit })
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_decoding_message_size(MAX_CHANGE_BYTES)
             .max_encoding_message_size(MAX_ANSWER_BYTES)
     }
 
@@ -60,8 +69,14 @@ impl ControlApi {
         asked: Result<crate::control::ChangeAsked, ControlFault>,
     ) -> Result<Option<EntryChange>, Status> {
         let changed = self.control.change(asked.map_err(failed)?).await.map_err(failed)?;
-        let Changed { after, before, files } = changed;
-        Ok(Some(EntryChange { entry: Some(after), before, files }))
+        let applied = changed.change.is_some();
+        let entry = changed.entries.into_iter().next();
+        Ok(entry.map(|ChangedEntry { after, before, files }| EntryChange {
+            entry: Some(after),
+            before,
+            files,
+            applied,
+        }))
     }
 }
 
@@ -92,6 +107,29 @@ impl ControlService for ControlApi {
         let context = context(&mut request);
         let asked = self.requests(Rights::of(&context)).put_strategy(request.into_inner());
         Ok(Response::new(PutStrategyResponse { change: self.change(asked).await? }))
+    }
+
+    async fn put_many(
+        &self,
+        mut request: Request<PutManyRequest>,
+    ) -> Result<Response<PutManyResponse>, Status> {
+        let context = context(&mut request);
+        let asked = self.requests(Rights::of(&context)).put_many(request.into_inner());
+        let changed = self.control.change(asked.map_err(failed)?).await.map_err(failed)?;
+        Ok(Response::new(many(&changed)))
+    }
+
+    async fn find_change(
+        &self,
+        request: Request<FindChangeRequest>,
+    ) -> Result<Response<FindChangeResponse>, Status> {
+        let change = request.into_inner().change;
+        let Some(id) = change_of(&change).filter(|_| !change.is_empty()) else {
+            let bound = "it must be 16 hexadecimal digits".to_owned();
+            return Err(status::invalid(&InvalidField { field: "change", value: shown(&change), bound }));
+        };
+        let found = self.control.find(id).await.map_err(failed)?;
+        Ok(Response::new(found_message(id, found)))
     }
 
     async fn delete_entry(
@@ -238,16 +276,48 @@ impl Watched {
     }
 }
 
+/// What several changes did.
+fn many(changed: &Changed) -> PutManyResponse {
+    let count = |is: fn(&ChangedEntry) -> bool| {
+        u32::try_from(changed.entries.iter().filter(|one| is(one)).count()).unwrap_or(u32::MAX)
+    };
+    let position = |(change, version)| version_message(ControlPosition { version, change });
+    PutManyResponse {
+        applied: changed.change.is_some(),
+        version: changed.change.map(position),
+        created: count(|one| one.before.is_none() && !one.after.deleted),
+        replaced: count(|one| one.before.is_some() && !one.after.deleted),
+        deleted: count(|one| one.after.deleted),
+    }
+}
+
+fn found_message(change: u64, found: FoundChange) -> FindChangeResponse {
+    let (result, position, reason) = match found {
+        FoundChange::Made { version } => {
+            (ChangeResult::Applied, Some(ControlPosition { version, change }), String::new())
+        }
+        FoundChange::NotMade { position } => (ChangeResult::NotApplied, Some(position), String::new()),
+        FoundChange::Unknown { error } => (ChangeResult::Unknown, None, error),
+    };
+    FindChangeResponse { result: result.into(), version: position.map(version_message), reason }
+}
+
 fn failed(fault: ControlFault) -> Status {
     let text = fault.to_string();
+    status_of(&fault, text)
+}
+
+fn status_of(fault: &ControlFault, text: String) -> Status {
     match fault {
+        ControlFault::Entry { fault, .. } => status_of(fault, text),
         ControlFault::Invalid(_) => Status::invalid_argument(text),
         ControlFault::Unknown(Unknown::Strategy { .. } | Unknown::Resource { .. })
         | ControlFault::Missing
         | ControlFault::NoBan => Status::not_found(text),
         ControlFault::Stale(_) => Status::aborted(text),
         ControlFault::Full(_) => Status::resource_exhausted(text),
-        ControlFault::Store(_)
+        ControlFault::Store { .. }
+        | ControlFault::Bans(_)
         | ControlFault::Lost
         | ControlFault::NotWritten(_)
         | ControlFault::Busy

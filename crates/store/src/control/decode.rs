@@ -12,6 +12,8 @@ pub(super) struct ControlReply {
     pub(super) status: u64,
     /// A bound, or how many records were taken over.
     pub(super) number: u64,
+    /// Which of several entries was refused.
+    pub(super) place: u64,
     pub(super) position: ControlPosition,
     /// Keys and records, or members and ends, in turn.
     pub(super) pairs: Vec<LinkReply>,
@@ -27,6 +29,7 @@ impl ControlReply {
             now: next()?,
             status: next()?,
             number: next()?,
+            place: next()?,
             position: position_of(position.bytes()?).ok_or_else(garbled)?,
             pairs: pairs.to_vec(),
         })

@@ -3,6 +3,7 @@
 use weir_core::control::{
     ControlPut, ENDED_KEPT, MAX_CONTROL_CHANGES, MAX_CONTROL_ENTRIES, MAX_CONTROL_RECORDS,
     MAX_CONTROL_VERSION, MAX_DROPPED, MAX_MERGED_RECORDS, MAX_POLLED_BYTES, MAX_POLLED_CHANGES,
+    MAX_POLLED_RECORDS,
 };
 use weir_units::Micros;
 
@@ -15,10 +16,6 @@ doubles! {
         now,
         /// The greatest version that the writer knows.
         known,
-        /// -1 for never.
-        expires_after,
-        deletes,
-        expects,
         ended_kept,
         most_entries,
         most_records,
@@ -26,12 +23,23 @@ doubles! {
         most_dropped,
         most_polled,
         most_bytes,
+        most_together,
+    }
+}
+
+doubles! {
+    /// The parameters of one entry of a put.
+    EntryNumbers {
+        /// -1 for never.
+        expires_after,
+        deletes,
+        expects,
     }
 }
 
 /// The doubles of these scripts.
 #[cfg(test)]
-pub(crate) const DOUBLES: &[&[&str]] = &[ControlNumbers::NAMES];
+pub(crate) const DOUBLES: &[&[&str]] = &[ControlNumbers::NAMES, EntryNumbers::NAMES];
 
 impl ControlNumbers {
     /// The numbers of scripts but for a put.
@@ -39,9 +47,6 @@ impl ControlNumbers {
         Self {
             now: -1.0,
             known: 0.0,
-            expires_after: -1.0,
-            deletes: 0.0,
-            expects: 0.0,
             ended_kept: ENDED_KEPT.0 as f64,
             most_entries: MAX_CONTROL_ENTRIES as f64,
             most_records: MAX_MERGED_RECORDS as f64,
@@ -49,23 +54,31 @@ impl ControlNumbers {
             most_dropped: MAX_DROPPED as f64,
             most_polled: MAX_POLLED_CHANGES as f64,
             most_bytes: MAX_POLLED_BYTES as f64,
+            most_together: MAX_POLLED_RECORDS as f64,
         }
     }
 
     /// The numbers of a put by a writer that knows this version.
-    pub(super) fn of_put(put: &ControlPut, known: u64) -> Self {
-        Self {
-            known: known as f64,
-            expires_after: put.expires_after.map_or(-1.0, |after| after.0.min(MAX_CONTROL_VERSION) as f64),
-            deletes: f64::from(u8::from(put.body.is_none())),
-            expects: f64::from(u8::from(put.expect.is_some())),
-            most_records: MAX_CONTROL_RECORDS as f64,
-            ..Self::of_all()
-        }
+    pub(super) fn of_put(known: u64) -> Self {
+        Self { known: known as f64, most_records: MAX_CONTROL_RECORDS as f64, ..Self::of_all() }
     }
 
     /// The same at this time, if one is given.
     pub(super) fn at(self, now: Option<Micros>) -> Self {
         now.map_or(self, |now| Self { now: now.0 as f64, ..self })
+    }
+}
+
+impl EntryNumbers {
+    /// The numbers of one entry, packed.
+    pub(super) fn packed(put: &ControlPut) -> Vec<u8> {
+        let mut packed = Vec::with_capacity(size_of::<Self>());
+        let numbers = Self {
+            expires_after: put.expires_after.map_or(-1.0, |after| after.0.min(MAX_CONTROL_VERSION) as f64),
+            deletes: f64::from(u8::from(put.body.is_none())),
+            expects: f64::from(u8::from(put.expect.is_some())),
+        };
+        numbers.put(&mut packed);
+        packed
     }
 }

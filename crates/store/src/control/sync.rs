@@ -27,6 +27,8 @@ pub struct ControlSynced {
     pub sent: usize,
     /// How many records in Redis this version cannot read. Only a round that reads everything counts them.
     pub aside: usize,
+    /// Keys of records that ended so long ago that the mirror dropped them.
+    pub dropped: Vec<Box<str>>,
 }
 
 impl ControlLink {
@@ -55,7 +57,7 @@ impl ControlLink {
                 }
             }
         }
-        self.drop_old(mirror);
+        synced.dropped = self.drop_old(mirror);
         Ok(synced)
     }
 
@@ -78,11 +80,12 @@ impl ControlLink {
         Ok(())
     }
 
-    fn drop_old(&mut self, mirror: &mut ControlMirror) {
-        let Some(now) = self.store_time else { return };
-        if now.0.abs_diff(self.dropped_at.0) >= DROP_EVERY.0 {
-            self.dropped_at = now;
-            mirror.drop_old(now.0);
+    fn drop_old(&mut self, mirror: &mut ControlMirror) -> Vec<Box<str>> {
+        let Some(now) = self.store_time else { return Vec::new() };
+        if now.0.abs_diff(self.dropped_at.0) < DROP_EVERY.0 {
+            return Vec::new();
         }
+        self.dropped_at = now;
+        mirror.drop_old(now.0)
     }
 }

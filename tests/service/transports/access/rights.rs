@@ -91,8 +91,8 @@ fn call_of(path: &str) -> Call {
         }
         .encode_to_vec(),
         // The service is off here: rights come first.
-        "PutOverride" | "PutAccess" | "PutStrategy" | "DeleteEntry" | "ListEntries" | "WatchEntries"
-        | "ListChanges" | "ListBans" | "LiftBan" | "Reload" => {
+        "PutOverride" | "PutAccess" | "PutStrategy" | "PutMany" | "FindChange" | "DeleteEntry"
+        | "ListEntries" | "WatchEntries" | "ListChanges" | "ListBans" | "LiftBan" | "Reload" => {
             v1::ListChangesRequest { limit: Some(1) }.encode_to_vec()
         }
         other => panic!("{other} has no call here: add one"),

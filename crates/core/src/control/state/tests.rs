@@ -1,4 +1,7 @@
-use super::super::{GENERATION_PREFIX, MAX_CONTROL_BODY, MAX_CONTROL_KEY};
+use super::super::{
+    GENERATION_PREFIX, MAX_CONTROL_BODY, MAX_CONTROL_CHANGES, MAX_CONTROL_KEY, MAX_PUT_BYTES,
+    MAX_PUT_TOGETHER,
+};
 use super::*;
 use weir_units::Micros;
 
@@ -111,7 +114,7 @@ fn answers_and_changes_are_bounded() {
     let ControlChanges::Since { records, position } = state.changes_since(position(2, 2)) else { panic!() };
     assert_eq!((records.len(), position.change), (MAX_POLLED_CHANGES, 2 + MAX_POLLED_CHANGES as u64));
     let large = |change| ControlPut { body: Some(vec![0; MAX_CONTROL_BODY].into()), ..put("b", change) };
-    (20_000..20_090).for_each(|change| {
+    (200_000..200_090).for_each(|change| {
         state.put(change, large(change)).unwrap();
     });
     let first = ControlPosition { version: 10_001, change: 10_001 };
@@ -127,13 +130,13 @@ fn entries_are_bounded() {
         state.put(1, ControlPut { generation, expires_after, ..put(&format!("{change}"), change) }).unwrap();
     }
     let full = Err(ControlRefusal::Full { most: MAX_CONTROL_ENTRIES });
-    assert_eq!(state.put(HOUR, put("more", 20_000)), full);
-    assert!(state.put(HOUR, put("7", 20_001)).is_ok(), "it is there already");
-    assert!(state.put(HOUR + 1, put("more", 20_002)).is_ok(), "one has expired");
-    assert_eq!(state.put(HOUR + 1, put("1", 20_003)), full);
-    state.put(HOUR + 2, delete("2", 20_004)).unwrap();
-    assert!(state.put(HOUR + 3, put("1", 20_005)).is_ok(), "one was deleted");
-    assert_eq!(state.put(HOUR + 3, put("2", 20_006)), full);
+    assert_eq!(state.put(HOUR, put("more", 200_000)), full);
+    assert!(state.put(HOUR, put("7", 200_001)).is_ok(), "it is there already");
+    assert!(state.put(HOUR + 1, put("more", 200_002)).is_ok(), "one has expired");
+    assert_eq!(state.put(HOUR + 1, put("1", 200_003)), full);
+    state.put(HOUR + 2, delete("2", 200_004)).unwrap();
+    assert!(state.put(HOUR + 3, put("1", 200_005)).is_ok(), "one was deleted");
+    assert_eq!(state.put(HOUR + 3, put("2", 200_006)), full);
 }
 
 #[test]
@@ -221,4 +224,74 @@ fn bad_arguments_are_named() {
         assert_eq!(state.put(1, put).unwrap_err().to_string(), why);
     }
     assert_eq!(state.position(), ControlPosition::NONE);
+}
+
+/// Several changes are one: one version, one position, and all of them or none.
+#[test]
+fn several_changes_are_made_together_or_not_at_all() {
+    let mut state = ControlState::default();
+    state.put(5, put("a", 1)).unwrap();
+    let refused = |place, refusal| Err(RefusedPut { place, refusal });
+    let before = state.records().cloned().collect::<Vec<_>>();
+    let stale = ControlPut { expect: Some(ControlPosition::NONE), ..put("a", 2) };
+    let current = position(5, 1);
+    assert_eq!(
+        state.put_many(10, 0, &[put("b", 2), stale, put("c", 2)]),
+        refused(1, ControlRefusal::Stale { current })
+    );
+    assert_eq!(state.put_many(10, 0, &[put("b", 2), delete("c", 2)]), refused(1, ControlRefusal::Missing));
+    let twice = ControlRefusal::Twice { key: "b".into() };
+    assert_eq!(state.put_many(10, 0, &[put("b", 2), put("b", 2)]), refused(1, twice));
+    assert_eq!((state.records().cloned().collect::<Vec<_>>(), state.position()), (before, current));
+    let all = [put("b", 2), delete("a", 2), put("c", 2)];
+    let written = state.put_many(10, 0, &all).unwrap();
+    assert_eq!(written.iter().map(|record| record.version).collect::<Vec<_>>(), [10; 3]);
+    assert_eq!((state.position(), since(&state, current)), (position(10, 2), Some(vec![2; 3])));
+    assert_eq!(state.put_many(20, 0, &all).unwrap(), written, "repeated under its id");
+    assert_eq!(state.position(), position(10, 2));
+}
+
+#[test]
+fn changes_of_one_put_are_bounded() {
+    let mut state = ControlState::default();
+    let keys = |count: usize| (0..count).map(|number| put(&number.to_string(), 1)).collect::<Vec<_>>();
+    let why = |refused: RefusedPut| refused.refusal.to_string();
+    assert_eq!(
+        why(state.put_many(1, 0, &[]).unwrap_err()),
+        "there are 0 changes in one call: it must have 1 to 1000"
+    );
+    assert!(state.put_many(1, 0, &keys(MAX_PUT_TOGETHER + 1)).is_err());
+    let body = Some(vec![0; MAX_CONTROL_BODY].into());
+    let large = keys(MAX_PUT_BYTES / MAX_CONTROL_BODY).into_iter();
+    let large: Vec<_> = large.map(|put| ControlPut { body: body.clone(), ..put }).collect();
+    assert!(state.put_many(1, 0, &large).is_err());
+    assert!(state.put_many(1, 0, &large[1..]).is_ok());
+    let first = state.position();
+    for change in 2..=200 {
+        let all: Vec<_> =
+            keys(MAX_PUT_TOGETHER).into_iter().map(|put| ControlPut { change, ..put }).collect();
+        state.put_many(change, 0, &all).unwrap();
+    }
+    assert_eq!(since(&state, first), None, "as many records as there may be entries are kept");
+    let known = position(101, 101);
+    assert_eq!(since(&state, known).unwrap().len(), MAX_POLLED_RECORDS);
+    assert_eq!(state.changes.len(), MAX_CONTROL_ENTRIES / MAX_PUT_TOGETHER);
+}
+
+/// The bound of entries holds over time, also when the clock is set back.
+#[test]
+fn entries_that_have_ended_are_counted_once() {
+    let mut state = ControlState::default();
+    let mut number = 3_u64;
+    for step in 0..5_000 {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let random = number >> 33;
+        let now = HOUR + step * 1_000 - if step % 701 == 0 { 900_000 } else { 0 };
+        let key = (random % 300).to_string();
+        let ends = Some(Micros(random % 400_000)).filter(|_| random.is_multiple_of(3));
+        let change = if random.is_multiple_of(5) { delete(&key, step + 1) } else { put(&key, step + 1) };
+        let _ = state.put(now, ControlPut { expires_after: ends, ..change });
+        let lasting = state.records().filter(|record| record.ends().is_some_and(|ends| ends > now)).count();
+        assert_eq!(state.lasting(now), lasting, "step {step}");
+    }
 }

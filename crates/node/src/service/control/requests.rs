@@ -4,23 +4,30 @@ use std::sync::Arc;
 
 use weir_config::{MAX_NUMBERS, check_pattern};
 use weir_core::algorithm::MAX_LIMITS;
+use weir_core::control::MAX_PUT_TOGETHER;
 use weir_core::strategy::{MAX_NAME, Rules};
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::delete_entry_request::Entry as Deleted;
+use weir_proto::v1::entry_put::Entry as Put;
 use weir_proto::v1::{
-    AccessList, ChangeOptions, ControlAccess, ControlOverride, ControlStrategy, DeleteEntryRequest,
-    PutAccessRequest, PutOverrideRequest, PutStrategyRequest, StateChange,
+    AccessList, ChangeOptions, ControlAccess, ControlOverride, ControlStrategy, DeleteEntryRequest, EntryPut,
+    PutAccessRequest, PutManyRequest, PutOverrideRequest, PutStrategyRequest, StateChange,
 };
 use weir_units::Micros;
 
 use super::super::span;
 use crate::access::Rights;
 use crate::audit::named_caller;
-use crate::control::{ChangeAsked, ControlFault, MAX_REASON, version_of};
+use crate::control::{ChangeAsked, ControlFault, EntryAsked, MAX_REASON, change_of, version_of};
 use crate::limiter::shown;
 
 /// The most changes that a history has.
 pub(super) const MAX_HISTORY: u32 = 1_000;
+
+/// Mistakes of several changes that are named.
+const MAX_MISTAKES: usize = 20;
+
+const DIGITS: &str = "has other characters: it must be 16 hexadecimal digits";
 
 const LEAST_EXPIRY: Micros = Micros::from_secs(1);
 const MOST_EXPIRY: Micros = Micros::from_secs(10 * 366 * 86_400);
@@ -40,18 +47,18 @@ impl<'a> ControlRequests<'a> {
     pub(super) fn put_override(mut self, request: PutOverrideRequest) -> Result<ChangeAsked, ControlFault> {
         let one = self.overridden(request.r#override.unwrap_or_default())?;
         self.limits(&one.limits);
-        self.asked("PutOverride", Entry::Override(one), false, request.options)
+        self.asked_one("PutOverride", Entry::Override(one), false, request.options)
     }
 
     pub(super) fn put_access(mut self, request: PutAccessRequest) -> Result<ChangeAsked, ControlFault> {
         let one = self.access(request.access.unwrap_or_default());
-        self.asked("PutAccess", Entry::Access(one), false, request.options)
+        self.asked_one("PutAccess", Entry::Access(one), false, request.options)
     }
 
     pub(super) fn put_strategy(mut self, request: PutStrategyRequest) -> Result<ChangeAsked, ControlFault> {
         let one = self.strategy(request.strategy.unwrap_or_default());
         self.limits(&one.limits);
-        self.asked("PutStrategy", Entry::Strategy(one), false, request.options)
+        self.asked_one("PutStrategy", Entry::Strategy(one), false, request.options)
     }
 
     pub(super) fn delete(mut self, request: DeleteEntryRequest) -> Result<ChangeAsked, ControlFault> {
@@ -59,15 +66,59 @@ impl<'a> ControlRequests<'a> {
             Some(Deleted::Override(one)) => Entry::Override(self.overridden(one)?),
             Some(Deleted::Access(one)) => Entry::Access(self.access(one)),
             Some(Deleted::Strategy(one)) => Entry::Strategy(self.strategy(one)),
-            None => {
-                let reason = "entry is not set: name an override, an entry of an access list, or a strategy";
-                return Err(ControlFault::Invalid(vec![reason.to_owned()]));
-            }
+            None => return Err(no_entry()),
         };
         if request.options.as_ref().is_some_and(|options| options.expires_after.is_some()) {
             self.mistakes.push("options.expires_after is set: a deletion has no end".to_owned());
         }
-        self.asked("DeleteEntry", entry, true, request.options)
+        self.asked_one("DeleteEntry", entry, true, request.options)
+    }
+
+    pub(super) fn put_many(mut self, request: PutManyRequest) -> Result<ChangeAsked, ControlFault> {
+        let PutManyRequest { changes, options } = request;
+        let count = changes.len();
+        if !(1..=MAX_PUT_TOGETHER).contains(&count) {
+            self.mistakes.push(format!("changes has {count} entries: it must have 1 to {MAX_PUT_TOGETHER}"));
+            return Err(ControlFault::Invalid(self.mistakes));
+        }
+        if options.as_ref().is_some_and(|options| options.expect_version.is_some()) {
+            self.mistakes.push("options.expect_version is set: each change has its own".to_owned());
+        }
+        let mut entries = Vec::with_capacity(count);
+        for (place, change) in changes.into_iter().enumerate() {
+            let before = self.mistakes.len();
+            let named = |fault| ControlFault::Entry { place, fault: Box::new(fault) };
+            entries.push(self.entry_put(change).map_err(named)?);
+            for mistake in self.mistakes.iter_mut().skip(before) {
+                *mistake = format!("changes[{place}].{mistake}");
+            }
+            if self.mistakes.len() > MAX_MISTAKES {
+                break;
+            }
+        }
+        self.asked("PutMany", entries, options)
+    }
+
+    fn entry_put(&mut self, change: EntryPut) -> Result<EntryAsked, ControlFault> {
+        let EntryPut { entry, deletes, expect_version } = change;
+        let entry = match entry {
+            Some(Put::Override(one)) => Entry::Override(self.overridden(one)?),
+            Some(Put::Access(one)) => Entry::Access(self.access(one)),
+            Some(Put::Strategy(one)) => Entry::Strategy(self.strategy(one)),
+            None => return Err(no_entry()),
+        };
+        if let (
+            Entry::Override(ControlOverride { limits, .. }) | Entry::Strategy(ControlStrategy { limits, .. }),
+            false,
+        ) = (&entry, deletes)
+        {
+            self.limits(limits);
+        }
+        let expect = expect_version.as_ref().map(version_of);
+        if expect == Some(None) {
+            self.mistakes.push(format!("expect_version.change {DIGITS}"));
+        }
+        Ok(EntryAsked { resets: resets(&entry), entry, deletes, expect: expect.flatten() })
     }
 
     /// An override without an empty name: its strategy is found by its resource.
@@ -132,47 +183,63 @@ impl<'a> ControlRequests<'a> {
         }
     }
 
-    fn asked(
+    fn asked_one(
         mut self,
         method: &'static str,
         entry: Entry,
         deletes: bool,
         options: Option<ChangeOptions>,
     ) -> Result<ChangeAsked, ControlFault> {
-        let ChangeOptions { expires_after, reason, expect_version, dry_run } = options.unwrap_or_default();
+        let expect = options.as_ref().and_then(|options| options.expect_version.as_ref()).map(version_of);
+        if expect == Some(None) {
+            self.mistakes.push(format!("options.expect_version.change {DIGITS}"));
+        }
+        let one = EntryAsked { resets: resets(&entry), entry, deletes, expect: expect.flatten() };
+        self.asked(method, vec![one], options)
+    }
+
+    fn asked(
+        mut self,
+        method: &'static str,
+        entries: Vec<EntryAsked>,
+        options: Option<ChangeOptions>,
+    ) -> Result<ChangeAsked, ControlFault> {
+        let ChangeOptions { expires_after, reason, dry_run, change, .. } = options.unwrap_or_default();
         if reason.len() > MAX_REASON {
             let length = reason.len();
             self.mistakes
                 .push(format!("options.reason has {length} bytes: it may have at most {MAX_REASON}"));
         }
-        let expires_after = expires_after.and_then(|given| {
-            let bound = format!("it must be {LEAST_EXPIRY} to {MOST_EXPIRY}");
-            let read = span::micros("options.expires_after", &given, &bound);
-            match read {
-                Ok(span) if (LEAST_EXPIRY..=MOST_EXPIRY).contains(&span) => Some(span),
-                Ok(span) => {
-                    self.mistakes.push(format!("options.expires_after is {span}: {bound}"));
-                    None
-                }
-                Err(error) => {
-                    self.mistakes.push(error.to_string());
-                    None
-                }
-            }
-        });
-        let expect = expect_version.as_ref().map(version_of);
-        if expect == Some(None) {
-            self.mistakes.push(
-                "options.expect_version.change has other characters: it must be 16 hexadecimal digits"
-                    .to_owned(),
-            );
+        let expires_after = expires_after.and_then(|given| self.expiry(&given));
+        let id = change_of(&change);
+        if id.is_none() || (id == Some(0) && !change.is_empty()) {
+            self.mistakes.push(format!("options.change {DIGITS}, and not 0"));
         }
         if !self.mistakes.is_empty() {
             return Err(ControlFault::Invalid(self.mistakes));
         }
-        let resets = matches!(&entry, Entry::Strategy(one) if one.state() == StateChange::Reset);
-        let expect = expect.flatten();
         let by = named_caller(self.rights.name());
-        Ok(ChangeAsked { method, entry, deletes, resets, expires_after, reason, expect, dry_run, by })
+        let id = id.filter(|id| *id != 0);
+        Ok(ChangeAsked { method, entries, expires_after, reason, id, dry_run, by })
     }
+
+    fn expiry(&mut self, given: &prost_types::Duration) -> Option<Micros> {
+        let bound = format!("it must be {LEAST_EXPIRY} to {MOST_EXPIRY}");
+        match span::micros("options.expires_after", given, &bound) {
+            Ok(span) if (LEAST_EXPIRY..=MOST_EXPIRY).contains(&span) => return Some(span),
+            Ok(span) => self.mistakes.push(format!("options.expires_after is {span}: {bound}")),
+            Err(error) => self.mistakes.push(error.to_string()),
+        }
+        None
+    }
+}
+
+/// All states of its strategy start full.
+fn resets(entry: &Entry) -> bool {
+    matches!(entry, Entry::Strategy(one) if one.state() == StateChange::Reset)
+}
+
+fn no_entry() -> ControlFault {
+    let reason = "entry is not set: name an override, an entry of an access list, or a strategy";
+    ControlFault::Invalid(vec![reason.to_owned()])
 }

@@ -59,7 +59,7 @@ fn both_sides_have_the_same_order() {
         (lua!("start" "judge" "decide"), DECISION_DOUBLES),
         (lua!("budget"), BUDGET_DOUBLES),
         (lua!("lease/start"), LEASE_DOUBLES),
-        (lua!("control/start"), CONTROL_DOUBLES),
+        (lua!("control/start" "control/put"), CONTROL_DOUBLES),
     ];
     for (text, structs) in scripts {
         let read = lists(text);
