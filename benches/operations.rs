@@ -13,11 +13,11 @@ use std::time::Instant;
 use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_core::algorithm::{Algorithm, Op, Rate};
 use weir_core::key::{KeySecret, Subject};
-use weir_core::lease::{
-    AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
-    WorkOutcome,
+use weir_core::lease::{LeaseOp, WorkOutcome};
+use weir_core::strategy::{
+    AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, FailurePolicy, Field, Limit,
+    LimitSource, Scope, Strategy,
 };
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::{RedisShared, RedisStore};
 use weir_store::{Decision, LeaseAsk, LeaseStore, LimitSet, Part, Store, decide_one};

@@ -6,8 +6,9 @@ mod lease;
 
 use tokio::sync::oneshot;
 use weir_config::Config;
-use weir_core::lease::{ConcurrencyNumbers, ConcurrencyRule, LimitSource};
-use weir_core::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
+use weir_core::strategy::{
+    ConcurrencyNumbers, ConcurrencyRule, FailurePolicy, Field, LimitSource, Resources, Rules, Scope, Strategy,
+};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::{AcquireRequest, WorkOutcome};
 use weir_units::Micros;

@@ -1,12 +1,11 @@
 //! The `concurrency` of a strategy: the number of permits, and the source of the limit.
 
 use weir_core::key::MAX_PART;
-use weir_core::lease::{
+use weir_core::strategy::{
     AdaptiveRule, AimdRule, ConcurrencyError, ConcurrencyNumbers, ConcurrencyRule, ControllerRule,
     Gradient2Rule, LONGEST_TTL, LimitSource, MAX_ADAPTIVE_LIMIT, MAX_PARTITIONS, Partitions, ProbeRule,
-    SamplingRule, VegasRule,
+    SamplingRule, Scope, VegasRule, is_attribute_name,
 };
-use weir_core::strategy::{Scope, is_attribute_name};
 use weir_units::{CEILING, Micros};
 
 use super::errors::MistakeReport;

@@ -13,8 +13,7 @@ mod service;
 use serde_json::{Value, json};
 use weir_core::algorithm::{MAX_ENTRIES, MAX_LIMITS};
 use weir_core::key::{MAX_NAMESPACE, MAX_PART};
-use weir_core::lease::MAX_PARTITIONS;
-use weir_core::strategy::MAX_NAME;
+use weir_core::strategy::{MAX_NAME, MAX_PARTITIONS};
 use weir_units::CEILING;
 
 pub(super) use self::kinds::section_of;

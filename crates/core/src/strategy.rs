@@ -20,6 +20,7 @@ mod local;
 mod overrides;
 mod owner;
 mod patterns;
+mod permits;
 mod prefix;
 mod rates;
 mod reload;
@@ -51,6 +52,11 @@ pub use local::{LocalError, LocalStrategy};
 pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
+pub use permits::{
+    AdaptiveRule, AimdRule, ConcurrencyError, ConcurrencyNumbers, ConcurrencyRule, ControllerRule,
+    Gradient2Rule, LONGEST_TTL, LimitSource, MAX_ADAPTIVE_LIMIT, MAX_LEASES, MAX_PARTITIONS, Partition,
+    Partitions, ProbeRule, SHORTEST_RTT, SamplingRule, VegasRule,
+};
 pub(crate) use prefix::write_sized;
 pub use rates::{LimitMarks, RateLimits, StrategyRule};
 pub use rules::{Resolved, ResolvedShadow, Resource, Resources, Rules};
@@ -60,7 +66,6 @@ pub use tag::Tag;
 pub use unknown::Unknown;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
-use crate::lease::ConcurrencyRule;
 use weir_units::Micros;
 
 /// Default bound of a reservation's wait.

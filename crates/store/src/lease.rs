@@ -7,10 +7,8 @@ use std::time::Instant;
 
 use crate::StoreError;
 use weir_core::key::{self, Subject};
-use weir_core::lease::{
-    ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseCursor, LeaseOp, LeasePage, Partition,
-};
-use weir_core::strategy::Strategy;
+use weir_core::lease::{LeaseAnswer, LeaseCursor, LeaseOp, LeasePage};
+use weir_core::strategy::{ConcurrencyRule, ControllerRule, Partition, Strategy};
 
 /// A call about a lease.
 #[derive(Debug, Clone, Copy)]

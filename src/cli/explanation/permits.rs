@@ -1,7 +1,9 @@
 //! The explanation of a concurrency limit, as text and as JSON.
 
 use serde_json::{Value, json};
-use weir_core::lease::{AdaptiveRule, ConcurrencyRule, ControllerRule, LimitSource, MAX_LEASES, Partitions};
+use weir_core::strategy::{
+    AdaptiveRule, ConcurrencyRule, ControllerRule, LimitSource, MAX_LEASES, Partitions,
+};
 
 use super::algorithm::span;
 

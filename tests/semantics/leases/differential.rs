@@ -9,11 +9,11 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir_core::key::Subject;
-use weir_core::lease::{
-    AdaptiveRule, ConcurrencyNumbers, ControllerRule, LeaseAnswer, LeaseOp, LimitSource, Partitions,
-    ProbeRule, SamplingRule, WorkOutcome,
+use weir_core::lease::{LeaseAnswer, LeaseOp, WorkOutcome};
+use weir_core::strategy::{
+    AdaptiveRule, Attributes, ConcurrencyNumbers, ControllerRule, LimitSource, Partitions, ProbeRule,
+    SamplingRule, Strategy as Rules,
 };
-use weir_core::strategy::{Attributes, Strategy as Rules};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
 use weir_store::{LeaseAsk, LeaseStore, StoreError};
@@ -192,11 +192,11 @@ fn adaptive() -> impl Strategy<Value = AdaptiveRule> {
     let part = || (1..=1000_u32).prop_map(|part| f64::from(part) / 1000.0);
     let controller = prop_oneof![
         (part(), 0..100_000_u64).prop_map(|(backoff, timeout)| {
-            ControllerRule::Aimd(weir_core::lease::AimdRule { backoff, timeout: Micros(timeout) })
+            ControllerRule::Aimd(weir_core::strategy::AimdRule { backoff, timeout: Micros(timeout) })
         }),
         (part(), probe).prop_map(|(smoothing, probe)| world::vegas(smoothing, probe)),
         (part(), 1..50_u32, 1..700_u32, part()).prop_map(|(smoothing, queue, window, tolerance)| {
-            ControllerRule::Gradient2(weir_core::lease::Gradient2Rule {
+            ControllerRule::Gradient2(weir_core::strategy::Gradient2Rule {
                 smoothing,
                 queue: queue.into(),
                 long_window: window.into(),

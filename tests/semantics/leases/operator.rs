@@ -6,10 +6,10 @@ use tonic::Code;
 use tonic::transport::Channel;
 use weir_config::{Config, ServerConfig, StoreConfig};
 use weir_core::key::KeySecret;
-use weir_core::lease::{
-    AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LimitSource, Partitions,
+use weir_core::strategy::{
+    AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, FailurePolicy, Field, LimitSource,
+    Partitions, Resources, Rules, Scope, Strategy,
 };
-use weir_core::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::lease_admin_service_client::LeaseAdminServiceClient;
 use weir_proto::v1::{

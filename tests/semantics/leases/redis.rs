@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use weir_config::Topology;
 use weir_core::key::Subject;
-use weir_core::lease::{ConcurrencyNumbers, LeaseAnswer, LeaseOp, LeaseOutcome, LimitSource, WorkOutcome};
-use weir_core::strategy::Strategy;
+use weir_core::lease::{LeaseAnswer, LeaseOp, LeaseOutcome, WorkOutcome};
+use weir_core::strategy::{ConcurrencyNumbers, LimitSource, Strategy};
 use weir_store::redis::RedisStore;
 use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_time::clock::{Clock, ManualClock};
@@ -40,8 +40,9 @@ fn is_held(answer: &Result<LeaseAnswer, StoreError>) -> bool {
 }
 
 fn adaptive_strategy() -> Arc<Strategy> {
-    let aimd = weir_core::lease::AimdRule { backoff: 0.9, timeout: Micros::from_secs(5) };
-    let source = LimitSource::Adaptive(adaptive((20, 20, 200), weir_core::lease::ControllerRule::Aimd(aimd)));
+    let aimd = weir_core::strategy::AimdRule { backoff: 0.9, timeout: Micros::from_secs(5) };
+    let source =
+        LimitSource::Adaptive(adaptive((20, 20, 200), weir_core::strategy::ControllerRule::Aimd(aimd)));
     world::strategy("adaptive", ConcurrencyNumbers { source, ..world::numbers(0) })
 }
 

@@ -9,8 +9,10 @@ use tonic::Code;
 use tonic::transport::Channel;
 use weir_config::{Config, StoreConfig};
 use weir_core::key::KeySecret;
-use weir_core::lease::{ConcurrencyNumbers, LimitSource, Partitions};
-use weir_core::strategy::{Access, FailurePolicy, Field, Resource, Resources, Rules, Scope, Strategy};
+use weir_core::strategy::{
+    Access, ConcurrencyNumbers, FailurePolicy, Field, LimitSource, Partitions, Resource, Resources, Rules,
+    Scope, Strategy,
+};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::{AcquireRequest, AcquireResponse, Reason, ReleaseRequest, RenewRequest, WorkOutcome};
 use weir_units::Micros;
@@ -24,13 +26,13 @@ use crate::support::{RedisServer, redis_config, stores};
 type Client = ConcurrencyServiceClient<Channel>;
 
 fn leases(name: &str, numbers: ConcurrencyNumbers, policy: FailurePolicy) -> Strategy {
-    let rule = weir_core::lease::ConcurrencyRule::new(numbers).unwrap();
+    let rule = weir_core::strategy::ConcurrencyRule::new(numbers).unwrap();
     Strategy::of_leases(name, Scope::of(&[Field::Resource, Field::Consumer]), rule, policy).unwrap()
 }
 
 fn rules() -> Rules {
-    let aimd = weir_core::lease::AimdRule { backoff: 0.5, timeout: Micros::from_secs(5) };
-    let aimd = adaptive((10, 5, 12), weir_core::lease::ControllerRule::Aimd(aimd));
+    let aimd = weir_core::strategy::AimdRule { backoff: 0.5, timeout: Micros::from_secs(5) };
+    let aimd = adaptive((10, 5, 12), weir_core::strategy::ControllerRule::Aimd(aimd));
     let shares = vec![("live".into(), 900), ("batch".into(), 100)];
     let each =
         [("each", &[Field::Resource][..], weir_core::algorithm::Algorithm::uniform(Micros(1)).unwrap())];

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_core::lease::{ConcurrencyNumbers, LeaseOp, LimitSource, ProbeRule, WorkOutcome};
-use weir_core::strategy::Strategy;
+use weir_core::lease::{LeaseOp, WorkOutcome};
+use weir_core::strategy::{ConcurrencyNumbers, LimitSource, ProbeRule, Strategy};
 use weir_store::LeaseStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use weir_config::{MemoryConfig, Topology};
 use weir_core::key::{self, Subject};
-use weir_core::lease::{
-    AdaptiveRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseCall, LeaseOp,
-    LeasePage, LeaseSet, LimitSource, ProbeRule, VegasRule,
+use weir_core::lease::{LeaseAnswer, LeaseCall, LeaseOp, LeasePage, LeaseSet};
+use weir_core::strategy::{
+    AdaptiveRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, FailurePolicy, Field, LimitSource,
+    ProbeRule, Scope, Strategy, VegasRule,
 };
-use weir_core::strategy::{FailurePolicy, Field, Scope, Strategy};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
 use weir_store::{LeaseAsk, LeaseStore, LeasesAsk, StoreError};

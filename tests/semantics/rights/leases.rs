@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_core::key::Subject;
-use weir_core::lease::{
-    AimdRule, ConcurrencyNumbers, ControllerRule, LeaseOp, LeaseOutcome, LimitSource, Partitions, WorkOutcome,
+use weir_core::lease::{LeaseOp, LeaseOutcome, WorkOutcome};
+use weir_core::strategy::{
+    AimdRule, Attributes, ConcurrencyNumbers, ControllerRule, LimitSource, Partitions, Strategy,
 };
-use weir_core::strategy::{Attributes, Strategy};
 use weir_store::redis::RedisStore;
 use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_testing::rights;

@@ -2,8 +2,7 @@
 
 use weir_core::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES, MOST_MAX_HELD};
 use weir_core::approximate::MAX_NODES;
-use weir_core::lease::MAX_ADAPTIVE_LIMIT;
-use weir_core::strategy::{MAX_ATTRIBUTES, MAX_BAN_AFTER, MAX_SHADOWS};
+use weir_core::strategy::{MAX_ADAPTIVE_LIMIT, MAX_ATTRIBUTES, MAX_BAN_AFTER, MAX_SHADOWS};
 use weir_units::CEILING;
 
 use super::super::costs::MAX_UNIT;

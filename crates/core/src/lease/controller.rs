@@ -1,42 +1,15 @@
-//! Adaptive limits. One of the two places of weir-core with floats in a decision.
+//! Adaptive limits. One of the two places with floats in a decision.
 //!
 //! The arithmetic is in f64, in the same order in both languages, without fused operations; so both have the same
 //! limits to the last bit.
 
-use super::aimd::AimdRule;
-use super::gradient2::{Gradient2Rule, Gradient2State};
+use super::aimd;
+use super::gradient2::Gradient2State;
 use super::sample::{LimitRange, Sample};
-use super::sampling::{SampleWindow, SamplingRule};
-use super::vegas::{VegasRule, VegasState};
+use super::sampling::SampleWindow;
+use super::vegas::VegasState;
+use crate::strategy::{AdaptiveRule, ControllerRule};
 use weir_units::Micros;
-
-/// A limit that adapts to the reports of its holders.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AdaptiveRule {
-    /// The limit before the first sample, and after the controller was idle.
-    pub initial: u64,
-    /// The lowest limit.
-    pub min: u64,
-    /// The highest limit.
-    pub max: u64,
-    /// The algorithm that adapts it.
-    pub controller: ControllerRule,
-    /// Settings of the sample window. `None`: each release is a sample.
-    pub sampling: Option<SamplingRule>,
-    /// How long after its last lease a key remembers its limit.
-    pub idle: Micros,
-}
-
-/// Algorithms of adaptive limits.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ControllerRule {
-    /// Additive increase, multiplicative decrease.
-    Aimd(AimdRule),
-    /// By the shortest round trip.
-    Vegas(VegasRule),
-    /// By the average round trip.
-    Gradient2(Gradient2Rule),
-}
 
 /// State of a key's adaptive limit.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,30 +26,10 @@ enum ControllerMemory {
     Gradient2(Gradient2State),
 }
 
-impl AdaptiveRule {
-    /// The bounds of the limit.
-    #[must_use]
-    pub fn range(&self) -> LimitRange {
-        LimitRange::new(self.min, self.max)
-    }
-}
-
-impl ControllerRule {
-    /// Its name in the configuration.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Aimd(_) => "aimd",
-            Self::Vegas(_) => "vegas",
-            Self::Gradient2(_) => "gradient2",
-        }
-    }
-}
-
 impl AdaptiveState {
     /// The estimate, within what the rule allows today. The state is of the rule's kind.
     pub(super) fn estimate(state: Option<&Self>, rule: &AdaptiveRule) -> f64 {
-        state.map_or(rule.initial as f64, |state| rule.range().clamp(state.limit))
+        state.map_or(rule.initial as f64, |state| LimitRange::of(rule).clamp(state.limit))
     }
 
     /// Takes a sample, which may complete a window.
@@ -101,10 +54,10 @@ impl AdaptiveState {
     }
 
     fn take_sample(&mut self, rule: &AdaptiveRule, sample: &Sample) {
-        let range = rule.range();
+        let range = LimitRange::of(rule);
         let limit = range.clamp(self.limit);
         self.limit = match (&rule.controller, &mut self.memory) {
-            (ControllerRule::Aimd(rule), _) => rule.next(limit, range, sample),
+            (ControllerRule::Aimd(rule), _) => aimd::next(rule, limit, range, sample),
             (ControllerRule::Vegas(rule), ControllerMemory::Vegas(state)) => {
                 state.next(rule, limit, range, sample)
             }

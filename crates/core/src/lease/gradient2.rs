@@ -3,22 +3,10 @@
 //! It ignores drops. Twin: lua/lease/gradient2.lua.
 
 use super::sample::{LimitRange, Sample};
+use crate::strategy::Gradient2Rule;
 
 /// The samples whose plain mean the long average starts from.
 const WARM_UP: f64 = 10.0;
-
-/// The numbers of a Gradient2 limit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Gradient2Rule {
-    /// How much of a new limit is adopted, from 0 to 1.
-    pub smoothing: f64,
-    /// How many calls may wait.
-    pub queue: f64,
-    /// How many samples the long average is over.
-    pub long_window: f64,
-    /// How many times longer than the long average a round trip may be.
-    pub tolerance: f64,
-}
 
 /// State between samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -6,12 +6,9 @@ use std::sync::Arc;
 
 use super::controller::AdaptiveState;
 use super::listed::HeldLease;
-use super::partitions::Partition;
 use super::sample::Sample;
-use super::{
-    BOUND_LOOKS, ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, LimitSource, MAX_LEASES,
-    WorkOutcome,
-};
+use super::{BOUND_LOOKS, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
+use crate::strategy::{ConcurrencyRule, LimitSource, MAX_LEASES, Partition};
 use weir_units::{LATEST, Micros};
 
 /// A call about a lease.

@@ -1,15 +1,18 @@
 //! What a controller learns from a release, and the range within which it moves the limit.
 
+use crate::strategy::AdaptiveRule;
+
 /// The lowest and the highest limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LimitRange {
+pub(super) struct LimitRange {
     min: f64,
     max: f64,
 }
 
 impl LimitRange {
-    pub(super) const fn new(min: u64, max: u64) -> Self {
-        Self { min: min as f64, max: max as f64 }
+    /// The bounds of a rule.
+    pub(super) const fn of(rule: &AdaptiveRule) -> Self {
+        Self { min: rule.min as f64, max: rule.max as f64 }
     }
 
     /// The nearest limit within the range.

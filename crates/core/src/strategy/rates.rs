@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::permits::ConcurrencyRule;
 use super::prefix::identity_prefix;
 use super::{Limit, LimitBan, MAX_RESERVATION};
 use crate::algorithm::Algorithm;
 use crate::algorithm::budget::CostedLimits;
-use crate::lease::ConcurrencyRule;
 use weir_units::Micros;
 
 /// Rule of a strategy.

@@ -114,8 +114,8 @@ impl Rules {
 mod tests {
     use super::*;
     use crate::algorithm::{Algorithm, Rate};
-    use crate::lease::{ConcurrencyNumbers, ConcurrencyRule, LimitSource};
     use crate::strategy::{Access, FailurePolicy, Field, Limit, Override, Scope};
+    use crate::strategy::{ConcurrencyNumbers, ConcurrencyRule, LimitSource};
     use weir_units::Micros;
 
     fn rates(name: &str, limit: u64) -> Strategy {

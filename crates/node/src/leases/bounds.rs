@@ -1,6 +1,7 @@
 //! Bounds of the fields that only calls about leases have. Every error names the field, the value and the bound.
 
-use weir_core::lease::{ConcurrencyRule, MAX_LEASE_ID};
+use weir_core::lease::MAX_LEASE_ID;
+use weir_core::strategy::ConcurrencyRule;
 use weir_units::{LONGEST_SPAN, Micros};
 
 use crate::limiter::{InvalidField, shown};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use prost_types::Duration;
 use tonic::{Request, Response, Status};
-use weir_core::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal, MAX_LEASES};
-use weir_core::strategy::Listed;
+use weir_core::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal};
+use weir_core::strategy::{Listed, MAX_LEASES};
 use weir_proto::v1::concurrency_service_server::{ConcurrencyService, ConcurrencyServiceServer};
 use weir_proto::v1::{
     AcquireRequest, AcquireResponse, Reason, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,

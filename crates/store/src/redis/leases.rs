@@ -12,7 +12,8 @@ use std::time::Duration;
 use redis::{Cmd, RedisWrite as _, Value};
 use weir_config::RedisConfig;
 use weir_core::key::{self, KeySecret, Namespace};
-use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp};
+use weir_core::lease::{LeaseAnswer, LeaseOp};
+use weir_core::strategy::ConcurrencyRule;
 use weir_units::LATEST;
 
 pub(super) use self::list::LeaseListRequest;

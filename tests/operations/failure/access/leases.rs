@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use weir_core::key::Subject;
-use weir_core::lease::{
-    AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
-    Partitions, WorkOutcome,
+use weir_core::lease::{LeaseOp, WorkOutcome};
+use weir_core::strategy::{
+    AdaptiveRule, AimdRule, Attributes, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, FailurePolicy,
+    Field, LimitSource, Partitions, Scope, Strategy,
 };
-use weir_core::strategy::{Attributes, FailurePolicy, Field, Scope, Strategy};
 use weir_store::redis::RedisStore;
 use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_units::Micros;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use weir_config::Topology;
 use weir_core::key::Subject;
-use weir_core::lease::{
-    ConcurrencyNumbers, ConcurrencyRule, LeaseOp, LeaseOutcome, LimitSource, WorkOutcome,
+use weir_core::lease::{LeaseOp, LeaseOutcome, WorkOutcome};
+use weir_core::strategy::{
+    ConcurrencyNumbers, ConcurrencyRule, FailurePolicy, Field, LimitSource, Scope, Strategy,
 };
-use weir_core::strategy::{FailurePolicy, Field, Scope, Strategy};
 use weir_store::redis::RedisStore;
 use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_units::Micros;

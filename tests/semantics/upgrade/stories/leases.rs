@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use weir_core::lease::{
-    AimdRule, ConcurrencyNumbers, ControllerRule, Gradient2Rule, LeaseOp, LimitSource, Partitions, ProbeRule,
-    SamplingRule, WorkOutcome,
+use weir_core::lease::{LeaseOp, WorkOutcome};
+use weir_core::strategy::{
+    AimdRule, ConcurrencyNumbers, ControllerRule, Gradient2Rule, LimitSource, Partitions, ProbeRule,
+    SamplingRule, Strategy,
 };
-use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
 use super::super::story::{Act, Law, Step, Story};
@@ -26,7 +26,7 @@ pub(super) fn stories() -> Vec<Story> {
         tolerance: 1.5,
     });
     let follows = |controller, sampling| {
-        let rule = weir_core::lease::AdaptiveRule { sampling, ..adaptive((4, 2, 9), controller) };
+        let rule = weir_core::strategy::AdaptiveRule { sampling, ..adaptive((4, 2, 9), controller) };
         ConcurrencyNumbers { source: LimitSource::Adaptive(rule), ..numbers(0) }
     };
     let together = Some(SamplingRule { window: Micros(8 * SECOND), samples: 2 });

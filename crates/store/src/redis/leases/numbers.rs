@@ -1,8 +1,7 @@
 //! The parameters of a lease operation, which `lua/lease/start.lua` reads after the time.
 
-use weir_core::lease::{
-    AdaptiveRule, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource, ProbeRule, WorkOutcome,
-};
+use weir_core::lease::{LeaseOp, WorkOutcome};
+use weir_core::strategy::{AdaptiveRule, ConcurrencyRule, ControllerRule, LimitSource, ProbeRule};
 use weir_units::{CEILING, Micros};
 
 use crate::redis::codes::{lease_op, lease_outcome};

@@ -3,9 +3,9 @@
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
-use weir_core::lease::{
-    AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
-    WorkOutcome,
+use weir_core::lease::{LeaseOp, WorkOutcome};
+use weir_core::strategy::{
+    AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LimitSource,
 };
 use weir_units::Micros;
 

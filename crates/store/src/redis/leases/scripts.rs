@@ -1,8 +1,7 @@
 //! The scripts of leases, and what they need of Redis.
 
 use std::sync::OnceLock;
-
-use weir_core::lease::{ConcurrencyRule, ControllerRule};
+use weir_core::strategy::{ConcurrencyRule, ControllerRule};
 
 use super::probe::PROBE;
 use crate::scripts::Script;

@@ -1,9 +1,17 @@
 //! Parameters of a concurrency limit, checked once.
 
-use super::controller::AdaptiveRule;
+use super::adaptive::AdaptiveRule;
 use super::partitions::Partitions;
-use super::{LONGEST_TTL, MAX_ADAPTIVE_LIMIT};
 use weir_units::{CEILING, Micros};
+
+/// The longest time that a configuration may let a lease have without being renewed.
+pub const LONGEST_TTL: Micros = Micros::from_secs(7 * 24 * 3600);
+
+/// The highest limit that a controller may reach.
+pub const MAX_ADAPTIVE_LIMIT: u64 = 1_000_000_000;
+
+/// The most leases that a key may have.
+pub const MAX_LEASES: usize = 10_000;
 
 /// Checked parameters of a concurrency limit.
 #[derive(Debug, Clone, PartialEq)]
