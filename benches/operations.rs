@@ -13,14 +13,15 @@ use std::time::Instant;
 use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_core::algorithm::{Algorithm, Op, Rate};
 use weir_core::key::{KeySecret, Subject};
-use weir_core::lease::{LeaseOp, WorkOutcome};
 use weir_core::strategy::{
     AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, FailurePolicy, Field, Limit,
     LimitSource, Scope, Strategy,
 };
+use weir_leases::model::{LeaseOp, WorkOutcome};
+use weir_leases::store::{LeaseAsk, LeaseStore, ProcessLeases};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::{RedisShared, RedisStore};
-use weir_store::{Decision, LeaseAsk, LeaseStore, LimitSet, Part, Store, decide_one};
+use weir_store::{Decision, LimitSet, Part, Store, decide_one};
 use weir_testing::RedisServer;
 use weir_time::clock::Clock;
 use weir_units::Micros;
@@ -130,7 +131,7 @@ fn rows() -> Vec<(String, Work)> {
     rows.map(|(name, work)| (name.to_owned(), work)).into()
 }
 
-async fn once(store: &(impl Store + LeaseStore), work: &Work) {
+async fn once(store: &impl Store, leases: &impl LeaseStore, work: &Work) {
     if let Work::Budget(budget, work) = work {
         return budget.next(store, *work).await;
     }
@@ -153,7 +154,7 @@ async fn once(store: &(impl Store + LeaseStore), work: &Work) {
             let release = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
             for op in [acquire, release] {
                 let ask = LeaseAsk { strategy, subject, id: "7d3f2a10", op, deadline: None };
-                store.lease(&ask).await.unwrap();
+                leases.lease(&ask).await.unwrap();
             }
         }
     }
@@ -164,12 +165,13 @@ async fn on_memory(store: &MemoryStore, work: &Work) -> f64 {
     if let Work::Budget(budget, _) = work {
         budget.prepare(store).await;
     }
+    let leases = ProcessLeases::new(store.states());
     for _ in 0..KEYS {
-        once(store, work).await;
+        once(store, &leases, work).await;
     }
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        once(store, work).await;
+        once(store, &leases, work).await;
     }
     began.elapsed().as_secs_f64() * 1e9 / ROUNDS as f64
 }
@@ -185,7 +187,7 @@ async fn on_redis(redis: &RedisServer, work: &Work, ready: usize) -> f64 {
             let (store, work) = (store.clone(), work.clone());
             tokio::spawn(async move {
                 for _ in 0..rounds / ready {
-                    once(&store, &work).await;
+                    once(&store, &store, &work).await;
                 }
             })
         });

@@ -20,7 +20,8 @@ mod health;
 mod http;
 mod import_envoy;
 mod init;
-mod lease;
+#[cfg(feature = "leases")]
+mod leases;
 mod load;
 mod nodes;
 mod notify;
@@ -106,8 +107,9 @@ enum Command {
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
     Allow(allow::AllowArgs),
     /// Take permits of a strategy with `concurrency`, renew a lease, release it, or list those that are held
-    #[command(before_help = lease::EXAMPLES)]
-    Lease(lease::LeaseArgs),
+    #[cfg(feature = "leases")]
+    #[command(before_help = leases::EXAMPLES)]
+    Lease(leases::LeaseArgs),
     /// Say how much a limit was charged recently
     #[command(before_help = count::EXAMPLES)]
     Count(count::CountArgs),
@@ -206,7 +208,8 @@ pub fn run() -> ExitCode {
         Command::Serve(args) => serve(*args, &cli.log, &unread),
         Command::Ratelimit(args) => ratelimit::run(args, &unread),
         Command::Allow(args) => allow::run(args),
-        Command::Lease(args) => lease::run(args),
+        #[cfg(feature = "leases")]
+        Command::Lease(args) => leases::run(args),
         Command::Count(args) => count::run(args),
         Command::Debit(args) => undo::run_debit(args),
         Command::Settle(args) => settle::run(args),

@@ -10,9 +10,10 @@ use weir_node::feature::FeatureList;
 pub const FEATURES: FeatureList = &[
     #[cfg(feature = "http")]
     &weir_http::HttpFeature,
+    #[cfg(feature = "leases")]
+    &weir_leases::LeasesFeature,
     #[cfg(feature = "queues")]
     &weir_queues::QueuesFeature,
-    &within_trunk::LEASES,
     &within_trunk::COUNTED,
     &within_trunk::USAGE,
     &within_trunk::CONTROL,

@@ -21,6 +21,12 @@ const ALL: &[FeatureTexts] = &[
     },
 ];
 
+/// The arguments of commands for configurations with nothing else to try.
+const LAST: &[fn(&Config) -> Option<String>] = &[
+    #[cfg(feature = "leases")]
+    super::leases::example,
+];
+
 /// Returns what the sections have.
 pub(super) fn summaries(config: &Config) -> impl Iterator<Item = String> {
     ALL.iter().filter_map(|texts| (texts.summary)(config))
@@ -34,4 +40,9 @@ pub(super) fn changes(old: &Config, new: &Config) -> impl Iterator<Item = String
 /// Returns the arguments of commands to try.
 pub(super) fn examples(config: &Config) -> impl Iterator<Item = String> {
     ALL.iter().filter_map(|texts| (texts.example)(config))
+}
+
+/// Returns the arguments of commands for configurations with nothing else to try.
+pub(super) fn last_examples(config: &Config) -> impl Iterator<Item = String> {
+    LAST.iter().filter_map(|example| example(config))
 }

@@ -4,28 +4,19 @@ use weir_config::{Config, EnvoyFiles};
 use weir_core::envoy::{Descriptor, Matcher};
 use weir_core::strategy::{Field, Strategy};
 
-use super::feature_texts::examples;
+use super::feature_texts::{examples, last_examples};
 
 /// The names that the documentation and the built-in example use.
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";
-const CONSUMER: &str = "bob";
+pub(super) const CONSUMER: &str = "bob";
 
 /// Returns the arguments of `weir`, one command each: for strategies, for Envoy's files, and of features; if there is
-/// none of them, for the first strategy of permits.
+/// none of them, what features say then.
 pub(super) fn commands(config: &Config) -> Vec<String> {
     let questions = [native(config), envoy(config)].into_iter().flatten();
     let questions = questions.map(|question| format!("allow {question}"));
     let all: Vec<String> = questions.chain(examples(config)).collect();
-    if all.is_empty() { lease(config).into_iter().collect() } else { all }
-}
-
-fn lease(config: &Config) -> Option<String> {
-    let first = config.rules.strategies().iter().find(|strategy| strategy.permits().is_some())?;
-    Some(format!(
-        "lease acquire {} {CONSUMER} --id example --strategy {}",
-        quoted("exports/example"),
-        first.name()
-    ))
+    if all.is_empty() { last_examples(config).collect() } else { all }
 }
 
 /// A question that a configuration answers by its rate limits.

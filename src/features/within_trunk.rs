@@ -1,12 +1,9 @@
 //! Features whose files lie among those of decisions: what their scripts need of Redis, and the services that need them.
 
 use weir_node::feature::{Feature, ServiceSpec, UsedScripts};
-use weir_proto::v1::{
-    concurrency_service_server, control_service_server, lease_admin_service_server, usage_service_server,
-};
+use weir_proto::v1::{control_service_server, usage_service_server};
 use weir_store::approximate::APPROXIMATE;
 use weir_store::control::CONTROL as CONTROL_SCRIPTS;
-use weir_store::redis::LEASES as LEASE_SCRIPTS;
 use weir_store::usage::{TIME_SERIES, USAGE as USAGE_COMMANDS};
 
 /// A feature that the node starts itself.
@@ -29,15 +26,6 @@ impl Feature for WithinTrunk {
         self.scripts
     }
 }
-
-pub(super) static LEASES: WithinTrunk = WithinTrunk {
-    name: "leases",
-    services: &[
-        ServiceSpec::new(concurrency_service_server::SERVICE_NAME, ""),
-        ServiceSpec::new(lease_admin_service_server::SERVICE_NAME, ""),
-    ],
-    scripts: &[(&LEASE_SCRIPTS, |snapshot, _| snapshot.rules.has_leases())],
-};
 
 /// Strategies that nodes count on their own. Their calls are those of decisions.
 pub(super) static COUNTED: WithinTrunk = WithinTrunk {

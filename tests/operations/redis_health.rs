@@ -7,6 +7,7 @@ mod capabilities;
 mod cluster;
 mod engines;
 mod evictions;
+#[cfg(feature = "leases")]
 mod leases;
 mod logged;
 mod lost;

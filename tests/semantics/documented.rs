@@ -1,5 +1,6 @@
 //! The pictures and figures of docs/algorithms.md are those of this program: the tests draw and measure them again.
 
+#[cfg(feature = "leases")]
 mod adaptive;
 mod asked;
 mod budgets;

@@ -17,6 +17,7 @@ mod documented;
 mod http_headers;
 mod inline;
 mod keys;
+#[cfg(feature = "leases")]
 mod leases;
 mod local;
 mod long_concurrency;
@@ -41,6 +42,6 @@ mod stream;
 mod support;
 mod ttl;
 mod undo;
-#[cfg(feature = "queues")]
+#[cfg(all(feature = "leases", feature = "queues"))]
 mod upgrade;
 mod vectors;

@@ -5,6 +5,7 @@ mod budgets;
 #[cfg(feature = "queues")]
 mod clock;
 mod decisions;
+#[cfg(feature = "leases")]
 mod leases;
 #[cfg(feature = "queues")]
 mod lost;

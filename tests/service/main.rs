@@ -8,6 +8,7 @@ mod envoy;
 mod h2spec;
 mod http2;
 mod http_examples;
+#[cfg(feature = "leases")]
 mod lease_example;
 #[cfg(feature = "queues")]
 mod queue_example;

@@ -100,11 +100,7 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Lease,
         name: "lease",
         about: "permits, and reports of the work done under them",
-        methods: &[
-            "/weir.v1.ConcurrencyService/Acquire",
-            "/weir.v1.ConcurrencyService/Renew",
-            "/weir.v1.ConcurrencyService/Release",
-        ],
+        methods: &[],
         lists: DECISIONS,
     },
     RightRow {
@@ -150,14 +146,14 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Inspect,
         name: "inspect",
         about: "what the admin port shows, apart from usage; lists of leases, and the items of queues",
-        methods: &["/weir.v1.LeaseAdminService/ListLeases"],
+        methods: &[],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {
         right: AccessRight::Reset,
         name: "reset",
         about: "reset limits, release leases for their holders, bring dead letters back, and empty queues",
-        methods: &["/weir.v1.AdminService/Reset", "/weir.v1.LeaseAdminService/ReleaseLeases"],
+        methods: &["/weir.v1.AdminService/Reset"],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {

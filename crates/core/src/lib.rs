@@ -3,7 +3,6 @@
 //! * [`algorithm`]: rate limits.
 //! * [`strategy`]: resolution of a request into limits.
 //! * [`key`]: names of states.
-//! * [`lease`]: permits that callers hold for a time, and limits that adapt to what the holders report.
 //! * [`control`]: entries that operators change while nodes serve.
 //! * [`approximate`]: counting on the nodes, within a bound.
 //! * [`near`]: names that look like a given one, for errors.
@@ -18,6 +17,5 @@ pub mod checksum;
 pub mod control;
 pub mod envoy;
 pub mod key;
-pub mod lease;
 pub mod near;
 pub mod strategy;

@@ -2,6 +2,7 @@
 
 mod channel;
 mod control;
+mod leases;
 mod operators;
 mod queues;
 mod usage;
@@ -21,15 +22,12 @@ use crate::access::ServerAccess;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::admin_service_client::AdminServiceClient;
-use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::control_service_client::ControlServiceClient;
-use weir_proto::v1::lease_admin_service_client::LeaseAdminServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
-    AcquireRequest, AcquireResponse, CancelReservationRequest, CancelReservationResponse, CountRequest,
-    CountResponse, DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReleaseRequest,
-    ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest, ReserveResponse, SettleRequest,
+    CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
+    DebitResponse, RefundRequest, RefundResponse, ReserveRequest, ReserveResponse, SettleRequest,
     SettleResponse, ShouldAllowRequest, ShouldAllowResponse,
 };
 
@@ -43,10 +41,8 @@ const MAX_CONTROL_BYTES: usize = 256 << 20;
 pub struct Client {
     inner: RateLimitServiceClient<AccessChannel>,
     envoy: EnvoyClient<AccessChannel>,
-    leases: ConcurrencyServiceClient<AccessChannel>,
     usage: UsageServiceClient<AccessChannel>,
     admin: AdminServiceClient<AccessChannel>,
-    lease_admin: LeaseAdminServiceClient<AccessChannel>,
     health: HealthClient<AccessChannel>,
     /// For the clients of features, which are made for each call.
     channel: AccessChannel,
@@ -106,15 +102,13 @@ impl Client {
             server: server.to_owned(),
             reason: innermost(&error),
         })?;
-        let leases = ConcurrencyServiceClient::new(channel.clone());
         let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
         let admin = AdminServiceClient::new(channel.clone());
-        let lease_admin = LeaseAdminServiceClient::new(channel.clone());
         let health = HealthClient::new(channel.clone());
         let control = ControlServiceClient::new(channel.clone()).max_decoding_message_size(MAX_CONTROL_BYTES);
         let (inner, envoy) =
             (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel.clone()));
-        Ok(Self { inner, envoy, leases, channel, usage, admin, lease_admin, health, control, timeout })
+        Ok(Self { inner, envoy, channel, usage, admin, health, control, timeout })
     }
 
     /// Asks one question.
@@ -191,27 +185,6 @@ impl Client {
     ) -> Result<RateLimitResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.envoy.should_rate_limit(request)).await;
-        self.answered(answer)
-    }
-
-    /// Takes permits.
-    pub async fn acquire(&mut self, request: AcquireRequest) -> Result<AcquireResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.leases.acquire(request)).await;
-        self.answered(answer)
-    }
-
-    /// Renews a lease.
-    pub async fn renew(&mut self, request: RenewRequest) -> Result<RenewResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.leases.renew(request)).await;
-        self.answered(answer)
-    }
-
-    /// Gives permits back.
-    pub async fn release(&mut self, request: ReleaseRequest) -> Result<ReleaseResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.leases.release(request)).await;
         self.answered(answer)
     }
 

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use prometheus::core::Collector;
 use weir_config::{Config, SectionSpec};
 use weir_grpc::{BoxedStream, BufferBudget, Peer};
-use weir_store::backend::ProcessClock;
+use weir_store::backend::ProcessStates;
 use weir_store::scripts::ScriptClient;
 
 pub use self::call_error::{CallError, CallErrorDetail};
@@ -120,8 +120,8 @@ pub struct NodeBuilder<'a> {
 pub struct Storage {
     /// A backend that runs scripts.
     pub scripts: Option<ScriptClient>,
-    /// The clocks of a backend in this process.
-    pub process: Option<ProcessClock>,
+    /// A backend in this process: its budget, clocks and sweeps.
+    pub process: Option<ProcessStates>,
 }
 
 /// The reason why a feature cannot start.

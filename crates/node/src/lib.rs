@@ -14,7 +14,6 @@
 //! * [`tls`]: TLS of the ports.
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
-//! * [`leases`]: the use case of permits that callers hold for a time.
 //! * [`usage`]: usage by time, and the consumers that call most.
 //! * [`settle`]: the end of a decision: failure policy and outcome.
 //! * [`telemetry`], [`readiness`]: metrics and logs, health.
@@ -33,7 +32,6 @@ pub mod feature;
 pub mod feature_parts;
 mod json_line;
 mod known_methods;
-pub mod leases;
 pub mod limiter;
 mod memory;
 mod proto_json;

@@ -152,11 +152,7 @@ impl<S: Store> Limiter<S> {
 }
 
 /// Checks a right of a question. The strategy of its resource is looked up only if a rule of the caller needs it.
-pub(crate) fn authorize(
-    rules: &Rules,
-    right: AccessRight,
-    question: &Question<'_>,
-) -> Result<(), LimiterError> {
+pub fn authorize(rules: &Rules, right: AccessRight, question: &Question<'_>) -> Result<(), LimiterError> {
     Ok(question.rights.check(right, question.named(), |resource| strategy_name_of(rules, resource))?)
 }
 

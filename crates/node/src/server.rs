@@ -30,7 +30,7 @@ mod tls_connection;
 mod tonic_server;
 mod until_deadline;
 mod worker;
-mod worker_parts;
+mod worker_decisions;
 mod worker_port;
 
 use std::io;
@@ -41,7 +41,8 @@ use futures_util::future::select_all;
 use tokio::sync::watch;
 use weir_config::{EnvoyConfig, ServerConfig, ServerLimits};
 use weir_grpc::{BufferBudget, Intercept};
-use weir_store::{LeaseHandle, Store};
+use weir_store::Store;
+use weir_store::scripts::AskScripts;
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
@@ -52,7 +53,7 @@ pub use self::open_files::raise_open_files;
 use self::open_files::{OpenFiles, TooFewFiles};
 pub(crate) use self::operations::{MAX_OPERATORS, OperationsPort};
 use self::worker::Workers;
-pub(crate) use self::worker_parts::WorkerParts;
+pub(crate) use self::worker_decisions::decisions as worker_decisions;
 use crate::audit::AuditLog;
 use crate::control::ControlHandle;
 use crate::feature::{FeatureList, RunningFeature};
@@ -67,14 +68,14 @@ use crate::usage::UsageHandle;
 pub struct WorkerStores<S> {
     /// The store of rate limits.
     pub decisions: S,
-    /// The store of leases; without it there is no `ConcurrencyService`.
-    pub leases: Option<LeaseHandle>,
+    /// What features run scripts over on the same connections, if the backend runs scripts.
+    pub scripts: Option<Arc<dyn AskScripts>>,
 }
 
 impl<S> From<S> for WorkerStores<S> {
-    /// Creates the stores of a service without leases.
+    /// Creates the stores of a worker without scripts.
     fn from(decisions: S) -> Self {
-        Self { decisions, leases: None }
+        Self { decisions, scripts: None }
     }
 }
 

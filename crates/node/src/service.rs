@@ -5,8 +5,7 @@
 //!
 //! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
-//! [`EnvoyService`], [`ConcurrencyApi`], [`LeaseAdminApi`], [`AdminApi`], [`ControlApi`]),
-//! where those of the hot ones call the same functions.
+//! [`EnvoyService`], [`AdminApi`], [`ControlApi`]), where those of the hot ones call the same functions.
 
 mod admin;
 mod audited;
@@ -14,7 +13,6 @@ mod batch;
 mod batch_gate;
 mod batch_late;
 mod batch_turns;
-mod concurrency;
 mod control;
 mod count;
 mod decisions;
@@ -45,7 +43,6 @@ use parking_lot::Mutex;
 pub use admin::AdminApi;
 pub use audited::audited;
 pub use batch_turns::BatchTurns;
-pub use concurrency::{ConcurrencyApi, CurrentLeases, LeaseAdminApi};
 pub use control::ControlApi;
 pub(crate) use control::MAX_CHANGE_BYTES;
 pub use decisions::DecisionsApi;
@@ -55,13 +52,14 @@ pub use envoy::{
 };
 pub use incoming::{Closing, context as call_context};
 pub use judge::Judge;
-pub use message::Templates;
+pub use message::{Facts, Templates};
 pub use span::{duration, micros};
 pub(crate) use status::details_of;
 pub use usage::UsageApi;
 use weir_grpc::BufferBudget;
 use weir_store::Store;
 use weir_time::deadlines::Deadlines;
+pub use wire::{STORE_FAILURE, attributes};
 
 use self::batch_gate::BatchGate;
 use self::inline::InlineStrategies;

@@ -38,10 +38,7 @@ pub trait StoreDecision {
 ///
 /// The store's error, if the policy of `strategy` is to return it, or if it is the caller's mistake.
 #[inline(always)]
-pub(crate) fn settle<D>(
-    strategy: &Strategy,
-    decision: Result<D, StoreError>,
-) -> Result<Outcome<D>, StoreError> {
+pub fn settle<D>(strategy: &Strategy, decision: Result<D, StoreError>) -> Result<Outcome<D>, StoreError> {
     match decision {
         Ok(decision) => Ok(Outcome::Decided(decision)),
         Err(error) => by_policy(strategy, error).map(|allowed| Outcome::Policy { allowed }),
@@ -69,7 +66,7 @@ fn by_policy(strategy: &Strategy, error: StoreError) -> Result<bool, StoreError>
 
 /// The outcome under which a decision is counted and logged.
 #[inline]
-pub(crate) fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> CountedOutcome {
+pub fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> CountedOutcome {
     match outcome {
         Ok(Outcome::Decided(decision)) => decision.counted(),
         Ok(Outcome::Local(decision)) => match decision.counted().is_allowed() {

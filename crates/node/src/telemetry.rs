@@ -36,6 +36,7 @@ mod strategy_latency;
 mod tls;
 mod totals;
 mod transport;
+mod worker_recorder;
 mod xds;
 
 use std::sync::Arc;
@@ -73,6 +74,7 @@ pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateStats;
 use weir_store::backend::ConnectionStats;
+pub use worker_recorder::WorkerRecorder;
 pub use xds::XdsMetrics;
 
 use self::bans::BanCollector;

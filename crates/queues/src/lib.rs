@@ -166,7 +166,8 @@ impl RunningFeature for RunningQueues {
 
 impl QueueStates {
     fn new(storage: &Storage) -> Option<Self> {
-        let process = storage.process.clone().map(|clock| Self::Process(ProcessQueues::new(clock)));
+        let process =
+            storage.process.as_ref().map(|states| Self::Process(ProcessQueues::new(states.clock())));
         process.or_else(|| storage.scripts.clone().map(Self::Scripts))
     }
 

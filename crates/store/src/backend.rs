@@ -9,11 +9,13 @@
 mod digest;
 mod layer;
 mod process_clock;
+mod process_states;
 mod stats;
 mod status;
 mod sweeping;
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 use weir_core::strategy::Owner;
@@ -22,11 +24,13 @@ pub use self::digest::RulesDigest;
 pub use self::layer::StoreLayer;
 pub use self::process_clock::ProcessClock;
 pub(crate) use self::process_clock::ReadClocks;
+pub(crate) use self::process_states::KeepStates;
+pub use self::process_states::{FeatureStates, ProcessStates, StateOwner};
 pub use self::stats::{BackendStats, ConnectionStats, DenialStats, LocalStats, MemoryStats};
 pub use self::status::{BackendStatus, NodeStatus, Problem, Since};
 pub use self::sweeping::every_second;
 use crate::Store;
-use crate::scripts::ScriptClient;
+use crate::scripts::{AskScripts, ScriptClient};
 
 /// Work in the background. It runs until it is dropped.
 pub type BackendWork = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -82,8 +86,13 @@ pub trait Backend: Clone + Send + Sync + 'static {
         None
     }
 
-    /// Returns the clocks of its states, if they are in this process: features keep theirs beside them.
-    fn process(&self) -> Option<ProcessClock> {
+    /// Returns what features run scripts over on the connections of a worker's decisions; `None` if the backend has none.
+    fn scripts_of(&self, _worker: &Self::Worker) -> Option<Arc<dyn AskScripts>> {
+        None
+    }
+
+    /// Returns what features keep states beside its own with, if its states are in this process.
+    fn process(&self) -> Option<ProcessStates> {
         None
     }
 

@@ -20,7 +20,6 @@ mod count;
 mod decision;
 pub mod denials;
 mod error;
-mod lease;
 pub mod local;
 pub mod memory;
 mod own_authority;
@@ -45,7 +44,6 @@ pub use self::count::{CountStore, CounterKey};
 pub(crate) use self::decision::Phases;
 pub use self::decision::{Decision, Once, OwnedSubject, check_supported};
 pub use self::error::{StoreError, no_verdict};
-pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore, LeasesAsk};
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 
 /// Storage of state. Each answer is one atomic decision over all limits of its tag.

@@ -13,7 +13,6 @@ mod cost_cells;
 mod costs;
 mod hot;
 pub(crate) mod index;
-mod leases;
 mod located;
 mod once;
 mod owners;
@@ -23,7 +22,7 @@ mod time;
 mod together;
 
 use std::ops::DerefMut;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
 use weir_config::{MemoryConfig, WhenFull};
@@ -34,7 +33,6 @@ use weir_time::clock::Clock;
 
 use self::budget::{Budget, NoRoom};
 use self::cells::ShardCells;
-use self::leases::LeaseTables;
 pub(crate) use self::located::{LocatedDecision, LocatedKeys};
 use self::once::{Marker, OnceCells};
 pub(crate) use self::place::Locator;
@@ -44,7 +42,7 @@ use self::time::{StoreTime, WallReading};
 use super::{
     Answers, BudgetDecision, Decision, Once, Store, StoreAnswer, StoreError, Verdicts, check_supported,
 };
-use crate::backend::MemoryStats;
+use crate::backend::{FeatureStates, MemoryStats};
 
 /// Number of shards; many more than workers, so that two workers rarely contend for a lock.
 const SHARDS: usize = 128;
@@ -55,7 +53,8 @@ pub struct MemoryStore(Arc<SharedMemory>);
 
 struct SharedMemory {
     shards: Box<[Shard]>,
-    leases: LeaseTables,
+    /// States that features keep beside these.
+    features: Mutex<Vec<Weak<dyn FeatureStates>>>,
     budget: Budget,
     time: StoreTime,
     when_full: WhenFull,
@@ -106,9 +105,9 @@ impl MemoryStore {
         let shards = (0..SHARDS).map(|_| Shard(Mutex::new(ShardTable::new(&budget)))).collect();
         // Keys live only here, so their secret may be random; then callers cannot aim at one shard.
         let secret = KeySecret::random();
-        let (leases, when_full) = (LeaseTables::default(), config.when_full);
+        let (features, when_full) = (Mutex::default(), config.when_full);
         let time = StoreTime::new(clock);
-        Self(Arc::new(SharedMemory { shards, leases, budget, time, when_full, secret }))
+        Self(Arc::new(SharedMemory { shards, features, budget, time, when_full, secret }))
     }
 
     /// Sets the configured strategies and domains, at the start and at each reload. If `config` sets no share, each
@@ -122,13 +121,14 @@ impl MemoryStore {
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let keys: usize = self.0.shards.iter().map(|shard| shard.0.lock().len()).sum();
-        self.0.budget.stats(keys + self.0.leases.len())
+        let features = self.0.features();
+        self.0.budget.stats(keys + features.iter().map(|states| states.keys()).sum::<usize>())
     }
 
     /// Drops expired keys, a bounded part of each shard per call.
     pub fn sweep(&self) {
         const SLOTS_A_SHARD: usize = 2048;
-        self.0.leases.sweep(self.0.time.steady(), &self.0.budget);
+        self.0.features().iter().for_each(|states| states.sweep());
         let mut stamp = self.0.time.compare();
         for shard in &self.0.shards {
             let mut table = shard.0.lock();
@@ -164,6 +164,13 @@ impl Store for MemoryStore {
 }
 
 impl SharedMemory {
+    /// The states of features. Those that nobody holds any more are left out from now on.
+    fn features(&self) -> Vec<Arc<dyn FeatureStates>> {
+        let mut features = self.features.lock();
+        features.retain(|states| states.strong_count() > 0);
+        features.iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// Decides all costs of one decision, under one lock.
     fn decide_alone(&self, decision: &Decision<'_>, answers: &mut Answers) {
         let mut at = StatePlace::default();

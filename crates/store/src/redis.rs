@@ -19,7 +19,6 @@ mod fault;
 mod for_each_node;
 mod health;
 mod lanes;
-mod leases;
 mod link;
 mod links;
 mod lua_files;
@@ -45,7 +44,6 @@ use std::time::{Duration, Instant};
 
 use weir_config::RedisConfig;
 use weir_core::key::KeySecret;
-use weir_core::lease::{LeaseAnswer, LeasePage};
 use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
@@ -56,8 +54,6 @@ use self::context::LinkContext;
 use self::decisions::DecisionRequest;
 use self::fault::Fault;
 pub use self::health::{StoreHealth, acl_line};
-pub use self::leases::LEASES;
-use self::leases::{LeaseListRequest, LeaseRequest};
 use self::links::Links;
 use self::outbox::OutboxRequest;
 use self::printed::PrintedPasswords;
@@ -68,10 +64,7 @@ pub use self::source::scripts_to_check;
 pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource, Surroundings};
 use self::topology::ClusterView;
 use super::scripts::{ScriptClient, UsesInForce};
-use super::{
-    Answers, BudgetDecision, Decision, LeaseAsk, LeaseStore, LeasesAsk, Store, StoreAnswer, StoreError,
-    Verdicts, check_supported,
-};
+use super::{Answers, BudgetDecision, Decision, Store, StoreAnswer, StoreError, Verdicts, check_supported};
 
 /// Maximum number of attempts of one request, redirects and retries included. Its deadline is the other bound.
 const MAX_HOPS: usize = 16;
@@ -230,22 +223,6 @@ impl Store for RedisStore {
 
     fn patience(&self) -> Option<Duration> {
         Some(self.0.shared.context.config.deadline.into())
-    }
-}
-
-impl LeaseStore for RedisStore {
-    async fn lease(&self, ask: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
-        let shared = &self.0.shared;
-        let cluster = shared.context.topology.is_cluster();
-        let request = LeaseRequest::new(&shared.context.config, &shared.secret, cluster, ask)?;
-        self.0.ask(&Arc::new(request), ask.deadline).await
-    }
-
-    async fn leases(&self, ask: &LeasesAsk<'_>) -> Result<LeasePage, StoreError> {
-        let shared = &self.0.shared;
-        let cluster = shared.context.topology.is_cluster();
-        let request = LeaseListRequest::new(&shared.context.config, &shared.secret, cluster, ask);
-        self.0.ask(&Arc::new(request), ask.deadline).await
     }
 }
 

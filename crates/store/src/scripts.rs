@@ -18,12 +18,11 @@ pub(crate) use self::client::OpenLinks;
 pub use self::client::{LinkFuture, LinkScript, ScriptClient, SlotLink};
 pub use self::commands::{Commands, LinkCommand};
 pub use self::lane::{
-    AnyAnswer, AnyLaneRequest, AskFuture, AskScripts, LANE_DEADLINE, LaneReplies, LaneRequest, ask,
+    AnyAnswer, AnyLaneRequest, AskFuture, AskScripts, LANE_DEADLINE, LaneProbe, LaneReplies, LaneRequest, ask,
 };
 pub(crate) use self::named_doubles::doubles;
 pub use self::named_doubles::put_double;
-pub(crate) use self::packed::next_whole;
-pub use self::packed::{ReplyDoubles, doubles_of, garbled, whole};
+pub use self::packed::{ReplyDoubles, doubles_of, garbled, next_whole, whole};
 pub use self::reply::LinkReply;
 pub use self::script::Script;
 pub(crate) use self::spec::COMMON;

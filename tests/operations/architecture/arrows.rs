@@ -15,12 +15,13 @@ pub(super) type Module = Vec<String>;
 /// The modules of a folder, and which of those beside them they use.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-const CRATES: [&str; 15] = [
+const CRATES: [&str; 16] = [
     "weir",
     "config",
     "core",
     "grpc",
     "http",
+    "leases",
     "load",
     "node",
     "proto",

@@ -14,18 +14,7 @@ const TRUNK: [&str; 4] = ["core", "config", "store", "node"];
 
 /// The modules of each feature, by crate and path. A module counts with its folder.
 const FEATURES: [(&str, &[&str]); 5] = [
-    (
-        "leases",
-        &[
-            "core/lease",
-            "node/leases",
-            "node/service/concurrency",
-            "node/telemetry/permits",
-            "store/lease",
-            "store/memory/leases",
-            "store/redis/leases",
-        ],
-    ),
+    ("leases", &["node/telemetry/permits"]),
     (
         "control",
         &[
@@ -80,8 +69,8 @@ const FEATURES: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Modules inside the folder of a feature that belong to the trunk: the numbers of limits, and what a reload changes.
-const OF_THE_TRUNK: [&str; 3] = ["core/lease/partitions", "core/lease/rule", "node/control/target"];
+/// Modules inside the folder of a feature that belong to the trunk: what a reload changes.
+const OF_THE_TRUNK: [&str; 1] = ["node/control/target"];
 
 #[test]
 fn the_trunk_names_features_only_where_it_is_listed() {

@@ -4,7 +4,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root.
-pub(super) const MAY_USE: [(&str, &[&str]); 15] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),
@@ -15,8 +15,12 @@ pub(super) const MAY_USE: [(&str, &[&str]); 15] = [
     ("node", &["config", "store", "grpc", "proto", "core", "time", "units"]),
     ("load", &["grpc", "proto", "time"]),
     ("http", &["node", "config", "grpc", "proto", "time", "units"]),
+    ("leases", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
     ("queues", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
-    ("weir", &["http", "queues", "node", "config", "load", "store", "core", "proto", "time", "units"]),
+    (
+        "weir",
+        &["http", "leases", "queues", "node", "config", "load", "store", "core", "proto", "time", "units"],
+    ),
     ("testing", &["config", "core", "store", "time", "units"]),
     ("simulator", &["units"]),
     ("scripted", &["proto"]),
@@ -26,8 +30,8 @@ pub(super) const MAY_USE: [(&str, &[&str]); 15] = [
 const LIBRARIES: [(&str, &[&str]); 9] = [
     ("redis", &["store", "testing"]),
     ("rustls", &["store", "load", "node"]),
-    ("tonic", &["proto", "grpc", "load", "node", "queues"]),
-    ("prost", &["proto", "http", "load", "scripted", "testing", "node", "queues", "weir"]),
+    ("tonic", &["proto", "grpc", "load", "node", "leases", "queues"]),
+    ("prost", &["proto", "http", "load", "scripted", "testing", "node", "leases", "queues", "weir"]),
     ("tokio", &["time", "store", "grpc", "http", "load", "scripted", "testing", "node", "queues", "weir"]),
     ("axum", &["node"]),
     ("tracing-subscriber", &["node"]),

@@ -18,6 +18,7 @@ fn every_type_has_a_name_of_its_own() {
         "core",
         "grpc",
         "http",
+        "leases",
         "load",
         "node",
         "queues",

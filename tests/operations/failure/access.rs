@@ -1,6 +1,7 @@
 //! Redis with users: the narrowest rights that work, and what a wrong password does.
 
 pub(crate) mod counts;
+#[cfg(feature = "leases")]
 pub(crate) mod leases;
 #[cfg(feature = "queues")]
 pub(crate) mod queues;
@@ -24,6 +25,7 @@ const PASSWORD: &str = "hunter2";
 pub(crate) const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +getrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
 
 /// What it must be allowed besides, where a strategy has leases.
+#[cfg(feature = "leases")]
 pub(crate) const LEASE_RIGHTS: &str =
     "+hset +hget +hmget +hdel +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
 
@@ -95,6 +97,7 @@ async fn the_narrowest_rights_are_enough() {
 
 /// Everything that can happen to a lease, as a user with exactly the rights that docs/redis.md lists. Without any
 /// of them something is refused.
+#[cfg(feature = "leases")]
 #[tokio::test]
 async fn leases_need_their_own_rights_and_no_others() {
     needs_exactly(LEASE_RIGHTS, async |store, redis, name| leases::everything(store, redis, name).await)

@@ -1,5 +1,6 @@
 //! A cluster that loses primaries and moves slots.
 
+#[cfg(feature = "leases")]
 mod leases;
 
 use std::time::{Duration, Instant};

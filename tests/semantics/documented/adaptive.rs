@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use weir_config::{Config, ConfigOverrides};
-use weir_core::lease::{LeaseCall, LeaseOp, LeaseSet};
+use weir_leases::model::{LeaseCall, LeaseOp, LeaseSet};
 use weir_units::Micros;
 
 use super::TEXT;

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use weir_core::lease::{LeaseAnswer, LeaseCall, LeaseOp, LeaseOutcome, LeaseRefusal, LeaseSet, WorkOutcome};
 use weir_core::strategy::{ConcurrencyNumbers, ConcurrencyRule, LimitSource, MAX_LEASES, Partitions};
+use weir_leases::model::{
+    LeaseAnswer, LeaseCall, LeaseOp, LeaseOutcome, LeaseRefusal, LeaseSet, WorkOutcome,
+};
 use weir_units::Micros;
 
 use super::world::{START, numbers};

@@ -1,7 +1,7 @@
 //! On memory, leases end on time whatever the wall clock does, at any age of the process.
 
-use weir_core::lease::{LeaseOp, LeaseOutcome};
-use weir_store::LeaseStore;
+use weir_leases::model::{LeaseOp, LeaseOutcome};
+use weir_leases::store::LeaseStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

@@ -9,14 +9,14 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir_core::key::Subject;
-use weir_core::lease::{LeaseAnswer, LeaseOp, WorkOutcome};
 use weir_core::strategy::{
     AdaptiveRule, Attributes, ConcurrencyNumbers, ControllerRule, LimitSource, Partitions, ProbeRule,
     SamplingRule, Strategy as Rules,
 };
-use weir_store::memory::MemoryStore;
+use weir_leases::model::{LeaseAnswer, LeaseOp, WorkOutcome};
+use weir_leases::store::{LeaseAsk, LeaseStore, ProcessLeases};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{LeaseAsk, LeaseStore, StoreError};
 use weir_time::clock::ManualClock;
 use weir_units::{CEILING, Micros};
 
@@ -87,7 +87,7 @@ struct World {
     runtime: tokio::runtime::Runtime,
     clock: ManualClock,
     pure: PureLeases,
-    memory: MemoryStore,
+    memory: ProcessLeases,
     redis: RedisStore,
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use weir_config::MemoryConfig;
 use weir_core::key::Subject;
-use weir_core::lease::{LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use weir_core::strategy::Strategy;
+use weir_leases::model::{LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
+use weir_leases::store::{LeaseAsk, LeaseStore as _, ProcessLeases};
 use weir_store::memory::MemoryStore;
-use weir_store::{LeaseAsk, LeaseStore as _};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
@@ -15,10 +15,10 @@ use super::world::{self, START};
 
 const BUDGET: usize = 1 << 20;
 
-async fn call(store: &MemoryStore, strategy: &Arc<Strategy>, consumer: &str, op: LeaseOp) -> LeaseOutcome {
+async fn call(leases: &ProcessLeases, strategy: &Arc<Strategy>, consumer: &str, op: LeaseOp) -> LeaseOutcome {
     let subject = Subject { resource: "r", consumer, ..Subject::default() };
     let ask = LeaseAsk { strategy, subject, id: "lease", op, deadline: None };
-    store.lease(&ask).await.unwrap().outcome
+    leases.lease(&ask).await.unwrap().outcome
 }
 
 /// When the budget is used up, new acquisitions are refused and no lease is lost. Ended and released leases free it.
@@ -27,12 +27,13 @@ async fn a_full_budget_refuses_and_evicts_nothing() {
     let clock = ManualClock::at(Micros(START));
     let config = MemoryConfig { budget: BUDGET, ..MemoryConfig::default() };
     let store = MemoryStore::new(&config, Clock::Manual(clock.clone()));
+    let leases = ProcessLeases::new(store.states());
     let empty = store.stats().bytes;
     let strategy = world::strategy("exports", world::numbers(1));
     let acquire = LeaseOp::Acquire { weight: 1, ttl: Micros::from_secs(30) };
     let full = LeaseOutcome::Refused { refusal: LeaseRefusal::NoMemory, bound: None };
     let mut granted = 0;
-    while call(&store, &strategy, &granted.to_string(), acquire).await != full {
+    while call(&leases, &strategy, &granted.to_string(), acquire).await != full {
         granted += 1;
         assert!(granted < 10_000, "the budget bounds nothing");
     }
@@ -42,13 +43,13 @@ async fn a_full_budget_refuses_and_evicts_nothing() {
     assert_eq!((stats.keys, stats.evictions, stats.refusals), (granted, 0, 1));
     let renew = LeaseOp::Renew { ttl: Micros::from_secs(30) };
     for consumer in 0..granted {
-        let outcome = call(&store, &strategy, &consumer.to_string(), renew).await;
+        let outcome = call(&leases, &strategy, &consumer.to_string(), renew).await;
         assert!(matches!(outcome, LeaseOutcome::Held { .. }), "{consumer}: {outcome:?}");
     }
     let release = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
-    assert_eq!(call(&store, &strategy, "7", release).await, LeaseOutcome::Released);
-    assert!(matches!(call(&store, &strategy, "one more", acquire).await, LeaseOutcome::Held { .. }));
-    assert_eq!(call(&store, &strategy, "and another", acquire).await, full);
+    assert_eq!(call(&leases, &strategy, "7", release).await, LeaseOutcome::Released);
+    assert!(matches!(call(&leases, &strategy, "one more", acquire).await, LeaseOutcome::Held { .. }));
+    assert_eq!(call(&leases, &strategy, "and another", acquire).await, full);
     // No call touches these keys again: the sweep drops the ended leases.
     clock.set(Micros(START + 30_000_000));
     for _ in 0..16 {
@@ -62,7 +63,8 @@ async fn a_full_budget_refuses_and_evicts_nothing() {
 #[tokio::test]
 async fn only_held_leases_take_memory() {
     let clock = ManualClock::at(Micros(START));
-    let store = world::memory(&clock);
+    let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()));
+    let leases = ProcessLeases::new(store.states());
     let empty = store.stats();
     let strategy = world::strategy("exports", world::numbers(1));
     let release = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
@@ -71,7 +73,7 @@ async fn only_held_leases_take_memory() {
         ("b", LeaseOp::Renew { ttl: Micros(1) }),
         ("c", LeaseOp::Acquire { weight: 2, ttl: Micros(1) }),
     ] {
-        call(&store, &strategy, consumer, op).await;
+        call(&leases, &strategy, consumer, op).await;
     }
     assert_eq!(store.stats(), empty);
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use weir_config::Topology;
 use weir_core::key::Subject;
-use weir_core::lease::{LeaseAnswer, LeaseOp, LeaseOutcome, WorkOutcome};
 use weir_core::strategy::{ConcurrencyNumbers, LimitSource, Strategy};
+use weir_leases::model::{LeaseAnswer, LeaseOp, LeaseOutcome, WorkOutcome};
+use weir_leases::store::{LeaseAsk, LeaseStore as _};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use weir_core::lease::{LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use weir_core::strategy::{
     AimdRule, ConcurrencyNumbers, ControllerRule, Gradient2Rule, LimitSource, ProbeRule, Strategy, VegasRule,
 };
-use weir_store::LeaseStore;
+use weir_leases::model::{LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
+use weir_leases::store::LeaseStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_core::lease::{LeaseOp, WorkOutcome};
 use weir_core::strategy::{ConcurrencyNumbers, LimitSource, ProbeRule, Strategy};
-use weir_store::LeaseStore;
+use weir_leases::model::{LeaseOp, WorkOutcome};
+use weir_leases::store::LeaseStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

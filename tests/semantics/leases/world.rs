@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use weir_config::{MemoryConfig, Topology};
 use weir_core::key::{self, Subject};
-use weir_core::lease::{LeaseAnswer, LeaseCall, LeaseOp, LeasePage, LeaseSet};
 use weir_core::strategy::{
     AdaptiveRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, FailurePolicy, Field, LimitSource,
     ProbeRule, Scope, Strategy, VegasRule,
 };
+use weir_leases::model::{LeaseAnswer, LeaseCall, LeaseOp, LeasePage, LeaseSet};
+use weir_leases::store::{LeaseAsk, LeaseStore, LeasesAsk, ProcessLeases};
+use weir_store::StoreError;
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
-use weir_store::{LeaseAsk, LeaseStore, LeasesAsk, StoreError};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
@@ -50,9 +51,9 @@ pub fn pure(clock: &ManualClock) -> PureLeases {
     PureLeases { keys: Mutex::default(), clock: clock.clone() }
 }
 
-/// The memory store on a clock.
-pub fn memory(clock: &ManualClock) -> MemoryStore {
-    MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()))
+/// Leases in this process, on a clock.
+pub fn memory(clock: &ManualClock) -> ProcessLeases {
+    ProcessLeases::new(MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone())).states())
 }
 
 /// The Redis that tests share.

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_core::key::Subject;
-use weir_core::lease::{LeaseOp, LeaseOutcome, WorkOutcome};
 use weir_core::strategy::{
     AimdRule, Attributes, ConcurrencyNumbers, ControllerRule, LimitSource, Partitions, Strategy,
 };
+use weir_leases::model::{LeaseOp, LeaseOutcome, WorkOutcome};
+use weir_leases::store::{LeaseAsk, LeaseStore as _};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_testing::rights;
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;

@@ -1,7 +1,7 @@
 //! Answers as JSON, in words that are no names of the code: a fixture outlives them.
 
 use serde_json::{Value as Json, json};
-use weir_core::lease::{LeaseAnswer, LeaseOutcome, LeaseRefusal};
+use weir_leases::model::{LeaseAnswer, LeaseOutcome, LeaseRefusal};
 use weir_queues::model::{
     DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
     RedeliveryCause,

@@ -177,7 +177,7 @@ fn steps(kept: &Json) -> &[Json] {
 fn files() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["lua", "lua/budget", "lua/lease", "lua/queues"] {
+    for folder in ["lua", "lua/budget", "lua/leases", "lua/queues"] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|it| it == "lua") {

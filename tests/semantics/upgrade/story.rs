@@ -8,13 +8,14 @@ use weir_config::Topology;
 use weir_core::algorithm::Op;
 use weir_core::algorithm::budget::{Ask, CostedLimits, SettledCosts};
 use weir_core::key::Subject;
-use weir_core::lease::LeaseOp;
 use weir_core::strategy::{Attributes, Strategy};
+use weir_leases::model::LeaseOp;
+use weir_leases::store::{LeaseAsk, LeaseStore as _};
 use weir_queues::model::{ItemId, NewItem, QueueOp, QueuePart, QueueRule};
 use weir_queues::store::{QueueAsk, QueueStore as _};
 use weir_store::redis::RedisStore;
 use weir_store::{
-    BudgetDecision, BudgetOp, Decision, LeaseAsk, LeaseStore as _, LimitSet, Part, Store as _, Verdicts,
+    BudgetDecision, BudgetOp, Decision, LimitSet, Part, Store as _, Verdicts,
 };
 use weir_testing::DecideOne as _;
 use weir_time::clock::{Clock, ManualClock};

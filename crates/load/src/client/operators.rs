@@ -1,9 +1,6 @@
-//! Calls of `AdminService` and `LeaseAdminService`.
+//! Calls of `AdminService`.
 
-use weir_proto::v1::{
-    ListLeasesRequest, ListLeasesResponse, ReleaseLeasesRequest, ReleaseLeasesResponse, ResetRequest,
-    ResetResponse,
-};
+use weir_proto::v1::{ResetRequest, ResetResponse};
 
 use super::{Client, ClientError, within};
 
@@ -12,26 +9,6 @@ impl Client {
     pub async fn reset(&mut self, request: ResetRequest) -> Result<ResetResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.admin.reset(request)).await;
-        self.answered(answer)
-    }
-
-    /// Lists a page of leases.
-    pub async fn list_leases(
-        &mut self,
-        request: ListLeasesRequest,
-    ) -> Result<ListLeasesResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.lease_admin.list_leases(request)).await;
-        self.answered(answer)
-    }
-
-    /// Releases leases for their holders.
-    pub async fn release_leases(
-        &mut self,
-        request: ReleaseLeasesRequest,
-    ) -> Result<ReleaseLeasesResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.lease_admin.release_leases(request)).await;
         self.answered(answer)
     }
 }

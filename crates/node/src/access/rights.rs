@@ -56,7 +56,7 @@ impl<'a> Rights<'a> {
 
     /// True if everything is allowed, so that no check is needed.
     #[inline]
-    pub(crate) const fn is_all(self) -> bool {
+    pub const fn is_all(self) -> bool {
         self.0.is_none()
     }
 

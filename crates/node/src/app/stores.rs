@@ -14,7 +14,6 @@ use weir_store::backend::{Backend, RulesDigest};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::{RedisBackend, RedisShared};
 use weir_store::scripts::UsesInForce;
-use weir_store::{LeaseHandle, LeaseStore};
 use weir_time::clock::monotonic;
 
 use super::place_note::without_place;
@@ -49,27 +48,21 @@ pub(super) fn serve(
 }
 
 /// Serves on a backend that has nothing in front of it.
-pub(super) fn serve_on_own<B>(
-    backend: &B,
+pub(super) fn serve_on_own(
+    backend: &impl Backend,
     app: (Foundation, Listeners),
     shutdown: ShutdownSignal,
-) -> Result<(), AppError>
-where
-    B: Backend<Worker: LeaseStore>,
-{
+) -> Result<(), AppError> {
     serve_on(backend, app, UsesInForce::default(), NodeCounters::none(), shutdown)
 }
 
-fn serve_on<B>(
-    backend: &B,
+fn serve_on(
+    backend: &impl Backend,
     (base, listeners): (Foundation, Listeners),
     engines: UsesInForce,
     NodeCounters { kept, last }: NodeCounters,
     shutdown: ShutdownSignal,
-) -> Result<(), AppError>
-where
-    B: Backend<Worker: LeaseStore>,
-{
+) -> Result<(), AppError> {
     base.metrics.show_backend(backend, base.config.envoy.reference_metrics)?;
     let watch = watch_over(backend.clone(), base.readiness.clone());
     let background = async { tokio::join!(watch, kept).0 };
@@ -88,7 +81,7 @@ where
     let stores = move || {
         let worker = backend.worker();
         let decisions = backend.decisions(&worker);
-        WorkerStores { decisions, leases: Some(LeaseHandle::new(worker)) }
+        WorkerStores { decisions, scripts: backend.scripts_of(&worker) }
     };
     app.serve(Box::new(stores), background, shutdown)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use weir_store::scripts::AskScripts;
 
 use super::FeatureList;
 use crate::audit::AuditLog;
@@ -10,7 +11,7 @@ use crate::known_methods::KnownMethods;
 pub use crate::known_methods::MethodSpec;
 use crate::readiness::State;
 use crate::service::{AddRoutes, Snapshot};
-use crate::telemetry::WorkerCounters;
+use crate::telemetry::{WorkerCounters, WorkerRecorder};
 
 /// A gRPC service of a feature.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +40,10 @@ impl ServiceSpec {
 pub struct ServiceContext {
     /// The number of the worker's calls of the store, and of refused calls.
     pub counters: Arc<WorkerCounters>,
+    /// The counters of its decisions, under each snapshot.
+    pub recorder: Arc<WorkerRecorder>,
+    /// The connections of its decisions, if the backend runs scripts.
+    pub scripts: Option<Arc<dyn AskScripts>>,
     /// Tells when this node shuts down.
     pub state: watch::Receiver<State>,
     /// Where calls of operators are written to.

@@ -112,7 +112,7 @@ impl LimiterError {
 
     /// An error of the store under `strategy` that no policy replaced.
     #[cold]
-    pub(crate) fn of_store(strategy: &Strategy, error: StoreError) -> Self {
+    pub fn of_store(strategy: &Strategy, error: StoreError) -> Self {
         match error {
             StoreError::Unsupported(why) => {
                 let limits = strategy.limits().iter().map(|limit| format!("`{}`", limit.name));

@@ -140,7 +140,7 @@ impl<'a> Question<'a> {
 
     /// The subject, with the routing group of its resource.
     #[inline]
-    pub(crate) fn subject<'q>(&'q self, group: Option<&'q str>) -> Subject<'q> {
+    pub fn subject<'q>(&'q self, group: Option<&'q str>) -> Subject<'q> {
         let attributes = Attributes::of_pairs(&self.attributes);
         Subject { resource: self.resource, consumer: self.consumer, group, attributes }
     }

@@ -11,9 +11,9 @@ use weir_store::Store;
 
 use crate::admin::AdminCaller;
 use crate::limiter::envoy::EnvoyLimiter;
-use crate::server::{EnvoyParts, LiveSnapshot, MakeStores, WorkerParts, WorkerStores};
+use crate::server::{EnvoyParts, LiveSnapshot, MakeStores, worker_decisions};
 use crate::service::{EnvoyJson, EnvoyRateLimit, JsonAnswer, JsonError, MAX_RATE_LIMIT_BYTES};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, WorkerRecorder};
 
 /// The dependencies of the service behind the page, which is one more worker.
 pub(crate) struct JsonParts<S> {
@@ -28,17 +28,12 @@ pub(crate) struct JsonParts<S> {
 impl<S: Store> JsonParts<S> {
     /// The service. Connections of its store belong to the runtime that this is called in.
     pub(super) fn service(self) -> Arc<EnvoyJson<S>> {
-        let stores = WorkerStores::from((self.store)().decisions);
-        let parts = WorkerParts::new(
-            stores,
-            &self.live,
-            &self.metrics,
-            self.metrics.worker(),
-            (MAX_RATE_LIMIT_BYTES, None),
-        );
+        let recorder = Arc::new(WorkerRecorder::new(&self.metrics));
+        let store = (self.store)().decisions;
+        let decisions = worker_decisions(store, &self.live, recorder, (MAX_RATE_LIMIT_BYTES, None));
         let EnvoyParts { rules, answers, metrics } = self.envoy;
         let envoy = EnvoyLimiter::new(rules, metrics.recorder(self.worker));
-        Arc::new(EnvoyJson::new(&EnvoyRateLimit::new(&parts.decisions, envoy, answers)))
+        Arc::new(EnvoyJson::new(&EnvoyRateLimit::new(&decisions, envoy, answers)))
     }
 }
 

@@ -89,10 +89,8 @@ fn with_our_code(mut response: http::Response<Body>) -> http::Response<Body> {
 }
 
 /// Services that a configuration may lack, and what it takes to have them.
-const OPTIONAL: [(&str, &str); 4] = [
+const OPTIONAL: [(&str, &str); 2] = [
     ("/weir.v1.AdminService/", "AdminService is there with `server.admin_service: true`"),
-    ("/weir.v1.LeaseAdminService/", "LeaseAdminService is there with `server.admin_service: true`"),
-    ("/weir.v1.ConcurrencyService/", "ConcurrencyService is there if a strategy has `concurrency`"),
     ("/weir.v1.UsageService/", "UsageService is there with `usage.service: true`"),
 ];
 

@@ -10,22 +10,21 @@ use weir_grpc::BufferBudget;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
 use weir_proto::v1::{
-    admin_service_server, concurrency_service_server, control_service_server, lease_admin_service_server,
-    rate_limit_service_server, usage_service_server,
+    admin_service_server, control_service_server, rate_limit_service_server, usage_service_server,
 };
 use weir_store::Store;
+use weir_store::scripts::AskScripts;
 
 use super::dispatch::methods;
 use super::health::HealthApi;
 use super::router::{KnownServices, Router};
 use super::services::Services;
-use super::worker_parts::WorkerParts;
+use super::worker_decisions::decisions as worker_decisions;
 use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
 use crate::feature::{self, FeatureServices, RunningFeature, ServiceContext};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
-    AddRoutes, AdminApi, ConcurrencyApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService,
-    LeaseAdminApi, MAX_CHANGE_BYTES, UsageApi,
+    AddRoutes, AdminApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, MAX_CHANGE_BYTES, UsageApi,
 };
 use crate::telemetry::WorkerCounters;
 
@@ -45,12 +44,11 @@ pub(super) fn services<S: Store>(
     budget: &BufferBudget,
 ) -> Result<Services<S>, ServerError> {
     let largest = config.limits.max_message_bytes;
-    let counters = parts.metrics.worker();
-    let of_features = services_of_features(parts, config, &counters);
+    let recorder = Arc::new(WorkerRecorder::new(&parts.metrics));
+    let of_features = services_of_features(parts, config, (&recorder, stores.scripts.as_ref()));
     let bounds = (largest, Some(budget.clone()));
-    let WorkerParts { decisions, leases } =
-        WorkerParts::new(stores, &parts.live, &parts.metrics, counters, bounds);
-    let mut on = services_that_are_on(parts, config, leases.is_some());
+    let decisions = worker_decisions(stores.decisions, &parts.live, recorder, bounds);
+    let mut on = services_that_are_on(parts, config);
     on.extend(of_features.iter().map(|(name, _)| *name));
     let reflection = REFLECTION.into_iter().filter(|_| config.reflection);
     let healthy = on.iter().copied().chain(reflection).collect();
@@ -67,16 +65,11 @@ pub(super) fn services<S: Store>(
     if calls {
         routes = routes.add_service(DecisionsApi::server(&decisions));
     }
-    if let Some(leases) = leases.clone().filter(|_| calls) {
-        routes = routes.add_service(ConcurrencyApi::server(&leases));
-    }
     if let Some(usage) = parts.usage.as_ref().filter(|_| calls) {
         routes = routes.add_service(UsageApi::server(usage.clone()));
     }
     if config.admin_service && operations {
-        let audit = || parts.audit.clone();
-        routes = routes.add_service(AdminApi::server(&decisions, audit()));
-        routes = routes.add_service(LeaseAdminApi::server(leases, audit()));
+        routes = routes.add_service(AdminApi::server(&decisions, parts.audit.clone()));
     }
     if let Some(control) = parts.control.as_ref().filter(|_| operations) {
         routes = routes.add_service(ControlApi::server(control.clone(), parts.audit.clone()));
@@ -101,10 +94,12 @@ pub(super) fn services<S: Store>(
 fn services_of_features<S: Store>(
     parts: &Parts<S>,
     config: &ServerConfig,
-    counters: &Arc<WorkerCounters>,
+    (recorder, scripts): (&Arc<WorkerRecorder>, Option<&Arc<dyn AskScripts>>),
 ) -> Vec<(&'static str, AddRoutes)> {
     let context = ServiceContext {
-        counters: Arc::clone(counters),
+        counters: Arc::clone(recorder.counters()),
+        recorder: Arc::clone(recorder),
+        scripts: scripts.cloned(),
         state: parts.readiness.subscribe(),
         audit: parts.audit.clone(),
         serves_calls: parts.served.calls(),
@@ -120,17 +115,15 @@ fn services_of_features<S: Store>(
 }
 
 /// Returns the full names of the enabled services, apart from reflection.
-fn services_that_are_on<S>(parts: &Parts<S>, config: &ServerConfig, has_leases: bool) -> Vec<&'static str> {
+fn services_that_are_on<S>(parts: &Parts<S>, config: &ServerConfig) -> Vec<&'static str> {
     let (native, operations) = (parts.served.calls(), parts.served.operations());
     let administers = operations && config.admin_service;
     let all = [
         (native, rate_limit_service_server::SERVICE_NAME),
         (parts.served != PortServices::Operations, envoy_service::SERVICE_NAME),
         (true, health_server::SERVICE_NAME),
-        (native && has_leases, concurrency_service_server::SERVICE_NAME),
         (native && parts.usage.is_some(), usage_service_server::SERVICE_NAME),
         (administers, admin_service_server::SERVICE_NAME),
-        (administers, lease_admin_service_server::SERVICE_NAME),
         (operations && parts.control.is_some(), control_service_server::SERVICE_NAME),
     ];
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()

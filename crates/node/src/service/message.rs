@@ -28,11 +28,13 @@ const TOO_FEW_PERMITS: &str = "Fewer than {cost} of {limit} permits are free. Tr
 
 /// The numbers of one denial.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
+pub struct Facts {
     /// Time until a retry can succeed.
-    pub(crate) retry: Retry,
-    pub(crate) cost: u64,
-    pub(crate) limit: u64,
+    pub retry: Retry,
+    /// The cost, or the weight.
+    pub cost: u64,
+    /// The limit that denies.
+    pub limit: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -107,7 +109,7 @@ impl Templates {
 
 impl Templates {
     /// The sentence for permits that are refused.
-    pub(crate) fn render_permits(&self, facts: Facts) -> String {
+    pub fn render_permits(&self, facts: Facts) -> String {
         match facts.retry {
             Retry::Never => self.never_permits.render(facts),
             Retry::Unknown if facts.cost > 1 => self.too_few_permits.render(facts),

@@ -2,6 +2,7 @@
 
 /// The question of a generated request, of this cost, whose caller has the rights of a snapshot: all of them name their
 /// subject by the same fields.
+#[macro_export]
 macro_rules! question_of {
     ($request:expr, $cost:expr, $context:expr, $rights:expr) => {
         $crate::limiter::Question {
@@ -9,10 +10,10 @@ macro_rules! question_of {
             consumer: &$request.consumer,
             strategy: &$request.strategy,
             cost: $cost,
-            attributes: $crate::service::wire::attributes(&$request.attributes),
+            attributes: $crate::service::attributes(&$request.attributes),
             ..$crate::limiter::Question::until($context.deadline, $rights.of(&$context))
         }
     };
 }
 
-pub(super) use question_of;
+pub(super) use crate::question_of;

@@ -16,9 +16,13 @@ pub use self::details::unknown;
 use super::wire::Malformed;
 use crate::access::Refused;
 use crate::called;
-use crate::leases::LeaseError;
 use crate::limiter::{InvalidField, LimiterError};
 use crate::telemetry::{RejectedKind, log_rejected};
+
+/// Returns the status for an error of a question.
+pub fn new(error: impl Into<LimiterError>) -> Status {
+    of(error)
+}
 
 pub(super) fn of(error: impl Into<LimiterError>) -> Status {
     match error.into() {
@@ -107,19 +111,6 @@ pub(super) fn busy(text: String) -> Status {
 /// Returns the status for a failure of the store, with a text about its kind.
 pub fn without_store(error: &StoreError, text: impl FnOnce(&str) -> String) -> Status {
     details::unavailable("STORE_UNAVAILABLE", error.kind(), text(error.kind()))
-}
-
-/// Returns the status for an error of a lease.
-pub(super) fn of_lease(error: LeaseError) -> Status {
-    match error {
-        LeaseError::Question(error) => of(error),
-        LeaseError::OtherWeight { .. } => other_contents(error.to_string()),
-        LeaseError::NotDone(error) => without_store(&error, |kind| {
-            format!(
-                "the store could not do it ({kind}), or its answer was lost; the same call can be made again"
-            )
-        }),
-    }
 }
 
 /// Returns INTERNAL, not INVALID_ARGUMENT, for a message that does not parse: that is gRPC's convention.

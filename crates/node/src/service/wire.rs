@@ -12,7 +12,9 @@ mod question;
 mod rate_limit;
 mod reasons;
 
-pub(super) use answer::{STORE_FAILURE, response, result};
+pub use answer::STORE_FAILURE;
+pub(super) use answer::{response, result};
 pub(super) use fields::{FieldValue, Malformed, MessageFields};
-pub(super) use question::{TextsBefore, attributes, read};
+pub use question::attributes;
+pub(super) use question::{TextsBefore, read};
 pub(super) use rate_limit::rate_limit;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use weir::leases::model::{LeaseAnswer, LeaseOp};
 use weir_core::algorithm::budget::SettleOutcome;
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
-use weir_core::lease::{LeaseAnswer, LeaseOp};
 use weir_store::StoreError;
 use weir_units::Micros;
 

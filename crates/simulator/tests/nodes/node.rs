@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use prometheus::Registry;
 use tokio::task::JoinSet;
+use weir::leases::model::{LeaseAnswer, LeaseOp};
+use weir::leases::store::{LeaseAsk, LeaseStore as _};
 use weir_config::RedisConfig;
 use weir_core::algorithm::budget::SettleOutcome;
 use weir_core::key::{KeySecret, Subject};
-use weir_core::lease::{LeaseAnswer, LeaseOp};
 use weir_core::strategy::{Rules, Strategy};
 use weir_node::access::Rights;
 use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, Question, Shaping};
@@ -21,7 +22,7 @@ use weir_store::coalesce::Coalesce;
 use weir_store::denials::{Denials, DenialsShared};
 use weir_store::local::{LocalFallback, LocalShared};
 use weir_store::redis::{Dialer, LateStore, RandomSource, RedisShared, RedisStore, Surroundings};
-use weir_store::{LeaseAsk, LeaseStore as _, StoreError, Verdicts};
+use weir_store::{StoreError, Verdicts};
 use weir_time::clock::{Clock, Monotonic, monotonic};
 
 use self::recorded::RecordedStore;

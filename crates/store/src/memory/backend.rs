@@ -1,10 +1,16 @@
 //! The memory store as a backend: every access is the store itself.
 
+use std::sync::Weak;
+
 use weir_core::strategy::Owner;
 use weir_units::Micros;
 
 use super::MemoryStore;
-use crate::backend::{Backend, BackendStats, BackendWork, ProcessClock, ReadClocks, every_second};
+use super::budget::NoRoom;
+use crate::backend::{
+    Backend, BackendStats, BackendWork, FeatureStates, KeepStates, ProcessClock, ProcessStates, ReadClocks,
+    StateOwner, every_second,
+};
 
 impl Backend for MemoryStore {
     type Worker = Self;
@@ -27,8 +33,8 @@ impl Backend for MemoryStore {
         Self::share_among(self, owners);
     }
 
-    fn process(&self) -> Option<ProcessClock> {
-        Some(self.clock())
+    fn process(&self) -> Option<ProcessStates> {
+        Some(self.states())
     }
 
     fn stats(&self) -> BackendStats {
@@ -47,6 +53,12 @@ impl MemoryStore {
     pub fn clock(&self) -> ProcessClock {
         ProcessClock::new(self.clone())
     }
+
+    /// Returns what features keep states beside its own with.
+    #[must_use]
+    pub fn states(&self) -> ProcessStates {
+        ProcessStates::new(self.clone())
+    }
 }
 
 impl ReadClocks for MemoryStore {
@@ -56,5 +68,42 @@ impl ReadClocks for MemoryStore {
 
     fn wall(&self) -> Micros {
         self.0.time.stamp().now
+    }
+}
+
+impl KeepStates for MemoryStore {
+    fn clock(&self) -> ProcessClock {
+        Self::clock(self)
+    }
+
+    fn digest(&self, write: &dyn Fn(&mut Vec<u8>)) -> u128 {
+        self.0.locate(|locator| locator.digest(write))
+    }
+
+    fn number_of(&self, owner: &Owner) -> StateOwner {
+        StateOwner(self.0.budget.owners().number(owner))
+    }
+
+    fn take(&self, StateOwner(owner): StateOwner, bytes: usize) -> bool {
+        let budget = &self.0.budget;
+        let scarce = budget.owners().is_above_share(owner, bytes);
+        let taken = if scarce { budget.take_unless_scarce(bytes) } else { budget.take(bytes) };
+        if taken {
+            budget.owners().took(owner, bytes);
+        }
+        taken
+    }
+
+    fn moved(&self, StateOwner(owner): StateOwner, before: usize, after: usize) {
+        self.0.budget.moved(owner, before, after);
+    }
+
+    fn refuse(&self) {
+        // It counts the refusal; the feature answers in its own words.
+        let _ = self.0.budget.refuse(NoRoom::Budget);
+    }
+
+    fn join(&self, states: Weak<dyn FeatureStates>) {
+        self.0.features.lock().push(states);
     }
 }

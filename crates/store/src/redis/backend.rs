@@ -4,6 +4,8 @@
 //!   local ── layer ── coalesce ── denials ── RedisStore
 //! ```
 
+use std::sync::Arc;
+
 use tokio::sync::watch;
 use weir_config::RedisConfig;
 use weir_time::clock::{Clock, Monotonic};
@@ -15,7 +17,7 @@ use crate::backend::{
 use crate::coalesce::Coalesce;
 use crate::denials::{Denials, DenialsShared};
 use crate::local::{LocalFallback, LocalShared};
-use crate::scripts::{ScriptClient, UsesInForce};
+use crate::scripts::{AskScripts, ScriptClient, UsesInForce};
 
 /// One worker's store that decides exactly.
 pub type ExactStore = Coalesce<Denials<RedisStore>>;
@@ -86,6 +88,10 @@ impl<L: StoreLayer<ExactStore, RedisStore>> Backend for RedisBackend<L> {
 
     fn scripts(&self) -> Option<ScriptClient> {
         Some(self.shared.scripts())
+    }
+
+    fn scripts_of(&self, worker: &RedisStore) -> Option<Arc<dyn AskScripts>> {
+        Some(Arc::new(worker.clone()))
     }
 
     fn stats(&self) -> BackendStats {

@@ -73,40 +73,5 @@ codes! {
     }
 }
 
-codes! {
-    /// Operations on leases.
-    lease_op {
-        ACQUIRE = 1,
-        RENEW = 2,
-        RELEASE = 3,
-        SAMPLE = 4,
-    }
-}
-
-codes! {
-    /// Outcomes of the work under a lease.
-    lease_outcome {
-        SUCCESS = 1,
-        IGNORED = 2,
-        DROPPED = 3,
-    }
-}
-
-codes! {
-    /// Result codes of a lease call.
-    lease_status {
-        FAILED = 0,
-        HELD = 1,
-        KNOWN = 2,
-        RELEASED = 3,
-        NOT_HELD = 4,
-        OTHER_WEIGHT = 5,
-        LIMITED = 6,
-        NEVER = 7,
-        FULL = 8,
-        SAMPLED = 9,
-    }
-}
-
 #[cfg(test)]
 mod tests;

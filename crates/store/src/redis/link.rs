@@ -230,8 +230,6 @@ impl Task {
                 host: &self.address.host,
                 slots,
             };
-            sender.send(&mut ready.leases);
-            sender.send(&mut ready.lists);
             sender.send(&mut ready.features);
             sender.send(&mut ready.counts);
             let calls = sender.send(&mut ready.decisions);

@@ -25,7 +25,6 @@ use super::decisions::DecisionRequest;
 use super::fair::{FairQueues, TurnQueue as _};
 use super::fault::Fault;
 use super::lanes::FeatureRequest;
-use super::leases::{LeaseListRequest, LeaseRequest};
 use super::script_call::{ScriptCall, ScriptRequest};
 use crate::StoreError;
 use crate::cost::{CALL_COST, ScriptCost};
@@ -53,8 +52,6 @@ pub(super) struct WaitingCalls {
     refuses: bool,
     /// With so many decisions, those whose callers are gone are dropped: their number has no other bound.
     crowded: usize,
-    leases: VecDeque<ScriptCall<LeaseRequest>>,
-    lists: VecDeque<ScriptCall<LeaseListRequest>>,
     features: VecDeque<ScriptCall<FeatureRequest>>,
     counts: VecDeque<ScriptCall<CountRequest>>,
     /// The link's task, while it waits for calls.
@@ -66,8 +63,6 @@ pub(super) struct WaitingCalls {
 #[derive(Default)]
 pub(super) struct ReadyCalls {
     pub(super) decisions: Vec<ScriptCall<DecisionRequest>>,
-    pub(super) leases: Vec<ScriptCall<LeaseRequest>>,
-    pub(super) lists: Vec<ScriptCall<LeaseListRequest>>,
     pub(super) features: Vec<ScriptCall<FeatureRequest>>,
     pub(super) counts: Vec<ScriptCall<CountRequest>>,
 }
@@ -107,18 +102,6 @@ impl OutboxRequest for DecisionRequest {
 
     fn fly(outbox: &Arc<Outbox>, call: &ScriptCall<Self>, now: Instant) -> Option<Flying> {
         Some(Flying::new(outbox, call, now))
-    }
-}
-
-impl OutboxRequest for LeaseRequest {
-    fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
-        waiting.leases.push_back(call);
-    }
-}
-
-impl OutboxRequest for LeaseListRequest {
-    fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
-        waiting.lists.push_back(call);
     }
 }
 
@@ -193,8 +176,6 @@ impl Outbox {
     pub(super) fn take(&self, ready: &mut ReadyCalls, now: Instant) {
         let mut waiting = self.0.lock();
         waiting.take_decisions(&mut ready.decisions, now);
-        take(&mut waiting.leases, &mut ready.leases);
-        take(&mut waiting.lists, &mut ready.lists);
         take(&mut waiting.features, &mut ready.features);
         take(&mut waiting.counts, &mut ready.counts);
     }
@@ -211,8 +192,6 @@ impl Outbox {
         while let Some(call) = waiting.held_up.pop(&mut usize::MAX.clone(), &mut Some) {
             ready.decisions.push(call);
         }
-        ready.leases.extend(waiting.leases.drain(..));
-        ready.lists.extend(waiting.lists.drain(..));
         ready.features.extend(waiting.features.drain(..));
         ready.counts.extend(waiting.counts.drain(..));
     }
@@ -246,8 +225,6 @@ impl WaitingCalls {
             pace: NodePace::new(deadline),
             refuses: false,
             crowded: 0,
-            leases: VecDeque::new(),
-            lists: VecDeque::new(),
             features: VecDeque::new(),
             counts: VecDeque::new(),
             task: None,
@@ -261,10 +238,10 @@ impl WaitingCalls {
     }
 
     fn has_some_to_send(&self) -> bool {
-        let Self { leases, lists, features, counts, .. } = self;
+        let Self { features, counts, .. } = self;
         let waits = !(self.decisions.is_empty() && self.held_up.is_empty());
         (waits && (self.refuses || self.in_flight.has_room(self.flight_cost())))
-            || !(leases.is_empty() && lists.is_empty() && features.is_empty() && counts.is_empty())
+            || !(features.is_empty() && counts.is_empty())
     }
 
     fn take_decisions(&mut self, ready: &mut Vec<ScriptCall<DecisionRequest>>, now: Instant) {
@@ -320,8 +297,6 @@ impl ReadyCalls {
     /// Fails all calls without sending them.
     pub(super) fn fail(&mut self, fault: &Fault) {
         self.decisions.drain(..).for_each(|call| call.fail(fault));
-        self.leases.drain(..).for_each(|call| call.fail(fault));
-        self.lists.drain(..).for_each(|call| call.fail(fault));
         self.features.drain(..).for_each(|call| call.fail(fault));
         self.counts.drain(..).for_each(|call| call.fail(fault));
     }

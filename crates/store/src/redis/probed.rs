@@ -1,5 +1,6 @@
 //! One call of a probe, and its classified result.
 
+use std::any::Any;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
 use crate::redis::fault::as_written;
 use crate::redis::script_call::{CallTerms, ScriptRequest, exchange};
+use crate::scripts::LaneProbe;
 
 /// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,12 @@ pub(super) trait ScriptProbe: Send + Sync {
 
 /// The probe of a capability, as its record has it.
 pub(super) struct RedisProbe(pub(super) &'static dyn ScriptProbe);
+
+/// Returns the probe in a record.
+pub(super) fn script_of(probe: &(dyn Any + Send + Sync)) -> Option<&dyn ScriptProbe> {
+    let of_redis: Option<&dyn ScriptProbe> = probe.downcast_ref().map(|RedisProbe(script)| *script);
+    of_redis.or_else(|| probe.downcast_ref::<LaneProbe>().map(|probe| probe as &dyn ScriptProbe))
+}
 
 /// Sends requests of one form to the node.
 pub(super) async fn probe<R: ScriptRequest>(

@@ -23,20 +23,11 @@ pub(super) fn packed(reply: &Value) -> Result<(&[u8], &[Value]), StoreError> {
 }
 
 /// Returns the bytes of a string.
-pub(super) fn bytes(value: &Value) -> Result<&[u8], StoreError> {
+fn bytes(value: &Value) -> Result<&[u8], StoreError> {
     if let Value::BulkString(bytes) = value { Ok(bytes) } else { Err(garbled()) }
 }
 
 /// Returns a string as text; invalid UTF-8 is replaced.
 pub(super) fn text(value: &Value) -> Result<Cow<'_, str>, StoreError> {
     Ok(String::from_utf8_lossy(bytes(value)?))
-}
-
-/// Maps the next of `reasons`, for a lease or queue operation: an error of its key.
-pub(super) fn next_key_error<'a>(
-    reasons: &mut impl Iterator<Item = &'a Value>,
-) -> Result<StoreError, StoreError> {
-    let reason = text(reasons.next().ok_or_else(garbled)?)?;
-    let is_unreadable = reason.starts_with("WRONGTYPE");
-    Ok(if is_unreadable { StoreError::Unreadable } else { StoreError::Refused }(reason.into()))
 }

@@ -54,6 +54,11 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
     /// Returns the timeout of a call.
     fn deadline(context: &LinkContext) -> Duration;
 
+    /// Returns the timeout of a call of this request, if it is shorter than that of others of its kind.
+    fn patience(&self, context: &LinkContext) -> Duration {
+        Self::deadline(context)
+    }
+
     /// Returns the script for `requests`, which are of one form.
     fn script(form: Self::Form, requests: &[Arc<Self>]) -> &'static Script;
 
@@ -199,10 +204,11 @@ impl<R: ScriptRequest> ScriptCall<R> {
         let terms =
             CallTerms { now: context.surroundings.clock.explicit(), spans: self.spans, asking: self.asking };
         let exchange = exchange(&mut connection, self.form, &self.requests, terms);
-        let deadline = monotonic() + R::deadline(context);
+        let timeout = self.first().map_or_else(|| R::deadline(context), |first| first.patience(context));
+        let deadline = monotonic() + timeout;
         let Ok(reply) = deadlines.until(deadline, exchange).await else {
             self.callers.fail(&Fault::Failed(StoreError::Timeout));
-            return timed_out(R::deadline(context), is_stalled(deadline, monotonic()));
+            return timed_out(timeout, is_stalled(deadline, monotonic()));
         };
         // Yield, so that answers of other nodes and requests that have arrived are read first: a connection
         // writes all that it has to send at once.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
-use weir_core::key::{KeySecret, Namespace};
+use weir_core::key::{KeySecret, Namespace, Subject};
+use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
 use super::{LinkReply, Script};
@@ -33,11 +34,16 @@ pub trait LaneRequest: Any + Send + Sync {
     /// Returns the worst time that it takes, as the number of keys that take as long.
     fn keys(&self) -> usize;
 
-    /// True if both may share a call.
+    /// True if both may share a call. Their keys may lie in different slots of one node.
     fn is_like(&self, other: &Self) -> bool;
 
     /// True if a call of `others`, which are like it, has room for it.
     fn fits(&self, others: &[&Self]) -> bool;
+
+    /// Returns the longest time that it may take, where a decision has `decisions`.
+    fn patience(&self, decisions: Duration) -> Duration {
+        decisions.max(LANE_DEADLINE)
+    }
 
     /// Writes the arguments of a call: first the number of keys. `now` is the time, if the backend must not use its own
     /// clock.
@@ -67,6 +73,9 @@ pub trait AnyLaneRequest: Any + Send + Sync {
     /// As [`LaneRequest::fits`].
     fn fits_any(&self, others: &[&dyn AnyLaneRequest]) -> bool;
 
+    /// As [`LaneRequest::patience`].
+    fn any_patience(&self, decisions: Duration) -> Duration;
+
     /// As [`LaneRequest::write`]. `self` is one of `requests`.
     fn write_all(&self, requests: &[&dyn AnyLaneRequest], now: Option<Micros>, put: &mut dyn FnMut(&[u8]));
 
@@ -77,6 +86,10 @@ pub trait AnyLaneRequest: Any + Send + Sync {
         reply: &LinkReply,
     ) -> Result<LaneReplies<AnyAnswer>, StoreError>;
 }
+
+/// The probe of a capability whose scripts answer requests: it makes these, one after the other, up to the first failure.
+/// Their keys have the tag, are no keys of callers, and end by themselves.
+pub struct LaneProbe(pub fn(&Namespace, u128) -> Vec<Arc<dyn AnyLaneRequest>>);
 
 /// The answer to a request.
 pub type AskFuture<'a> = Pin<Box<dyn Future<Output = Result<AnyAnswer, StoreError>> + Send + 'a>>;
@@ -89,7 +102,10 @@ pub trait AskScripts: Send + Sync + 'static {
     /// Returns the secret of the tags of keys.
     fn secret(&self) -> &KeySecret;
 
-    /// Makes a request. Its deadline is the caller's, or [`LANE_DEADLINE`] if that is earlier.
+    /// Returns the tag of the keys of a strategy and a subject: the one that its decisions have.
+    fn tag_of(&self, strategy: &Strategy, subject: &Subject<'_>) -> u128;
+
+    /// Makes a request. Its deadline is the caller's, or the end of its patience if that is earlier.
     fn ask_any(&self, request: Arc<dyn AnyLaneRequest>, deadline: Option<Instant>) -> AskFuture<'_>;
 }
 
@@ -110,6 +126,10 @@ impl AskScripts for Arc<dyn AskScripts> {
 
     fn secret(&self) -> &KeySecret {
         (**self).secret()
+    }
+
+    fn tag_of(&self, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
+        (**self).tag_of(strategy, subject)
     }
 
     fn ask_any(&self, request: Arc<dyn AnyLaneRequest>, deadline: Option<Instant>) -> AskFuture<'_> {
@@ -136,6 +156,10 @@ impl<R: LaneRequest> AnyLaneRequest for R {
 
     fn fits_any(&self, others: &[&dyn AnyLaneRequest]) -> bool {
         self.fits(&typed(others))
+    }
+
+    fn any_patience(&self, decisions: Duration) -> Duration {
+        self.patience(decisions)
     }
 
     fn write_all(&self, requests: &[&dyn AnyLaneRequest], now: Option<Micros>, put: &mut dyn FnMut(&[u8])) {

@@ -40,6 +40,6 @@ pub fn whole(number: f64) -> Result<u64, StoreError> {
 }
 
 /// Reads the next of `numbers` as an integer.
-pub(crate) fn next_whole(numbers: &mut impl Iterator<Item = f64>) -> Result<u64, StoreError> {
+pub fn next_whole(numbers: &mut impl Iterator<Item = f64>) -> Result<u64, StoreError> {
     whole(numbers.next().ok_or_else(garbled)?)
 }

@@ -23,7 +23,7 @@ pub struct ScriptSpec {
     pub rights: &'static [Right],
     /// The slot that has all its keys, if it is one. Such data is shared by nodes, and callers do not ask for it.
     pub slot: Option<fn() -> u16>,
-    /// Exercises the scripts: a type of the backend, which alone knows how to send them.
+    /// Exercises the scripts: a [`LaneProbe`](super::LaneProbe), or a type of the backend.
     pub probe: Option<&'static (dyn Any + Send + Sync)>,
 }
 

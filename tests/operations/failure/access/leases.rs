@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use weir_core::key::Subject;
-use weir_core::lease::{LeaseOp, WorkOutcome};
 use weir_core::strategy::{
     AdaptiveRule, AimdRule, Attributes, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, FailurePolicy,
     Field, LimitSource, Partitions, Scope, Strategy,
 };
+use weir_leases::model::{LeaseOp, WorkOutcome};
+use weir_leases::store::{LeaseAsk, LeaseStore as _};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_units::Micros;
 
 use crate::support::{RedisServer, SOON, eventually};

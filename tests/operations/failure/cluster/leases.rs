@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use weir_config::Topology;
 use weir_core::key::Subject;
-use weir_core::lease::{LeaseOp, LeaseOutcome, WorkOutcome};
 use weir_core::strategy::{
     ConcurrencyNumbers, ConcurrencyRule, FailurePolicy, Field, LimitSource, Scope, Strategy,
 };
+use weir_leases::model::{LeaseOp, LeaseOutcome, WorkOutcome};
+use weir_leases::store::{LeaseAsk, LeaseStore as _};
+use weir_store::StoreError;
 use weir_store::redis::RedisStore;
-use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_units::Micros;
 
 use super::super::{recovered, shared, watchful};

@@ -54,7 +54,7 @@ fn held_at_most(acts: &Acts<'_>, limit: u64) -> usize {
         let key = (*consumer, id.as_str());
         let ends = || now + answer[0][1].as_u64().unwrap();
         match (answer[0][0].as_str().unwrap(), op) {
-            ("new", weir_core::lease::LeaseOp::Acquire { weight, .. }) => {
+            ("new", weir_leases::model::LeaseOp::Acquire { weight, .. }) => {
                 _ = held.insert(key, (ends(), *weight))
             }
             ("held", _) => {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use weir_core::lease::{LeaseOp, WorkOutcome};
 use weir_core::strategy::{
     AimdRule, ConcurrencyNumbers, ControllerRule, Gradient2Rule, LimitSource, Partitions, ProbeRule,
     SamplingRule, Strategy,
 };
+use weir_leases::model::{LeaseOp, WorkOutcome};
 use weir_units::Micros;
 
 use super::super::story::{Act, Law, Step, Story};

@@ -22,8 +22,7 @@ use crate::service::put::{
 use crate::settle::Outcome;
 
 /// Message if a policy denies: the wait is not known.
-pub(in crate::service) const STORE_FAILURE: &str =
-    "The rate limit cannot be checked at the moment. Try again later";
+pub const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
 /// Message if a list denies: no wait and no smaller cost will help.
 const DENY_LIST: &str = "Access denied. This consumer is on the deny list";
 

@@ -71,7 +71,7 @@ fn bring<'a>(shaping: &mut Shaping<'a>, bytes: &'a [u8]) {
 }
 
 /// The attributes of a generated message.
-pub(crate) fn attributes(map: &HashMap<String, String>) -> SmallVec<[(&str, &str); 2]> {
+pub fn attributes(map: &HashMap<String, String>) -> SmallVec<[(&str, &str); 2]> {
     map.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 

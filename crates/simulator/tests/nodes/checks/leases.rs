@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::lease::{LeaseOp, LeaseOutcome};
+use weir::leases::model::{LeaseOp, LeaseOutcome};
 
 use super::CheckedRun;
 use crate::log::{LoggedEvent, SimulationEvent};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_core::lease::{LeaseOp, LeaseOutcome, WorkOutcome};
+use weir::leases::model::{LeaseOp, LeaseOutcome, WorkOutcome};
 use weir_units::Micros;
 
 use super::SimulatedWorld;

@@ -3,12 +3,9 @@
 use weir_core::algorithm::EngineKind;
 use weir_testing::script_names::{definitions, lists};
 
-use super::{
-    bucket, budget_outcome, budget_status, cause, lease_op, lease_outcome, lease_status, op, window,
-};
+use super::{bucket, budget_outcome, budget_status, cause, op, window};
 use crate::control::{DOUBLES as CONTROL_DOUBLES, control_status};
 use crate::redis::decisions::{BUDGET_DOUBLES, DOUBLES as DECISION_DOUBLES};
-use crate::redis::leases::DOUBLES as LEASE_DOUBLES;
 
 macro_rules! lua {
     ($($path:literal)+) => {
@@ -19,16 +16,13 @@ macro_rules! lua {
 /// A script, its codes, and those of them that it never names because they are the remaining case.
 type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
 
-const CODES: [Codes; 10] = [
+const CODES: [Codes; 7] = [
     (lua!("start" "limit" "budget/ask" "budget/settle"), op::ALL, &[]),
     (lua!("limit"), cause::ALL, &[]),
     (lua!("limit"), bucket::ALL, &[]),
     (lua!("budget/ask" "budget/settle" "budget/adjust" "budget"), budget_status::ALL, &["DENIED", "ALLOWED"]),
     (lua!("budget/settle"), budget_outcome::ALL, &["NONE"]),
     (lua!("window"), window::ALL, &["ANCHORED"]),
-    (lua!("lease"), lease_op::ALL, &[]),
-    (lua!("lease"), lease_outcome::ALL, &["SUCCESS"]),
-    (lua!("lease"), lease_status::ALL, &["FAILED"]),
     (lua!("control/write" "control/put" "control/poll"), control_status::ALL, &[]),
 ];
 
@@ -58,7 +52,6 @@ fn both_sides_have_the_same_order() {
     let scripts = [
         (lua!("start" "judge" "decide"), DECISION_DOUBLES),
         (lua!("budget"), BUDGET_DOUBLES),
-        (lua!("lease/start"), LEASE_DOUBLES),
         (lua!("control/start" "control/put"), CONTROL_DOUBLES),
     ];
     for (text, structs) in scripts {

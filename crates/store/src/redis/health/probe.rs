@@ -19,7 +19,7 @@ use super::tags::ProcessTags;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
 use crate::redis::decisions::{DECISIONS, DecisionRequest};
-use crate::redis::probed::{Probed, RedisProbe, probe, refused};
+use crate::redis::probed::{Probed, probe, refused, script_of};
 use crate::redis::surroundings::RandomSource;
 use crate::redis::topology::{Address, ClusterView};
 use crate::scripts::ScriptSpec;
@@ -134,7 +134,7 @@ async fn exercise(
     (uses, found): (&Uses, &mut [FoundCapability]),
 ) -> Probed {
     for (spec, lacks) in found.iter_mut().filter(|(_, lacks)| lacks.is_none()) {
-        let Some(RedisProbe(script)) = spec.probe.and_then(|probe| probe.downcast_ref()) else { continue };
+        let Some(script) = spec.probe.and_then(script_of) else { continue };
         let deadline = monotonic() + Duration::from(context.config.deadline);
         let ran = deadlines.until(deadline, script.run(connection, context, tags)).await;
         match ran.unwrap_or_else(|_| silent(context)) {

@@ -1,0 +1,114 @@
+//! Leases: permits that callers hold for a time, and limits that adapt to what the holders report.
+//!
+//! ```text
+//!   service ── messages ⇄ calls ── finds the strategy, asks the store, counts ── store ─┬─ scripts: lua/leases/
+//!       └─ ConcurrencyService, LeaseAdminService                                        └─ memory: this process
+//! ```
+//!
+//! `model` says who holds which permits. How many there are, say the strategies of the trunk.
+
+pub mod calls;
+pub mod model;
+mod service;
+pub mod store;
+
+use std::sync::Arc;
+
+use weir_config::AccessRight::{Inspect, Lease, Reset};
+use weir_node::feature::{
+    Feature, FeatureServices, MethodSpec, NodeBuilder, RunningFeature, ServiceContext, ServiceSpec,
+    StartError, UsedScripts,
+};
+use weir_node::service::Snapshot;
+use weir_proto::v1::{concurrency_service_server, lease_admin_service_server};
+
+use self::calls::Leases;
+use self::service::CurrentLeases;
+use self::store::{LEASES, LeaseHandle, ProcessLeases};
+
+/// The feature `leases`.
+#[derive(Debug)]
+pub struct LeasesFeature;
+
+/// The scripts, with the configurations that need them.
+static SCRIPTS: [UsedScripts; 1] = [(&LEASES, |snapshot, _| snapshot.rules.has_leases())];
+
+/// Leases, once they run.
+enum RunningLeases {
+    /// Over scripts, on the connections of each worker's decisions: an acquisition is one of them.
+    Scripts,
+    /// In this process.
+    Process(ProcessLeases),
+}
+
+impl Feature for LeasesFeature {
+    fn name(&self) -> &'static str {
+        "leases"
+    }
+
+    fn services(&self) -> &'static [ServiceSpec] {
+        const CALLS: ServiceSpec = ServiceSpec {
+            methods: &[
+                MethodSpec::new("/weir.v1.ConcurrencyService/Acquire", &[Lease]),
+                MethodSpec::new("/weir.v1.ConcurrencyService/Renew", &[Lease]),
+                MethodSpec::new("/weir.v1.ConcurrencyService/Release", &[Lease]),
+            ],
+            ..ServiceSpec::new(
+                concurrency_service_server::SERVICE_NAME,
+                "ConcurrencyService is there if a strategy has `concurrency`",
+            )
+        };
+        const OPERATORS: ServiceSpec = ServiceSpec {
+            methods: &[
+                MethodSpec::new("/weir.v1.LeaseAdminService/ListLeases", &[Inspect]),
+                MethodSpec::new("/weir.v1.LeaseAdminService/ReleaseLeases", &[Reset]),
+            ],
+            ..ServiceSpec::new(
+                lease_admin_service_server::SERVICE_NAME,
+                "LeaseAdminService is there with `server.admin_service: true`",
+            )
+        };
+        &[CALLS, OPERATORS]
+    }
+
+    fn scripts(&self) -> &'static [UsedScripts] {
+        &SCRIPTS
+    }
+
+    fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
+        let storage = node.storage;
+        let process =
+            storage.process.clone().map(|states| RunningLeases::Process(ProcessLeases::new(states)));
+        let running = process.or_else(|| storage.scripts.as_ref().map(|_| RunningLeases::Scripts));
+        let running = running.ok_or_else(|| {
+            StartError::Other(
+                "the store can keep no leases: it runs no scripts, and is not this process".into(),
+            )
+        })?;
+        Ok(Some(Arc::new(running)))
+    }
+}
+
+impl RunningFeature for RunningLeases {
+    fn services(&self, worker: &ServiceContext, snapshot: &Snapshot) -> FeatureServices {
+        let store = match self {
+            Self::Scripts => worker.scripts.clone().map(LeaseHandle::new),
+            Self::Process(leases) => Some(LeaseHandle::new(leases.clone())),
+        };
+        let Some(store) = store else { return FeatureServices::default() };
+        let recorder = Arc::clone(&worker.recorder);
+        let leases = Leases::new(Arc::clone(&snapshot.rules), store, recorder.under(&snapshot.rows));
+        let leases = leases.with_reserve(snapshot.reserve);
+        let leases = CurrentLeases::new(leases, Arc::clone(&snapshot.templates));
+        // The first snapshot has more than the constructors take.
+        leases.follow(snapshot, recorder.under(&snapshot.rows));
+        let routes = service::routes(&leases, worker);
+        let followed = Arc::downgrade(&leases);
+        let follow = move |snapshot: &Snapshot| {
+            let Some(leases) = followed.upgrade() else { return false };
+            leases.follow(snapshot, recorder.under(&snapshot.rows));
+            true
+        };
+        FeatureServices { routes, follow: Some(Box::new(follow)) }
+    }
+}
