@@ -16,11 +16,12 @@ use weir_core::key::{KeySecret, write_lease_name};
 use weir_core::strategy::{ConcurrencyRule, Resolved, Rules, Strategy, StrategyRule};
 use weir_node::limiter::{self, AnswerReserve, LimiterError, Question};
 use weir_node::settle::{self, Outcome, StoreDecision};
-use weir_node::telemetry::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, SeenKey};
+use weir_node::telemetry::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 use weir_store::StoreError;
 use weir_time::clock;
 use weir_units::Micros;
 
+use crate::metrics::{SeenKey, SeenPermits};
 use crate::model::{LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use crate::store::{LeaseAsk, LeaseHandle, LeaseStore as _};
 
@@ -31,6 +32,7 @@ pub struct Leases {
     removed: Arc<Rules>,
     store: LeaseHandle,
     recorder: Arc<Recorder>,
+    seen: Arc<SeenPermits>,
     reserve: AnswerReserve,
 }
 
@@ -79,8 +81,13 @@ pub enum LeaseError {
 impl Leases {
     /// Creates leases that are counted in `recorder`, which was made for the same rules.
     #[must_use]
-    pub fn new(rules: Arc<Rules>, store: LeaseHandle, recorder: Arc<Recorder>) -> Self {
-        Self { rules, removed: Arc::default(), store, recorder, reserve: AnswerReserve::default() }
+    pub fn new(
+        rules: Arc<Rules>,
+        store: LeaseHandle,
+        recorder: Arc<Recorder>,
+        seen: Arc<SeenPermits>,
+    ) -> Self {
+        Self { rules, removed: Arc::default(), store, recorder, seen, reserve: AnswerReserve::default() }
     }
 
     /// The same, keeping at least this time of callers' deadlines for answers without the store.
@@ -92,7 +99,8 @@ impl Leases {
     /// The same under other rules.
     #[must_use]
     pub fn under(&self, rules: Arc<Rules>, removed: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
-        Self { rules, removed, store: self.store.clone(), recorder, reserve: self.reserve }
+        let (store, seen) = (self.store.clone(), Arc::clone(&self.seen));
+        Self { rules, removed, store, recorder, seen, reserve: self.reserve }
     }
 
     /// Acquires `weight` permits for `ttl`, or for the strategy's default. A refusal is an answer, not an error.
@@ -204,8 +212,9 @@ impl Leases {
             let mut name = Vec::with_capacity(128);
             write_lease_name(&mut name, resolved.strategy, &ask.subject);
             let longest = Duration::from_micros(rule.numbers().max_ttl.0);
-            let seen = SeenKey { strategy: 0, held: answer.in_flight, limit: answer.limit, at, longest };
-            self.recorder.saw_permits(resolved.index, KeySecret::BUILT_IN.hash(&name), seen);
+            let strategy = Arc::clone(resolved.strategy);
+            let seen = SeenKey { strategy, held: answer.in_flight, limit: answer.limit, at, longest };
+            self.seen.saw(KeySecret::BUILT_IN.hash(&name), seen);
         }
     }
 

@@ -8,6 +8,7 @@
 //! `model` says who holds which permits. How many there are, say the strategies of the trunk.
 
 pub mod calls;
+mod metrics;
 pub mod model;
 mod service;
 pub mod store;
@@ -23,6 +24,7 @@ use weir_node::service::Snapshot;
 use weir_proto::v1::{concurrency_service_server, lease_admin_service_server};
 
 use self::calls::Leases;
+use self::metrics::PermitGauges;
 use self::service::CurrentLeases;
 use self::store::{LEASES, LeaseHandle, ProcessLeases};
 
@@ -34,7 +36,13 @@ pub struct LeasesFeature;
 static SCRIPTS: [UsedScripts; 1] = [(&LEASES, |snapshot, _| snapshot.rules.has_leases())];
 
 /// Leases, once they run.
-enum RunningLeases {
+struct RunningLeases {
+    states: LeaseStates,
+    gauges: PermitGauges,
+}
+
+/// Where leases live.
+enum LeaseStates {
     /// Over scripts, on the connections of each worker's decisions: an acquisition is one of them.
     Scripts,
     /// In this process.
@@ -77,27 +85,34 @@ impl Feature for LeasesFeature {
 
     fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
         let storage = node.storage;
-        let process =
-            storage.process.clone().map(|states| RunningLeases::Process(ProcessLeases::new(states)));
-        let running = process.or_else(|| storage.scripts.as_ref().map(|_| RunningLeases::Scripts));
-        let running = running.ok_or_else(|| {
+        let process = storage.process.clone().map(|states| LeaseStates::Process(ProcessLeases::new(states)));
+        let states = process.or_else(|| storage.scripts.as_ref().map(|_| LeaseStates::Scripts));
+        let states = states.ok_or_else(|| {
             StartError::Other(
                 "the store can keep no leases: it runs no scripts, and is not this process".into(),
             )
         })?;
-        Ok(Some(Arc::new(running)))
+        let gauges = PermitGauges::default();
+        node.show(gauges.collector()?)?;
+        let shown = gauges.clone();
+        node.followers.push(Box::new(move |snapshot| {
+            shown.follow(Arc::clone(&snapshot.rules));
+            true
+        }));
+        Ok(Some(Arc::new(RunningLeases { states, gauges })))
     }
 }
 
 impl RunningFeature for RunningLeases {
     fn services(&self, worker: &ServiceContext, snapshot: &Snapshot) -> FeatureServices {
-        let store = match self {
-            Self::Scripts => worker.scripts.clone().map(LeaseHandle::new),
-            Self::Process(leases) => Some(LeaseHandle::new(leases.clone())),
+        let store = match &self.states {
+            LeaseStates::Scripts => worker.scripts.clone().map(LeaseHandle::new),
+            LeaseStates::Process(leases) => Some(LeaseHandle::new(leases.clone())),
         };
         let Some(store) = store else { return FeatureServices::default() };
         let recorder = Arc::clone(&worker.recorder);
-        let leases = Leases::new(Arc::clone(&snapshot.rules), store, recorder.under(&snapshot.rows));
+        let (rules, counted) = (Arc::clone(&snapshot.rules), recorder.under(&snapshot.rows));
+        let leases = Leases::new(rules, store, counted, self.gauges.worker());
         let leases = leases.with_reserve(snapshot.reserve);
         let leases = CurrentLeases::new(leases, Arc::clone(&snapshot.templates));
         // The first snapshot has more than the constructors take.

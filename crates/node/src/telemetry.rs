@@ -24,7 +24,6 @@ mod memory;
 mod names;
 mod outcome;
 mod past;
-mod permits;
 #[cfg(target_os = "linux")]
 mod process;
 mod recorder;
@@ -65,7 +64,6 @@ pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use names::CounterNames;
 pub use outcome::CountedOutcome;
-pub use permits::SeenKey;
 pub use recorder::{CountedLease, CountedMethod, Recorder, Rejection, WorkerCounters};
 pub use rejected::{RejectedKind, log_rejected, log_rejected_each_minute, rejected_by_kind};
 pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};

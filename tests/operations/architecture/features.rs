@@ -1,5 +1,4 @@
-//! Arrows from the trunk to features: files of decisions that name queues, leases, live control, usage, Envoy or counting
-//! on the nodes.
+//! Arrows from the trunk to features: files of decisions that name live control, usage, Envoy or counting on the nodes.
 //!
 //! A feature will be one crate that the trunk never names. Until then the arrows that are left stand in
 //! `feature_arrows.txt`, one per line, and the list may only shrink.
@@ -13,8 +12,7 @@ use super::none;
 const TRUNK: [&str; 4] = ["core", "config", "store", "node"];
 
 /// The modules of each feature, by crate and path. A module counts with its folder.
-const FEATURES: [(&str, &[&str]); 5] = [
-    ("leases", &["node/telemetry/permits"]),
+const FEATURES: [(&str, &[&str]); 4] = [
     (
         "control",
         &[

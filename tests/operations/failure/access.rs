@@ -25,7 +25,6 @@ const PASSWORD: &str = "hunter2";
 pub(crate) const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +getrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
 
 /// What it must be allowed besides, where a strategy has leases.
-#[cfg(feature = "leases")]
 pub(crate) const LEASE_RIGHTS: &str =
     "+hset +hget +hmget +hdel +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
 

@@ -19,7 +19,6 @@ use super::histogram::{Histogram, LatencyCounts};
 use super::names::CounterNames;
 use super::outcome::CountedOutcome;
 use super::past::{self, PastCounts, ShadowSums};
-use super::permits::{self, PermitSums};
 use super::recorder::{CountedLease, CountedMethod, Recorder, Rejection, WorkerCounters};
 use super::strategy_latency;
 use super::totals::{CountedTotal, TotalsLayout};
@@ -58,7 +57,7 @@ impl CountedRows {
 /// Collector for a registry, which must own it.
 pub(super) struct SharedDecisionCounters(Arc<DecisionCounters>);
 
-const FAMILIES: [(&str, &str, &[&str]); 13] = [
+const FAMILIES: [(&str, &str, &[&str]); 10] = [
     ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
     (
         "weir_decision_duration_seconds",
@@ -84,17 +83,6 @@ const FAMILIES: [(&str, &str, &[&str]); 13] = [
         "Decisions that a limit denied, by strategy and limit; of several limits the one that denies longest.",
         &["strategy", "limit"],
     ),
-    (
-        "weir_permits_held",
-        "Permits that are held, as the store's last answers to this node said, summed over the keys of a strategy.",
-        &["strategy"],
-    ),
-    (
-        "weir_permits_limit",
-        "Permits that there are, fixed or adaptive, as these answers said, summed over the same keys.",
-        &["strategy"],
-    ),
-    ("weir_permits_keys", "Keys of a strategy that this node has asked for lately.", &["strategy"]),
     (
         "weir_strategy_duration_seconds",
         "Time of decisions by configured strategy; only of the first 1,000.",
@@ -249,16 +237,6 @@ impl DecisionCounters {
         strategy_latency::metrics(&sums, &state.names)
     }
 
-    /// The permits of each strategy that has some.
-    fn sums_of_permits(state: &CountersState) -> BTreeMap<u32, PermitSums> {
-        let mut sums = permits::sums(state.workers.iter().map(|worker| &worker.permits));
-        for &index in &state.layout.leases {
-            let number = state.layout.strategies.get(index);
-            number.map(|&number| sums.entry(number).or_default());
-        }
-        sums
-    }
-
     /// Decisions counted by all workers so far. One row may be reported in several parts.
     pub(super) fn totals(&self, mut each: impl FnMut(CountedTotal)) {
         let mut state = self.state.lock();
@@ -340,8 +318,6 @@ impl Collector for SharedDecisionCounters {
             let parts = workers.iter().map(|worker| &worker.latency[method as usize]);
             histogram(&[("method", method.name())], parts)
         };
-        let sums = DecisionCounters::sums_of_permits(&state);
-        let permits = |value: fn(&PermitSums) -> u64| permits::metrics(&sums, &state.names, value);
         let metrics = [
             (MetricType::COUNTER, decisions),
             (MetricType::HISTOGRAM, CountedMethod::ALL.map(by_method).to_vec()),
@@ -352,9 +328,6 @@ impl Collector for SharedDecisionCounters {
             (MetricType::COUNTER, DecisionCounters::of_leases(&state)),
             (MetricType::COUNTER, DecisionCounters::of_shadows(&state)),
             (MetricType::COUNTER, DecisionCounters::of_denials(&state)),
-            (MetricType::GAUGE, permits(|sum| sum.held)),
-            (MetricType::GAUGE, permits(|sum| sum.limit)),
-            (MetricType::GAUGE, permits(|sum| sum.keys)),
             (MetricType::HISTOGRAM, DecisionCounters::of_strategies(&state)),
         ];
         FAMILIES

@@ -13,7 +13,6 @@ use super::decision_log::DecisionLog;
 use super::denials::{DenialCounts, DenialSums};
 use super::histogram::{Histogram, LatencyBucket, nanos};
 use super::outcome::CountedOutcome;
-use super::permits::{SeenKey, SeenPermits};
 use super::strategy_latency::{StrategyLatency, StrategyTimeSums};
 use super::totals::{Totals, TotalsLayout, TotalsRow};
 
@@ -38,7 +37,6 @@ pub struct Recorder {
 pub struct WorkerCounters {
     pub(super) consumers: ConsumerSampler,
     pub(super) costs: CostCounts,
-    pub(super) permits: SeenPermits,
     pub(super) latency: [Histogram; CountedMethod::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
     pub(super) store_answers: AtomicU64,
@@ -221,13 +219,6 @@ impl Recorder {
     /// Adds the denials by limit.
     pub(super) fn add_denials(&self, sums: &mut DenialSums) {
         self.denials.add_to(&self.totals.layout().denials, sums);
-    }
-
-    /// Remembers what an answer said of the permits of a key, under the strategy with this index.
-    pub fn saw_permits(&self, strategy: usize, key: u128, seen: SeenKey) {
-        if let Some(&strategy) = self.totals.layout().strategies.get(strategy) {
-            self.worker.permits.saw(key, SeenKey { strategy, ..seen });
-        }
     }
 
     /// True if this decision is sampled, so that its consumer is to be given to [`Recorder::sampled`].
