@@ -4,6 +4,7 @@ mod bans;
 mod bounds;
 mod clock;
 mod command;
+mod holds;
 mod inspected;
 mod many;
 mod port;

@@ -113,7 +113,8 @@ impl<'t> HoldKey<'t> {
                 }
             };
             let at_once = keys.at_once.is_some();
-            let limit = BudgetLimit { algorithm: *algorithm, cost, at_once, near_percent: keys.near_percent };
+            // `near_limit` of the marks follows.
+            let limit = BudgetLimit { algorithm: *algorithm, cost, at_once, near_percent: None };
             if let Err(why) = limit.check_held(self.entry.is_some()) {
                 place.report(report, not_held(why));
             }
@@ -178,7 +179,8 @@ fn cost(scalar: Scalar<'_>) -> Result<CostOf, String> {
     Ok(CostOf::Name(text.to_owned()))
 }
 
-fn percent(scalar: Scalar<'_>) -> Result<u8, String> {
+/// Reads `near_limit`.
+pub(super) fn percent(scalar: Scalar<'_>) -> Result<u8, String> {
     let digits = scalar.text.strip_suffix('%').filter(|digits| !digits.starts_with(['+', '0']));
     match digits.and_then(|digits| digits.parse::<u8>().ok()) {
         Some(percent @ 1..=100) => Ok(percent),

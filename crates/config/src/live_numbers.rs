@@ -8,6 +8,7 @@ use weir_core::algorithm::Algorithm;
 use weir_core::strategy::{CONCURRENCY, Strategy};
 
 use super::algorithms::algorithm;
+use super::costs::percent;
 use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::short_numbers::{Patch, patch_of};
@@ -16,6 +17,9 @@ use super::yaml_node::{Content, YamlNode};
 
 /// Numbers by the names of limits: `50/1s`, or keys of the limit's algorithm, such as `{ rate: 50/1s, burst: 100 }`.
 pub type LimitNumbers = BTreeMap<String, String>;
+
+/// Numbers beside the algorithm's.
+const OUTER_NUMBERS: [&str; 2] = ["max_debt", "near_limit"];
 
 /// Keys of a limit that are not its algorithm's.
 const OTHER_KEYS: [&str; 8] = ["name", "per", "mode", "ban", "cost", "charge", "unit", "near_limit"];
@@ -57,13 +61,15 @@ impl WrittenStrategies {
                 .push("limits: an override says which limits have other numbers; name at least one".into());
         }
         for (name, text) in numbers {
-            let algorithm = base
+            let changed = base
                 .check_override(name)
                 .map_err(|error| vec![format!("limits.{name}: {error}")])
                 .and_then(|()| limit_with(node, name, text));
-            match algorithm {
-                Ok(algorithm) => {
+            match changed {
+                Ok((algorithm, near)) => {
                     let fits = strategy.override_limit(name, algorithm);
+                    let near = near.map_or(Ok(()), |percent| strategy.override_near(name, percent));
+                    let fits = fits.and(near);
                     mistakes.extend(fits.err().map(|error| format!("limits.{name}: {error}")));
                 }
                 Err(more) => mistakes.extend(more),
@@ -108,24 +114,25 @@ fn patched(strategy: &mut YamlNode, numbers: &LimitNumbers) -> Result<(), Vec<St
     if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }
 
-/// The algorithm of one limit with other numbers.
-fn limit_with(strategy: &YamlNode, name: &str, text: &str) -> Result<Algorithm, Vec<String>> {
+/// The algorithm of one limit with other numbers, and its `near_limit` if they have one.
+fn limit_with(strategy: &YamlNode, name: &str, text: &str) -> Result<(Algorithm, Option<u8>), Vec<String>> {
     let named = |reason: String| vec![format!("limits.{name}: {reason}")];
     let Some(item) = limit_node(strategy, name) else {
         return Err(named("the files have no limit of this name".to_owned()));
     };
     let mut item = item.clone();
     let patch = patch_of(algorithm_name(&item), text).map_err(named)?;
-    apply(&mut item, patch);
     if let Content::Map(entries) = &mut item.content {
         entries.retain(|(key, _)| scalar(key).is_none_or(|key| !OTHER_KEYS.contains(&key)));
     }
+    apply(&mut item, patch);
     let mut report = MistakeReport::default();
     let mut fields = Mapping::of(&NamedNode::of(&item, "limits[0]".to_owned()), &mut report);
     let made = algorithm(&mut fields, &mut report);
+    let near = fields.read("near_limit", &mut report, percent);
     fields.finish(&mut report);
     match report.finish("", made) {
-        Ok(Some(made)) => Ok(made),
+        Ok(Some(made)) => Ok((made, near)),
         Ok(None) => Err(named("has no numbers".to_owned())),
         Err(errors) => Err(lines(&errors, "", &[name.to_owned()])),
     }
@@ -134,7 +141,8 @@ fn limit_with(strategy: &YamlNode, name: &str, text: &str) -> Result<Algorithm, 
 /// Writes a patch into a limit, or into the permits of a strategy.
 fn apply(item: &mut YamlNode, patch: Patch) {
     let at = item.at;
-    let (outer, inner): (Vec<_>, Vec<_>) = patch.set.into_iter().partition(|(key, _)| key == "max_debt");
+    let (outer, inner): (Vec<_>, Vec<_>) =
+        patch.set.into_iter().partition(|(key, _)| OUTER_NUMBERS.contains(&key.as_str()));
     if let Content::Map(entries) = &mut item.content {
         outer.into_iter().for_each(|(key, text)| set(entries, at, &key, text));
         let algorithm = entries.iter_mut().find(|(key, _)| is_algorithm(key));
@@ -275,6 +283,37 @@ strategies:
         assert!(jobs.means_the_same(&same.rules.strategies()[1]));
         let written = config.written.written("api", "burst");
         assert_eq!(written.as_deref(), Some("token_bucket: { rate: 10/s, burst: 20 }"));
+    }
+
+    #[test]
+    fn near_limit_is_a_number_of_any_limit() {
+        let file = FILE.replace("burst: 20 }", "burst: 20 }, near_limit: 80%");
+        let config = Config::parse(&file, "weir.yaml", &ConfigOverrides::default()).unwrap();
+        let near = |strategy: &Strategy| {
+            (0..3).map(|place| strategy.marks().unwrap().near_percent(place)).collect::<Vec<_>>()
+        };
+        let changed =
+            numbers(&[("burst", "{ near_limit: 60% }"), ("minute", "{ limit: 7, near_limit: 50% }")]);
+        let read = config.written.strategy("api", &changed).unwrap();
+        assert_eq!(near(&read), [Some(60), Some(50), None]);
+        let base = &config.rules.strategies()[0];
+        let overridden =
+            config.written.overridden(base, &numbers(&[("minute", "{ near_limit: 70% }")])).unwrap();
+        assert_eq!(near(&overridden), [Some(80), Some(70), None]);
+        assert_eq!(overridden.algorithms()[1].limit(), 100, "as the files have it");
+        let kept = config.written.overridden(base, &numbers(&[("burst", "5/s")])).unwrap();
+        assert_eq!(near(&kept), [Some(80), None, None]);
+        for text in ["{ near_limit: 0% }", "{ near_limit: 101% }", "{ near_limit: 80 }"] {
+            for mistakes in [
+                config.written.strategy("api", &numbers(&[("minute", text)])).unwrap_err(),
+                config.written.overridden(base, &numbers(&[("minute", text)])).unwrap_err(),
+            ] {
+                assert!(mistakes[0].starts_with("limits.minute: near_limit: "), "{mistakes:?}");
+                assert!(mistakes[0].contains("write 1% to 100%"), "{mistakes:?}");
+            }
+        }
+        let permits = config.written.strategy("jobs", &numbers(&[("concurrency", "{ near_limit: 80% }")]));
+        assert!(permits.is_err(), "permits have none");
     }
 
     #[test]

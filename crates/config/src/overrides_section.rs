@@ -4,6 +4,7 @@ use weir_core::algorithm::Algorithm;
 use weir_core::strategy::{Override, OverrideError, Strategy};
 
 use super::algorithms::algorithm;
+use super::costs::percent;
 use super::errors::MistakeReport;
 use super::fields::{Mapping, NamedNode};
 use super::known_strategies::{Base, Strategies};
@@ -74,7 +75,11 @@ fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeR
         if let Err(error) = fits {
             report.at(entry.key_at, entry.value.path(), error.to_string());
         }
-        let algorithm = numbers(&entry.value, report);
+        let (algorithm, near) = numbers(&entry.value, report);
+        if let Some((strategy, percent)) = strategy.as_mut().zip(near) {
+            // An unknown limit has been reported before.
+            let _ = strategy.override_near(entry.name, percent);
+        }
         if let Some((strategy, algorithm)) = strategy.as_mut().zip(algorithm) {
             // Any other error has been reported before.
             if let Err(
@@ -90,10 +95,12 @@ fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeR
     strategy
 }
 
-/// Reads the algorithm that replaces a limit's own.
-fn numbers(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
+/// Reads the algorithm and the `near_limit` that replace a limit's own. Either may be left out.
+fn numbers(value: &NamedNode<'_>, report: &mut MistakeReport) -> (Option<Algorithm>, Option<u8>) {
     let mut fields = Mapping::of(value, report);
-    let algorithm = algorithm(&mut fields, report);
+    let is_near_alone = fields.len() == 1 && fields.take("near_limit").is_some();
+    let near = fields.read("near_limit", report, percent);
+    let algorithm = if is_near_alone { None } else { algorithm(&mut fields, report) };
     fields.finish(report);
-    algorithm
+    (algorithm, near)
 }

@@ -20,8 +20,8 @@ pub(super) use self::kinds::section_of;
 use self::kinds::{duration, mapping, rate, section, share};
 use self::rules::{
     ACCESS, ALGORITHMS, APPROXIMATE, BAN, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP,
-    HOLD, INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG,
-    SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
+    HOLD, INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, NEAR, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING,
+    SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
 use self::service::{AUTHORIZE, ENVOY_ALL_OR_NONE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, ROOT};
 use super::all_or_none::{MAX_BY, MAX_DOMAINS};
@@ -111,7 +111,7 @@ fn definitions() -> Value {
         "changes": {
             "type": "object", "minProperties": 1,
             "propertyNames": { "pattern": name },
-            "additionalProperties": one_algorithm(mapping(&[])),
+            "additionalProperties": change(),
         },
         "access": mapping(ACCESS),
     });
@@ -254,9 +254,19 @@ fn limit() -> Value {
     one_algorithm(mapping(LIMIT))
 }
 
+/// An override changes an algorithm, or `near_limit` alone, or both.
+fn change() -> Value {
+    let mut change = one_algorithm(mapping(&[]));
+    let near_alone = json!({ "required": [NEAR.name], "maxProperties": 1 });
+    if let Some(ways) = change["oneOf"].as_array_mut() {
+        ways.push(near_alone);
+    }
+    change
+}
+
 /// Adds the algorithms, of which exactly one is required.
 fn one_algorithm(mut limit: Value) -> Value {
-    for key in ALGORITHMS.iter().chain([&DEBT]) {
+    for key in ALGORITHMS.iter().chain([&DEBT, &NEAR]) {
         limit["properties"][key.name] = key.described();
     }
     limit["type"] = json!("object");

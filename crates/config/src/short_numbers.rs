@@ -12,7 +12,7 @@ use super::yaml_node::{Content, YamlNode};
 pub const MAX_NUMBERS: usize = 512;
 
 /// Keys whose values are numbers.
-const NUMBER_KEYS: [&str; 19] = [
+const NUMBER_KEYS: [&str; 20] = [
     "accuracy",
     "buckets",
     "burst",
@@ -27,6 +27,7 @@ const NUMBER_KEYS: [&str; 19] = [
     "max_ttl",
     "max_weight",
     "min_gap",
+    "near_limit",
     "period",
     "rate",
     "refill",

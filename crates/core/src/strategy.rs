@@ -91,6 +91,8 @@ pub struct Strategy {
     generation: u64,
     /// The limits whose numbers are an override's own, a bit for each.
     overridden: u8,
+    /// The limits whose `near_limit` is an override's own.
+    overridden_near: u8,
     /// See [`Strategy::family`].
     family: usize,
     /// Shared with the overrides too.
@@ -168,6 +170,7 @@ impl Strategy {
             key_name: Arc::clone(&name),
             generation: 0,
             overridden: 0,
+            overridden_near: 0,
             family: id.number() as usize,
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters,
@@ -200,6 +203,7 @@ impl Strategy {
             key_name: Arc::clone(&name),
             generation: 0,
             overridden: 0,
+            overridden_near: 0,
             family: id.number() as usize,
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: false,

@@ -91,7 +91,7 @@ fn name(costed: &CostedLimits, place: usize) -> Option<&str> {
 }
 
 fn percent(strategy: &Strategy, place: usize) -> Option<u8> {
-    strategy.marks()?.near_percent.get(place).copied().flatten()
+    strategy.marks()?.near_percent(place)
 }
 
 fn record_size(costed: &CostedLimits, key: usize) -> usize {

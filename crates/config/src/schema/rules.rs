@@ -133,11 +133,6 @@ pub(super) const LIMIT: &[Key] = &[
     may("charge", Choice(&["at_once", "when_settled"]), "When a call that is held is charged.")
         .or("when_settled"),
     may("unit", Text(0, MAX_UNIT), "What is counted, for readers."),
-    may(
-        "near_limit",
-        Pattern("^([1-9][0-9]?|100)%$"),
-        "A line and a metric say when the use passes this part.",
-    ),
 ];
 
 /// The keys of `ban`.
@@ -189,6 +184,13 @@ pub(super) const WARM_UP: &[Key] = &[
         .or("3"),
     may("max_cost", UNITS, "The largest cost; default ten times what is stored when it is cold."),
 ];
+
+/// The key for the part of a limit that is nearly all of it, in limits and in overrides.
+pub(super) const NEAR: Key = may(
+    "near_limit",
+    Pattern("^([1-9][0-9]?|100)%$"),
+    "A line and a metric say when the use passes this part.",
+);
 
 /// The key for the maximum debt, which accompanies an algorithm in limits and in overrides.
 pub(super) const DEBT: Key = may(

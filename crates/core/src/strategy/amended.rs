@@ -102,6 +102,10 @@ impl Strategy {
                 // A base keeps the names and scopes of its limits, and its share, so none of them is refused.
                 let _ = rebased.override_limit(&limit.name, limit.algorithm);
             }
+            let near = self.marks().and_then(|marks| marks.near_percent(place));
+            if let Some(percent) = near.filter(|_| self.overridden_near & bit != 0) {
+                let _ = rebased.override_near(&limit.name, percent);
+            }
         }
         rebased
     }
@@ -154,6 +158,43 @@ mod tests {
         assert_eq!(limits(&amended, "gold-1"), [100, 7]);
         let back = amended.amended(RuleChanges { strategies: vec![api(10, 20)], ..RuleChanges::default() });
         assert_eq!(limits(&back, "gold-1"), [100, 20]);
+    }
+
+    /// What is said of limits, and what the store decides by, are one.
+    #[test]
+    fn an_override_keeps_its_own_near_limit_and_only_that() {
+        use crate::algorithm::budget::{BudgetLimit, CostedLimits, LimitCost};
+        let base = |percents: [Option<u8>; 2]| {
+            let limit = BudgetLimit {
+                algorithm: window(1),
+                cost: LimitCost::Named(0),
+                at_once: false,
+                near_percent: None,
+            };
+            let costed = CostedLimits { limits: vec![limit; 2], names: vec!["n".into()], hold: None };
+            api(10, 20).with_costs(costed).with_marks(percents.to_vec(), vec![Box::default(); 2])
+        };
+        let near = |rules: &Rules, consumer: &str| {
+            let found = rules.resolve_for("x", consumer, "").unwrap().strategy;
+            let of_store = found.costed().unwrap().limits.iter().map(|limit| limit.near_percent);
+            let said = (0..2).map(|place| found.marks().and_then(|marks| marks.near_percent(place)));
+            assert!(of_store.clone().eq(said));
+            of_store.collect::<Vec<_>>()
+        };
+        let mut gold = base([None, Some(80)]);
+        gold.override_near("a", 50).unwrap();
+        let gold = Override { consumer: "gold".into(), resource: "*".into(), strategy: gold };
+        let resources = Resources::new([("x".to_owned(), Resource { strategy: 0, group: None })]);
+        let files = Rules::new(vec![base([None, Some(80)])], resources).with_overrides([gold]);
+        assert_eq!(
+            (near(&files, "me"), near(&files, "gold")),
+            (vec![None, Some(80)], vec![Some(50), Some(80)])
+        );
+        let changes = RuleChanges { strategies: vec![base([Some(10), Some(20)])], ..RuleChanges::default() };
+        let amended = files.amended(changes);
+        assert_eq!(near(&amended, "me"), [Some(10), Some(20)]);
+        assert_eq!(near(&amended, "gold"), [Some(50), Some(20)]);
+        assert!(base([None, None]).override_near("c", 50).is_err(), "there is no such limit");
     }
 
     #[test]

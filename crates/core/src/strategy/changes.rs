@@ -107,7 +107,8 @@ impl Rules {
         let overrides = BeforeAfter::all(overrides(exceptions.0), overrides(exceptions.1));
         let differing = |both: &BeforeAfter<&Strategy>| match (both.before, both.after) {
             (Some(one), Some(other)) => {
-                one.limits().iter().zip(other.limits()).any(|(a, b)| a.algorithm != b.algorithm)
+                one.marks() != other.marks()
+                    || one.limits().iter().zip(other.limits()).any(|(a, b)| a.algorithm != b.algorithm)
             }
             _ => true,
         };

@@ -21,26 +21,26 @@ impl Strategy {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             rates.change(&self.key_name, change);
         }
-        self.renew_special();
+        self.renew();
     }
 
-    /// Computes what a look tells, after a change of the limits, their costs or their marks.
-    fn renew_special(&mut self) {
+    /// Computes what follows from the limits, their costs and their marks, after a change of them.
+    pub(super) fn renew(&mut self) {
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            rates.renew();
+        }
         self.is_special = self.rates().is_some_and(RateLimits::is_special);
     }
 
-    /// Gives its limits costs of their own, one entry for each limit and in their order. The algorithms of the entries are
-    /// those of the limits, also after a change of numbers.
+    /// Gives its limits costs of their own, one entry for each limit and in their order. The algorithms and the `near_limit` of
+    /// the entries are those of the limits, also after a change of numbers.
     #[must_use]
     pub fn with_costs(mut self, mut costed: CostedLimits) -> Self {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             costed.limits.truncate(rates.limits().len());
-            for (entry, algorithm) in costed.limits.iter_mut().zip(rates.algorithms()) {
-                entry.algorithm = *algorithm;
-            }
             rates.costed = Some(Arc::new(costed));
         }
-        self.renew_special();
+        self.renew();
         self
     }
 
@@ -52,7 +52,7 @@ impl Strategy {
             let marks = LimitMarks { near_percent: near_percent.into(), units: units.into() };
             rates.marks = is_said.then(|| Arc::new(marks));
         }
-        self.renew_special();
+        self.renew();
         self
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::live_overrides::LiveOverrides;
-use super::{Field, LocalError, NoApproximate, Pattern, Patterns, Scope, Strategy, StrategyId};
+use super::{Field, LocalError, NoApproximate, Pattern, Patterns, Scope, Strategy, StrategyId, StrategyRule};
 use crate::algorithm::Algorithm;
 use crate::algorithm::budget::{BudgetLimit, NotHeld};
 
@@ -199,8 +199,7 @@ impl Strategy {
 
     /// Replaces the algorithm of limit `name`, also in the local strategy and in the bound of nodes that count.
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
-        self.check_override(name)?;
-        let place = self.limits().iter().position(|limit| *limit.name == *name).unwrap_or_default();
+        let place = self.place_to_override(name)?;
         if let Some(costed) = self.costed()
             && let Some(limit) = costed.limits.get(place)
         {
@@ -216,5 +215,22 @@ impl Strategy {
         });
         self.override_approximate()?;
         Ok(self.override_local(name)?)
+    }
+
+    /// Replaces `near_limit` of limit `name`, in percent.
+    pub fn override_near(&mut self, name: &str, percent: u8) -> Result<(), OverrideError> {
+        let place = self.place_to_override(name)?;
+        self.id = StrategyId::next();
+        self.overridden_near |= 1_u8.checked_shl(place as u32).unwrap_or_default();
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            rates.set_near(place, percent);
+        }
+        self.renew();
+        Ok(())
+    }
+
+    fn place_to_override(&self, name: &str) -> Result<usize, OverrideError> {
+        self.check_override(name)?;
+        Ok(self.limits().iter().position(|limit| *limit.name == *name).unwrap_or_default())
     }
 }

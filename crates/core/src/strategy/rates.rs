@@ -45,6 +45,14 @@ pub struct LimitMarks {
     pub units: Box<[Box<str>]>,
 }
 
+impl LimitMarks {
+    /// `near_limit` of the limit at `place`.
+    #[must_use]
+    pub fn near_percent(&self, place: usize) -> Option<u8> {
+        self.near_percent.get(place).copied().flatten()
+    }
+}
+
 impl RateLimits {
     /// Those of the strategy `name`.
     pub(super) fn new(name: &str, limits: Vec<Limit>) -> Self {
@@ -76,11 +84,30 @@ impl RateLimits {
                 *identity = identity_prefix(name, limit);
             }
         }
+    }
+
+    /// Sets `near_limit` of the limit at `place`.
+    pub(super) fn set_near(&mut self, place: usize, percent: u8) {
+        let count = self.limits.len();
+        let none = || {
+            let (near_percent, units) = (vec![None; count].into(), vec![Box::default(); count].into());
+            Arc::new(LimitMarks { near_percent, units })
+        };
+        let marks = Arc::make_mut(self.marks.get_or_insert_with(none));
+        if let Some(own) = marks.near_percent.get_mut(place) {
+            *own = Some(percent);
+        }
+    }
+
+    /// Computes what follows from the limits, their costs and their marks. Costs have copies of algorithms and marks, because
+    /// stores decide by them alone.
+    pub(super) fn renew(&mut self) {
         self.paces = self.limits.iter().any(paces);
-        if let Some(costed) = &mut self.costed {
-            for (own, algorithm) in Arc::make_mut(costed).limits.iter_mut().zip(&self.algorithms) {
-                own.algorithm = *algorithm;
-            }
+        let Some(costed) = &mut self.costed else { return };
+        let own = Arc::make_mut(costed).limits.iter_mut().zip(&self.algorithms).enumerate();
+        for (place, (own, algorithm)) in own {
+            own.algorithm = *algorithm;
+            own.near_percent = self.marks.as_deref().and_then(|marks| marks.near_percent(place));
         }
     }
 

@@ -31,7 +31,7 @@ impl LimitsDecision<'_> {
         index: usize,
         (said, peek): (&LimitVerdict, bool),
     ) -> (bool, bool) {
-        let percent = marks.near_percent.get(index).copied().flatten();
+        let percent = marks.near_percent(index);
         let (Some(percent), Some(algorithm)) = (percent, strategy.algorithms().get(index)) else {
             return (false, false);
         };
