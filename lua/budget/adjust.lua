@@ -46,7 +46,7 @@ do
     if #record.charged ~= 8 or record.cost ~= asked.digest then return pack_struct('<d', OTHER_CONTENTS) end
     for i = 1, count do
       local charged = record.charged[i]
-      ones[i].level_after, ones[i].charged = nil, charged > 0 and charged - 1 or nil
+      ones[i].level_after, ones[i].charged, ones[i].uncharged = nil, charged > 0 and charged - 1 or nil, 0
     end
     return pack_struct('<dddddd', 1, fitted and 1 or 0, 0, 0, -1, 0)
   end

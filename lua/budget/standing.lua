@@ -1,8 +1,9 @@
 -- One limit within a decision: as it was read, and what is to be written. Twins: standing.rs, write.rs and end.rs in
 -- crates/core/src/algorithm/budget/.
 --
--- Besides what a reading has: `cost`, `granted` and `charged` (nil: none), `level_after` (nil: nothing to write), and whether
--- the parts have `changed`. T, the latest time that the parts of the decision have seen, is `ones.now`.
+-- Besides what a reading has: `cost`, `granted` and `charged` (nil: none), `uncharged` (the units above `max_debt`),
+-- `level_after` (nil: nothing to write), and whether the parts have `changed`. T, the latest time that the parts of the
+-- decision have seen, is `ones.now`.
 
 local standing = {}
 
@@ -28,7 +29,7 @@ function standing.read_all(limits, count, ones)
   local at = now
   for i = 1, count do
     local limit, one = limits[i], ones[i]
-    one.cost, one.granted, one.charged, one.level_after, one.changed = 0, nil, nil, nil, false
+    one.cost, one.granted, one.charged, one.uncharged, one.level_after, one.changed = 0, nil, nil, 0, nil, false
     one.ends, one.open, one.ended, one.mark, one.seen, one.parts_raw = {}, 0, 0, 0, nil, false
     if limit.parts_at then
       why = parts.read(one, keys[key_at + limit.parts_at])
@@ -94,6 +95,7 @@ end
 -- Charges units also above the limit.
 function standing.charge_forced(limit, one, units)
   one.charged = debited(limit, one, units)
+  one.uncharged = units - one.charged
   one.level_after = next_level(limit, one, FORCE, true, units, units)
 end
 
@@ -110,6 +112,6 @@ function standing.answer(limit, key, one, allowed, op)
     if level + one.open * limit.weight >= limit.near then near = 1 end
     if one.level_after and one.before < limit.near and level >= limit.near then near = near + 2 end
   end
-  return pack_struct('<dddddddddd', one.cause, one.cost, one.granted or -1, one.charged or -1, left, retry, reset, one.open,
-    one.before, near)
+  return pack_struct('<ddddddddddd', one.cause, one.cost, one.granted or -1, one.charged or -1, one.uncharged, left, retry,
+    reset, one.open, one.before, near)
 end

@@ -61,6 +61,8 @@ pub struct Definition {
     /// Level and time of it; of a bucket in millionths.
     pub used: HashMap<Key, (u64, u64)>,
     pub ids: HashMap<u64, Known>,
+    /// Units above the debt that limits take, in all.
+    pub uncharged: u64,
 }
 
 impl Definition {
@@ -98,6 +100,7 @@ impl Definition {
     pub fn force(&mut self, key: Key, units: u64, now: u64) -> u64 {
         let most = (2 * LIMITS[key.0].limit * SECOND).saturating_sub(self.used(key, now)) / SECOND;
         self.charge(key, units.min(most), now);
+        self.uncharged += units.saturating_sub(most);
         units.min(most)
     }
 

@@ -249,7 +249,9 @@ impl Trace {
         let costs = SettledCosts { costs: used.into_iter().collect(), cost: None };
         let (budget, now) = (self.budget.clone(), Micros(self.now));
         let bounds = budget.hold.unwrap();
-        let got = said(settle(&budget, bounds, self.cells(keys, id, true), &costs, now));
+        let got = settle(&budget, bounds, self.cells(keys, id, true), &costs, now);
+        let (uncharged, got) = (uncharged(&got), said(got));
+        let before = self.definition.uncharged;
         let known = self.definition.ids.get(&id).filter(|known| self.now < known.until).cloned();
         let (known, applied) = match known {
             Some(known) if known.settled.is_some_and(|(before, _)| before != used) => {
@@ -258,6 +260,7 @@ impl Trace {
             Some(known) if known.settled.is_some() => (known, false),
             _ => (self.definition.settle(id, keys, used, self.now), true),
         };
+        assert_eq!(uncharged, self.definition.uncharged - before);
         let outcome = known.settled.unwrap().1;
         let limits = keys.iter().map(|key| (None, known.charged.get(key).copied().flatten())).collect();
         (got, self.state(keys, limits, format!("true {applied} 0 {outcome}"), 0))
@@ -267,12 +270,15 @@ impl Trace {
         let used = [Some(self.below(40)), None];
         let costs = SettledCosts { costs: used.into_iter().collect(), cost: None };
         let (budget, now) = (self.budget.clone(), Micros(self.now));
-        let got = said(debit(&budget, self.cells(keys, id, false), &costs, now));
+        let got = debit(&budget, self.cells(keys, id, false), &costs, now);
+        let (uncharged, got) = (uncharged(&got), said(got));
+        let before = self.definition.uncharged;
         let mut limits = Vec::new();
         for key in keys {
             let units = LIMITS[key.0].cost.and_then(|name| used[name]);
             limits.push((None, units.map(|units| self.definition.force(*key, units, self.now))));
         }
+        assert_eq!(uncharged, self.definition.uncharged - before);
         (got, self.state(keys, limits, "true true 0 None".to_owned(), 0))
     }
 
@@ -295,6 +301,11 @@ impl Trace {
         };
         (format!("{text} wait {wait} reset {reset}"), keys.iter().zip(limits).map(limit).collect())
     }
+}
+
+/// The units above `max_debt`.
+fn uncharged(verdict: &Result<BudgetVerdict, NotDecided<std::convert::Infallible>>) -> u64 {
+    verdict.as_ref().map_or(0, |verdict| verdict.limits.iter().map(|limit| limit.uncharged).sum())
 }
 
 fn said(verdict: Result<BudgetVerdict, NotDecided<std::convert::Infallible>>) -> Said {

@@ -34,7 +34,7 @@ pub fn debit_once<C: BudgetCells>(
             return Err(NotDecided::OtherContents);
         }
         for (one, charged) in all.each.iter_mut().zip(known.granted) {
-            (one.charged, one.write) = (charged, None);
+            (one.charged, one.uncharged, one.write) = (charged, 0, None);
         }
         all.write(&mut cells);
         return Ok(BudgetVerdict { applied: false, ..all.verdict(true, Op::Force) });

@@ -89,7 +89,8 @@ fn settle_one(one: &mut Standing<'_>, entry: Option<(&HoldEntry, u64)>, used: &S
 /// Charges units also above the limit.
 pub(super) fn charge_forced(one: &mut Standing<'_>, units: u64) {
     let algorithm = &one.limit.algorithm;
-    one.charged = Some(algorithm.debited(one.reading.level, units));
+    let charged = algorithm.debited(one.reading.level, units);
+    (one.charged, one.uncharged) = (Some(charged), units.saturating_sub(charged));
     one.write = algorithm.next_level(&mut one.reading, Op::Force, true, units, units);
 }
 

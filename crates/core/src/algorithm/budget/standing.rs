@@ -29,6 +29,8 @@ pub(super) struct Standing<'l> {
     pub(super) cost: u64,
     pub(super) granted: Option<u64>,
     pub(super) charged: Option<u64>,
+    /// The units above `max_debt`.
+    pub(super) uncharged: u64,
     /// The level to write.
     pub(super) write: Option<u64>,
     /// True if the parts are to be written.
@@ -55,6 +57,7 @@ impl<'l> Standings<'l> {
                 cost: 0,
                 granted: None,
                 charged: None,
+                uncharged: 0,
                 write: None,
                 parts_changed: false,
                 adds_part: false,
@@ -147,6 +150,7 @@ impl Standing<'_> {
             cost: self.cost,
             granted: self.granted,
             charged: self.charged,
+            uncharged: self.uncharged,
             remaining,
             retry: if allowed || self.is_shadow() { Retry::Now } else { self.judgement.retry },
             reset_after: self.reset_after,

@@ -42,6 +42,8 @@ pub struct BudgetLimitVerdict {
     pub granted: Option<u64>,
     /// The units that a debit or settlement charged to it.
     pub charged: Option<u64>,
+    /// The units that it should have charged beside those, and could not because of `max_debt`.
+    pub uncharged: u64,
     /// The largest cost that would pass now.
     pub remaining: u64,
     /// The time until the call fits.

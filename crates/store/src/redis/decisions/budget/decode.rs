@@ -86,6 +86,7 @@ fn read_limit(numbers: &mut impl Iterator<Item = f64>) -> Result<BudgetLimitVerd
     let cause = read_cause(numbers)?;
     let cost = next_whole(numbers)?;
     let (granted, charged) = (next_option(numbers)?, next_option(numbers)?);
+    let uncharged = next_whole(numbers)?;
     let remaining = next_whole(numbers)?;
     let retry = read_retry(numbers)?;
     let reset_after = Micros(next_whole(numbers)?);
@@ -99,6 +100,7 @@ fn read_limit(numbers: &mut impl Iterator<Item = f64>) -> Result<BudgetLimitVerd
         cost,
         granted,
         charged,
+        uncharged,
         remaining,
         retry,
         reset_after,
