@@ -32,8 +32,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     generate_servers(&descriptors, &out)?;
     // Messages and clients. `tonic_prost_build` has one codec for all methods.
-    // Headers are written in the order of their names.
-    let sorted = [".weir.v1.ShouldAllowResponse.headers", ".google.rpc.ErrorInfo.metadata"];
+    // Headers and costs are written in the order of their names.
+    let sorted = [
+        ".weir.v1.ShouldAllowResponse.headers",
+        ".google.rpc.ErrorInfo.metadata",
+        ".weir.v1.UsageSeries",
+        ".weir.v1.UsagePoint",
+    ];
     let configured = sorted.into_iter().fold(tonic_prost_build::configure(), |all, path| all.btree_map(path));
     configured.build_server(false).compile_fds(descriptors)?;
     Ok(())

@@ -1,6 +1,7 @@
 //! `weir top`: current decision rates and top consumers; live in a terminal, once for a pipe.
 
 mod columns;
+mod costs;
 mod plain;
 mod screen;
 mod view;

@@ -37,7 +37,7 @@ pub(crate) struct UsageArgs {
     /// Only decisions with this outcome, such as denied
     #[arg(long)]
     outcome: Option<String>,
-    /// Print comma-separated values: start, strategy, resource_pattern, outcome, calls, cost
+    /// Print comma-separated values: start, strategy, resource_pattern, outcome, calls, cost, cost_name, unit
     #[arg(long, conflicts_with = "output")]
     csv: bool,
     #[command(flatten)]
@@ -90,15 +90,24 @@ async fn asked(
     client.get_usage(request).await
 }
 
-/// The rows of all points with calls: start, strategy, pattern, outcome, calls, cost.
-fn rows(response: &GetUsageResponse) -> Vec<[String; 6]> {
+/// The rows of all points, in the order of [`HEAD`]. A cost by name has a row of its own, without calls.
+fn rows(response: &GetUsageResponse) -> Vec<UsageRow> {
     let mut rows = Vec::new();
     for series in &response.series {
-        for point in series.points.iter().filter(|point| point.calls > 0 || point.cost > 0) {
+        for point in &series.points {
             let start = point.start.as_ref().map(ToString::to_string).unwrap_or_default();
-            let (strategy, pattern) = (series.strategy.clone(), series.resource_pattern.clone());
-            let outcome = series.outcome.clone();
-            rows.push([start, strategy, pattern, outcome, point.calls.to_string(), point.cost.to_string()]);
+            let row = |calls: u64, cost: u64, name: &str, unit: &str| {
+                let [strategy, pattern, outcome] =
+                    [&series.strategy, &series.resource_pattern, &series.outcome].map(Clone::clone);
+                let (calls, cost) = (calls.to_string(), cost.to_string());
+                [start.clone(), strategy, pattern, outcome, calls, cost, name.to_owned(), unit.to_owned()]
+            };
+            if point.calls > 0 || point.cost > 0 {
+                rows.push(row(point.calls, point.cost, "", ""));
+            }
+            for (name, units) in &point.costs {
+                rows.push(row(0, *units, name, series.units.get(name).map_or("", String::as_str)));
+            }
         }
     }
     // By time; of one time in the order of the answer.
@@ -106,7 +115,10 @@ fn rows(response: &GetUsageResponse) -> Vec<[String; 6]> {
     rows
 }
 
-const HEAD: [&str; 6] = ["start", "strategy", "resource_pattern", "outcome", "calls", "cost"];
+type UsageRow = [String; 8];
+
+const HEAD: [&str; 8] =
+    ["start", "strategy", "resource_pattern", "outcome", "calls", "cost", "cost_name", "unit"];
 
 fn csv(response: &GetUsageResponse) -> String {
     let mut out = format!("{}\n", HEAD.join(","));
@@ -133,11 +145,17 @@ fn table(response: &GetUsageResponse) -> String {
         return "no decisions in this time\n".to_owned();
     }
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: [usize; 8] = std::array::from_fn(width);
+    // Without costs by name nothing says that there are some.
+    let are_named = lines.iter().skip(1).any(|line| !line[6].is_empty());
     let mut out = String::new();
-    for [start, strategy, pattern, outcome, calls, cost] in &lines {
-        let [a, b, c, d, e, f] = widths;
-        let line = format!("{start:a$}  {strategy:b$}  {pattern:c$}  {outcome:d$}  {calls:>e$}  {cost:>f$}");
+    for [start, strategy, pattern, outcome, calls, cost, name, unit] in &lines {
+        let [a, b, c, d, e, f, g, _] = widths;
+        let mut line =
+            format!("{start:a$}  {strategy:b$}  {pattern:c$}  {outcome:d$}  {calls:>e$}  {cost:>f$}");
+        if are_named {
+            let _ = write!(line, "  {name:g$}  {unit}");
+        }
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out
@@ -145,7 +163,41 @@ fn table(response: &GetUsageResponse) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::csv_cell;
+    use prost_types::Timestamp;
+    use weir_proto::v1::{GetUsageResponse, UsagePoint, UsageSeries};
+
+    use super::{csv, csv_cell, table};
+
+    #[test]
+    fn a_cost_by_name_has_a_row_of_its_own() {
+        let point = UsagePoint {
+            start: Some(Timestamp { seconds: 0, nanos: 0 }),
+            calls: 2,
+            cost: 0,
+            costs: [("output".to_owned(), 731), ("usd".to_owned(), 12_400)].into(),
+        };
+        let series = UsageSeries {
+            strategy: "llm".to_owned(),
+            resource_pattern: "chat".to_owned(),
+            outcome: "allowed".to_owned(),
+            points: vec![point],
+            units: [("usd".to_owned(), "usd_micros".to_owned())].into(),
+            ..UsageSeries::default()
+        };
+        let mut response = GetUsageResponse { series: vec![series], ..GetUsageResponse::default() };
+        let start = "1970-01-01T00:00:00Z";
+        let head = "start,strategy,resource_pattern,outcome,calls,cost,cost_name,unit";
+        let expected = [
+            head.to_owned(),
+            format!("{start},llm,chat,allowed,2,0,,"),
+            format!("{start},llm,chat,allowed,0,731,output,"),
+            format!("{start},llm,chat,allowed,0,12400,usd,usd_micros"),
+        ];
+        assert_eq!(csv(&response).lines().collect::<Vec<_>>(), expected);
+        assert!(table(&response).lines().last().unwrap().ends_with("12400  usd        usd_micros"));
+        response.series[0].points[0].costs.clear();
+        assert!(!table(&response).contains("cost_name"), "{}", table(&response));
+    }
 
     #[test]
     fn cells_are_quoted_where_they_must_be() {

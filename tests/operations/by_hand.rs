@@ -116,7 +116,7 @@ fn usage_is_a_table_or_csv_or_json() {
     }
     let csv = || it.says(&["usage", "--csv", "--strategy", "counted"]);
     eventually(SOON, "the calls are counted", || csv().contains(",counted,api,allowed,3,6"));
-    assert!(csv().starts_with("start,strategy,resource_pattern,outcome,calls,cost\n"));
+    assert!(csv().starts_with("start,strategy,resource_pattern,outcome,calls,cost,cost_name,unit\n"));
     let table = it.says(&["usage", "--step", "1s", "--last", "10m"]);
     assert!(table.lines().count() >= 2 && table.contains("counted"), "{table}");
     let json = it.says(&["usage", "--output", "json", "--outcome", "allowed"]);

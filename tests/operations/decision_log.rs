@@ -1,5 +1,6 @@
 //! The decision log: which lines are written, in which order, and that it never stands in the way of a decision.
 
+mod costs;
 mod dropped;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLi
 use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    CancelReservationRequest, Cost, DebitRequest, RefundRequest, ReserveRequest, ResetRequest,
+    CancelReservationRequest, Cost, DebitRequest, RefundRequest, ReserveRequest, ResetRequest, SettleRequest,
     ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest,
 };
 

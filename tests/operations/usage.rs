@@ -1,6 +1,7 @@
 //! What got through: totals that equal what callers counted themselves, and the consumers that call most.
 
 mod consumers;
+mod costs;
 mod former;
 mod nodes;
 mod outcomes;

@@ -19,6 +19,7 @@ mod inline;
 mod late_round;
 mod live_waits;
 mod log;
+mod logged_costs;
 mod named;
 mod near;
 mod question;

@@ -38,6 +38,7 @@ mod transport;
 mod worker_recorder;
 mod xds;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -53,7 +54,8 @@ use self::by_label::{ByLabel, REFUSED_CALLS, REFUSED_FILES};
 pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;
 pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
-pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, is_denial};
+pub use costs::CountedCost;
+pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, LoggedCosts, is_denial};
 pub use decisions::CountedRows;
 pub use envoy::{
     AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
@@ -62,12 +64,12 @@ pub use envoy::{
 pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
-pub use names::CounterNames;
+pub use names::{CountedPattern, CounterNames, LimitUnit};
 pub use outcome::CountedOutcome;
 pub use recorder::{CountedLease, CountedMethod, Recorder, Rejection, WorkerCounters};
 pub use rejected::{RejectedKind, log_rejected, log_rejected_each_minute, rejected_by_kind};
 pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
-pub use totals::{CountedPattern, CountedTotal, TotalsRow};
+pub use totals::{CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateStats;
@@ -196,6 +198,12 @@ impl Metrics {
     /// Decisions counted by all workers so far. One row may be reported in several parts.
     pub fn totals(&self, each: impl FnMut(CountedTotal)) {
         self.decisions.totals(each);
+    }
+
+    /// Units that were used of costs by name so far, on all workers.
+    #[must_use]
+    pub fn used_costs(&self) -> BTreeMap<CountedCost, u64> {
+        self.decisions.used_costs()
     }
 
     /// Histogram of decision times so far.

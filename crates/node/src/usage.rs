@@ -32,7 +32,7 @@ pub use consumers::{ConsumersAnswer, ConsumersAsk, ConsumersWindow};
 pub use history::{Resolution, UsageTotal};
 pub use latency::LatencyPoint;
 pub use nodes::{DeploymentNode, NodePhase, NodesAnswer, OwnNode};
-pub use query::{MAX_POINTS, MAX_POINTS_OF_ALL, UsageAnswer, UsageAsk, UsageRow};
+pub use query::{MAX_POINTS, MAX_POINTS_OF_ALL, UsageAnswer, UsageAsk, UsageCost, UsageRow};
 pub use thread::UsageThread;
 
 use crate::access::{Refused, Rights};

@@ -6,6 +6,7 @@ use weir_proto::v1::ConsumerCalls;
 
 use super::super::nodes;
 use super::super::terminal::clean_cell;
+use super::costs;
 use super::view::{UsageView, estimate};
 
 pub(super) fn page(view: &UsageView) -> String {
@@ -42,6 +43,12 @@ pub(super) fn page(view: &UsageView) -> String {
         ]
     }));
     table(&mut page, &rows, 2);
+    if !view.costs.is_empty() {
+        let head = ["costs of", "resources", "cost", "unit", "used/s", "used"].map(str::to_owned);
+        let rows: Vec<_> = std::iter::once(head).chain(view.costs.iter().map(costs::cells)).collect();
+        page.push('\n');
+        table(&mut page, &rows, 4);
+    }
     for (what, consumers) in [("denied", &view.denied), ("allowed", &view.allowed)] {
         let _ = writeln!(page, "\n{what} most, {}", view.window);
         let head = [["consumer", "strategy", "calls"].map(str::to_owned)];

@@ -16,6 +16,7 @@ use super::super::nodes;
 use super::super::terminal::clean_cell;
 use super::WindowArg;
 use super::columns::{Column, fitting, used, width_of};
+use super::costs;
 use super::view::{SPAN, StrategyRow, UsageView, estimate};
 
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -97,16 +98,20 @@ impl Screen {
     pub(super) fn draw(&self, frame: &mut Frame<'_>) {
         let lines = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(3);
         let (rows, nodes) = (lines(self.view.rows.len()), lines(self.view.nodes.len()));
+        // Without costs by name there is no table of them.
+        let costs = if self.view.costs.is_empty() { 0 } else { lines(self.view.costs.len()) };
         let areas = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(rows.min(frame.area().height / 2).max(4)),
+            Constraint::Length(costs.min(frame.area().height / 4)),
             Constraint::Min(3),
             Constraint::Length(nodes.min(frame.area().height / 4)),
             Constraint::Length(1),
         ]);
-        let [head, strategies, consumers, nodes, foot] = areas.areas(frame.area());
+        let [head, strategies, costs, consumers, nodes, foot] = areas.areas(frame.area());
         frame.render_widget(self.head(), head);
         self.draw_strategies(frame, strategies);
+        costs::draw(frame, costs, &self.view.costs);
         // Names that do not fit side by side have the whole width, one table below the other.
         let half = usize::from(consumers.width / 2);
         let fits =

@@ -20,6 +20,8 @@ const RECENT: i64 = 10;
 pub(super) struct UsageView {
     /// Rows sorted by calls, in descending order.
     pub(super) rows: Vec<StrategyRow>,
+    /// Costs by name, in the order of strategies, patterns and names.
+    pub(super) costs: Vec<CostRow>,
     pub(super) allowed: Vec<ConsumerCalls>,
     pub(super) denied: Vec<ConsumerCalls>,
     /// The window of the consumer counts, as text.
@@ -51,6 +53,19 @@ pub(super) struct StrategyRow {
     pub(super) trend: Vec<u64>,
 }
 
+/// What was used of one cost under one strategy on one resource pattern.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct CostRow {
+    pub(super) strategy: String,
+    pub(super) pattern: String,
+    pub(super) name: String,
+    pub(super) unit: String,
+    /// Units of the last minute.
+    pub(super) units: u64,
+    /// Recent units per second.
+    pub(super) per_s: f64,
+}
+
 impl UsageView {
     pub(super) fn of(
         usage: GetUsageResponse,
@@ -65,6 +80,7 @@ impl UsageView {
             let key = (clean_cell(&series.strategy), clean_cell(&series.resource_pattern));
             rows.entry(key).or_insert_with(|| StrategyRow::of(series)).add(series, end);
         }
+        let costs = usage.series.iter().flat_map(|series| CostRow::all(series, end)).collect();
         let mut rows: Vec<StrategyRow> = rows.into_values().filter(|row| row.calls > 0).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.calls));
         let window = match window {
@@ -75,6 +91,7 @@ impl UsageView {
         let incomplete = why.into_iter().find(|why| !why.is_empty()).unwrap_or_default();
         Self {
             rows,
+            costs,
             allowed: allowed.consumers,
             denied: denied.consumers,
             window,
@@ -86,14 +103,8 @@ impl UsageView {
 
 impl StrategyRow {
     fn of(series: &UsageSeries) -> Self {
-        let pattern = if series.resource_pattern.is_empty() { "-" } else { &series.resource_pattern };
-        let trend = vec![0; SPAN as usize];
-        Self {
-            strategy: clean_cell(&series.strategy),
-            pattern: clean_cell(pattern),
-            trend,
-            ..Self::default()
-        }
+        let (strategy, pattern) = names(series);
+        Self { strategy, pattern, trend: vec![0; SPAN as usize], ..Self::default() }
     }
 
     fn add(&mut self, series: &UsageSeries, end: i64) {
@@ -122,6 +133,35 @@ impl StrategyRow {
     }
 }
 
+impl CostRow {
+    /// The costs by name of a series that were used in the minute before `end`.
+    fn all(series: &UsageSeries, end: i64) -> Vec<Self> {
+        let mut rows = BTreeMap::<&str, Self>::new();
+        for point in &series.points {
+            let at = point.start.map_or(0, |start| start.seconds);
+            if !(end - SPAN..end).contains(&at) {
+                continue;
+            }
+            for (name, units) in &point.costs {
+                let row = rows.entry(name).or_insert_with(|| {
+                    let (strategy, pattern) = names(series);
+                    let unit = series.units.get(name).map(|unit| clean_cell(unit)).unwrap_or_default();
+                    Self { strategy, pattern, name: clean_cell(name), unit, ..Self::default() }
+                });
+                row.units = row.units.saturating_add(*units);
+                row.per_s += if at >= end - RECENT { *units as f64 / RECENT as f64 } else { 0.0 };
+            }
+        }
+        rows.into_values().collect()
+    }
+}
+
+/// Strategy and pattern of a series.
+fn names(series: &UsageSeries) -> (String, String) {
+    let pattern = if series.resource_pattern.is_empty() { "-" } else { &series.resource_pattern };
+    (clean_cell(&series.strategy), clean_cell(pattern))
+}
+
 /// Formats an estimate with its error bound.
 pub(super) fn estimate(one: &ConsumerCalls) -> String {
     let off = one.error.saturating_add(one.sampling_error);
@@ -136,11 +176,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn costs_by_name_have_rows_with_their_units() {
+        let point = |seconds, usd| UsagePoint {
+            start: Some(Timestamp { seconds, nanos: 0 }),
+            costs: [("usd".to_owned(), usd)].into(),
+            ..UsagePoint::default()
+        };
+        let series = UsageSeries {
+            strategy: "llm".to_owned(),
+            outcome: "allowed".to_owned(),
+            points: vec![point(939, 1_000), point(950, 100), point(995, 30), point(1_000, 1_000)],
+            units: [("usd".to_owned(), "usd_\u{1b}".to_owned())].into(),
+            ..UsageSeries::default()
+        };
+        let rows = CostRow::all(&series, 1_000);
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((row.units, row.per_s), (130, 3.0));
+        assert_eq!([&*row.strategy, &row.pattern, &row.name, &row.unit], ["llm", "-", "usd", "usd_\\u001b"]);
+    }
+
+    #[test]
     fn rates_are_those_of_the_last_ten_whole_seconds() {
         let point = |seconds, calls| UsagePoint {
             start: Some(Timestamp { seconds, nanos: 0 }),
             calls,
             cost: 2 * calls,
+            ..UsagePoint::default()
         };
         let series = |outcome: &str, points| UsageSeries {
             strategy: "s".to_owned(),

@@ -2,9 +2,11 @@
 
 use prost_types::Duration;
 use tonic::{Code, Status};
-use weir_config::{Config, StoreConfig};
+use weir_config::{Config, ConfigOverrides, StoreConfig};
 use weir_proto::v1::should_allow_result::Result as Either;
-use weir_proto::v1::{Cost, DebitRequest, SettleRequest, ShouldAllowBatchRequest, ShouldAllowRequest};
+use weir_proto::v1::{
+    Cost, DebitRequest, ReserveRequest, SettleRequest, ShouldAllowBatchRequest, ShouldAllowRequest,
+};
 
 use crate::support::server::{Server, ask_under, config};
 
@@ -47,6 +49,61 @@ fn mistakes() -> Vec<(ShouldAllowRequest, Code, String)> {
             "hold_for is 30 s and 0 ns: it cannot stand beside peek, which charges nothing".to_owned(),
         ),
     ]
+}
+
+/// A strategy whose limits take a named cost, and one whose limits take fixed ones.
+const COSTED: &str = "
+strategies:
+  llm:
+    hold: { max: 1m }
+    limits: [{ name: output, per: [consumer], cost: output, fixed_window: { limit: 100, window: 1w } }]
+  fixed: { limits: [{ name: calls, per: [consumer], cost: 2, fixed_window: { limit: 100, window: 1w } }] }
+";
+
+fn output(cost: u64, at_least: Option<u64>) -> ShouldAllowRequest {
+    let costs = [("output".to_owned(), Cost { cost, at_least })];
+    ShouldAllowRequest { costs: costs.into(), ..ask_under("llm", "refused", "bob") }
+}
+
+/// Each refusal names the field, its value, and its bound.
+#[tokio::test]
+async fn what_limits_with_costs_refuse_names_field_value_and_bound() {
+    let rules = Config::parse(COSTED, "weir.yaml", &ConfigOverrides::default()).unwrap().rules;
+    let server = Server::ready(Config { rules, ..config() });
+    let mut client = server.client().await;
+    let fixed = ask_under("fixed", "refused", "bob");
+    let hold = |seconds| ShouldAllowRequest {
+        id: "x".to_owned(),
+        hold_for: Some(Duration { seconds, nanos: 0 }),
+        ..output(1, None)
+    };
+    let no_part = "`at_least` of a cost grants what fits";
+    let only = [("usd".to_owned(), Cost { cost: 1, at_least: None }), ("output".to_owned(), Cost::default())];
+    for (request, text) in [
+        (ask_under("llm", "refused", "bob"), "costs is without \"output\": strategy `llm` needs `output`: a forgotten cost is no free call, write 0".to_owned()),
+        (ShouldAllowRequest { costs: only.into(), ..output(1, None) }, "costs is \"usd\": strategy `llm` has only `output`".to_owned()),
+        (output(1 << 52, None), "costs is \"output\" of 4503599627370496: it must be below 2^52".to_owned()),
+        (output(5, Some(0)), "costs is \"output\" of 5 with at_least 0: at_least must be 1 to the cost".to_owned()),
+        (output(5, Some(6)), "costs is \"output\" of 5 with at_least 6: at_least must be 1 to the cost".to_owned()),
+        (hold(61), "hold_for is 61s: it must be at most 60s, the `max` of `hold`".to_owned()),
+        (ShouldAllowRequest { at_most: true, ..output(5, None) }, format!("at_most is true: it cannot stand beside costs; {no_part}")),
+        (ShouldAllowRequest { at_most: true, ..fixed.clone() }, format!("at_most is true: it cannot stand beside `cost` or `hold` of the strategy; {no_part}")),
+    ] {
+        is_refused(&client.should_allow(request).await.unwrap_err(), Code::InvalidArgument, &text);
+    }
+    for strategy in ["llm", "fixed"] {
+        let ShouldAllowRequest { resource, consumer, .. } = fixed.clone();
+        let (strategy, id) = (strategy.to_owned(), "y".to_owned());
+        let max_wait = Some(Duration { seconds: 1, nanos: 0 });
+        let reserve =
+            ReserveRequest { resource, consumer, strategy, id, max_wait, ..ReserveRequest::default() };
+        let refused = client.reserve(reserve).await.unwrap_err();
+        assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+        assert!(refused.message().contains("has costs by limit or holds, and no reservations"), "{refused}");
+    }
+    let peek = ShouldAllowRequest { peek: true, ..output(1, None) };
+    let left = client.should_allow(peek).await.unwrap().into_inner();
+    assert_eq!((left.limits[0].remaining, left.limits[0].held), (100, 0), "nothing was charged");
 }
 
 async fn costs_and_holds_are_refused_where_no_limit_takes_them(store: StoreConfig) {

@@ -256,6 +256,11 @@ function held(of) {
   at("permits-card").hidden = !data.permits.length;
   table("permits", [["strategy", ""], ["held", "n"], ["limit", "n"], ["keys", "n"]],
     of(data.permits).map(one => [one.strategy, short(one.held), short(one.limit), short(one.keys)]), "no permits");
+  at("costs-card").hidden = !data.costs.length;
+  const used = one => data.series.reduce((sum, row) => sum + (row.strategy === one.strategy && row.costs[one.cost] || 0), 0);
+  const amount = (units, one) => [make("span", short(units)), make("small", one.unit ? " " + one.unit : "")];
+  table("costs", [["limit", ""], ["cost", "wider"], ["used", "n"], ["held", "n"]],
+    of(data.costs).map(one => [[make("div", one.limit), make("small", one.strategy)], one.cost, amount(used(one), one), one.held === null ? "–" : amount(one.held, one)]), "no costs by name");
 }
 
 /* The cards of features, of this node: a table each. */

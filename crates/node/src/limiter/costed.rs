@@ -8,6 +8,7 @@ use super::answer::Answer;
 use super::begun::Begun;
 use super::costed_slot::CostedSlot;
 use super::log::LogFields;
+use super::logged_costs;
 use super::round::Round;
 use super::waiting::decision;
 use crate::settle::Outcome;
@@ -52,9 +53,12 @@ impl<S: Store> Round<'_, S> {
         let outcome = match decided {
             Ok(decided) => {
                 self.store_answers += 1;
+                if let Some(costs) = decided.costs {
+                    self.limiter().recorder.saw_holds(strategy, &slot.subject, costs);
+                }
                 if let Some(costs) = decided.costs.filter(|_| !slot.ask.peek) {
                     let asked = (&**strategy, slot.subject.consumer);
-                    self.limiter().recorder.costs().asked(asked, slot.costed, costs);
+                    self.limiter().recorder.asked_costs(slot.row, asked, costs);
                 }
                 Ok(Outcome::Decided(decided))
             }
@@ -65,9 +69,12 @@ impl<S: Store> Round<'_, S> {
             self.limiter().count_denial(strategy, &plain.subject, &outcome);
         }
         if self.limiter().recorder.decision_log().is_some() {
-            self.limiter().log_decision(&plain, slot.question.is_for_default(), &outcome);
+            let asked = logged_costs::asked(slot.question);
+            let asked = (slot.question.is_for_default(), asked.as_ref());
+            self.limiter().log_decision(&plain, asked, &outcome);
         }
-        let mut answer = self.record(slot.row, strategy, &LogFields::of_decision(&plain), outcome)?;
+        let fields = LogFields::of_decision(&plain).without_named_cost();
+        let mut answer = self.record(slot.row, strategy, &fields, outcome)?;
         if slot.question.headers {
             let begun =
                 AdviceWanted::of(&plain).begin(&*self.limiter().store, (strategy, strategy), &answer.outcome);

@@ -48,7 +48,9 @@ pub(super) fn ask(
         .map(|shaping| shaping.costs.iter().map(|cost| (cost.name, asked(cost))).collect())
         .unwrap_or_default();
     let ask = Ask {
-        costs: costed.costs(&named).map_err(|error| invalid(error, strategy, costed))?,
+        costs: costed.costs(&named).map_err(|error| {
+            invalid(error, strategy, costed, shaping.map(|shaping| &*shaping.costs).unwrap_or_default())
+        })?,
         cost: question.cost,
         peek: question.peek,
         has_id: !question.id().is_empty(),
@@ -74,7 +76,7 @@ pub(super) fn used(
     }
     let named: SmallVec<[(&str, u64); MAX_LIMITS]> =
         shaping.costs.iter().map(|cost| (cost.name, cost.cost)).collect();
-    costed.some_costs(&named, cost).map_err(|error| invalid(error, strategy, costed).into())
+    costed.some_costs(&named, cost).map_err(|error| invalid(error, strategy, costed, &shaping.costs).into())
 }
 
 /// Checks the names of the costs, of a strategy that has none.
@@ -96,14 +98,21 @@ pub(super) fn no_holds(strategy: &Strategy) -> LimiterError {
     ))
 }
 
-fn invalid(error: CostError<'_>, strategy: &Strategy, costed: &CostedLimits) -> InvalidField {
+/// The error about one of the costs that were `given`.
+fn invalid(
+    error: CostError<'_>,
+    strategy: &Strategy,
+    costed: &CostedLimits,
+    given: &[NamedCost<'_>],
+) -> InvalidField {
+    let given = |name: &str| given.iter().find(|cost| cost.name == name);
     let names = || costed.names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let (value, bound) = match error {
         CostError::Unknown(name) if costed.names.is_empty() => {
-            (shown(name), format!("strategy `{}` has no named costs; use `cost`", strategy.name()))
+            (quoted(name), format!("strategy `{}` has no named costs; use `cost`", strategy.name()))
         }
         CostError::Unknown(name) => {
-            (shown(name), format!("strategy `{}` has only {}", strategy.name(), names()))
+            (quoted(name), format!("strategy `{}` has only {}", strategy.name(), names()))
         }
         CostError::Missing(name) => (
             format!("without \"{name}\""),
@@ -113,14 +122,21 @@ fn invalid(error: CostError<'_>, strategy: &Strategy, costed: &CostedLimits) -> 
                 names()
             ),
         ),
-        CostError::TooLarge(name) => (shown(name), "it must be below 2^52".to_owned()),
-        CostError::AtLeast(name) => (shown(name), "its at_least must be 1 to its cost".to_owned()),
+        CostError::TooLarge(name) => {
+            let cost = given(name).map_or(CEILING, |given| given.cost);
+            (format!("{} of {cost}", quoted(name)), "it must be below 2^52".to_owned())
+        }
+        CostError::AtLeast(name) => {
+            let (cost, least) = given(name).map_or((0, 0), |given| (given.cost, given.at_least.unwrap_or(0)));
+            let value = format!("{} of {cost} with at_least {least}", quoted(name));
+            (value, "at_least must be 1 to the cost".to_owned())
+        }
     };
-    InvalidField {
-        field: "costs",
-        value: if value.starts_with("without") { value } else { format!("\"{value}\"") },
-        bound,
-    }
+    InvalidField { field: "costs", value, bound }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", shown(name))
 }
 
 fn invalid_hold(error: HoldError, hold_for: Micros) -> InvalidField {

@@ -9,12 +9,14 @@ use smallvec::SmallVec;
 use weir_core::algorithm::budget::BudgetVerdict;
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::strategy::{Field, Strategy, inline_name};
-use weir_store::{Decision, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts};
+use weir_store::{
+    BudgetDecision, BudgetOp, Decision, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts,
+};
 
 use super::decided::{LimiterError, LimitsDecision};
-use super::{Limiter, Question, record};
+use super::{Limiter, Question, logged_costs, record};
 use crate::settle::Outcome;
-use crate::telemetry::{CountedOutcome, DecisionLine, is_denial};
+use crate::telemetry::{CountedOutcome, DecisionLine, LoggedCosts, is_denial};
 
 /// Owned fields of a pending decision that will be logged.
 pub(super) struct PendingLogLine {
@@ -25,6 +27,15 @@ pub(super) struct PendingLogLine {
     is_for_default: bool,
     /// The limits and the id, where it has any.
     part: Option<(LimitSet, String)>,
+    /// The costs by name, where it has any.
+    costs: Option<LoggedCosts>,
+}
+
+/// What a line says of costs by name.
+#[derive(Clone, Copy, Default)]
+struct LineCosts<'a> {
+    asked: Option<&'a LoggedCosts>,
+    verdict: Option<&'a BudgetVerdict>,
 }
 
 impl PendingLogLine {
@@ -36,6 +47,7 @@ impl PendingLogLine {
             cost: decision.costs.first().copied().unwrap_or_default(),
             is_for_default: question.is_for_default(),
             part: decision.part.map(|part| (part.limits, part.id.to_owned())),
+            costs: logged_costs::asked(question),
         }
     }
 }
@@ -68,12 +80,13 @@ impl<S: Store> Limiter<S> {
         })
     }
 
-    /// Logs an answered decision. `is_for_default` is true if the request left the strategy to the configuration.
+    /// Logs an answered decision. `is_for_default` is true if the request left the strategy to the configuration. `asked` are
+    /// its costs by name.
     #[cold]
     pub(super) fn log_decision(
         &self,
         decision: &Decision<'_>,
-        is_for_default: bool,
+        (is_for_default, asked): (bool, Option<&LoggedCosts>),
         outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     ) {
         let cost = decision.costs.first().copied().unwrap_or_default();
@@ -89,6 +102,7 @@ impl<S: Store> Limiter<S> {
             Ok(Outcome::Decided(decision)) => decision.costs,
             _ => None,
         };
+        let costs = LineCosts { asked, verdict: costs };
         // The limits in the line are those that answered.
         let local = decision.strategy.local().filter(|_| matches!(outcome, Ok(Outcome::Local(_))));
         let strategy = local.map_or(decision.strategy, |local| local.strategy());
@@ -102,12 +116,12 @@ impl<S: Store> Limiter<S> {
         owned: &PendingLogLine,
         outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     ) {
-        let PendingLogLine { strategy, subject, op, cost, is_for_default, part } = owned;
+        let PendingLogLine { strategy, subject, op, cost, is_for_default, part, costs: asked } = owned;
         let part = part.as_ref().map(|(limits, id)| Part { limits: *limits, id });
         let costs = [*cost];
         let decision =
             Decision { part: part.as_ref(), ..Decision::new(strategy, subject.subject(), *op, &costs) };
-        self.log_decision(&decision, *is_for_default, outcome);
+        self.log_decision(&decision, (*is_for_default, asked.as_ref()), outcome);
     }
 
     /// Logs a debit, a cancelled reservation, a refund or a reset.
@@ -119,10 +133,48 @@ impl<S: Store> Limiter<S> {
         result: &Result<Verdicts, StoreError>,
     ) {
         let Some((verdict, limits)) = result.as_ref().ok().and_then(|verdicts| verdicts.get(0)) else {
-            return self.log_line(decision, is_for_default, CountedOutcome::Error.name(), None, None);
+            let (outcome, costs) = (CountedOutcome::Error.name(), LineCosts::default());
+            return self.log_line(decision, is_for_default, outcome, None, costs);
         };
         let outcome = if is_applied(decision.op, verdict) { "done" } else { "known" };
-        self.log_line(decision, is_for_default, outcome, Some((verdict, limits)), None);
+        self.log_line(decision, is_for_default, outcome, Some((verdict, limits)), LineCosts::default());
+    }
+
+    /// Logs a settlement, a debit, a refund or a reset of limits with costs of their own.
+    #[cold]
+    pub(super) fn log_costs(
+        &self,
+        changed: &BudgetDecision<'_>,
+        question: &Question<'_>,
+        cost: Option<u64>,
+        result: &Result<Verdicts, StoreError>,
+    ) {
+        let (operation, op, limits) = match changed.op {
+            BudgetOp::Ask(_) => return,
+            BudgetOp::Settle(_) => ("settle", Op::Force, LimitSet::ALL),
+            BudgetOp::Debit(_) => ("debit", Op::Force, LimitSet::ALL),
+            BudgetOp::Refund(_, limits) => ("refund", Op::Refund, limits),
+            BudgetOp::Reset(limits) => ("reset", Op::Reset, limits),
+        };
+        let (costs, part) = ([cost.unwrap_or_default()], Part { limits, id: changed.id });
+        let decision =
+            Decision { part: Some(&part), ..Decision::new(changed.strategy, changed.subject, op, &costs) };
+        let asked = (op == Op::Force).then(|| logged_costs::used(question));
+        let answered = result.as_ref().ok().and_then(|verdicts| {
+            let (verdict, limits) = verdicts.get(0)?;
+            // What a refund gave back is what it names.
+            let granted = if op == Op::Refund && verdict.applied { costs[0] } else { verdict.granted };
+            Some((Verdict { granted, ..*verdict }, limits, verdicts.budget.as_deref()))
+        });
+        let outcome = match &answered {
+            Some((verdict, ..)) if verdict.applied => "done",
+            Some(_) => "known",
+            None => CountedOutcome::Error.name(),
+        };
+        let costs =
+            LineCosts { asked: asked.as_ref(), verdict: answered.as_ref().and_then(|(.., costs)| *costs) };
+        let verdict = answered.as_ref().map(|(verdict, limits, _)| (verdict, *limits));
+        self.log_operation(operation, &decision, question.is_for_default(), outcome, verdict, costs);
     }
 
     /// Logs the decision over a descriptor of Envoy's.
@@ -138,7 +190,7 @@ impl<S: Store> Limiter<S> {
             _ => outcome.name(),
         };
         let verdict = verdict.map(|(verdict, limit)| (verdict, std::slice::from_ref(limit)));
-        self.log_line(decision, false, outcome, verdict, None);
+        self.log_line(decision, false, outcome, verdict, LineCosts::default());
     }
 
     fn log_line(
@@ -147,10 +199,24 @@ impl<S: Store> Limiter<S> {
         is_for_default: bool,
         outcome: &'static str,
         verdict: Option<(&Verdict, &[LimitVerdict])>,
-        asked: Option<&BudgetVerdict>,
+        costs: LineCosts<'_>,
+    ) {
+        if let Some(operation) = name_of(decision.op) {
+            self.log_operation(operation, decision, is_for_default, outcome, verdict, costs);
+        }
+    }
+
+    fn log_operation(
+        &self,
+        operation: &'static str,
+        decision: &Decision<'_>,
+        is_for_default: bool,
+        outcome: &'static str,
+        verdict: Option<(&Verdict, &[LimitVerdict])>,
+        LineCosts { asked, verdict: by_name }: LineCosts<'_>,
     ) {
         let Decision { strategy, subject, op, costs, part, .. } = *decision;
-        let (Some(log), Some(operation)) = (self.recorder.decision_log(), name_of(op)) else { return };
+        let Some(log) = self.recorder.decision_log() else { return };
         if !log.wants(subject.resource, subject.consumer, is_denial(outcome)) {
             return;
         }
@@ -176,7 +242,8 @@ impl<S: Store> Limiter<S> {
                 Some((_, limits)) => decision.limits().zip(limits.iter().copied()).collect(),
                 None => SmallVec::new(),
             },
-            costs: asked,
+            asked,
+            costs: by_name,
         };
         log.write(&line);
     }

@@ -36,6 +36,13 @@ impl<'a> LogFields<'a> {
         Self { strategy, resource: subject.resource, consumer: subject.consumer, cost, peek }
     }
 
+    /// A cost of 0 where costs have names: their units differ, so they have no sum.
+    pub(super) fn without_named_cost(self) -> Self {
+        let costed = self.strategy.is_special().then(|| self.strategy.costed()).flatten();
+        let cost = if costed.is_some_and(|costed| !costed.names.is_empty()) { 0 } else { self.cost };
+        Self { cost, ..self }
+    }
+
     /// Returns an owned copy, if the log takes lines of this level.
     pub(super) fn owned_if_logged(&self) -> Option<OwnedLogFields> {
         tracing::enabled!(tracing::Level::DEBUG).then(|| OwnedLogFields {

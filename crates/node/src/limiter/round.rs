@@ -21,6 +21,7 @@ use super::begun::Begun;
 use super::costed_slot::CostedSlot;
 use super::decided::{LimiterError, LimitsDecision};
 use super::log::LogFields;
+use super::logged_costs;
 use super::named::Named;
 use super::same_outcomes::SameOutcomes;
 use super::timed_rows::TimedRows;
@@ -140,7 +141,7 @@ impl<'a, S: Store> Round<'a, S> {
                             self.limiter.count_denial(strategy, &decision.subject, &outcome);
                         }
                         if self.limiter.recorder.decision_log().is_some() {
-                            self.limiter.log_decision(decision, question.is_for_default(), &outcome);
+                            self.limiter.log_decision(decision, (question.is_for_default(), None), &outcome);
                         }
                         let asked = LogFields::of_decision(decision);
                         let answer = self.record(row, strategy, &asked, outcome);
@@ -279,9 +280,10 @@ impl<'a, S: Store> Round<'a, S> {
                 part: question.part(),
                 ..Decision::new(strategy, question.subject(None), question.op(), costs)
             };
-            self.limiter.log_decision(&decision, question.is_for_default(), &outcome);
+            let asked = logged_costs::asked(question);
+            self.limiter.log_decision(&decision, (question.is_for_default(), asked.as_ref()), &outcome);
         }
-        self.record(row, strategy, &LogFields::of(question, strategy), outcome)
+        self.record(row, strategy, &LogFields::of(question, strategy).without_named_cost(), outcome)
     }
 
     /// Adds advice to the answer. If the store answers later, the answer is pending too.

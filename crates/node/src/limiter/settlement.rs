@@ -46,7 +46,7 @@ impl<S: Store> Limiter<S> {
             return Ok(SettledCall { applied: false, outcome: None, limits: Vec::new() });
         }
         let op = BudgetOp::Settle(&used);
-        let verdict = self.change_costs(question, (&resolved, costed), op, question.id()).await?;
+        let verdict = self.change_costs(question, (&resolved, costed), (op, cost), question.id()).await?;
         let BudgetVerdict { applied, outcome, .. } = verdict;
         let limits = strategy.limits().iter().zip(verdict.limits).collect();
         Ok(SettledCall { applied, outcome, limits })
@@ -67,7 +67,7 @@ impl<S: Store> Limiter<S> {
             );
         }
         let op = BudgetOp::Debit(&used);
-        let verdict = self.change_costs(question, (resolved, costed), op, question.id()).await?;
+        let verdict = self.change_costs(question, (resolved, costed), (op, cost), question.id()).await?;
         let BudgetVerdict { applied, fitted, .. } = verdict;
         let limits = resolved.strategy.limits().iter().zip(verdict.limits);
         let limits = limits.map(|(limit, one)| (limit, one.plain(), one.charged.unwrap_or(0))).collect();
@@ -83,7 +83,8 @@ impl<S: Store> Limiter<S> {
         is_reset: bool,
     ) -> Result<super::Undone<'a>, LimiterError> {
         let op = if is_reset { BudgetOp::Reset(limits) } else { BudgetOp::Refund(question.cost, limits) };
-        let verdict = self.change_costs(question, (resolved, costed), op, id).await?;
+        let cost = if is_reset { None } else { Some(question.cost) };
+        let verdict = self.change_costs(question, (resolved, costed), (op, cost), id).await?;
         let all = resolved.strategy.limits().iter().zip(verdict.limits).enumerate();
         let meant = all.filter(|(index, _)| limits.has(*index));
         let limits = meant.map(|(_, (limit, one))| (limit, one.plain())).collect();
@@ -107,7 +108,7 @@ impl<S: Store> Limiter<S> {
         &self,
         question: &Question<'_>,
         (resolved, costed): (&Resolved<'_>, &Arc<CostedLimits>),
-        op: BudgetOp<'_>,
+        (op, cost): (BudgetOp<'_>, Option<u64>),
         id: &str,
     ) -> Result<BudgetVerdict, LimiterError> {
         let started = clock::monotonic();
@@ -121,6 +122,9 @@ impl<S: Store> Limiter<S> {
             caller: question.caller,
         };
         let result = self.store.decide_costs(&decision).verdicts().await;
+        if self.recorder.decision_log().is_some() {
+            self.log_costs(&decision, question, cost, &result);
+        }
         let took = clock::monotonic().saturating_duration_since(started);
         self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
         tracing::debug!(
@@ -133,8 +137,10 @@ impl<S: Store> Limiter<S> {
         );
         let verdicts = result.map_err(LimiterError::not_done)?;
         let verdict = verdicts.budget.ok_or_else(no_verdict).map_err(LimiterError::NotDone)?;
+        self.recorder.saw_holds(resolved.strategy, &decision.subject, &verdict);
         if matches!(op, BudgetOp::Settle(_) | BudgetOp::Debit(_)) {
-            self.recorder.costs().used((resolved.strategy, question.consumer), costed, &verdict);
+            let row = self.recorder.row(resolved);
+            self.recorder.used_costs(row, (resolved.strategy, question.consumer), &verdict);
         }
         Ok(*verdict)
     }

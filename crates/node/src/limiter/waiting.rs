@@ -41,8 +41,8 @@ pub(super) struct WaitingNotes {
     pub(super) log: Option<OwnedLogFields>,
     /// For the decision log.
     pub(super) decision_log: Option<PendingLogLine>,
-    /// The consumer, if a limit has a `near_limit`, whose line names it.
-    pub(super) consumer: Option<Box<str>>,
+    /// The caller, if a limit has a `near_limit`, whose line names it, or if calls may be held.
+    pub(super) subject: Option<OwnedSubject>,
     /// The consumer, if calls are sampled.
     pub(super) sampled: Option<Box<str>>,
     /// Whose denial is counted for bans.
@@ -81,9 +81,15 @@ impl<S: Store> Limiter<S> {
         let error = result.as_ref().map_or_else(Some, |verdicts| verdicts.local.as_ref());
         self.recorder.store_called(took, error.filter(|error| !error.is_callers()));
         let decided = result.map(|answered| *verdicts = answered);
-        if let (Some(costs), Some(costed), false) = (&verdicts.budget, strategy.costed(), *peek) {
-            let consumer = notes.as_ref().and_then(|notes| notes.consumer.as_deref()).unwrap_or("");
-            self.recorder.costs().asked((&**strategy, consumer), costed, costs);
+        if let Some(costs) = &verdicts.budget {
+            let subject = notes.as_ref().and_then(|notes| notes.subject.as_ref()).map(OwnedSubject::subject);
+            if let Some(subject) = &subject {
+                self.recorder.saw_holds(strategy, subject, costs);
+            }
+            if !*peek {
+                let consumer = subject.map_or("", |subject| subject.consumer);
+                self.recorder.asked_costs(*row, (&**strategy, consumer), costs);
+            }
         }
         let (answered_by, outcome) = settled(strategy, decided.map(|()| &*verdicts));
         let (counted, charged) = record::counted(&outcome, *cost, *peek);
@@ -97,7 +103,8 @@ impl<S: Store> Limiter<S> {
         }
         let outcome = outcome?;
         if let (Some(marks), false) = (answered_by.marks(), *peek) {
-            let consumer = notes.as_ref().and_then(|notes| notes.consumer.as_deref()).unwrap_or("");
+            let subject = notes.as_ref().and_then(|notes| notes.subject.as_ref());
+            let consumer = subject.map_or("", |subject| subject.subject().consumer);
             near::count(&self.recorder, (answered_by, marks), consumer, &outcome);
         }
         let advice = match wanted {

@@ -1,5 +1,7 @@
 //! `weir.v1.UsageService` over messages.
 
+use std::collections::BTreeMap;
+
 use prost_types::{Duration, Timestamp};
 use tonic::{Request, Response, Status};
 use weir_proto::v1::usage_service_server::{UsageService, UsageServiceServer};
@@ -15,8 +17,8 @@ use crate::access::Rights;
 use crate::limiter::{InvalidField, shown};
 use crate::telemetry::MAX_TALLIES;
 use crate::usage::{
-    self, ConsumersAnswer, ConsumersAsk, ConsumersWindow, NodesAnswer, UsageAnswer, UsageAsk, UsageError,
-    UsageHandle, UsageRow,
+    self, ConsumersAnswer, ConsumersAsk, ConsumersWindow, NodesAnswer, UsageAnswer, UsageAsk, UsageCost,
+    UsageError, UsageHandle, UsageRow, UsageTotal,
 };
 
 /// Size limit of a question.
@@ -156,20 +158,28 @@ fn usage(answer: UsageAnswer) -> GetUsageResponse {
 }
 
 fn series(row: UsageRow) -> UsageSeries {
-    let UsageRow { strategy, pattern, outcome, total, points } = row;
-    let points = points.into_iter();
-    let points = points.map(|(at, total)| UsagePoint {
-        start: Some(timestamp(at)),
-        calls: total.calls,
-        cost: total.cost,
-    });
+    let UsageRow { strategy, pattern, outcome, total, points, costs } = row;
+    let mut by_time: BTreeMap<u64, UsagePoint> = BTreeMap::new();
+    for (at, UsageTotal { calls, cost }) in points {
+        let point = UsagePoint { start: Some(timestamp(at)), calls, cost, ..UsagePoint::default() };
+        by_time.insert(at, point);
+    }
+    for UsageCost { name, points, .. } in &costs {
+        for &(at, units) in points {
+            let empty = || UsagePoint { start: Some(timestamp(at)), ..UsagePoint::default() };
+            by_time.entry(at).or_insert_with(empty).costs.insert(name.to_string(), units);
+        }
+    }
+    let units = costs.iter().filter(|cost| !cost.unit.is_empty());
     UsageSeries {
         strategy: strategy.to_string(),
         resource_pattern: pattern.to_string(),
         outcome: outcome.to_string(),
         calls: total.calls,
         cost: total.cost,
-        points: points.collect(),
+        points: by_time.into_values().collect(),
+        units: units.map(|cost| (cost.name.to_string(), cost.unit.to_string())).collect(),
+        costs: costs.into_iter().map(|cost| (cost.name.to_string(), cost.total)).collect(),
     }
 }
 

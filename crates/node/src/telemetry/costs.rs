@@ -1,25 +1,37 @@
-//! Metrics of costs by name, of holds, and of limits that are nearly used.
+//! Counts of costs by name, of holds, and of limits that are nearly used.
+
+mod held;
+mod line;
+mod used;
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Metric, MetricFamily, MetricType};
-use weir_core::algorithm::budget::{BudgetVerdict, CostedLimits, LimitCost, SettleOutcome};
+use weir_core::algorithm::budget::{
+    BudgetLimitVerdict, BudgetVerdict, CostedLimits, LimitCost, SettleOutcome,
+};
 use weir_core::algorithm::{Algorithm, LimitVerdict};
+use weir_core::key::Subject;
 use weir_core::strategy::{Rules, Strategy};
 use weir_time::clock::monotonic;
 
-use super::families::{counter, family};
-
-/// Shortest time between two lines about one limit.
-const LINE_EVERY: Duration = Duration::from_secs(10);
+use self::held::{HeldKeys, HeldSums};
+pub use self::used::CountedCost;
+use self::used::UsedCosts;
+use super::families::{counter, family, labelled};
+use super::names::{CostUnits, CountedPattern, CounterNames, LimitUnit};
+use super::sampled::gauge;
 
 const HOLD_OUTCOMES: [&str; 5] = ["held", "repeated", "settled", "late", "unknown"];
 const KINDS: [&str; 3] = ["granted", "used", "uncharged"];
 
-const FAMILIES: [(&str, &str, &[&str]); 3] = [
+/// The only gauge.
+const HELD: &str = "weir_held_units";
+
+const FAMILIES: [(&str, &str, &[&str]); 4] = [
     ("weir_holds_total", "Holds and settlements by strategy and outcome.", &["strategy", "outcome"]),
     (
         "weir_cost_units_total",
@@ -31,61 +43,140 @@ const FAMILIES: [(&str, &str, &[&str]); 3] = [
         "How often a call took the use of a limit over its near_limit, by strategy and limit.",
         &["strategy", "limit"],
     ),
+    (
+        HELD,
+        "Units in open holds, as the store's last answers to this node said, summed over the keys of a limit.",
+        &["strategy", "limit"],
+    ),
 ];
 
-/// One worker's counts, by the names of strategies.
+/// One worker's counts.
 #[derive(Debug, Default)]
-pub(crate) struct CostCounts(Mutex<HashMap<Box<str>, StrategyCosts>>);
+pub(crate) struct CostCounts(Mutex<CountedCosts>);
+
+#[derive(Debug, Default)]
+struct CountedCosts {
+    /// Metrics, by the names of strategies.
+    strategies: HashMap<Box<str>, StrategyCosts>,
+    used: UsedCosts,
+    held: HeldKeys,
+}
 
 #[derive(Debug, Default, Clone)]
 struct StrategyCosts {
+    /// True if its series have a value before anything is counted.
+    is_shown: bool,
     holds: [u64; HOLD_OUTCOMES.len()],
     costs: BTreeMap<Box<str>, [u64; KINDS.len()]>,
     near: BTreeMap<Box<str>, u64>,
+    /// Units in open holds, by limit.
+    held: BTreeMap<Box<str>, u64>,
 }
 
-/// The series of a configuration, each with 0.
+/// The series of a configuration, each with 0. Strategies without any are there too, because an override may count a limit.
 #[derive(Debug, Default)]
 pub(super) struct CostLayout(BTreeMap<Box<str>, StrategyCosts>);
+
+/// A call under a strategy whose limits have costs of their own.
+pub(super) struct CostedCall<'a> {
+    pub(super) strategy: &'a Strategy,
+    pub(super) consumer: &'a str,
+    pub(super) costed: &'a CostedLimits,
+    /// The numbers of the names of its strategy and its pattern.
+    pub(super) place: Option<(u32, CountedPattern)>,
+}
 
 impl CostLayout {
     pub(super) fn of(rules: &Rules) -> Self {
         let costs = |strategy: &Strategy| {
-            let mut zero = StrategyCosts::default();
+            let is_shown = strategy.costed().is_some() || strategy.marks().is_some();
+            let mut zero = StrategyCosts { is_shown, ..StrategyCosts::default() };
             let names = strategy.costed().map(|costed| &*costed.names).unwrap_or_default();
             zero.costs.extend(names.iter().map(|name| (name.clone(), [0; KINDS.len()])));
-            let marks = strategy.marks().map(|marks| &*marks.near_percent).unwrap_or_default();
-            let near = strategy.limits().iter().zip(marks).filter(|(_, percent)| percent.is_some());
-            zero.near.extend(near.map(|(limit, _)| (limit.name.clone(), 0)));
+            let percent = |place| strategy.marks().and_then(|marks| marks.near_percent(place));
+            let near = strategy.limits().iter().enumerate().filter(|(place, _)| percent(*place).is_some());
+            zero.near.extend(near.map(|(_, limit)| (limit.name.clone(), 0)));
+            let costed = strategy.costed().filter(|costed| costed.hold.is_some());
+            let costs = costed.map(|costed| &*costed.limits).unwrap_or_default();
+            let held = strategy.limits().iter().zip(costs).filter(|(_, cost)| cost.holds());
+            zero.held.extend(held.map(|(limit, _)| (limit.name.clone(), 0)));
             zero
         };
-        let shown = rules.strategies().iter().filter(|one| one.costed().is_some() || one.marks().is_some());
-        Self(shown.map(|strategy| (strategy.name().into(), costs(strategy))).collect())
+        let rated = rules.strategies().iter().filter(|one| one.permits().is_none());
+        Self(rated.map(|strategy| (strategy.name().into(), costs(strategy))).collect())
     }
+}
+
+/// Which cost each limit takes, and in which unit it counts.
+pub(super) fn units_of(rules: &Rules) -> CostUnits {
+    let units = |strategy: &Arc<Strategy>| {
+        let costed = strategy.costed()?;
+        let units = strategy.marks().map(|marks| &*marks.units).unwrap_or_default();
+        let limits = strategy.limits().iter().zip(&costed.limits).enumerate();
+        let limits = limits.filter_map(|(place, (limit, cost))| {
+            let LimitCost::Named(name) = cost.cost else { return None };
+            let cost = costed.names.get(name)?.clone();
+            let unit = units.get(place).map(|unit| Arc::from(&**unit)).unwrap_or_default();
+            Some(LimitUnit { limit: limit.name.clone(), cost, unit })
+        });
+        Some((strategy.name().into(), limits.collect()))
+    };
+    rules.strategies().iter().filter_map(units).collect()
 }
 
 impl CostCounts {
     /// Counts a question that was no peek.
-    pub(crate) fn asked(
-        &self,
-        (strategy, consumer): (&Strategy, &str),
-        costed: &CostedLimits,
-        verdict: &BudgetVerdict,
-    ) {
-        let mut all = self.0.lock();
-        let counts = all.entry(strategy.name().into()).or_default();
+    pub(super) fn asked(&self, call: &CostedCall<'_>, verdict: &BudgetVerdict) {
+        let CountedCosts { strategies, used, .. } = &mut *self.0.lock();
+        let counts = strategies.entry(call.strategy.name().into()).or_default();
         if verdict.held_for.is_some() {
             counts.holds[usize::from(!verdict.applied)] += 1;
         }
         if verdict.applied {
             let is_used = verdict.held_for.is_none();
-            for (name, units) in granted(costed, verdict) {
+            for (name, own) in by_name(call.costed, verdict) {
+                let units = own.filter_map(|one| one.granted).max().unwrap_or(0);
                 let kinds = counts.costs.entry(name.clone()).or_default();
                 kinds[0] += units;
-                kinds[1] += if is_used { units } else { 0 };
+                if is_used {
+                    kinds[1] += units;
+                    used.add(call.place, name, units);
+                }
             }
         }
-        crossed(counts, (strategy, consumer), verdict);
+        crossed(counts, call, verdict);
+    }
+
+    /// Counts a settlement, or a debit, which has no outcome.
+    pub(super) fn used(&self, call: &CostedCall<'_>, verdict: &BudgetVerdict) {
+        let CountedCosts { strategies, used, .. } = &mut *self.0.lock();
+        let counts = strategies.entry(call.strategy.name().into()).or_default();
+        let outcome = verdict.outcome.map(|outcome| match outcome {
+            _ if !verdict.applied => 1,
+            SettleOutcome::Settled => 2,
+            SettleOutcome::Late => 3,
+            SettleOutcome::Unknown => 4,
+        });
+        outcome.into_iter().for_each(|place| counts.holds[place] += 1);
+        if verdict.applied {
+            for (name, own) in by_name(call.costed, verdict) {
+                let kinds = counts.costs.entry(name.clone()).or_default();
+                let own = own.filter(|one| one.charged.is_some());
+                let (units, uncharged) =
+                    own.fold((0, 0), |most, one| (most.0.max(one.cost), most.1.max(one.uncharged)));
+                kinds[1] += units;
+                kinds[2] += uncharged;
+                used.add(call.place, name, units);
+            }
+        }
+        crossed(counts, call, verdict);
+    }
+
+    /// Remembers what an answer said of holds.
+    pub(super) fn saw_holds(&self, strategy: &Strategy, subject: &Subject<'_>, verdict: &BudgetVerdict) {
+        if let Some(bounds) = strategy.costed().and_then(|costed| costed.hold) {
+            self.0.lock().held.saw((strategy, bounds), subject, verdict, monotonic());
+        }
     }
 
     /// Counts a limit whose use a decision without costs by limit took over its mark.
@@ -96,88 +187,43 @@ impl CostCounts {
         said: &LimitVerdict,
         algorithm: &Algorithm,
     ) {
-        *self.0.lock().entry(strategy.into()).or_default().near.entry(limit.into()).or_default() += 1;
-        say((strategy, limit), consumer, (said.remaining, algorithm.limit()));
+        let strategies = &mut self.0.lock().strategies;
+        *strategies.entry(strategy.into()).or_default().near.entry(limit.into()).or_default() += 1;
+        line::say((strategy, limit), consumer, (said.remaining, algorithm.limit()));
     }
 
-    /// Counts a settlement, or a debit, which has no outcome.
-    pub(crate) fn used(
-        &self,
-        (strategy, consumer): (&Strategy, &str),
-        costed: &CostedLimits,
-        verdict: &BudgetVerdict,
-    ) {
-        let mut all = self.0.lock();
-        let counts = all.entry(strategy.name().into()).or_default();
-        let outcome = verdict.outcome.map(|outcome| match outcome {
-            _ if !verdict.applied => 1,
-            SettleOutcome::Settled => 2,
-            SettleOutcome::Late => 3,
-            SettleOutcome::Unknown => 4,
-        });
-        outcome.into_iter().for_each(|place| counts.holds[place] += 1);
-        if verdict.applied {
-            for (index, name) in costed.names.iter().enumerate() {
-                let own = costed.limits.iter().zip(&verdict.limits);
-                let own =
-                    own.filter(|(limit, one)| limit.cost == LimitCost::Named(index) && one.charged.is_some());
-                let kinds = counts.costs.entry(name.clone()).or_default();
-                kinds[1] += own.clone().map(|(_, one)| one.cost).max().unwrap_or(0);
-                // Only a limit that is deep in debt leaves something uncharged.
-                let full = own.filter(|(_, one)| one.remaining == 0);
-                let left = full.map(|(limit, one)| {
-                    let kept = one.granted.filter(|_| limit.at_once).unwrap_or(0);
-                    one.cost.saturating_sub(kept).saturating_sub(one.charged.unwrap_or(0))
-                });
-                kinds[2] += left.max().unwrap_or(0);
-            }
-        }
-        crossed(counts, (strategy, consumer), verdict);
+    /// Drops the counts of names that are not shown any more.
+    pub(super) fn retain(&self, names: &CounterNames) {
+        let CountedCosts { strategies, used, .. } = &mut *self.0.lock();
+        strategies.retain(|name, _| names.strategies.has(name));
+        used.retain(names);
+    }
+
+    /// Adds the units that were used so far.
+    pub(super) fn add_used(&self, sums: &mut BTreeMap<CountedCost, u64>) {
+        self.0.lock().used.add_to(sums);
     }
 }
 
-/// What each name was granted; limits that share a name have granted the same.
-fn granted<'c>(
+/// The answers of the limits of each name. Limits that share a name grant the same.
+fn by_name<'c>(
     costed: &'c CostedLimits,
     verdict: &'c BudgetVerdict,
-) -> impl Iterator<Item = (&'c Box<str>, u64)> {
+) -> impl Iterator<Item = (&'c Box<str>, impl Iterator<Item = &'c BudgetLimitVerdict>)> {
     costed.names.iter().enumerate().map(|(index, name)| {
         let own = costed.limits.iter().zip(&verdict.limits);
-        let own = own.filter(move |(limit, _)| limit.cost == LimitCost::Named(index));
-        (name, own.filter_map(|(_, one)| one.granted).max().unwrap_or(0))
+        (name, own.filter(move |(limit, _)| limit.cost == LimitCost::Named(index)).map(|(_, one)| one))
     })
 }
 
-fn crossed(counts: &mut StrategyCosts, (strategy, consumer): (&Strategy, &str), verdict: &BudgetVerdict) {
-    for (limit, one) in strategy.limits().iter().zip(&verdict.limits).filter(|(_, one)| one.crossed_near) {
+fn crossed(counts: &mut StrategyCosts, call: &CostedCall<'_>, verdict: &BudgetVerdict) {
+    let limits = call.strategy.limits().iter().zip(&verdict.limits);
+    for (limit, one) in limits.filter(|(_, one)| one.crossed_near) {
         *counts.near.entry(limit.name.clone()).or_default() += 1;
-        say((strategy.name(), &limit.name), consumer, (one.remaining, limit.algorithm.limit()));
+        let (names, numbers) =
+            ((call.strategy.name(), &*limit.name), (one.remaining, limit.algorithm.limit()));
+        line::say(names, call.consumer, numbers);
     }
-}
-
-/// The last line about each limit, by its strategy and its name, and how many were left out since.
-type SaidLines = BTreeMap<(Box<str>, Box<str>), (Instant, u64)>;
-
-/// Says that a limit is nearly used: at most one line in ten seconds, with the count of those that were left out.
-fn say((strategy, limit): (&str, &str), consumer: &str, (remaining, most): (u64, u64)) {
-    static SAID: Mutex<SaidLines> = Mutex::new(BTreeMap::new());
-    let now = monotonic();
-    let mut said = SAID.lock();
-    let left_out = match said.get_mut(&(strategy.into(), limit.into())) {
-        Some((at, left_out)) if now.saturating_duration_since(*at) < LINE_EVERY => {
-            *left_out += 1;
-            return;
-        }
-        Some(known) => std::mem::replace(known, (now, 0)).1,
-        None => {
-            // Limits of older configurations need no place.
-            said.retain(|_, (at, _)| now.saturating_duration_since(*at) < LINE_EVERY);
-            said.insert((strategy.into(), limit.into()), (now, 0));
-            0
-        }
-    };
-    drop(said);
-    tracing::info!(strategy, limit, consumer, remaining, most, left_out, "a limit is nearly used");
 }
 
 /// Collector over a function that returns the series and the workers' counts.
@@ -198,9 +244,11 @@ impl<F> CostCollector<F> {
 
 /// Adds the workers' counts to the series of `layout`.
 pub(super) fn summed<'w>(layout: &CostLayout, workers: impl Iterator<Item = &'w CostCounts>) -> CostSums {
-    let mut sums = layout.0.clone();
+    let (mut sums, mut held, now) = (layout.0.clone(), HeldSums::default(), monotonic());
     for worker in workers {
-        for (name, counts) in &*worker.0.lock() {
+        let worker = worker.0.lock();
+        held.add(&worker.held, now);
+        for (name, counts) in &worker.strategies {
             let Some(sum) = sums.get_mut(name) else { continue };
             sum.holds.iter_mut().zip(counts.holds).for_each(|(sum, count)| *sum += count);
             for (name, kinds) in &counts.costs {
@@ -212,6 +260,12 @@ pub(super) fn summed<'w>(layout: &CostLayout, workers: impl Iterator<Item = &'w 
             }
         }
     }
+    for ((strategy, limit), units) in held.by_limit() {
+        // Limits that hold nothing any more, after a reload, are not shown.
+        if let Some(sum) = sums.get_mut(&strategy).and_then(|sums| sums.held.get_mut(&limit)) {
+            *sum += units;
+        }
+    }
     CostSums(sums)
 }
 
@@ -219,10 +273,10 @@ pub(super) fn summed<'w>(layout: &CostLayout, workers: impl Iterator<Item = &'w 
 pub(super) struct CostSums(BTreeMap<Box<str>, StrategyCosts>);
 
 impl CostSums {
-    fn metrics(&self) -> [Vec<Metric>; 3] {
-        let [mut holds, mut units, mut near] = [const { Vec::new() }; 3];
+    fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
+        let [mut holds, mut units, mut near, mut held] = [const { Vec::new() }; FAMILIES.len()];
         for (strategy, sums) in &self.0 {
-            for (outcome, count) in HOLD_OUTCOMES.into_iter().zip(sums.holds) {
+            for (outcome, count) in HOLD_OUTCOMES.into_iter().zip(sums.holds).filter(|_| sums.is_shown) {
                 holds.push(counter(&[("strategy", strategy), ("outcome", outcome)], count));
             }
             for (cost, kinds) in &sums.costs {
@@ -233,8 +287,13 @@ impl CostSums {
             for (limit, count) in &sums.near {
                 near.push(counter(&[("strategy", strategy), ("limit", limit)], *count));
             }
+            for (limit, count) in &sums.held {
+                let mut metric = gauge(*count as f64);
+                metric.set_label(labelled(&[("strategy", strategy), ("limit", limit)]).take_label());
+                held.push(metric);
+            }
         }
-        [holds, units, near]
+        [holds, units, near, held]
     }
 }
 
@@ -246,6 +305,7 @@ impl<F: Fn() -> CostSums + Send + Sync> Collector for CostCollector<F> {
     fn collect(&self) -> Vec<MetricFamily> {
         let families = FAMILIES.into_iter().zip((self.read)().metrics());
         let families = families.filter(|(_, metrics)| !metrics.is_empty());
-        families.map(|((name, help, _), metrics)| family(name, help, MetricType::COUNTER, metrics)).collect()
+        let kind = |name: &str| if name == HELD { MetricType::GAUGE } else { MetricType::COUNTER };
+        families.map(|((name, help, _), metrics)| family(name, help, kind(name), metrics)).collect()
     }
 }

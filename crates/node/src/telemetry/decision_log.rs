@@ -4,8 +4,10 @@
 //! another configuration can be computed from it. A second log may have every denial. Lines are numbered in the order
 //! of the file, before it is known if they fit: a dropped line leaves a gap.
 
+mod costs;
 mod line;
 mod sink;
+mod text;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
@@ -19,6 +21,7 @@ use weir_config::{DecisionLogConfig, KeyShare, LogTarget};
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
+pub use self::costs::LoggedCosts;
 pub use self::line::{DecisionLine, is_denial};
 pub(crate) use self::sink::DecisionSink;
 use super::families::{counter, family};

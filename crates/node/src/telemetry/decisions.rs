@@ -11,7 +11,7 @@ use weir_core::strategy::Rules;
 use weir_store::StoreError;
 
 use super::consumers::ConsumerSummary;
-use super::costs::{self, CostSums};
+use super::costs::{self, CostSums, CountedCost};
 use super::decision_log::DecisionLog;
 use super::denials;
 use super::families::{counter, family, labelled};
@@ -102,6 +102,7 @@ impl CountersState {
             is_in_use
         });
         past.retain(names, &layout.denials);
+        self.workers.iter().for_each(|worker| worker.costs.retain(&self.names));
     }
 }
 
@@ -175,6 +176,13 @@ impl DecisionCounters {
     pub(super) fn costs(&self) -> CostSums {
         let state = self.state.lock();
         costs::summed(&state.layout.costs, state.workers.iter().map(|worker| &worker.costs))
+    }
+
+    /// What was used of costs by name so far.
+    pub(super) fn used_costs(&self) -> BTreeMap<CountedCost, u64> {
+        let mut sums = BTreeMap::new();
+        self.state.lock().workers.iter().for_each(|worker| worker.costs.add_used(&mut sums));
+        sums
     }
 
     /// The names of all rows that are shown.

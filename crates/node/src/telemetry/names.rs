@@ -8,6 +8,17 @@ use std::sync::Arc;
 /// Removed names whose counters are still shown. The oldest are dropped.
 const MAX_REMOVED: usize = 1_000;
 
+/// Pattern of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CountedPattern {
+    /// No pattern matches the resource; the caller named the strategy.
+    Unmatched,
+    /// Shared by pairs that found no slot in the table.
+    Other,
+    /// The pattern with this number.
+    At(u32),
+}
+
 /// Names with their numbers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NumberedNames {
@@ -23,6 +34,22 @@ pub(super) struct NumberedNames {
 pub struct CounterNames {
     pub(super) strategies: NumberedNames,
     pub(super) patterns: NumberedNames,
+    /// The costs by name that limits of configured strategies take.
+    pub(super) units: CostUnits,
+}
+
+/// The limits with costs by name, by the names of their strategies.
+pub(super) type CostUnits = BTreeMap<Box<str>, Vec<LimitUnit>>;
+
+/// The cost that a limit takes.
+#[derive(Debug, Clone)]
+pub struct LimitUnit {
+    /// The limit.
+    pub limit: Box<str>,
+    /// The name of the cost.
+    pub cost: Box<str>,
+    /// The unit; empty if it has none.
+    pub unit: Arc<str>,
 }
 
 impl NumberedNames {
@@ -55,6 +82,11 @@ impl NumberedNames {
         number
     }
 
+    /// True if this name has a number.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.numbers.contains_key(name)
+    }
+
     /// The name of a number; `None` once it is dropped.
     pub(super) fn get(&self, number: u32) -> Option<&Arc<str>> {
         self.names.get(&number)
@@ -74,6 +106,18 @@ impl CounterNames {
         names.strategies.configure(strategies);
         names.patterns.configure(patterns);
         names
+    }
+
+    /// The unit of a cost, of the first of its limits that has one; `None` if the configuration gives it none.
+    #[must_use]
+    pub fn unit(&self, strategy: &str, cost: &str) -> Option<&Arc<str>> {
+        let mut limits = self.units.get(strategy)?.iter().filter(|limit| *limit.cost == *cost);
+        limits.find(|limit| !limit.unit.is_empty()).map(|limit| &limit.unit)
+    }
+
+    /// The limits with costs by name, with their strategies.
+    pub fn limits_with_costs(&self) -> impl Iterator<Item = (&str, &LimitUnit)> {
+        self.units.iter().flat_map(|(strategy, limits)| limits.iter().map(|limit| (&**strategy, limit)))
     }
 
     /// The name of a strategy's number.

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::denials::{self, DenialLayout, DenialSums};
-use super::names::CounterNames;
+use super::names::{CountedPattern, CounterNames};
 use super::outcome::CountedOutcome;
 use super::recorder::{CountedLease, Recorder};
 use super::strategy_latency::StrategyTimeSums;
-use super::totals::{CountedPattern, CountedTotal};
+use super::totals::CountedTotal;
 
 /// Removed shadows whose counters are still shown.
 const MAX_SHADOWS: usize = 1_000;

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use weir_core::strategy::Resolved;
+use weir_core::algorithm::budget::BudgetVerdict;
+use weir_core::key::Subject;
+use weir_core::strategy::{Resolved, Strategy};
 use weir_store::StoreError;
 
 use super::consumers::ConsumerSampler;
-use super::costs::CostCounts;
+use super::costs::{CostCounts, CostedCall};
 use super::decision_log::DecisionLog;
 use super::denials::{DenialCounts, DenialSums};
 use super::histogram::{Histogram, LatencyBucket, nanos};
@@ -158,6 +160,37 @@ impl Recorder {
     /// Counts of costs by name.
     pub(crate) fn costs(&self) -> &CostCounts {
         &self.worker.costs
+    }
+
+    /// Counts a question in `row` under limits with costs of their own; no peek.
+    pub(crate) fn asked_costs(
+        &self,
+        row: TotalsRow,
+        (strategy, consumer): (&Strategy, &str),
+        verdict: &BudgetVerdict,
+    ) {
+        if let Some(costed) = strategy.costed() {
+            let place = self.totals.place_of(row);
+            self.worker.costs.asked(&CostedCall { strategy, consumer, costed, place }, verdict);
+        }
+    }
+
+    /// Remembers what an answer said of the holds of a caller's limits.
+    pub(crate) fn saw_holds(&self, strategy: &Strategy, subject: &Subject<'_>, verdict: &BudgetVerdict) {
+        self.worker.costs.saw_holds(strategy, subject, verdict);
+    }
+
+    /// Counts a settlement or a debit in `row`.
+    pub(crate) fn used_costs(
+        &self,
+        row: TotalsRow,
+        (strategy, consumer): (&Strategy, &str),
+        verdict: &BudgetVerdict,
+    ) {
+        if let Some(costed) = strategy.costed() {
+            let place = self.totals.place_of(row);
+            self.worker.costs.used(&CostedCall { strategy, consumer, costed, place }, verdict);
+        }
     }
 
     /// The decision log, if there is one.

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_core::strategy::{Resolved, Rules};
 
-use super::costs::CostLayout;
+use super::costs::{self, CostLayout};
 use super::denials::DenialLayout;
-use super::names::CounterNames;
+use super::names::{CountedPattern, CounterNames};
 use super::outcome::CountedOutcome;
 use super::strategy_latency::MAX_TIMED;
 
@@ -26,17 +26,6 @@ const TRIES: usize = 8;
 /// Index of the row that counts a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TotalsRow(u32);
-
-/// Pattern of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CountedPattern {
-    /// No pattern matches the resource; the caller named the strategy.
-    Unmatched,
-    /// Shared by pairs that found no slot in the table.
-    Other,
-    /// The pattern with this number.
-    At(u32),
-}
 
 /// Layout of the rows of one configuration; the same for all workers.
 #[derive(Debug)]
@@ -113,6 +102,7 @@ impl TotalsLayout {
         }
         let with_leases = rules.strategies().iter().enumerate().filter(|(_, it)| it.permits().is_some());
         let strategies = names.strategies.configure(&strategies);
+        names.units = costs::units_of(rules);
         Self {
             denials: DenialLayout::of(rules, &strategies),
             costs: CostLayout::of(rules),
@@ -203,6 +193,12 @@ impl Totals {
     /// The number of the name of a row's strategy.
     pub(super) fn strategy_of(&self, row: TotalsRow) -> Option<u32> {
         self.key_of(row.0 as usize).map(|(strategy, _)| self.layout.strategy(strategy))
+    }
+
+    /// The numbers of the names of a row's strategy and pattern.
+    pub(super) fn place_of(&self, row: TotalsRow) -> Option<(u32, CountedPattern)> {
+        let (strategy, pattern) = self.key_of(row.0 as usize)?;
+        Some((self.layout.strategy(strategy), self.layout.pattern(pattern)))
     }
 
     /// Strategy and pattern of a row; `None` if the slot is free.

@@ -55,10 +55,15 @@ impl Collector {
     pub(super) fn collect(&mut self, now: Micros) {
         let counted_in = second(self.last);
         // After the counts: names of all that was counted are known then.
-        let totals = sums(&self.metrics);
+        let (totals, units) = (sums(&self.metrics), self.metrics.used_costs());
         self.series.rename(self.metrics.names());
         for total in totals {
             if let Some(entry) = self.series.since_last(&total) {
+                self.history.add(counted_in, entry);
+            }
+        }
+        for (cost, units) in units {
+            if let Some(entry) = self.series.units_since_last(cost, units) {
                 self.history.add(counted_in, entry);
             }
         }

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //!   nodes                      sorted set   NODE:INCARNATION, by when it wrote last
-//!   names:NODE:INCARNATION     hash         number of a series -> ["strategy", "pattern", "outcome"]
+//!   names:NODE:INCARNATION     hash         number of a series -> ["strategy", "pattern", "outcome"], of units
+//!                              with the name of the cost after them
 //!   s|m|h:NODE:INCARNATION:N   hash         slot -> number:calls:cost ...   of a minute, an hour, a day
 //!   c|d:NODE:INCARNATION:N     sorted set   [error, "strategy", allowed, "consumer"] by calls, of 10 s, a minute
 //! ```

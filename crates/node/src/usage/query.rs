@@ -68,6 +68,21 @@ pub struct UsageRow {
     pub total: UsageTotal,
     /// Start and sum of each point.
     pub points: Vec<(u64, UsageTotal)>,
+    /// What was used of costs by name, in the order of their names.
+    pub costs: Vec<UsageCost>,
+}
+
+/// What was used of one cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageCost {
+    /// The name of the cost.
+    pub name: Arc<str>,
+    /// The unit; empty if the configuration of this node gives it none.
+    pub unit: Arc<str>,
+    /// Sum of the whole span.
+    pub total: u64,
+    /// Start and sum of each point.
+    pub points: Vec<(u64, u64)>,
 }
 
 /// A validated question.
@@ -192,17 +207,41 @@ impl UsageSums {
             );
             return Err(invalid("step", format!("{step}s"), bound));
         }
-        let row = |(name, points): (SeriesName, BTreeMap<u64, UsageTotal>)| {
+        let mut rows: Vec<UsageRow> = Vec::new();
+        // The costs of a series come after its calls, which may be missing.
+        for (name, points) in self.sums {
             let mut total = UsageTotal::default();
             for one in points.values() {
                 total.calls = total.calls.saturating_add(one.calls);
                 total.cost = total.cost.wrapping_add(one.cost);
             }
-            let points = points.into_iter().map(|(point, total)| (from + point * step, total)).collect();
-            let SeriesName { strategy, pattern, outcome } = name;
-            UsageRow { strategy, pattern, outcome, total, points }
-        };
-        let rows = self.sums.into_iter().map(row).collect();
+            let points: Vec<_> =
+                points.into_iter().map(|(point, total)| (from + point * step, total)).collect();
+            let SeriesName { strategy, pattern, outcome, cost } = name;
+            let empty = UsageRow {
+                strategy,
+                pattern,
+                outcome,
+                total: UsageTotal::default(),
+                points: Vec::new(),
+                costs: Vec::new(),
+            };
+            if cost.is_empty() {
+                rows.push(UsageRow { total, points, ..empty });
+                continue;
+            }
+            let is_same = rows.last().is_some_and(|row| {
+                (&row.strategy, &row.pattern, &row.outcome)
+                    == (&empty.strategy, &empty.pattern, &empty.outcome)
+            });
+            if !is_same {
+                rows.push(empty);
+            }
+            if let Some(row) = rows.last_mut() {
+                let points = points.into_iter().map(|(at, total)| (at, total.cost)).collect();
+                row.costs.push(UsageCost { name: cost, unit: Arc::default(), total: total.cost, points });
+            }
+        }
         Ok(UsageAnswer { rows, from, to, step, resolution, nodes, incomplete })
     }
 }
@@ -266,12 +305,36 @@ mod tests {
     }
 
     #[test]
+    fn costs_by_name_belong_to_the_series_of_their_calls() {
+        let mut sums = UsageSums::new(plan(back(60, Some(30))).ok().unwrap());
+        let from = sums.plan.from;
+        let name = |strategy: &str, cost: &str| SeriesName {
+            strategy: strategy.into(),
+            pattern: "p".into(),
+            outcome: "allowed".into(),
+            cost: cost.into(),
+        };
+        sums.add(&name("s", ""), from, 2, 0);
+        for (second, units) in [(0, 3), (1, 4), (31, 5)] {
+            sums.add(&name("s", "output"), from + second, 0, units);
+        }
+        sums.add(&name("settled", "usd"), from + 31, 0, 9);
+        let answer = sums.into_answer(vec![], None).unwrap();
+        let [one, other] = &answer.rows[..] else { panic!("{answer:?}") };
+        assert_eq!((one.total.calls, one.total.cost, one.points.len()), (2, 0, 1));
+        assert_eq!((&*one.costs[0].name, one.costs[0].total), ("output", 12));
+        assert_eq!(one.costs[0].points, [(from, 7), (from + 30, 5)]);
+        assert_eq!((&*other.strategy, other.total.calls, other.costs[0].total), ("settled", 0, 9));
+    }
+
+    #[test]
     fn an_answer_with_too_many_points_is_refused() {
         let mut sums = UsageSums::new(plan(back(3_600, Some(1))).ok().unwrap());
         let from = sums.plan.from;
         for series in 0..100 {
             let pattern = format!("p{series}").into();
-            let name = SeriesName { strategy: "s".into(), pattern, outcome: "allowed".into() };
+            let outcome = "allowed".into();
+            let name = SeriesName { strategy: "s".into(), pattern, outcome, cost: Arc::default() };
             (0..2_500).for_each(|second| sums.add(&name, from + second, 1, 1));
         }
         assert!(sums.is_too_large());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::telemetry::{CountedOutcome, CountedPattern, CountedTotal, CounterNames};
+use crate::telemetry::{CountedCost, CountedOutcome, CountedPattern, CountedTotal, CounterNames};
 
 /// Series counted individually. Further ones are counted under [`OTHER`], by outcome.
 pub(super) const MAX_SERIES: usize = 5_000;
@@ -24,6 +24,8 @@ pub(super) struct SeriesName {
     pub(super) strategy: Arc<str>,
     pub(super) pattern: Arc<str>,
     pub(super) outcome: Arc<str>,
+    /// The name of the cost whose units are counted, in place of calls; empty for calls.
+    pub(super) cost: Arc<str>,
 }
 
 /// All series of a node, with their last totals.
@@ -32,6 +34,10 @@ pub(super) struct SeriesTable {
     counted: Arc<CounterNames>,
     other: Arc<str>,
     known: HashMap<(u32, CountedPattern, u8), KnownSeries>,
+    /// Series of costs by name.
+    known_costs: HashMap<CountedCost, KnownSeries>,
+    /// The number of the further costs, whose units are of any kind.
+    other_costs: Option<SeriesId>,
     names: Vec<SeriesName>,
     /// Numbers of the further series of later outcomes.
     late_others: [Option<SeriesId>; CountedOutcome::ALL.len() - FIRST_OTHERS],
@@ -47,7 +53,9 @@ impl SeriesTable {
     /// A table for counters with these names.
     pub(super) fn new(counted: Arc<CounterNames>) -> Self {
         let names = CountedOutcome::ALL.iter().take(FIRST_OTHERS).map(|outcome| further(*outcome)).collect();
-        Self { counted, other: OTHER.into(), known: HashMap::new(), names, late_others: Default::default() }
+        let (known, known_costs) = (HashMap::new(), HashMap::new());
+        let (other, late_others) = (OTHER.into(), Default::default());
+        Self { counted, other, known, known_costs, other_costs: None, names, late_others }
     }
 
     /// Sets the names of series that are new from now on, after a reload. Counters that are gone are forgotten; their
@@ -55,6 +63,7 @@ impl SeriesTable {
     pub(super) fn rename(&mut self, counted: Arc<CounterNames>) {
         if !Arc::ptr_eq(&self.counted, &counted) {
             self.known.retain(|(strategy, ..), _| counted.strategy(*strategy).is_some());
+            self.known_costs.retain(|cost, _| counted.strategy(cost.strategy).is_some());
             self.counted = counted;
         }
     }
@@ -72,6 +81,22 @@ impl SeriesTable {
         (known.calls, known.cost) = (calls, cost);
         // A call may be read before its cost.
         (since != (0, 0)).then_some((known.id, since.0, since.1))
+    }
+
+    /// Units of a cost by name since the last call, computed from all so far. They are entries without calls.
+    pub(super) fn units_since_last(&mut self, cost: CountedCost, units: u64) -> Option<(SeriesId, u64, u64)> {
+        let id = match self.known_costs.get(&cost) {
+            Some(known) => known.id,
+            None => self.name_cost(&cost),
+        };
+        let known = self.known_costs.entry(cost).or_insert(KnownSeries { id, calls: 0, cost: 0 });
+        let since = units.wrapping_sub(std::mem::replace(&mut known.cost, units));
+        (since != 0).then_some((id, 0, since))
+    }
+
+    /// The unit of a cost; empty if it has none.
+    pub(super) fn unit(&self, strategy: &str, cost: &str) -> Arc<str> {
+        self.counted.unit(strategy, cost).cloned().unwrap_or_default()
     }
 
     /// Name of a series.
@@ -99,17 +124,37 @@ impl SeriesTable {
         if self.names.len() >= MAX_SERIES + FIRST_OTHERS {
             return self.number_of_further(outcome);
         }
-        let pattern = match pattern {
+        let (strategy, pattern) = (self.strategy(strategy), self.pattern(pattern));
+        self.push(SeriesName { strategy, pattern, outcome: outcome.name().into(), cost: Arc::default() })
+    }
+
+    /// The number of a new series of a cost.
+    fn name_cost(&mut self, cost: &CountedCost) -> SeriesId {
+        let outcome: Arc<str> = CountedOutcome::Allowed.name().into();
+        if self.names.len() >= MAX_SERIES + FIRST_OTHERS {
+            if let Some(other) = self.other_costs {
+                return other;
+            }
+            let other = || Arc::clone(&self.other);
+            let id = self.push(SeriesName { strategy: other(), pattern: other(), outcome, cost: other() });
+            self.other_costs = Some(id);
+            return id;
+        }
+        let (strategy, pattern) = (self.strategy(cost.strategy), self.pattern(cost.pattern));
+        self.push(SeriesName { strategy, pattern, outcome, cost: (*cost.name).into() })
+    }
+
+    fn push(&mut self, name: SeriesName) -> SeriesId {
+        self.names.push(name);
+        SeriesId::try_from(self.names.len() - 1).unwrap_or_default()
+    }
+
+    fn pattern(&self, pattern: CountedPattern) -> Arc<str> {
+        match pattern {
             CountedPattern::At(number) => self.counted.pattern(number).cloned().unwrap_or_default(),
             CountedPattern::Other => Arc::clone(&self.other),
             CountedPattern::Unmatched => Arc::default(),
-        };
-        self.names.push(SeriesName {
-            strategy: self.strategy(strategy),
-            pattern,
-            outcome: outcome.name().into(),
-        });
-        SeriesId::try_from(self.names.len() - 1).unwrap_or_default()
+        }
     }
 
     fn number_of_further(&mut self, outcome: CountedOutcome) -> SeriesId {
@@ -126,7 +171,8 @@ impl SeriesTable {
 /// Name of the further series of an outcome.
 fn further(outcome: CountedOutcome) -> SeriesName {
     let other: Arc<str> = OTHER.into();
-    SeriesName { strategy: Arc::clone(&other), pattern: other, outcome: outcome.name().into() }
+    let (strategy, outcome) = (Arc::clone(&other), outcome.name().into());
+    SeriesName { strategy, pattern: other, outcome, cost: Arc::default() }
 }
 
 #[cfg(test)]
@@ -136,6 +182,27 @@ mod tests {
     fn total(place: u32, calls: u64) -> CountedTotal {
         let pattern = CountedPattern::At(place);
         CountedTotal { strategy: 0, pattern, outcome: CountedOutcome::Denied, calls, cost: 2 * calls }
+    }
+
+    #[test]
+    fn more_costs_than_the_bound_are_counted_as_others_and_no_unit_is_lost() {
+        let mut table = SeriesTable::new(Arc::new(CounterNames::of(&["s".into()], &["p".into()])));
+        let cost = |name: usize| CountedCost {
+            strategy: 0,
+            pattern: CountedPattern::At(0),
+            name: format!("n{name}").into(),
+        };
+        let mut of_others = 0;
+        for name in 0..MAX_SERIES + 100 {
+            let (id, calls, units) = table.units_since_last(cost(name), 7).unwrap();
+            assert_eq!((calls, units), (0, 7));
+            let SeriesName { strategy, outcome, cost, .. } = table.name_of(id).unwrap();
+            assert_eq!(&**outcome, "allowed");
+            of_others += usize::from(&**strategy == OTHER && &**cost == OTHER);
+        }
+        assert_eq!(of_others, 100);
+        assert_eq!(table.units_since_last(cost(0), 7), None);
+        assert_eq!(table.units_since_last(cost(0), 9).unwrap().2, 2);
     }
 
     #[test]

@@ -170,7 +170,13 @@ impl UsageState {
             let others = exchange.add_others(&mut sums, now).await;
             (nodes, incomplete) = (others.nodes, others.incomplete);
         }
-        sums.into_answer(self.with_own(nodes), incomplete)
+        let mut answer = sums.into_answer(self.with_own(nodes), incomplete)?;
+        for row in &mut answer.rows {
+            for cost in &mut row.costs {
+                cost.unit = self.collector.series.unit(&row.strategy, &cost.name);
+            }
+        }
+        Ok(answer)
     }
 
     async fn consumers(&mut self, ask: &ConsumersAsk, now: Micros) -> ConsumersAnswer {

@@ -31,6 +31,9 @@ const NO_PATTERN: &str = "none";
 /// The columns written for each counted series: label and place of its value.
 const DATA: [&str; 2] = ["hits", "cost"];
 
+/// In place of the second for costs by name, whose units are no sum: they have the label `cost`.
+const UNITS: &str = "units";
+
 /// Writer of one process's series.
 pub(super) struct TimeSeries {
     link: UsageLink,
@@ -120,19 +123,26 @@ impl TimeSeries {
     }
 
     fn of(&self, name: &SeriesName, data: &'static str) -> UsageTimeSeries {
-        let SeriesName { strategy, pattern, outcome } = name;
+        let SeriesName { strategy, pattern, outcome, cost } = name;
         let pattern = if pattern.is_empty() { NO_PATTERN.to_owned() } else { plain(pattern) };
         let strategy = plain(strategy);
         let (node, incarnation) = (self.node.clone(), self.incarnation.clone());
-        let key = format!("ts:{node}:{incarnation}:{strategy}:{pattern}:{outcome}:{data}");
-        let labels = vec![
+        let mut key = format!("ts:{node}:{incarnation}:{strategy}:{pattern}:{outcome}:{data}");
+        let mut labels = vec![
             ("strategy", strategy),
             ("pattern", pattern),
             ("outcome", outcome.to_string()),
             ("node", node),
             ("incarnation", incarnation),
         ];
-        UsageTimeSeries { key, data, labels }
+        if cost.is_empty() {
+            return UsageTimeSeries { key, data, labels };
+        }
+        // Its calls are none, so it has no samples of the first column.
+        let cost = plain(cost);
+        let _ = write!(key, ":{cost}");
+        labels.push(("cost", cost));
+        UsageTimeSeries { key, data: UNITS, labels }
     }
 }
 

@@ -85,12 +85,14 @@ fn span(from: u64, to: u64, step: u64) -> UsageAsk {
 fn series(row: &UsageRow, from: u64) -> Value {
     let mut points = vec![0; MINUTES as usize];
     add(&mut points, row, from, 60);
+    let costs = row.costs.iter().map(|cost| (cost.name.to_string(), cost.total.into()));
     json!({
         "strategy": &*row.strategy,
         "pattern": &*row.pattern,
         "outcome": &*row.outcome,
         "calls": row.total.calls,
         "cost": row.total.cost,
+        "costs": Value::Object(costs.collect()),
         "points": points,
     })
 }

@@ -1,4 +1,4 @@
-//! What this node holds and counts, for the `/ui` page: which limit denies, permits, rejected requests, the
+//! What this node holds and counts, for the `/ui` page: which limit denies, permits, holds, rejected requests, the
 //! breakers of the Redis nodes, the cards of features; and the rows of the nodes of Weir. The numbers are those of the metrics page.
 
 use prometheus::proto::{Metric, MetricFamily};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::Rights;
 use crate::card::{CardColumn, CardSpec};
-use crate::telemetry::{Metrics, rejected_by_kind};
+use crate::telemetry::{LimitUnit, Metrics, rejected_by_kind};
 use crate::usage::DeploymentNode;
 
 /// The most rows of each table.
@@ -32,6 +32,19 @@ pub(super) fn state(metrics: &Metrics, cards: &[&CardSpec], rights: Rights<'_>) 
             "keys": of("weir_permits_keys"),
         })
     });
+    let held = |strategy: &str, limit: &str| {
+        let is_its = |one: &&Metric| label(one, "strategy") == strategy && label(one, "limit") == limit;
+        all(&families, "weir_held_units").find(is_its).map(number)
+    };
+    let names = metrics.names();
+    let costs = names.limits_with_costs().filter(|(strategy, _)| rights.may_show(strategy, None, None));
+    let costs = costs.take(ROWS).map(|(strategy, LimitUnit { limit, cost, unit })| {
+        json!({
+            "strategy": strategy, "limit": limit, "cost": cost, "unit": &**unit,
+            // Null: it holds nothing, ever.
+            "held": held(strategy, limit),
+        })
+    });
     let breakers = all(&families, "weir_store_breaker_open").take(ROWS).map(|one| {
         let of = |name| value(name, one, "node");
         json!({
@@ -45,6 +58,7 @@ pub(super) fn state(metrics: &Metrics, cards: &[&CardSpec], rights: Rights<'_>) 
     Map::from_iter([
         ("limits".to_owned(), limits.collect()),
         ("permits".to_owned(), permits.collect()),
+        ("costs".to_owned(), costs.collect()),
         ("cards".to_owned(), cards.iter().map(|spec| card(spec, &families, rights)).collect()),
         ("breakers".to_owned(), breakers.collect()),
         ("rejected".to_owned(), rejected.into_iter().collect()),

@@ -2,20 +2,21 @@
 
 use smallvec::SmallVec;
 
-use weir_core::algorithm::budget::BudgetVerdict;
+use weir_core::algorithm::budget::{BudgetVerdict, SettleOutcome};
 use weir_core::algorithm::{Algorithm, Engine, LimitVerdict};
 use weir_core::key::Subject;
 use weir_core::strategy::Limit;
 use weir_units::{Micros, Retry};
 
-use crate::json_line;
+use super::costs::LoggedCosts;
+use super::text::{key, number, quoted, text};
 
 /// Content of a line. Empty fields (no id, no attributes) are omitted.
 #[derive(Debug)]
 pub struct DecisionLine<'a> {
     /// Time of the decision by the store's clock, if the store answered.
     pub time: Option<Micros>,
-    /// Operation: `charge`, `at_most`, `reserve`, `cancel`, `debit`, `refund` or `reset`.
+    /// Operation: `charge`, `at_most`, `reserve`, `cancel`, `debit`, `settle`, `refund` or `reset`.
     pub operation: &'static str,
     /// The strategy.
     pub strategy: &'a str,
@@ -41,6 +42,8 @@ pub struct DecisionLine<'a> {
     pub named: SmallVec<[&'a str; 4]>,
     /// Verdict of each limit.
     pub limits: SmallVec<[(&'a Limit, LimitVerdict); 4]>,
+    /// What was asked of limits with costs of their own, or used of them.
+    pub asked: Option<&'a LoggedCosts>,
     /// What they were asked and granted, where limits have costs of their own.
     pub costs: Option<&'a BudgetVerdict>,
 }
@@ -69,6 +72,9 @@ impl DecisionLine<'_> {
         self.attributes(&mut out);
         number(&mut out, "cost", self.cost);
         number(&mut out, "granted", self.granted);
+        if let Some(asked) = self.asked {
+            asked.write(&mut out);
+        }
         if let Some(Micros(max_wait)) = self.max_wait {
             number(&mut out, "max_wait_us", max_wait);
         }
@@ -81,6 +87,9 @@ impl DecisionLine<'_> {
             number(&mut out, "held_for_us", span);
         }
         text(&mut out, "outcome", self.outcome);
+        if let Some(found) = self.costs.and_then(|costs| costs.outcome) {
+            text(&mut out, "settlement", settlement(found));
+        }
         self.limits(&mut out);
         out.extend_from_slice(b"}\n");
         out
@@ -135,6 +144,9 @@ impl DecisionLine<'_> {
             if let Some(one) = self.costs.and_then(|costs| costs.limits.get(index)) {
                 number(out, "cost", one.cost);
                 number(out, "granted", one.granted.unwrap_or(0));
+                if let Some(charged) = one.charged {
+                    number(out, "charged", charged);
+                }
                 number(out, "held", one.held);
             }
             number(out, "limit", limit.algorithm.limit());
@@ -146,6 +158,15 @@ impl DecisionLine<'_> {
             out.push(b'}');
         }
         out.push(b']');
+    }
+}
+
+/// The hold that a settlement found.
+const fn settlement(found: SettleOutcome) -> &'static str {
+    match found {
+        SettleOutcome::Settled => "settled",
+        SettleOutcome::Late => "late",
+        SettleOutcome::Unknown => "unknown",
     }
 }
 
@@ -177,25 +198,4 @@ fn inline(out: &mut Vec<u8>, algorithm: &Algorithm) {
         Engine::Interval(_) | Engine::WarmUp(_) => out.push(b'"'),
     }
     out.push(b'}');
-}
-
-fn key(out: &mut Vec<u8>, name: &str) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
-}
-
-fn number(out: &mut Vec<u8>, name: &str, value: u64) {
-    key(out, name);
-    // Writing to a Vec cannot fail.
-    let _ = serde_json::to_writer(out, &value);
-}
-
-fn text(out: &mut Vec<u8>, name: &str, value: &str) {
-    key(out, name);
-    quoted(out, value);
-}
-
-fn quoted(out: &mut Vec<u8>, text: &str) {
-    json_line::push(out, text);
 }

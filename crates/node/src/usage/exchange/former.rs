@@ -141,12 +141,15 @@ const fn place(resolution: Resolution) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     const NOW: u64 = 1_704_067_200;
 
     fn name() -> SeriesName {
-        SeriesName { strategy: "s".into(), pattern: "p".into(), outcome: "allowed".into() }
+        let (strategy, pattern) = ("s".into(), "p".into());
+        SeriesName { strategy, pattern, outcome: "allowed".into(), cost: Arc::default() }
     }
 
     #[test]

@@ -28,16 +28,26 @@ pub(super) fn each_entry<'t>(text: &'t str, mut each: impl FnMut(&'t str, u64, u
 }
 
 pub(super) fn name(name: &SeriesName) -> String {
-    json!([&*name.strategy, &*name.pattern, &*name.outcome]).to_string()
+    let SeriesName { strategy, pattern, outcome, cost } = name;
+    match &**cost {
+        "" => json!([&**strategy, &**pattern, &**outcome]).to_string(),
+        cost => json!([&**strategy, &**pattern, &**outcome, cost]).to_string(),
+    }
 }
 
 /// Reads [`name`]s, by the numbers of their series.
 pub(super) fn names(fields: Vec<(String, String)>) -> HashMap<String, SeriesName> {
     let name = |(id, text): (String, String)| {
         let Ok(Value::Array(parts)) = serde_json::from_str(&text) else { return None };
-        let [strategy, pattern, outcome] = &parts[..] else { return None };
+        let ([strategy, pattern, outcome], cost) = parts.split_first_chunk::<3>()?;
         let text = |part: &Value| part.as_str().map(Arc::<str>::from);
-        Some((id, SeriesName { strategy: text(strategy)?, pattern: text(pattern)?, outcome: text(outcome)? }))
+        let cost = match cost {
+            [] => Arc::default(),
+            [cost] => text(cost)?,
+            _ => return None,
+        };
+        let (strategy, pattern, outcome) = (text(strategy)?, text(pattern)?, text(outcome)?);
+        Some((id, SeriesName { strategy, pattern, outcome, cost }))
     };
     fields.into_iter().filter_map(name).collect()
 }
@@ -90,10 +100,12 @@ mod tests {
         let text = entries(&counted);
         each_entry(&text, |id, calls, cost| read.push((id.parse().unwrap(), calls, cost)));
         assert_eq!(read, counted);
-        let awkward =
-            SeriesName { strategy: "a:b \"c\"".into(), pattern: "{x}\n*".into(), outcome: "denied".into() };
-        let read = names(vec![("7".to_owned(), name(&awkward))]);
-        assert_eq!(read["7"], awkward);
+        for cost in ["", "output"] {
+            let (strategy, pattern) = ("a:b \"c\"".into(), "{x}\n*".into());
+            let awkward = SeriesName { strategy, pattern, outcome: "denied".into(), cost: cost.into() };
+            let read = names(vec![("7".to_owned(), name(&awkward))]);
+            assert_eq!(read["7"], awkward);
+        }
         let key = ConsumerKey { strategy: "s".into(), allowed: false, consumer: "\u{1f42f} [1]".into() };
         let tallies = vec![ConsumerTally { key, count: 9, error: 2 }];
         let found = ConsumerSummary { tallies, missing: 3, calls: 11, rate: 16 };
@@ -108,7 +120,7 @@ mod tests {
             each_entry(text, |_, _, _| read += 1);
         }
         assert_eq!(read, 0);
-        for text in ["", "[]", "[1,2,3]", "{}", "[\"a\",\"b\"]"] {
+        for text in ["", "[]", "[1,2,3]", "{}", "[\"a\",\"b\"]", "[\"a\",\"b\",\"c\",\"d\",\"e\"]"] {
             assert!(names(vec![("0".to_owned(), text.to_owned())]).is_empty(), "{text}");
             assert_eq!(summary(vec![(text.to_owned(), 5)]), None, "{text}");
         }
