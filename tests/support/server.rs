@@ -28,8 +28,8 @@ use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
 use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_store::Store;
 use weir_store::backend::Backend;
-use weir_store::{LeaseStore, Store};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
@@ -84,7 +84,7 @@ impl Server {
     }
 
     /// The same on a backend of the test's own, made with the clock of the service.
-    pub(crate) fn on_backend<B: Backend<Worker: LeaseStore>>(
+    pub(crate) fn on_backend<B: Backend>(
         config: Config,
         make: impl FnOnce(Clock) -> B + Send + 'static,
     ) -> Self {

@@ -26,7 +26,7 @@ use weir_proto::v1::{concurrency_service_server, lease_admin_service_server};
 use self::calls::Leases;
 use self::metrics::PermitGauges;
 use self::service::CurrentLeases;
-use self::store::{LEASES, LeaseHandle, ProcessLeases};
+use self::store::{LEASES, LeaseHandle, NoLeases, ProcessLeases};
 
 /// The feature `leases`.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ enum LeaseStates {
     Scripts,
     /// In this process.
     Process(ProcessLeases),
+    /// Nowhere: calls are refused by name.
+    Nowhere,
 }
 
 impl Feature for LeasesFeature {
@@ -87,11 +89,7 @@ impl Feature for LeasesFeature {
         let storage = node.storage;
         let process = storage.process.clone().map(|states| LeaseStates::Process(ProcessLeases::new(states)));
         let states = process.or_else(|| storage.scripts.as_ref().map(|_| LeaseStates::Scripts));
-        let states = states.ok_or_else(|| {
-            StartError::Other(
-                "the store can keep no leases: it runs no scripts, and is not this process".into(),
-            )
-        })?;
+        let states = states.unwrap_or(LeaseStates::Nowhere);
         let gauges = PermitGauges::default();
         node.show(gauges.collector()?)?;
         let shown = gauges.clone();
@@ -108,6 +106,7 @@ impl RunningFeature for RunningLeases {
         let store = match &self.states {
             LeaseStates::Scripts => worker.scripts.clone().map(LeaseHandle::new),
             LeaseStates::Process(leases) => Some(LeaseHandle::new(leases.clone())),
+            LeaseStates::Nowhere => Some(LeaseHandle::new(NoLeases)),
         };
         let Some(store) = store else { return FeatureServices::default() };
         let recorder = Arc::clone(&worker.recorder);

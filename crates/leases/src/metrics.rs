@@ -119,7 +119,8 @@ impl Collector for PermitCollector {
         }
         let gauges = |value: fn(&PermitSums) -> u64| -> Vec<Metric> {
             let one = |(strategy, sum): (&String, &PermitSums)| {
-                let (mut metric, mut gauge) = (labelled(&[("strategy", strategy.as_str())]), Gauge::default());
+                let (mut metric, mut gauge) =
+                    (labelled(&[("strategy", strategy.as_str())]), Gauge::default());
                 gauge.set_value(value(sum) as f64);
                 metric.set_gauge(gauge);
                 metric

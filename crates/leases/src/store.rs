@@ -1,6 +1,7 @@
 //! Storage of leases: a trait of its own, which two engines have: scripts, and this process.
 
 mod memory;
+mod none;
 mod scripts;
 
 use std::future::Future;
@@ -13,6 +14,7 @@ use weir_core::strategy::{ConcurrencyRule, ControllerRule, Partition, Strategy};
 use weir_store::StoreError;
 
 pub use self::memory::ProcessLeases;
+pub use self::none::NoLeases;
 pub use self::scripts::LEASES;
 use crate::model::{LeaseAnswer, LeaseCursor, LeaseOp, LeasePage};
 

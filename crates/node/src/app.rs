@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use prometheus::Registry;
 use weir_config::{Config, DecisionLogConfig, ServerConfig, StoreConfig};
-use weir_store::LeaseStore;
 use weir_store::backend::Backend;
 use weir_time::clock::Clock;
 use weir_units::Micros;
@@ -99,17 +98,14 @@ pub fn run_with(
 }
 
 /// The same on `backend`, a store of one's own, instead of the one that the configuration names.
-pub fn run_on<B>(
-    backend: &B,
+pub fn run_on(
+    backend: &impl Backend,
     config: Config,
     listeners: Listeners,
     timing: impl Into<Timing>,
     shutdown: ShutdownSignal,
     features: FeatureList,
-) -> Result<(), AppError>
-where
-    B: Backend<Worker: LeaseStore>,
-{
+) -> Result<(), AppError> {
     let timing = timing.into();
     let xds = XdsThread::start(&config.envoy, &timing.clock)?;
     run_by(config, timing, (xds, features), |base| stores::serve_on_own(backend, (base, listeners), shutdown))

@@ -1,8 +1,10 @@
 //! On memory, leases end on time whatever the wall clock does, at any age of the process.
 
+use weir_config::MemoryConfig;
 use weir_leases::model::{LeaseOp, LeaseOutcome};
-use weir_leases::store::LeaseStore;
-use weir_time::clock::ManualClock;
+use weir_leases::store::{LeaseStore as _, ProcessLeases};
+use weir_store::memory::MemoryStore;
+use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
 use super::world::{self, START, ask};
@@ -21,7 +23,8 @@ async fn leases_end_on_time_and_never_hold_more_than_the_limit() {
 
 async fn end_on_time(age: u64, steps: &[i64]) {
     let clock = ManualClock::at(Micros(START));
-    let store = world::memory(&clock);
+    let memory = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()));
+    let store = ProcessLeases::new(memory.states());
     let strategy = world::strategy("exports", world::numbers(3));
     let acquire = LeaseOp::Acquire { weight: 1, ttl: Micros(TTL) };
     let call = |id: String| {
@@ -39,7 +42,7 @@ async fn end_on_time(age: u64, steps: &[i64]) {
     for (number, step) in steps.iter().enumerate() {
         clock.step(Micros(clock.now().0.saturating_add_signed(step * 1_000_000)));
         pass(part);
-        store.sweep();
+        memory.sweep();
         let left = TTL - part * (number as u64 + 1);
         assert_eq!(call("first 0".to_owned()).await, held(left, false), "{what}");
         let refused = call(format!("second {number}")).await;
@@ -53,6 +56,6 @@ async fn end_on_time(age: u64, steps: &[i64]) {
     }
     // Nothing calls again: the sweep drops the leases.
     pass(TTL);
-    (0..16).for_each(|_| store.sweep());
-    assert_eq!(store.stats().keys, 0, "{what}");
+    (0..16).for_each(|_| memory.sweep());
+    assert_eq!(memory.stats().keys, 0, "{what}");
 }

@@ -14,9 +14,7 @@ use weir_leases::store::{LeaseAsk, LeaseStore as _};
 use weir_queues::model::{ItemId, NewItem, QueueOp, QueuePart, QueueRule};
 use weir_queues::store::{QueueAsk, QueueStore as _};
 use weir_store::redis::RedisStore;
-use weir_store::{
-    BudgetDecision, BudgetOp, Decision, LimitSet, Part, Store as _, Verdicts,
-};
+use weir_store::{BudgetDecision, BudgetOp, Decision, LimitSet, Part, Store as _, Verdicts};
 use weir_testing::DecideOne as _;
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;

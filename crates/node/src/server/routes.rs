@@ -26,7 +26,7 @@ use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
     AddRoutes, AdminApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, MAX_CHANGE_BYTES, UsageApi,
 };
-use crate::telemetry::WorkerCounters;
+use crate::telemetry::WorkerRecorder;
 
 /// Bound of messages to health and reflection, which contain only names.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;

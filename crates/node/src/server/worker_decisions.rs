@@ -24,7 +24,7 @@ pub(crate) fn decisions<S: Store>(
         let limiter = limiter.with_bans(snapshot.bans.clone()).with_reserve(snapshot.reserve);
         let decisions = DecisionService::within(limiter, Arc::clone(&snapshot.templates), largest, budget);
         let followed = Arc::downgrade(&decisions);
-        let mut follow = move |snapshot: &Snapshot| {
+        let follow = move |snapshot: &Snapshot| {
             let Some(decisions) = followed.upgrade() else { return false };
             decisions.follow(snapshot, recorder.under(&snapshot.rows));
             true

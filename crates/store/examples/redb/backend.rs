@@ -1,15 +1,10 @@
 //! The store on redb as a backend: what a node needs of it beside decisions.
 
-use weir_core::lease::{LeaseAnswer, LeasePage};
 use weir_store::backend::{Backend, BackendWork, every_second};
-use weir_store::{LeaseAsk, LeaseStore, LeasesAsk, StoreError};
 
 use super::store::RedbStore;
 
-const NO_LEASES: StoreError =
-    StoreError::Unsupported("the store on redb has no leases; the memory store and Redis have");
-
-/// Every access is the store itself. It runs no scripts and is not this process, so queues refuse to start on it.
+/// Every access is the store itself. It runs no scripts and is not this process, so there are no queues and no leases on it.
 impl Backend for RedbStore {
     type Worker = Self;
     type LazyWorker = Self;
@@ -38,15 +33,5 @@ impl Backend for RedbStore {
                 tracing::warn!(%error, "cannot write the file of limits; will retry");
             }
         }))
-    }
-}
-
-impl LeaseStore for RedbStore {
-    async fn lease(&self, _: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
-        Err(NO_LEASES)
-    }
-
-    async fn leases(&self, _: &LeasesAsk<'_>) -> Result<LeasePage, StoreError> {
-        Err(NO_LEASES)
     }
 }

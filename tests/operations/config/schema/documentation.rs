@@ -11,7 +11,7 @@ use super::keys::mappings;
 use crate::support::clients::{files, root};
 
 /// The headings of the pages, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 45] = [
+const HEADINGS: [(&str, &str); 46] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.identity", "/$defs/identity"),
