@@ -8,6 +8,7 @@
 //!                   each domain that is good
 //! ```
 
+mod all_or_none;
 mod descriptor;
 mod directory;
 mod errors;
@@ -31,7 +32,6 @@ pub use isolate::{DomainSet, GoodDomains, RefusedDomain};
 pub use rule_count::RuleCount;
 pub use watch::{CurrentDomains, EnvoySource, Look};
 
-use super::all_or_none::all_or_none;
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
@@ -61,7 +61,7 @@ pub(super) fn envoy(
         ("stop_when_over", envoy.stop_when_over),
         ("quota_mode", envoy.quota_mode),
     ];
-    let all_or_none = all_or_none(&mut fields, beside, report);
+    let all_or_none = all_or_none::all_or_none(&mut fields, beside, report);
     fields.finish(report);
     let rules = rules.counting_rejected(envoy.count_rejected).all_or_none(all_or_none.clone());
     EnvoyConfig { xds, rules, all_or_none, layout: overrides.envoy_layout().clone(), ..envoy }
