@@ -26,6 +26,7 @@ mod part;
 mod room;
 mod rule;
 mod settle;
+mod stored_item;
 mod take;
 mod time;
 

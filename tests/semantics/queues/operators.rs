@@ -4,7 +4,8 @@ use tonic::Code;
 use weir_config::StoreConfig;
 use weir_proto::v1::queue_admin_service_client::QueueAdminServiceClient;
 use weir_proto::v1::{
-    BrowseRequest, BrowsedItem, ItemState, NackRequest, PurgeRequest, RedriveRequest, StatsRequest,
+    BrowseRequest, BrowsedItem, ItemState, NackRequest, OutcomesRequest, PurgeRequest, RedriveRequest,
+    StatsRequest,
 };
 
 use super::service::{client, configured, put, server_of, take};
@@ -99,6 +100,17 @@ async fn the_contract(store: StoreConfig) {
         ),
     ] {
         let refused = queues.browse(request).await.unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (Code::InvalidArgument, text));
+    }
+    let outcomes = OutcomesRequest { queue: "jobs".to_owned(), ..OutcomesRequest::default() };
+    for (request, text) in [
+        (
+            OutcomesRequest { max_items: Some(101), ..outcomes.clone() },
+            "max_items is 101: it must be at most 100",
+        ),
+        (OutcomesRequest { fate: 9, ..outcomes }, "fate is 9: it must be one of the fates, or not set"),
+    ] {
+        let refused = queues.outcomes(request).await.unwrap_err();
         assert_eq!((refused.code(), refused.message()), (Code::InvalidArgument, text));
     }
     let most = RedriveRequest { max_items: Some(101), ..redrive("jobs") };

@@ -376,19 +376,6 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
         code_and_message(client.stats(stats).await.unwrap_err()),
         invalid("outcomes is 101: it must be at most 100")
     );
-    let outcomes = OutcomesRequest { queue: "jobs".to_owned(), ..OutcomesRequest::default() };
-    let too_many = OutcomesRequest { max_items: Some(101), ..outcomes.clone() };
-    let too_long = OutcomesRequest { outcome: long_outcome.clone(), ..outcomes.clone() };
-    for (request, wanted) in [
-        (too_many, invalid("max_items is 101: it must be at most 100")),
-        (
-            OutcomesRequest { fate: 9, ..outcomes },
-            invalid("fate is 9: it must be one of the fates, or not set"),
-        ),
-        (too_long, invalid(&format!("outcome is \"{shown}…\": it has 1025 bytes; it must have 0 to 1024"))),
-    ] {
-        assert_eq!(code_and_message(client.outcomes(request).await.unwrap_err()), wanted);
-    }
     let credit = SubscribeRequest { queue: "jobs".to_owned(), consumer: "s".to_owned(), credit: 10_001 };
     let refused = client.subscribe(tokio_stream::once(credit)).await.unwrap_err();
     let wanted = "credit is 10001, beside 0 that are not used: together they must be at most 10000";

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use sha1_smol::Sha1;
 use weir_units::Micros;
 
-use super::part::StoredItem;
+use super::stored_item::StoredItem;
 use super::{
     ArchiveRule, ItemFate, ItemId, KeptPayload, OUTCOMES_OVER, OutcomeRecord, OutcomeSearch, OutcomeTotals,
     PAYLOAD_HEAD, PayloadRule, QueueKind, QueueNumbers, QueueTime,

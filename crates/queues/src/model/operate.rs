@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use weir_units::Micros;
 
-use super::part::{PartState, StoredItem};
+use super::part::PartState;
+use super::stored_item::StoredItem;
 use super::{
     BoundedQueue, BrowsedItem, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES, QueueNumbers, QueuePart, QueueReply,
     QueueTime,

@@ -8,6 +8,7 @@ use weir_units::Micros;
 use super::ItemId;
 use super::archive::Archive;
 use super::pace::PaceState;
+use super::stored_item::StoredItem;
 
 /// Totals of a queue since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,27 +49,6 @@ pub(super) struct PartState {
     pub(super) pace: PaceState,
     pub(super) totals: QueueTotals,
     pub(super) outcomes: Archive,
-}
-
-/// An item that is in a queue.
-#[derive(Debug)]
-pub(super) struct StoredItem {
-    pub(super) payload: Arc<[u8]>,
-    pub(super) origin: Option<ItemId>,
-    /// Its last delivery, if there was one.
-    pub(super) delivery: Option<DeliveryRecord>,
-}
-
-/// The last delivery of an item.
-#[derive(Debug, Clone)]
-pub(super) struct DeliveryRecord {
-    pub(super) deliveries: u64,
-    pub(super) due: Micros,
-    /// True if the worker nacked it.
-    pub(super) nacked: bool,
-    pub(super) taker: Box<str>,
-    /// Token of the delivery; 0 for none.
-    pub(super) token: u64,
 }
 
 impl PartState {

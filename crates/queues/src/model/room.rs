@@ -5,7 +5,8 @@
 use std::ops::Bound;
 
 use super::archive::LeftItem;
-use super::part::{PartState, StoredItem};
+use super::part::PartState;
+use super::stored_item::StoredItem;
 use super::{
     AGED_LOOKS, BoundedQueue, DROPPED_AT_ONCE, DUE_LOOKS, ItemFate, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES,
     QueueNumbers, QueuePart, QueueTime,

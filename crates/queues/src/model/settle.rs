@@ -9,7 +9,8 @@ use weir_units::{LATEST, Micros};
 
 use super::archive::LeftItem;
 use super::call::Deliveries;
-use super::part::{DeliveryRecord, PartState};
+use super::part::PartState;
+use super::stored_item::DeliveryRecord;
 use super::{BoundedQueue, ItemFate, ItemId, QueueNumbers, QueuePart, QueueReply, QueueTime};
 
 impl PartState {

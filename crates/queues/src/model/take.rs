@@ -6,7 +6,8 @@ use std::sync::Arc;
 use weir_units::{LATEST, Micros};
 
 use super::archive::LeftItem;
-use super::part::{DeliveryRecord, PartState, StoredItem};
+use super::part::PartState;
+use super::stored_item::{DeliveryRecord, StoredItem};
 use super::{
     BoundedQueue, DUE_LOOKS, DeliveredItem, ItemFate, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES, QueueKind,
     QueueNumbers, QueueOrder, QueuePart, QueueReply, QueueTime, Redelivery, RedeliveryCause,

@@ -40,7 +40,9 @@ pub(super) fn widen(outcomes: &mut Value) {
     if let Some(fields) = outcomes.as_object_mut() {
         fields.remove("$ref");
     }
-    outcomes["anyOf"] = json!([{ "$ref": span }, mapping_schema(&[KEEP, MAX, PAYLOAD], &[])]);
+    outcomes["if"] = json!({ "type": "object" });
+    outcomes["then"] = mapping_schema(&[KEEP, MAX, PAYLOAD], &[]);
+    outcomes["else"] = json!({ "$ref": span });
 }
 
 /// Reads the key.

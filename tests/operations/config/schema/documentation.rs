@@ -48,7 +48,7 @@ const HEADINGS: [(&str, &str); 46] = [
     ("overrides", "/$defs/overrides/items"),
     ("access", "/$defs/access"),
     ("queues", "/$defs/queues/additionalProperties"),
-    ("queues.outcomes", "/$defs/queues/additionalProperties/properties/outcomes/anyOf/1"),
+    ("queues.outcomes", "/$defs/queues/additionalProperties/properties/outcomes/then"),
     ("messages", "/properties/messages"),
     ("envoy", "/properties/envoy"),
     ("envoy.xds", "/$defs/envoy_xds"),

@@ -44,7 +44,7 @@ const MAPPINGS: [(&str, &str); 58] = [
     ("/$defs/queues/additionalProperties", "queues: { a: { zzzz: 1 } }"),
     ("/$defs/queues/additionalProperties", "queues: { a: { kind: list, zzzz: 1 } }"),
     (
-        "/$defs/queues/additionalProperties/properties/outcomes/anyOf/1",
+        "/$defs/queues/additionalProperties/properties/outcomes/then",
         "queues: { a: { outcomes: { zzzz: 1 } } }",
     ),
     ("/$defs/groups/additionalProperties", "groups: { a: { zzzz: 1 } }"),
