@@ -31,10 +31,15 @@ resources: [{ match: 'api/*', strategy: api }]
     let documentation = include_str!("../../../docs/control.md");
     let commands: Vec<&str> =
         documentation.lines().filter(|line| line.starts_with("weir control ")).collect();
-    assert_eq!(commands.len(), 6, "{commands:?}");
+    assert_eq!(commands.len(), 7, "{commands:?}");
+    let changes = documentation.split("<<'END'\n").nth(1).and_then(|rest| rest.split("END\n").next());
+    let many = folder.path().join("changes.jsonl");
+    fs::write(&many, changes.unwrap()).unwrap();
+    let many = many.display().to_string();
     for command in commands {
         let words = shell_words(command);
-        let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        let words = words[1..].iter().map(|word| if word == "changes.jsonl" { &many } else { word });
+        let words: Vec<&str> = words.map(String::as_str).collect();
         let done = weir_at(&address, &words);
         assert_eq!(done.code, Some(0), "{command}: {}{}", done.stdout, done.stderr);
         let dry = command.contains("--dry-run");
@@ -45,9 +50,9 @@ resources: [{ match: 'api/*', strategy: api }]
     assert!(list.stdout.contains("because: launch day") && list.stdout.contains("until "), "{}", list.stdout);
     let history = weir_at(&address, &["control", "history"]);
     let verbs: Vec<&str> = history.stdout.lines().filter(|line| !line.starts_with(' ')).collect();
-    assert_eq!(verbs.len(), 5, "{}", history.stdout);
+    assert_eq!(verbs.len(), 7, "{}", history.stdout);
     assert!(
-        verbs[0].starts_with("deleted strategy api") && verbs[4].starts_with("put override"),
+        verbs[2].starts_with("deleted strategy api") && verbs[6].starts_with("put override"),
         "{verbs:?}"
     );
     let reload = weir_at(&address, &["reload"]);
