@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::shared_patterns::SharedPatterns;
-use super::{Applied, Override, Pattern, Strategy};
+use super::{Pattern, Strategy};
 
 /// The pattern of all resources.
 const ALL: &str = "*";
@@ -25,15 +25,6 @@ struct OfConsumer {
 }
 
 impl LiveOverrides {
-    /// The table of these overrides.
-    pub(super) fn new(overrides: impl IntoIterator<Item = Override>) -> Self {
-        let mut table = Self::default();
-        for Override { consumer, resource, strategy } in overrides {
-            table.insert(&consumer, &resource, Arc::new(strategy));
-        }
-        table
-    }
-
     /// Adds an override, in place of one for the same consumers and resources.
     pub(super) fn insert(&mut self, consumer: &str, resource: &str, strategy: Arc<Strategy>) {
         let mut of = self.by_consumer.get(consumer).cloned().unwrap_or_default();
@@ -75,11 +66,16 @@ impl LiveOverrides {
         self.by_consumer.is_empty()
     }
 
-    /// The override for `consumer` on `resource`: the most specific one, first by consumer and then by resource.
-    pub(super) fn find(&self, consumer: &str, resource: &str) -> Option<Applied<'_>> {
+    /// The override for `consumer` on `resource`: the most specific one, first by consumer and then by resource. Returns its
+    /// patterns of both, and the strategy that decides.
+    pub(super) fn find(
+        &self,
+        consumer: &str,
+        resource: &str,
+    ) -> Option<(Pattern<'_>, Pattern<'_>, &Arc<Strategy>)> {
         self.by_consumer.matches(consumer).find_map(|(consumer, of)| {
             let (resource, strategy) = of.find(resource)?;
-            Some(Applied { consumer, resource, strategy })
+            Some((consumer, resource, strategy))
         })
     }
 

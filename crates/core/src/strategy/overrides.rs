@@ -102,6 +102,15 @@ impl Overrides {
         Self { table: (!table.is_empty()).then(|| Arc::new(table)), first: None }
     }
 
+    /// The table of overrides that take precedence.
+    pub(super) fn live(overrides: impl IntoIterator<Item = Override>) -> LiveOverrides {
+        let mut table = LiveOverrides::default();
+        for Override { consumer, resource, strategy } in overrides {
+            table.insert(&consumer, &resource, Arc::new(strategy));
+        }
+        table
+    }
+
     /// Adds overrides that take precedence over all of these.
     #[must_use]
     pub(super) fn after(self, first: LiveOverrides) -> Self {
@@ -159,6 +168,7 @@ impl Overrides {
     #[must_use]
     pub fn find(&self, consumer: &str, resource: &str) -> Option<Applied<'_>> {
         let first = self.first.as_ref().and_then(|first| first.find(consumer, resource));
+        let first = first.map(|(consumer, resource, strategy)| Applied { consumer, resource, strategy });
         first.or_else(|| {
             self.table.as_ref()?.matches(consumer).find_map(|(consumer, resources)| {
                 let (resource, strategy) = resources.find(resource)?;

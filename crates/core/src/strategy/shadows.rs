@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use super::generation::generation_name;
-use super::live_overrides::LiveOverrides;
 use super::{Override, Overrides, Owner, Strategy, StrategyId, StrategyRule, Tag};
 
 /// The most shadows that a strategy may have.
@@ -74,7 +73,7 @@ impl Shadow {
             index,
             pair,
             name: (&*strategy.name).into(),
-            overrides: Overrides::new(of(overrides.files)).after(LiveOverrides::new(of(overrides.first))),
+            overrides: Overrides::new(of(overrides.files)).after(Overrides::live(of(overrides.first))),
             strategy: Arc::new(strategy.shadowing(live, &name, &owner)),
         }
     }
@@ -84,7 +83,7 @@ impl Shadow {
         let (name, owner) = (&self.strategy.name, &self.strategy.owner);
         let first = first.iter().filter(|one| *one.strategy.name == *self.name);
         let first = shadowed(first, |one| one.shadowing(live, name, owner));
-        Self { pair, overrides: self.overrides.rest().after(LiveOverrides::new(first)), ..self.clone() }
+        Self { pair, overrides: self.overrides.rest().after(Overrides::live(first)), ..self.clone() }
     }
 
     /// Adds an override of live control for the strategy that it shadows with, or removes it.

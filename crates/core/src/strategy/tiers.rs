@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use super::live_overrides::LiveOverrides;
 use super::rules::engines_of;
 use super::shadows::TieredOverrides;
 use super::{Field, Override, Overrides, Rules, Shadow, ShadowLimit, Strategy};
@@ -45,7 +44,7 @@ impl Rules {
             let kept = kept.at(place).and_then(|rules| rules.exceptions.get(place));
             match (kept, self.exceptions.get_mut(place)) {
                 (Some(kept), Some(own)) => {
-                    own.overrides = kept.overrides.rest().after(LiveOverrides::new(first))
+                    own.overrides = kept.overrides.rest().after(Overrides::live(first))
                 }
                 _ => self.set_overrides(place, files, first),
             }
@@ -79,7 +78,7 @@ impl Rules {
                 one.strategy = one.strategy.clone().mixing_numbers();
             }
         }
-        exceptions.overrides = Overrides::new(files).after(LiveOverrides::new(first));
+        exceptions.overrides = Overrides::new(files).after(Overrides::live(first));
     }
 
     /// Sets the shadows: for each strategy the indexes of its shadows, and their `overrides`. Limits in shadow mode

@@ -51,7 +51,7 @@ pub(super) struct CachedRecords {
 }
 
 /// A file that was read.
-struct Decoded {
+struct DecodedCache {
     records: CachedRecords,
     /// The bytes of the chunks that are whole.
     length: usize,
@@ -72,7 +72,7 @@ impl CacheFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Some(Decoded { records, length, whole }) = decoded(&bytes) else {
+        let Some(DecodedCache { records, length, whole }) = decoded(&bytes) else {
             let aside = beside(&self.path, ".damaged");
             fs::rename(&self.path, &aside)?;
             tracing::warn!(
@@ -170,7 +170,7 @@ fn chunk<'r>(records: impl IntoIterator<Item = &'r ControlRecord>, position: Con
 const HEAD: usize = 16;
 
 /// Reads a file. `None`: it is damaged.
-fn decoded(bytes: &[u8]) -> Option<Decoded> {
+fn decoded(bytes: &[u8]) -> Option<DecodedCache> {
     let (mut records, mut position) = (BTreeMap::new(), ControlPosition::NONE);
     let (mut rest, mut whole) = (bytes.strip_prefix(MAGIC)?, 0);
     while rest.len() >= HEAD {
@@ -198,7 +198,7 @@ fn decoded(bytes: &[u8]) -> Option<Decoded> {
         return None;
     }
     let records = CachedRecords { records: records.into_values().collect(), position };
-    Some(Decoded { records, length: bytes.len() - rest.len(), whole })
+    Some(DecodedCache { records, length: bytes.len() - rest.len(), whole })
 }
 
 fn read_content(mut rest: &[u8], records: &mut BTreeMap<Box<str>, ControlRecord>) -> Option<ControlPosition> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use weir_core::control::{ControlRecord, GENERATION_PREFIX};
 use weir_proto::v1::ControlChange;
 use weir_time::clock::monotonic;
+use weir_units::Micros;
 
 use super::entry::LiveEntry;
 use super::overlay::ControlOverlay;
@@ -22,6 +23,9 @@ const CACHE_EVERY: Duration = Duration::from_secs(1);
 const EDITED: usize = 64;
 const EDITED_PART: usize = 4;
 
+/// Steps back of the clock that are small.
+const SMALL_STEP: Micros = Micros::from_secs(1);
+
 impl ControlTask {
     /// Follows the store, and ends entries that are over.
     pub(super) async fn look(&mut self) {
@@ -34,6 +38,7 @@ impl ControlTask {
             self.forget(&dropped);
         }
         let view = Arc::clone(&self.view.borrow());
+        let now = self.now_after(&view);
         if now < view.now || self.ends.first().is_some_and(|(ends, _)| *ends <= now) {
             self.serve(BTreeSet::new());
         }
@@ -68,7 +73,8 @@ impl ControlTask {
 
     /// Serves what the mirror has under these keys now, and ends what is over.
     fn serve(&mut self, mut keys: BTreeSet<Box<str>>) {
-        let (now, before) = (self.clock.now().0, Arc::clone(&self.view.borrow()));
+        let before = Arc::clone(&self.view.borrow());
+        let now = self.now_after(&before);
         while let Some((ends, key)) = self.ends.pop_first() {
             if ends > now {
                 self.ends.insert((ends, key));
@@ -81,7 +87,7 @@ impl ControlTask {
         if now < before.now || is_wide || is_general {
             return self.apply();
         }
-        let changed: Vec<KeyChange> = keys.iter().map(|key| self.changed_entry(key, &before)).collect();
+        let changed: Vec<KeyChange> = keys.iter().map(|key| self.changed_entry(key, &before, now)).collect();
         let view = before.edited(&changed, now);
         let overlay = self.overlay(view.entries.clone(), now);
         let shared = &self.shared;
@@ -90,7 +96,7 @@ impl ControlTask {
         self.publish(view);
     }
 
-    fn changed_entry(&mut self, key: &str, view: &ControlView) -> KeyChange {
+    fn changed_entry(&mut self, key: &str, view: &ControlView, now: u64) -> KeyChange {
         let before = view.entries.get(key).cloned();
         let record = self.mirror.get(key);
         if let Some(record) = record {
@@ -103,13 +109,20 @@ impl ControlTask {
         for (entry, is_there) in [(&before, false), (&after, true)] {
             let Some(entry) = entry.as_ref().filter(|entry| entry.expires_at > 0) else { continue };
             let end = (entry.expires_at, Arc::clone(&key));
-            if is_there && entry.lives(self.clock.now().0) {
+            if is_there && entry.lives(now) {
                 self.ends.insert(end);
             } else {
                 self.ends.remove(&end);
             }
         }
         KeyChange { key, before, after }
+    }
+
+    /// The time of the next view. A small step back of the clock is none: what has just ended stays so, and nothing has to be
+    /// made anew.
+    fn now_after(&self, view: &ControlView) -> u64 {
+        let now = self.clock.now().0;
+        if now.saturating_add(SMALL_STEP.0) < view.now { now } else { now.max(view.now) }
     }
 
     /// Serves all that the mirror has.

@@ -57,12 +57,12 @@ fn seen(rules: &Rules) -> Vec<String> {
 }
 
 #[derive(Default)]
-struct Live {
+struct LiveChanges {
     overrides: BTreeMap<(usize, &'static str, &'static str), u64>,
     access: BTreeMap<(Option<&'static str>, bool, &'static str), ()>,
 }
 
-impl Live {
+impl LiveChanges {
     fn whole(&self, files: &Rules) -> Rules {
         let overrides = self.overrides.iter().map(|((at, consumer, resource), number)| {
             override_of(&files.strategies()[*at], consumer, resource, *number)
@@ -85,7 +85,7 @@ fn entry(strategy: Option<&str>, denies: bool, consumer: &str) -> AccessEntry {
 
 #[test]
 fn random_edits_make_what_all_changes_together_make() {
-    let (files, mut live) = (files(), Live::default());
+    let (files, mut live) = (files(), LiveChanges::default());
     let (mut rules, mut anew, mut number) = (files.amended(RuleChanges::default()), 0, 7_u64);
     let mut random = |bound: u64| {
         number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
