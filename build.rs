@@ -36,8 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sorted = [
         ".weir.v1.ShouldAllowResponse.headers",
         ".google.rpc.ErrorInfo.metadata",
-        ".weir.v1.UsageSeries",
-        ".weir.v1.UsagePoint",
+        ".weir.v1.UsageSeries.costs",
+        ".weir.v1.UsageSeries.units",
+        ".weir.v1.UsagePoint.costs",
     ];
     let configured = sorted.into_iter().fold(tonic_prost_build::configure(), |all, path| all.btree_map(path));
     configured.build_server(false).compile_fds(descriptors)?;
