@@ -55,7 +55,7 @@ part "the worst cost of a decision in Redis" tests --nocapture long_worst_cost::
 # One after the other: each takes both cores.
 export WEIR_FLOODS=$([ "$budget" -ge 480 ] && echo all || echo some)
 part "floods of batches" tests --nocapture --test-threads=1 long_floods::
-part "busy cores beside Redis" tests --nocapture stalls::long_
+part "a process that is stopped, and busy cores" tests --nocapture --test-threads=1 long_stalls::
 part "probes beside silent and slow callers" tests --nocapture long_probes::
 part "1,100 slow callers of the HTTP listener" tests --nocapture http_crowds::long_crowds::
 part "clients after a restart" tests --nocapture --test-threads=1 long_reconnect::

@@ -58,6 +58,9 @@ use self::terminal::{print, say};
 /// How long the end of `weir serve` waits until its last lines have been written.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// The consumer in commands that are printed as examples.
+const EXAMPLE_CONSUMER: &str = "bob";
+
 const EXAMPLES: &str = "\
 Examples:
   weir                                                 serve the built-in example

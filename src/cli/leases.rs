@@ -14,9 +14,8 @@ use weir_proto::v1::{
 };
 
 use super::allow_output::AllowOutput;
-use super::sample::CONSUMER;
 use super::server_args::ServerArgs;
-use super::{attribute, duration, fail, print, render};
+use super::{EXAMPLE_CONSUMER, attribute, duration, fail, print, render};
 
 const NOT_HELD: u8 = 1;
 const FAILED: u8 = 2;
@@ -34,7 +33,7 @@ The last two are for operators: the server must have `server.admin_service: true
 /// Returns the arguments of a command to try with the first strategy of permits.
 pub(super) fn example(config: &Config) -> Option<String> {
     let first = config.rules.strategies().iter().find(|strategy| strategy.permits().is_some())?;
-    Some(format!("lease acquire exports/example {CONSUMER} --id example --strategy {}", first.name()))
+    Some(format!("lease acquire exports/example {EXAMPLE_CONSUMER} --id example --strategy {}", first.name()))
 }
 
 #[derive(Debug, clap::Args)]

@@ -4,11 +4,11 @@ use weir_config::{Config, EnvoyFiles};
 use weir_core::envoy::{Descriptor, Matcher};
 use weir_core::strategy::{Field, Strategy};
 
+use super::EXAMPLE_CONSUMER as CONSUMER;
 use super::feature_texts::{examples, last_examples};
 
 /// The names that the documentation and the built-in example use.
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";
-pub(super) const CONSUMER: &str = "bob";
 
 /// Returns the arguments of `weir`, one command each: for strategies, for Envoy's files, and of features; if there is
 /// none of them, what features say then.

@@ -91,7 +91,7 @@ async fn asked(
 }
 
 /// The rows of all points, in the order of [`HEAD`]. A cost by name has a row of its own, without calls.
-fn rows(response: &GetUsageResponse) -> Vec<UsageRow> {
+fn rows(response: &GetUsageResponse) -> Vec<UsageLine> {
     let mut rows = Vec::new();
     for series in &response.series {
         for point in &series.points {
@@ -115,7 +115,7 @@ fn rows(response: &GetUsageResponse) -> Vec<UsageRow> {
     rows
 }
 
-type UsageRow = [String; 8];
+type UsageLine = [String; 8];
 
 const HEAD: [&str; 8] =
     ["start", "strategy", "resource_pattern", "outcome", "calls", "cost", "cost_name", "unit"];

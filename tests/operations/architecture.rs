@@ -123,7 +123,7 @@ fn every_engine_has_its_twin_and_its_rows() {
     };
     let engines = engine_names();
     let driver = "abilities advice cells decide held held_parts hold_record judge near new \
-                  once once_record share state stored verdict";
+                  numbers once once_record portable share state stored verdict";
     let driver: Vec<&str> = driver.split(' ').collect();
     // Another layout in Redis of what `slots.rs` decides.
     let mut algorithms = read_all("crates/core/src/algorithm", "rs");

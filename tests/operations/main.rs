@@ -33,6 +33,7 @@ mod long_queue_kills;
 mod long_redis_6;
 mod long_reload;
 mod long_soak;
+mod long_stalls;
 mod long_swap;
 mod long_timeseries;
 mod long_valkey;
@@ -51,7 +52,6 @@ mod replay;
 mod service_manager;
 mod short_deadlines;
 mod simulate;
-mod stalls;
 #[path = "../support/support.rs"]
 mod support;
 mod test_clock;

@@ -304,8 +304,8 @@ async fn reflection_speaks_both_versions() {
             DECISIONS,
             ENVOY,
             "grpc.health.v1.Health",
-            "weir.v1.ConcurrencyService",
             "weir.v1.UsageService",
+            "weir.v1.ConcurrencyService",
             "weir.v1.QueueService",
         ]
     );
@@ -317,8 +317,8 @@ async fn reflection_speaks_both_versions() {
             DECISIONS,
             ENVOY,
             "grpc.health.v1.Health",
-            "weir.v1.ConcurrencyService",
             "weir.v1.UsageService",
+            "weir.v1.ConcurrencyService",
             "weir.v1.QueueService",
         ]
     );

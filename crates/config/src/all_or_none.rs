@@ -6,12 +6,6 @@ use weir_core::algorithm::Algorithm;
 use weir_core::envoy::Draft;
 use weir_core::strategy::FailurePolicy;
 
-/// The largest number of domains.
-pub(super) const MAX_DOMAINS: usize = 1000;
-
-/// The largest number of keys of `by`.
-pub(super) const MAX_BY: usize = 8;
-
 /// The setting, for messages.
 const SETTING: &str = "envoy.all_or_none";
 

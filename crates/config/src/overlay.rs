@@ -16,6 +16,12 @@ pub(super) use self::pattern::RulePattern;
 /// The section, for messages.
 pub const ENVOY_RULES: &str = "envoy.rules";
 
+/// The largest number of domains of `envoy.all_or_none`.
+pub(super) const MAX_DOMAINS: usize = 1000;
+
+/// The largest number of keys of its `by`.
+pub(super) const MAX_BY: usize = 8;
+
 /// The most entries.
 pub(super) const MAX_RULES: usize = 1000;
 

@@ -24,13 +24,13 @@ use self::rules::{
     SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
 use self::service::{AUTHORIZE, ENVOY_ALL_OR_NONE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, ROOT};
-use super::all_or_none::{MAX_BY, MAX_DOMAINS};
+
 use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
 use super::costs::MAX_COST_NAME;
 use super::fields::MAX_PATH;
 use super::identity::{MAX_ISSUERS, MAX_NETWORKS, MAX_TRUST_DOMAINS};
-use super::overlay::MAX_RULES as MAX_RULES_OF_ENVOY;
+use super::overlay::{MAX_BY, MAX_DOMAINS, MAX_RULES as MAX_RULES_OF_ENVOY};
 use super::table::{RedisConfig, TlsConfig, XdsConfig, store as store_keys};
 
 /// Returns the schema of a configuration file.

@@ -40,6 +40,7 @@ const FEATURES: [(&str, &[&str]); 4] = [
     (
         "envoy",
         &[
+            "config/all_or_none",
             "config/envoy",
             "config/envoy_layout",
             "config/overlay",

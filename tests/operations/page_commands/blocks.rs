@@ -61,6 +61,11 @@ const GRPCURL: &str = "grpcurl is not installed by the tests";
 /// The first entry that fits counts.
 pub(super) const BLOCKS: &[Block] = &[
     not("README.md", "cargo run --release", "it builds for minutes, and runs all tests"),
+    not(
+        "docs/stores.md",
+        "cargo run",
+        "it builds for minutes; `semantics own_store` runs the store of the example",
+    ),
     run("README.md", "curl", SERVE),
     run("README.md", "./target/release/weir serve --envoy-config", ""),
     run("docs/algorithms.md", "weir simulate", ""),

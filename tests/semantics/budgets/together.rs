@@ -1,16 +1,18 @@
 //! Callers at once, whose decisions share script calls.
 
 use futures_util::future::join_all;
-use weir_config::{MemoryConfig, Topology};
+use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_core::algorithm::Algorithm;
 use weir_core::algorithm::budget::{Ask, AskedCost, BudgetVerdict, SettleOutcome, SettledCosts};
+use weir_core::key::KeySecret;
 use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisShared;
 use weir_store::{BudgetDecision, BudgetOp, Store, StoreError};
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
 use super::paired::Paired;
-use crate::support::{RedisServer, redis_store};
+use crate::support::{RedisServer, redis_config, redis_store, watched};
 
 const CALLERS: usize = 500;
 const LIMIT: u64 = 90;
@@ -52,7 +54,13 @@ impl Callers<'_> {
 async fn ten_thousand_callers_of_one_key_get_the_limit_and_no_more() {
     const ALL: usize = 10_000;
     let redis = RedisServer::start();
-    let store = redis_store(vec![redis.url()], Topology::Single, Clock::System).await;
+    // Each caller has a place in the queue, and none is in a hurry.
+    let config = RedisConfig {
+        max_waiting: 2 * ALL,
+        deadline: Micros::from_secs(10),
+        ..redis_config(vec![redis.url()], Topology::Single)
+    };
+    let store = watched(&RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System)).await;
     let day = Micros::from_secs(86_400);
     let limits = [1_000_000, 3_000].map(|limit| Algorithm::fixed_window(limit, day, true, false).unwrap());
     let paired = Paired::new(&store, "bob", &limits);

@@ -1,9 +1,9 @@
 //! Reads `envoy.all_or_none`.
 
-use crate::all_or_none::{AllOrNone, MAX_BY, MAX_DOMAINS};
+use crate::all_or_none::AllOrNone;
 use crate::errors::MistakeReport;
 use crate::fields::{Mapping, NamedNode};
-use crate::overlay::MAX_ENVOY_TEXT;
+use crate::overlay::{MAX_BY, MAX_DOMAINS, MAX_ENVOY_TEXT};
 use crate::values::{quote, text_within};
 
 /// Reads the setting. `beside` are settings of the section that contradict it, if they are on.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::permits::ConcurrencyRule;
 use super::prefix::identity_prefix;
-use super::{Limit, LimitBan, MAX_RESERVATION};
+use super::{Limit, LimitBan, MAX_RESERVATION, Strategy};
 use crate::algorithm::Algorithm;
 use crate::algorithm::budget::CostedLimits;
 use weir_units::Micros;
@@ -134,6 +134,51 @@ impl RateLimits {
     #[inline]
     pub(super) fn paces(&self) -> bool {
         self.paces
+    }
+}
+
+impl Strategy {
+    /// The limits, in the order in which they are judged and reported. Empty for permits.
+    #[must_use]
+    #[inline]
+    pub fn limits(&self) -> &[Limit] {
+        self.rates().map_or(&[], RateLimits::limits)
+    }
+
+    /// The limits' algorithms, in the same order.
+    #[must_use]
+    #[inline]
+    pub fn algorithms(&self) -> &[Algorithm] {
+        self.rates().map_or(&[], RateLimits::algorithms)
+    }
+
+    /// Prefix of the identities of the keys of limit number `index` ([`write_identity`](crate::key::write_identity)).
+    #[inline]
+    pub(crate) fn identity(&self, index: usize) -> &[u8] {
+        self.rates().map_or(&[], |rates| rates.identity(index))
+    }
+
+    /// Sets the bound of a reservation's wait.
+    #[must_use]
+    pub fn with_max_reservation(mut self, max_reservation: Micros) -> Self {
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            rates.max_reservation = max_reservation;
+        }
+        self
+    }
+
+    /// The longest wait that a reservation may ask for.
+    #[must_use]
+    #[inline]
+    pub fn max_reservation(&self) -> Micros {
+        self.rates().map_or(MAX_RESERVATION, |rates| rates.max_reservation)
+    }
+
+    /// True if a limit makes its callers wait for their turn.
+    #[must_use]
+    #[inline]
+    pub fn paces(&self) -> bool {
+        self.rates().is_some_and(RateLimits::paces)
     }
 }
 

@@ -56,6 +56,11 @@ impl StatePlace {
     }
 }
 
+#[inline]
+fn has_holds(strategy: &Strategy) -> bool {
+    strategy.costed().is_some_and(|costed| costed.hold.is_some())
+}
+
 impl SharedMemory {
     pub(super) fn locate<'d, T>(&self, find: impl FnOnce(&mut Locator<'_, 'd>) -> T) -> T {
         SCRATCH.with_borrow_mut(|text| find(&mut Locator { secret: &self.secret, text, begun: None }))
@@ -64,7 +69,8 @@ impl SharedMemory {
 
 impl<'d> Locator<'_, 'd> {
     /// Sets `place` to the location of `decision`, in place. The tag chooses the shard of several limits, so that one
-    /// lock holds them all. A single limit uses its own digest, which saves a hash.
+    /// lock holds them all. A single limit uses its own digest, which saves a hash; unless calls are held, whose records are
+    /// found whatever the algorithm of the limit became.
     #[inline]
     pub(super) fn locate(&mut self, decision: &Decision<'d>, place: &mut StatePlace) {
         let Decision { strategy, ref subject, .. } = *decision;
@@ -72,7 +78,7 @@ impl<'d> Locator<'_, 'd> {
         let digests = &mut place.digests;
         digests.clear();
         let tag = match strategy.limits() {
-            [_] => {
+            [_] if !has_holds(strategy) => {
                 let name = self.only_name(strategy, subject);
                 if limits_meant.has(0) {
                     digests.push(name);

@@ -12,11 +12,11 @@ const MAX_KEYS: usize = 4_096;
 
 /// One worker's answers, by the digests of their keys.
 #[derive(Debug, Default)]
-pub(super) struct HeldKeys(HashMap<u128, HeldKey>);
+pub(super) struct HeldKeys(HashMap<u128, HeldUnits>);
 
 /// What an answer said of a key.
 #[derive(Debug, Clone)]
-struct HeldKey {
+struct HeldUnits {
     strategy: Box<str>,
     limit: Box<str>,
     held: u64,
@@ -27,7 +27,7 @@ struct HeldKey {
 
 /// The newest answer of all workers about each key.
 #[derive(Debug, Default)]
-pub(super) struct HeldSums(HashMap<u128, HeldKey>);
+pub(super) struct HeldSums(HashMap<u128, HeldUnits>);
 
 impl HeldKeys {
     /// Remembers an answer that came `now`. At the bound, keys whose holds have ended make room, or the key is left out.
@@ -61,7 +61,7 @@ impl HeldKeys {
             }
             if self.0.len() < MAX_KEYS {
                 let (strategy, limit) = (strategy.name().into(), limit.name.clone());
-                self.0.insert(key, HeldKey { strategy, limit, held: one.held, at: now, ends });
+                self.0.insert(key, HeldUnits { strategy, limit, held: one.held, at: now, ends });
             }
         }
     }
@@ -81,7 +81,7 @@ impl HeldSums {
     /// The sums by strategy and limit.
     pub(super) fn by_limit(self) -> BTreeMap<(Box<str>, Box<str>), u64> {
         let mut sums = BTreeMap::new();
-        for HeldKey { strategy, limit, held, .. } in self.0.into_values() {
+        for HeldUnits { strategy, limit, held, .. } in self.0.into_values() {
             let sum: &mut u64 = sums.entry((strategy, limit)).or_default();
             *sum = sum.saturating_add(held);
         }

@@ -34,7 +34,7 @@ async fn a_process_that_is_stopped_opens_no_breaker() {
 
 /// As when a host has much more to do than cores.
 #[tokio::test]
-async fn long_busy_cores_open_no_breaker() {
+async fn busy_cores_open_no_breaker() {
     let mut node = Node::start();
     let callers = node.callers();
     let burns = Arc::new(AtomicBool::new(true));
