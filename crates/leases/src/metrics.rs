@@ -18,7 +18,10 @@ const MAX_KEYS: usize = 4_096;
 /// How long an answer counts after the leases of its time have ended.
 const KEPT: Duration = Duration::from_secs(60);
 
-const FAMILIES: [(&str, &str, fn(&PermitSums) -> u64); 3] = [
+/// A gauge: its name, its help, and the sum that it shows.
+type PermitFamily = (&'static str, &'static str, fn(&PermitSums) -> u64);
+
+const FAMILIES: [PermitFamily; 3] = [
     (
         "weir_permits_held",
         "Permits that are held, as the store's last answers to this node said, summed over the keys of a strategy.",
