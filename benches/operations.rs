@@ -206,6 +206,9 @@ fn redis_store(redis: &RedisServer) -> RedisStore {
         nodes: vec![redis.url()],
         topology: Topology::Single,
         deadline: Micros::from_secs(60),
+        connect_timeout: Micros::from_secs(60),
+        // Each caller of a crowd has a place.
+        max_waiting: 100_000,
         ..RedisConfig::default()
     };
     RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store()
