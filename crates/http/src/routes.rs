@@ -30,11 +30,8 @@ const CHECK: &str = "/check/";
 /// The longest request target, in bytes.
 const MAX_TARGET: usize = 8 << 10;
 
-/// The largest body of most methods, in bytes.
+/// The largest body, in bytes, of a method whose request has no list of messages. One with such a list may be as large as on gRPC.
 const MAX_BODY: usize = 64 << 10;
-
-/// Methods whose bodies may be as large as on gRPC.
-const LARGE: [&str; 2] = ["/weir.v1.RateLimitService/ShouldAllowBatch", "/weir.v1.QueueService/Enqueue"];
 
 /// The routes of one worker.
 pub(crate) struct Routes {
@@ -194,7 +191,7 @@ impl Routes {
         let context = connection.check.context(&method.path, headers)?;
         let context = CallContext { deadline: head.deadline, ..context };
         let largest = connection.check.largest_message(&method.path);
-        let is_large = self.with_metadata.is_some() || LARGE.contains(&method.path.as_str());
+        let is_large = self.with_metadata.is_some() || self.shapes.takes_messages(method);
         let largest = if is_large { largest } else { largest.min(MAX_BODY) };
         connection.pace.set(PaceStep::Body(monotonic()));
         let (body, _held) = body::read(headers, body, &self.budget, largest).await?;

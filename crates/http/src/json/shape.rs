@@ -171,6 +171,15 @@ impl ProtoShapes {
         self.methods.values()
     }
 
+    /// True if the request of a method has a list of messages.
+    #[must_use]
+    pub fn takes_messages(&self, method: &MethodShape) -> bool {
+        let is_list = |field: &FieldShape| {
+            field.cardinality == Cardinality::Repeated && matches!(field.kind, FieldKind::Message(_))
+        };
+        self.message(method.input).is_some_and(|message| message.fields.iter().any(is_list))
+    }
+
     pub(super) fn message(&self, message: usize) -> Option<&MessageShape> {
         self.messages.get(message)
     }
@@ -304,4 +313,18 @@ fn camel_case(name: &str) -> String {
         camel.push_str(letters.as_str());
     }
     camel
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_that_take_lists_are_those_with_large_bodies() {
+        let shapes = ProtoShapes::new(weir_proto::DESCRIPTORS).unwrap();
+        let large = shapes.methods().filter(|method| !method.is_stream && shapes.takes_messages(method));
+        let mut large: Vec<_> = large.map(|method| method.path.rsplit('/').next().unwrap()).collect();
+        large.sort_unstable();
+        assert_eq!(large, ["Enqueue", "PutMany", "ShouldAllowBatch"]);
+    }
 }
