@@ -4,6 +4,7 @@
 //! them something to object to.
 
 mod arrows;
+mod feature_list;
 mod features;
 mod manifests;
 mod maps;

@@ -143,7 +143,7 @@ fn comments(source: &Source) -> String {
 }
 
 fn is_example(path: &str) -> bool {
-    EXAMPLES.contains(&path) || path.contains("/S.") || path.contains("/M.")
+    EXAMPLES.contains(&path) || ["/S.", "/M.", "/F.", "/F/"].iter().any(|name| path.contains(name))
 }
 
 fn is_of_a_name(letter: char) -> bool {

@@ -1,4 +1,9 @@
 //! The keys of strategies, their limits and algorithms, and of access lists.
+//!
+//! Settings and sections of features have one table for the reader and the schema. This grammar has two: some of its keys
+//! are refused or needed beside others, in words about both, and their bounds are those of the constructors of `Algorithm`. So
+//! the readers are code, which a table would have to call key by key. What both say, they are held to: `config::schema::keys`
+//! compares the keys of each mapping with those that the reader knows, `config::schema::mutations` the values that each takes.
 
 use weir_core::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES, MOST_MAX_HELD};
 use weir_core::approximate::MAX_NODES;
