@@ -325,6 +325,6 @@ mod tests {
         let large = shapes.methods().filter(|method| !method.is_stream && shapes.takes_messages(method));
         let mut large: Vec<_> = large.map(|method| method.path.rsplit('/').next().unwrap()).collect();
         large.sort_unstable();
-        assert_eq!(large, ["Enqueue", "PutMany", "ShouldAllowBatch"]);
+        assert_eq!(large, ["Enqueue", "PutMany", "ShouldAllowBatch", "ShouldRateLimit"]);
     }
 }
