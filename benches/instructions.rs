@@ -34,7 +34,7 @@ use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, RequestBody};
 use weir_node::control::BanGuard;
 use weir_node::limiter::Limiter;
 use weir_node::service::{DecisionService, Templates};
-use weir_node::telemetry::Metrics;
+use weir_node::telemetry::{ConsumerSamplers, Metrics};
 use weir_proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir_store::coalesce::Coalesce;
 use weir_store::denials::DenialsShared;
@@ -242,7 +242,7 @@ fn perform_on<S: Store>(service: &Arc<DecisionService<S>>, work: &str, calls: u6
 fn service<S: Store>(store: S, sample: u32) -> Arc<DecisionService<S>> {
     let rules = rules();
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
-    metrics.sample_consumers(sample);
+    let _samplers = ConsumerSamplers::start(&metrics, sample);
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
     DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }

@@ -29,6 +29,7 @@ mod process;
 mod recorder;
 mod redis_pool;
 mod rejected;
+mod sample;
 mod sampled;
 mod store;
 mod strategy_latency;
@@ -53,7 +54,7 @@ pub use self::bans::BanCounts;
 use self::by_label::{ByLabel, REFUSED_CALLS, REFUSED_FILES};
 pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;
-pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
+pub use consumers::{ConsumerKey, ConsumerSamplers, ConsumerSummary, ConsumerTally, MAX_TALLIES};
 pub use costs::CountedCost;
 pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, LoggedCosts, is_denial};
 pub use decisions::CountedRows;
@@ -68,6 +69,7 @@ pub use names::{CountedPattern, CounterNames, LimitUnit};
 pub use outcome::CountedOutcome;
 pub use recorder::{CountedLease, CountedMethod, Recorder, Rejection, WorkerCounters};
 pub use rejected::{RejectedKind, log_rejected, log_rejected_each_minute, rejected_by_kind};
+pub use sample::{DecisionSample, MakeSample};
 pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
@@ -212,15 +214,14 @@ impl Metrics {
         self.decisions.latency()
     }
 
-    /// Samples the consumer of one in `rate` decisions from now on; 0 disables.
-    pub fn sample_consumers(&self, rate: u32) {
-        self.decisions.sample_consumers(rate);
+    /// Gives decisions to samples that `make` makes, one for each worker. Later calls are ignored: there is one sample.
+    pub fn sample(&self, make: MakeSample) {
+        self.decisions.sample(make);
     }
 
-    /// Takes the samples of consumers of all workers since the last call.
-    #[must_use]
-    pub fn take_consumers(&self) -> ConsumerSummary {
-        self.decisions.take_consumers()
+    /// Lets the samples of all workers begin with the next decision.
+    pub fn begin_samples(&self) {
+        self.decisions.begin_samples();
     }
 
     /// The names of the strategies and patterns in [`CountedTotal`].

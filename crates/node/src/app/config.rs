@@ -9,7 +9,7 @@ use crate::access::{CallerAccess, SnapshotRights};
 use crate::feature_parts::FeatureParts;
 use crate::readiness::FileKind;
 use crate::reload::{FileRules, RunningConfig};
-use crate::telemetry::Metrics;
+use crate::telemetry::{ConsumerSamplers, Metrics};
 use crate::watch::{ReloadReport, WatchedFiles};
 
 /// The files of the configuration.
@@ -20,6 +20,7 @@ pub(super) struct WatchedConfig {
     files: Settling<FilesSnapshot>,
     running: RunningConfig,
     metrics: Metrics,
+    samplers: ConsumerSamplers,
     /// Who may call; `None` without identity.
     access: Option<Arc<CallerAccess>>,
     overlay: OverlayInUse,
@@ -30,7 +31,7 @@ impl WatchedConfig {
     pub(super) fn new(
         settings: &Config,
         running: &RunningConfig,
-        metrics: &Metrics,
+        (metrics, samplers): (&Metrics, ConsumerSamplers),
         (access, overlay): (Option<Arc<CallerAccess>>, OverlayInUse),
     ) -> Option<Self> {
         let origin = settings.origin.clone()?;
@@ -38,7 +39,7 @@ impl WatchedConfig {
         let files = Settling::new(origin.as_read().clone());
         let origin = if settings.server.control { origin.keeping_written() } else { origin };
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
-        Some(Self { settings, origin, files, running, metrics, access, overlay })
+        Some(Self { settings, origin, files, running, metrics, samplers, access, overlay })
     }
 
     /// Applies what was read, or logs and returns every mistake in it.
@@ -79,10 +80,8 @@ impl WatchedConfig {
         let overlay = envoy.rules.counting_rejected(own.count_rejected).all_or_none(own.all_or_none.clone());
         self.settings.envoy.rules = overlay.clone();
         self.overlay.set(overlay);
-        if self.settings.usage.sample != usage.sample {
-            self.metrics.sample_consumers(usage.sample);
-            self.settings.usage.sample = usage.sample;
-        }
+        self.samplers.set_rate(&self.metrics, usage.sample);
+        self.settings.usage.sample = usage.sample;
         self.settings.messages = messages.clone();
         self.settings.server.inline_limits = server.inline_limits;
         self.running.set_files(FileRules {

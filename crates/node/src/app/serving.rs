@@ -118,7 +118,7 @@ impl App {
         let rules = files.watched(&running, &overlay).map(boxed);
         sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
         // Before Envoy's files, which are read under its overlay.
-        sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
+        sources.extend(WatchedConfig::new(&config, &running, (&metrics, usage.samplers()), (access.clone(), overlay)).map(boxed));
         sources.extend(rules);
         let refused = refused_files(&metrics, &readiness)?;
         let _background =

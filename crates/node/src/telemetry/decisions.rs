@@ -1,7 +1,7 @@
 //! Metrics of decisions: sums of the workers' counters, taken at scrape time.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -10,7 +10,6 @@ use prometheus::proto::{Metric, MetricFamily, MetricType};
 use weir_core::strategy::Rules;
 use weir_store::StoreError;
 
-use super::consumers::ConsumerSummary;
 use super::costs::{self, CostSums, CountedCost};
 use super::decision_log::DecisionLog;
 use super::denials;
@@ -20,6 +19,7 @@ use super::names::CounterNames;
 use super::outcome::CountedOutcome;
 use super::past::{self, PastCounts, ShadowSums};
 use super::recorder::{CountedLease, CountedMethod, Recorder, Rejection, WorkerCounters};
+use super::sample::MakeSample;
 use super::strategy_latency;
 use super::totals::{CountedTotal, TotalsLayout};
 
@@ -27,8 +27,8 @@ use super::totals::{CountedTotal, TotalsLayout};
 pub(super) struct DecisionCounters {
     state: Mutex<CountersState>,
     log: OnceLock<Arc<DecisionLog>>,
-    /// Sample rate of consumers.
-    sample_rate: AtomicU32,
+    /// Who samples decisions, if anybody does.
+    sample: OnceLock<MakeSample>,
     descriptions: Vec<Desc>,
 }
 
@@ -125,7 +125,7 @@ impl DecisionCounters {
         Ok(Self {
             state: Mutex::new(state),
             log: OnceLock::new(),
-            sample_rate: AtomicU32::default(),
+            sample: OnceLock::new(),
             descriptions,
         })
     }
@@ -149,7 +149,9 @@ impl DecisionCounters {
     pub(super) fn worker(&self) -> Arc<WorkerCounters> {
         let worker = Arc::<WorkerCounters>::default();
         let mut state = self.state.lock();
-        worker.consumers.set_rate(self.sample_rate.load(Relaxed));
+        if let Some(make) = self.sample.get() {
+            worker.sample.give(make());
+        }
         state.workers.push(Arc::clone(&worker));
         worker
     }
@@ -253,16 +255,20 @@ impl DecisionCounters {
         state.recorders.iter().for_each(|recorder| recorder.totals.each(&mut each));
     }
 
-    pub(super) fn sample_consumers(&self, rate: u32) {
+    /// Gives the decisions of all workers to samples that `make` makes.
+    pub(super) fn sample(&self, make: MakeSample) {
         let state = self.state.lock();
-        self.sample_rate.store(rate, Relaxed);
-        state.workers.iter().for_each(|worker| worker.consumers.set_rate(rate));
+        // Later calls are ignored: there is one sample.
+        if self.sample.set(make).is_ok()
+            && let Some(make) = self.sample.get()
+        {
+            state.workers.iter().for_each(|worker| worker.sample.give(make()));
+        }
     }
 
-    pub(super) fn take_consumers(&self) -> ConsumerSummary {
-        let workers = self.state.lock().workers.clone();
-        let parts: Vec<ConsumerSummary> = workers.iter().map(|worker| worker.consumers.take()).collect();
-        ConsumerSummary::merged(&parts)
+    /// Lets all samples begin with the next decision.
+    pub(super) fn begin_samples(&self) {
+        self.state.lock().workers.iter().for_each(|worker| worker.sample.begin());
     }
 
     /// The times of a method.

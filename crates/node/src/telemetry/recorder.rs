@@ -9,12 +9,12 @@ use weir_core::key::Subject;
 use weir_core::strategy::{Resolved, Strategy};
 use weir_store::StoreError;
 
-use super::consumers::ConsumerSampler;
 use super::costs::{CostCounts, CostedCall};
 use super::decision_log::DecisionLog;
 use super::denials::{DenialCounts, DenialSums};
 use super::histogram::{Histogram, LatencyBucket, nanos};
 use super::outcome::CountedOutcome;
+use super::sample::SampleCountdown;
 use super::strategy_latency::{StrategyLatency, StrategyTimeSums};
 use super::totals::{Totals, TotalsLayout, TotalsRow};
 
@@ -37,7 +37,7 @@ pub struct Recorder {
 /// One worker's counters that have no names of the configuration. They outlast reloads.
 #[derive(Debug, Default)]
 pub struct WorkerCounters {
-    pub(super) consumers: ConsumerSampler,
+    pub(super) sample: SampleCountdown,
     pub(super) costs: CostCounts,
     pub(super) latency: [Histogram; CountedMethod::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
@@ -257,13 +257,13 @@ impl Recorder {
     /// True if this decision is sampled, so that its consumer is to be given to [`Recorder::sampled`].
     #[inline]
     pub fn samples(&self) -> bool {
-        self.worker.consumers.takes()
+        self.worker.sample.takes()
     }
 
-    /// Counts the consumer of a decision.
+    /// Gives a decision to the sample.
     pub fn sampled(&self, row: TotalsRow, outcome: CountedOutcome, consumer: &str) {
         if let Some(strategy) = self.totals.strategy_of(row) {
-            self.worker.consumers.add(strategy, outcome, consumer);
+            self.worker.sample.add(strategy, outcome, consumer);
         }
     }
 

@@ -10,7 +10,7 @@ use super::latency::LatencyHistory;
 use super::query::{UsageAsk, UsagePlan, UsageSums};
 use super::series::SeriesTable;
 use crate::limiter::InvalidField;
-use crate::telemetry::{ConsumerSummary, CountedTotal, Metrics};
+use crate::telemetry::{ConsumerSamplers, ConsumerSummary, CountedTotal, Metrics};
 
 /// After a longer step back of the clock the history is cleared. After a shorter one, counts belong to the last
 /// second before the step until the clock has caught up.
@@ -19,6 +19,7 @@ const LONGEST_STEP_BACK: Micros = Micros::from_secs(3600);
 /// Counts of one node.
 pub(super) struct Collector {
     metrics: Metrics,
+    samplers: ConsumerSamplers,
     pub(super) series: SeriesTable,
     pub(super) history: History,
     pub(super) consumers: ConsumerWindows,
@@ -30,12 +31,12 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(metrics: Metrics, now: Micros) -> Self {
+    pub(super) fn new(metrics: Metrics, samplers: ConsumerSamplers, now: Micros) -> Self {
         let series = SeriesTable::new(metrics.names());
         let history = History::new(second(now));
         let last_part = second(now) / consumers::PART;
         let (consumers, latency) = (ConsumerWindows::default(), LatencyHistory::new(metrics.latency()));
-        Self { metrics, series, history, consumers, latency, last: now, last_part }
+        Self { metrics, samplers, series, history, consumers, latency, last: now, last_part }
     }
 
     /// True if the clock stepped back too far to continue the history.
@@ -77,7 +78,7 @@ impl Collector {
 
     /// Takes the sketches' summaries.
     pub(super) fn collect_consumers(&mut self, now: Micros) {
-        let found: ConsumerSummary = self.metrics.take_consumers();
+        let found: ConsumerSummary = self.samplers.take();
         let found = consumers::named(found, |strategy| self.series.strategy(strategy));
         self.consumers.add(self.last_part * consumers::PART, found);
         self.last_part = self.last_part.max(second(now) / consumers::PART);

@@ -18,13 +18,14 @@ use super::pace::QuestionPace;
 use super::timeseries::TimeSeries;
 use super::{ConsumersAnswer, ConsumersAsk, MAX_WAITING, UsageAnswer, UsageAsk, UsageHandle, UsageQuestion};
 use crate::limiter::InvalidField;
-use crate::telemetry::Metrics;
+use crate::telemetry::{ConsumerSamplers, Metrics};
 
 /// Thread handle. Dropping it ends the thread after a last read of the counters.
 pub struct UsageThread {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     handle: UsageHandle,
+    samplers: ConsumerSamplers,
 }
 
 impl UsageThread {
@@ -40,7 +41,7 @@ impl UsageThread {
     ) -> std::io::Result<Self> {
         let (handle, questions) = mpsc::channel(MAX_WAITING);
         let (stop, stopped) = oneshot::channel();
-        metrics.sample_consumers(config.sample);
+        let samplers = ConsumerSamplers::start(&metrics, config.sample);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (node, started) = (config.node(), clock.now());
         let exchange = scripts.filter(|_| config.shared).map(UsageLink::open);
@@ -49,12 +50,18 @@ impl UsageThread {
         let roster = NodeRoster::new(own, &node, member, started);
         let timeseries = scripts.filter(|_| config.timeseries).map(UsageLink::open);
         let timeseries = timeseries.map(|link| TimeSeries::new(link, &node, started));
-        let collector = Collector::new(metrics, started);
+        let collector = Collector::new(metrics, samplers.clone(), started);
         let pace = QuestionPace::default();
         let state = UsageState { node, roster, collector, exchange, timeseries, clock, pace };
         let body = move || runtime.block_on(state.run(questions, stopped));
         let thread = std::thread::Builder::new().name("weir-usage".to_owned()).spawn(body)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread), handle: UsageHandle(handle) })
+        Ok(Self { stop: Some(stop), thread: Some(thread), handle: UsageHandle(handle), samplers })
+    }
+
+    /// The samplers of consumers.
+    #[must_use]
+    pub fn samplers(&self) -> ConsumerSamplers {
+        self.samplers.clone()
     }
 
     /// A handle for questions.
