@@ -15,6 +15,9 @@ mod frames;
 mod identity;
 #[path = "instructions/on_redis.rs"]
 mod on_redis;
+#[cfg(feature = "usage")]
+#[path = "instructions/usage.rs"]
+mod usage;
 
 use std::pin::pin;
 use std::process::Command;
@@ -24,7 +27,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use prometheus::Registry;
 use prost::Message as _;
-use weir_config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind, UsageConfig};
+use weir_config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind};
 use weir_core::algorithm::{Algorithm, Rate, Share};
 use weir_core::strategy::{
     BanTerms, FailurePolicy, Field, Limit, LimitBan, LocalPolicy, Resources, Rules, Scope, Strategy,
@@ -34,7 +37,7 @@ use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, RequestBody};
 use weir_node::control::BanGuard;
 use weir_node::limiter::Limiter;
 use weir_node::service::{DecisionService, Templates};
-use weir_node::telemetry::{ConsumerSamplers, Metrics};
+use weir_node::telemetry::Metrics;
 use weir_proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir_store::coalesce::Coalesce;
 use weir_store::denials::DenialsShared;
@@ -157,7 +160,7 @@ fn perform(work: &str, calls: u64) {
         let _runtime = runtime.enter();
         // As a service puts them before Redis.
         let store = Coalesce::before(denials.before(store), &RedisConfig::default());
-        return perform_on(&service(store, 0), work, calls);
+        return perform_on(&service(store, false), work, calls);
     }
     if let Some(work) = work.strip_suffix(" controlled") {
         return perform_on(&controlled(store, clock), work, calls);
@@ -166,8 +169,8 @@ fn perform(work: &str, calls: u64) {
         return perform_on(&controlled(store, clock), work, calls);
     }
     match work.strip_suffix(" sampled") {
-        Some(work) => perform_on(&service(store, UsageConfig::default().sample), work, calls),
-        None => perform_on(&service(store, 0), work, calls),
+        Some(work) => perform_on(&service(store, true), work, calls),
+        None => perform_on(&service(store, false), work, calls),
     }
 }
 
@@ -239,10 +242,13 @@ fn perform_on<S: Store>(service: &Arc<DecisionService<S>>, work: &str, calls: u6
     }
 }
 
-fn service<S: Store>(store: S, sample: u32) -> Arc<DecisionService<S>> {
+fn service<S: Store>(store: S, is_sampled: bool) -> Arc<DecisionService<S>> {
     let rules = rules();
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
-    let _samplers = ConsumerSamplers::start(&metrics, sample);
+    if is_sampled {
+        #[cfg(feature = "usage")]
+        usage::sample(&metrics);
+    }
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
     DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }

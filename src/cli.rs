@@ -23,7 +23,6 @@ mod init;
 #[cfg(feature = "leases")]
 mod leases;
 mod load;
-mod nodes;
 mod notify;
 #[cfg(feature = "queues")]
 mod queues;
@@ -42,8 +41,8 @@ mod simulate;
 mod subject;
 mod terminal;
 mod token;
-mod top;
 mod undo;
+#[cfg(feature = "usage")]
 mod usage;
 
 use std::process::ExitCode;
@@ -164,12 +163,15 @@ enum Command {
     #[command(before_help = simulate::EXAMPLES)]
     Simulate(Box<simulate::SimulateArgs>),
     /// Show what a server and its nodes decide, and the consumers that call most
-    #[command(before_help = top::EXAMPLES)]
-    Top(top::TopArgs),
+    #[cfg(feature = "usage")]
+    #[command(before_help = usage::top::EXAMPLES)]
+    Top(usage::top::TopArgs),
     /// Show the nodes of the deployment, their state, and the files that each has in force
-    #[command(before_help = nodes::EXAMPLES)]
-    Nodes(nodes::NodesArgs),
+    #[cfg(feature = "usage")]
+    #[command(before_help = usage::nodes::EXAMPLES)]
+    Nodes(usage::nodes::NodesArgs),
     /// Print the totals of decisions by time, as a table, CSV or JSON
+    #[cfg(feature = "usage")]
     #[command(before_help = usage::EXAMPLES)]
     Usage(usage::UsageArgs),
     /// Say whether a server is ready; exits 0 if it is, 1 if not, 2 on an error
@@ -218,7 +220,9 @@ pub fn run() -> ExitCode {
         Command::Settle(args) => settle::run(args),
         Command::Cancel(args) => undo::run_cancel(args),
         Command::Reset(args) => undo::run_reset(args),
-        Command::Nodes(args) => nodes::run(args),
+        #[cfg(feature = "usage")]
+        Command::Nodes(args) => usage::nodes::run(args),
+        #[cfg(feature = "usage")]
         Command::Usage(args) => usage::run(args),
         Command::Health(args) => health::run(args),
         #[cfg(feature = "queues")]
@@ -236,7 +240,8 @@ pub fn run() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::ImportEnvoy(args) => import_envoy::run(&args),
         Command::Simulate(args) => simulate::run(&args),
-        Command::Top(args) => top::run(args),
+        #[cfg(feature = "usage")]
+        Command::Top(args) => usage::top::run(args),
         Command::Load(args) => load::run(*args),
         Command::ReleaseFiles(args) => release_files::run(&args),
     }

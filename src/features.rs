@@ -14,8 +14,9 @@ pub const FEATURES: FeatureList = &[
     &weir_leases::LeasesFeature,
     #[cfg(feature = "queues")]
     &weir_queues::QueuesFeature,
+    #[cfg(feature = "usage")]
+    &weir_usage::UsageFeature,
     &within_trunk::COUNTED,
-    &within_trunk::USAGE,
     &within_trunk::CONTROL,
 ];
 

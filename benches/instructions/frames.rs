@@ -54,7 +54,6 @@ pub(crate) fn perform(
             metrics,
             audit: AuditLog::open(None, Clock::System).unwrap(),
             envoy,
-            usage: None,
             served: PortServices::All,
             control: None,
             intercept: identified.intercept,

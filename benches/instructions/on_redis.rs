@@ -41,7 +41,7 @@ pub(crate) fn perform(strategy: &str, rounds: u64) {
 }
 
 async fn ask<S: Store>(store: S, strategy: &str, rounds: u64) {
-    let service = super::service(store, 0);
+    let service = super::service(store, false);
     let messages: Vec<Bytes> = (0..KEYS).map(|key| message(strategy, key)).collect();
     let mut next = messages.iter().cycle();
     for _ in 0..rounds {

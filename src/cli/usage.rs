@@ -1,4 +1,7 @@
-//! `weir usage`: totals of decisions by time, as a table, CSV or JSON.
+//! `weir usage`: totals of decisions by time, as a table, CSV or JSON. `weir top` and `weir nodes` ask the same service.
+
+pub(super) mod nodes;
+pub(super) mod top;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -1,10 +1,9 @@
 //! Features whose files lie among those of decisions: what their scripts need of Redis, and the services that need them.
 
 use weir_node::feature::{Feature, ServiceSpec, UsedScripts};
-use weir_proto::v1::{control_service_server, usage_service_server};
+use weir_proto::v1::control_service_server;
 use weir_store::approximate::APPROXIMATE;
 use weir_store::control::CONTROL as CONTROL_SCRIPTS;
-use weir_store::usage::{TIME_SERIES, USAGE as USAGE_COMMANDS};
 
 /// A feature that the node starts itself.
 pub(super) struct WithinTrunk {
@@ -32,15 +31,6 @@ pub(super) static COUNTED: WithinTrunk = WithinTrunk {
     name: "approximate",
     services: &[],
     scripts: &[(&APPROXIMATE, |snapshot, _| !snapshot.approximate().is_empty())],
-};
-
-pub(super) static USAGE: WithinTrunk = WithinTrunk {
-    name: "usage",
-    services: &[ServiceSpec::new(usage_service_server::SERVICE_NAME, "")],
-    scripts: &[
-        (&USAGE_COMMANDS, |_, settings| settings.shared_usage),
-        (&TIME_SERIES, |_, settings| settings.time_series),
-    ],
 };
 
 pub(super) static CONTROL: WithinTrunk = WithinTrunk {

@@ -30,6 +30,7 @@ const DOORS: [(&str, &[&str]); 14] = [
             "crates/node/src/xds",
             "crates/leases/src/service",
             "crates/queues/src/service",
+            "crates/usage/src/service",
             "crates/load/src",
             "crates/proto/src",
             "crates/grpc/src",

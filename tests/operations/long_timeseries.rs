@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_units::Micros;
+use weir_usage::{UsageConfig, with_usage};
 
 use crate::failure::access::add_user;
 use crate::redis_health::of_node;
@@ -46,7 +47,8 @@ fn node(name: &str, redis: &RedisServer) -> Server {
         timeseries: true,
         ..UsageConfig::default()
     };
-    Server::start_by_the_system(Config { store: StoreConfig::Redis(redis), usage, ..config() })
+    let config = Config { store: StoreConfig::Redis(redis), ..config() };
+    Server::start_by_the_system(with_usage(config, usage))
 }
 
 /// By node, strategy, pattern and outcome: the sum of all seconds of all processes.

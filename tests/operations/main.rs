@@ -35,6 +35,7 @@ mod long_reload;
 mod long_soak;
 mod long_stalls;
 mod long_swap;
+#[cfg(feature = "usage")]
 mod long_timeseries;
 mod long_valkey;
 mod metrics;
@@ -56,5 +57,7 @@ mod simulate;
 mod support;
 mod test_clock;
 mod tls;
+#[cfg(feature = "usage")]
 mod ui;
+#[cfg(feature = "usage")]
 mod usage;

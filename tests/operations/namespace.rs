@@ -7,11 +7,10 @@ use weir_proto::v1::RefundRequest;
 use crate::failure::access::add_user_of;
 use crate::support::server::{Server, ask, config};
 use crate::support::{RedisServer, SOON, eventually};
-use crate::usage::rights::USAGE_RIGHTS;
 
 /// A service whose keys begin with `namespace`, as a user who has no other keys.
 fn start(redis: &RedisServer, namespace: &str, secret: &str) -> Server {
-    let more: Vec<&str> = USAGE_RIGHTS.split(' ').chain(["+info", "+hmget"]).collect();
+    let more = [weir_testing::rights::of_usage(), vec!["+info", "+hmget"]].concat();
     add_user_of(redis, namespace, namespace, "hunter2", &more);
     let (limit, url) =
         ("{ name: each, per: [resource, consumer], token_bucket: { rate: 5/1h } }", redis.url());

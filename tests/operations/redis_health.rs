@@ -17,7 +17,7 @@ mod rights;
 mod rules;
 mod secrets;
 
-use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology};
 
 use crate::support::server::{Server, config};
 use crate::support::{RedisServer, SOON, eventually, eventually_some, redis_config};
@@ -25,8 +25,19 @@ use crate::support::{RedisServer, SOON, eventually, eventually_some, redis_confi
 /// A service that is ready without its store, as by default. It shares no usage, which needs rights of its own.
 fn on(redis: RedisConfig) -> Config {
     let server = ServerConfig { ready_needs_store: false, ..config().server };
-    let usage = UsageConfig { shared: false, ..UsageConfig::default() };
-    Config { server, store: StoreConfig::Redis(redis), usage, ..config() }
+    sharing_usage(false, Config { server, store: StoreConfig::Redis(redis), ..config() })
+}
+
+/// The same with usage that is shared or not.
+fn sharing_usage(is_shared: bool, config: Config) -> Config {
+    #[cfg(feature = "usage")]
+    let config = {
+        let usage = weir_usage::UsageConfig { shared: is_shared, ..weir_usage::UsageConfig::default() };
+        weir_usage::with_usage(config, usage)
+    };
+    #[cfg(not(feature = "usage"))]
+    assert!(!is_shared, "this program has no usage");
+    config
 }
 
 fn single(redis: &RedisServer) -> RedisConfig {

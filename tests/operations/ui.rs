@@ -8,9 +8,10 @@ mod outcomes;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig, UsageConfig};
+use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig};
 use weir_testing::Chromium;
 use weir_units::Micros;
+use weir_usage::{UsageConfig, with_usage};
 
 use crate::support::server::{BASE, Server, ask, ask_under, config};
 use crate::support::{RedisServer, SOON, eventually};
@@ -18,7 +19,7 @@ use crate::support::{RedisServer, SOON, eventually};
 /// A service after an hour of calls, and how many of them were denied, and made.
 async fn served() -> (Server, u64, u64) {
     let usage = UsageConfig { sample: 1, node: Some("node-1".to_owned()), ..UsageConfig::default() };
-    let server = Server::start(Config { usage, ..config() });
+    let server = Server::start(with_usage(config(), usage));
     let mut client = server.client().await;
     let (mut denied, mut all) = (0, 0);
     client.should_allow(ask_under("nobody", "x", "bob")).await.unwrap_err();
@@ -157,7 +158,7 @@ async fn a_stalled_store_says_so_in_the_banner() {
     let redis = RedisServer::start();
     let store = StoreConfig::Redis(RedisConfig { nodes: vec![redis.url()], ..RedisConfig::default() });
     let usage = UsageConfig { node: Some("node-1".to_owned()), shared: true, ..UsageConfig::default() };
-    let config = Config { store, usage, ..config() };
+    let config = with_usage(Config { store, ..config() }, usage);
     let server = Server::start_by_the_system(Config {
         server: ServerConfig { ready_needs_store: false, ..config.server.clone() },
         ..config

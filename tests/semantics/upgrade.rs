@@ -11,6 +11,7 @@ mod release;
 mod rows;
 mod stories;
 mod story;
+#[cfg(feature = "usage")]
 mod usage;
 
 use self::rows::all_rows;

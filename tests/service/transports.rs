@@ -79,7 +79,6 @@ impl Served {
             envoy,
             metrics,
             audit: AuditLog::open(None, Clock::System).unwrap(),
-            usage: None,
             served: PortServices::All,
             control: None,
             intercept,

@@ -20,6 +20,7 @@ use weir_node::admin::{Admin, AdminGate, AdminPages};
 use weir_node::app::{self, Listeners, Timing};
 use weir_node::audit::AuditLog;
 use weir_node::feature::FeatureList;
+use weir_node::feature_pages::FeaturePages;
 use weir_node::readiness::Readiness;
 use weir_node::server::{
     self, EnvoyParts, LiveSnapshot, Parts, PortServices, ServerError, Serving, Shutdown, StoreFiles,
@@ -118,9 +119,8 @@ impl Server {
                     metrics: metrics.clone(),
                     readiness: readiness.clone(),
                     control: None,
-                    cards: Vec::new(),
+                    features: FeaturePages::default(),
                 },
-                None,
                 AdminGate::new(None, &config.server),
             );
             let _admin = admin.unwrap();
@@ -132,7 +132,6 @@ impl Server {
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
                 audit: AuditLog::open(None, Clock::System).unwrap(),
-                usage: None,
                 served: PortServices::All,
                 control: None,
                 intercept: None,
@@ -277,7 +276,6 @@ pub(crate) fn config() -> Config {
         sections: Vec::new(),
         written: std::sync::Arc::default(),
         decision_log: weir_config::DecisionLogConfig::default(),
-        usage: weir_config::UsageConfig::default(),
         sources: Vec::new(),
         origin: None,
         fingerprint: weir_config::ConfigFingerprint::default(),

@@ -18,7 +18,6 @@ impl Config {
         self.messages.changes(&next.messages, "messages", &mut changes);
         self.envoy.changes(&next.envoy, "envoy", &mut changes);
         xds_changes((&self.envoy.xds, &next.envoy.xds), &mut changes);
-        self.usage.changes(&next.usage, "usage", &mut changes);
         self.control.changes(&next.control, "control", &mut changes);
         section_changes(&self.sections, &next.sections, &mut changes);
         let (server, other) = (&self.server, &next.server);
@@ -130,7 +129,7 @@ mod tests {
         let before = parsed("server: { workers: 2 }\nstore: { memory: { budget: 64MiB } }\n");
         let after = parsed(
             "server: { workers: 3, drain_delay: 1s, inline_limits: true }\n\
-             store: { key_secret: '00112233445566778899aabbccddeeff' }\nusage: { sample: 4 }\n",
+             store: { key_secret: '00112233445566778899aabbccddeeff' }\n",
         );
         let changes = before.setting_changes(&after);
         let texts: Vec<String> = changes.iter().map(ToString::to_string).collect();
@@ -139,13 +138,12 @@ mod tests {
             "server.inline_limits: false -> true",
             "server.drain_delay: 5s -> 1s",
             "store.memory.budget: 64MiB -> 512MiB",
-            "usage.sample: 16 -> 4",
             "store.key_secret: changed",
         ];
         assert_eq!(texts, expected);
         let at_reload = changes.iter().filter(|change| change.applies == Applies::AtReload);
         let at_reload: Vec<&str> = at_reload.map(|change| change.path.as_str()).collect();
-        assert_eq!(at_reload, ["server.inline_limits", "usage.sample"]);
+        assert_eq!(at_reload, ["server.inline_limits"]);
         assert_eq!(before.setting_changes(&before.clone()), []);
         let redis = parsed("store: { redis: { nodes: ['redis://127.0.0.1:6379'] } }\n");
         let changes = before.setting_changes(&redis);

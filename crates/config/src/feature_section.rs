@@ -21,6 +21,8 @@ pub struct FeatureSection {
     pub(super) values: Vec<ShownValue>,
     /// The port that the feature listens on, if it does.
     pub port: Option<FeaturePort>,
+    /// The name of this node, if the section has it.
+    pub node: Option<String>,
 }
 
 /// A port of a feature.
@@ -54,7 +56,7 @@ impl FeatureSection {
     /// Creates what no file says.
     #[must_use]
     pub fn new(name: &'static str, settings: Arc<dyn SectionSettings>) -> Self {
-        Self { name, settings, values: Vec::new(), port: None }
+        Self { name, settings, values: Vec::new(), port: None, node: None }
     }
 
     /// Returns the key of the section.

@@ -4,6 +4,7 @@ use weir_units::Micros;
 
 use super::fields::MAX_PATH;
 use super::given::Outside;
+use super::node_name;
 use super::table::{Applies, Setting, ValueKind};
 
 /// The settings of a section, or of a mapping in it.
@@ -53,6 +54,8 @@ pub enum SettingForm {
     Switch,
     /// One of several words.
     Choice(&'static [&'static str]),
+    /// The name of this node, and the text of the reference for its absence.
+    NodeName(&'static str),
     /// A rate with at least 1 and at most so many in at most 100 years, and these bounds as a sentence.
     Rate(u64, &'static str),
 }
@@ -72,6 +75,7 @@ impl FeatureSetting {
             SettingForm::Switch => ValueKind::Boolean,
             SettingForm::Choice(words) => ValueKind::Choice(words),
             SettingForm::Rate(..) => ValueKind::Rate,
+            SettingForm::NodeName(_) => ValueKind::Pattern(node_name::PATTERN),
         };
         let mut row = Setting::other(self.key, self.about, values);
         row.default = (!self.default.is_empty()).then(|| self.default.to_owned());
@@ -84,9 +88,12 @@ impl FeatureSetting {
             SettingForm::Switch => "BOOLEAN",
             SettingForm::Choice(_) => "WORD",
             SettingForm::Rate(..) => "RATE",
+            SettingForm::NodeName(_) => "NAME",
         };
-        if let SettingForm::Address = self.form {
-            row.bounds = String::new();
+        match self.form {
+            SettingForm::Address => row.bounds = String::new(),
+            SettingForm::NodeName(unset) => (row.bounds, row.unset) = (node_name::bounds(), unset),
+            _ => {}
         }
         row.outside = self.outside();
         row.applies = self.applies;

@@ -17,8 +17,8 @@ const SECRETS: [&str; 6] = [
     "call_headers",
 ];
 
-/// Sections of settings. Names of strategies, limits and queues are free, so a key elsewhere says nothing of its value.
-const SETTINGS: [&str; 6] = ["server", "store", "usage", "log", "control", "envoy"];
+/// Sections of settings, beside those of features. Names of strategies, limits and queues are free, so a key elsewhere says nothing of its value.
+const SETTINGS: [&str; 5] = ["server", "store", "log", "control", "envoy"];
 
 /// The FNV-1a hash, of 64 bits, of what a configuration says for all nodes: the file without comments and spaces, and the
 /// overrides. What each node has for itself is left out: its name, its listening addresses, and paths of local files.
@@ -31,7 +31,7 @@ impl ConfigFingerprint {
     pub(super) fn of(tree: &YamlNode, overrides: &ConfigOverrides) -> Self {
         let mut all = Self::default();
         match &tree.content {
-            Content::Map(sections) => all.sections(sections),
+            Content::Map(sections) => all.sections(sections, overrides),
             _ => all.node(tree),
         }
         for (name, text) in
@@ -45,10 +45,10 @@ impl ConfigFingerprint {
         all
     }
 
-    fn sections(&mut self, sections: &[(YamlNode, YamlNode)]) {
+    fn sections(&mut self, sections: &[(YamlNode, YamlNode)], overrides: &ConfigOverrides) {
+        let has_settings = |name: &str| SETTINGS.contains(&name) || overrides.has_settings(name);
         for (key, value) in sections {
-            let is_settings =
-                matches!(&key.content, Content::Scalar { text, .. } if SETTINGS.contains(&text.as_str()));
+            let is_settings = matches!(&key.content, Content::Scalar { text, .. } if has_settings(text));
             if !is_settings {
                 self.node(key);
                 self.node(value);
@@ -173,7 +173,6 @@ mod tests {
         let none = ConfigOverrides::default();
         let plain = of("", &none);
         for own in [
-            "usage: { node: a }",
             "server: { listen: 127.0.0.1:1, admin: 127.0.0.1:2 }",
             "server: { listen: 'unix:/tmp/weir', listen_mode: '0600' }",
         ] {
@@ -184,12 +183,9 @@ mod tests {
         let given = |name: &str, value: &str| of("", &none.clone().with(name, value));
         assert_eq!(given("listen", "127.0.0.1:9"), plain);
         assert_eq!(given("admin", "127.0.0.1:9"), plain);
-        for shared in
-            ["usage: { sample: 7 }", "server: { workers: 3 }", "log: { decisions: { denied: true } }"]
-        {
+        for shared in ["server: { workers: 3 }", "log: { decisions: { denied: true } }"] {
             assert_ne!(of(shared, &none), plain, "{shared}");
         }
-        assert_eq!(of("usage: { node: a, sample: 7 }", &none), of("usage: { sample: 7, node: b }", &none));
         // A limit may have any name.
         let named = |rate: &str| {
             let limit = format!("{{ name: node, per: [consumer], token_bucket: {{ rate: {rate} }} }}");

@@ -60,6 +60,7 @@ mod log;
 mod login;
 mod meanings;
 mod merge;
+mod node_name;
 mod nodes;
 mod origin;
 mod overlay;
@@ -95,7 +96,6 @@ mod tree;
 mod unit_words;
 mod unix_path;
 mod unreadable;
-mod usage;
 mod values;
 mod watched_files;
 mod xds;
@@ -155,7 +155,7 @@ pub use stores::{
 pub use table::{
     AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES,
     MAX_ENVOY_RULES, MemoryConfig, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting,
-    SettingChange, TlsConfig, UsageConfig, XdsConfig, XdsTlsConfig, reference, reference_table, settings,
+    SettingChange, TlsConfig, XdsConfig, XdsTlsConfig, reference, reference_table, settings,
 };
 pub use tls::TRUST_DOMAINS;
 pub use tls_words::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};
@@ -183,8 +183,6 @@ pub struct Config {
     pub authorize: Option<Vec<AuthorizeRule>>,
     /// Envoy's rate limit service.
     pub envoy: EnvoyConfig,
-    /// Usage statistics of decisions.
-    pub usage: UsageConfig,
     /// The messages of denials.
     pub messages: DenialMessages,
     /// The decision log.

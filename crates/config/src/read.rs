@@ -17,6 +17,7 @@ use super::known_strategies::Strategies;
 use super::meanings::StrategyMeanings;
 use super::merge::merged;
 use super::overrides::ConfigOverrides;
+use super::section_reader::ReadBefore;
 use super::store::StoreSection;
 use super::stores::Topology;
 use super::strategies::OtherSections;
@@ -27,7 +28,7 @@ use super::watched_files::FilesSnapshot;
 use super::yaml_node::{Content, YamlNode};
 use super::{
     Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
-    envoy, log, overrides_section, resources, sections, server, store, strategies, usage,
+    envoy, log, overrides_section, resources, sections, server, store, strategies,
 };
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
@@ -187,7 +188,6 @@ fn read(
     let issuers: Vec<String> = issuers.map(|issuer| issuer.issuer.clone()).collect();
     let authorize = authorize::authorize(&mut root, &issuers, report);
     let has_redis = matches!(store, StoreConfig::Redis(_));
-    let usage = usage::usage(root.section("usage", report), has_redis, settings, report);
     let messages = messages(root.section("messages", report), settings, report);
     let control = control::control(root.section("control", report), (&server, has_redis), settings, report);
     let keeps = server.control || settings.keeps_written();
@@ -197,7 +197,8 @@ fn read(
     if server.inline_limits {
         rules = rules.with_inline_limits();
     }
-    let sections = sections::sections(&mut root, (&server, &rules), settings, report);
+    let before = ReadBefore { server: &server, rules: &rules, has_redis };
+    let sections = sections::sections(&mut root, before, settings, report);
     root.finish(report);
     let config = Config {
         server,
@@ -207,7 +208,6 @@ fn read(
         rules,
         authorize,
         envoy,
-        usage,
         messages,
         decision_log,
         sources: Vec::new(),

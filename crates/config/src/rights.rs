@@ -135,11 +135,7 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Usage,
         name: "usage",
         about: "totals of decisions and the names of consumers, also at `/ui/data`",
-        methods: &[
-            "/weir.v1.UsageService/GetUsage",
-            "/weir.v1.UsageService/TopConsumers",
-            "/weir.v1.UsageService/ListNodes",
-        ],
+        methods: &[],
         lists: DECISIONS,
     },
     RightRow {

@@ -11,6 +11,7 @@ use super::feature_section::{FeaturePort, ShownValue};
 use super::feature_setting::{FeatureSetting, SettingForm};
 use super::fields::{KeyedValue, Mapping};
 use super::listen::{ListenAddress, listen_address, same_address};
+use super::node_name::node_name;
 use super::overrides::ConfigOverrides;
 use super::quantities::{duration_within, rate, size, written_duration};
 use super::sentences::sentence;
@@ -23,10 +24,25 @@ pub struct SectionReader<'r, 't> {
     fields: Mapping<'t>,
     overrides: &'r ConfigOverrides,
     report: &'r mut MistakeReport,
-    server: &'r ServerConfig,
-    rules: &'r Rules,
-    values: Vec<ShownValue>,
-    port: Option<FeaturePort>,
+    before: ReadBefore<'r>,
+    found: SectionFound,
+}
+
+/// What of the file is read before the sections of features.
+#[derive(Clone, Copy)]
+pub(super) struct ReadBefore<'r> {
+    pub(super) server: &'r ServerConfig,
+    pub(super) rules: &'r Rules,
+    pub(super) has_redis: bool,
+}
+
+/// What a section says besides its settings.
+#[derive(Default)]
+pub(super) struct SectionFound {
+    pub(super) values: Vec<ShownValue>,
+    pub(super) port: Option<FeaturePort>,
+    /// The name of this node.
+    pub(super) node: Option<String>,
 }
 
 impl<'r, 't> SectionReader<'r, 't> {
@@ -35,9 +51,9 @@ impl<'r, 't> SectionReader<'r, 't> {
         fields: Mapping<'t>,
         overrides: &'r ConfigOverrides,
         report: &'r mut MistakeReport,
-        (server, rules): (&'r ServerConfig, &'r Rules),
+        before: ReadBefore<'r>,
     ) -> Self {
-        Self { fields, overrides, report, server, rules, values: Vec::new(), port: None }
+        Self { fields, overrides, report, before, found: SectionFound::default() }
     }
 
     /// True if the section is in the file.
@@ -55,12 +71,19 @@ impl<'r, 't> SectionReader<'r, 't> {
     /// Returns the section `server`.
     #[must_use]
     pub fn server(&self) -> &ServerConfig {
-        self.server
+        self.before.server
+    }
+
+    /// True if the state lives in Redis.
+    #[must_use]
+    pub fn has_redis(&self) -> bool {
+        self.before.has_redis
     }
 
     /// Returns the attributes that a question for this resource and strategy needs; an error if nothing decides it.
     pub fn attributes_of(&self, resource: &str, strategy: &str) -> Result<Vec<String>, String> {
-        let resolved = self.rules.resolve(resource, strategy).map_err(|unknown| unknown.to_string())?;
+        let resolved =
+            self.before.rules.resolve(resource, strategy).map_err(|unknown| unknown.to_string())?;
         let fields = resolved.strategy.limits().iter().flat_map(|limit| limit.scope.fields());
         let attribute = |field: &Field| match field {
             Field::Attribute(name) => Some(name.to_string()),
@@ -110,7 +133,18 @@ impl<'r, 't> SectionReader<'r, 't> {
 
     /// Reads true or false; false if it is absent and has no default.
     pub fn switch(&mut self, setting: &FeatureSetting) -> bool {
-        self.value_or_default(setting, boolean).unwrap_or_default()
+        let is_on = self.value_or_default(setting, boolean).unwrap_or_default();
+        self.show(setting, is_on.to_string());
+        is_on
+    }
+
+    /// Reads the name of this node; `None` if it is absent.
+    pub fn node_name(&mut self, setting: &FeatureSetting) -> Option<String> {
+        let SettingForm::NodeName(unset) = setting.form else { return None };
+        let name = self.value(setting, node_name);
+        self.show(setting, name.clone().unwrap_or_else(|| unset.to_owned()));
+        self.found.node.clone_from(&name);
+        name
     }
 
     /// Reads one of several words, which stand for `meanings`, in order.
@@ -134,7 +168,7 @@ impl<'r, 't> SectionReader<'r, 't> {
 
     /// Reads the TLS of the port, in the form of `server.tls`.
     pub fn tls(&mut self, key: &'static str) -> Option<TlsConfig> {
-        let domains = self.server.identity.as_ref().map(|identity| &identity.trust_domains);
+        let domains = self.before.server.identity.as_ref().map(|identity| &identity.trust_domains);
         let domains = domains.filter(|domains| !domains.is_empty());
         let tls = port_tls(key, domains, &mut self.fields, self.overrides, self.report);
         self.show_whole(key, Applies::AtRestart, format!("{tls:?}"));
@@ -143,7 +177,7 @@ impl<'r, 't> SectionReader<'r, 't> {
 
     /// Sets the port of the feature. An address that another port has is a mistake.
     pub fn listen(&mut self, key: &'static str, port: FeaturePort) {
-        let ServerConfig { listen, admin, control_listen, .. } = self.server;
+        let ServerConfig { listen, admin, control_listen, .. } = self.before.server;
         let admin = ListenAddress::from(*admin);
         let others =
             [("listen", Some(listen)), ("admin", Some(&admin)), ("control_listen", control_listen.as_ref())];
@@ -157,7 +191,7 @@ impl<'r, 't> SectionReader<'r, 't> {
         if port.tls.is_some() && matches!(port.address, ListenAddress::Unix(_)) {
             self.report("tls", "is for ports: a Unix socket has no TLS, and file modes say who may connect");
         }
-        self.port = Some(port);
+        self.found.port = Some(port);
     }
 
     /// Reads a text of at most `max` bytes.
@@ -233,9 +267,9 @@ impl<'r, 't> SectionReader<'r, 't> {
                 self.report.at(entry.key_at, entry.value.path(), sentence(&error));
             });
             let fields = Mapping::of(&entry.value, self.report);
-            let values = self.values.len();
+            let values = self.found.values.len();
             let entry = self.inner(fields, |reader| read(entry.name, reader));
-            self.values.truncate(values);
+            self.found.values.truncate(values);
             entries.extend(entry.filter(|_| name.is_ok()));
         }
         entries
@@ -264,16 +298,18 @@ impl<'r, 't> SectionReader<'r, 't> {
 
     /// Shows a value with a form of its own to the comparison of configurations, by a text that differs if it does.
     pub fn show_whole(&mut self, key: &str, applies: Applies, text: String) {
-        self.values.push(ShownValue { path: self.fields.path_of(key), applies, text, is_written: false });
+        let path = self.fields.path_of(key);
+        self.found.values.push(ShownValue { path, applies, text, is_written: false });
     }
 
     fn inner<T>(&mut self, fields: Mapping<'t>, read: impl FnOnce(&mut SectionReader<'_, 't>) -> T) -> T {
-        let (overrides, server, rules) = (self.overrides, self.server, self.rules);
-        let (values, port) = (std::mem::take(&mut self.values), None);
+        let (overrides, before) = (self.overrides, self.before);
+        let found =
+            SectionFound { values: std::mem::take(&mut self.found.values), ..SectionFound::default() };
         let report = &mut *self.report;
-        let mut reader = SectionReader { fields, overrides, report, server, rules, values, port };
+        let mut reader = SectionReader { fields, overrides, report, before, found };
         let read = read(&mut reader);
-        (self.values, _) = reader.finish();
+        self.found.values = reader.finish().values;
         read
     }
 
@@ -300,13 +336,13 @@ impl<'r, 't> SectionReader<'r, 't> {
 
     fn show(&mut self, setting: &FeatureSetting, text: String) {
         let path = self.fields.path_of(setting.key);
-        self.values.push(ShownValue { path, applies: setting.applies, text, is_written: true });
+        self.found.values.push(ShownValue { path, applies: setting.applies, text, is_written: true });
     }
 
     /// Reports the keys that nobody has read.
-    pub(super) fn finish(self) -> (Vec<ShownValue>, Option<FeaturePort>) {
+    pub(super) fn finish(self) -> SectionFound {
         self.fields.finish(self.report);
-        (self.values, self.port)
+        self.found
     }
 }
 

@@ -6,7 +6,6 @@ use std::any::Any;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use weir_core::strategy::Rules;
 
 use super::Config;
 use super::errors::MistakeReport;
@@ -15,8 +14,8 @@ use super::feature_setting::{FeatureSetting, SettingGroup};
 use super::fields::{Mapping, NamedNode};
 use super::overrides::ConfigOverrides;
 use super::schema::{name_pattern, schema, section_of};
-use super::section_reader::SectionReader;
-use super::table::{ServerConfig, Setting};
+use super::section_reader::{ReadBefore, SectionFound, SectionReader};
+use super::table::Setting;
 
 /// A section of the file that a feature reads.
 #[derive(Debug)]
@@ -87,6 +86,12 @@ impl ConfigOverrides {
             false => given.with(name, text),
         };
         examples.into_iter().fold(self, add)
+    }
+
+    /// True if a feature reads this section, and all keys in it are settings.
+    pub(super) fn has_settings(&self, section: &str) -> bool {
+        let found = self.sections().iter().find(|spec| spec.name == section);
+        found.is_some_and(|spec| spec.named.is_none() && spec.keys.is_empty())
     }
 
     /// Returns the names of all settings of features that have a flag.
@@ -160,7 +165,7 @@ pub(super) fn suffice(root: &mut Mapping<'_>, overrides: &ConfigOverrides) -> bo
 /// Reads the sections of all features.
 pub(super) fn sections(
     root: &mut Mapping<'_>,
-    (server, rules): (&ServerConfig, &Rules),
+    before: ReadBefore<'_>,
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Vec<FeatureSection> {
@@ -171,10 +176,11 @@ pub(super) fn sections(
         if found > most {
             fields.report_here(report, format!("has {found} {}: at most {most}", spec.name));
         }
-        let mut reader = SectionReader::new(fields, overrides, report, (server, rules));
+        let mut reader = SectionReader::new(fields, overrides, report, before);
         let settings = (spec.read)(&mut reader);
-        let (values, port) = reader.finish();
-        let section = settings.map(|settings| FeatureSection { name: spec.name, settings, values, port });
+        let SectionFound { values, port, node } = reader.finish();
+        let section =
+            settings.map(|settings| FeatureSection { name: spec.name, settings, values, port, node });
         sections.extend(section);
     }
     sections

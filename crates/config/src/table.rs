@@ -28,7 +28,6 @@ mod server;
 pub(super) mod store;
 mod texts;
 mod tls;
-mod usage;
 mod value_kind;
 mod xds;
 
@@ -46,14 +45,12 @@ pub use self::redis::RedisConfig;
 pub use self::reference::{reference, reference_table};
 pub use self::server::{AdminPath, Plaintext, ServerConfig};
 pub use self::tls::{CrlConfig, TlsConfig};
-pub use self::usage::UsageConfig;
 pub use self::xds::{XdsConfig, XdsTlsConfig};
 
 pub(super) use self::entry::Entry;
 pub(super) use self::kinds::{FilePath, Optional, SettingKind};
 pub(super) use self::memory::MIN_SHARE;
 use self::redis::tls_rows;
-pub(super) use self::texts::MAX_NODE;
 pub(super) use self::texts::{Password, Username};
 pub(super) use self::tls::FILE as TLS_FILE;
 pub(super) use self::value_kind::ValueKind;
@@ -64,7 +61,7 @@ use super::given::Outside;
 pub(super) type Rows = fn() -> Vec<Setting>;
 
 /// Every section of the table.
-const SECTIONS: [(&str, Rows); 16] = [
+const SECTIONS: [(&str, Rows); 15] = [
     ("server", ServerConfig::rows),
     ("server.tls", TlsConfig::rows),
     ("server.tls.client_crl", CrlConfig::rows),
@@ -78,7 +75,6 @@ const SECTIONS: [(&str, Rows); 16] = [
     ("envoy", EnvoyConfig::rows),
     ("envoy.xds", XdsConfig::rows),
     ("envoy.xds.tls", XdsTlsConfig::rows),
-    ("usage", UsageConfig::rows),
     ("log", log::rows),
     ("log.decisions", log::decision_rows),
 ];

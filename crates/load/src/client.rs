@@ -24,15 +24,11 @@ use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitRespo
 use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
     CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
     DebitResponse, RefundRequest, RefundResponse, ReserveRequest, ReserveResponse, SettleRequest,
     SettleResponse, ShouldAllowRequest, ShouldAllowResponse,
 };
-
-/// Size limit of an answer about usage.
-const MAX_USAGE_BYTES: usize = 16 << 20;
 
 /// Size limit of an answer about live control: the most entries of the longest kind.
 const MAX_CONTROL_BYTES: usize = 256 << 20;
@@ -41,7 +37,6 @@ const MAX_CONTROL_BYTES: usize = 256 << 20;
 pub struct Client {
     inner: RateLimitServiceClient<AccessChannel>,
     envoy: EnvoyClient<AccessChannel>,
-    usage: UsageServiceClient<AccessChannel>,
     admin: AdminServiceClient<AccessChannel>,
     health: HealthClient<AccessChannel>,
     /// For the clients of features, which are made for each call.
@@ -102,13 +97,12 @@ impl Client {
             server: server.to_owned(),
             reason: innermost(&error),
         })?;
-        let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
         let admin = AdminServiceClient::new(channel.clone());
         let health = HealthClient::new(channel.clone());
         let control = ControlServiceClient::new(channel.clone()).max_decoding_message_size(MAX_CONTROL_BYTES);
         let (inner, envoy) =
             (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel.clone()));
-        Ok(Self { inner, envoy, channel, usage, admin, health, control, timeout })
+        Ok(Self { inner, envoy, channel, admin, health, control, timeout })
     }
 
     /// Asks one question.

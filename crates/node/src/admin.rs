@@ -30,7 +30,6 @@ pub use self::pages::AdminPages;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
-use crate::usage::UsageHandle;
 
 const INDEX: &str = "\
 weir: exact rate-limit decisions
@@ -62,7 +61,6 @@ impl Admin {
         tls: Option<Arc<TlsPort>>,
         max_connections: usize,
         pages: AdminPages,
-        usage: Option<UsageHandle>,
         gate: Arc<AdminGate>,
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
@@ -71,7 +69,7 @@ impl Admin {
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    Err(error) = serve(listener, tls, max_connections, pages, usage, gate) => {
+                    Err(error) = serve(listener, tls, max_connections, pages, gate) => {
                         tracing::error!(%error, "the admin server ended");
                     }
                     _ = stopped => {}
@@ -98,7 +96,6 @@ async fn serve(
     tls: Option<Arc<TlsPort>>,
     max_connections: usize,
     pages: AdminPages,
-    usage: Option<UsageHandle>,
     gate: Arc<AdminGate>,
 ) -> std::io::Result<Infallible> {
     let control = pages.control.clone();
@@ -107,10 +104,8 @@ async fn serve(
         .route("/", get(INDEX))
         .route("/livez", get("ok\n"))
         .route("/readyz", get(readyz).with_state(pages.readiness.clone()))
-        .route("/metrics", get(scrape).with_state(pages.metrics.clone()));
-    if let Some(usage) = usage {
-        router = router.merge(ui::routes(pages, usage));
-    }
+        .route("/metrics", get(scrape).with_state(pages.metrics.clone()))
+        .merge(ui::routes(pages));
     if let Some(control) = control {
         router = router.merge(control::routes(control));
     }

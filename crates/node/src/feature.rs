@@ -9,9 +9,11 @@
 
 mod call_error;
 mod node_calls;
+mod node_shared;
 mod scripts;
 mod services;
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,17 +27,22 @@ use weir_store::scripts::ScriptClient;
 
 pub use self::call_error::{CallError, CallErrorDetail};
 pub use self::node_calls::{CallsCheck, NodeCall, NodeCalls};
+pub use self::node_shared::NodeShared;
 pub use self::scripts::{FixedSettings, IsUsed, UsedScripts};
 pub(crate) use self::scripts::{services, uses};
 pub(crate) use self::services::methods;
 pub use self::services::{FeatureServices, FollowSnapshot, MethodSpec, ServiceContext, ServiceSpec};
-use crate::card::CardSpec;
+use crate::feature_pages::FeaturePages;
 use crate::feature_parts::{FeaturePart, FeatureParts};
 use crate::service::Snapshot;
 use crate::telemetry::Metrics;
 
 /// The features of a program.
 pub type FeatureList = &'static [&'static dyn Feature];
+
+/// What a feature begins when the background work of the node runs, and before the first call. It may wait. What it returns is
+/// dropped after the last answer.
+pub type BeforeCalls = Box<dyn FnOnce() -> Result<Box<dyn Any>, StartError>>;
 
 /// Work that a feature does later.
 pub type FeatureWork = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -109,8 +116,12 @@ pub struct NodeBuilder<'a> {
     pub background: Vec<FeatureWork>,
     /// What gets the current snapshot, and then each later one.
     pub followers: Vec<FollowSnapshot>,
-    /// Cards of the feature on the page `/ui`.
-    pub cards: Vec<&'static CardSpec>,
+    /// What it shows on the admin port.
+    pub pages: FeaturePages,
+    /// What it begins before the first call.
+    pub before_calls: Vec<BeforeCalls>,
+    /// What features share with the node.
+    pub shared: &'a NodeShared,
     metrics: &'a Metrics,
 }
 
@@ -172,11 +183,26 @@ impl<'a> NodeBuilder<'a> {
     pub(crate) fn new(
         config: &'a Config,
         metrics: &'a Metrics,
-        (parts, storage): (&'a FeatureParts, &'a Storage),
+        (parts, storage, shared): (&'a FeatureParts, &'a Storage, &'a NodeShared),
     ) -> Self {
-        let (background, followers, cards) = (Vec::new(), Vec::new(), Vec::new());
-        let refused_connections = Arc::default();
-        Self { config, parts, metrics, refused_connections, storage, background, followers, cards }
+        Self {
+            config,
+            parts,
+            refused_connections: Arc::default(),
+            storage,
+            background: Vec::new(),
+            followers: Vec::new(),
+            pages: FeaturePages::default(),
+            before_calls: Vec::new(),
+            shared,
+            metrics,
+        }
+    }
+
+    /// Returns the metrics, whose counters a feature may read.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        self.metrics
     }
 
     /// Shows metrics on the page of the node.

@@ -14,7 +14,6 @@
 //! * [`tls`]: TLS of the ports.
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
-//! * [`usage`]: usage by time, and the consumers that call most.
 //! * [`settle`]: the end of a decision: failure policy and outcome.
 //! * [`telemetry`], [`readiness`]: metrics and logs, health.
 //!
@@ -29,6 +28,7 @@ mod called;
 pub mod card;
 pub mod control;
 pub mod feature;
+pub mod feature_pages;
 pub mod feature_parts;
 mod json_line;
 mod known_methods;
@@ -43,6 +43,5 @@ pub mod service;
 pub mod settle;
 pub mod telemetry;
 pub mod tls;
-pub mod usage;
 pub mod watch;
 pub mod xds;

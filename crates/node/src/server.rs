@@ -62,7 +62,6 @@ use crate::readiness::Readiness;
 use crate::service::EnvoyAnswers;
 use crate::telemetry::{EnvoyMetrics, Metrics};
 use crate::tls::TlsPort;
-use crate::usage::UsageHandle;
 
 /// The stores of one worker.
 pub struct WorkerStores<S> {
@@ -110,8 +109,6 @@ pub struct Parts<S> {
     pub audit: AuditLog,
     /// The dependencies of Envoy's rate limit service.
     pub envoy: EnvoyParts,
-    /// The usage statistics; without them there is no `UsageService`.
-    pub usage: Option<UsageHandle>,
     /// The services of this port.
     pub served: PortServices,
     /// Live control; without it there is no `ControlService`.

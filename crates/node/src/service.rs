@@ -32,7 +32,6 @@ mod snapshot;
 mod span;
 pub mod status;
 mod stream;
-mod usage;
 mod wire;
 
 use std::sync::Arc;
@@ -55,7 +54,6 @@ pub use judge::Judge;
 pub use message::{Facts, Templates};
 pub use span::{duration, micros};
 pub(crate) use status::details_of;
-pub use usage::UsageApi;
 use weir_grpc::BufferBudget;
 use weir_store::Store;
 use weir_time::deadlines::Deadlines;

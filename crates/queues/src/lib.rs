@@ -126,7 +126,7 @@ impl Feature for QueuesFeature {
             );
         }
         node.show(queues.metrics().collector()?)?;
-        node.cards.push(&metrics::CARD);
+        node.pages.cards.push(&metrics::CARD);
         let current = CurrentQueues::new(queues.into());
         let followed = Arc::clone(&current);
         node.followers.push(Box::new(move |snapshot| {

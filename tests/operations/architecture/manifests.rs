@@ -4,7 +4,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root.
-pub(super) const MAY_USE: [(&str, &[&str]); 16] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),
@@ -17,9 +17,13 @@ pub(super) const MAY_USE: [(&str, &[&str]); 16] = [
     ("http", &["node", "config", "grpc", "proto", "time", "units"]),
     ("leases", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
     ("queues", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
+    ("usage", &["node", "config", "store", "proto", "core", "time", "units"]),
     (
         "weir",
-        &["http", "leases", "queues", "node", "config", "load", "store", "core", "proto", "time", "units"],
+        &[
+            "http", "leases", "queues", "usage", "node", "config", "load", "store", "core", "proto", "time",
+            "units",
+        ],
     ),
     ("testing", &["config", "core", "store", "time", "units"]),
     ("simulator", &["units"]),
@@ -30,9 +34,12 @@ pub(super) const MAY_USE: [(&str, &[&str]); 16] = [
 const LIBRARIES: [(&str, &[&str]); 9] = [
     ("redis", &["store", "testing"]),
     ("rustls", &["store", "load", "node"]),
-    ("tonic", &["proto", "grpc", "load", "node", "leases", "queues"]),
-    ("prost", &["proto", "http", "load", "scripted", "testing", "node", "leases", "queues", "weir"]),
-    ("tokio", &["time", "store", "grpc", "http", "load", "scripted", "testing", "node", "queues", "weir"]),
+    ("tonic", &["proto", "grpc", "load", "node", "leases", "queues", "usage"]),
+    ("prost", &["proto", "http", "load", "scripted", "testing", "node", "leases", "queues", "usage", "weir"]),
+    (
+        "tokio",
+        &["time", "store", "grpc", "http", "load", "scripted", "testing", "node", "queues", "usage", "weir"],
+    ),
     ("axum", &["node"]),
     ("tracing-subscriber", &["node"]),
     ("clap", &["weir"]),

@@ -1,10 +1,10 @@
 //! Each right of each list of docs/redis.md is taken away in turn, and `/readyz` names it. On one Redis, with a user and a
 //! service for each list.
 
-use weir_config::{Config, Login, RedisConfig, Secret, UsageConfig};
+use weir_config::{Config, Login, RedisConfig, Secret};
 use weir_testing::rights;
 
-use super::{on, ready, single};
+use super::{on, ready, sharing_usage, single};
 use crate::support::server::Server;
 use crate::support::{RedisServer, SOON, eventually};
 
@@ -23,8 +23,8 @@ fn service(redis: &RedisServer, user: &str, text: &str, shares_usage: bool) -> S
     let parsed = Config::parse(text, "weir.yaml", &weir::features::overrides()).unwrap();
     let login = Login { username: Some(user.to_owned()), password: Secret::new(PASSWORD) };
     let config = on(RedisConfig { login: Some(login), ..single(redis) });
-    let usage = UsageConfig { shared: shares_usage, ..UsageConfig::default() };
-    Server::start_by_the_system(Config { rules: parsed.rules, sections: parsed.sections, usage, ..config })
+    let config = Config { rules: parsed.rules, sections: parsed.sections, ..config };
+    Server::start_by_the_system(sharing_usage(shares_usage, config))
 }
 
 /// Each of `listed` is named while it is missing, in a line that begins so.

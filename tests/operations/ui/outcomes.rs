@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_proto::v1::ShouldAllowRequest;
 use weir_testing::Chromium;
 
@@ -42,7 +42,7 @@ const OUTCOMES: [(&str, &str); 11] = [
 /// A service that has decided at least one call of each outcome.
 async fn served(redis: &RedisServer) -> Server {
     let text = format!("{CONFIG}store: {{ redis: {{ nodes: ['{}'], deadline: 500ms }} }}\n", redis.url());
-    let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default());
+    let config = Config::parse(&text, "weir.yaml", &weir::features::overrides());
     let server = Server::start_by_the_system(config.unwrap_or_else(|errors| panic!("{errors}")));
     eventually(SOON, "it is ready", || server.get("/readyz").1.starts_with("ready"));
     let mut client = server.client().await;

@@ -2,14 +2,15 @@ use std::collections::HashMap;
 
 use prost_types::Duration;
 use tonic::Code;
-use weir_config::{Config, UsageConfig};
+use weir_config::Config;
 use weir_proto::v1::{ConsumerOutcome, ShouldAllowBatchRequest, ShouldAllowRequest, TopConsumersRequest};
+use weir_usage::{UsageConfig, with_usage};
 
 use super::usage_of;
 use crate::support::server::{Server, ask_under, config};
 
 fn sampling(sample: u32) -> Config {
-    Config { usage: UsageConfig { sample, ..UsageConfig::default() }, ..config() }
+    with_usage(config(), UsageConfig { sample, ..UsageConfig::default() })
 }
 
 /// Calls of as many consumers as `calls`, spread as Zipf has it: the first consumer has the most.

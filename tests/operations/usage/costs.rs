@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use weir_config::{Config, ConfigOverrides, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, ConfigOverrides, StoreConfig, Topology};
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{Cost, DebitRequest, GetUsageRequest, SettleRequest, ShouldAllowRequest, UsageSeries};
+use weir_usage::{UsageConfig, with_usage};
 
 use super::{get, usage_of};
 use crate::support::command::{text, weir};
@@ -25,7 +26,7 @@ resources: [{ match: chat, strategy: llm }]
 fn node(name: &str, store: StoreConfig) -> Config {
     let rules = Config::parse(RULES, "weir.yaml", &ConfigOverrides::default()).unwrap().rules;
     let usage = UsageConfig { node: Some(name.to_owned()), ..UsageConfig::default() };
-    Config { store, rules, usage, ..config() }
+    with_usage(Config { store, rules, ..config() }, usage)
 }
 
 fn on(redis: &RedisServer) -> StoreConfig {

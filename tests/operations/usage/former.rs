@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use weir_config::{Config, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, StoreConfig, Topology};
 use weir_core::key::Namespace;
 use weir_proto::v1::GetUsageRequest;
 use weir_time::clock::Clock;
+use weir_usage::{UsageConfig, with_usage};
 
 use super::{get, key, totals, usage_of};
 use crate::support::server::{Server, config};
@@ -50,7 +51,7 @@ async fn processes_that_have_ended_are_read_once() {
     write_former(&redis);
     let usage = UsageConfig { node: Some("one".to_owned()), sample: 0, ..UsageConfig::default() };
     let store = StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single));
-    let server = Server::start_by_the_system(Config { store, usage, ..config() });
+    let server = Server::start_by_the_system(with_usage(Config { store, ..config() }, usage));
     let mut client = usage_of(&server).await;
     let connected = async || get(&mut client, GetUsageRequest::default()).await.nodes.len() > 1;
     eventually_async(SOON, "Redis is read", connected).await;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, RedisConfig, StoreConfig, Topology};
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{GetUsageRequest, Reason, ShouldAllowRequest, ShouldAllowResponse, TopConsumersRequest};
+use weir_usage::{UsageConfig, with_usage};
 
 use super::{Totals, get, key, totals, usage_of};
 use crate::support::server::{Server, ask, ask_under, config};
@@ -15,7 +16,7 @@ fn node(name: &str, nodes: Vec<String>, topology: Topology) -> Config {
     let usage = UsageConfig { node: Some(name.to_owned()), sample: 1, ..UsageConfig::default() };
     // A call that Redis does not answer is over soon.
     let redis = RedisConfig { deadline: weir_units::Micros(200_000), ..redis_config(nodes, topology) };
-    Config { store: StoreConfig::Redis(redis), usage, ..config() }
+    with_usage(Config { store: StoreConfig::Redis(redis), ..config() }, usage)
 }
 
 /// What a caller counts of its own calls.

@@ -1,8 +1,9 @@
 //! What passes without a charge has outcomes of its own, on every store.
 
-use weir_config::{Config, ConfigOverrides, StoreConfig, UsageConfig};
+use weir_config::{Config, ConfigOverrides, StoreConfig};
 use weir_core::key::KeySecret;
 use weir_proto::v1::{GetUsageRequest, ShouldAllowRequest, TopConsumersRequest, TopConsumersResponse};
+use weir_usage::{UsageConfig, with_usage};
 
 use super::{Totals, get, key, totals, usage_of};
 use crate::support::server::{Server, ask, ask_under, config};
@@ -20,8 +21,8 @@ async fn counts_what_passes_without_a_charge(store: StoreConfig) {
     // Other tests count in the same Redis.
     let usage = UsageConfig { shared: false, sample: 1, ..UsageConfig::default() };
     let rules = Config::parse(RULES, "weir.yaml", &ConfigOverrides::default()).unwrap().rules;
-    let server =
-        Server::ready(Config { store, usage, rules, key_secret: Some(KeySecret::random()), ..config() });
+    let config = Config { store, rules, key_secret: Some(KeySecret::random()), ..config() };
+    let server = Server::ready(with_usage(config, usage));
     let (mut client, mut usage) = (server.client().await, usage_of(&server).await);
     let bob = "bob".to_owned();
     let call = |id: &str, cost, peek| ShouldAllowRequest {

@@ -1,7 +1,8 @@
 //! What a user on Redis must be allowed for usage: docs/usage.md says the same.
 
-use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir_proto::v1::{GetUsageRequest, TopConsumersRequest};
+use weir_usage::{UsageConfig, with_usage};
 
 use super::{get, usage_of};
 use crate::failure::access::{RIGHTS, add_user};
@@ -16,7 +17,8 @@ fn node(name: &str, redis: &RedisServer) -> Server {
     let login = Login { username: Some("weir".to_owned()), password: Secret::new("hunter2") };
     let store = RedisConfig { login: Some(login), ..redis_config(vec![redis.url()], Topology::Single) };
     let usage = UsageConfig { node: Some(name.to_owned()), sample: 1, ..UsageConfig::default() };
-    Server::start_by_the_system(Config { store: StoreConfig::Redis(store), usage, ..config() })
+    let config = Config { store: StoreConfig::Redis(store), ..config() };
+    Server::start_by_the_system(with_usage(config, usage))
 }
 
 #[test]

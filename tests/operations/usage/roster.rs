@@ -1,9 +1,10 @@
 //! The nodes of a deployment, as `ListNodes`, `weir nodes`, `weir top` and the page show them.
 
 use serde_json::Value;
-use weir_config::{Config, ServerConfig, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, ServerConfig, StoreConfig, Topology};
 use weir_proto::v1::{DeploymentNode, ListNodesRequest, NodeState};
 use weir_units::Micros;
+use weir_usage::{UsageConfig, with_usage};
 
 use super::usage_of;
 use crate::support::command::{Serve, text, weir};
@@ -15,7 +16,7 @@ fn start(redis: &RedisServer, name: &str) -> Server {
     let store = StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single));
     // Long enough to be seen: rows are written each second.
     let server = ServerConfig { drain_delay: Micros::from_secs(2), ..config().server };
-    Server::start_by_the_system(Config { store, usage, server, ..config() })
+    Server::start_by_the_system(with_usage(Config { store, server, ..config() }, usage))
 }
 
 async fn nodes(server: &Server) -> Vec<DeploymentNode> {

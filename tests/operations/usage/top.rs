@@ -11,14 +11,15 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use weir_proto::DESCRIPTORS;
 use weir_proto::v1::{GetUsageRequest, TopConsumersRequest};
+use weir_usage::{UsageConfig, with_usage};
 
 use super::usage_of;
 use crate::support::command::{WEIR, text, weir};
 use crate::support::server::{Server, ask, ask_under, config};
 
 async fn served() -> Server {
-    let usage = weir_config::UsageConfig { sample: 1, ..weir_config::UsageConfig::default() };
-    let server = Server::start_by_the_system(weir_config::Config { usage, ..config() });
+    let usage = UsageConfig { sample: 1, ..UsageConfig::default() };
+    let server = Server::start_by_the_system(with_usage(config(), usage));
     let mut client = server.client().await;
     for _ in 0..8 {
         client.should_allow(ask("burst/a", "bob\u{1b}[2J\u{202e}")).await.unwrap();

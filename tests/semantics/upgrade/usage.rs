@@ -5,10 +5,11 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use weir_config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, RedisConfig, StoreConfig, Topology};
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{GetUsageRequest, ShouldAllowRequest, TopConsumersRequest};
 use weir_units::Micros;
+use weir_usage::{UsageConfig, with_usage};
 
 use super::RELEASES;
 use super::keys::{dump, restore};
@@ -61,7 +62,7 @@ async fn read_again(redis: &RedisServer, keys: &[Json]) -> Json {
 fn node(name: &str, redis: &RedisServer) -> Server {
     let usage = UsageConfig { node: Some(name.to_owned()), sample: 1, ..UsageConfig::default() };
     let store: RedisConfig = redis_config(vec![redis.url()], Topology::Single);
-    Server::ready(Config { store: StoreConfig::Redis(store), usage, ..config() })
+    Server::ready(with_usage(Config { store: StoreConfig::Redis(store), ..config() }, usage))
 }
 
 /// The keys of a node that was asked some questions.

@@ -8,6 +8,8 @@ mod lists;
 mod names;
 mod random;
 mod rights;
+#[cfg(feature = "usage")]
+mod usage;
 
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use super::super::overlay::MAX_ENVOY_TEXT;
 use super::super::rights::RIGHTS;
 use super::super::table::ValueKind::{Boolean, Choice, Count, Defined, List, Section, Set, Text};
 use super::super::table::{
-    ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, ValueKind, log as log_keys,
+    ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, ValueKind, log as log_keys,
 };
 use super::kinds::{Key, may, must};
 
@@ -23,7 +23,6 @@ pub(super) const ROOT: &[Key] = &[
     may("messages", Section(DenialMessages::rows), "The sentences for people on denial."),
     may("envoy", Section(EnvoyConfig::rows), "Envoy's rate limit service."),
     may("log", Section(log_keys::rows), "Logs of decisions, beside the log on stderr."),
-    may("usage", Section(UsageConfig::rows), "What is kept of decisions, and who may see it."),
 ];
 
 pub(super) const AUTHORIZE: &[Key] = &[

@@ -12,7 +12,7 @@ use crate::quantities::{written_duration, written_size};
 use crate::table::ValueKind;
 use crate::{
     Config, ConfigOverrides, ControlConfig, DecisionLogConfig, DenialMessages, EnvoyConfig, ServerConfig,
-    StoreConfig, UsageConfig,
+    StoreConfig,
 };
 
 /// The parsed file, or its mistakes.
@@ -26,7 +26,6 @@ struct Read {
     key_secret: Option<KeySecret>,
     namespace: Namespace,
     envoy: EnvoyConfig,
-    usage: UsageConfig,
     messages: DenialMessages,
     decision_log: DecisionLogConfig,
     control: ControlConfig,
@@ -34,10 +33,8 @@ struct Read {
 
 fn read(file: &str, overrides: &ConfigOverrides) -> ReadOutcome {
     let config = Config::parse(file, "weir.yaml", overrides).map_err(|errors| errors.to_string())?;
-    let Config {
-        server, store, key_secret, namespace, envoy, usage, messages, decision_log, control, ..
-    } = config;
-    Ok(Read { server, store, key_secret, namespace, envoy, usage, messages, decision_log, control })
+    let Config { server, store, key_secret, namespace, envoy, messages, decision_log, control, .. } = config;
+    Ok(Read { server, store, key_secret, namespace, envoy, messages, decision_log, control })
 }
 
 /// A setting under test, with an existing file for settings that name one.
@@ -81,7 +78,7 @@ impl Tried {
         let mut root = json!({ "strategies": { "a": { "limits": [
             { "name": "each", "per": ["consumer"], "uniform": { "interval": "1s" } },
         ] } } });
-        if self.path.starts_with("store.redis") || self.path == "usage.timeseries" {
+        if self.path.starts_with("store.redis") {
             let scheme = if self.path.contains(".tls.") { "rediss" } else { "redis" };
             root["store"] = json!({ "redis": { "nodes": [format!("{scheme}://a")] } });
         }
@@ -177,7 +174,6 @@ impl Tried {
             (_, "envoy.limit_header" | "envoy.remaining_header" | "envoy.reset_header") => {
                 vec!["X-Left_1.0".to_owned(), "n".repeat(64)]
             }
-            (_, "usage.node") => vec!["n".to_owned(), "n".repeat(64)],
             (values, path) => panic!("{path} needs values to try: {values:?}"),
         }
     }
@@ -246,7 +242,6 @@ impl Tried {
             (_, "envoy.limit_header" | "envoy.remaining_header" | "envoy.reset_header") => {
                 vec![("a b".to_owned(), "\"a b\" is not the name of a header".to_owned())]
             }
-            (_, "usage.node") => vec![("n".repeat(65), "is no name of a node: 1 to 64 letters".to_owned())],
             (values, path) => panic!("{path} needs values to try: {values:?}"),
         }
     }

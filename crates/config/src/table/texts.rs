@@ -15,9 +15,6 @@ use super::value_kind::ValueKind;
 /// Maximum length of a denial message, in bytes. It is sent with every denial.
 const MAX_MESSAGE: usize = 512;
 
-/// Maximum length of a node's name.
-pub(crate) const MAX_NODE: usize = 64;
-
 /// Maximum length of the name of an HTTP header, in bytes.
 const MAX_HEADER: usize = 64;
 
@@ -29,8 +26,6 @@ pub(crate) struct SocketAddress;
 pub(crate) struct Mode;
 /// Text with a maximum length in bytes.
 pub(crate) struct Name(pub(crate) usize);
-/// The name of a node.
-pub(crate) struct NodeName;
 /// The key prefix.
 pub(crate) struct NamespaceText;
 /// The secret of the keys.
@@ -150,36 +145,6 @@ impl SettingKind for Name {
 
     fn values(&self) -> ValueKind {
         ValueKind::Text(1, self.0)
-    }
-}
-
-impl SettingKind for NodeName {
-    type Value = String;
-    const NAME: &'static str = "NAME";
-
-    /// Parses a name that can be a part of a key.
-    fn read(&self, scalar: Scalar<'_>) -> Result<String, String> {
-        let text = scalar.text;
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if text.is_empty() || text.len() > MAX_NODE || !text.bytes().all(plain) {
-            return Err(format!(
-                "{} is no name of a node: 1 to {MAX_NODE} letters, digits, `.`, `_` and `-`",
-                quote(text)
-            ));
-        }
-        Ok(text.to_owned())
-    }
-
-    fn write(&self, value: &String) -> Option<String> {
-        Some(value.clone())
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Pattern("^[A-Za-z0-9._-]{1,64}$")
-    }
-
-    fn bounds(&self) -> String {
-        format!("1 to {MAX_NODE} letters, digits, `.`, `_` and `-`")
     }
 }
 

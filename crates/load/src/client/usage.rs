@@ -1,17 +1,26 @@
 //! Calls of `UsageService`.
 
+use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
     GetUsageRequest, GetUsageResponse, ListNodesRequest, ListNodesResponse, TopConsumersRequest,
     TopConsumersResponse,
 };
 
+use super::channel::AccessChannel;
 use super::{Client, ClientError, within};
 
+/// Size limit of an answer.
+const MAX_USAGE_BYTES: usize = 16 << 20;
+
 impl Client {
+    fn usage(&self) -> UsageServiceClient<AccessChannel> {
+        UsageServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES)
+    }
+
     /// Gets the usage in a span of time.
     pub async fn get_usage(&mut self, request: GetUsageRequest) -> Result<GetUsageResponse, ClientError> {
         let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.usage.get_usage(request)).await;
+        let answer = tokio::time::timeout(self.timeout, self.usage().get_usage(request)).await;
         self.answered(answer)
     }
 
@@ -21,14 +30,14 @@ impl Client {
         request: TopConsumersRequest,
     ) -> Result<TopConsumersResponse, ClientError> {
         let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.usage.top_consumers(request)).await;
+        let answer = tokio::time::timeout(self.timeout, self.usage().top_consumers(request)).await;
         self.answered(answer)
     }
 
     /// The nodes of the deployment.
     pub async fn list_nodes(&mut self) -> Result<ListNodesResponse, ClientError> {
         let request = within(self.timeout, ListNodesRequest {});
-        let answer = tokio::time::timeout(self.timeout, self.usage.list_nodes(request)).await;
+        let answer = tokio::time::timeout(self.timeout, self.usage().list_nodes(request)).await;
         self.answered(answer)
     }
 }

@@ -93,12 +93,13 @@ impl<'a> Rights<'a> {
     }
 
     /// Checks that the caller has a right at all.
-    pub(crate) fn check_any(self, right: AccessRight) -> Result<(), Refused> {
+    pub fn check_any(self, right: AccessRight) -> Result<(), Refused> {
         self.decide(|rights| rights.any().has(right), right)
     }
 
     /// True if an answer of statistics may have this name. `None` is what the row does not name.
-    pub(crate) fn may_show(self, strategy: &str, resource: Option<&str>, consumer: Option<&str>) -> bool {
+    #[must_use]
+    pub fn may_show(self, strategy: &str, resource: Option<&str>, consumer: Option<&str>) -> bool {
         self.0.is_none_or(|rights| rights.may_show(AccessRight::Usage, strategy, resource, consumer))
     }
 

@@ -1,7 +1,7 @@
 //! What the pages of the admin port are about.
 
-use crate::card::CardSpec;
 use crate::control::ControlHandle;
+use crate::feature_pages::FeaturePages;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 
@@ -14,6 +14,6 @@ pub struct AdminPages {
     pub readiness: Readiness,
     /// Live control, if it is on.
     pub control: Option<ControlHandle>,
-    /// The cards of features.
-    pub cards: Vec<&'static CardSpec>,
+    /// What features show.
+    pub features: FeaturePages,
 }

@@ -9,7 +9,7 @@ use crate::access::{CallerAccess, SnapshotRights};
 use crate::feature_parts::FeatureParts;
 use crate::readiness::FileKind;
 use crate::reload::{FileRules, RunningConfig};
-use crate::telemetry::{ConsumerSamplers, Metrics};
+use crate::telemetry::Metrics;
 use crate::watch::{ReloadReport, WatchedFiles};
 
 /// The files of the configuration.
@@ -20,7 +20,6 @@ pub(super) struct WatchedConfig {
     files: Settling<FilesSnapshot>,
     running: RunningConfig,
     metrics: Metrics,
-    samplers: ConsumerSamplers,
     /// Who may call; `None` without identity.
     access: Option<Arc<CallerAccess>>,
     overlay: OverlayInUse,
@@ -31,7 +30,7 @@ impl WatchedConfig {
     pub(super) fn new(
         settings: &Config,
         running: &RunningConfig,
-        (metrics, samplers): (&Metrics, ConsumerSamplers),
+        metrics: &Metrics,
         (access, overlay): (Option<Arc<CallerAccess>>, OverlayInUse),
     ) -> Option<Self> {
         let origin = settings.origin.clone()?;
@@ -39,7 +38,7 @@ impl WatchedConfig {
         let files = Settling::new(origin.as_read().clone());
         let origin = if settings.server.control { origin.keeping_written() } else { origin };
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
-        Some(Self { settings, origin, files, running, metrics, samplers, access, overlay })
+        Some(Self { settings, origin, files, running, metrics, access, overlay })
     }
 
     /// Applies what was read, or logs and returns every mistake in it.
@@ -72,16 +71,12 @@ impl WatchedConfig {
             }
         }
         let rights = self.changed_rights(&next);
-        let Config {
-            authorize, rules, written, messages, usage, server, envoy, fingerprint, meanings, ..
-        } = next;
+        let Config { authorize, rules, written, messages, server, envoy, fingerprint, meanings, .. } = next;
         // What is charged of denied hits takes a restart.
         let own = &self.settings.envoy;
         let overlay = envoy.rules.counting_rejected(own.count_rejected).all_or_none(own.all_or_none.clone());
         self.settings.envoy.rules = overlay.clone();
         self.overlay.set(overlay);
-        self.samplers.set_rate(&self.metrics, usage.sample);
-        self.settings.usage.sample = usage.sample;
         self.settings.messages = messages.clone();
         self.settings.server.inline_limits = server.inline_limits;
         self.running.set_files(FileRules {

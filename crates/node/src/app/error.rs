@@ -52,9 +52,6 @@ pub enum AppError {
     /// The thread that watches the store and the files cannot start.
     #[error("the thread that watches the store and the files cannot start: {0}")]
     Background(io::Error),
-    /// The thread that keeps the history of decisions cannot start.
-    #[error("the thread that keeps the history of decisions cannot start: {0}")]
-    Usage(io::Error),
     /// The thread of the client of the control plane cannot start.
     #[error("the client of the control plane cannot start: {0}")]
     Xds(io::Error),

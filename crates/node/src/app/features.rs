@@ -1,41 +1,48 @@
 //! The start of the features of the program.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_config::Config;
 
 use super::{AppError, Listeners};
-use crate::card::CardSpec;
-use crate::feature::{FeatureList, FeatureWork, NodeBuilder, Storage};
+use crate::feature::{BeforeCalls, FeatureList, FeatureWork, NodeBuilder, NodeShared, Storage};
+use crate::feature_pages::FeaturePages;
 use crate::server::{FeatureSocket, LiveSnapshot, StartedFeature};
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
 
 /// The features that run, and what they do in the background.
+#[derive(Default)]
 pub(super) struct StartedFeatures {
     pub(super) features: Vec<StartedFeature>,
     pub(super) background: Vec<FeatureWork>,
-    /// Cards of the features on the page `/ui`.
-    pub(super) cards: Vec<&'static CardSpec>,
+    /// What they begin before the first call.
+    pub(super) before_calls: Vec<(&'static str, BeforeCalls)>,
+    /// What they show on the admin port.
+    pub(super) pages: FeaturePages,
 }
 
 /// Starts the features that the configuration has on. Each gets the port of its section.
 pub(super) fn start(
     features: FeatureList,
     (config, metrics, live, storage): (&Config, &Metrics, &LiveSnapshot, &Storage),
+    shared: &NodeShared,
     listeners: &mut Listeners,
     tls: &HashMap<&'static str, Arc<TlsPort>>,
 ) -> Result<StartedFeatures, AppError> {
     let parts = live.current().features;
-    let mut started = StartedFeatures { features: Vec::new(), background: Vec::new(), cards: Vec::new() };
+    let mut started = StartedFeatures::default();
     for feature in features {
-        let (name, mut node) = (feature.name(), NodeBuilder::new(config, metrics, (&parts, storage)));
+        let name = feature.name();
+        let mut node = NodeBuilder::new(config, metrics, (&parts, storage, shared));
         let running = feature.start(&mut node).map_err(|error| AppError::Feature { name, error })?;
         let Some(running) = running else { continue };
-        let NodeBuilder { refused_connections: refused, background, followers, cards, .. } = node;
+        let NodeBuilder { refused_connections: refused, background, followers, before_calls, .. } = node;
         started.background.extend(background);
-        started.cards.extend(cards);
+        started.before_calls.extend(before_calls.into_iter().map(|begin| (name, begin)));
+        started.pages.extend(node.pages);
         for mut follow in followers {
             live.join(|snapshot| {
                 follow(snapshot);
@@ -51,4 +58,16 @@ pub(super) fn start(
         started.features.push(StartedFeature { running, tls: tls.get(name).cloned(), socket });
     }
     Ok(started)
+}
+
+impl StartedFeatures {
+    /// Begins what comes before the first call. What it returns lives as long as the node.
+    pub(super) fn begin(
+        before_calls: Vec<(&'static str, BeforeCalls)>,
+    ) -> Result<Vec<Box<dyn Any>>, AppError> {
+        let begun = before_calls
+            .into_iter()
+            .map(|(name, begin)| begin().map_err(|error| AppError::Feature { name, error }));
+        begun.collect()
+    }
 }

@@ -18,7 +18,6 @@ use crate::server::{
 };
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
-use crate::usage::UsageHandle;
 
 /// What both ports serve with.
 pub(super) struct GrpcPorts<S> {
@@ -30,8 +29,6 @@ pub(super) struct GrpcPorts<S> {
     pub(super) metrics: Metrics,
     pub(super) audit: AuditLog,
     pub(super) envoy: EnvoyParts,
-    /// Without it there is no `UsageService`.
-    pub(super) usage: Option<UsageHandle>,
     pub(super) access: Option<Arc<CallerAccess>>,
     /// Without it there is no `ControlService`.
     pub(super) control: Option<ControlHandle>,
@@ -84,7 +81,6 @@ impl<S: Store> GrpcPorts<S> {
             metrics: self.metrics.clone(),
             audit: self.audit.clone(),
             envoy: self.envoy.clone(),
-            usage: self.usage.clone(),
             tls,
             served,
             control: self.control.clone(),

@@ -23,7 +23,7 @@ use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
 use crate::control::{ControlHandle, ControlParts, ControlThread};
-use crate::feature::{self, FeatureList, FixedSettings, Storage};
+use crate::feature::{self, FeatureList, FixedSettings, NodeShared, Storage};
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::readiness::{Readiness, RefusedFiles};
@@ -31,7 +31,6 @@ use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowe
 use crate::server::{self, MakeStores, ShutdownSignal, StoreFiles};
 use crate::service::Snapshot;
 use crate::telemetry::{Metrics, log_rejected_each_minute};
-use crate::usage::{OwnNode, UsageThread};
 use crate::watch::{WatchedFiles, watch};
 
 /// Work of the background thread.
@@ -78,19 +77,6 @@ impl App {
             metrics.show_reference(&counted)?;
         }
         let address = listeners.grpc.local_address().unwrap_or_else(|_| config.server.listen.clone());
-        let own = OwnNode {
-            address: address.to_string(),
-            readiness: readiness.clone(),
-            loads: metrics.config().clone(),
-        };
-        let usage = UsageThread::start(
-            &config.usage,
-            metrics.clone(),
-            timing.clock.clone(),
-            storage.scripts.as_ref(),
-            own,
-        )
-        .map_err(AppError::Usage)?;
         let mut files = envoy::open(&config.envoy, counted, &engines)?;
         if let Some(loaded) = files.loaded.take() {
             live.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
@@ -109,8 +95,14 @@ impl App {
         let ports = Ports::open(&config.server, &config.sections, &metrics)?;
         let known = features;
         let node = (&config, &metrics, &*live, &storage);
-        let features = features::start(known, node, &mut listeners, &ports.features)?;
-        let StartedFeatures { features, background: of_features, cards } = features;
+        let shared = NodeShared {
+            clock: timing.clock.clone(),
+            loads: metrics.config().clone(),
+            readiness: readiness.clone(),
+            address: address.to_string(),
+        };
+        let features = features::start(known, node, &shared, &mut listeners, &ports.features)?;
+        let StartedFeatures { features, background: of_features, before_calls, pages } = features;
         let of_running = features.iter().map(|feature| Arc::clone(&feature.running)).collect();
         let background = async { tokio::join!(background, join_all(of_features)).0 };
         let mut sources = ports.sources;
@@ -118,7 +110,7 @@ impl App {
         let rules = files.watched(&running, &overlay).map(boxed);
         sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
         // Before Envoy's files, which are read under its overlay.
-        sources.extend(WatchedConfig::new(&config, &running, (&metrics, usage.samplers()), (access.clone(), overlay)).map(boxed));
+        sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
         sources.extend(rules);
         let refused = refused_files(&metrics, &readiness)?;
         let _background =
@@ -129,11 +121,13 @@ impl App {
         let (_control, control) =
             live_control(&config, &timing, (&metrics, &refused, &audit), &running, storage.scripts.as_ref())?
                 .unzip();
+        let _begun = StartedFeatures::begin(before_calls)?;
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
         let (shown, ready) = (metrics.clone(), readiness.clone());
-        let pages = AdminPages { metrics: shown, readiness: ready, control: control.clone(), cards };
-        let start = |listener| Admin::start(listener, ports.admin, most, pages, Some(usage.handle()), gate);
+        let pages =
+            AdminPages { metrics: shown, readiness: ready, control: control.clone(), features: pages };
+        let start = |listener| Admin::start(listener, ports.admin, most, pages, gate);
         let _admin = listeners.admin.take().map(start).transpose().map_err(AppError::Admin)?;
         let store = Arc::new(store);
         let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit.take());
@@ -145,7 +139,6 @@ impl App {
             RatelimitHttp::start(listeners, parts, json)
         };
         let _pages = pages.map(start).transpose().map_err(AppError::Admin)?;
-        let usage = config.usage.service.then(|| usage.handle());
         let envoy = files.parts;
         let tls = GrpcTls { callers: ports.grpc, operators: ports.control };
         GrpcPorts {
@@ -156,7 +149,6 @@ impl App {
             metrics,
             audit,
             envoy,
-            usage,
             access,
             control,
             features,
@@ -219,7 +211,7 @@ fn live_control(
     let start = || {
         ControlThread::start(ControlParts {
             config: &config.control,
-            node: config.usage.node(),
+            node: config.node_name(),
             audit: audit.clone(),
             target: Arc::new(running.clone()),
             link: scripts.map(ControlLink::open),

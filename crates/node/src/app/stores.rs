@@ -75,7 +75,7 @@ fn serve_on(
     };
     let shared = backend.clone();
     let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
-    let publish = published_by(backend.clone(), &base.config.usage.node());
+    let publish = published_by(backend.clone(), &base.config.node_name());
     let app = App { base, listeners, storage, engines, store_files, share, publish, last };
     let backend = backend.clone();
     let stores = move || {

@@ -14,21 +14,13 @@ pub type IsUsed = fn(&Snapshot, FixedSettings) -> bool;
 /// Settings that need a restart.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedSettings {
-    /// True if the usage of nodes is shared.
-    pub shared_usage: bool,
-    /// True if the store keeps time series of usage.
-    pub time_series: bool,
     /// True if live control is on.
     pub control: bool,
 }
 
 impl From<&weir_config::Config> for FixedSettings {
     fn from(config: &weir_config::Config) -> Self {
-        Self {
-            shared_usage: config.usage.shared,
-            time_series: config.usage.timeseries,
-            control: config.server.control,
-        }
+        Self { control: config.server.control }
     }
 }
 

@@ -89,10 +89,8 @@ fn with_our_code(mut response: http::Response<Body>) -> http::Response<Body> {
 }
 
 /// Services that a configuration may lack, and what it takes to have them.
-const OPTIONAL: [(&str, &str); 2] = [
-    ("/weir.v1.AdminService/", "AdminService is there with `server.admin_service: true`"),
-    ("/weir.v1.UsageService/", "UsageService is there with `usage.service: true`"),
-];
+const OPTIONAL: [(&str, &str); 1] =
+    [("/weir.v1.AdminService/", "AdminService is there with `server.admin_service: true`")];
 
 fn unknown(path: &str, known: &[ServiceSpec]) -> Status {
     let of_node = OPTIONAL.iter().find(|(service, _)| path.starts_with(service)).map(|(_, needs)| *needs);

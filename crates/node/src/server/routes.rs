@@ -9,9 +9,7 @@ use weir_config::ServerConfig;
 use weir_grpc::BufferBudget;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
-use weir_proto::v1::{
-    admin_service_server, control_service_server, rate_limit_service_server, usage_service_server,
-};
+use weir_proto::v1::{admin_service_server, control_service_server, rate_limit_service_server};
 use weir_store::Store;
 use weir_store::scripts::AskScripts;
 
@@ -24,7 +22,7 @@ use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
 use crate::feature::{self, FeatureServices, RunningFeature, ServiceContext};
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::service::{
-    AddRoutes, AdminApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, MAX_CHANGE_BYTES, UsageApi,
+    AddRoutes, AdminApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, MAX_CHANGE_BYTES,
 };
 use crate::telemetry::WorkerRecorder;
 
@@ -64,9 +62,6 @@ pub(super) fn services<S: Store>(
     }
     if calls {
         routes = routes.add_service(DecisionsApi::server(&decisions));
-    }
-    if let Some(usage) = parts.usage.as_ref().filter(|_| calls) {
-        routes = routes.add_service(UsageApi::server(usage.clone()));
     }
     if config.admin_service && operations {
         routes = routes.add_service(AdminApi::server(&decisions, parts.audit.clone()));
@@ -122,7 +117,6 @@ fn services_that_are_on<S>(parts: &Parts<S>, config: &ServerConfig) -> Vec<&'sta
         (native, rate_limit_service_server::SERVICE_NAME),
         (parts.served != PortServices::Operations, envoy_service::SERVICE_NAME),
         (true, health_server::SERVICE_NAME),
-        (native && parts.usage.is_some(), usage_service_server::SERVICE_NAME),
         (administers, admin_service_server::SERVICE_NAME),
         (operations && parts.control.is_some(), control_service_server::SERVICE_NAME),
     ];

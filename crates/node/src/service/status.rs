@@ -104,7 +104,7 @@ pub fn rejected(kind: RejectedKind, field: &str, error: &dyn Display) {
 }
 
 /// Returns the status for a call that another node, or this one later, can serve.
-pub(super) fn busy(text: String) -> Status {
+pub fn busy(text: String) -> Status {
     details::unavailable("BUSY", "busy", text)
 }
 

@@ -122,12 +122,7 @@ impl DecisionCounters {
             recorders: Vec::new(),
             past: PastCounts::default(),
         };
-        Ok(Self {
-            state: Mutex::new(state),
-            log: OnceLock::new(),
-            sample: OnceLock::new(),
-            descriptions,
-        })
+        Ok(Self { state: Mutex::new(state), log: OnceLock::new(), sample: OnceLock::new(), descriptions })
     }
 
     /// The rows of the current configuration.

@@ -99,9 +99,9 @@ impl NumberedNames {
 }
 
 impl CounterNames {
-    /// Names with their places as numbers.
-    #[cfg(test)]
-    pub(crate) fn of(strategies: &[Arc<str>], patterns: &[Arc<str>]) -> Self {
+    /// Creates names with their places as numbers.
+    #[must_use]
+    pub fn new(strategies: &[Arc<str>], patterns: &[Arc<str>]) -> Self {
         let mut names = Self::default();
         names.strategies.configure(strategies);
         names.patterns.configure(patterns);

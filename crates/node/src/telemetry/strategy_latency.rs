@@ -74,7 +74,7 @@ mod tests {
         let mut sums = StrategyTimeSums::new();
         latency.add_to(&mut sums, 1);
         latency.add_to(&mut sums, 7);
-        let shown = metrics(&sums, &CounterNames::of(&["a".into(), "b".into()], &[]));
+        let shown = metrics(&sums, &CounterNames::new(&["a".into(), "b".into()], &[]));
         assert_eq!(shown.len(), 1, "a dropped name has no series");
         assert_eq!(shown[0].get_label()[0].value(), "b");
         let histogram = shown[0].get_histogram();

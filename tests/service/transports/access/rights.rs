@@ -74,9 +74,8 @@ fn call_of(path: &str) -> Call {
         "Outcomes" => v1::OutcomesRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
         "Stats" => v1::StatsRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
         "ShouldRateLimit" => envoys("basic", 0).encode_to_vec(),
-        "GetUsage" => v1::GetUsageRequest::default().encode_to_vec(),
-        "TopConsumers" => v1::TopConsumersRequest::default().encode_to_vec(),
-        "ListNodes" => v1::ListNodesRequest::default().encode_to_vec(),
+        // Without fields.
+        "GetUsage" | "TopConsumers" | "ListNodes" => Vec::new(),
         "Reset" => v1::ResetRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
         "ListLeases" => {
             v1::ListLeasesRequest { resource, consumer, strategy: "permits".to_owned(), ..Default::default() }

@@ -1,5 +1,5 @@
 //! What this node holds and counts, for the `/ui` page: which limit denies, permits, holds, rejected requests, the
-//! breakers of the Redis nodes, the cards of features; and the rows of the nodes of Weir. The numbers are those of the metrics page.
+//! breakers of the Redis nodes, the cards of features. The numbers are those of the metrics page.
 
 use prometheus::proto::{Metric, MetricFamily};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use crate::access::Rights;
 use crate::card::{CardColumn, CardSpec};
 use crate::telemetry::{LimitUnit, Metrics, rejected_by_kind};
-use crate::usage::DeploymentNode;
 
 /// The most rows of each table.
 const ROWS: usize = 50;
@@ -81,17 +80,6 @@ fn card(spec: &CardSpec, families: &[MetricFamily], rights: Rights<'_>) -> Value
     };
     let columns: Vec<Value> = columns.iter().map(column).collect();
     json!({ "title": title, "about": about, "label": by, "columns": columns, "rows": rows })
-}
-
-/// A row of the table of nodes.
-pub(super) fn row(node: &DeploymentNode) -> Value {
-    let DeploymentNode { name, address, state, ended, version, started, files_read, files, control } = node;
-    json!({
-        "name": name, "address": address, "state": state.name(), "ended": ended, "version": version,
-        "started": started, "files_read": files_read, "files": files,
-        // A text: not every program reads numbers above 2^53 exactly.
-        "control": control.to_string(),
-    })
 }
 
 fn all<'f>(families: &'f [MetricFamily], name: &str) -> impl Iterator<Item = &'f Metric> {
