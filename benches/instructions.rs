@@ -258,7 +258,7 @@ fn controlled<S: Store>(store: S, clock: Clock) -> Arc<DecisionService<S>> {
     let rules = rules();
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
-    let limiter = limiter.with_bans(Some(BanGuard::new(clock)));
+    let limiter = limiter.with_guard(Some(BanGuard::new(clock)));
     DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }
 

@@ -8,6 +8,7 @@ use weir_node::feature::FeatureList;
 
 /// All features.
 pub const FEATURES: FeatureList = &[
+    &weir_node::control_feature::ControlFeature,
     #[cfg(feature = "http")]
     &weir_http::HttpFeature,
     #[cfg(feature = "leases")]
@@ -17,7 +18,6 @@ pub const FEATURES: FeatureList = &[
     #[cfg(feature = "usage")]
     &weir_usage::UsageFeature,
     &within_trunk::COUNTED,
-    &within_trunk::CONTROL,
 ];
 
 /// Returns the sections of the file that features read.

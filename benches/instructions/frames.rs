@@ -55,7 +55,6 @@ pub(crate) fn perform(
             audit: AuditLog::open(None, Clock::System).unwrap(),
             envoy,
             served: PortServices::All,
-            control: None,
             intercept: identified.intercept,
             tls: None,
             features: Vec::new(),

@@ -1,9 +1,7 @@
 //! Features whose files lie among those of decisions: what their scripts need of Redis, and the services that need them.
 
 use weir_node::feature::{Feature, ServiceSpec, UsedScripts};
-use weir_proto::v1::control_service_server;
 use weir_store::approximate::APPROXIMATE;
-use weir_store::control::CONTROL as CONTROL_SCRIPTS;
 
 /// A feature that the node starts itself.
 pub(super) struct WithinTrunk {
@@ -31,10 +29,4 @@ pub(super) static COUNTED: WithinTrunk = WithinTrunk {
     name: "approximate",
     services: &[],
     scripts: &[(&APPROXIMATE, |snapshot, _| !snapshot.approximate().is_empty())],
-};
-
-pub(super) static CONTROL: WithinTrunk = WithinTrunk {
-    name: "control",
-    services: &[ServiceSpec::new(control_service_server::SERVICE_NAME, "")],
-    scripts: &[(&CONTROL_SCRIPTS, |_, settings| settings.control)],
 };

@@ -80,7 +80,6 @@ impl Served {
             metrics,
             audit: AuditLog::open(None, Clock::System).unwrap(),
             served: PortServices::All,
-            control: None,
             intercept,
             tls: None,
             features: Vec::new(),

@@ -118,7 +118,6 @@ impl Server {
                 AdminPages {
                     metrics: metrics.clone(),
                     readiness: readiness.clone(),
-                    control: None,
                     features: FeaturePages::default(),
                 },
                 AdminGate::new(None, &config.server),
@@ -133,7 +132,6 @@ impl Server {
                 metrics,
                 audit: AuditLog::open(None, Clock::System).unwrap(),
                 served: PortServices::All,
-                control: None,
                 intercept: None,
                 tls: None,
                 features: Vec::new(),

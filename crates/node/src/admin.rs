@@ -2,7 +2,7 @@
 //! delays a decision.
 
 mod connections;
-mod control;
+pub(crate) mod control;
 mod gate;
 mod pages;
 mod progress;
@@ -14,11 +14,11 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use axum::Router;
 use axum::extract::State as Shared;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use axum::{Extension, Router};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tokio::sync::oneshot;
@@ -27,6 +27,8 @@ pub(crate) use self::connections::AdminConnections;
 pub(crate) use self::gate::AdminCaller;
 pub use self::gate::AdminGate;
 pub use self::pages::AdminPages;
+use crate::access::Rights;
+use crate::feature_pages::ShowJson;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
@@ -43,9 +45,6 @@ weir: exact rate-limit decisions
 
 /// Content type of Prometheus' text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// The path of what live control has changed.
-const UI_CONTROL: &str = "/ui/control";
 
 /// The admin thread. It ends when this is dropped.
 pub struct Admin {
@@ -98,7 +97,7 @@ async fn serve(
     pages: AdminPages,
     gate: Arc<AdminGate>,
 ) -> std::io::Result<Infallible> {
-    let control = pages.control.clone();
+    let of_features = pages.features.paths.clone();
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut router = Router::new()
         .route("/", get(INDEX))
@@ -106,10 +105,19 @@ async fn serve(
         .route("/readyz", get(readyz).with_state(pages.readiness.clone()))
         .route("/metrics", get(scrape).with_state(pages.metrics.clone()))
         .merge(ui::routes(pages));
-    if let Some(control) = control {
-        router = router.merge(control::routes(control));
+    for (path, show) in of_features {
+        router = router.route(path, get(shown).with_state(show));
     }
     Ok(AdminConnections::new(max_connections, tls, gate).serve(listener, router).await)
+}
+
+/// A page of a feature.
+async fn shown(
+    Shared(show): Shared<ShowJson>,
+    Extension(AdminCaller(caller)): Extension<AdminCaller>,
+) -> impl IntoResponse {
+    let rights = caller.as_deref().map_or(Rights::ALL, |caller| Rights::known(caller.rights()));
+    ([(header::CONTENT_TYPE, "application/json")], show(rights).to_string())
 }
 
 async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {

@@ -28,7 +28,6 @@ pub use self::error::{AppError, PortTlsError};
 pub use self::listeners::Listeners;
 pub use self::xds::{FirstConfig, XdsThread};
 use crate::audit::AuditLog;
-use crate::control::BanGuard;
 use crate::feature::{self, FeatureList};
 use crate::feature_parts::FeatureParts;
 use crate::readiness::Readiness;
@@ -175,7 +174,6 @@ impl Foundation {
             templates: Arc::new(templates),
             features: parts,
             reserve: config.server.answer_reserve.into(),
-            bans: config.server.control.then(|| BanGuard::new(timing.clock.clone())),
             ..Snapshot::of(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);

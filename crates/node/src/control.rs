@@ -27,7 +27,6 @@ mod request;
 mod serving;
 mod start;
 mod store;
-mod target;
 mod task;
 mod view;
 
@@ -39,17 +38,17 @@ use weir_proto::v1::{ControlChange, ControlEntry};
 
 pub use self::banned::{BannedCaller, BannedUntil};
 pub(crate) use self::entry::{change_of, version_message, version_of};
-pub use self::guard::{BanGuard, BanHit};
+pub use self::guard::BanGuard;
 use self::overlay::OverlayState;
 pub use self::pages::BanPages;
 use self::request::ControlRequest;
 pub use self::request::{
     BanLift, ChangeAsked, Changed, ChangedEntry, ControlFault, EntryAsked, FoundChange, MAX_REASON,
 };
-pub use self::start::{ControlParts, ControlStart, ControlThread};
+pub use self::start::{ControlParts, ControlStart, ControlThread, PreparedControl};
 pub use self::store::ControlStore;
-pub use self::target::{MakeEdits, Overlay, OverlayTarget};
 pub use self::view::{ControlView, ViewedEntry};
+use crate::overlay_target::OverlayTarget;
 use crate::readiness::{Problems, RefusedFiles};
 use crate::telemetry::ConfigLoads;
 use crate::watch::{ReloadReport, ReloadRequests};

@@ -4,7 +4,7 @@
 //!   Feature ── settings: its section of the file     RunningFeature ── worker: what it serves on each worker
 //!           ├─ prepare: its part of a snapshot                          its connections, and the calls it may make
 //!           ├─ scripts: what it needs of the store             services: its gRPC services on each worker
-//!           └─ start(NodeBuilder) ──────────────────►
+//!           └─ start(NodeBuilder) ──────────────────►           guard: who refuses banned callers
 //! ```
 
 mod call_error;
@@ -34,6 +34,7 @@ pub(crate) use self::services::methods;
 pub use self::services::{FeatureServices, FollowSnapshot, MethodSpec, ServiceContext, ServiceSpec};
 use crate::feature_pages::FeaturePages;
 use crate::feature_parts::{FeaturePart, FeatureParts};
+use crate::guard::Guard;
 use crate::service::Snapshot;
 use crate::telemetry::Metrics;
 
@@ -96,6 +97,11 @@ pub trait RunningFeature: Send + Sync {
         FeatureServices::default()
     }
 
+    /// Returns who refuses banned callers before the store is asked, and sees denials: only for strategies with `ban`.
+    fn guard(&self) -> Option<Arc<dyn Guard>> {
+        None
+    }
+
     /// Returns what it serves on one worker. It is called on the thread of the worker.
     fn worker(&self, _worker: &WorkerContext) -> WorkerServices {
         WorkerServices::default()
@@ -120,6 +126,8 @@ pub struct NodeBuilder<'a> {
     pub pages: FeaturePages,
     /// What it begins before the first call.
     pub before_calls: Vec<BeforeCalls>,
+    /// Files that connections of its own to the store have open, beside those of the workers.
+    pub open_files: usize,
     /// What features share with the node.
     pub shared: &'a NodeShared,
     metrics: &'a Metrics,
@@ -194,6 +202,7 @@ impl<'a> NodeBuilder<'a> {
             followers: Vec::new(),
             pages: FeaturePages::default(),
             before_calls: Vec::new(),
+            open_files: 0,
             shared,
             metrics,
         }

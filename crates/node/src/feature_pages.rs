@@ -27,6 +27,9 @@ pub struct PageModule {
     pub script: &'static str,
 }
 
+/// JSON of a feature, as far as a caller with these rights may see it.
+pub type ShowJson = Arc<dyn Fn(Rights<'_>) -> Value + Send + Sync>;
+
 /// What features show on the admin port. Clones share it.
 #[derive(Clone, Default)]
 pub struct FeaturePages {
@@ -36,14 +39,20 @@ pub struct FeaturePages {
     pub modules: Vec<&'static PageModule>,
     /// Fields of `/ui/data` that are collected.
     pub sources: Vec<Arc<dyn PageSource>>,
+    /// Fields of `/ui/data`, by their names.
+    pub data: Vec<(&'static str, ShowJson)>,
+    /// Pages of their own, by their paths. A caller needs the right `inspect`.
+    pub paths: Vec<(&'static str, ShowJson)>,
 }
 
 impl FeaturePages {
     /// Adds the pages of another feature.
     pub(crate) fn extend(&mut self, other: Self) {
-        let Self { cards, modules, sources } = other;
+        let Self { cards, modules, sources, data, paths } = other;
         self.cards.extend(cards);
         self.modules.extend(modules);
         self.sources.extend(sources);
+        self.data.extend(data);
+        self.paths.extend(paths);
     }
 }

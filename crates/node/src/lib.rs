@@ -4,8 +4,10 @@
 //!
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`watch`]: files that change while they serve. [`reload`]: the configuration in force, and the snapshots of it.
+//!   [`overlay_target`]: the same, as a feature changes it.
 //! * [`control`]: changes of the configuration at run time: entries, their store, audit.
 //! * [`feature`]: the seam of what a node does beyond decisions. [`feature_parts`]: what it makes of the configuration.
+//!   [`feature_pages`]: what it shows.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
 //! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
 //! * [`xds`]: the client of a control plane that sends Envoy's domains.
@@ -14,7 +16,7 @@
 //! * [`tls`]: TLS of the ports.
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
-//! * [`settle`]: the end of a decision: failure policy and outcome.
+//! * [`settle`]: the end of a decision: failure policy and outcome. [`guard`]: who is refused before it.
 //! * [`telemetry`], [`readiness`]: metrics and logs, health.
 //!
 //! Code generic over the store is instantiated here for the stores that [`app::run`] makes, so that programs and
@@ -27,13 +29,16 @@ pub mod audit;
 mod called;
 pub mod card;
 pub mod control;
+pub mod control_feature;
 pub mod feature;
 pub mod feature_pages;
 pub mod feature_parts;
+pub mod guard;
 mod json_line;
 mod known_methods;
 pub mod limiter;
 mod memory;
+pub mod overlay_target;
 mod proto_json;
 pub mod ratelimit;
 pub mod readiness;

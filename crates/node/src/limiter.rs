@@ -54,7 +54,7 @@ use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{Decision, Store, StoreAnswer, StoreError, Verdicts, decide_one};
 use weir_time::clock;
 
-use crate::control::BanGuard;
+use crate::guard::Guard;
 use crate::telemetry::{Recorder, Rejection};
 
 /// Answers questions from one store under one set of rules. Each worker has its own.
@@ -62,8 +62,8 @@ pub struct Limiter<S> {
     rules: Arc<Rules>,
     store: Arc<S>,
     recorder: Arc<Recorder>,
-    /// The bans; `None` without live control.
-    bans: Option<Arc<BanGuard>>,
+    /// Refuses banned callers; `None` if nobody can be banned.
+    guard: Option<Arc<dyn Guard>>,
     reserve: AnswerReserve,
 }
 
@@ -72,13 +72,13 @@ impl<S: Store> Limiter<S> {
     #[must_use]
     pub fn new(rules: Arc<Rules>, store: S, recorder: Arc<Recorder>) -> Self {
         let reserve = AnswerReserve::default();
-        Self { rules, store: Arc::new(store), recorder, bans: None, reserve }
+        Self { rules, store: Arc::new(store), recorder, guard: None, reserve }
     }
 
-    /// The limiter with the bans of its node.
+    /// Sets who refuses banned callers.
     #[must_use]
-    pub fn with_bans(self, bans: Option<Arc<BanGuard>>) -> Self {
-        Self { bans, ..self }
+    pub fn with_guard(self, guard: Option<Arc<dyn Guard>>) -> Self {
+        Self { guard, ..self }
     }
 
     /// The limiter that keeps at least this time of callers' deadlines for answers without the store.
@@ -90,8 +90,8 @@ impl<S: Store> Limiter<S> {
     /// The limiter of the same store under other rules.
     #[must_use]
     pub fn under(&self, rules: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
-        let (store, bans) = (Arc::clone(&self.store), self.bans.clone());
-        Self { rules, store, recorder, bans, reserve: self.reserve }
+        let (store, guard) = (Arc::clone(&self.store), self.guard.clone());
+        Self { rules, store, recorder, guard, reserve: self.reserve }
     }
 
     /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that

@@ -11,10 +11,10 @@ use weir_store::scripts::UsesInForce;
 use weir_units::Micros;
 
 use crate::access::SnapshotRights;
-use crate::control::{MakeEdits, Overlay, OverlayTarget};
 use crate::feature::{self, FeatureList, FixedSettings};
 use crate::feature_parts::FeatureParts;
 use crate::limiter::envoy::Loaded;
+use crate::overlay_target::{MakeEdits, Overlay, OverlayTarget};
 use crate::server::LiveSnapshot;
 use crate::service::{Snapshot, Templates};
 use crate::telemetry::Metrics;

@@ -55,7 +55,6 @@ pub(crate) use self::operations::{MAX_OPERATORS, OperationsPort};
 use self::worker::Workers;
 pub(crate) use self::worker_decisions::decisions as worker_decisions;
 use crate::audit::AuditLog;
-use crate::control::ControlHandle;
 use crate::feature::{FeatureList, RunningFeature};
 use crate::limiter::envoy::EnvoyRules;
 use crate::readiness::Readiness;
@@ -111,8 +110,6 @@ pub struct Parts<S> {
     pub envoy: EnvoyParts,
     /// The services of this port.
     pub served: PortServices,
-    /// Live control; without it there is no `ControlService`.
-    pub control: Option<ControlHandle>,
     /// The constructor of the interceptor of every call, if there is one.
     pub intercept: Option<MakeIntercept>,
     /// TLS of the port; without it, connections are plain text.
@@ -132,7 +129,7 @@ pub enum PortServices {
     All,
     /// All but those of operators, which have a port of their own.
     Calls,
-    /// AdminService and ControlService.
+    /// Those of operators.
     Operations,
     /// Envoy's rate limit service.
     Envoy,

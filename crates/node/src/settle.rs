@@ -5,7 +5,7 @@
 use weir_core::strategy::{FailurePolicy, Listed, Strategy, WhenLocalFull};
 use weir_store::StoreError;
 
-use crate::control::BanHit;
+use crate::guard::BanHit;
 use crate::telemetry::CountedOutcome;
 
 /// Outcome of a decision. `D` is the store's decision: of rate limits, of a descriptor or of permits.

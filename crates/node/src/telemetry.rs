@@ -49,7 +49,7 @@ use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
 use self::approximate::ApproximateCollector;
-pub use self::bans::BanCounts;
+pub use self::bans::{BanCollector, BanCounts};
 use self::by_label::{ByLabel, REFUSED_CALLS, REFUSED_FILES};
 pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;
@@ -77,7 +77,6 @@ use weir_store::backend::ConnectionStats;
 pub use worker_recorder::WorkerRecorder;
 pub use xds::XdsMetrics;
 
-use self::bans::BanCollector;
 use self::costs::CostCollector;
 use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
@@ -303,14 +302,6 @@ impl Metrics {
         counts: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(ByLabel::new(REFUSED_FILES, counts)?))
-    }
-
-    /// Registers the metrics of bans.
-    pub fn show_bans(
-        &self,
-        counts: impl Fn() -> BanCounts + Send + Sync + 'static,
-    ) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(BanCollector::new(counts)?))
     }
 
     /// Registers the metrics of TLS.

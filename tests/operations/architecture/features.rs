@@ -21,6 +21,7 @@ const FEATURES: [(&str, &[&str]); 3] = [
             "core/control",
             "node/admin/control",
             "node/control",
+            "node/control_feature",
             "node/service/control",
             "node/telemetry/bans",
             "store/control",
@@ -57,9 +58,6 @@ const FEATURES: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Modules inside the folder of a feature that belong to the trunk: what a reload changes.
-const OF_THE_TRUNK: [&str; 1] = ["node/control/target"];
-
 #[test]
 fn the_trunk_names_features_only_where_it_is_listed() {
     let found = found();
@@ -85,7 +83,7 @@ fn the_modules_of_features_exist() {
         let path: Module = path.split('/').map(str::to_owned).collect();
         crates[name].has(&path)
     };
-    let all = FEATURES.iter().flat_map(|(_, modules)| *modules).chain(&OF_THE_TRUNK);
+    let all = FEATURES.iter().flat_map(|(_, modules)| *modules);
     none(all.filter(|module| !exists(module)).map(|module| format!("{module} is no module")).collect());
 }
 
@@ -130,9 +128,6 @@ fn feature_of(module: &str) -> Option<&'static str> {
     let is_in = |folder: &str| {
         module.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    if OF_THE_TRUNK.iter().any(|folder| is_in(folder)) {
-        return None;
-    }
     FEATURES.iter().find(|(_, modules)| modules.iter().any(|folder| is_in(folder))).map(|(name, _)| *name)
 }
 

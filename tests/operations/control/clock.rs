@@ -7,9 +7,9 @@ use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_node::audit::AuditLog;
 use weir_node::control::{
-    BanGuard, ChangeAsked, ControlHandle, ControlParts, ControlThread, EntryAsked, MakeEdits, Overlay,
-    OverlayTarget,
+    BanGuard, ChangeAsked, ControlHandle, ControlParts, ControlThread, EntryAsked, PreparedControl,
 };
+use weir_node::overlay_target::{MakeEdits, Overlay, OverlayTarget};
 use weir_node::readiness::RefusedFiles;
 use weir_node::telemetry::ConfigLoads;
 use weir_node::watch::ReloadRequests;
@@ -48,7 +48,7 @@ async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (Contro
     let audit = AuditLog::open(Some(&folder.path().join("audit")), Clock::System).unwrap();
     let link = weir_store::control::ControlLink::open(&shared.scripts());
     let start = move || {
-        ControlThread::start(ControlParts {
+        let (prepared, handle) = PreparedControl::new(ControlParts {
             config: &files,
             node: "one".to_owned(),
             audit: audit.clone(),
@@ -60,7 +60,8 @@ async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (Contro
             refused: RefusedFiles::default(),
             bans: BanGuard::new(clock.clone()),
         })
-        .unwrap()
+        .unwrap();
+        (prepared.begin().unwrap(), handle)
     };
     tokio::task::spawn_blocking(start).await.unwrap()
 }

@@ -1,15 +1,11 @@
 //! `/ui/control`: what live control has changed, and who is banned.
 
-use axum::extract::State as Shared;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::routing::get;
-use axum::{Extension, Router};
+pub(crate) mod card;
+
 use serde_json::{Value, json};
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ConsumerBan, ControlEntry};
 
-use super::gate::AdminCaller;
 use crate::access::Rights;
 use crate::control::{BannedCaller, BannedUntil, ControlHandle};
 use crate::proto_json;
@@ -20,19 +16,8 @@ const BANS: usize = 100;
 /// Entries that are shown.
 const ENTRIES: usize = 1_000;
 
-pub(super) fn routes(control: ControlHandle) -> Router {
-    Router::new().route(super::UI_CONTROL, get(data).with_state(control))
-}
-
-async fn data(
-    Shared(control): Shared<ControlHandle>,
-    Extension(AdminCaller(caller)): Extension<AdminCaller>,
-) -> impl IntoResponse {
-    let rights = caller.as_deref().map_or(Rights::ALL, |caller| Rights::known(caller.rights()));
-    ([(header::CONTENT_TYPE, "application/json")], collected(&control, rights).to_string())
-}
-
-fn collected(control: &ControlHandle, rights: Rights<'_>) -> Value {
+/// What a caller with these rights may see.
+pub(crate) fn collected(control: &ControlHandle, rights: Rights<'_>) -> Value {
     let (view, bans) = (control.view(), control.bans(""));
     let entries = || view.living().filter(|(_, entry)| may_see(rights, entry));
     let entry =

@@ -1,6 +1,5 @@
 //! What the pages of the admin port are about.
 
-use crate::control::ControlHandle;
 use crate::feature_pages::FeaturePages;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
@@ -12,8 +11,6 @@ pub struct AdminPages {
     pub metrics: Metrics,
     /// The readiness.
     pub readiness: Readiness,
-    /// Live control, if it is on.
-    pub control: Option<ControlHandle>,
     /// What features show.
     pub features: FeaturePages,
 }

@@ -1,6 +1,5 @@
 //! The `/ui` page: what this node holds, the health of its store, and what features add. It loads nothing from other hosts.
 
-mod control;
 mod data;
 mod node;
 

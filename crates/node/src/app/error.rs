@@ -5,7 +5,6 @@ use std::{fmt, io};
 use weir_config::{EnvoyErrors, ListenAddress, TlsError};
 
 use crate::access::CredentialFault;
-use crate::control::ControlStart;
 use crate::feature::StartError;
 use crate::server::ServerError;
 use crate::telemetry::DecisionLogError;
@@ -66,9 +65,6 @@ pub enum AppError {
         /// Why it cannot.
         error: StartError,
     },
-    /// Live control cannot start.
-    #[error(transparent)]
-    Control(#[from] ControlStart),
     /// The gRPC server failed.
     #[error(transparent)]
     Server(#[from] ServerError),

@@ -10,6 +10,7 @@ use super::{AppError, Listeners};
 use crate::feature::{BeforeCalls, FeatureList, FeatureWork, NodeBuilder, NodeShared, Storage};
 use crate::feature_pages::FeaturePages;
 use crate::server::{FeatureSocket, LiveSnapshot, StartedFeature};
+use crate::service::Snapshot;
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
 
@@ -22,6 +23,8 @@ pub(super) struct StartedFeatures {
     pub(super) before_calls: Vec<(&'static str, BeforeCalls)>,
     /// What they show on the admin port.
     pub(super) pages: FeaturePages,
+    /// Files that their connections to the store have open, beside those of the workers.
+    pub(super) open_files: usize,
 }
 
 /// Starts the features that the configuration has on. Each gets the port of its section.
@@ -43,6 +46,10 @@ pub(super) fn start(
         started.background.extend(background);
         started.before_calls.extend(before_calls.into_iter().map(|begin| (name, begin)));
         started.pages.extend(node.pages);
+        started.open_files += node.open_files;
+        if let Some(guard) = running.guard() {
+            live.replace(|before| Snapshot { guard: Some(guard), ..before.clone() });
+        }
         for mut follow in followers {
             live.join(|snapshot| {
                 follow(snapshot);

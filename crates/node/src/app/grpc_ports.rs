@@ -8,7 +8,6 @@ use weir_store::Store;
 use super::{AppError, Listeners};
 use crate::access::CallerAccess;
 use crate::audit::AuditLog;
-use crate::control::ControlHandle;
 use crate::feature::{FeatureList, RunningFeature};
 use crate::ratelimit::MAX_CONNECTIONS;
 use crate::readiness::Readiness;
@@ -30,8 +29,6 @@ pub(super) struct GrpcPorts<S> {
     pub(super) audit: AuditLog,
     pub(super) envoy: EnvoyParts,
     pub(super) access: Option<Arc<CallerAccess>>,
-    /// Without it there is no `ControlService`.
-    pub(super) control: Option<ControlHandle>,
     /// The features, whose ports run beside that of all callers.
     pub(super) features: Vec<StartedFeature>,
     /// The same, for their services on each port.
@@ -83,7 +80,6 @@ impl<S: Store> GrpcPorts<S> {
             envoy: self.envoy.clone(),
             tls,
             served,
-            control: self.control.clone(),
             features: Vec::new(),
             running: self.running.clone(),
             known: self.known,

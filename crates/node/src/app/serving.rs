@@ -7,8 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use weir_config::Config;
 use weir_store::Store;
-use weir_store::control::ControlLink;
-use weir_store::scripts::{ScriptClient, UsesInForce};
+use weir_store::scripts::UsesInForce;
 
 use super::background::BackgroundThread;
 use super::config::WatchedConfig;
@@ -22,7 +21,6 @@ use super::{AppError, Foundation, Listeners, Timing, envoy};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
-use crate::control::{ControlHandle, ControlParts, ControlThread};
 use crate::feature::{self, FeatureList, FixedSettings, NodeShared, Storage};
 use crate::memory::give_back;
 use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
@@ -65,7 +63,7 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let Self { base, mut listeners, storage, engines, store_files, share, publish, last } = self;
+        let Self { base, mut listeners, storage, engines, mut store_files, share, publish, last } = self;
         let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds, features } =
             base;
         let access = callers(&config, &timing, (&metrics, &audit), features)?;
@@ -93,16 +91,14 @@ impl App {
         let running = RunningConfig::new(Arc::clone(&live), &config, followers);
         let overrides_in_request = config.envoy.overrides_in_request;
         let ports = Ports::open(&config.server, &config.sections, &metrics)?;
+        let refused = refused_files(&metrics, &readiness)?;
         let known = features;
         let node = (&config, &metrics, &*live, &storage);
-        let shared = NodeShared {
-            clock: timing.clock.clone(),
-            loads: metrics.config().clone(),
-            readiness: readiness.clone(),
-            address: address.to_string(),
-        };
+        let of_node = (&metrics, &readiness, &refused, &audit);
+        let shared = shared_with_features(&timing, of_node, &running, address.to_string());
         let features = features::start(known, node, &shared, &mut listeners, &ports.features)?;
-        let StartedFeatures { features, background: of_features, before_calls, pages } = features;
+        let StartedFeatures { features, background: of_features, before_calls, pages, open_files } = features;
+        store_files.always += open_files;
         let of_running = features.iter().map(|feature| Arc::clone(&feature.running)).collect();
         let background = async { tokio::join!(background, join_all(of_features)).0 };
         let mut sources = ports.sources;
@@ -112,21 +108,15 @@ impl App {
         // Before Envoy's files, which are read under its overlay.
         sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
         sources.extend(rules);
-        let refused = refused_files(&metrics, &readiness)?;
-        let _background =
-            in_background(sources, &timing, (background, last), (refused.clone(), audit.clone()))?;
+        let _background = in_background(sources, &timing, (background, last), (refused, audit.clone()))?;
         if let Some(xds) = &xds {
             xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
         }
-        let (_control, control) =
-            live_control(&config, &timing, (&metrics, &refused, &audit), &running, storage.scripts.as_ref())?
-                .unzip();
         let _begun = StartedFeatures::begin(before_calls)?;
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
         let (shown, ready) = (metrics.clone(), readiness.clone());
-        let pages =
-            AdminPages { metrics: shown, readiness: ready, control: control.clone(), features: pages };
+        let pages = AdminPages { metrics: shown, readiness: ready, features: pages };
         let start = |listener| Admin::start(listener, ports.admin, most, pages, gate);
         let _admin = listeners.admin.take().map(start).transpose().map_err(AppError::Admin)?;
         let store = Arc::new(store);
@@ -150,7 +140,6 @@ impl App {
             audit,
             envoy,
             access,
-            control,
             features,
             running: of_running,
             known,
@@ -197,32 +186,23 @@ fn callers(
     Ok(access)
 }
 
-/// Starts live control, if the configuration has it on.
-fn live_control(
-    config: &Config,
+/// Returns what features share with the node.
+fn shared_with_features(
     timing: &Timing,
-    (metrics, refused, audit): (&Metrics, &RefusedFiles, &AuditLog),
+    (metrics, readiness, refused, audit): (&Metrics, &Readiness, &RefusedFiles, &AuditLog),
     running: &RunningConfig,
-    scripts: Option<&ScriptClient>,
-) -> Result<Option<(ControlThread, ControlHandle)>, AppError> {
-    let Some(bans) = running.current().bans else { return Ok(None) };
-    let counted = Arc::clone(&bans);
-    metrics.show_bans(move || counted.counts())?;
-    let start = || {
-        ControlThread::start(ControlParts {
-            config: &config.control,
-            node: config.node_name(),
-            audit: audit.clone(),
-            target: Arc::new(running.clone()),
-            link: scripts.map(ControlLink::open),
-            clock: timing.clock.clone(),
-            reloads: timing.reloads.clone(),
-            loads: metrics.config().clone(),
-            refused: refused.clone(),
-            bans,
-        })
-    };
-    Ok(config.server.control.then(start).transpose()?)
+    address: String,
+) -> NodeShared {
+    NodeShared {
+        clock: timing.clock.clone(),
+        audit: audit.clone(),
+        target: Arc::new(running.clone()),
+        reloads: timing.reloads.clone(),
+        loads: metrics.config().clone(),
+        refused: refused.clone(),
+        readiness: readiness.clone(),
+        address,
+    }
 }
 
 fn boxed(files: impl WatchedFiles) -> Box<dyn WatchedFiles> {

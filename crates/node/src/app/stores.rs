@@ -69,8 +69,7 @@ fn serve_on(
     let workers = server::worker_count(&base.config.server);
     let storage = Storage { scripts: backend.scripts(), process: backend.process() };
     let store_files = StoreFiles {
-        always: backend.open_files(workers)
-            + usize::from(storage.scripts.is_some() && base.config.server.control),
+        always: backend.open_files(workers),
         of_feature: backend.open_files(workers) + backend.open_files(1),
     };
     let shared = backend.clone();

@@ -17,16 +17,8 @@ use weir_time::clock::Clock;
 use weir_units::Micros;
 
 use super::banned::member_of;
+use crate::guard::{BanHit, Guard};
 use crate::telemetry::BanCounts;
-
-/// The ban that denies a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BanHit {
-    /// Index of the limit whose ban it is.
-    pub limit: usize,
-    /// Until the ban ends.
-    pub wait: Micros,
-}
 
 /// The bans of this node.
 pub struct BanGuard {
@@ -60,44 +52,6 @@ impl BanGuard {
             made: AtomicU64::new(0),
             lifted: AtomicU64::new(0),
         })
-    }
-
-    /// The ban of this caller that ends last, if there is one.
-    #[must_use]
-    pub fn find(&self, strategy: &Strategy, subject: &Subject<'_>) -> Option<BanHit> {
-        if !self.has_bans.load(Relaxed) {
-            return None;
-        }
-        let (bans, now) = (self.bans.load(), self.now());
-        let hit = |limit: usize| {
-            let member = member_of(strategy, strategy.limits().get(limit)?, subject);
-            let until = bans.until(&member, now)?;
-            Some(BanHit { limit, wait: Micros(until - now) })
-        };
-        strategy.bans().iter().filter_map(|ban| hit(ban.limit)).max_by_key(|hit| hit.wait)
-    }
-
-    /// Counts a denial of a call that would have been charged. `verdicts` has what each limit said.
-    pub fn denied(&self, strategy: &Strategy, subject: &Subject<'_>, verdicts: &[LimitVerdict]) {
-        for ban in strategy.bans() {
-            let (Some(limit), Some(verdict)) = (strategy.limits().get(ban.limit), verdicts.get(ban.limit))
-            else {
-                continue;
-            };
-            if verdict.fits() {
-                continue;
-            }
-            let (member, now) = (member_of(strategy, limit, subject), self.now());
-            let rule = BanRule { after: ban.terms.after, within: ban.terms.within };
-            let is_due = self.counted.lock().count(self.secret.digest(member.as_bytes()), rule, now);
-            if is_due {
-                let mut due = self.due.lock();
-                // Until it is in force, more denials do not make it longer.
-                if due.len() < MAX_BANS {
-                    due.entry(member.into()).or_insert(now.saturating_add(ban.terms.lasts.0));
-                }
-            }
-        }
     }
 
     /// The time of the store, in µs since 1970.
@@ -146,6 +100,43 @@ impl BanGuard {
             counted: self.counted.lock().len(),
             made: self.made.load(Relaxed),
             lifted: self.lifted.load(Relaxed),
+        }
+    }
+}
+
+impl Guard for BanGuard {
+    fn find(&self, strategy: &Strategy, subject: &Subject<'_>) -> Option<BanHit> {
+        if !self.has_bans.load(Relaxed) {
+            return None;
+        }
+        let (bans, now) = (self.bans.load(), self.now());
+        let hit = |limit: usize| {
+            let member = member_of(strategy, strategy.limits().get(limit)?, subject);
+            let until = bans.until(&member, now)?;
+            Some(BanHit { limit, wait: Micros(until - now) })
+        };
+        strategy.bans().iter().filter_map(|ban| hit(ban.limit)).max_by_key(|hit| hit.wait)
+    }
+
+    fn denied(&self, strategy: &Strategy, subject: &Subject<'_>, verdicts: &[LimitVerdict]) {
+        for ban in strategy.bans() {
+            let (Some(limit), Some(verdict)) = (strategy.limits().get(ban.limit), verdicts.get(ban.limit))
+            else {
+                continue;
+            };
+            if verdict.fits() {
+                continue;
+            }
+            let (member, now) = (member_of(strategy, limit, subject), self.now());
+            let rule = BanRule { after: ban.terms.after, within: ban.terms.within };
+            let is_due = self.counted.lock().count(self.secret.digest(member.as_bytes()), rule, now);
+            if is_due {
+                let mut due = self.due.lock();
+                // Until it is in force, more denials do not make it longer.
+                if due.len() < MAX_BANS {
+                    due.entry(member.into()).or_insert(now.saturating_add(ban.terms.lasts.0));
+                }
+            }
         }
     }
 }

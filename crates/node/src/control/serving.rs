@@ -12,9 +12,9 @@ use weir_units::Micros;
 
 use super::entry::LiveEntry;
 use super::overlay::ControlOverlay;
-use super::target::Overlay;
 use super::task::ControlTask;
 use super::view::{ControlView, KeyChange, LiveEntries};
+use crate::overlay_target::Overlay;
 
 /// Least time between two writings of the cache file, where Redis has the entries too.
 const CACHE_EVERY: Duration = Duration::from_secs(1);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 use weir_config::ControlConfig;
 use weir_core::control::{ControlMirror, ControlState};
@@ -19,12 +20,13 @@ use super::history::ChangeHistory;
 use super::keeper::BanKeeper;
 use super::made::MadeChanges;
 use super::overlay::OverlayState;
+use super::request::ControlRequest;
 use super::store::ControlStore;
-use super::target::OverlayTarget;
 use super::task::ControlTask;
 use super::view::ControlView;
 use super::{ControlHandle, MAX_WAITING};
 use crate::audit::AuditLog;
+use crate::overlay_target::OverlayTarget;
 use crate::readiness::RefusedFiles;
 use crate::telemetry::ConfigLoads;
 use crate::watch::ReloadRequests;
@@ -56,12 +58,19 @@ pub struct ControlParts<'a> {
     pub bans: Arc<BanGuard>,
 }
 
-/// Live control cannot start.
+/// The reason why live control cannot start.
 #[derive(Debug, thiserror::Error)]
-#[error("live control cannot start: {what}: {error}")]
+#[error("{what}: {error}")]
 pub struct ControlStart {
     what: String,
     error: io::Error,
+}
+
+/// Live control that has read its files, and has not begun.
+pub struct PreparedControl {
+    task: ControlTask,
+    requests: mpsc::Receiver<ControlRequest>,
+    runtime: Runtime,
 }
 
 /// The thread of live control. It ends once it is dropped.
@@ -70,10 +79,14 @@ pub struct ControlThread {
     thread: Option<JoinHandle<()>>,
 }
 
-impl ControlThread {
-    /// Starts it, and waits until the entries are in force, on Redis for two seconds at most.
-    pub fn start(parts: ControlParts<'_>) -> Result<(Self, ControlHandle), ControlStart> {
-        let failed = |what: String| move |error| ControlStart { what, error };
+/// Returns the error of what could not be started.
+fn failed(what: String) -> impl FnOnce(io::Error) -> ControlStart {
+    move |error| ControlStart { what, error }
+}
+
+impl PreparedControl {
+    /// Reads the cache file.
+    pub fn new(parts: ControlParts<'_>) -> Result<(Self, ControlHandle), ControlStart> {
         let ControlParts { config, node, audit, target, link, clock, reloads, loads, refused, bans } = parts;
         let mut cache = config.cache_file.as_deref().map(CacheFile::new);
         let shown = config.cache_file.as_deref().unwrap_or_else(|| std::path::Path::new("")).display();
@@ -99,7 +112,7 @@ impl ControlThread {
         let (view, seen) = watch::channel(Arc::<ControlView>::default());
         let shared = Arc::<OverlayState>::default();
         let (requests, received) = mpsc::channel(MAX_WAITING);
-        let mut task = ControlTask {
+        let task = ControlTask {
             target: Arc::clone(&target),
             store,
             mirror,
@@ -120,10 +133,18 @@ impl ControlThread {
             unsaved: BTreeSet::new(),
             cached_at: None,
         };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let (ready, is_ready) = std::sync::mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(failed("its runtime".to_owned()))?;
+        let handle =
+            ControlHandle { requests, view: seen, overlay: shared, target, reloads, loads, refused, bans };
+        Ok((Self { task, requests: received, runtime }, handle))
+    }
+
+    /// Starts the thread, and waits until the entries are in force, on Redis for two seconds at most.
+    pub fn begin(self) -> Result<ControlThread, ControlStart> {
+        let Self { mut task, requests, runtime } = self;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (ready, is_ready) = std::sync::mpsc::channel();
         let body = move || {
             runtime.block_on(async move {
                 task.apply();
@@ -131,7 +152,7 @@ impl ControlThread {
                 // The start may have given up.
                 let _ = ready.send(());
                 tokio::select! {
-                    () = task.run(received) => {}
+                    () = task.run(requests) => {}
                     _ = stopped => {}
                 }
                 task.end();
@@ -140,9 +161,7 @@ impl ControlThread {
         let thread = std::thread::Builder::new().name("weir-control".to_owned()).spawn(body);
         let thread = thread.map_err(failed("its thread".to_owned()))?;
         let _ = is_ready.recv_timeout(FIRST_LOOK);
-        let handle =
-            ControlHandle { requests, view: seen, overlay: shared, target, reloads, loads, refused, bans };
-        Ok((Self { stop: Some(stop), thread: Some(thread) }, handle))
+        Ok(ControlThread { stop: Some(stop), thread: Some(thread) })
     }
 }
 

@@ -17,8 +17,8 @@ use super::made::MadeChanges;
 use super::overlay::OverlayState;
 use super::request::{ControlFault, ControlRequest};
 use super::store::ControlStore;
-use super::target::OverlayTarget;
 use super::view::ControlView;
+use crate::overlay_target::OverlayTarget;
 use crate::telemetry::ConfigLoads;
 
 /// Interval of polls of Redis, and of looks for entries that are over.

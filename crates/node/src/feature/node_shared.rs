@@ -1,16 +1,29 @@
 //! What features share with the node that starts.
 
+use std::sync::Arc;
+
 use weir_time::clock::Clock;
 
-use crate::readiness::Readiness;
+use crate::audit::AuditLog;
+use crate::overlay_target::OverlayTarget;
+use crate::readiness::{Readiness, RefusedFiles};
 use crate::telemetry::ConfigLoads;
+use crate::watch::ReloadRequests;
 
 /// What features share with the node that starts.
 pub struct NodeShared {
     /// The clock of the decisions.
     pub clock: Clock,
+    /// Where calls of operators are written to.
+    pub audit: AuditLog,
+    /// The rules in force, on which one feature may lay changes.
+    pub target: Arc<dyn OverlayTarget>,
+    /// Requests to read all files at once.
+    pub reloads: ReloadRequests,
     /// How the files were read.
     pub loads: ConfigLoads,
+    /// Files that are refused.
+    pub refused: RefusedFiles,
     /// The state of the node.
     pub readiness: Readiness,
     /// Its gRPC address.

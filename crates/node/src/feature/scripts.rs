@@ -13,14 +13,11 @@ pub type IsUsed = fn(&Snapshot, FixedSettings) -> bool;
 
 /// Settings that need a restart.
 #[derive(Debug, Clone, Copy)]
-pub struct FixedSettings {
-    /// True if live control is on.
-    pub control: bool,
-}
+pub struct FixedSettings;
 
 impl From<&weir_config::Config> for FixedSettings {
-    fn from(config: &weir_config::Config) -> Self {
-        Self { control: config.server.control }
+    fn from(_config: &weir_config::Config) -> Self {
+        Self
     }
 }
 

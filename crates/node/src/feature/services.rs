@@ -50,7 +50,9 @@ pub struct ServiceContext {
     pub audit: AuditLog,
     /// True if the port serves the calls of everybody.
     pub serves_calls: bool,
-    /// True if the port serves the calls of operators.
+    /// True if the port is that of operators, or of all.
+    pub is_for_operators: bool,
+    /// True if it serves their calls of `server.admin_service`.
     pub serves_operators: bool,
 }
 

@@ -7,20 +7,20 @@ use weir_store::Decision;
 
 use super::decided::{LimiterError, LimitsDecision};
 use super::{Limiter, Question};
-use crate::control::BanHit;
+use crate::guard::BanHit;
 use crate::settle::Outcome;
 
 impl<S> Limiter<S> {
     /// The ban of the question's consumer under `strategy`, which has bans.
     #[cold]
     pub(super) fn banned(&self, strategy: &Strategy, question: &Question<'_>) -> Option<BanHit> {
-        self.bans.as_ref()?.find(strategy, &question.subject(None))
+        self.guard.as_ref()?.find(strategy, &question.subject(None))
     }
 
     /// True if a denial of this decision is counted for bans.
     #[inline]
     pub(super) fn counts_denial(&self, decision: &Decision<'_>) -> bool {
-        !decision.strategy.bans().is_empty() && self.bans.is_some() && is_call(decision.op, decision.costs)
+        !decision.strategy.bans().is_empty() && self.guard.is_some() && is_call(decision.op, decision.costs)
     }
 
     /// Counts a denial. What the node has decided by itself is not counted: its limits are smaller ones.
@@ -31,11 +31,11 @@ impl<S> Limiter<S> {
         subject: &Subject<'_>,
         outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     ) {
-        if let (Some(bans), Ok(Outcome::Decided(LimitsDecision { verdict, limits, .. }))) =
-            (&self.bans, outcome)
+        if let (Some(guard), Ok(Outcome::Decided(LimitsDecision { verdict, limits, .. }))) =
+            (&self.guard, outcome)
             && !verdict.allowed
         {
-            bans.denied(strategy, subject, limits);
+            guard.denied(strategy, subject, limits);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use weir_core::strategy::Listed;
 
-use crate::control::BanHit;
+use crate::guard::BanHit;
 
 /// What decides a question without the store.
 #[derive(Clone, Copy)]

@@ -28,17 +28,16 @@ const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
 
 /// Memory of an open call of each side stream in bytes, measured and rounded up. Reflection is a task with a
 /// channel and two buffers of tonic's.
-const SIDE_STREAMS: [(&str, usize); 4] = [
+const SIDE_STREAMS: [(&str, usize); 3] = [
     ("/grpc.health.v1.Health/Watch", 4 << 10),
-    ("/weir.v1.ControlService/WatchEntries", 8 << 10),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", 24 << 10),
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
 ];
 
-/// Returns the hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes, those of
-/// live control `largest_change`, and those of `features` what these say. No call finds those that are not `served`: no path is empty.
+/// Returns the hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes, and those of
+/// `features` what these say. No call finds those that are not `served`: no path is empty.
 pub(super) fn methods<'a>(
-    (largest, largest_change): (usize, usize),
+    largest: usize,
     features: impl Iterator<Item = &'a ServiceSpec> + Clone,
     served: PortServices,
 ) -> Methods {
@@ -58,8 +57,7 @@ pub(super) fn methods<'a>(
     let streams = SIDE_STREAMS.iter().chain(features.clone().flat_map(|service| service.streams));
     let side_streams: Vec<_> = streams.map(|&(path, bytes)| SideStream { path, bytes }).collect();
     let largest_other = features.map(|service| service.largest_message).fold(largest, usize::max);
-    let largest_other = largest_other.max(largest_change).max(MAX_MESSAGE_BYTES);
-    Methods::new(hot.into(), largest_other).with_side_streams(side_streams)
+    Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES)).with_side_streams(side_streams)
 }
 
 fn is_served(path: &str, served: PortServices) -> bool {

@@ -9,7 +9,7 @@ use weir_config::ServerConfig;
 use weir_grpc::BufferBudget;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
-use weir_proto::v1::{admin_service_server, control_service_server, rate_limit_service_server};
+use weir_proto::v1::{admin_service_server, rate_limit_service_server};
 use weir_store::Store;
 use weir_store::scripts::AskScripts;
 
@@ -21,9 +21,7 @@ use super::worker_decisions::decisions as worker_decisions;
 use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
 use crate::feature::{self, FeatureServices, RunningFeature, ServiceContext};
 use crate::limiter::envoy::EnvoyLimiter;
-use crate::service::{
-    AddRoutes, AdminApi, ControlApi, DecisionsApi, EnvoyRateLimit, EnvoyService, MAX_CHANGE_BYTES,
-};
+use crate::service::{AddRoutes, AdminApi, DecisionsApi, EnvoyRateLimit, EnvoyService};
 use crate::telemetry::WorkerRecorder;
 
 /// Bound of messages to health and reflection, which contain only names.
@@ -66,16 +64,12 @@ pub(super) fn services<S: Store>(
     if config.admin_service && operations {
         routes = routes.add_service(AdminApi::server(&decisions, parts.audit.clone()));
     }
-    if let Some(control) = parts.control.as_ref().filter(|_| operations) {
-        routes = routes.add_service(ControlApi::server(control.clone(), parts.audit.clone()));
-    }
     routes = of_features.into_iter().fold(routes, |routes, (_, add)| add(routes));
     if config.reflection {
         routes = with_reflection(routes, on.iter().copied())?;
     }
     let specs = || parts.known.iter().flat_map(|feature| feature.services());
-    let changes = parts.control.is_some() && operations;
-    let methods = methods((largest, if changes { MAX_CHANGE_BYTES } else { 0 }), specs(), served);
+    let methods = methods(largest, specs(), served);
     let methods = match &parts.intercept {
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,
@@ -98,6 +92,7 @@ fn services_of_features<S: Store>(
         state: parts.readiness.subscribe(),
         audit: parts.audit.clone(),
         serves_calls: parts.served.calls(),
+        is_for_operators: parts.served.operations(),
         serves_operators: parts.served.operations() && config.admin_service,
     };
     let of_feature = |feature: &Arc<dyn RunningFeature>| {
@@ -118,7 +113,6 @@ fn services_that_are_on<S>(parts: &Parts<S>, config: &ServerConfig) -> Vec<&'sta
         (parts.served != PortServices::Operations, envoy_service::SERVICE_NAME),
         (true, health_server::SERVICE_NAME),
         (administers, admin_service_server::SERVICE_NAME),
-        (operations && parts.control.is_some(), control_service_server::SERVICE_NAME),
     ];
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()
 }

@@ -21,7 +21,7 @@ pub(crate) fn decisions<S: Store>(
     live.join(|snapshot| {
         let (rules, counted) = (Arc::clone(&snapshot.rules), recorder.under(&snapshot.rows));
         let limiter = Limiter::new(rules, store, counted);
-        let limiter = limiter.with_bans(snapshot.bans.clone()).with_reserve(snapshot.reserve);
+        let limiter = limiter.with_guard(snapshot.guard.clone()).with_reserve(snapshot.reserve);
         let decisions = DecisionService::within(limiter, Arc::clone(&snapshot.templates), largest, budget);
         let followed = Arc::downgrade(&decisions);
         let follow = move |snapshot: &Snapshot| {

@@ -7,8 +7,8 @@ use weir_core::strategy::{Rules, Strategy};
 
 use super::Templates;
 use crate::access::SnapshotRights;
-use crate::control::BanGuard;
 use crate::feature_parts::FeatureParts;
+use crate::guard::Guard;
 use crate::limiter::AnswerReserve;
 use crate::limiter::envoy::Loaded;
 use crate::telemetry::{CountedRows, Metrics};
@@ -30,8 +30,8 @@ pub struct Snapshot {
     pub envoy: Option<Arc<Loaded>>,
     /// The rows that count decisions.
     pub rows: CountedRows,
-    /// The bans of this node, which outlast snapshots; `None` without live control.
-    pub bans: Option<Arc<BanGuard>>,
+    /// Who refuses banned callers, which outlasts snapshots; `None` if nobody can be banned.
+    pub guard: Option<Arc<dyn Guard>>,
     /// What is kept of callers' deadlines for answers without the store.
     pub reserve: AnswerReserve,
 }
@@ -48,7 +48,7 @@ impl Snapshot {
             features: FeatureParts::default(),
             envoy: None,
             rows: metrics.rows(),
-            bans: None,
+            guard: None,
             reserve: AnswerReserve::default(),
         }
     }

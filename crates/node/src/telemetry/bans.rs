@@ -29,13 +29,14 @@ const FAMILIES: [(&str, &str, MetricType); 4] = [
 ];
 
 /// Collector over a function that returns the counts.
-pub(super) struct BanCollector<F> {
+pub struct BanCollector<F> {
     counts: F,
     descriptions: Vec<Desc>,
 }
 
 impl<F> BanCollector<F> {
-    pub(super) fn new(counts: F) -> Result<Self, prometheus::Error> {
+    /// Creates one.
+    pub fn new(counts: F) -> Result<Self, prometheus::Error> {
         let describe = |(name, help, _): (&str, &str, MetricType)| {
             Desc::new(name.to_owned(), help.to_owned(), Vec::new(), HashMap::new())
         };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{control, node};
+use super::node;
 use crate::access::Rights;
 use crate::admin::pages::AdminPages;
 
@@ -17,8 +17,9 @@ pub(super) async fn collected(pages: &AdminPages, rights: Rights<'_>) -> Result<
         ("version", json!(env!("CARGO_PKG_VERSION"))),
         ("ready", json!(ready)),
         ("health", json!(health)),
-        ("control", control::entries(pages.control.as_ref(), rights)),
     ];
     data.extend(of_node.map(|(name, value)| (name.to_owned(), value)));
+    let of_features = pages.features.data.iter();
+    data.extend(of_features.map(|(name, show)| ((*name).to_owned(), show(rights))));
     Ok(Value::Object(data))
 }

@@ -12,7 +12,7 @@ use weir_units::{Micros, Retry, WaitFor};
 
 use super::costed;
 use super::reasons::{cause, reason, wait};
-use crate::control::BanHit;
+use crate::guard::BanHit;
 use crate::limiter::{Answer, AskedFields, LimitsDecision};
 use crate::service::http_headers;
 use crate::service::message::{Facts, Templates};

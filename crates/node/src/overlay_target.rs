@@ -1,4 +1,4 @@
-//! What live control changes: the rules in force, and the files beneath.
+//! What a feature changes at run time: the rules in force, on top of the files.
 
 use std::sync::Arc;
 
@@ -11,13 +11,12 @@ pub type Overlay = Arc<dyn Fn(&Rules, &WrittenStrategies) -> Rules + Send + Sync
 /// Makes edits of the rules in force, of the rules of the files and of what the files say of the strategies.
 pub type MakeEdits<'a> = dyn Fn(&Rules, &WrittenStrategies) -> Option<Vec<RuleEdit>> + 'a;
 
-/// The configuration in force. It is a trait because the configuration knows the server, and the server serves live
-/// control.
+/// The configuration in force. It is a trait because the configuration knows the features, and one of them changes it.
 pub trait OverlayTarget: Send + Sync {
-    /// The rules in force.
+    /// Returns the rules in force.
     fn rules(&self) -> Arc<Rules>;
 
-    /// The rules of the files, without live control, and the strategies as the files write them.
+    /// Returns the rules of the files alone, and the strategies as the files write them.
     fn files(&self) -> (Arc<Rules>, Arc<WrittenStrategies>);
 
     /// Serves other changes on top of the files; `None` is the files alone.

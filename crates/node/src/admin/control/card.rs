@@ -13,11 +13,11 @@ use crate::control::ControlHandle;
 /// Entries shown; there may be 10,000.
 const SHOWN: usize = 50;
 
-/// The entries; null without live control, and for callers who may not change anything.
-pub(super) fn entries(control: Option<&ControlHandle>, rights: Rights<'_>) -> Value {
-    let Some(control) = control.filter(|_| rights.is_all() || rights.has_any(AccessRight::Control)) else {
+/// Returns the entries; null for callers who may not change anything.
+pub(crate) fn entries(control: &ControlHandle, rights: Rights<'_>) -> Value {
+    if !rights.is_all() && !rights.has_any(AccessRight::Control) {
         return Value::Null;
-    };
+    }
     let view = control.view();
     let shown = |(key, entry): (&str, &ControlEntry)| row(&control.shown(key, entry));
     let entries: Vec<Value> = view.living().take(SHOWN).map(shown).collect();

@@ -1,0 +1,144 @@
+//! The feature `control`: changes of the configuration at run time, and bans.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use tonic::service::Routes;
+use weir_config::AccessRight::Control;
+use weir_config::Config;
+use weir_proto::v1::control_service_server;
+use weir_store::control::{CONTROL, ControlLink};
+
+use crate::access::Rights;
+use crate::admin::control as page;
+use crate::control::{BanGuard, ControlHandle, ControlParts, ControlStart, PreparedControl};
+use crate::feature::{
+    Feature, FeatureServices, MethodSpec, NodeBuilder, NodeShared, RunningFeature, ServiceContext,
+    ServiceSpec, StartError, UsedScripts,
+};
+use crate::feature_parts::{FeaturePart, FeatureParts};
+use crate::guard::Guard;
+use crate::service::{ControlApi, MAX_CHANGE_BYTES, Snapshot};
+use crate::telemetry::BanCollector;
+
+/// The name of the feature.
+const NAME: &str = "control";
+
+/// The feature `control`.
+#[derive(Debug)]
+pub struct ControlFeature;
+
+/// Its part of a snapshot: whether it is on, which takes a restart to change.
+struct IsOn(bool);
+
+/// The scripts, with the configurations that need them.
+static SCRIPTS: [UsedScripts; 1] = [(&CONTROL, |snapshot, _| is_on(&snapshot.features))];
+
+/// Live control, once it runs.
+struct RunningControl {
+    control: ControlHandle,
+    bans: Arc<BanGuard>,
+}
+
+impl Feature for ControlFeature {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn services(&self) -> &'static [ServiceSpec] {
+        const SERVICE: ServiceSpec = ServiceSpec {
+            methods: &[
+                MethodSpec::new("/weir.v1.ControlService/PutOverride", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/PutAccess", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/PutStrategy", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/PutMany", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/FindChange", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/DeleteEntry", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/ListEntries", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/WatchEntries", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/ListChanges", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/ListBans", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/LiftBan", &[Control]),
+                MethodSpec::new("/weir.v1.ControlService/Reload", &[Control]),
+            ],
+            streams: &[("/weir.v1.ControlService/WatchEntries", 8 << 10)],
+            largest_message: MAX_CHANGE_BYTES,
+            ..ServiceSpec::new(
+                control_service_server::SERVICE_NAME,
+                "ControlService is there with `server.control: true`",
+            )
+        };
+        &[SERVICE]
+    }
+
+    fn scripts(&self) -> &'static [UsedScripts] {
+        &SCRIPTS
+    }
+
+    fn prepare(
+        &self,
+        next: &Config,
+        previous: Option<&FeaturePart>,
+    ) -> Result<Option<FeaturePart>, Vec<String>> {
+        let first = || FeaturePart::new(Arc::new(IsOn(next.server.control)));
+        Ok(Some(previous.cloned().unwrap_or_else(first)))
+    }
+
+    fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
+        if !is_on(node.parts) {
+            return Ok(None);
+        }
+        let NodeShared { clock, audit, target, reloads, loads, refused } = node.shared;
+        let bans = BanGuard::new(clock.clone());
+        let counted = Arc::clone(&bans);
+        node.show(BanCollector::new(move || counted.counts())?)?;
+        let link = node.storage.scripts.as_ref().map(ControlLink::open);
+        node.open_files += usize::from(link.is_some());
+        let parts = ControlParts {
+            config: &node.config.control,
+            node: node.config.usage.node(),
+            audit: audit.clone(),
+            target: Arc::clone(target),
+            link,
+            clock: clock.clone(),
+            reloads: reloads.clone(),
+            loads: loads.clone(),
+            refused: refused.clone(),
+            bans: Arc::clone(&bans),
+        };
+        let (prepared, control) = PreparedControl::new(parts).map_err(failed)?;
+        let begin = move || prepared.begin().map(|thread| -> Box<dyn Any> { Box::new(thread) });
+        node.before_calls.push(Box::new(move || begin().map_err(failed)));
+        let (paged, carded) = (control.clone(), control.clone());
+        let page = move |rights: Rights<'_>| page::collected(&paged, rights);
+        node.pages.paths.push(("/ui/control", Arc::new(page)));
+        let card = move |rights: Rights<'_>| page::card::entries(&carded, rights);
+        node.pages.data.push((NAME, Arc::new(card)));
+        Ok(Some(Arc::new(RunningControl { control, bans })))
+    }
+}
+
+impl RunningFeature for RunningControl {
+    fn services(&self, worker: &ServiceContext, _: &Snapshot) -> FeatureServices {
+        if !worker.is_for_operators {
+            return FeatureServices::default();
+        }
+        let service = ControlApi::server(self.control.clone(), worker.audit.clone());
+        let add = |routes: Routes| routes.add_service(service);
+        FeatureServices { routes: vec![(control_service_server::SERVICE_NAME, Box::new(add))], follow: None }
+    }
+
+    fn guard(&self) -> Option<Arc<dyn Guard>> {
+        let guard: Arc<dyn Guard> = self.bans.clone();
+        Some(guard)
+    }
+}
+
+/// True if live control runs.
+fn is_on(parts: &FeatureParts) -> bool {
+    parts.get::<IsOn>(NAME).is_some_and(|part| part.0)
+}
+
+fn failed(error: ControlStart) -> StartError {
+    StartError::Other(error.to_string())
+}
