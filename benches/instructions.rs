@@ -7,6 +7,8 @@
 //! works with `redis` in their names.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
+#[path = "instructions/control.rs"]
+mod control;
 #[path = "instructions/envoy.rs"]
 mod envoy;
 #[path = "instructions/frames.rs"]
@@ -34,7 +36,6 @@ use weir_core::strategy::{
     WhenLocalFull,
 };
 use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, RequestBody};
-use weir_node::control::BanGuard;
 use weir_node::limiter::Limiter;
 use weir_node::service::{DecisionService, Templates};
 use weir_node::telemetry::Metrics;
@@ -258,7 +259,7 @@ fn controlled<S: Store>(store: S, clock: Clock) -> Arc<DecisionService<S>> {
     let rules = rules();
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
-    let limiter = limiter.with_guard(Some(BanGuard::new(clock)));
+    let limiter = limiter.with_guard(control::guard(clock));
     DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }
 

@@ -8,7 +8,8 @@ use weir_node::feature::FeatureList;
 
 /// All features.
 pub const FEATURES: FeatureList = &[
-    &weir_node::control_feature::ControlFeature,
+    #[cfg(feature = "control")]
+    &weir_control::ControlFeature,
     #[cfg(feature = "http")]
     &weir_http::HttpFeature,
     #[cfg(feature = "leases")]

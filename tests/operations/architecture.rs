@@ -28,6 +28,7 @@ const DOORS: [(&str, &[&str]); 14] = [
             "crates/node/src/service",
             "crates/node/src/server",
             "crates/node/src/xds",
+            "crates/control/src/service",
             "crates/leases/src/service",
             "crates/queues/src/service",
             "crates/usage/src/service",

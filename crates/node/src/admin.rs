@@ -2,7 +2,6 @@
 //! delays a decision.
 
 mod connections;
-pub(crate) mod control;
 mod gate;
 mod pages;
 mod progress;

@@ -94,7 +94,7 @@ impl AuditLog {
     }
 
     /// Writes a line at once, down to the disk.
-    pub(crate) fn write(&self, line: &Value) -> io::Result<()> {
+    pub fn write(&self, line: &Value) -> io::Result<()> {
         self.0.sink.write_line(&text_of(line))
     }
 
@@ -184,7 +184,8 @@ fn text_of(line: &Value) -> Vec<u8> {
 }
 
 /// The caller as the audit names it: its name, or the address of its peer.
-pub(crate) fn named_caller(name: &str) -> String {
+#[must_use]
+pub fn named_caller(name: &str) -> String {
     if name.is_empty() { peer().unwrap_or_default() } else { name.to_owned() }
 }
 
@@ -197,12 +198,14 @@ fn peer() -> Option<String> {
 }
 
 /// An id of a change, as the audit, the log, the commands and the API write it.
-pub(crate) fn change_id(change: u64) -> String {
+#[must_use]
+pub fn change_id(change: u64) -> String {
     format!("{change:016x}")
 }
 
 /// A time as the audit writes it.
-pub(crate) fn time_text(at: Micros) -> String {
+#[must_use]
+pub fn time_text(at: Micros) -> String {
     let seconds = i64::try_from(at.0 / 1_000_000).unwrap_or(i64::MAX);
     let nanos = i32::try_from(at.0 % 1_000_000 * 1_000).unwrap_or_default();
     Timestamp { seconds, nanos }.to_string()

@@ -5,7 +5,6 @@
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`watch`]: files that change while they serve. [`reload`]: the configuration in force, and the snapshots of it.
 //!   [`overlay_target`]: the same, as a feature changes it.
-//! * [`control`]: changes of the configuration at run time: entries, their store, audit.
 //! * [`feature`]: the seam of what a node does beyond decisions. [`feature_parts`]: what it makes of the configuration.
 //!   [`feature_pages`]: what it shows.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
@@ -28,8 +27,6 @@ pub mod app;
 pub mod audit;
 mod called;
 pub mod card;
-pub mod control;
-pub mod control_feature;
 pub mod feature;
 pub mod feature_pages;
 pub mod feature_parts;
@@ -39,7 +36,7 @@ mod known_methods;
 pub mod limiter;
 mod memory;
 pub mod overlay_target;
-mod proto_json;
+pub mod proto_json;
 pub mod ratelimit;
 pub mod readiness;
 pub mod reload;

@@ -13,8 +13,8 @@ pub(crate) fn pool() -> Option<&'static DescriptorPool> {
     POOL.as_ref()
 }
 
-/// A message of this full name on one line, without fields that have their defaults.
-pub(crate) fn line(name: &str, message: &impl Message) -> Option<String> {
+/// Returns a message of this full name on one line, without fields that have their defaults.
+pub fn line(name: &str, message: &impl Message) -> Option<String> {
     let descriptor = pool()?.get_message_by_name(name)?;
     let message = DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice()).ok()?;
     let mut out = serde_json::Serializer::new(Vec::new());

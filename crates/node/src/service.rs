@@ -5,7 +5,7 @@
 //!
 //! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
-//! [`EnvoyService`], [`AdminApi`], [`ControlApi`]), where those of the hot ones call the same functions.
+//! [`EnvoyService`], [`AdminApi`]), where those of the hot ones call the same functions.
 
 mod admin;
 mod audited;
@@ -13,7 +13,6 @@ mod batch;
 mod batch_gate;
 mod batch_late;
 mod batch_turns;
-mod control;
 mod count;
 mod decisions;
 mod envoy;
@@ -42,8 +41,6 @@ use parking_lot::Mutex;
 pub use admin::AdminApi;
 pub use audited::audited;
 pub use batch_turns::BatchTurns;
-pub use control::ControlApi;
-pub(crate) use control::MAX_CHANGE_BYTES;
 pub use decisions::DecisionsApi;
 pub use envoy::{
     EnvoyAnswers, EnvoyJson, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer, JsonError,

@@ -5,7 +5,6 @@
 
 mod approximate;
 mod backend;
-mod bans;
 mod by_label;
 mod config;
 mod costs;
@@ -49,7 +48,6 @@ use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
 use self::approximate::ApproximateCollector;
-pub use self::bans::{BanCollector, BanCounts};
 use self::by_label::{ByLabel, REFUSED_CALLS, REFUSED_FILES};
 pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;

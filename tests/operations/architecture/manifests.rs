@@ -14,6 +14,7 @@ pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
     ("grpc", &["time"]),
     ("node", &["config", "store", "grpc", "proto", "core", "time", "units"]),
     ("load", &["grpc", "proto", "time"]),
+    ("control", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
     ("http", &["node", "config", "grpc", "proto", "time", "units"]),
     ("leases", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
     ("queues", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
@@ -21,8 +22,8 @@ pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
     (
         "weir",
         &[
-            "http", "leases", "queues", "usage", "node", "config", "load", "store", "core", "proto", "time",
-            "units",
+            "control", "http", "leases", "queues", "usage", "node", "config", "load", "store", "core", "proto",
+            "time", "units",
         ],
     ),
     ("testing", &["config", "core", "store", "time", "units"]),
@@ -34,11 +35,17 @@ pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
 const LIBRARIES: [(&str, &[&str]); 9] = [
     ("redis", &["store", "testing"]),
     ("rustls", &["store", "load", "node"]),
-    ("tonic", &["proto", "grpc", "load", "node", "leases", "queues", "usage"]),
-    ("prost", &["proto", "http", "load", "scripted", "testing", "node", "leases", "queues", "usage", "weir"]),
+    ("tonic", &["proto", "grpc", "load", "node", "control", "leases", "queues", "usage"]),
+    (
+        "prost",
+        &["proto", "http", "load", "scripted", "testing", "node", "control", "leases", "queues", "usage", "weir"],
+    ),
     (
         "tokio",
-        &["time", "store", "grpc", "http", "load", "scripted", "testing", "node", "queues", "usage", "weir"],
+        &[
+            "time", "store", "grpc", "http", "load", "scripted", "testing", "node", "control", "queues",
+            "usage", "weir",
+        ],
     ),
     ("axum", &["node"]),
     ("tracing-subscriber", &["node"]),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use weir_config::{ControlConfig, Topology, WrittenStrategies};
+use weir_control::bans::BanGuard;
+use weir_control::task::{
+    ChangeAsked, ControlHandle, ControlParts, ControlThread, EntryAsked, PreparedControl,
+};
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_node::audit::AuditLog;
-use weir_node::control::{
-    BanGuard, ChangeAsked, ControlHandle, ControlParts, ControlThread, EntryAsked, PreparedControl,
-};
 use weir_node::overlay_target::{MakeEdits, Overlay, OverlayTarget};
 use weir_node::readiness::RefusedFiles;
 use weir_node::telemetry::ConfigLoads;

@@ -104,12 +104,14 @@ impl<'a> Rights<'a> {
     }
 
     /// True if an answer to who inspects may have this name. `None` is what the row does not name.
-    pub(crate) fn may_inspect(self, strategy: &str, resource: Option<&str>, consumer: Option<&str>) -> bool {
+    #[must_use]
+    pub fn may_inspect(self, strategy: &str, resource: Option<&str>, consumer: Option<&str>) -> bool {
         self.0.is_none_or(|rights| rights.may_show(AccessRight::Inspect, strategy, resource, consumer))
     }
 
     /// True if the caller has a right at all. Nothing is refused.
-    pub(crate) fn has_any(self, right: AccessRight) -> bool {
+    #[must_use]
+    pub fn has_any(self, right: AccessRight) -> bool {
         self.0.is_none_or(|rights| rights.any().has(right))
     }
 

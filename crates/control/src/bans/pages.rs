@@ -8,9 +8,9 @@ use super::banned::{BannedCaller, BannedUntil};
 
 /// The bans of a time, from a name on.
 pub struct BanPages {
-    pub(super) bans: Arc<BanSet>,
-    pub(super) now: u64,
-    pub(super) after: String,
+    pub(crate) bans: Arc<BanSet>,
+    pub(crate) now: u64,
+    pub(crate) after: String,
 }
 
 impl BanPages {

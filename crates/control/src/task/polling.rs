@@ -2,11 +2,10 @@
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use weir_store::control::ControlSynced;
-
 use weir_time::clock::monotonic;
 
-use super::store::ControlStore;
-use super::task::{ControlTask, EVERY};
+use super::{ControlTask, EVERY};
+use crate::store::ControlStore;
 
 /// Time within which every node has polled once, and sent back what it knows.
 const SENT_BACK_WITHIN: std::time::Duration = EVERY.saturating_mul(2);

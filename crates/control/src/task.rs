@@ -1,4 +1,22 @@
 //! The task of live control: makes changes one after another, and follows the store.
+//!
+//! It has a thread of its own. It changes the store first and then its own copy, so that nodes agree with the store, and never
+//! with one another alone.
+
+mod audited;
+mod cache;
+mod changing;
+mod entry;
+mod handle;
+mod history;
+mod lifting;
+mod made;
+mod overlay;
+mod polling;
+mod request;
+mod serving;
+mod start;
+mod view;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -7,56 +25,62 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 use weir_core::control::ControlMirror;
+use weir_node::overlay_target::OverlayTarget;
+use weir_node::telemetry::ConfigLoads;
 use weir_time::clock::Clock;
 
-use super::audited::ControlAudit;
-use super::cache::CacheFile;
-use super::history::ChangeHistory;
-use super::keeper::{APPLY_EVERY, BanKeeper};
-use super::made::MadeChanges;
-use super::overlay::OverlayState;
-use super::request::{ControlFault, ControlRequest};
-use super::store::ControlStore;
-use super::view::ControlView;
-use crate::overlay_target::OverlayTarget;
-use crate::telemetry::ConfigLoads;
+use self::audited::ControlAudit;
+use self::cache::CacheFile;
+pub(crate) use self::entry::{change_of, version_message, version_of};
+pub use self::handle::ControlHandle;
+use self::history::ChangeHistory;
+use self::made::MadeChanges;
+use self::overlay::OverlayState;
+use self::request::ControlRequest;
+pub use self::request::{
+    BanLift, ChangeAsked, Changed, ChangedEntry, ControlFault, EntryAsked, FoundChange, MAX_REASON,
+};
+pub use self::start::{ControlParts, ControlStart, ControlThread, PreparedControl};
+pub use self::view::{ControlView, ViewedEntry};
+use crate::bans::{APPLY_EVERY, BanKeeper};
+use crate::store::ControlStore;
 
 /// Interval of polls of Redis, and of looks for entries that are over.
-pub(super) const EVERY: std::time::Duration = std::time::Duration::from_millis(250);
+const EVERY: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// The state of live control on this node.
-pub(super) struct ControlTask {
-    pub(super) target: Arc<dyn OverlayTarget>,
-    pub(super) store: ControlStore,
-    pub(super) mirror: ControlMirror,
-    pub(super) audit: ControlAudit,
+struct ControlTask {
+    target: Arc<dyn OverlayTarget>,
+    store: ControlStore,
+    mirror: ControlMirror,
+    audit: ControlAudit,
     /// The name of this node.
-    pub(super) node: String,
-    pub(super) cache: Option<CacheFile>,
-    pub(super) clock: Clock,
-    pub(super) shared: Arc<OverlayState>,
-    pub(super) view: watch::Sender<Arc<ControlView>>,
-    pub(super) history: ChangeHistory,
-    pub(super) bans: BanKeeper,
-    pub(super) incomplete: Option<String>,
+    node: String,
+    cache: Option<CacheFile>,
+    clock: Clock,
+    shared: Arc<OverlayState>,
+    view: watch::Sender<Arc<ControlView>>,
+    history: ChangeHistory,
+    bans: BanKeeper,
+    incomplete: Option<String>,
     /// When the store was last found without changes that this node knows.
-    pub(super) lost_at: Option<std::time::Instant>,
+    lost_at: Option<std::time::Instant>,
     /// Shows the version in force.
-    pub(super) loads: ConfigLoads,
+    loads: ConfigLoads,
     /// The ends of the entries that live.
-    pub(super) ends: BTreeSet<(u64, Arc<str>)>,
+    ends: BTreeSet<(u64, Arc<str>)>,
     /// The generations of strategies.
-    pub(super) generations: Arc<HashMap<Box<str>, u64>>,
+    generations: Arc<HashMap<Box<str>, u64>>,
     /// Changes that this node has seen.
-    pub(super) made: MadeChanges,
+    made: MadeChanges,
     /// Keys of records that the cache file lacks.
-    pub(super) unsaved: BTreeSet<Box<str>>,
-    pub(super) cached_at: Option<std::time::Instant>,
+    unsaved: BTreeSet<Box<str>>,
+    cached_at: Option<std::time::Instant>,
 }
 
 impl ControlTask {
     /// Serves until no handle is left.
-    pub(super) async fn run(&mut self, mut requests: mpsc::Receiver<ControlRequest>) {
+    async fn run(&mut self, mut requests: mpsc::Receiver<ControlRequest>) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut bans = interval(APPLY_EVERY);
@@ -75,7 +99,7 @@ impl ControlTask {
     }
 
     /// Writes what has not been written yet.
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         self.save(true);
         self.write_ban_totals(true);
     }
@@ -104,7 +128,7 @@ impl ControlTask {
     }
 }
 
-pub(super) fn random_id() -> Result<u64, ControlFault> {
+fn random_id() -> Result<u64, ControlFault> {
     let mut bytes = [0; 8];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| ControlFault::NotWritten("the system has no random numbers".to_owned()))?;

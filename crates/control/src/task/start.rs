@@ -10,26 +10,26 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 use weir_config::ControlConfig;
 use weir_core::control::{ControlMirror, ControlState};
+use weir_node::audit::AuditLog;
+use weir_node::overlay_target::OverlayTarget;
+use weir_node::readiness::RefusedFiles;
+use weir_node::telemetry::ConfigLoads;
+use weir_node::watch::ReloadRequests;
 use weir_store::control::ControlLink;
 use weir_time::clock::Clock;
 
+use super::ControlTask;
 use super::audited::ControlAudit;
 use super::cache::{CacheFile, CachedRecords};
-use super::guard::BanGuard;
+use super::handle::{ControlHandle, MAX_WAITING};
 use super::history::ChangeHistory;
-use super::keeper::BanKeeper;
 use super::made::MadeChanges;
 use super::overlay::OverlayState;
 use super::request::ControlRequest;
-use super::store::ControlStore;
-use super::task::ControlTask;
 use super::view::ControlView;
-use super::{ControlHandle, MAX_WAITING};
-use crate::audit::AuditLog;
-use crate::overlay_target::OverlayTarget;
-use crate::readiness::RefusedFiles;
-use crate::telemetry::ConfigLoads;
-use crate::watch::ReloadRequests;
+use crate::bans::BanGuard;
+use crate::bans::BanKeeper;
+use crate::store::ControlStore;
 
 /// How long the start waits for the entries of Redis.
 const FIRST_LOOK: Duration = Duration::from_secs(2);

@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 
 use prometheus::core::{Collector, Desc};
-use prometheus::proto::{MetricFamily, MetricType};
-
-use super::families::{counter, family};
-use super::sampled::gauge;
+use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
+use weir_node::telemetry::families::{counter, family, labelled};
 
 /// What the bans of a node are at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,14 +27,13 @@ const FAMILIES: [(&str, &str, MetricType); 4] = [
 ];
 
 /// Collector over a function that returns the counts.
-pub struct BanCollector<F> {
+pub(crate) struct BanCollector<F> {
     counts: F,
     descriptions: Vec<Desc>,
 }
 
 impl<F> BanCollector<F> {
-    /// Creates one.
-    pub fn new(counts: F) -> Result<Self, prometheus::Error> {
+    pub(crate) fn new(counts: F) -> Result<Self, prometheus::Error> {
         let describe = |(name, help, _): (&str, &str, MetricType)| {
             Desc::new(name.to_owned(), help.to_owned(), Vec::new(), HashMap::new())
         };
@@ -58,4 +55,11 @@ impl<F: Fn() -> BanCounts + Send + Sync> Collector for BanCollector<F> {
             .map(|((name, help, kind), value)| family(name, help, kind, vec![value]))
             .collect()
     }
+}
+
+fn gauge(value: f64) -> Metric {
+    let (mut metric, mut gauge) = (labelled(&[]), Gauge::default());
+    gauge.set_value(value);
+    metric.set_gauge(gauge);
+    metric
 }

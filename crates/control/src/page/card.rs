@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use weir_config::AccessRight;
+use weir_node::access::Rights;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{AccessList, ControlEntry};
 
-use crate::access::Rights;
-use crate::control::ControlHandle;
+use crate::task::ControlHandle;
 
 /// Entries shown; there may be 10,000.
 const SHOWN: usize = 50;

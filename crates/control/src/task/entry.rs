@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use prost::Message as _;
-use prost_types::Timestamp;
 use weir_core::control::{ControlPosition, ControlRecord, GENERATION_PREFIX};
 use weir_core::strategy::Listed;
+use weir_node::audit::change_id;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{
     AccessList, ControlAccess, ControlEntry, ControlOverride, ControlStrategy, EntryVersion,
 };
 
-use crate::audit::change_id;
+use crate::timestamp::timestamp;
 
 /// An entry as this node uses it.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,14 +176,6 @@ pub(super) fn listed(access: &ControlAccess) -> Option<Listed> {
         Ok(AccessList::Deny) => Some(Listed::Deny),
         Ok(AccessList::Allow) => Some(Listed::Allow),
         Ok(AccessList::Unspecified) | Err(_) => None,
-    }
-}
-
-/// A time in microseconds since 1970.
-pub(super) fn timestamp(micros: u64) -> Timestamp {
-    Timestamp {
-        seconds: i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX),
-        nanos: i32::try_from(micros % 1_000_000 * 1_000).unwrap_or_default(),
     }
 }
 

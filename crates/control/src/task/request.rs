@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use tokio::sync::oneshot;
 use weir_core::control::ControlPosition;
 use weir_core::strategy::Unknown;
+use weir_node::audit::change_id;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ControlChange, ControlEntry};
 use weir_units::Micros;
 
-use super::banned::BannedUntil;
-use crate::audit::change_id;
+use crate::bans::BannedUntil;
 
 /// Maximum length of a reason, in bytes.
 pub const MAX_REASON: usize = 1024;

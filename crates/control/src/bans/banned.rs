@@ -12,7 +12,7 @@ use weir_core::key::Subject;
 use weir_core::strategy::{Field, Limit, Strategy};
 use weir_proto::v1::ConsumerBan;
 
-use super::entry::timestamp;
+use crate::timestamp::timestamp;
 
 /// Whom a ban is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl From<BannedUntil> for ConsumerBan {
 }
 
 /// The name of a caller under a limit, for `subject`.
-pub(super) fn member_of(strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) -> String {
+pub(crate) fn member_of(strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) -> String {
     let mut out = String::with_capacity(64);
     begin(&mut out, strategy.name(), &limit.name);
     for field in limit.scope.fields() {
@@ -60,7 +60,7 @@ pub(super) fn member_of(strategy: &Strategy, limit: &Limit, subject: &Subject<'_
 
 impl BannedCaller {
     /// Reads a name. `None`: it is none of this version.
-    pub(super) fn read(member: &str) -> Option<Self> {
+    pub(crate) fn read(member: &str) -> Option<Self> {
         let (strategy, rest) = member.split_once(':')?;
         let (limit, mut rest) = rest.split_once(':')?;
         let mut read = Self { strategy: strategy.to_owned(), limit: limit.to_owned(), ..Self::default() };
@@ -85,7 +85,7 @@ impl BannedCaller {
     }
 
     /// The name, where the limit counts by these fields; `None` if a field of it is missing, or there is another one.
-    pub(super) fn member(&self, limit: &Limit) -> Option<String> {
+    pub(crate) fn member(&self, limit: &Limit) -> Option<String> {
         let mut out = String::new();
         begin(&mut out, &self.strategy, &self.limit);
         for field in limit.scope.fields() {

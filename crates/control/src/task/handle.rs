@@ -1,72 +1,34 @@
-//! Live control: entries that change what the files of the configuration say, while the service runs.
-//!
-//! ```text
-//!   service/control ── requests ──┐
-//!                                 ├─ ControlTask ── mirror ── overlay ── RunningConfig ── the next snapshot
-//!   Redis, every 250 ms ── polls ─┘    │     │
-//!                                    audit  cache file
-//! ```
-//!
-//! The task has a thread of its own and does one thing after another. It changes the store first and then its own copy,
-//! so that nodes agree with the store, and never with one another alone.
-
-mod audited;
-mod banned;
-mod cache;
-mod changing;
-mod entry;
-mod guard;
-mod history;
-mod keeper;
-mod lifting;
-mod made;
-mod overlay;
-mod pages;
-mod polling;
-mod request;
-mod serving;
-mod start;
-mod store;
-mod task;
-mod view;
+//! The handle of live control: what services and pages ask it.
 
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use weir_core::strategy::Rules;
+use weir_node::overlay_target::OverlayTarget;
+use weir_node::readiness::{Problems, RefusedFiles};
+use weir_node::telemetry::ConfigLoads;
+use weir_node::watch::{ReloadReport, ReloadRequests};
 use weir_proto::v1::{ControlChange, ControlEntry};
 
-pub use self::banned::{BannedCaller, BannedUntil};
-pub(crate) use self::entry::{change_of, version_message, version_of};
-pub use self::guard::BanGuard;
-use self::overlay::OverlayState;
-pub use self::pages::BanPages;
-use self::request::ControlRequest;
-pub use self::request::{
-    BanLift, ChangeAsked, Changed, ChangedEntry, ControlFault, EntryAsked, FoundChange, MAX_REASON,
-};
-pub use self::start::{ControlParts, ControlStart, ControlThread, PreparedControl};
-pub use self::store::ControlStore;
-pub use self::view::{ControlView, ViewedEntry};
-use crate::overlay_target::OverlayTarget;
-use crate::readiness::{Problems, RefusedFiles};
-use crate::telemetry::ConfigLoads;
-use crate::watch::{ReloadReport, ReloadRequests};
+use super::overlay::OverlayState;
+use super::request::{BanLift, ChangeAsked, Changed, ControlFault, ControlRequest, FoundChange};
+use super::view::ControlView;
+use crate::bans::{BanGuard, BanPages, BannedCaller, BannedUntil};
 
 /// Changes that may wait at a time.
-const MAX_WAITING: usize = 64;
+pub(super) const MAX_WAITING: usize = 64;
 
 /// The live control of this node. Clones share it.
 #[derive(Clone)]
 pub struct ControlHandle {
-    requests: mpsc::Sender<ControlRequest>,
-    view: watch::Receiver<Arc<ControlView>>,
-    overlay: Arc<OverlayState>,
-    target: Arc<dyn OverlayTarget>,
-    reloads: ReloadRequests,
-    loads: ConfigLoads,
-    refused: RefusedFiles,
-    bans: Arc<BanGuard>,
+    pub(super) requests: mpsc::Sender<ControlRequest>,
+    pub(super) view: watch::Receiver<Arc<ControlView>>,
+    pub(super) overlay: Arc<OverlayState>,
+    pub(super) target: Arc<dyn OverlayTarget>,
+    pub(super) reloads: ReloadRequests,
+    pub(super) loads: ConfigLoads,
+    pub(super) refused: RefusedFiles,
+    pub(super) bans: Arc<BanGuard>,
 }
 
 impl ControlHandle {

@@ -2,14 +2,15 @@
 
 use tonic::Status;
 use weir_core::control::MAX_BAN_MEMBER;
+use weir_node::access::Rights;
+use weir_node::audit::named_caller;
+use weir_node::limiter::InvalidField;
+use weir_node::service::status;
 use weir_proto::v1::{ConsumerBan, LiftBanRequest, ListBansRequest, ListBansResponse};
 
-use super::super::status;
 use super::failed;
-use crate::access::Rights;
-use crate::audit::named_caller;
-use crate::control::{BanLift, BannedCaller, ControlFault, ControlHandle, MAX_REASON};
-use crate::limiter::InvalidField;
+use crate::bans::BannedCaller;
+use crate::task::{BanLift, ControlFault, ControlHandle, MAX_REASON};
 
 const DEFAULT_PAGE: u32 = 100;
 const MAX_PAGE: u32 = 1_000;

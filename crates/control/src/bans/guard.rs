@@ -13,12 +13,12 @@ use weir_core::algorithm::LimitVerdict;
 use weir_core::control::{BanRule, BanSet, DenialSketch, MAX_BANS};
 use weir_core::key::{KeySecret, Subject};
 use weir_core::strategy::Strategy;
+use weir_node::guard::{BanHit, Guard};
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
 use super::banned::member_of;
-use crate::guard::{BanHit, Guard};
-use crate::telemetry::BanCounts;
+use crate::metrics::BanCounts;
 
 /// The bans of this node.
 pub struct BanGuard {
@@ -33,8 +33,8 @@ pub struct BanGuard {
     due: Mutex<BTreeMap<Box<str>, u64>>,
     /// Callers must not be able to choose names that are counted as another's.
     secret: KeySecret,
-    pub(super) made: AtomicU64,
-    pub(super) lifted: AtomicU64,
+    pub(crate) made: AtomicU64,
+    pub(crate) lifted: AtomicU64,
 }
 
 impl BanGuard {
@@ -55,12 +55,12 @@ impl BanGuard {
     }
 
     /// The time of the store, in µs since 1970.
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.clock.now().0.saturating_add_signed(self.ahead.load(Relaxed))
     }
 
     /// Tells it the store's time. A clock that tests move is the store's clock, too.
-    pub(super) fn store_is_at(&self, time: Micros) {
+    pub(crate) fn store_is_at(&self, time: Micros) {
         if self.clock.explicit().is_none() {
             let ahead = i64::try_from(i128::from(time.0) - i128::from(self.clock.now().0));
             self.ahead.store(ahead.unwrap_or_default(), Relaxed);
@@ -68,27 +68,27 @@ impl BanGuard {
     }
 
     /// Takes the bans that are due.
-    pub(super) fn take_due(&self) -> BTreeMap<Box<str>, u64> {
+    pub(crate) fn take_due(&self) -> BTreeMap<Box<str>, u64> {
         let mut due = self.due.lock();
         if due.is_empty() { BTreeMap::new() } else { std::mem::take(&mut *due) }
     }
 
     /// Gives back what the store has not taken.
-    pub(super) fn give_back(&self, mut bans: BTreeMap<Box<str>, u64>) {
+    pub(crate) fn give_back(&self, mut bans: BTreeMap<Box<str>, u64>) {
         let mut due = self.due.lock();
         bans.extend(std::mem::take(&mut *due));
         *due = bans.into_iter().take(MAX_BANS).collect();
     }
 
     /// Puts these bans in force.
-    pub(super) fn enforce(&self, bans: BanSet) {
+    pub(crate) fn enforce(&self, bans: BanSet) {
         let has_bans = !bans.is_empty();
         self.bans.store(Arc::new(bans));
         self.has_bans.store(has_bans, Relaxed);
     }
 
     /// The bans in force. Some may have ended.
-    pub(super) fn bans(&self) -> Arc<BanSet> {
+    pub(crate) fn bans(&self) -> Arc<BanSet> {
         self.bans.load_full()
     }
 

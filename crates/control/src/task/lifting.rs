@@ -1,10 +1,11 @@
 //! Bans in the task of live control: what is due, what callers lift, and the audit of both.
 
-use super::banned::{BannedCaller, BannedUntil};
+use weir_node::audit::change_id;
+
 use super::request::{BanLift, ControlFault};
-use super::store::ControlStore;
-use super::task::{ControlTask, random_id};
-use crate::audit::change_id;
+use super::{ControlTask, random_id};
+use crate::bans::{BannedCaller, BannedUntil};
+use crate::store::ControlStore;
 
 impl ControlTask {
     /// Gives the store the bans that are due. While Redis does not answer, they wait.

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use weir_core::control::{ControlPut, ControlRecord, ControlRefusal, RefusedPut};
+use weir_node::audit::change_id;
 use weir_proto::v1::ControlEntry;
 use weir_proto::v1::control_entry::Entry;
 use weir_units::Micros;
 
 use super::audited::{AuditedChange, AuditedEntry};
-use super::entry::{body_of, generation_key, key_of, timestamp, tombstone_of};
+use super::entry::{body_of, generation_key, key_of, tombstone_of};
 use super::overlay::check;
 use super::request::{ChangeAsked, Changed, ChangedEntry, ControlFault, EntryAsked, FoundChange};
-use super::store::ControlStore;
-use super::task::{ControlTask, random_id};
-use crate::audit::change_id;
+use super::{ControlTask, random_id};
+use crate::store::ControlStore;
+use crate::timestamp::timestamp;
 
 /// Mistakes that are named.
 const MAX_MISTAKES: usize = 20;

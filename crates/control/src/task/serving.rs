@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_core::control::{ControlRecord, GENERATION_PREFIX};
+use weir_node::overlay_target::Overlay;
 use weir_proto::v1::ControlChange;
 use weir_time::clock::monotonic;
 use weir_units::Micros;
 
+use super::ControlTask;
 use super::entry::LiveEntry;
 use super::overlay::ControlOverlay;
-use super::task::ControlTask;
 use super::view::{ControlView, KeyChange, LiveEntries};
-use crate::overlay_target::Overlay;
 
 /// Least time between two writings of the cache file, where Redis has the entries too.
 const CACHE_EVERY: Duration = Duration::from_secs(1);

@@ -1,14 +1,16 @@
 //! `/ui/control`: what live control has changed, and who is banned.
 
-pub(crate) mod card;
+mod card;
 
 use serde_json::{Value, json};
+use weir_node::access::Rights;
+use weir_node::proto_json;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ConsumerBan, ControlEntry};
 
-use crate::access::Rights;
-use crate::control::{BannedCaller, BannedUntil, ControlHandle};
-use crate::proto_json;
+pub(crate) use self::card::entries;
+use crate::bans::{BannedCaller, BannedUntil};
+use crate::task::ControlHandle;
 
 /// Bans that are shown.
 const BANS: usize = 100;

@@ -6,6 +6,10 @@ use weir_config::{MAX_NUMBERS, check_pattern};
 use weir_core::algorithm::MAX_LIMITS;
 use weir_core::control::MAX_PUT_TOGETHER;
 use weir_core::strategy::{MAX_NAME, Rules};
+use weir_node::access::Rights;
+use weir_node::audit::named_caller;
+use weir_node::limiter::shown;
+use weir_node::service::micros;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::delete_entry_request::Entry as Deleted;
 use weir_proto::v1::entry_put::Entry as Put;
@@ -15,11 +19,7 @@ use weir_proto::v1::{
 };
 use weir_units::Micros;
 
-use super::super::span;
-use crate::access::Rights;
-use crate::audit::named_caller;
-use crate::control::{ChangeAsked, ControlFault, EntryAsked, MAX_REASON, change_of, version_of};
-use crate::limiter::shown;
+use crate::task::{ChangeAsked, ControlFault, EntryAsked, MAX_REASON, change_of, version_of};
 
 /// The most changes that a history has.
 pub(super) const MAX_HISTORY: u32 = 1_000;
@@ -225,7 +225,7 @@ impl<'a> ControlRequests<'a> {
 
     fn expiry(&mut self, given: &prost_types::Duration) -> Option<Micros> {
         let bound = format!("it must be {LEAST_EXPIRY} to {MOST_EXPIRY}");
-        match span::micros("options.expires_after", given, &bound) {
+        match micros("options.expires_after", given, &bound) {
             Ok(span) if (LEAST_EXPIRY..=MOST_EXPIRY).contains(&span) => return Some(span),
             Ok(span) => self.mistakes.push(format!("options.expires_after is {span}: {bound}")),
             Err(error) => self.mistakes.push(error.to_string()),

@@ -12,26 +12,26 @@ use weir_time::clock::monotonic;
 
 use super::banned::BannedCaller;
 use super::guard::BanGuard;
-use super::store::ControlStore;
+use crate::store::ControlStore;
 
 /// Least time between two changes of the bans.
-pub(super) const APPLY_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const APPLY_EVERY: Duration = Duration::from_millis(100);
 
 /// How often the audit gets totals.
 const TOTALS_EVERY: Duration = Duration::from_secs(60);
 
 /// Bans of this node since the last totals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct BanTotals {
+pub(crate) struct BanTotals {
     /// Bans that this node made, by strategy and limit.
-    pub(super) banned: BTreeMap<String, u64>,
+    pub(crate) banned: BTreeMap<String, u64>,
     /// Bans that callers of this node lifted.
-    pub(super) lifted: u64,
+    pub(crate) lifted: u64,
 }
 
 /// The bans, as the task of live control keeps them.
-pub(super) struct BanKeeper {
-    pub(super) guard: Arc<BanGuard>,
+pub(crate) struct BanKeeper {
+    pub(crate) guard: Arc<BanGuard>,
     /// Those of the memory store.
     own: BanState,
     /// Those of Redis, as far as this node knows.
@@ -42,7 +42,7 @@ pub(super) struct BanKeeper {
 }
 
 impl BanKeeper {
-    pub(super) fn new(guard: Arc<BanGuard>) -> Self {
+    pub(crate) fn new(guard: Arc<BanGuard>) -> Self {
         Self {
             guard,
             own: BanState::default(),
@@ -54,7 +54,7 @@ impl BanKeeper {
     }
 
     /// Gives the store what is due.
-    pub(super) async fn apply_due(&mut self, store: &mut ControlStore, change: u64) -> Result<(), String> {
+    pub(crate) async fn apply_due(&mut self, store: &mut ControlStore, change: u64) -> Result<(), String> {
         let due = self.guard.take_due();
         if due.is_empty() {
             return Ok(());
@@ -83,7 +83,7 @@ impl BanKeeper {
     }
 
     /// Brings this node's bans and those of Redis together.
-    pub(super) async fn follow(&mut self, link: &mut ControlLink) -> Result<(), String> {
+    pub(crate) async fn follow(&mut self, link: &mut ControlLink) -> Result<(), String> {
         let changed = link.sync_bans(&mut self.known, &mut self.position).await;
         if let Some(time) = link.store_time() {
             self.guard.store_is_at(time);
@@ -96,7 +96,7 @@ impl BanKeeper {
     }
 
     /// Lifts the ban of a member. Returns whether there was one.
-    pub(super) async fn lift(
+    pub(crate) async fn lift(
         &mut self,
         store: &mut ControlStore,
         change: u64,
@@ -122,7 +122,7 @@ impl BanKeeper {
     }
 
     /// Forgets bans that have ended.
-    pub(super) fn drop_ended(&mut self) {
+    pub(crate) fn drop_ended(&mut self) {
         let now = self.guard.now();
         if self.own.drop_ended(now) {
             self.guard.enforce(self.own.bans().clone());
@@ -133,12 +133,12 @@ impl BanKeeper {
     }
 
     /// True if this node knows of bans.
-    pub(super) fn has_bans(&self) -> bool {
+    pub(crate) fn has_bans(&self) -> bool {
         !self.known.is_empty()
     }
 
     /// The totals, once a minute, or at the end; `None` if there is nothing to say.
-    pub(super) fn take_totals(&mut self, is_last: bool) -> Option<BanTotals> {
+    pub(crate) fn take_totals(&mut self, is_last: bool) -> Option<BanTotals> {
         let now = monotonic();
         if !is_last && now.saturating_duration_since(self.since) < TOTALS_EVERY {
             return None;
@@ -149,7 +149,7 @@ impl BanKeeper {
     }
 
     /// Keeps totals that could not be written.
-    pub(super) fn keep_totals(&mut self, totals: BanTotals) {
+    pub(crate) fn keep_totals(&mut self, totals: BanTotals) {
         for (limit, count) in totals.banned {
             *self.totals.banned.entry(limit).or_default() += count;
         }

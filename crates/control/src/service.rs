@@ -10,11 +10,16 @@ use futures_util::stream;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_stream::Stream;
+use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 use weir_config::AccessRight;
 use weir_core::control::ControlPosition;
 use weir_core::strategy::Unknown;
 use weir_grpc::CallContext;
+use weir_node::access::Rights;
+use weir_node::audit::AuditLog;
+use weir_node::limiter::{InvalidField, shown};
+use weir_node::service::{AddRoutes, Closing, audited, call_context as context, status};
 use weir_proto::v1::control_service_server::{ControlService, ControlServiceServer};
 use weir_proto::v1::{
     ChangeResult, DeleteEntryRequest, DeleteEntryResponse, EntryChange, FindChangeRequest,
@@ -26,16 +31,10 @@ use weir_proto::v1::{
 };
 
 use self::requests::{ControlRequests, MAX_HISTORY};
-use super::audited::audited;
-use super::incoming::{Closing, context};
-use super::status;
-use crate::access::Rights;
-use crate::audit::AuditLog;
-use crate::control::{
+use crate::task::{
     Changed, ChangedEntry, ControlFault, ControlHandle, ControlView, FoundChange, ViewedEntry, change_of,
     version_message,
 };
-use crate::limiter::{InvalidField, shown};
 
 /// Size limit of a request: the most entries of one call. What is kept of them has half of it.
 pub(crate) const MAX_CHANGE_BYTES: usize = 2 << 20;
@@ -46,15 +45,21 @@ const MAX_ANSWER_BYTES: usize = 256 << 20;
 /// Changes that a history has if the request does not say how many.
 const DEFAULT_HISTORY: u32 = 100;
 
+/// Returns the service, to be added to the routes of a worker.
+pub(crate) fn routes(control: ControlHandle, audit: AuditLog) -> AddRoutes {
+    let service = ControlApi::server(control, audit);
+    Box::new(|routes: Routes| routes.add_service(service))
+}
+
 /// The service over the live control of this node.
-pub struct ControlApi {
+struct ControlApi {
     control: ControlHandle,
     audit: AuditLog,
 }
 
 impl ControlApi {
     /// The service, bounded and ready to be served.
-    pub fn server(control: ControlHandle, audit: AuditLog) -> ControlServiceServer<Self> {
+    fn server(control: ControlHandle, audit: AuditLog) -> ControlServiceServer<Self> {
         ControlServiceServer::new(Self { control, audit })
             .max_decoding_message_size(MAX_CHANGE_BYTES)
             .max_encoding_message_size(MAX_ANSWER_BYTES)
@@ -66,7 +71,7 @@ impl ControlApi {
 
     async fn change(
         &self,
-        asked: Result<crate::control::ChangeAsked, ControlFault>,
+        asked: Result<crate::task::ChangeAsked, ControlFault>,
     ) -> Result<Option<EntryChange>, Status> {
         let changed = self.control.change(asked.map_err(failed)?).await.map_err(failed)?;
         let applied = changed.change.is_some();

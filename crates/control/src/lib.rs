@@ -1,25 +1,42 @@
-//! The feature `control`: changes of the configuration at run time, and bans.
+//! Live control: entries that change what the files of the configuration say, while the service runs; and bans.
+//!
+//! ```text
+//!   service ── requests ──────────┐
+//!                                 ├─ task ── mirror ── overlay ── OverlayTarget ── the next snapshot
+//!   store, every 250 ms ── polls ─┘   │
+//!                                   audit, cache file
+//!
+//!   decisions ── Guard ── bans ── due, in force ── task
+//! ```
+
+pub mod bans;
+mod metrics;
+mod page;
+mod service;
+pub mod store;
+pub mod task;
+mod timestamp;
 
 use std::any::Any;
 use std::sync::Arc;
 
-use tonic::service::Routes;
 use weir_config::AccessRight::Control;
 use weir_config::Config;
-use weir_proto::v1::control_service_server;
-use weir_store::control::{CONTROL, ControlLink};
-
-use crate::access::Rights;
-use crate::admin::control as page;
-use crate::control::{BanGuard, ControlHandle, ControlParts, ControlStart, PreparedControl};
-use crate::feature::{
+use weir_node::access::Rights;
+use weir_node::feature::{
     Feature, FeatureServices, MethodSpec, NodeBuilder, NodeShared, RunningFeature, ServiceContext,
     ServiceSpec, StartError, UsedScripts,
 };
-use crate::feature_parts::{FeaturePart, FeatureParts};
-use crate::guard::Guard;
-use crate::service::{ControlApi, MAX_CHANGE_BYTES, Snapshot};
-use crate::telemetry::BanCollector;
+use weir_node::feature_parts::{FeaturePart, FeatureParts};
+use weir_node::guard::Guard;
+use weir_node::service::Snapshot;
+use weir_proto::v1::control_service_server;
+use weir_store::control::{CONTROL, ControlLink};
+
+use self::bans::BanGuard;
+use self::metrics::BanCollector;
+use self::service::MAX_CHANGE_BYTES;
+use self::task::{ControlHandle, ControlParts, ControlStart, PreparedControl};
 
 /// The name of the feature.
 const NAME: &str = "control";
@@ -112,7 +129,7 @@ impl Feature for ControlFeature {
         let (paged, carded) = (control.clone(), control.clone());
         let page = move |rights: Rights<'_>| page::collected(&paged, rights);
         node.pages.paths.push(("/ui/control", Arc::new(page)));
-        let card = move |rights: Rights<'_>| page::card::entries(&carded, rights);
+        let card = move |rights: Rights<'_>| page::entries(&carded, rights);
         node.pages.data.push((NAME, Arc::new(card)));
         Ok(Some(Arc::new(RunningControl { control, bans })))
     }
@@ -123,9 +140,8 @@ impl RunningFeature for RunningControl {
         if !worker.is_for_operators {
             return FeatureServices::default();
         }
-        let service = ControlApi::server(self.control.clone(), worker.audit.clone());
-        let add = |routes: Routes| routes.add_service(service);
-        FeatureServices { routes: vec![(control_service_server::SERVICE_NAME, Box::new(add))], follow: None }
+        let add = service::routes(self.control.clone(), worker.audit.clone());
+        FeatureServices { routes: vec![(control_service_server::SERVICE_NAME, add)], follow: None }
     }
 
     fn guard(&self) -> Option<Arc<dyn Guard>> {

@@ -4,14 +4,14 @@
 use std::io;
 
 use serde_json::{Value, json};
+use weir_node::audit::{AuditLog, change_id, time_text};
+use weir_node::proto_json;
 use weir_proto::v1::ControlEntry;
 use weir_units::Micros;
 
-use super::banned::{BannedCaller, BannedUntil};
-use super::keeper::BanTotals;
 use super::request::{BanLift, ChangeAsked};
-use crate::audit::{AuditLog, change_id, time_text};
-use crate::proto_json;
+use crate::bans::BanTotals;
+use crate::bans::{BannedCaller, BannedUntil};
 
 /// The audit of live control.
 pub(super) struct ControlAudit(AuditLog);

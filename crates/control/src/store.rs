@@ -12,7 +12,7 @@ pub enum ControlStore {
 }
 
 impl ControlStore {
-    pub(super) fn is_memory(&self) -> bool {
+    pub(crate) fn is_memory(&self) -> bool {
         matches!(self, Self::Memory(_))
     }
 }

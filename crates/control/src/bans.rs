@@ -1,0 +1,11 @@
+//! Bans: whom decisions refuse, whom denials are counted of, and which bans the store has.
+
+mod banned;
+mod guard;
+mod keeper;
+mod pages;
+
+pub use self::banned::{BannedCaller, BannedUntil};
+pub use self::guard::BanGuard;
+pub(crate) use self::keeper::{APPLY_EVERY, BanKeeper, BanTotals};
+pub use self::pages::BanPages;
