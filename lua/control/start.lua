@@ -1,4 +1,4 @@
--- What every script of live control begins with. ../README.md has the contract; the twin is crates/core/src/control/state.rs.
+-- What every script of live control begins with. ../README.md has the contract; the twin is crates/control/src/model/state.rs.
 --
 -- KEYS[1]  a hash: the records by their keys, and in the empty field the position, which is the version and the id of the
 --          last change; nothing if the hash was lost

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use prost::Message as _;
 use tonic::transport::{Channel, Endpoint};
 use weir_config::Topology;
-use weir_core::control::ControlRecord;
+use weir_control::model::ControlRecord;
 use weir_core::key::KeySecret;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::control_service_client::ControlServiceClient;
@@ -205,7 +205,7 @@ async fn with_a_hundred_thousand_entries() {
         let config = redis_config(vec![redis.url()], Topology::Single);
         let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
         watched(&shared).await;
-        weir_store::control::ControlLink::open(&shared.scripts()).merge(7, &records(count)).await.unwrap();
+        weir_control::store::ControlLink::open(&shared.scripts()).merge(7, &records(count)).await.unwrap();
         let folder = scratch::dir("swap-");
         let on_redis = format!("store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url());
         let server = Serve::start(&["--config", &files(folder.path(), &on_redis, 1, 1)]);

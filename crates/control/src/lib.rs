@@ -11,6 +11,7 @@
 
 pub mod bans;
 mod metrics;
+pub mod model;
 mod page;
 mod service;
 pub mod store;
@@ -31,11 +32,11 @@ use weir_node::feature_parts::{FeaturePart, FeatureParts};
 use weir_node::guard::Guard;
 use weir_node::service::Snapshot;
 use weir_proto::v1::control_service_server;
-use weir_store::control::{CONTROL, ControlLink};
 
 use self::bans::BanGuard;
 use self::metrics::BanCollector;
 use self::service::MAX_CHANGE_BYTES;
+use self::store::{CONTROL, ControlLink};
 use self::task::{ControlHandle, ControlParts, ControlStart, PreparedControl};
 
 /// The name of the feature.

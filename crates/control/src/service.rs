@@ -13,7 +13,6 @@ use tokio_stream::Stream;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 use weir_config::AccessRight;
-use weir_core::control::ControlPosition;
 use weir_core::strategy::Unknown;
 use weir_grpc::CallContext;
 use weir_node::access::Rights;
@@ -31,6 +30,7 @@ use weir_proto::v1::{
 };
 
 use self::requests::{ControlRequests, MAX_HISTORY};
+use crate::model::ControlPosition;
 use crate::task::{
     Changed, ChangedEntry, ControlFault, ControlHandle, ControlView, FoundChange, ViewedEntry, change_of,
     version_message,

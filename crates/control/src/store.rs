@@ -1,7 +1,9 @@
-//! Where the entries are: in memory and the cache file, or in Redis.
+//! Where the entries are: in memory and the cache file, or over scripts.
 
-use weir_core::control::ControlState;
-use weir_store::control::ControlLink;
+mod scripts;
+
+pub use self::scripts::{CONTROL, ControlLink, ControlSynced};
+use crate::model::ControlState;
 
 /// The store of the entries.
 pub enum ControlStore {

@@ -24,7 +24,6 @@ use std::sync::Arc;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
-use weir_core::control::ControlMirror;
 use weir_node::overlay_target::OverlayTarget;
 use weir_node::telemetry::ConfigLoads;
 use weir_time::clock::Clock;
@@ -43,6 +42,7 @@ pub use self::request::{
 pub use self::start::{ControlParts, ControlStart, ControlThread, PreparedControl};
 pub use self::view::{ControlView, ViewedEntry};
 use crate::bans::{APPLY_EVERY, BanKeeper};
+use crate::model::ControlMirror;
 use crate::store::ControlStore;
 
 /// Interval of polls of Redis, and of looks for entries that are over.

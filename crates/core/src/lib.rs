@@ -3,7 +3,6 @@
 //! * [`algorithm`]: rate limits.
 //! * [`strategy`]: resolution of a request into limits.
 //! * [`key`]: names of states.
-//! * [`control`]: entries that operators change while nodes serve.
 //! * [`approximate`]: counting on the nodes, within a bound.
 //! * [`near`]: names that look like a given one, for errors.
 //! * [`checksum`]: a checksum that every node and release computes alike.
@@ -14,7 +13,6 @@
 pub mod algorithm;
 pub mod approximate;
 pub mod checksum;
-pub mod control;
 pub mod envoy;
 pub mod key;
 pub mod near;

@@ -4,7 +4,7 @@
 //! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it; [`approximate`] counts within a bound
 //! without asking it, and [`local`] decides while it cannot. [`tls`] loads the certificates for connections to Redis.
 //! [`backend`] is the seam between a node and either engine. Over [`scripts`] features keep data that nodes share, such as
-//! [`control`].
+//! usage by time.
 //!
 //! A store knows what a decision is from `weir-core`, and its settings from `weir-config`. It does not know which limits
 //! apply to a request, how questions arrive, or in which file its configuration is written.
@@ -14,7 +14,6 @@ pub mod approximate;
 pub mod backend;
 mod budget;
 pub mod coalesce;
-pub mod control;
 mod cost;
 mod count;
 mod decision;

@@ -13,7 +13,7 @@ const TRUNK: [&str; 4] = ["core", "config", "store", "node"];
 
 /// The modules of each feature, by crate and path. A module counts with its folder.
 const FEATURES: [(&str, &[&str]); 3] = [
-    ("control", &["config/control", "config/table/control", "core/control", "store/control"]),
+    ("control", &["config/control", "config/table/control"]),
     (
         "envoy",
         &[

@@ -47,7 +47,7 @@ async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (Contro
     watched(&shared).await;
     let files = ControlConfig { cache_file: Some(folder.path().join("entries")) };
     let audit = AuditLog::open(Some(&folder.path().join("audit")), Clock::System).unwrap();
-    let link = weir_store::control::ControlLink::open(&shared.scripts());
+    let link = weir_control::store::ControlLink::open(&shared.scripts());
     let start = move || {
         let (prepared, handle) = PreparedControl::new(ControlParts {
             config: &files,

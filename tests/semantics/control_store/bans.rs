@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir_config::Topology;
-use weir_core::control::{Ban, BanSet, BanState, ControlPosition, MAX_BANS};
+use weir_control::model::{Ban, BanSet, BanState, ControlPosition, MAX_BANS};
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

@@ -1,7 +1,7 @@
 //! What the records in Redis cannot exceed.
 
 use weir_config::Topology;
-use weir_core::control::{
+use weir_control::model::{
     ControlChanges, ControlMirror, ControlPosition, ControlPut, ControlRecord, ControlRefusal,
     MAX_CONTROL_BODY, MAX_CONTROL_CHANGES, MAX_CONTROL_ENTRIES, MAX_CONTROL_KEY, MAX_CONTROL_RECORDS,
     MAX_POLLED_BYTES, MAX_PUT_TOGETHER,
@@ -74,7 +74,7 @@ async fn changes_and_answers() {
     let last = positions[positions.len() - 1];
     for change in 0..80 {
         let body = Some(vec![0; MAX_CONTROL_BODY].into());
-        let large = weir_core::control::ControlPut { body, ..put("b", change + (1 << 40)) };
+        let large = weir_control::model::ControlPut { body, ..put("b", change + (1 << 40)) };
         assert!(link.put(&large).await.unwrap().is_ok());
     }
     let Ok(ControlChanges::Since { records, .. }) = link.poll(last).await else { panic!() };
@@ -89,7 +89,7 @@ async fn lengths() {
         let mut link = link(topology, &clock).await;
         let key = "k".repeat(MAX_CONTROL_KEY);
         let body: Box<[u8]> = vec![255; MAX_CONTROL_BODY].into();
-        let longest = weir_core::control::ControlPut { body: Some(body.clone()), ..put(&key, 1) };
+        let longest = weir_control::model::ControlPut { body: Some(body.clone()), ..put(&key, 1) };
         assert_eq!(link.put(&longest).await.unwrap().unwrap()[0].body, body);
         let records: Vec<ControlRecord> = (0..100)
             .map(|number| ControlRecord {
@@ -117,7 +117,7 @@ async fn records_of_another_format_stay() {
         weir_time::clock::Clock::System,
     );
     crate::support::watched(&shared).await;
-    let mut link = weir_store::control::ControlLink::open(&shared.scripts());
+    let mut link = weir_control::store::ControlLink::open(&shared.scripts());
     link.put(&put("other", 1)).await.unwrap().unwrap();
     let later = format!("\u{2}{}", "x".repeat(40));
     redis.cli(&["HSET", "weir:{control}:records", "later", &later, "damaged", "x"]);
@@ -128,7 +128,7 @@ async fn records_of_another_format_stay() {
     assert!(link.put(&put("damaged", 4)).await.unwrap().is_ok());
     assert_eq!(redis.query::<String>(&["HGET", "weir:{control}:records", "later"]), later);
     // A node that knows the key from before agrees with Redis all the same.
-    let mut mirror = weir_core::control::ControlMirror::restore(sent, ControlPosition::NONE);
+    let mut mirror = weir_control::model::ControlMirror::restore(sent, ControlPosition::NONE);
     for aside in [1, 0] {
         let synced = link.sync(&mut mirror, || 5).await.unwrap();
         assert_eq!((synced.aside, synced.sent), (aside, 0));

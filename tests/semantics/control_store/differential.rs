@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir_config::Topology;
-use weir_core::control::{ControlPosition, ControlPut, ControlRecord, ControlState};
-use weir_store::control::ControlLink;
+use weir_control::model::{ControlPosition, ControlPut, ControlRecord, ControlState};
+use weir_control::store::ControlLink;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 

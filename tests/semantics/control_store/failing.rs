@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use weir_config::{RedisConfig, Sentinel, Topology};
-use weir_core::control::{ControlMirror, ControlPosition, ControlPut};
+use weir_control::model::{ControlMirror, ControlPosition, ControlPut};
+use weir_control::store::{ControlLink, ControlSynced};
 use weir_core::key::KeySecret;
-use weir_store::control::{ControlLink, ControlSynced};
 use weir_store::redis::RedisShared;
 use weir_time::clock::Clock;
 use weir_units::Micros;

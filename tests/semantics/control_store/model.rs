@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::control::{
+use weir_control::model::{
     ControlChanges, ControlMirror, ControlPosition, ControlPut, ControlRecord, ControlRefusal, ControlState,
 };
 use weir_units::Micros;

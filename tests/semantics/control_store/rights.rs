@@ -2,9 +2,9 @@
 //! is refused has changed nothing that nodes would not see.
 
 use weir_config::{Login, RedisConfig, Secret, Topology};
-use weir_core::control::{Ban, BanSet, ControlMirror, ControlPosition, ControlPut, ControlRecord};
+use weir_control::model::{Ban, BanSet, ControlMirror, ControlPosition, ControlPut, ControlRecord};
+use weir_control::store::ControlLink;
 use weir_core::key::KeySecret;
-use weir_store::control::ControlLink;
 use weir_store::redis::RedisShared;
 use weir_testing::rights;
 use weir_time::clock::{Clock, ManualClock};
@@ -36,7 +36,7 @@ async fn everything(link: &mut ControlLink, clock: &ManualClock, round: u64) -> 
     let before = done!(link.poll(ControlPosition::UNSETTLED));
     done!(link.put(&ControlPut { expires_after: Some(Micros(HOUR)), ..put("b", id(2)) }));
     done!(link.put(&ControlPut { body: None, ..put(&key, id(3)) }));
-    if let Some(weir_core::control::ControlChanges::Everything { position }) = before {
+    if let Some(weir_control::model::ControlChanges::Everything { position }) = before {
         done!(link.poll(position));
     }
     done!(link.merge(id(4), &[ControlRecord { change: id(4), ..record("merged", now) }]));

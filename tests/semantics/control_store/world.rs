@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_config::{RedisConfig, Topology};
-use weir_core::control::{ControlPut, ControlRecord};
+use weir_control::model::{ControlPut, ControlRecord};
+use weir_control::store::ControlLink;
 use weir_core::key::{KeySecret, Namespace};
-use weir_store::control::ControlLink;
 use weir_store::redis::RedisShared;
 use weir_time::clock::{Clock, ManualClock};
 

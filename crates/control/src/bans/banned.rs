@@ -130,8 +130,8 @@ const fn kind_of(field: &Field) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::MAX_BAN_MEMBER;
     use weir_core::algorithm::Algorithm;
-    use weir_core::control::MAX_BAN_MEMBER;
     use weir_core::key::MAX_PART;
     use weir_core::strategy::{Attributes, FailurePolicy, MAX_NAME, Scope};
     use weir_units::Micros;

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use weir_core::algorithm::LimitVerdict;
-use weir_core::control::{BanRule, BanSet, DenialSketch, MAX_BANS};
 use weir_core::key::{KeySecret, Subject};
 use weir_core::strategy::Strategy;
 use weir_node::guard::{BanHit, Guard};
@@ -19,6 +18,7 @@ use weir_units::Micros;
 
 use super::banned::member_of;
 use crate::metrics::BanCounts;
+use crate::model::{BanRule, BanSet, DenialSketch, MAX_BANS};
 
 /// The bans of this node.
 pub struct BanGuard {

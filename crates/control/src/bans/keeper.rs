@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use weir_core::control::{Ban, BanSet, BanState, ControlPosition};
-use weir_store::control::ControlLink;
 use weir_time::clock::monotonic;
 
 use super::banned::BannedCaller;
 use super::guard::BanGuard;
+use crate::model::{Ban, BanSet, BanState, ControlPosition};
+use crate::store::ControlLink;
 use crate::store::ControlStore;
 
 /// Least time between two changes of the bans.

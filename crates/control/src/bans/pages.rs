@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use weir_core::control::BanSet;
-
 use super::banned::{BannedCaller, BannedUntil};
+use crate::model::BanSet;
 
 /// The bans of a time, from a name on.
 pub struct BanPages {

@@ -1,7 +1,6 @@
 //! ListBans and LiftBan: messages into names of bans, and back.
 
 use tonic::Status;
-use weir_core::control::MAX_BAN_MEMBER;
 use weir_node::access::Rights;
 use weir_node::audit::named_caller;
 use weir_node::limiter::InvalidField;
@@ -10,6 +9,7 @@ use weir_proto::v1::{ConsumerBan, LiftBanRequest, ListBansRequest, ListBansRespo
 
 use super::failed;
 use crate::bans::BannedCaller;
+use crate::model::MAX_BAN_MEMBER;
 use crate::task::{BanLift, ControlFault, ControlHandle, MAX_REASON};
 
 const DEFAULT_PAGE: u32 = 100;

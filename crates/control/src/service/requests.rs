@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use weir_config::{MAX_NUMBERS, check_pattern};
 use weir_core::algorithm::MAX_LIMITS;
-use weir_core::control::MAX_PUT_TOGETHER;
 use weir_core::strategy::{MAX_NAME, Rules};
 use weir_node::access::Rights;
 use weir_node::audit::named_caller;
@@ -19,6 +18,7 @@ use weir_proto::v1::{
 };
 use weir_units::Micros;
 
+use crate::model::MAX_PUT_TOGETHER;
 use crate::task::{ChangeAsked, ControlFault, EntryAsked, MAX_REASON, change_of, version_of};
 
 /// The most changes that a history has.

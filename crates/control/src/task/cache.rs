@@ -20,7 +20,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use weir_core::checksum::Fnv1a;
-use weir_core::control::{ControlPosition, ControlRecord, decode_record, encode_record};
+
+use crate::model::{ControlPosition, ControlRecord, decode_record, encode_record};
 
 /// What a file of this version begins with.
 const MAGIC: &[u8; 8] = b"weirctl2";

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use weir_core::control::{ControlPut, ControlRecord, ControlRefusal, RefusedPut};
 use weir_node::audit::change_id;
 use weir_proto::v1::ControlEntry;
 use weir_proto::v1::control_entry::Entry;
@@ -13,6 +12,7 @@ use super::entry::{body_of, generation_key, key_of, tombstone_of};
 use super::overlay::check;
 use super::request::{ChangeAsked, Changed, ChangedEntry, ControlFault, EntryAsked, FoundChange};
 use super::{ControlTask, random_id};
+use crate::model::{ControlPut, ControlRecord, ControlRefusal, RefusedPut};
 use crate::store::ControlStore;
 use crate::timestamp::timestamp;
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use prost::Message as _;
-use weir_core::control::{ControlPosition, ControlRecord, GENERATION_PREFIX};
 use weir_core::strategy::Listed;
 use weir_node::audit::change_id;
 use weir_proto::v1::control_entry::Entry;
@@ -11,6 +10,7 @@ use weir_proto::v1::{
     AccessList, ControlAccess, ControlEntry, ControlOverride, ControlStrategy, EntryVersion,
 };
 
+use crate::model::{ControlPosition, ControlRecord, GENERATION_PREFIX};
 use crate::timestamp::timestamp;
 
 /// An entry as this node uses it.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use weir_config::{LimitNumbers, WrittenStrategies};
-use weir_core::control::ControlPosition;
 use weir_core::strategy::{AccessEntry, Override, RuleChanges, RuleEdit, Rules, Strategy, StrategyId};
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ControlAccess, ControlOverride, ControlStrategy};
 
 use super::entry::{LiveEntry, listed};
 use super::view::{KeyChange, LiveEntries};
+use crate::model::ControlPosition;
 
 /// The entries in force at a time.
 pub(super) struct ControlOverlay {

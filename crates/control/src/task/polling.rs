@@ -1,11 +1,11 @@
 //! Following Redis: what changed since the last look, or everything after a loss.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
-use weir_store::control::ControlSynced;
 use weir_time::clock::monotonic;
 
 use super::{ControlTask, EVERY};
 use crate::store::ControlStore;
+use crate::store::ControlSynced;
 
 /// Time within which every node has polled once, and sent back what it knows.
 const SENT_BACK_WITHIN: std::time::Duration = EVERY.saturating_mul(2);

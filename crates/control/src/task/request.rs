@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use tokio::sync::oneshot;
-use weir_core::control::ControlPosition;
 use weir_core::strategy::Unknown;
 use weir_node::audit::change_id;
 use weir_proto::v1::control_entry::Entry;
@@ -11,6 +10,7 @@ use weir_proto::v1::{ControlChange, ControlEntry};
 use weir_units::Micros;
 
 use crate::bans::BannedUntil;
+use crate::model::ControlPosition;
 
 /// Maximum length of a reason, in bytes.
 pub const MAX_REASON: usize = 1024;

@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_core::control::{ControlRecord, GENERATION_PREFIX};
 use weir_node::overlay_target::Overlay;
 use weir_proto::v1::ControlChange;
 use weir_time::clock::monotonic;
@@ -15,6 +14,7 @@ use super::ControlTask;
 use super::entry::LiveEntry;
 use super::overlay::ControlOverlay;
 use super::view::{ControlView, KeyChange, LiveEntries};
+use crate::model::{ControlRecord, GENERATION_PREFIX};
 
 /// Least time between two writings of the cache file, where Redis has the entries too.
 const CACHE_EVERY: Duration = Duration::from_secs(1);

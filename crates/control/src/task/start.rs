@@ -9,13 +9,11 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 use weir_config::ControlConfig;
-use weir_core::control::{ControlMirror, ControlState};
 use weir_node::audit::AuditLog;
 use weir_node::overlay_target::OverlayTarget;
 use weir_node::readiness::RefusedFiles;
 use weir_node::telemetry::ConfigLoads;
 use weir_node::watch::ReloadRequests;
-use weir_store::control::ControlLink;
 use weir_time::clock::Clock;
 
 use super::ControlTask;
@@ -29,6 +27,8 @@ use super::request::ControlRequest;
 use super::view::ControlView;
 use crate::bans::BanGuard;
 use crate::bans::BanKeeper;
+use crate::model::{ControlMirror, ControlState};
+use crate::store::ControlLink;
 use crate::store::ControlStore;
 
 /// How long the start waits for the entries of Redis.

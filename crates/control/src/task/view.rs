@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpds::{QueueSync, RedBlackTreeMapSync};
-use weir_core::control::ControlPosition;
 use weir_proto::v1::ControlEntry;
 
 use super::entry::LiveEntry;
+use crate::model::ControlPosition;
 
 /// All entries by their keys. Views share what did not change between them.
 pub(super) type LiveEntries = RedBlackTreeMapSync<Arc<str>, Arc<LiveEntry>>;

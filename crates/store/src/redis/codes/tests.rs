@@ -4,7 +4,6 @@ use weir_core::algorithm::EngineKind;
 use weir_testing::script_names::{definitions, lists};
 
 use super::{bucket, budget_outcome, budget_status, cause, op, window};
-use crate::control::{DOUBLES as CONTROL_DOUBLES, control_status};
 use crate::redis::decisions::{BUDGET_DOUBLES, DOUBLES as DECISION_DOUBLES};
 
 macro_rules! lua {
@@ -16,14 +15,13 @@ macro_rules! lua {
 /// A script, its codes, and those of them that it never names because they are the remaining case.
 type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
 
-const CODES: [Codes; 7] = [
+const CODES: [Codes; 6] = [
     (lua!("start" "limit" "budget/ask" "budget/settle"), op::ALL, &[]),
     (lua!("limit"), cause::ALL, &[]),
     (lua!("limit"), bucket::ALL, &[]),
     (lua!("budget/ask" "budget/settle" "budget/adjust" "budget"), budget_status::ALL, &["DENIED", "ALLOWED"]),
     (lua!("budget/settle"), budget_outcome::ALL, &["NONE"]),
     (lua!("window"), window::ALL, &["ANCHORED"]),
-    (lua!("control/write" "control/put" "control/poll"), control_status::ALL, &[]),
 ];
 
 #[test]
@@ -49,11 +47,7 @@ fn both_sides_have_the_same_engines() {
 
 #[test]
 fn both_sides_have_the_same_order() {
-    let scripts = [
-        (lua!("start" "judge" "decide"), DECISION_DOUBLES),
-        (lua!("budget"), BUDGET_DOUBLES),
-        (lua!("control/start" "control/put"), CONTROL_DOUBLES),
-    ];
+    let scripts = [(lua!("start" "judge" "decide"), DECISION_DOUBLES), (lua!("budget"), BUDGET_DOUBLES)];
     for (text, structs) in scripts {
         let read = lists(text);
         for names in structs {

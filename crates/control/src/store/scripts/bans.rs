@@ -1,15 +1,15 @@
 //! Bans in Redis, which all nodes share.
 
-use weir_core::control::{Ban, BanChanges, BanSet, ControlPosition, MAX_BANS};
+use weir_store::scripts::{Commands, LinkReply, garbled};
 use weir_units::Micros;
 
+use super::codes::control_status;
 use super::decode::{ControlReply, bans_of};
 use super::exchange::KeysOf;
 use super::numbers::ControlNumbers;
-use super::scripts::ControlScript;
-use super::status::control_status;
+use super::texts::ControlScript;
 use super::{ControlLink, position_bytes};
-use crate::scripts::{Commands, LinkReply, garbled};
+use crate::model::{Ban, BanChanges, BanSet, ControlPosition, MAX_BANS};
 
 /// The most bans of one script call.
 const ADDED_TOGETHER: usize = 500;

@@ -3,33 +3,30 @@
 //! A put may be repeated under its id, and a merge or a poll always, so a lost reply needs no care.
 
 mod bans;
+mod codes;
 mod decode;
 mod exchange;
 mod numbers;
 mod pages;
-mod scripts;
-mod status;
 mod sync;
+mod texts;
 
-use weir_core::control::{
-    ControlChanges, ControlPosition, ControlPut, ControlRecord, ControlRefusal, MAX_POLLED_BYTES, RefusedPut,
-    check_puts, encode_record, fault,
-};
+use weir_store::scripts::{ScriptClient, ScriptSpec, garbled};
 use weir_units::Micros;
 
+use self::codes::control_status;
 use self::decode::{ControlReply, records_of};
 use self::exchange::{ControlExchange, KeysOf};
 use self::numbers::{ControlNumbers, EntryNumbers};
-use self::scripts::ControlScript;
-pub(crate) use self::status::control_status;
 pub use self::sync::ControlSynced;
-use crate::scripts::{ScriptClient, ScriptSpec, garbled};
-
-#[cfg(test)]
-pub(crate) use self::numbers::DOUBLES;
+use self::texts::ControlScript;
+use crate::model::{
+    ControlChanges, ControlPosition, ControlPut, ControlRecord, ControlRefusal, MAX_POLLED_BYTES, RefusedPut,
+    check_puts, encode_record, fault,
+};
 
 /// The scripts of live control, bans among them.
-pub static CONTROL: ScriptSpec = scripts::CONTROL;
+pub static CONTROL: ScriptSpec = texts::CONTROL;
 
 /// The most records of one merge, and about the most bytes.
 const MERGED_TOGETHER: usize = 100;

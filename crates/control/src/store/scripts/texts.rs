@@ -3,9 +3,8 @@
 use std::sync::OnceLock;
 
 use weir_core::key::control_slot;
-
-use crate::scripts::Script;
-use crate::scripts::{ScriptSpec, ScriptText};
+use weir_store::scripts::Script;
+use weir_store::scripts::{ScriptSpec, ScriptText};
 
 /// The scripts of live control, bans among them.
 pub(super) const CONTROL: ScriptSpec = ScriptSpec {
@@ -37,7 +36,7 @@ pub(super) const CONTROL: ScriptSpec = ScriptSpec {
 
 macro_rules! control_files {
     ($($name:literal)*) => {
-        &[$(include_str!(concat!("../../../../lua/control/", $name, ".lua"))),*]
+        &[$(include_str!(concat!("../../../../../lua/control/", $name, ".lua"))),*]
     };
 }
 

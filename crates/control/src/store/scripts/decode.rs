@@ -1,9 +1,9 @@
 //! Replies of the scripts of live control.
 
-use weir_core::control::{Ban, ControlPosition, ControlRecord, decode_record};
+use weir_store::StoreError;
+use weir_store::scripts::{LinkReply, doubles_of, garbled, next_whole, whole};
 
-use crate::StoreError;
-use crate::scripts::{LinkReply, doubles_of, garbled, next_whole, whole};
+use crate::model::{Ban, ControlPosition, ControlRecord, decode_record};
 
 /// The reply of a script.
 #[derive(Debug)]

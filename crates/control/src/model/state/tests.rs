@@ -1,9 +1,10 @@
+use weir_units::Micros;
+
 use super::super::{
     GENERATION_PREFIX, MAX_CONTROL_BODY, MAX_CONTROL_CHANGES, MAX_CONTROL_KEY, MAX_PUT_BYTES,
     MAX_PUT_TOGETHER,
 };
 use super::*;
-use weir_units::Micros;
 
 const HOUR: u64 = 3_600_000_000;
 

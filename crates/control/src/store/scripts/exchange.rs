@@ -1,11 +1,11 @@
 //! Commands and scripts of live control, sent to the owner of their slot.
 
 use weir_core::key::control_slot;
+use weir_store::scripts::{Commands, LinkReply, LinkScript, ScriptClient, SlotLink};
 use weir_units::Micros;
 
 use super::numbers::ControlNumbers;
-use super::scripts::{ControlScript, control_script};
-use crate::scripts::{Commands, LinkReply, LinkScript, ScriptClient, SlotLink};
+use super::texts::{ControlScript, control_script};
 
 /// The connection, and the keys.
 pub(super) struct ControlExchange {

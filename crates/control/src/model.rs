@@ -32,7 +32,6 @@ pub use mirror::{ControlLoss, ControlMirror, ControlReconciled};
 pub use put::{ControlPut, ControlRefusal, RefusedPut, check_puts};
 pub use record::{ControlPosition, ControlRecord};
 pub use state::{ControlChanges, ControlState, PlannedPut};
-
 use weir_units::Micros;
 
 /// Prefix of the keys of generations. Such a record never ends, and its version is the generation.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::control::{ControlPosition, ControlRecord};
+use weir_store::StoreError;
+use weir_store::scripts::{Commands, LinkReply, garbled};
 use weir_units::Micros;
 
 use super::ControlLink;
 use super::decode::{position_of, records_of};
 use super::exchange::KeysOf;
-use crate::StoreError;
-use crate::scripts::{Commands, LinkReply, garbled};
+use crate::model::{ControlPosition, ControlRecord};
 
 /// About how many records a page has.
 const PAGE: u32 = 100;

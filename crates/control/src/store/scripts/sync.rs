@@ -1,11 +1,9 @@
 //! One round of a node's mirror with Redis: a poll, and whatever follows from it.
 
-use weir_core::control::{
-    ControlChanges, ControlLoss, ControlMirror, MAX_CONTROL_CHANGES, MAX_POLLED_CHANGES,
-};
 use weir_units::Micros;
 
 use super::ControlLink;
+use crate::model::{ControlChanges, ControlLoss, ControlMirror, MAX_CONTROL_CHANGES, MAX_POLLED_CHANGES};
 
 /// The most polls of a round: twice what it takes to see all changes. The next round goes on.
 const MAX_POLLS: usize = 2 * MAX_CONTROL_CHANGES / MAX_POLLED_CHANGES;

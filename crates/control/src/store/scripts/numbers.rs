@@ -1,13 +1,13 @@
 //! The parameters of a script of live control, which `lua/control/start.lua` reads.
 
-use weir_core::control::{
+use weir_store::doubles;
+use weir_units::Micros;
+
+use crate::model::{
     ControlPut, ENDED_KEPT, MAX_CONTROL_CHANGES, MAX_CONTROL_ENTRIES, MAX_CONTROL_RECORDS,
     MAX_CONTROL_VERSION, MAX_DROPPED, MAX_MERGED_RECORDS, MAX_POLLED_BYTES, MAX_POLLED_CHANGES,
     MAX_POLLED_RECORDS,
 };
-use weir_units::Micros;
-
-use crate::scripts::doubles;
 
 doubles! {
     /// The parameters of a script.
