@@ -4,9 +4,9 @@ mod access_args;
 mod allow;
 mod allow_output;
 mod approximate;
-mod bans;
 mod check;
 mod completions;
+#[cfg(feature = "control")]
 mod control;
 mod costs;
 mod count;
@@ -28,7 +28,6 @@ mod notify;
 mod queues;
 mod ratelimit;
 mod release_files;
-mod reload;
 mod render;
 mod sample;
 mod schema;
@@ -132,13 +131,16 @@ enum Command {
     #[command(before_help = queues::EXAMPLES)]
     Queue(queues::QueueArgs),
     /// Show who is banned, and lift bans (`server.control: true`)
-    #[command(before_help = bans::EXAMPLES)]
-    Bans(bans::BansArgs),
+    #[cfg(feature = "control")]
+    #[command(before_help = control::bans::EXAMPLES)]
+    Bans(control::bans::BansArgs),
     /// Change limits, lists and overrides of a running server, on all its nodes (`server.control: true`)
+    #[cfg(feature = "control")]
     #[command(before_help = control::EXAMPLES)]
     Control(control::ControlArgs),
     /// Make a running server read its files again, and print their mistakes; exits 0, 1 with mistakes, 2 on an error
-    Reload(reload::ReloadArgs),
+    #[cfg(feature = "control")]
+    Reload(control::reload::ReloadArgs),
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
     #[command(before_help = check::EXAMPLES)]
     Check(check::CheckArgs),
@@ -227,9 +229,12 @@ pub fn run() -> ExitCode {
         Command::Health(args) => health::run(args),
         #[cfg(feature = "queues")]
         Command::Queue(args) => queues::run(args),
-        Command::Bans(args) => bans::run(args),
+        #[cfg(feature = "control")]
+        Command::Bans(args) => control::bans::run(args),
+        #[cfg(feature = "control")]
         Command::Control(args) => control::run(args),
-        Command::Reload(args) => reload::run(&args),
+        #[cfg(feature = "control")]
+        Command::Reload(args) => control::reload::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Completions(args) => completions::run(&args),

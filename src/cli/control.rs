@@ -1,6 +1,8 @@
 //! `weir control`: changes limits, lists and overrides of a running server.
 
+pub(super) mod bans;
 mod many;
+pub(super) mod reload;
 mod text;
 
 use std::collections::HashMap;
@@ -220,7 +222,7 @@ pub(crate) fn run(args: ControlArgs) -> ExitCode {
 }
 
 /// Says which setting is missing.
-pub(super) fn explained(error: anyhow::Error) -> anyhow::Error {
+fn explained(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(ClientError::Refused { code: "UNIMPLEMENTED", .. }) => error
             .context("the server does not serve ControlService: set `server.control: true` and restart it"),

@@ -22,16 +22,12 @@ use crate::access::ServerAccess;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::admin_service_client::AdminServiceClient;
-use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
     CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
     DebitResponse, RefundRequest, RefundResponse, ReserveRequest, ReserveResponse, SettleRequest,
     SettleResponse, ShouldAllowRequest, ShouldAllowResponse,
 };
-
-/// Size limit of an answer about live control: the most entries of the longest kind.
-const MAX_CONTROL_BYTES: usize = 256 << 20;
 
 /// A connection to a server.
 pub struct Client {
@@ -41,7 +37,6 @@ pub struct Client {
     health: HealthClient<AccessChannel>,
     /// For the clients of features, which are made for each call.
     channel: AccessChannel,
-    control: ControlServiceClient<AccessChannel>,
     timeout: Duration,
 }
 
@@ -99,10 +94,9 @@ impl Client {
         })?;
         let admin = AdminServiceClient::new(channel.clone());
         let health = HealthClient::new(channel.clone());
-        let control = ControlServiceClient::new(channel.clone()).max_decoding_message_size(MAX_CONTROL_BYTES);
         let (inner, envoy) =
             (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel.clone()));
-        Ok(Self { inner, envoy, channel, admin, health, control, timeout })
+        Ok(Self { inner, envoy, channel, admin, health, timeout })
     }
 
     /// Asks one question.

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result};
 use weir_load::client::ClientError;
 use weir_proto::v1::ReloadResponse;
 
-use super::allow_output::AllowOutput;
-use super::server_args::ServerArgs;
-use super::{fail, print, render};
+use super::super::allow_output::AllowOutput;
+use super::super::server_args::ServerArgs;
+use super::super::{fail, print, render};
 
 const MISTAKES: u8 = 1;
 const FAILED: u8 = 2;

@@ -8,15 +8,15 @@ use anyhow::{Context as _, Result, bail};
 use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{ConsumerBan, LiftBanRequest, LiftBanResponse, ListBansRequest, ListBansResponse};
 
-use super::allow_output::AllowOutput;
-use super::control::explained;
-use super::server_args::ServerArgs;
-use super::terminal::clean_cell;
-use super::{fail, print, render};
+use super::super::allow_output::AllowOutput;
+use super::super::server_args::ServerArgs;
+use super::super::terminal::clean_cell;
+use super::super::{fail, print, render};
+use super::explained;
 
 const FAILED: u8 = 2;
 
-pub(super) const EXAMPLES: &str = "\
+pub(in crate::cli) const EXAMPLES: &str = "\
 Examples:
   weir bans                                                       who is banned, and until when
   weir bans --consumer bob
