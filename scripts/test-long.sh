@@ -47,7 +47,7 @@ seeds=$((budget >= 1800 ? 200 : 40))
 part "$seeds seeds of the simulator of nodes" simulate $seeds
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, live control that fails, Valkey, Redis 6.2 and RedisTimeSeries" \
-    tests long_concurrency:: long_control_store:: long_valkey:: long_redis_6:: long_timeseries::
+    tests long_concurrency:: long_control:: long_valkey:: long_redis_6:: long_timeseries::
 part "a minute without an answer of Redis, in the place of ratelimit" tests --nocapture long_paused::
 part "the same answers as envoyproxy/ratelimit" tests --nocapture long_reference::
 part "10,000 traces of holds, Rust and Lua" tests --nocapture long_traces::

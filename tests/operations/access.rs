@@ -1,6 +1,7 @@
 //! Identity and rights as operators meet them: recipes, commands, mistakes, warnings, and secrets that nothing shows.
 
 mod browsers;
+#[cfg(feature = "control")]
 mod reloaded;
 mod secrets;
 

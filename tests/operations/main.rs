@@ -7,11 +7,13 @@ mod admin_port;
 mod allow;
 mod approximate;
 mod architecture;
+#[cfg(all(feature = "control", feature = "leases", feature = "queues"))]
 mod audit;
 mod by_hand;
 mod check;
 mod cli;
 mod config;
+#[cfg(feature = "control")]
 mod control;
 mod decision_log;
 mod deploy;
@@ -31,9 +33,11 @@ mod long_hostile_files;
 #[cfg(feature = "queues")]
 mod long_queue_kills;
 mod long_redis_6;
+#[cfg(feature = "control")]
 mod long_reload;
 mod long_soak;
 mod long_stalls;
+#[cfg(feature = "control")]
 mod long_swap;
 #[cfg(feature = "usage")]
 mod long_timeseries;

@@ -1,7 +1,9 @@
 //! The page at `/ui`, in a real browser: light and dark, narrow and wide, without an error and without any request to
 //! somebody else.
 
+#[cfg(all(feature = "control", feature = "leases", feature = "queues"))]
 mod cluster;
+#[cfg(feature = "control")]
 mod notes;
 mod outcomes;
 

@@ -13,7 +13,7 @@ fn it_decides_as_redis_7_does() {
         "leases::",
         "queues::",
         "rights::",
-        "control_store::",
+        "control::",
     ];
     other_server::passes_on_redis_6(&tests);
 }

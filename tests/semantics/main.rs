@@ -9,7 +9,8 @@ mod bounds;
 mod budgets;
 mod changed;
 mod coalesce;
-mod control_store;
+#[cfg(feature = "control")]
+mod control;
 mod count;
 mod denials;
 mod differential;
@@ -21,7 +22,8 @@ mod keys;
 mod leases;
 mod local;
 mod long_concurrency;
-mod long_control_store;
+#[cfg(feature = "control")]
+mod long_control;
 mod long_redis_6;
 mod long_valkey;
 mod long_worst_cost;

@@ -11,8 +11,8 @@ use self::front::FrontMode;
 /// Those that ask nothing but scripts and plain commands.
 const TESTS: [&str; 9] = [
     "approximate::",
-    "control_store::bans",
-    "control_store::differential",
+    "control::bans",
+    "control::differential",
     "denials::",
     "differential::redis",
     "differential::a_",
