@@ -54,35 +54,41 @@ local function decide(limits, count, ones, asked, key)
   return table.concat(answer)
 end
 
-local function decide_group(ones)
+-- Decides one question, and takes back what a failed one has written.
+local function decide_one(group, limits, ones, asked)
   local FAILED = 2
-  local group, limits = read_group(ones)
-  for _ = 1, group.decisions do
-    local asked, last_key = read_asked(group, limits, ones), group.last_key
-    local key
-    if asked.has_record > 0 then
-      last_key = last_key + 1
-      key = keys[key_at + last_key]
-    end
-    ones.stored, ones.written, ones.remembered = {}, 0, false
-    local ran, answer, why
-    -- A log's entries are looked at one by one, and any of them may be something else.
-    if group.runs_alone then ran, answer, why = pcall(decide, limits, group.count, ones, asked, key)
-    else ran, answer, why = true, decide(limits, group.count, ones, asked, key) end
-    if not (ran and answer) then
-      budget.undo(limits, ones, key)
-      reasons = reasons or {}
-      reasons[#reasons + 1] = why or answer
-      answer = pack_struct('<d', FAILED)
-    end
-    reply[#reply + 1] = answer
-    key_at = key_at + last_key
+  local last_key, key = group.last_key, nil
+  if asked.has_record > 0 then
+    last_key = last_key + 1
+    key = keys[key_at + last_key]
   end
+  ones.stored, ones.written, ones.remembered = {}, 0, false
+  local ran, answer, why
+  -- A log's entries are looked at one by one, and any of them may be something else.
+  if group.runs_alone then ran, answer, why = pcall(decide, limits, group.count, ones, asked, key)
+  else ran, answer, why = true, decide(limits, group.count, ones, asked, key) end
+  if not (ran and answer) then
+    budget.undo(limits, ones, key)
+    reasons = reasons or {}
+    reasons[#reasons + 1] = why or answer
+    answer = pack_struct('<d', FAILED)
+  end
+  reply[#reply + 1] = answer
+  key_at = key_at + last_key
+end
+
+local function decide_group(ones)
+  local group, limits = read_group(ones)
+  for number = 1, group.decisions do
+    local asked = read_asked(group, limits, ones)
+    if number > skip then decide_one(group, limits, ones, asked) end
+  end
+  skip = 0
 end
 
 local ones = {}
 for _ = 1, groups do decide_group(ones) end
-reply[#reply + 1] = pack_struct('<d', now)
+reply[#reply + 1] = pack_struct('<ddd', now, short, admitted)
 reply = table.concat(reply)
 if reasons then return { reply, unpack(reasons) } end
 return reply

@@ -10,6 +10,10 @@
 --
 -- What is not so plain (another operation, a clock that went back, a changed limit, something else
 -- under the key) it leaves as it is: decide.lua goes on from that decision.
+--
+-- The lines that end with `--@one` are of decisions with one cost for all limits. Those that end with `--@own` are of
+-- decisions whose limits have costs of their own: they read what budget.lua reads, which goes on from the decision that is
+-- not so plain. Each of their costs is above 0, so all of them are judged.
 
 -- Its names end with it: Lua has 200 of them at a time, and eight limits need most of those.
 do
@@ -27,14 +31,18 @@ local gathers = true
 
 while groups > 0 and now < CEILING do
   local head = position
-  local count, decisions, each, cost_count, op, cost, varied, _
-  count, decisions, each, cost_count, op, _, position = unpack_struct('<dddddd', request, position)
-  if op > PEEK or cost_count > 4000 then
-    position = head
-    break
-  end
-  @limit
-  cost, position = unpack_struct('<d', request, position)
+  local count, decisions, each, cost_count, op, cost, varied, _ --@one
+  local count, decisions, cost, varied, _ --@own
+  count, decisions, each, cost_count, op, _, position = unpack_struct('<dddddd', request, position) --@one
+  count, decisions, _, _, position = unpack_struct('<dddd', request, position) --@own
+  if op > PEEK or cost_count > 4000 then --@one
+    position = head --@one
+    break --@one
+  end --@one
+  @limit --@one
+  @limit_of_own --@own
+  cost, position = unpack_struct('<d', request, position) --@one
+  cost = 1 --@own
   if gathers and key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
     local found = call('MGET', unpack(KEYS))
     if not found.err then reply, joined = found, true end
@@ -47,23 +55,26 @@ while groups > 0 and now < CEILING do
     end
     apart = held or not joined
   end
-  local costs, number, done, turns = nil, 0, 0, each
-  if cost_count > 1 then
-    costs, varied = { unpack_struct('<' .. string.rep('d', cost_count), request, position - 8) }, true
-    position = costs[cost_count + 1]
-  end
-  if op == PEEK or cost == 0 and not varied then turns = 0 end
-  @need
+  local costs, number, done, turns = nil, 0, 0, each --@one
+  local done, turns = 0, 0 --@own
+  if cost_count > 1 then --@one
+    costs, varied = { unpack_struct('<' .. string.rep('d', cost_count), request, position - 8) }, true --@one
+    position = costs[cost_count + 1] --@one
+  end --@one
+  if op == PEEK or cost == 0 and not varied then turns = 0 end --@one
+  @need --@one
   for place = 1, decisions do
+    turns, position = 2 - unpack_struct('<d', request, position), position + 40 --@own
+    @own --@own
     @state
     @read
     local before, refusal = admitted, false
     for _ = 1, turns do
-      if varied then
-        number = number + 1
-        cost = costs[number]
-        @renew
-      end
+      if varied then --@one
+        number = number + 1 --@one
+        cost = costs[number] --@one
+        @renew --@one
+      end --@one
       if cost > 0<< and level_$ + need_$ <= capacity_$>> then
         admitted = admitted + 1
         @charge

@@ -6,6 +6,14 @@ local need_$ = cost
 @renew
 need_$ = cost
 
+@limit_of_own
+  @limit
+position = position + 32
+
+@own
+local need_$ = unpack_struct('<d', request, position)
+position = position + 32
+
 @state
 local at_$, level_$ = key_at + $, 0
 local raw_$ = reply[at_$]

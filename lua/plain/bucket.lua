@@ -11,6 +11,10 @@ local need_$ = cost * weight_$
 @renew
 need_$ = cost * weight_$
 
+@own
+local need_$ = unpack_struct('<d', request, position) * weight_$
+position = position + 32
+
 @read
 local expires_$
 if raw_$ then

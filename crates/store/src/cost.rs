@@ -41,8 +41,11 @@ pub(crate) fn of_decision(decision: &Decision<'_>) -> ScriptCost {
     limits + if decision.once().is_some() { FULL_DRIVER } else { 0 }
 }
 
-/// Returns the worst cost of an operation on limits with costs of their own.
-pub(crate) fn of_budget(decision: &BudgetDecision<'_>) -> ScriptCost {
+/// Returns the worst cost of an operation on limits with costs of their own. The short path decides those that are `plain`.
+pub(crate) fn of_budget(decision: &BudgetDecision<'_>, is_plain: bool) -> ScriptCost {
+    if is_plain {
+        return of(decision.costed.limits.iter().map(|limit| &limit.algorithm), Op::Charge);
+    }
     let op = match decision.op {
         BudgetOp::Refund(..) => Op::Refund,
         _ => Op::Charge,

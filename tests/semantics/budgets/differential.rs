@@ -22,7 +22,7 @@ use weir_store::{BudgetDecision, BudgetOp, Store as _, StoreError};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
-use self::stories::{Story, StoryOp, story};
+use self::stories::{Story, StoryOp, plain_story, story};
 use super::rows::engines::decide_pure;
 use super::rows::world::World;
 use crate::properties::machine::START;
@@ -41,7 +41,32 @@ fn cluster() {
     tell_stories(2024, TRACES / 8, support::shared_cluster().urls(), Topology::Cluster);
 }
 
+/// Named costs alone, most of which the short path decides.
+#[test]
+fn redis_without_holds() {
+    let nodes = vec![support::shared_redis().url()];
+    let (decisions, _) = told(2026, TRACES, &plain_story(), nodes, Topology::Single);
+    assert!(decisions > 10 * TRACES as usize, "{decisions}");
+}
+
+#[test]
+fn cluster_without_holds() {
+    told(2027, TRACES / 8, &plain_story(), support::shared_cluster().urls(), Topology::Cluster);
+}
+
 fn tell_stories(seed: u64, cases: u32, nodes: Vec<String>, topology: Topology) {
+    let (_, holds) = told(seed, cases, &story(), nodes, topology);
+    assert!(holds > cases as usize / 2, "{holds} holds");
+}
+
+/// Tells stories. Returns how many decisions were compared, and how many holds were made.
+fn told(
+    seed: u64,
+    cases: u32,
+    stories: &impl Strategy<Value = Story>,
+    nodes: Vec<String>,
+    topology: Topology,
+) -> (usize, usize) {
     let mut config = random::config();
     config.cases = cases;
     // `PROPTEST_RNG_SEED` looks elsewhere.
@@ -52,7 +77,7 @@ fn tell_stories(seed: u64, cases: u32, nodes: Vec<String>, topology: Topology) {
     let teller = RefCell::new(Teller::new(nodes, topology));
     let (decisions, holds) = (Cell::new(0), Cell::new(0));
     let mut runner = TestRunner::new(config);
-    let outcome = runner.run(&story(), |story| {
+    let outcome = runner.run(stories, |story| {
         let (told, held) = teller.borrow_mut().tell(&story)?;
         decisions.set(decisions.get() + told);
         holds.set(holds.get() + held);
@@ -60,7 +85,7 @@ fn tell_stories(seed: u64, cases: u32, nodes: Vec<String>, topology: Topology) {
     });
     println!("{cases} traces, {} decisions, {} holds", decisions.get(), holds.get());
     outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
-    assert!(holds.get() > cases as usize / 2, "{} holds", holds.get());
+    (decisions.get(), holds.get())
 }
 
 /// A store on a runtime and a clock of its own.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use redis::{Cmd, RedisWrite as _, Value};
 use smallvec::SmallVec;
 use weir_config::RedisConfig;
+use weir_core::algorithm::budget::{Ask, CostedLimits};
 use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
 use weir_core::key::{self, KeySecret, Namespace};
 use weir_core::strategy::Strategy;
@@ -100,8 +101,8 @@ impl DecisionRequest {
             strategy: Arc::clone(decision.strategy),
             limits: LimitSet::ALL,
             caller: decision.caller,
-            cost: cost::of_budget(decision),
-            target: ScriptTarget::new(Form::Budget, tag, cluster),
+            cost: cost::of_budget(decision, request.form() != Form::Budget),
+            target: ScriptTarget::new(request.form(), tag, cluster),
             op: Op::Charge,
             once: if request.needs_once() { OnceKey::Record } else { OnceKey::None },
             costs: SmallVec::from_slice(&[0]),
@@ -221,6 +222,11 @@ impl DecisionRequest {
         self.budget.as_deref()
     }
 
+    /// The limits with costs of their own, and what the short path is asked of them, if the question is one for it.
+    fn plain_costs(&self) -> Option<(&CostedLimits, &Ask)> {
+        self.budget()?.plain()
+    }
+
     /// True if `other` may share a group of the script of budgets with this.
     fn shares_costs(&self, other: &Self) -> bool {
         let both = self.budget.as_ref().zip(other.budget.as_ref());
@@ -256,10 +262,9 @@ impl ScriptRequest for DecisionRequest {
         }
         calls.sort_by_key(family);
         for family in calls.chunk_by_mut(is_like) {
-            // If an override has other engines, the whole family uses the full driver, and so keeps its order.
+            // If an override has other engines, the whole family uses the full drivers, and so keeps its order.
             if family.windows(2).any(|pair| pair[0].form != pair[1].form) {
-                let plain = family.iter_mut().filter(|call| call.form != Form::Budget);
-                plain.for_each(|call| call.form = Form::Any);
+                family.iter_mut().for_each(|call| call.form = call.form.of_full_driver());
             }
         }
         calls.sort_by_key(|call| call.form);

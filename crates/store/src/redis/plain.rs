@@ -10,8 +10,20 @@ pub(super) enum Form {
     Any,
     /// Limits that the short path decides: a packed list of their engines' numbers, the first in the lowest bits.
     Plain(u32),
+    /// The same of limits with costs of their own.
+    PlainCosts(u32),
     /// Limits with costs of their own, which `lua/budget.lua` decides.
     Budget,
+}
+
+impl Form {
+    /// The form that the full driver decides.
+    pub(super) const fn of_full_driver(self) -> Self {
+        match self {
+            Self::Any | Self::Plain(_) => Self::Any,
+            Self::Budget | Self::PlainCosts(_) => Self::Budget,
+        }
+    }
 }
 
 /// Maximum length of a list: the limits of a strategy. So many engines of any kind need fewer names than Lua has.
@@ -33,16 +45,29 @@ const _: () = {
 /// Number of lists of up to three engines, the smallest ones.
 pub(super) const SHORT_FORMS: usize = 1 << (3 * BITS);
 
+/// The lines of the template that only one of its texts has end with these.
+const OF_ONE_COST: &str = " --@one";
+const OF_OWN_COSTS: &str = " --@own";
+
 /// Returns the form of decisions over these limits.
 pub(super) fn form_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
+    list_of(limits).map_or(Form::Any, Form::Plain)
+}
+
+/// Returns the form of decisions over these limits, each with a cost of its own that is above 0.
+pub(super) fn form_of_costs<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
+    list_of(limits).map_or(Form::Budget, Form::PlainCosts)
+}
+
+fn list_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Option<u32> {
     let mut list = 0_u32;
     for (place, limit) in limits.enumerate() {
         if place >= MOST as usize || !is_plain(limit) {
-            return Form::Any;
+            return None;
         }
         list |= (limit.engine().kind().number() as u32) << (BITS * place as u32);
     }
-    if list == 0 { Form::Any } else { Form::Plain(list) }
+    (list > 0).then_some(list)
 }
 
 fn is_plain(limit: &Algorithm) -> bool {
@@ -74,11 +99,13 @@ pub(super) fn lists_to_check() -> impl Iterator<Item = u32> {
     })
 }
 
-/// Returns the script source for a list.
-pub(super) fn text(list: u32) -> String {
+/// Returns the script source for a list, of limits with one cost or with costs of their own.
+pub(super) fn text(list: u32, has_own_costs: bool) -> String {
     let files: Vec<&'static str> = engines(list).filter_map(|engine| files_of(engine).plain).collect();
+    let (own, other) = if has_own_costs { (OF_OWN_COSTS, OF_ONE_COST) } else { (OF_ONE_COST, OF_OWN_COSTS) };
     let mut out = String::new();
-    for line in PLAIN.lines() {
+    for line in PLAIN.lines().filter(|line| !line.ends_with(other)) {
+        let line = line.strip_suffix(own).unwrap_or(line);
         match part_named(line) {
             Some(name) => {
                 for (index, file) in files.iter().enumerate() {

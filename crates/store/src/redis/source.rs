@@ -31,11 +31,11 @@ static SCRIPTS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static BUDGETS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static PLAIN: [OnceLock<Script>; plain::SHORT_FORMS] = [const { OnceLock::new() }; plain::SHORT_FORMS];
 
-/// Scripts by lists of more than three engines.
-static LONG_PLAIN: RwLock<BTreeMap<u32, &'static Script>> = RwLock::new(BTreeMap::new());
+/// Scripts by lists of more than three engines, and of limits with costs of their own by any list.
+static LONG_PLAIN: RwLock<BTreeMap<Form, &'static Script>> = RwLock::new(BTreeMap::new());
 
-/// The most lists of more than three engines that have a script, as Redis keeps each of them. Further ones use the full
-/// driver, with the same answers.
+/// The most of these that have a script, as Redis keeps each of them. Further ones use the full driver, with the same
+/// answers.
 const MOST_LONG_PLAIN: usize = 256;
 
 /// Returns the script of `form` for all of `limits`.
@@ -44,9 +44,7 @@ pub(super) fn script_for<'a>(
     once: bool,
     limits: impl Iterator<Item = &'a Algorithm>,
 ) -> &'static Script {
-    if let Form::Plain(list) = form
-        && let Some(script) = plain_script(list)
-    {
+    if let Some(script) = plain_script(form) {
         return script;
     }
     let mut engines = if once { ONCE } else { 0 };
@@ -54,29 +52,42 @@ pub(super) fn script_for<'a>(
         engines |= bit(limit.engine().kind()) | if limit.is_held() { HELD } else { 0 };
     }
     match form {
-        Form::Budget => BUDGETS[engines].get_or_init(|| Script::new(join(engines, "", &BUDGET))),
+        Form::Budget | Form::PlainCosts(_) => {
+            BUDGETS[engines].get_or_init(|| Script::new(join(engines, "", &BUDGET)))
+        }
         Form::Any | Form::Plain(_) => {
             SCRIPTS[engines].get_or_init(|| Script::new(join(engines, "", &[DECIDE])))
         }
     }
 }
 
-/// Returns the script with the short path of a list, unless there are too many of them.
-fn plain_script(list: u32) -> Option<&'static Script> {
-    let new = || Script::new(join(bits(plain::engines(list)), &plain::text(list), &[DECIDE]));
-    if let Some(script) = usize::try_from(list).ok().and_then(|list| PLAIN.get(list)) {
+/// Returns the script with the short path of a form that has one, unless there are too many of them.
+fn plain_script(form: Form) -> Option<&'static Script> {
+    let (list, has_own_costs) = match form {
+        Form::Plain(list) => (list, false),
+        Form::PlainCosts(list) => (list, true),
+        Form::Any | Form::Budget => return None,
+    };
+    let new = || Script::new(plain_text(list, has_own_costs));
+    if !has_own_costs && let Some(script) = usize::try_from(list).ok().and_then(|list| PLAIN.get(list)) {
         return Some(script.get_or_init(new));
     }
     // Nothing can be left half done under this lock.
-    let known = LONG_PLAIN.read().unwrap_or_else(PoisonError::into_inner).get(&list).copied();
+    let known = LONG_PLAIN.read().unwrap_or_else(PoisonError::into_inner).get(&form).copied();
     if known.is_some() {
         return known;
     }
     let mut all = LONG_PLAIN.write().unwrap_or_else(PoisonError::into_inner);
-    if all.len() >= MOST_LONG_PLAIN && !all.contains_key(&list) {
+    if all.len() >= MOST_LONG_PLAIN && !all.contains_key(&form) {
         return None;
     }
-    Some(all.entry(list).or_insert_with(|| Box::leak(Box::new(new()))))
+    Some(all.entry(form).or_insert_with(|| Box::leak(Box::new(new()))))
+}
+
+/// The text of a list with its short path.
+fn plain_text(list: u32, has_own_costs: bool) -> String {
+    let driver: &[&str] = if has_own_costs { &BUDGET } else { &[DECIDE] };
+    join(bits(plain::engines(list)), &plain::text(list, has_own_costs), driver)
 }
 
 /// Returns scripts that cover every part of decisions, by name: the full driver with all engines, the short path of every list of
@@ -85,12 +96,13 @@ pub(super) fn scripts_of_decisions() -> impl Iterator<Item = (String, String)> {
     let all = bits(EngineKind::ALL.into_iter()) | ONCE | HELD;
     let full = ("full".to_owned(), join(all, "", &[DECIDE]));
     let budget = ("budget".to_owned(), join(all, "", &BUDGET));
-    let short = plain::lists_to_check().map(|list| {
+    let short = plain::lists_to_check().flat_map(|list| {
         let names: Vec<&str> = plain::engines(list).map(EngineKind::name).collect();
-        (
-            format!("short-{}", names.join("-")),
-            join(bits(plain::engines(list)), &plain::text(list), &[DECIDE]),
-        )
+        let names = names.join("-");
+        [
+            (format!("short-{names}"), plain_text(list, false)),
+            (format!("costs-{names}"), plain_text(list, true)),
+        ]
     });
     let rights = ("rights".to_owned(), lua_files::RIGHTS.to_owned());
     [full, budget, rights].into_iter().chain(short)
@@ -142,13 +154,13 @@ mod tests {
         });
         let mut made = 0;
         let refused = lists.take(256).filter(|list| {
-            let script = plain_script(*list);
+            let script = plain_script(Form::Plain(*list));
             made += usize::from(script.is_some());
             script.is_none()
         });
         assert_eq!(refused.count(), 0, "{made}");
         let another = (0..8).fold(0, |list, _| list << 3 | 6);
-        assert!(plain_script(another).is_none());
+        assert!(plain_script(Form::Plain(another)).is_none());
         let limits = [Algorithm::uniform(weir_units::Micros::from_secs(1)).unwrap(); 8];
         let script = script_for(Form::Plain(another), false, limits.iter());
         assert!(!script.source.contains("local ABSENT"), "the full driver decides instead");

@@ -60,6 +60,13 @@ impl StoryLimits {
     }
 }
 
+impl StoryLimits {
+    /// The same without holds.
+    pub fn without_holds(self) -> Self {
+        Self { hold: None, ..self }
+    }
+}
+
 /// Limits, of which those without a fixed cost can be held.
 pub fn limits() -> impl Strategy<Value = StoryLimits> {
     let max = || prop_oneof![3 => 1..=64_u64, 2 => 65..=5_000_u64, 1 => Just(3_600_000_000)];

@@ -172,6 +172,16 @@ pub fn story() -> impl Strategy<Value = Story> {
     (limits(), prop::collection::vec(step(), 1..40)).prop_map(|(limits, steps)| Story { limits, steps })
 }
 
+/// The same without holds, and mostly without ids: the short path decides what it can.
+pub fn plain_story() -> impl Strategy<Value = Story> {
+    story().prop_map(|Story { limits, mut steps }| {
+        for step in steps.iter_mut().filter(|step| step.kind == StepKind::Hold) {
+            (step.kind, step.id) = (StepKind::Charge, 0);
+        }
+        Story { limits: limits.without_holds(), steps }
+    })
+}
+
 fn step() -> BoxedStrategy<StoryStep> {
     let clock = prop_oneof![
         16 => Just(ClockStep::None),

@@ -14,8 +14,14 @@ use crate::{StoreError, Verdicts};
 use weir_core::algorithm::{Cause, LimitVerdict, Verdict};
 use weir_units::{Micros, Retry};
 
-/// Bytes of a reply's tail: the time, the number of decisions on the short path, and its admitted charges.
-const TAIL: usize = 24;
+/// A reply's tail.
+pub(super) struct Tail {
+    pub(super) now: Micros,
+    /// The number of decisions on the short path.
+    pub(super) short: usize,
+    /// Its admitted charges.
+    pub(super) admitted: u64,
+}
 
 /// The `allowed` code of a recorded answer: the same id was allowed before.
 const AS_BEFORE: f64 = 2.0;
@@ -26,11 +32,7 @@ pub(super) fn decode(
     reply: &Value,
 ) -> Result<Replies<Verdicts>, StoreError> {
     let (packed, reasons) = packed(reply)?;
-    let body = packed.len().checked_sub(TAIL).ok_or_else(garbled)?;
-    let mut tail = doubles(packed.get(body..).unwrap_or_default());
-    let now = Micros(next_whole(&mut tail)?);
-    let short = usize::try_from(next_whole(&mut tail)?).map_err(|_| garbled())?;
-    let admitted = next_whole(&mut tail)?;
+    let Tail { now, short, admitted } = Tail::read(packed)?;
     let (mut numbers, mut reasons) = (doubles(packed), reasons.iter());
     let (first, others) = requests.split_at_checked(short).ok_or_else(garbled)?;
     let mut replies = replay(first, now, admitted, &mut numbers, &mut reasons)?;
@@ -46,6 +48,19 @@ pub(super) fn decode(
         replies.push(failed.map_or(Ok(verdicts), Err));
     }
     Ok(replies)
+}
+
+impl Tail {
+    /// Bytes of it.
+    const BYTES: usize = 24;
+
+    pub(super) fn read(packed: &[u8]) -> Result<Self, StoreError> {
+        let body = packed.len().checked_sub(Self::BYTES).ok_or_else(garbled)?;
+        let mut tail = doubles(packed.get(body..).unwrap_or_default());
+        let now = Micros(next_whole(&mut tail)?);
+        let short = usize::try_from(next_whole(&mut tail)?).map_err(|_| garbled())?;
+        Ok(Self { now, short, admitted: next_whole(&mut tail)? })
+    }
 }
 
 /// Decodes one decision into `out`, or returns its own error as `Some`.

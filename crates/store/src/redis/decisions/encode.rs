@@ -108,7 +108,7 @@ pub(super) fn capacity(requests: &[Arc<DecisionRequest>]) -> usize {
 }
 
 /// True if two of the requests share a key.
-fn repeats(requests: &[Arc<DecisionRequest>]) -> bool {
+pub(super) fn repeats(requests: &[Arc<DecisionRequest>]) -> bool {
     if requests.len() < 2 {
         return false;
     }

@@ -14,6 +14,7 @@ use super::reason::read_reason;
 use crate::redis::callers::Replies;
 use crate::redis::reply::{NOT_A_STATE, garbled, whole};
 use crate::{LimitSet, StoreError, Verdicts};
+use weir_core::algorithm::budget::{BudgetCells, CallRecord, HeldParts, HoldRecord, ask};
 use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
 use weir_units::Micros;
 
@@ -32,18 +33,17 @@ pub(super) fn replay(
     for (index, request) in requests.iter().enumerate() {
         let states = request.algorithms().map(|limit| restored(limit, numbers));
         let states: SmallVec<[_; 3]> = states.collect::<Result<_, _>>()?;
-        let charge = |cost: &&u64| request.op == Op::Charge && **cost > 0;
         if let Some((_, why)) = failure.take_if(|(failed, _)| *failed == index) {
             replies.push(Err(why));
             failure = next_failure(reasons)?;
         } else if let Some(states) = states.into_iter().collect() {
-            let verdicts = verdicts(request, &mut Replayed(states), now);
+            let verdicts = verdicts(request, Replayed(states), now)?;
             let fitting =
-                verdicts.decisions.iter().zip(&request.costs).filter(|(verdict, _)| verdict.allowed);
-            counted += fitting.filter(|(_, cost)| charge(cost)).count() as u64;
+                verdicts.decisions.iter().zip(charges(request)).filter(|(verdict, _)| verdict.allowed);
+            counted += fitting.filter(|(_, is_charge)| *is_charge).count() as u64;
             replies.push(Ok(verdicts));
         } else {
-            doubtful += request.costs.iter().filter(charge).count() as u64;
+            doubtful += charges(request).filter(|is_charge| *is_charge).count() as u64;
             replies.push(Err(StoreError::Unreadable(NOT_A_STATE.into())));
         }
     }
@@ -60,7 +60,19 @@ fn next_failure(reasons: &mut Iter<'_, Value>) -> Result<Option<(usize, StoreErr
     Ok(Some((index, read_reason(reason)?)))
 }
 
-fn verdicts(request: &DecisionRequest, cells: &mut Replayed, now: Micros) -> Verdicts {
+/// For each of its decisions, whether it charges anything if it is admitted.
+fn charges(request: &DecisionRequest) -> impl Iterator<Item = bool> {
+    // Each cost of limits with costs of their own is above 0.
+    let own = request.plain_costs().map(|(_, asked)| !asked.peek);
+    request.costs.iter().map(move |cost| own.unwrap_or(request.op == Op::Charge && *cost > 0))
+}
+
+fn verdicts(request: &DecisionRequest, mut cells: Replayed, now: Micros) -> Result<Verdicts, StoreError> {
+    if request.budget.is_some() {
+        let (costed, asked) = request.plain_costs().ok_or_else(garbled)?;
+        let verdict = ask(costed, cells, asked, now).map_err(|_| garbled())?;
+        return Ok(Verdicts::of_costs(costed, verdict));
+    }
     let some: SmallVec<[Algorithm; MAX_LIMITS]>;
     let limits = if request.limits == LimitSet::ALL {
         request.strategy.algorithms()
@@ -70,9 +82,9 @@ fn verdicts(request: &DecisionRequest, cells: &mut Replayed, now: Micros) -> Ver
     };
     let mut out = Verdicts::default();
     for &cost in &request.costs {
-        let Ok(()) = decide(limits, &mut *cells, request.op, cost, now, &mut out);
+        let Ok(()) = decide(limits, &mut cells, request.op, cost, now, &mut out);
     }
-    out
+    Ok(out)
 }
 
 /// Restores what the script read: no state, a state, or `None` for numbers that are not a valid state.
@@ -111,5 +123,38 @@ impl Cells for Replayed {
         if let Some(state) = self.0.get_mut(index) {
             change(state);
         }
+    }
+}
+
+/// On the short path nothing is held, and no call has an id.
+impl BudgetCells for Replayed {
+    fn parts(&self, _: usize) -> Option<&HeldParts> {
+        None
+    }
+
+    fn put_parts(&mut self, _: usize, _: HeldParts) {}
+
+    fn key(&self, _: usize) -> u64 {
+        0
+    }
+
+    fn mark(&mut self) -> u64 {
+        0
+    }
+
+    fn hold(&self) -> Option<&HoldRecord> {
+        None
+    }
+
+    fn put_hold(&mut self, _: HoldRecord) -> Result<(), Self::Full> {
+        Ok(())
+    }
+
+    fn call(&self) -> Option<&CallRecord> {
+        None
+    }
+
+    fn put_call(&mut self, _: CallRecord) -> Result<(), Self::Full> {
+        Ok(())
     }
 }

@@ -9,13 +9,11 @@ use weir_units::{Micros, Retry};
 use crate::redis::callers::Replies;
 use crate::redis::codes::{budget_outcome as outcome, budget_status as status};
 use crate::redis::decisions::DecisionRequest;
-use crate::redis::decisions::decode::{read_cause, read_retry};
+use crate::redis::decisions::decode::{Tail, read_cause, read_retry};
 use crate::redis::decisions::reason::read_reason;
+use crate::redis::decisions::replay::replay;
 use crate::redis::reply::{doubles, garbled, next_whole, packed, whole};
 use crate::{StoreError, Verdicts};
-
-/// Bytes of a reply's tail: the time.
-const TAIL: usize = 8;
 
 /// Decodes the answers to `requests`. An error means that the whole reply is unusable.
 pub(in crate::redis::decisions) fn decode(
@@ -23,15 +21,17 @@ pub(in crate::redis::decisions) fn decode(
     reply: &Value,
 ) -> Result<Replies<Verdicts>, StoreError> {
     let (packed, reasons) = packed(reply)?;
-    let body = packed.len().checked_sub(TAIL).ok_or_else(garbled)?;
-    let now = Micros(next_whole(&mut doubles(packed.get(body..).unwrap_or_default()))?);
+    let Tail { now, short, admitted } = Tail::read(packed)?;
     let (mut numbers, mut reasons) = (doubles(packed), reasons.iter());
-    let mut answer = |request: &Arc<DecisionRequest>| {
+    let (first, others) = requests.split_at_checked(short).ok_or_else(garbled)?;
+    let mut replies = replay(first, now, admitted, &mut numbers, &mut reasons)?;
+    replies.reserve(others.len());
+    for request in others {
         let costed = &request.budget().ok_or_else(garbled)?.costed;
         let verdict = read_decision(costed, now, &mut numbers, &mut reasons)?;
-        Ok(verdict.map(|verdict| Verdicts::of_costs(costed, verdict)))
-    };
-    requests.iter().map(&mut answer).collect()
+        replies.push(verdict.map(|verdict| Verdicts::of_costs(costed, verdict)));
+    }
+    Ok(replies)
 }
 
 fn read_decision<'a>(

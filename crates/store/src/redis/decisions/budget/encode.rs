@@ -8,7 +8,7 @@ use weir_units::{CEILING, Micros};
 
 use super::numbers::{BudgetGroupHead, BudgetLimitNumbers};
 use crate::redis::decisions::DecisionRequest;
-use crate::redis::decisions::encode::{put_head, put_limit};
+use crate::redis::decisions::encode::{put_head, put_limit, repeats};
 
 /// Encodes `requests`. Adjacent ones with the same limits form a group, which lists its limits once.
 pub(in crate::redis::decisions) fn encode(
@@ -17,7 +17,7 @@ pub(in crate::redis::decisions) fn encode(
     out: &mut impl Write,
 ) {
     let groups = || requests.chunk_by(|a, b| a.shares_costs(b));
-    put_head(now, groups().count(), false, out);
+    put_head(now, groups().count(), repeats(requests), out);
     for group in groups() {
         let Some(costed) = group.first().and_then(|first| first.budget()).map(|budget| &budget.costed) else {
             continue;
