@@ -156,3 +156,16 @@ async fn a_part_keeps_its_end_and_an_old_key_is_left_to_itself() {
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert!(refused.message().contains("`llm` has no `hold`"), "{refused}");
 }
+
+#[tokio::test]
+async fn what_is_used_stays_when_a_strategy_gets_or_loses_holds() {
+    let node = node();
+    node.ask_output(("bob", "a"), 300).await;
+    node.settle_output("a", 250).await.unwrap();
+    let limit = |limit: u64| format!("fixed_window: {{ limit: {limit}, window: 1w, anchored: true }}");
+    for (hold, most) in [("", 900), ("    hold: { max: 10m }", 800), ("", 700)] {
+        node.write(&file(hold, &limit(most)));
+        let now = node.has_limit(most).await;
+        assert_eq!(now.remaining, most - 250, "{hold}");
+    }
+}

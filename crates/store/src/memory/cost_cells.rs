@@ -27,6 +27,8 @@ pub(super) struct CostPlace {
 /// The states, parts and records of one decision. The parts and records are as the wall clock sees them.
 pub(super) struct CostCells<'a, 't> {
     cells: ShardCells<'a, &'t mut ShardTable>,
+    /// The table of the record of a hold, if that is another one.
+    records: Option<&'t mut ShardTable>,
     place: &'a CostPlace,
     /// How far the wall clock is ahead of the steady one; it may be behind.
     ahead: i64,
@@ -40,6 +42,7 @@ pub(super) struct CostCells<'a, 't> {
 impl<'a, 't> CostCells<'a, 't> {
     pub(super) fn read(
         cells: ShardCells<'a, &'t mut ShardTable>,
+        records: Option<&'t mut ShardTable>,
         place: &'a CostPlace,
         steady: Micros,
     ) -> Self {
@@ -52,7 +55,8 @@ impl<'a, 't> CostCells<'a, 't> {
             _ => None,
         });
         let parts = parts.collect();
-        let hold = match state(place.hold) {
+        let held_in = records.as_deref().unwrap_or(table);
+        let hold = match held_in.find(place.hold).and_then(|slot| held_in.get(slot)) {
             Some(State::Hold(record)) => Some(moved_hold(record, ahead)),
             _ => None,
         };
@@ -62,7 +66,7 @@ impl<'a, 't> CostCells<'a, 't> {
             }
             _ => None,
         };
-        Self { cells, place, ahead, parts, hold, call, reserved: 0 }
+        Self { cells, records, place, ahead, parts, hold, call, reserved: 0 }
     }
 
     /// Stores a record for as long as it is known.
@@ -143,7 +147,14 @@ impl BudgetCells for CostCells<'_, '_> {
 
     fn put_hold(&mut self, record: HoldRecord) -> Result<(), NoRoom> {
         let (until, back) = (record.until, self.ahead.wrapping_neg());
-        self.put_record(self.place.hold, State::Hold(Box::new(moved_hold(&record, back))), until)
+        let state = State::Hold(Box::new(moved_hold(&record, back)));
+        let Some(table) = &mut self.records else { return self.put_record(self.place.hold, state, until) };
+        let ShardCells { shared, strategy, limits, at, stamp, .. } = self.cells;
+        let mut slots = [None; MAX_LIMITS];
+        let mut records =
+            ShardCells { shared, table: &mut **table, strategy, limits, at, slots: &mut slots, stamp };
+        let lasts = Micros(until.saturating_sub(stamp.now.0));
+        records.put_beside(self.place.hold, (state, lasts), 0)
     }
 
     fn call(&self) -> Option<&CallRecord> {

@@ -1,5 +1,6 @@
 //! Decisions over limits with costs of their own.
 
+use parking_lot::MutexGuard;
 use weir_core::algorithm::Op;
 use weir_core::algorithm::budget::{
     BudgetVerdict, NotDecided, ask, debit, debit_once, refund, reset, settle,
@@ -11,7 +12,7 @@ use super::budget::NoRoom;
 use super::cells::ShardCells;
 use super::cost_cells::{CostCells, CostPlace};
 use super::once::Marker;
-use super::place::StatePlace;
+use super::place::{StatePlace, shard_of};
 use super::table::ShardTable;
 use super::time::WallReading;
 use crate::{BudgetDecision, BudgetOp, Decision, LimitSet, StoreError};
@@ -21,21 +22,34 @@ struct LocatedCosts<'a> {
     decision: &'a BudgetDecision<'a>,
     states: StatePlace,
     beside: CostPlace,
+    /// The shard of the record of a hold. That of a single limit is chosen by the tag, because it is found whatever the algorithm of
+    /// the limit became; the state is where it is without holds.
+    records: usize,
     /// The marker of a refund under an id.
     refund: u128,
 }
 
-/// A locked table, and the time of the decision.
-type LockedCosts<'t> = (&'t mut ShardTable, WallReading);
+/// Locked tables, and the time of the decision.
+struct LockedCosts<'t> {
+    table: &'t mut ShardTable,
+    /// The table of the record of a hold, if that is another one.
+    records: Option<&'t mut ShardTable>,
+    stamp: WallReading,
+}
 
 impl SharedMemory {
-    /// Decides under one lock.
+    /// Decides with all keys locked.
     pub(super) fn decide_costs(&self, decision: &BudgetDecision<'_>) -> Result<BudgetVerdict, StoreError> {
         let located = self.locate_costs(decision);
         let mut stamp = self.time.stamp();
-        let mut table = self.shards[located.states.shard].lock();
+        let (mut table, mut records) = self.lock_both(located.states.shard, located.records);
         self.date(&mut table, &mut stamp);
-        let locked = (&mut *table, stamp);
+        if let Some(records) = &mut records {
+            self.date(records, &mut stamp);
+            // The clock may have stepped once more.
+            self.date(&mut table, &mut stamp);
+        }
+        let locked = LockedCosts { table: &mut table, records: records.as_deref_mut(), stamp };
         let (costed, now) = (decision.costed, stamp.now);
         let decided = match decision.op {
             BudgetOp::Ask(asked) => self.with_cells(&located, locked, |cells| ask(costed, cells, asked, now)),
@@ -56,6 +70,20 @@ impl SharedMemory {
         decided.map_err(|why| self.not_decided(why))
     }
 
+    /// Locks two shards, which may be one. In their order, so that no two threads wait for each other.
+    fn lock_both(
+        &self,
+        one: usize,
+        other: usize,
+    ) -> (MutexGuard<'_, ShardTable>, Option<MutexGuard<'_, ShardTable>>) {
+        let lock = |shard: usize| self.shards[shard].lock();
+        if one > other {
+            let second = lock(other);
+            return (lock(one), Some(second));
+        }
+        (lock(one), (one < other).then(|| lock(other)))
+    }
+
     fn locate_costs<'a>(&self, decision: &'a BudgetDecision<'a>) -> LocatedCosts<'a> {
         let BudgetDecision { strategy, subject, id, .. } = *decision;
         let mut states = StatePlace::default();
@@ -66,7 +94,7 @@ impl SharedMemory {
                 |index| locator.digest(|text| key::write_parts_identity(text, strategy, index, &subject));
             let parts = (0..strategy.limits().len()).map(parts).collect();
             let mut beside = CostPlace { parts, ..CostPlace::default() };
-            let mut refund = 0;
+            let (mut refund, mut records) = (0, states.shard);
             if !id.is_empty() {
                 // A hold is found under its own tag only, as in Redis.
                 beside.hold = locator.digest(|text| {
@@ -82,15 +110,18 @@ impl SharedMemory {
                 beside.call =
                     locator.digest(|text| key::write_record_name(text, operation, strategy, &subject, id));
                 refund = locator.digest(|text| key::write_refund_name(text, strategy, &subject, id));
+                if has_hold_record(decision) && strategy.limits().len() == 1 {
+                    records = shard_of(locator.digest(|text| key::write_tag(text, strategy, &subject)));
+                }
             }
-            LocatedCosts { decision, states, beside, refund }
+            LocatedCosts { decision, states, beside, records, refund }
         })
     }
 
     fn with_cells<T>(
         &self,
         located: &LocatedCosts<'_>,
-        (table, stamp): LockedCosts<'_>,
+        LockedCosts { table, records, stamp }: LockedCosts<'_>,
         decide: impl FnOnce(CostCells<'_, '_>) -> T,
     ) -> T {
         let mut slots = located.states.slots(table);
@@ -98,14 +129,14 @@ impl SharedMemory {
         let limits = strategy.algorithms();
         let at = &located.states;
         let cells = ShardCells { shared: self, table, strategy, limits, at, slots: &mut slots, stamp };
-        decide(CostCells::read(cells, &located.beside, self.time.steady()))
+        decide(CostCells::read(cells, records, &located.beside, self.time.steady()))
     }
 
     /// A refund, which an id makes idempotent.
     fn refund(
         &self,
         located: &LocatedCosts<'_>,
-        (table, stamp): LockedCosts<'_>,
+        LockedCosts { table, stamp, .. }: LockedCosts<'_>,
         (units, limits): (u64, LimitSet),
     ) -> Result<BudgetVerdict, StoreError> {
         let decision = located.decision;
@@ -116,9 +147,9 @@ impl SharedMemory {
             marker.set(self, (&mut *table, stamp), decision.strategy.owner())?;
         }
         let has = |index| !is_known && limits.has(index);
-        let given = self.with_cells(located, (&mut *table, stamp), |cells| {
-            refund(decision.costed, cells, (units, has), stamp.now)
-        });
+        let locked = LockedCosts { table: &mut *table, records: None, stamp };
+        let given =
+            self.with_cells(located, locked, |cells| refund(decision.costed, cells, (units, has), stamp.now));
         match given {
             Ok(verdict) => Ok(BudgetVerdict { applied: !is_known, ..verdict }),
             Err(why) => {
@@ -136,5 +167,14 @@ impl SharedMemory {
             NotDecided::TooManyEnds => StoreError::TooManyEnds,
             NotDecided::Full(why) => self.budget.refuse(why),
         }
+    }
+}
+
+/// True if the decision reads or writes the record of a hold.
+fn has_hold_record(decision: &BudgetDecision<'_>) -> bool {
+    match decision.op {
+        BudgetOp::Ask(asked) => asked.hold_for.is_some(),
+        BudgetOp::Settle(_) => true,
+        BudgetOp::Debit(_) | BudgetOp::Refund(..) | BudgetOp::Reset(_) => false,
     }
 }

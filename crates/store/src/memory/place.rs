@@ -56,9 +56,10 @@ impl StatePlace {
     }
 }
 
+/// The shard of a digest: other bits than those that choose a key's place in the table.
 #[inline]
-fn has_holds(strategy: &Strategy) -> bool {
-    strategy.costed().is_some_and(|costed| costed.hold.is_some())
+pub(super) const fn shard_of(digest: u128) -> usize {
+    (digest >> 64) as usize % SHARDS
 }
 
 impl SharedMemory {
@@ -69,8 +70,7 @@ impl SharedMemory {
 
 impl<'d> Locator<'_, 'd> {
     /// Sets `place` to the location of `decision`, in place. The tag chooses the shard of several limits, so that one
-    /// lock holds them all. A single limit uses its own digest, which saves a hash; unless calls are held, whose records are
-    /// found whatever the algorithm of the limit became.
+    /// lock holds them all. A single limit uses its own digest, which saves a hash.
     #[inline]
     pub(super) fn locate(&mut self, decision: &Decision<'d>, place: &mut StatePlace) {
         let Decision { strategy, ref subject, .. } = *decision;
@@ -78,7 +78,7 @@ impl<'d> Locator<'_, 'd> {
         let digests = &mut place.digests;
         digests.clear();
         let tag = match strategy.limits() {
-            [_] if !has_holds(strategy) => {
+            [_] => {
                 let name = self.only_name(strategy, subject);
                 if limits_meant.has(0) {
                     digests.push(name);
@@ -92,8 +92,7 @@ impl<'d> Locator<'_, 'd> {
                 self.digest(|text| key::write_tag(text, strategy, subject))
             }
         };
-        // Other bits than those that choose a key's place in the table.
-        place.shard = (tag >> 64) as usize % SHARDS;
+        place.shard = shard_of(tag);
         place.phases = decision.phases();
     }
 
