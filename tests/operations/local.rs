@@ -1,6 +1,8 @@
 //! Nodes that decide by themselves while Redis cannot answer (`on_store_failure: local`): a whole service on a real
 //! Redis that is frozen, killed and cut off.
 
+mod costs;
+
 use std::time::Instant;
 
 use tonic::Code;

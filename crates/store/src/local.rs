@@ -17,6 +17,7 @@
 //! Other strategies pass through at the cost of one comparison.
 
 mod completed;
+mod costs;
 mod known;
 mod own_strategies;
 mod pending;
@@ -128,7 +129,11 @@ impl<S: Store> Store for LocalFallback<S> {
     }
 
     fn decide_costs(&self, decision: &BudgetDecision<'_>) -> StoreAnswer<Verdicts> {
-        self.store.decide_costs(decision)
+        let answer = self.store.decide_costs(decision);
+        match decision.strategy.local() {
+            None => answer,
+            Some(_) => costs::answered(&self.node, decision, answer),
+        }
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -83,10 +83,13 @@ impl<S: Store> Limiter<S> {
         let decided = result.map(|answered| *verdicts = answered);
         if let Some(costs) = &verdicts.budget {
             let subject = notes.as_ref().and_then(|notes| notes.subject.as_ref()).map(OwnedSubject::subject);
-            if let Some(subject) = &subject {
+            let is_local = verdicts.local.is_some();
+            if let Some(subject) = subject.as_ref().filter(|_| !is_local) {
                 self.recorder.saw_holds(strategy, subject, costs);
             }
-            if !*peek {
+            // What the node admits by itself where calls may be held is counted by its settlement.
+            let is_settled = is_local && strategy.costed().is_some_and(|costed| costed.hold.is_some());
+            if !*peek && !is_settled {
                 let consumer = subject.map_or("", |subject| subject.consumer);
                 self.recorder.asked_costs(*row, (&**strategy, consumer), costs);
             }
