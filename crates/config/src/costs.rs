@@ -103,7 +103,8 @@ impl<'t> HoldKey<'t> {
                 format!("the limits have {count} names of costs; at most {MAX_COST_NAMES} fit"),
             );
         }
-        self.check_neighbours(&strategy, places, report);
+        let place = places.first().filter(|_| !names.is_empty());
+        self.check_neighbours(&strategy, place, report);
         let limits = keys.iter().zip(strategy.algorithms()).zip(places).map(|((keys, algorithm), place)| {
             let cost = match &keys.cost {
                 None => LimitCost::Request,
@@ -128,23 +129,26 @@ impl<'t> HoldKey<'t> {
         Some(strategy.with_costs(CostedLimits { limits, names, hold: self.bounds }))
     }
 
-    /// Reports what cannot stand beside a hold or beside costs of limits.
-    fn check_neighbours(&self, strategy: &Strategy, places: &[NamedNode<'t>], report: &mut MistakeReport) {
-        let mut say = |what: &str, beside: &str| {
-            let reason = format!("{what} cannot stand beside `{beside}`; remove one of them");
-            match (&self.entry, places.first()) {
-                (Some(entry), _) => report.at(entry.key_at, entry.value.path(), reason),
-                (None, Some(place)) => place.report(report, reason),
-                (None, None) => {}
+    /// Reports what cannot stand beside a hold, or beside named costs, whose first limit is at `place`.
+    fn check_neighbours(
+        &self,
+        strategy: &Strategy,
+        place: Option<&NamedNode<'t>>,
+        report: &mut MistakeReport,
+    ) {
+        let reason =
+            |what: &str, beside: &str| format!("{what} cannot stand beside `{beside}`; remove one of them");
+        let is_counted = strategy.approximate().is_some();
+        let Some(entry) = &self.entry else {
+            if let Some(place) = place.filter(|_| is_counted) {
+                place.report(report, reason("a named cost", "approximate"));
             }
+            return;
         };
-        let what = if self.entry.is_some() { "a hold" } else { "a cost of a limit" };
-        // What nodes count has the request's cost.
-        if strategy.approximate().is_some() {
-            say(what, "approximate");
-        }
-        if self.shadows {
-            say(what, "shadow");
+        for (beside, is_there) in [("approximate", is_counted), ("shadow", self.shadows)] {
+            if is_there {
+                report.at(entry.key_at, entry.value.path(), reason("a hold", beside));
+            }
         }
     }
 }

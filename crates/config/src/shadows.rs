@@ -52,10 +52,8 @@ fn shadows_of(
                 "{} limits concurrency; only strategies of rate limits can be shadows",
                 quote(&name)
             ))
-        } else if has_costs(strategies, &name) {
-            Some(format!("{} has costs by limit or holds; a shadow is asked for one cost", quote(&name)))
         } else {
-            None
+            cannot_be_asked(strategies, (live, &name))
         };
         match reason {
             Some(reason) => item.report(report, reason),
@@ -70,6 +68,22 @@ fn is_of_leases(strategies: &Strategies, name: &str) -> bool {
     matches!(strategies.base(name), Some(Base::Made(strategy)) if strategy.permits().is_some())
 }
 
-fn has_costs(strategies: &Strategies, name: &str) -> bool {
-    matches!(strategies.base(name), Some(Base::Made(strategy)) if strategy.costed().is_some())
+/// Why a shadow cannot be asked what its live strategy is asked.
+fn cannot_be_asked(strategies: &Strategies, (live, shadow): (&str, &str)) -> Option<String> {
+    let costed = |name: &str| match strategies.base(name) {
+        Some(Base::Made(strategy)) => Some(strategy.costed()),
+        _ => None,
+    };
+    let (known, own) = (costed(live)?, costed(shadow)??);
+    if own.hold.is_some() {
+        return Some(format!("{} has holds; a shadow never learns how calls are settled", quote(shadow)));
+    }
+    let has = |name: &str| known.is_some_and(|known| known.names.iter().any(|other| **other == *name));
+    let missing = own.names.iter().find(|name| !has(name))?;
+    Some(format!(
+        "{} needs the cost {}, which no limit of {} has, so callers do not name it",
+        quote(shadow),
+        quote(missing),
+        quote(live)
+    ))
 }

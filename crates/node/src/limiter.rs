@@ -8,6 +8,7 @@ mod begin_waiting;
 mod begun;
 mod bounds;
 mod costed;
+mod costed_shadow;
 mod costed_slot;
 mod costs;
 mod count;
@@ -139,7 +140,7 @@ impl<S: Store> Limiter<S> {
         let started = clock::monotonic();
         let answer = decide_one(&*self.store, decision);
         if self.rules.has_shadows() && !matches!(answer, StoreAnswer::Ready(Err(_))) {
-            self.change_shadows(decision);
+            self.change_shadows(decision, None);
         }
         let result = answer.verdicts().await;
         let took = clock::monotonic().saturating_duration_since(started);

@@ -136,6 +136,15 @@ impl CostedLimits {
         self.limits.iter().any(|limit| limit.cost != LimitCost::Request)
     }
 
+    /// The cost of its only limit, if that is fixed.
+    #[must_use]
+    pub fn only_fixed(&self) -> Option<u64> {
+        match &*self.limits {
+            [BudgetLimit { cost: LimitCost::Fixed(cost), .. }] => Some(*cost),
+            _ => None,
+        }
+    }
+
     /// The limits without a fixed cost, which a record of a hold has entries for.
     fn settled(&self) -> impl Iterator<Item = usize> {
         self.limits.iter().enumerate().filter(|(_, limit)| !limit.is_fixed()).map(|(index, _)| index)

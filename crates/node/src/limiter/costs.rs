@@ -1,10 +1,10 @@
 //! Named costs and holds of a question.
 
 use smallvec::SmallVec;
-use weir_core::algorithm::MAX_LIMITS;
 use weir_core::algorithm::budget::{
-    Ask, AskedCost, CostError, CostedLimits, HoldError, NamedAsk, SettledCosts,
+    Ask, AskedCost, BudgetLimit, CostError, CostedLimits, HoldError, LimitCost, NamedAsk, SettledCosts,
 };
+use weir_core::algorithm::{MAX_LIMITS, Op};
 use weir_core::strategy::Strategy;
 use weir_units::{CEILING, Micros};
 
@@ -29,6 +29,33 @@ pub(super) fn check_shaping(question: &Question<'_>, strategy: &Strategy) -> Res
     }
 }
 
+/// The cost of a question that is decided as one without costs by limit: of a reservation, and of a limit that nodes count.
+/// Neither has named costs.
+#[cold]
+pub(super) fn plain_cost<'q>(
+    question: &'q Question<'_>,
+    strategy: &Strategy,
+    costed: &'q CostedLimits,
+) -> Result<Option<&'q u64>, LimiterError> {
+    let reserves = matches!(question.op(), Op::Reserve { .. });
+    if !reserves && strategy.approximate().is_none() {
+        return Ok(None);
+    }
+    let unsupported = |why: &str| {
+        let name = strategy.name();
+        Err(LimiterError::Unsupported(format!("strategy `{name}` {why}; ask ShouldAllow with hold_for")))
+    };
+    match &*costed.limits {
+        _ if !costed.names.is_empty() => unsupported("has named costs, and no reservations"),
+        [BudgetLimit { cost: LimitCost::Fixed(cost), .. }] => Ok(Some(cost)),
+        // What is held does not drain while a reservation waits, so calls could start above the limit.
+        limits if costed.hold.is_some() && limits.iter().any(BudgetLimit::holds) => {
+            unsupported("has a limit that calls hold, which takes no reservations")
+        }
+        _ => Ok(Some(&question.cost)),
+    }
+}
+
 /// What a question asks of limits with costs of their own.
 #[cold]
 pub(super) fn ask(
@@ -37,12 +64,6 @@ pub(super) fn ask(
     costed: &CostedLimits,
 ) -> Result<Ask, LimiterError> {
     let shaping = question.shaping.as_deref();
-    if shaping.is_some_and(|shaping| shaping.max_wait.is_some()) {
-        return Err(LimiterError::Unsupported(format!(
-            "strategy `{}` has costs by limit or holds, and no reservations; ask ShouldAllow with hold_for",
-            strategy.name()
-        )));
-    }
     let asked = |cost: &NamedCost<'_>| AskedCost { cost: cost.cost, at_least: cost.at_least };
     let named: SmallVec<[NamedAsk<'_>; MAX_LIMITS]> = shaping
         .map(|shaping| shaping.costs.iter().map(|cost| (cost.name, asked(cost))).collect())
@@ -61,6 +82,22 @@ pub(super) fn ask(
         Err(HoldError::NoHolds) => Err(no_holds(strategy)),
         Err(error) => Err(invalid_hold(error, ask.hold_for.unwrap_or_default()).into()),
     }
+}
+
+/// What a shadow is asked: the costs that it names, of those of its live strategy. `None` if the question has none of it.
+pub(super) fn ask_of_shadow(question: &Question<'_>, costed: &CostedLimits) -> Option<Ask> {
+    let given = question.shaping.as_deref().map(|shaping| &*shaping.costs).unwrap_or_default();
+    let find = |name: &str| given.iter().find(|cost| cost.name == name);
+    let asked =
+        |name: &Box<str>| find(name).map(|cost| AskedCost { cost: cost.cost, at_least: cost.at_least });
+    (question.op() == Op::Charge).then_some(())?;
+    Some(Ask {
+        costs: costed.names.iter().map(asked).collect::<Option<_>>()?,
+        cost: question.cost,
+        peek: false,
+        has_id: !question.id().is_empty(),
+        hold_for: None,
+    })
 }
 
 /// What was really used, by name. `cost` is for limits without `cost:`.

@@ -223,16 +223,22 @@ impl<'a, S: Store> Round<'a, S> {
             turns.push(RoundSlot::Unasked(row, strategy, question, UnaskedOutcome::Banned(ban)));
             return Ok(());
         }
+        let mut cost = &question.cost;
         if let Some(costed) = strategy.costed() {
-            let slot = CostedSlot::read(row, (strategy, costed), question, group)?;
-            turns.push(RoundSlot::Costed(slot));
-            return Ok(());
+            match costs::plain_cost(question, strategy, costed)? {
+                Some(plain) => cost = plain,
+                None => {
+                    let slot = CostedSlot::read(row, (strategy, costed), question, group)?;
+                    turns.push(RoundSlot::Costed(slot));
+                    return Ok(());
+                }
+            }
         }
         decisions.push(Decision {
             strategy,
             subject: question.subject(group),
             op: question.op(),
-            costs: std::slice::from_ref(&question.cost),
+            costs: std::slice::from_ref(cost),
             part: question.part(),
             deadline: question.deadline.as_ref(),
             caller: question.caller,

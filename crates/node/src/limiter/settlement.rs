@@ -9,7 +9,7 @@ use weir_core::algorithm::budget::{
     BudgetLimitVerdict, BudgetVerdict, CostedLimits, SettleOutcome, SettledCosts,
 };
 use weir_core::strategy::{Limit, Listed, Resolved};
-use weir_store::{BudgetDecision, BudgetOp, LimitSet, Store, no_verdict};
+use weir_store::{BudgetDecision, BudgetOp, LimitSet, Store, StoreAnswer, no_verdict};
 use weir_time::clock;
 
 use super::{Adjusted, InvalidField, Limiter, LimiterError, Question, bounds, costs};
@@ -121,7 +121,11 @@ impl<S: Store> Limiter<S> {
             deadline: self.store_deadline(question.deadline, started),
             caller: question.caller,
         };
-        let result = self.store.decide_costs(&decision).verdicts().await;
+        let answer = self.store.decide_costs(&decision);
+        if self.rules.has_shadows() && !matches!(answer, StoreAnswer::Ready(Err(_))) {
+            self.change_costed_shadows(&decision);
+        }
+        let result = answer.verdicts().await;
         if self.recorder.decision_log().is_some() {
             self.log_costs(&decision, question, cost, &result);
         }

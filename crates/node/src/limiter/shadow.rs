@@ -14,11 +14,12 @@ use weir_core::strategy::{Field, Listed, Resolved, Rules, Shadow, Strategy};
 use weir_store::{Decision, LimitSet, Part, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, decide_one};
 
 use super::begun::Begun;
+use super::costed_shadow::NamedUse;
 use super::decided::{LimiterError, LimitsDecision};
 use super::decision_log::named;
 use super::live_waits::LiveWaits;
 use super::waiting::{Waiting, WaitingStage};
-use super::{Limiter, Question, Round, bounds};
+use super::{Limiter, Question, Round, bounds, costs};
 use crate::telemetry::{CountedOutcome, Recorder};
 
 /// State of the live call.
@@ -144,6 +145,14 @@ impl<S: Store> Limiter<S> {
             Some(Listed::Allow) => return Err(CountedOutcome::AllowList),
             None => {}
         }
+        let cost = match found.strategy.costed() {
+            None => &question.cost,
+            Some(costed) => match costs::plain_cost(question, found.strategy, costed) {
+                Ok(Some(cost)) => cost,
+                Ok(None) => return self.ask_costed((question, resolved.group), (found.strategy, costed)),
+                Err(_) => return Err(CountedOutcome::Error),
+            },
+        };
         let decision = Decision {
             part: question.part(),
             deadline: question.deadline.as_ref(),
@@ -152,15 +161,16 @@ impl<S: Store> Limiter<S> {
                 found.strategy,
                 question.subject(resolved.group),
                 question.op(),
-                std::slice::from_ref(&question.cost),
+                std::slice::from_ref(cost),
             )
         };
         Ok(decide_one(&*self.store, &decision))
     }
 
-    /// Makes the change of a debit, a cancellation, a refund or a reset also to the shadows of its strategy.
+    /// Makes the change of a debit, a cancellation, a refund or a reset also to the shadows of its strategy. `used` is what a
+    /// debit says of costs by name.
     #[cold]
-    pub(super) fn change_shadows(&self, decision: &Decision<'_>) {
+    pub(super) fn change_shadows(&self, decision: &Decision<'_>, used: Option<NamedUse<'_>>) {
         if matches!(decision.op, Op::Peek | Op::Count { .. }) {
             return;
         }
@@ -175,7 +185,7 @@ impl<S: Store> Limiter<S> {
             }
             let part = Part { limits, id: part.map_or("", |part| part.id) };
             let shadowed = Decision { strategy, part: Some(&part), ..*decision };
-            if let StoreAnswer::Later(later) = decide_one(&*self.store, &shadowed) {
+            if let Some(StoreAnswer::Later(later)) = self.change_shadow(&shadowed, used) {
                 spawn(async move {
                     let error = later.await.err();
                     tracing::debug!(error = error.as_ref().map(tracing::field::display), "shadow changed");
@@ -243,8 +253,9 @@ fn meant(strategy: &Strategy, op: Op, names: &[&str]) -> LimitSet {
 /// Shadows have no failure policy.
 fn outcome_of(result: &Result<Verdicts, StoreError>) -> CountedOutcome {
     let decided = result.as_ref().ok().and_then(|verdicts| verdicts.get(0));
+    let costs = result.as_ref().ok().and_then(|verdicts| verdicts.budget.as_deref());
     decided.map_or(CountedOutcome::Error, |(verdict, limits)| {
-        LimitsDecision { verdict: *verdict, limits, costs: None }.counted_by_charge()
+        LimitsDecision { verdict: *verdict, limits, costs }.counted_by_charge()
     })
 }
 

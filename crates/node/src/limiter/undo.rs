@@ -54,7 +54,9 @@ impl<S: Store> Limiter<S> {
         op: Op,
         part: Part<'_>,
     ) -> Result<Undone<'a>, LimiterError> {
-        if let Some(costed) = resolved.strategy.costed() {
+        // What nodes count is undone as where no limit has a cost of its own.
+        let is_counted = resolved.strategy.approximate().is_some();
+        if let Some(costed) = resolved.strategy.costed().filter(|_| !is_counted) {
             let part = (part.limits, part.id);
             return self.undo_costs(question, (resolved, costed), part, op == Op::Reset).await;
         }

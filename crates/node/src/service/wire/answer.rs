@@ -34,7 +34,8 @@ pub(crate) fn response(
     templates: &Templates,
 ) {
     match &answer.outcome {
-        Outcome::Decided(LimitsDecision { costs: Some(costs), .. }) => {
+        Outcome::Decided(LimitsDecision { costs: Some(costs), .. })
+        | Outcome::Local(LimitsDecision { costs: Some(costs), .. }) => {
             over_costs(out, answer, costs, asked, templates);
         }
         Outcome::Decided(LimitsDecision { verdict, limits, costs: None }) => {
@@ -43,8 +44,9 @@ pub(crate) fn response(
                 http_headers::write(out, answer.strategy, verdict, limits, advice);
             }
             if !verdict.allowed {
-                let retry = longest_wait(limits);
-                denial_valid_for(out, templates.valid_for(answer.strategy, retry, asked.cost));
+                let (retry, fixed) = (longest_wait(limits), only_fixed(answer.strategy));
+                let cost = fixed.unwrap_or(asked.cost);
+                denial_valid_for(out, templates.valid_for(answer.strategy, retry, cost));
             }
             if answer.strategy.approximate().is_some() {
                 out.extend_from_slice(&APPROXIMATE);
@@ -76,11 +78,17 @@ fn over_costs(
     asked: AskedFields,
     templates: &Templates,
 ) {
-    costed::decided(out, answer.strategy, costs, asked, templates);
-    if let (Some(advice), Outcome::Decided(LimitsDecision { verdict, limits, .. })) =
-        (answer.advice, &answer.outcome)
-    {
+    let (is_local, said) = match &answer.outcome {
+        Outcome::Local(said) => (true, Some(said)),
+        Outcome::Decided(said) => (false, Some(said)),
+        _ => (false, None),
+    };
+    costed::decided(out, (answer.strategy, is_local), costs, asked, templates);
+    if let (Some(advice), Some(LimitsDecision { verdict, limits, .. })) = (answer.advice, said) {
         http_headers::write(out, answer.strategy, verdict, limits, advice);
+    }
+    if is_local {
+        return out.extend_from_slice(&LOCAL);
     }
     if !costs.allowed {
         let retry = costed::denied_for(answer.strategy, costs);
@@ -100,6 +108,12 @@ fn denial_valid_for(out: &mut Vec<u8>, valid: Option<Micros>) {
     if let Some(valid) = valid {
         long_duration(out, 16, valid);
     }
+}
+
+/// The fixed cost of the only limit, of an answer that was decided as without costs by limit: to a reservation, or of a limit
+/// that nodes count.
+fn only_fixed(strategy: &Strategy) -> Option<u64> {
+    strategy.costed()?.only_fixed()
 }
 
 fn longest_wait(limits: &[LimitVerdict]) -> Retry {
@@ -170,10 +184,16 @@ fn decided<const IS_LOCAL: bool>(
         enforced().filter(|(_, one)| !one.fits()).for_each(|(limit, _)| text(out, 7, &limit.name));
     }
     let decision = LimitsDecision { verdict: *verdict, limits: verdicts, costs: None };
+    let fixed = only_fixed(strategy);
+    let cost = fixed.unwrap_or(asked.cost);
     for (index, (limit, one)) in named().enumerate() {
         let near = strategy.marks().map(|marks| decision.near((strategy, marks), index, (one, asked.peek)));
         nested(out, 8, |out| {
             status(out, limit, one);
+            if let Some(cost) = fixed {
+                number(out, 8, cost);
+                number(out, 9, if allowed { cost } else { 0 });
+            }
             if let Some((is_near, crossed)) = near {
                 truth(out, 11, is_near);
                 truth(out, 12, crossed);
@@ -181,7 +201,7 @@ fn decided<const IS_LOCAL: bool>(
         });
     }
     if !allowed {
-        let facts = Facts { retry, cost: asked.cost, limit: limit.unwrap_or(0) };
+        let facts = Facts { retry, cost, limit: limit.unwrap_or(0) };
         text(out, 9, &templates.render(facts));
     }
     truth(out, 10, IS_LOCAL);

@@ -2,6 +2,7 @@
 
 use weir_core::algorithm::budget::{BudgetLimitVerdict, BudgetVerdict};
 use weir_core::strategy::{Limit, Strategy};
+use weir_proto::v1::Reason;
 use weir_units::Retry;
 
 use super::reasons::{cause, reason, wait};
@@ -12,11 +13,11 @@ use crate::service::put::{duration, long_duration, nested, number, optional, tex
 /// The number of `held_for`.
 const HELD_FOR: u32 = 19;
 
-/// Appends all fields before the headers. Costs by name are of different units, so with them there is no smallest limit, no
+/// Appends all fields before the headers, of a decision of the store or of the node itself. Costs by name are of different units, so with them there is no smallest limit, no
 /// smallest remainder and no sum that was granted.
 pub(super) fn decided(
     out: &mut Vec<u8>,
-    strategy: &Strategy,
+    (strategy, is_local): (&Strategy, bool),
     verdict: &BudgetVerdict,
     asked: AskedFields,
     templates: &Templates,
@@ -31,7 +32,8 @@ pub(super) fn decided(
     }
     duration(out, 4, if allowed { None } else { wait(verdict.retry) });
     duration(out, 5, Some(verdict.reset_after));
-    number(out, 6, reason(allowed, verdict.retry) as u64);
+    let why = if is_local { Reason::StoreFailure } else { reason(allowed, verdict.retry) };
+    number(out, 6, why as u64);
     let denies = |one: &BudgetLimitVerdict| !allowed && one.cause.is_some();
     enforced().filter(|(_, one)| denies(one)).for_each(|(limit, _)| text(out, 7, &limit.name));
     for (limit, one) in both(strategy, verdict) {
@@ -44,6 +46,7 @@ pub(super) fn decided(
         let facts = Facts { retry: verdict.retry, cost: one.cost, limit: limit.algorithm.limit() };
         text(out, 9, &templates.render(facts));
     }
+    truth(out, 10, is_local);
     if strategy.paces() {
         duration(out, 11, Some(verdict.wait));
     }
