@@ -5,6 +5,7 @@ mod keys;
 pub mod paired;
 mod properties;
 mod refused;
+mod reserved;
 pub mod rows;
 mod served;
 mod together;

@@ -2,6 +2,7 @@
 
 mod changes;
 mod config;
+mod costs;
 mod limits;
 mod redis;
 

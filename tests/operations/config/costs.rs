@@ -80,12 +80,15 @@ fn neighbours_are_named() {
     let text = format!("strategies: {{ llm: {{ limits: [{at_once}] }} }}");
     refused(&text, "strategies.llm.limits[0].charge", "add `hold: { max: 10m }`");
     let redis = "store: { redis: { nodes: [\"redis://127.0.0.1:6379\"] } }";
-    for cost in ["cost: output,", "cost: 2,"] {
+    let counted = |keys: &str, cost: &str| {
         let own = limit(&format!("{cost} {WINDOW}"));
         let approximate = "approximate: { nodes: 2, max_over: 5 }";
-        let text = format!("{redis}\nstrategies: {{ llm: {{ {approximate}, limits: [{own}] }} }}");
-        refused(&text, "strategies.llm.limits[0]", "cannot stand beside `approximate`");
-    }
+        format!("{redis}\nstrategies: {{ llm: {{ {approximate}, {keys} limits: [{own}] }} }}")
+    };
+    let named = "a named cost cannot stand beside `approximate`";
+    refused(&counted("", "cost: output,"), "strategies.llm.limits[0]", named);
+    refused(&counted("hold: { max: 1m },", ""), "strategies.llm.hold", "cannot stand beside `approximate`");
+    accepted(&counted("", "cost: 2,"));
     let other = format!("other: {{ limits: [{}] }}", limit(WINDOW));
     let plain = limit(WINDOW);
     let shadowed = format!(
@@ -95,5 +98,28 @@ fn neighbours_are_named() {
     let is_shadow = format!(
         "strategies: {{ llm: {{ hold: {{ max: 1m }}, limits: [{plain}] }}, live: {{ shadow: [llm], limits: [{plain}] }} }}"
     );
-    refused(&is_shadow, "strategies.live.shadow[0]", "has costs by limit or holds");
+    refused(&is_shadow, "strategies.live.shadow[0]", "has holds");
+}
+
+#[test]
+fn a_shadow_has_costs_that_its_live_strategy_names() {
+    let pair = |live: &str, shadow: &str| {
+        let [live, shadow] = [live, shadow].map(|cost| limit(&format!("{cost} {WINDOW}")));
+        format!(
+            "strategies: {{ live: {{ shadow: [next], limits: [{live}] }}, next: {{ limits: [{shadow}] }} }}"
+        )
+    };
+    for (live, shadow) in [
+        ("cost: output,", "cost: output,"),
+        ("cost: output,", ""),
+        ("cost: output,", "cost: 2,"),
+        ("", "cost: 2,"),
+        ("cost: 2,", ""),
+    ] {
+        accepted(&pair(live, shadow));
+    }
+    for live in ["", "cost: 2,", "cost: input,"] {
+        let reason = "\"next\" needs the cost \"output\", which no limit of \"live\" has";
+        refused(&pair(live, "cost: output,"), "strategies.live.shadow[0]", reason);
+    }
 }

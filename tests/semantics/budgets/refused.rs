@@ -4,10 +4,9 @@ use prost_types::Duration;
 use tonic::{Code, Status};
 use weir_config::{Config, ConfigOverrides, StoreConfig};
 use weir_proto::v1::should_allow_result::Result as Either;
-use weir_proto::v1::{
-    Cost, DebitRequest, ReserveRequest, SettleRequest, ShouldAllowBatchRequest, ShouldAllowRequest,
-};
+use weir_proto::v1::{Cost, DebitRequest, SettleRequest, ShouldAllowBatchRequest, ShouldAllowRequest};
 
+use super::reserved::reserve;
 use crate::support::server::{Server, ask_under, config};
 
 weir_testing::on_every_store!(costs_and_holds_are_refused_where_no_limit_takes_them);
@@ -58,6 +57,9 @@ strategies:
     hold: { max: 1m }
     limits: [{ name: output, per: [consumer], cost: output, fixed_window: { limit: 100, window: 1w } }]
   fixed: { limits: [{ name: calls, per: [consumer], cost: 2, fixed_window: { limit: 100, window: 1w } }] }
+  held:
+    hold: { max: 1m }
+    limits: [{ name: tokens, per: [consumer], token_bucket: { rate: 1/1w, burst: 10 } }]
 ";
 
 fn output(cost: u64, at_least: Option<u64>) -> ShouldAllowRequest {
@@ -91,15 +93,18 @@ async fn what_limits_with_costs_refuse_names_field_value_and_bound() {
     ] {
         is_refused(&client.should_allow(request).await.unwrap_err(), Code::InvalidArgument, &text);
     }
-    for strategy in ["llm", "fixed"] {
-        let ShouldAllowRequest { resource, consumer, .. } = fixed.clone();
-        let (strategy, id) = (strategy.to_owned(), "y".to_owned());
-        let max_wait = Some(Duration { seconds: 1, nanos: 0 });
-        let reserve =
-            ReserveRequest { resource, consumer, strategy, id, max_wait, ..ReserveRequest::default() };
-        let refused = client.reserve(reserve).await.unwrap_err();
+    for (strategy, text) in [
+        ("llm", "strategy `llm` has named costs, and no reservations; ask ShouldAllow with hold_for"),
+        (
+            "held",
+            "strategy `held` has a limit that calls hold, which takes no reservations; ask ShouldAllow with hold_for",
+        ),
+        // As a window without any cost.
+        ("fixed", "a reservation needs a strategy of exactly one limit"),
+    ] {
+        let refused = client.reserve(reserve(strategy, "y")).await.unwrap_err();
         assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
-        assert!(refused.message().contains("has costs by limit or holds, and no reservations"), "{refused}");
+        assert!(refused.message().starts_with(text), "{refused}");
     }
     let peek = ShouldAllowRequest { peek: true, ..output(1, None) };
     let left = client.should_allow(peek).await.unwrap().into_inner();

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use weir_core::algorithm::budget::{BudgetCells, CallRecord, HeldParts, HoldRecord, SettleOutcome};
 use weir_core::algorithm::{Cells, Kept, State};
 
-use super::super::rows::world::StepCells;
+use super::super::rows::world::{MOST_AHEAD, StepCells};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +33,18 @@ pub enum Fault {
     SettledIsAsked,
     /// A named cost of 0 is judged. It is planted in the limits.
     ZeroIsJudged,
+    /// Parts do not tell the latest time that they have seen.
+    NoSeen,
+    /// A time far ahead of the clock is believed.
+    AnySeen,
+    /// Waits and `held_for` count from T. It is planted in the answers.
+    WaitsFromSeen,
 }
 
 impl Fault {
+    /// Those that only a step of the clock or a failover shows.
+    pub const OF_STEPS: [Self; 4] = [Self::NoSeen, Self::AnySeen, Self::WaitsFromSeen, Self::NoMark];
+
     pub const ALL: [Self; 11] = [
         Self::RecordEnds,
         Self::NoMark,
@@ -53,15 +62,29 @@ impl Fault {
 
 /// The cells of a step, with a fault.
 pub struct FaultyCells<'w> {
-    pub cells: StepCells<'w>,
-    pub fault: Fault,
+    cells: StepCells<'w>,
+    fault: Fault,
+    /// The parts of the limits, as the fault shows them.
+    parts: Vec<Option<HeldParts>>,
     /// The end of the window of limit 1.
-    pub window_end: u64,
+    window_end: u64,
     /// True for a settlement.
-    pub settles: bool,
+    settles: bool,
 }
 
-impl FaultyCells<'_> {
+impl<'w> FaultyCells<'w> {
+    /// The cells of a step at `now`, of so many limits.
+    pub fn new(cells: StepCells<'w>, (fault, settles): (Fault, bool), limits: usize, now: u64) -> Self {
+        let shown = |parts: &HeldParts| match fault {
+            Fault::NoSeen => HeldParts { seen: 0, ..parts.clone() },
+            Fault::AnySeen => HeldParts { seen: parts.seen.min(now + MOST_AHEAD), ..parts.clone() },
+            _ => parts.clone(),
+        };
+        let parts = (0..limits).map(|index| cells.parts(index).map(shown)).collect();
+        let window_end = now - now % 60_000_000 + 60_000_000;
+        Self { cells, fault, parts, window_end, settles }
+    }
+
     /// True if the settlement charges nothing that should be charged.
     fn is_free(&self) -> bool {
         let settlement = self.cells.hold().and_then(|record| record.settlement).filter(|_| self.settles);
@@ -100,7 +123,7 @@ impl Cells for FaultyCells<'_> {
 
 impl BudgetCells for FaultyCells<'_> {
     fn parts(&self, index: usize) -> Option<&HeldParts> {
-        self.cells.parts(index)
+        self.parts[index].as_ref()
     }
 
     fn put_parts(&mut self, index: usize, mut parts: HeldParts) {

@@ -2,12 +2,14 @@
 //! and less never.
 
 use weir_core::algorithm::budget::{
-    Ask, AskedCost, BudgetLimit, CostedLimits, HoldBounds, LimitCost, SettledCosts, ask, reset, settle,
+    Ask, AskedCost, BudgetLimit, BudgetVerdict, CostedLimits, HoldBounds, LimitCost, SettledCosts, ask,
+    reset, settle,
 };
 use weir_core::algorithm::{Algorithm, Rate};
-use weir_units::Micros;
+use weir_units::{Micros, Retry};
 
 use super::super::rows::world::World;
+use super::faulty::{Fault, FaultyCells};
 
 const SECOND: u64 = 1_000_000;
 const HOUR: u64 = 3_600 * SECOND;
@@ -22,16 +24,29 @@ struct Met {
     failovers: u64,
     /// Steps after which more was held than the records have open.
     more: u64,
+    /// Waits while the parts had seen a later time than the clock's.
+    waits_behind: u64,
 }
 
 #[test]
 fn no_step_of_a_clock_and_no_failover_holds_less_than_the_records() {
     let mut met = Met::default();
     for seed in 0..TRACES {
-        trace(seed, &mut met).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+        trace(seed, Fault::None, &mut met).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
     }
     println!("{met:?}");
     assert!(met.holds > TRACES && met.back > TRACES / 2 && met.failovers > TRACES / 2);
+    assert!(met.waits_behind > TRACES / 100);
+}
+
+#[test]
+fn planted_faults_of_clocks_are_found() {
+    for fault in Fault::OF_STEPS {
+        let wrong = |seed| trace(seed, fault, &mut Met::default()).err();
+        let found = (0..TRACES).find_map(|seed| Some((seed, wrong(seed)?)));
+        println!("{fault:?}: {found:?}");
+        assert!(found.is_some(), "{fault:?} is not found");
+    }
 }
 
 fn budget() -> CostedLimits {
@@ -43,7 +58,24 @@ fn budget() -> CostedLimits {
     CostedLimits { limits: vec![limit(window), limit(bucket)], names: vec!["n".into()], hold }
 }
 
-fn trace(seed: u64, met: &mut Met) -> Result<(), String> {
+/// True if the costs would fit at that time, if nothing else happens.
+fn would_fit(world: &World, (budget, keys): (&CostedLimits, &[String]), asked: &Ask, at: u64) -> bool {
+    let peek = Ask { peek: true, has_id: false, hold_for: None, ..asked.clone() };
+    let mut then = world.clone();
+    let cells = then.cells_of(keys.to_vec(), String::new());
+    ask(budget, cells, &peek, Micros(at)).unwrap().allowed
+}
+
+/// Counts the waits of an answer from the latest time that the parts have seen.
+fn count_from_seen(verdict: &mut BudgetVerdict, ahead: u64) {
+    let less = |span: Micros| Micros(span.0.saturating_sub(ahead));
+    verdict.held_for = verdict.held_for.map(less);
+    if let Retry::After(wait) = verdict.retry {
+        verdict.retry = Retry::After(less(wait));
+    }
+}
+
+fn trace(seed: u64, fault: Fault, met: &mut Met) -> Result<(), String> {
     let mut number = seed;
     let mut below = |bound: u64| {
         number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -72,18 +104,31 @@ fn trace(seed: u64, met: &mut Met) -> Result<(), String> {
             _ => {}
         }
         let id = below(6).to_string();
+        let ahead = world.ahead(&keys, now);
+        let kind = below(8);
         let cells = world.cells_of(keys.clone(), id.clone());
-        match below(8) {
+        let cells = FaultyCells::new(cells, (fault, (4..7).contains(&kind)), keys.len(), now);
+        match kind {
             0..4 => {
                 let costs = [AskedCost { cost: 1 + below(30), at_least: None }].into_iter().collect();
                 let hold_for = Some(Micros(1 + below(160 * SECOND)));
                 let asked = Ask { costs, cost: 1, peek: false, has_id: true, hold_for };
-                let verdict = ask(&budget, cells, &asked, Micros(now));
-                if let Some(verdict) = verdict.ok().filter(|verdict| verdict.applied) {
+                let Ok(mut verdict) = ask(&budget, cells, &asked, Micros(now)) else { continue };
+                if fault == Fault::WaitsFromSeen {
+                    count_from_seen(&mut verdict, ahead.unwrap_or(0));
+                }
+                if verdict.applied {
                     met.holds += 1;
                     let left = world.end_of(&id).map(|end| end.saturating_sub(now));
                     if verdict.held_for.map(|span| span.0) != left {
                         return Err(format!("step {step}: held for {:?}, not {left:?}", verdict.held_for));
+                    }
+                }
+                if let (Retry::After(wait), Some(ahead)) = (verdict.retry, ahead) {
+                    met.waits_behind += u64::from(ahead > 0);
+                    let fits = |after: u64| would_fit(&world, (&budget, &keys), &asked, now + after);
+                    if !fits(wait.0) || wait.0 > 0 && fits(wait.0 - 1) {
+                        return Err(format!("step {step}: {wait:?} is not the shortest wait"));
                     }
                 }
             }

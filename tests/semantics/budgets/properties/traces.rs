@@ -102,13 +102,8 @@ impl Trace {
 
     fn cells(&mut self, keys: &[Key], id: u64, settles: bool) -> FaultyCells<'_> {
         let names = keys.iter().map(|(index, subject)| format!("{index}:{subject}")).collect();
-        let window_end = self.now - self.now % (60 * SECOND) + 60 * SECOND;
-        FaultyCells {
-            cells: self.world.cells_of(names, id.to_string()),
-            fault: self.fault,
-            window_end,
-            settles,
-        }
+        let cells = self.world.cells_of(names, id.to_string());
+        FaultyCells::new(cells, (self.fault, settles), LIMITS.len(), self.now)
     }
 
     fn costs(&mut self) -> [(u64, Option<u64>); 2] {

@@ -9,6 +9,9 @@ use weir_core::algorithm::{Cells, Kept, State};
 
 use super::table::{BudgetStep, BudgetTable};
 
+/// How far ahead of the clock a time counts.
+pub const MOST_AHEAD: u64 = 7_200_000_000;
+
 /// Everything that is stored.
 #[derive(Default, Clone)]
 pub struct World {
@@ -51,7 +54,6 @@ impl World {
     /// The units that each of the keys holds at `now`, and those of its open parts by the records of all ids. A string or a record
     /// that is too far ahead of the clock does not count.
     pub fn held_and_open(&self, keys: &[String], now: u64) -> Vec<(u64, u64)> {
-        const MOST_AHEAD: u64 = 7_200_000_000;
         let known = |key: &String| self.parts.get(key).filter(|parts| parts.seen <= now + MOST_AHEAD);
         let at = keys.iter().filter_map(known).map(|parts| parts.seen).max().unwrap_or(0).max(now);
         let is_open = |record: &&HoldRecord| {
@@ -66,6 +68,14 @@ impl World {
             (held, own.map(|entry| entry.open).sum())
         };
         keys.iter().map(one).collect()
+    }
+
+    /// How far the latest time that the parts of these keys have seen is ahead of `now`. `None` where one is so far ahead that it
+    /// does not count now, but may later.
+    pub fn ahead(&self, keys: &[String], now: u64) -> Option<u64> {
+        let seen =
+            keys.iter().filter_map(|key| self.parts.get(key)).map(|parts| parts.seen.saturating_sub(now));
+        Some(seen.max().unwrap_or(0)).filter(|ahead| *ahead <= MOST_AHEAD)
     }
 
     /// When the hold of an id ends.
