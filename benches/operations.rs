@@ -80,9 +80,17 @@ fn main() {
 fn rows_of_budgets() -> Vec<(String, Work)> {
     let limits = budgets::limits(&budgets::algorithms());
     let plain = Arc::new(Strategy::new("bench", limits, false, FailurePolicy::Error).unwrap());
-    let mut rows =
-        vec![("four limits, charge with an id".to_owned(), Work::Decide(plain, &[Op::Charge], true))];
-    for ends in [1, 4, 16] {
+    let decide = |has_id| Work::Decide(Arc::clone(&plain), &[Op::Charge], has_id);
+    let named = |work| Work::Budget(Budget::without_holds(KEYS), work);
+    let rows = [
+        ("four limits, charge", decide(false)),
+        ("named costs, charge", named(BudgetWork::Plain)),
+        ("named costs with at_least, charge", named(BudgetWork::AtLeast)),
+        ("four limits, charge with an id", decide(true)),
+    ];
+    let mut rows: Vec<_> = rows.map(|(name, work)| (name.to_owned(), work)).into();
+    // 18 are as many as holds of one `max` have.
+    for ends in [1, 4, 16, 18] {
         let budget = Budget::new(ends, if ends == 1 { KEYS } else { KEYS_OF_ENDS });
         let row = |name: &str, work| (format!("{name}, {ends} ends"), Work::Budget(budget.clone(), work));
         rows.push(row("budget, charge with an id", BudgetWork::Charge));

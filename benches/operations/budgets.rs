@@ -33,6 +33,11 @@ const CROWD: usize = 10_000;
 /// What is done with each id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetWork {
+    /// Costs by name, without an id.
+    Plain,
+    /// The same with `at_least`, which the short path does not decide.
+    AtLeast,
+    /// A charge with an id.
     Charge,
     Hold,
     HoldAndSettle,
@@ -82,8 +87,18 @@ impl Budget {
         Self { strategy: Arc::new(strategy), costed: Arc::new(costed), ends, keys }
     }
 
+    /// The same limits without holds.
+    pub fn without_holds(keys: usize) -> Self {
+        let budget = Self::new(1, keys);
+        let costed = CostedLimits { hold: None, ..CostedLimits::clone(&budget.costed) };
+        Self { costed: Arc::new(costed), ..budget }
+    }
+
     /// Makes each key's ends: one hold for each.
     pub async fn prepare(&self, store: &impl Store) {
+        if self.costed.hold.is_none() {
+            return;
+        }
         for number in 0..self.ends * self.keys {
             self.once(store, BudgetWork::Hold, number, number / self.keys).await;
         }
@@ -97,15 +112,18 @@ impl Budget {
 
     async fn once(&self, store: &impl Store, work: BudgetWork, number: usize, end: usize) {
         let consumer = format!("user_{}", number * 7919 % self.keys);
-        let id = format!("{}-{number}", NEXT.fetch_add(1, Relaxed));
+        let has_id = !matches!(work, BudgetWork::Plain | BudgetWork::AtLeast);
+        let id = if has_id { format!("{}-{number}", NEXT.fetch_add(1, Relaxed)) } else { String::new() };
         let hold_for = Micros((1 + (end % self.ends) as u64) * GRAIN.0 - 1_000_000);
-        let cost = |cost| AskedCost { cost, at_least: None };
+        let at_least = (work == BudgetWork::AtLeast).then_some(1);
+        let cost = |cost| AskedCost { cost, at_least };
+        let holds = matches!(work, BudgetWork::Hold | BudgetWork::HoldAndSettle);
         let asked = Ask {
             costs: [cost(900), cost(4_096), cost(70_000)].into_iter().collect(),
             cost: 1,
             peek: false,
-            has_id: true,
-            hold_for: (work != BudgetWork::Charge).then_some(hold_for),
+            has_id,
+            hold_for: holds.then_some(hold_for),
         };
         self.decide(store, &consumer, &id, BudgetOp::Ask(&asked)).await;
         if work == BudgetWork::HoldAndSettle {
