@@ -24,6 +24,17 @@ files["**/short-*.lua"] = {
     "211/mul_div", "211/whole", "211/now_text", "211/raw_[0-9]", "231/[a-zA-Z_]+[0-9]*", "311/gathers", "311/written",
   },
 }
+-- The same with the driver of limits with costs of their own. Where no limit is a log, nothing asks whether costs vary.
+files["**/costs-*.lua"] = {
+  ignore = {
+    "431", "612", "581", "311/key_count",
+    "113/[a-z]+_[a-z]+", "113/SPREAD", "113/MONTH", "113/ALIGNED",
+    "113/held_start_of", "113/held_full_for", "113/RECORD_LASTS", "113/DEBIT_LASTS", "113/OTHER_COST",
+    "211/log_forget", "211/log_push_all", "113/ring_make_list",
+    "211/mul_div", "211/whole", "211/now_text", "211/raw_[0-9]", "231/[a-zA-Z_]+[0-9]*", "311/gathers", "311/written",
+    "211/varied", "221/varied", "211/OF_ONCE", "211/[a-z]+_newest",
+  },
+}
 -- Nothing is remembered for a limit that does not adapt.
 files["**/leases-fixed.lua"] = {
   ignore = { "431", "612", "581", "311/key_count", "211/m[1-3]", "221" },

@@ -56,7 +56,7 @@ while groups > 0 and now < CEILING do
     apart = held or not joined
   end
   local costs, number, done, turns = nil, 0, 0, each --@one
-  local done, turns = 0, 0 --@own
+  local done, turns = 0 --@own
   if cost_count > 1 then --@one
     costs, varied = { unpack_struct('<' .. string.rep('d', cost_count), request, position - 8) }, true --@one
     position = costs[cost_count + 1] --@one
