@@ -2,6 +2,7 @@
 
 mod differential;
 mod keys;
+mod listed;
 pub mod paired;
 mod properties;
 mod refused;

@@ -2,15 +2,15 @@
 
 use prost_types::Duration;
 use weir_config::{Config, ConfigOverrides, StoreConfig};
-use weir_proto::v1::{CancelReservationRequest, ReserveRequest, ShouldAllowRequest};
+use weir_proto::v1::{CancelReservationRequest, ReserveRequest};
 
-use crate::support::server::{Server, ask_under, config};
+use crate::support::server::{Server, config};
 
 weir_testing::on_every_store!(a_fixed_cost_is_reserved_and_given_back);
 
 const RULES: &str = "
 strategies:
-  paced: { limits: [{ name: tokens, per: [consumer], cost: 5, token_bucket: { rate: 1/10m, burst: 10 } }] }
+  paced: { limits: [{ name: tokens, per: [consumer], cost: 5, token_bucket: { rate: 1/10s, burst: 5 } }] }
   at-once:
     hold: { max: 1m }
     limits: [{ name: tokens, per: [consumer], charge: at_once, token_bucket: { rate: 1/10m, burst: 10 } }]
@@ -48,8 +48,8 @@ async fn a_fixed_cost_is_reserved_and_given_back(store: StoreConfig) {
         ..CancelReservationRequest::default()
     };
     assert!(client.cancel_reservation(cancel).await.unwrap().into_inner().cancelled);
-    let left = ShouldAllowRequest { peek: true, ..ask_under("paced", "refused", "bob") };
-    assert_eq!(client.should_allow(left).await.unwrap().into_inner().limits[0].remaining, 5);
+    let again = client.reserve(reserve("paced", "three")).await.unwrap().into_inner();
+    assert!(again.applied && again.wait.unwrap().seconds > 40, "{again:?}");
     let mut at_once = ReserveRequest { cost: Some(4), ..reserve("at-once", "one") };
     assert!(client.reserve(at_once.clone()).await.unwrap().into_inner().decision.unwrap().allowed);
     (at_once.id, at_once.cost) = ("two".to_owned(), Some(7));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 pub const SECOND: u64 = 1_000_000;
-/// `hold.max / 16`.
+/// `hold.max / 16`, before it changes.
 pub const GRAIN: u64 = 10 * SECOND;
 pub const KNOWN_FOR: u64 = 200 * SECOND;
 
@@ -58,6 +58,8 @@ pub struct Known {
 /// Everything, by the definition.
 #[derive(Default)]
 pub struct Definition {
+    /// How much the limits have changed.
+    pub change: Change,
     /// Level and time of it; of a bucket in millionths.
     pub used: HashMap<Key, (u64, u64)>,
     pub ids: HashMap<u64, Known>,
@@ -65,7 +67,41 @@ pub struct Definition {
     pub uncharged: u64,
 }
 
+/// What is configured otherwise than at the beginning: each limit, and `hold.max`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Change {
+    #[default]
+    None,
+    Half,
+    Double,
+}
+
+impl Change {
+    pub const fn of(self, number: u64) -> u64 {
+        match self {
+            Self::None => number,
+            Self::Half => number / 2,
+            Self::Double => 2 * number,
+        }
+    }
+
+    /// An id that was settled is known until the hold would have ended, so the list of ids has all parts.
+    pub const fn grain(self) -> u64 {
+        if matches!(self, Self::Half) { GRAIN / 2 } else { GRAIN }
+    }
+}
+
 impl Definition {
+    pub const fn limit(&self, index: usize) -> u64 {
+        self.change.of(LIMITS[index].limit)
+    }
+
+    /// Gives back what is used, and never what is held.
+    pub fn refund(&mut self, key: Key, units: u64, now: u64) {
+        let level = self.used(key, now).saturating_sub(units * SECOND);
+        self.used.insert(key, (level, now));
+    }
+
     /// Millionths of units that are used.
     pub fn used(&self, key: Key, now: u64) -> u64 {
         let Some(&(level, at)) = self.used.get(&key) else { return 0 };
@@ -83,12 +119,12 @@ impl Definition {
 
     pub fn fits(&self, key: Key, units: u64, now: u64) -> bool {
         let taken = self.used(key, now) + (self.held(key, now) + units) * SECOND;
-        units <= LIMITS[key.0].limit && taken <= LIMITS[key.0].limit * SECOND
+        units <= self.limit(key.0) && taken <= self.limit(key.0) * SECOND
     }
 
     pub fn remaining(&self, key: Key, now: u64) -> u64 {
         let taken = self.used(key, now) + self.held(key, now) * SECOND;
-        (LIMITS[key.0].limit * SECOND).saturating_sub(taken) / SECOND
+        (self.limit(key.0) * SECOND).saturating_sub(taken) / SECOND
     }
 
     pub fn charge(&mut self, key: Key, units: u64, now: u64) {
@@ -98,7 +134,7 @@ impl Definition {
 
     /// Charges up to twice the limit; says how much.
     pub fn force(&mut self, key: Key, units: u64, now: u64) -> u64 {
-        let most = (2 * LIMITS[key.0].limit * SECOND).saturating_sub(self.used(key, now)) / SECOND;
+        let most = (2 * self.limit(key.0) * SECOND).saturating_sub(self.used(key, now)) / SECOND;
         self.charge(key, units.min(most), now);
         self.uncharged += units.saturating_sub(most);
         units.min(most)

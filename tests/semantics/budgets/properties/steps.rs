@@ -124,7 +124,10 @@ fn trace(seed: u64, fault: Fault, met: &mut Met) -> Result<(), String> {
                         return Err(format!("step {step}: held for {:?}, not {left:?}", verdict.held_for));
                     }
                 }
-                if let (Retry::After(wait), Some(ahead)) = (verdict.retry, ahead) {
+                // The engines' own waits are theirs to prove.
+                let denying = || verdict.limits.iter().filter(|limit| limit.cause.is_some());
+                let is_held_alone = denying().all(|limit| limit.level_before == 0);
+                if let (Retry::After(wait), Some(ahead), true) = (verdict.retry, ahead, is_held_alone) {
                     met.waits_behind += u64::from(ahead > 0);
                     let fits = |after: u64| would_fit(&world, (&budget, &keys), &asked, now + after);
                     if !fits(wait.0) || wait.0 > 0 && fits(wait.0 - 1) {

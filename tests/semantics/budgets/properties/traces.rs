@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use weir_core::algorithm::budget::{
     Ask, AskedCost, BudgetLimit, BudgetVerdict, CostedLimits, HoldBounds, LimitCost, NotDecided,
-    SettleOutcome, SettledCosts, ask, debit, reset, settle,
+    SettleOutcome, SettledCosts, ask, debit, refund, reset, settle,
 };
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_units::{Micros, Retry};
 
 use super::super::rows::world::World;
-use super::definition::{Defined, Definition, GRAIN, KNOWN_FOR, Key, Known, LIMITS, OpenPart, SECOND};
+use super::definition::{Change, Defined, Definition, KNOWN_FOR, Key, Known, LIMITS, OpenPart, SECOND};
 use super::faulty::{Fault, FaultyCells};
 
 const BASE: u64 = 1_704_067_200 * SECOND;
@@ -31,7 +31,8 @@ struct Trace {
 /// Runs a trace; the number of its holds, or the first difference.
 pub fn trace(seed: u64, fault: Fault) -> Result<u64, String> {
     let (world, definition) = (World::default(), Definition::default());
-    let mut trace = Trace { numbers: seed, budget: budget(), world, definition, now: BASE, holds: 0, fault };
+    let budget = budget(Change::None);
+    let mut trace = Trace { numbers: seed, budget, world, definition, now: BASE, holds: 0, fault };
     for number in 0..20 + trace.below(30) {
         let longest = [1, SECOND, 10 * SECOND, 70 * SECOND][trace.below(4) as usize];
         trace.now += trace.below(longest + 1);
@@ -43,14 +44,14 @@ pub fn trace(seed: u64, fault: Fault) -> Result<u64, String> {
     Ok(trace.holds)
 }
 
-fn budget() -> CostedLimits {
+fn budget(change: Change) -> CostedLimits {
     let algorithm = |one: &Defined| {
         let second = Rate { count: 1, period: Micros(SECOND) };
         let algorithm = match one.window {
-            0 => Algorithm::bucket(one.limit, second),
-            window => Algorithm::fixed_window(one.limit, Micros(window), false, false),
+            0 => Algorithm::bucket(change.of(one.limit), second),
+            window => Algorithm::fixed_window(change.of(one.limit), Micros(window), false, false),
         };
-        let algorithm = algorithm.unwrap().with_max_debt(Some(one.limit));
+        let algorithm = algorithm.unwrap().with_max_debt(Some(change.of(one.limit)));
         if one.shadow { algorithm.in_shadow() } else { algorithm }
     };
     let limits = LIMITS.iter().map(|one| BudgetLimit {
@@ -59,7 +60,8 @@ fn budget() -> CostedLimits {
         at_once: one.at_once,
         near_percent: None,
     });
-    let hold = Some(HoldBounds { max: Micros(16 * GRAIN), known_for: Micros(KNOWN_FOR) });
+    let max = Micros(16 * change.grain());
+    let hold = Some(HoldBounds { max, known_for: Micros(KNOWN_FOR) });
     CostedLimits { limits: limits.collect(), names: vec!["n".into(), "m".into()], hold }
 }
 
@@ -84,6 +86,7 @@ impl Trace {
     }
 
     fn step(&mut self) -> (Said, Said) {
+        self.change_limits();
         let (consumer, team, id) = (self.below(2), self.below(2), self.below(5));
         let keys: Vec<Key> = LIMITS
             .iter()
@@ -96,7 +99,15 @@ impl Trace {
             9..16 => self.settle(&keys, id),
             16..18 => self.debit(&keys, id),
             18 => self.reset(&keys, id),
-            _ => self.ask(&keys, id),
+            _ => self.refund(&keys, id),
+        }
+    }
+
+    /// Changes all limits and `hold.max`, now and then.
+    fn change_limits(&mut self) {
+        if self.below(12) == 0 {
+            self.definition.change = [Change::None, Change::Half, Change::Double][self.below(3) as usize];
+            self.budget = budget(self.definition.change);
         }
     }
 
@@ -123,7 +134,8 @@ impl Trace {
         let costs = self.costs();
         let costs = repeats.unwrap_or(costs);
         let kind = if repeats.is_some() { 0 } else { self.below(4) };
-        let hold_for = (kind < 2).then(|| 1 + self.below(16 * GRAIN));
+        let grain = self.definition.change.grain();
+        let hold_for = (kind < 2).then(|| 1 + self.below(16 * grain));
         let asked = Ask {
             costs: costs
                 .iter()
@@ -176,7 +188,8 @@ impl Trace {
         let mut held_for = 0;
         if let Some(hold_for) = hold_for {
             self.holds += 1;
-            let end = (now + hold_for).div_ceil(GRAIN) * GRAIN;
+            let grain = self.definition.change.grain();
+            let end = (now + hold_for).div_ceil(grain) * grain;
             held_for = end - now;
             let mut entries = BTreeMap::new();
             for (key, granted) in keys.iter().zip(&granted) {
@@ -208,7 +221,7 @@ impl Trace {
         for index in denied {
             let key = keys[*index];
             let units = LIMITS[*index].cost.map_or(1, |name| costs[name].1.unwrap_or(costs[name].0));
-            if units > LIMITS[*index].limit {
+            if units > self.definition.limit(*index) {
                 return (0, true);
             }
             let fits = |after: &u64| self.definition.fits(key, units, self.now + after);
@@ -275,6 +288,15 @@ impl Trace {
         }
         assert_eq!(uncharged, self.definition.uncharged - before);
         (got, self.state(keys, limits, "true true 0 None".to_owned(), 0))
+    }
+
+    fn refund(&mut self, keys: &[Key], id: u64) -> (Said, Said) {
+        let (which, units) = (self.below(keys.len() as u64) as usize, 1 + self.below(40));
+        let (budget, now) = (self.budget.clone(), Micros(self.now));
+        let has = |index| index == which;
+        let got = said(refund(&budget, self.cells(keys, id, false), (units, has), now));
+        self.definition.refund(keys[which], units, self.now);
+        (got, self.state(keys, vec![(None, None); keys.len()], "true true 0 None".to_owned(), 0))
     }
 
     fn reset(&mut self, keys: &[Key], id: u64) -> (Said, Said) {
