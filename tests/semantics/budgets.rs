@@ -3,6 +3,7 @@
 mod differential;
 mod keys;
 mod listed;
+mod many;
 pub mod paired;
 mod properties;
 mod refused;
