@@ -59,7 +59,7 @@ bench-http: throttlecrab ## Measure a decision by HTTP beside gRPC, bare hyper a
 bench-modes: redis ## Measure what counting on the node costs and saves: exact, local, approximate; writes target/bench/modes.md
 	$(CARGO) bench --bench modes
 
-bench-against: ## Compare the CPU of a decision with that of REF=..., by turns; also ROUNDS=5 SPAN=4s STORES="memory redis"
+bench-against: ## Compare CPU and instructions of a decision with those of REF=..., by turns; WORK=unary, batch, envoy, hot or limits4; ROUNDS=5 STORES="memory redis"
 	@scripts/bench-against.sh $(REF)
 
 figures: ## Put the table of the last `make bench` into docs/performance.md
