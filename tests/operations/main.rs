@@ -22,6 +22,7 @@ mod explain;
 mod failure;
 mod fair_waiting;
 mod first_minutes;
+mod gather;
 #[cfg(feature = "http")]
 mod http_crowds;
 mod load;

@@ -7,12 +7,19 @@
 use std::time::Instant;
 
 use self::exact::ExactTimer;
+use crate::clock::Clock;
 
 /// A reusable timer.
 #[derive(Debug)]
-pub(crate) struct Alarm(Option<ExactTimer>);
+pub struct Alarm(Option<ExactTimer>);
 
 impl Alarm {
+    /// Returns a timer beside this clock: an exact one, unless the time is simulated. For one runtime, which must have I/O.
+    #[must_use]
+    pub fn with_clock(clock: &Clock) -> Self {
+        if clock.is_of_machine() { Self::exact() } else { Self::coarse() }
+    }
+
     /// Returns a timer of the runtime.
     pub(crate) const fn coarse() -> Self {
         Self(None)
@@ -24,7 +31,7 @@ impl Alarm {
     }
 
     /// Returns at `moment`, or later. It can be dropped and called again.
-    pub(crate) async fn wait(&mut self, moment: Instant) {
+    pub async fn wait(&mut self, moment: Instant) {
         let Some(timer) = &self.0 else { return tokio::time::sleep_until(moment.into()).await };
         if timer.wait(moment).await.is_err() {
             self.0 = None;

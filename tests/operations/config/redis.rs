@@ -63,6 +63,10 @@ fn keys_and_bounds() {
                 "1:51: store.redis.deadline: 61s is out of bounds: it must be from 1ms to 60s",
             ),
             (
+                r#"nodes: ["redis://a"], gather: 1001us"#,
+                "1:58: store.redis.gather: 1001us is out of bounds: it must be from 0s to 1ms",
+            ),
+            (
                 r#"nodes: ["redis://a"], denials_max_age: 61s"#,
                 "1:58: store.redis.denials_max_age: 61s is out of bounds: it must be from 0s to 60s",
             ),
@@ -135,7 +139,7 @@ fn shards_of_a_cluster() {
 fn unknown_keys_list_the_known_ones() {
     let file = file(r#"nodes: ["redis://a"], topology: single, zzz: 1"#);
     let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, database, deadline, connect_timeout, \
-                    max_waiting, denials_max_age, coalesce, local_budget, topology, username, password, \
+                    max_waiting, gather, denials_max_age, coalesce, local_budget, topology, username, password, \
                     password_file, password_command, shards, tls, master_name, sentinel_username, sentinel_password, sentinel_password_file, sentinel_password_command";
     assert_eq!(parse(&file).unwrap_err(), expected);
 }

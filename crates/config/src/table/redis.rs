@@ -12,6 +12,9 @@ use super::texts::{Name, Password, Username};
 use super::value_kind::ValueKind;
 use super::{Applies, Entry, Outside, Setting, section};
 
+/// Upper bound of the time that a decision may wait for others: one that asks Redis takes a tenth of it.
+const LONGEST_GATHER: Micros = Micros::from_millis(1);
+
 const SHORTEST_WAIT: Micros = Micros::from_millis(1);
 const LONGEST_WAIT: Micros = Micros::from_secs(60);
 
@@ -71,6 +74,14 @@ section! {
             applies: Applies::AtRestart,
             more: "At this number `on_store_failure` answers one of them at once: the newest of the caller that has most of them in \
                    the queue. [redis.md](redis.md#fair-waiting) describes the queues.",
+        }
+        /// How long a decision may wait for others, so that they share a call of Redis.
+        pub gather: Micros = Micros::ZERO => {
+            kind: Span(Micros::ZERO, LONGEST_GATHER),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "For few calls, where Redis has no core to spare. With `0s` each leaves at once. \
+                   [redis.md](redis.md#gathering) says which decisions wait.",
         }
         /// Denial cache: how long a denial is answered without asking Redis again, at most.
         pub denials_max_age: Micros = Micros::from_secs(1) => {

@@ -1,9 +1,10 @@
 //! The connection to one node: one task dials it, serves it, gives it up and redials.
 //!
-//! Requests that are ready at the same moment are batched into one script call, without a batching timer: a single
-//! request leaves at once. While the node is known to be unreachable, requests fail fast instead of waiting for
+//! Requests that are ready at the same moment are batched into one script call. A single request leaves at once, unless
+//! `store.redis.gather` lets it wait for others. While the node is known to be unreachable, requests fail fast instead of waiting for
 //! their deadlines.
 
+mod gather_timer;
 mod sender;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 
+use self::gather_timer::GatherTimer;
 use self::sender::Sender;
 use super::breaker::Breaker;
 use super::connect::{Connection, RedisPeer, connect};
@@ -40,7 +42,8 @@ pub(super) struct Link {
 impl Link {
     /// Starts the task on the current runtime; it ends when the link is dropped.
     pub(super) fn open(address: Address, context: Arc<LinkContext>, deadlines: Deadlines) -> Self {
-        let outbox = Arc::new(Outbox::new(context.config.deadline.into()));
+        let (deadline, gather) = (context.config.deadline.into(), context.config.gather.into());
+        let outbox = Arc::new(Outbox::new(deadline, gather));
         let max_waiting = context.config.max_waiting;
         let breaker = context.breakers.of(&address);
         let trials = Trials::new(Arc::clone(&context), address.clone());
@@ -191,7 +194,7 @@ impl Task {
         let passed = self.trials.pass(connection.clone());
         let ended = connection.closed();
         tokio::pin!(passed, ended);
-        let mut ready = ReadyCalls::default();
+        let (mut ready, mut gathering) = (ReadyCalls::default(), GatherTimer::new(&self.context));
         loop {
             tokio::select! {
                 biased;
@@ -212,8 +215,15 @@ impl Task {
                     slots = CallSlots::Together;
                     continue;
                 }
-                waits = self.outbox.ready() => waits?,
+                waits = self.outbox.ready() => {
+                    waits?;
+                    if gathering.begin(&self.outbox) {
+                        continue;
+                    }
+                }
+                () = gathering.wait() => {}
             }
+            gathering.end();
             // Yield once, so that requests that have meanwhile arrived on the worker's sockets join the batch.
             // That makes calls larger by a third where several nodes answer in turn.
             tokio::task::yield_now().await;

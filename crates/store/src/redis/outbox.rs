@@ -1,10 +1,11 @@
 //! The queues of calls to one node: callers push, and the task of the node's link pops.
 //!
 //! Of decisions only so many are in flight, by number and by cost. While what waits fits beside them it leaves at once, in
-//! the order in which it came. What does not fit waits in a queue of its caller and its strategy (`fair.rs`). What would
+//! the order in which it came, or gathers first (`gather.rs`). What does not fit waits in a queue of its caller and its strategy (`fair.rs`). What would
 //! not be answered in time is not queued (`pace.rs`).
 
 mod flight;
+mod gather;
 mod pace;
 
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ use weir_time::clock::monotonic;
 
 use self::flight::FlightLoad;
 pub(super) use self::flight::Flying;
+use self::gather::Gather;
 use self::pace::{LandedCall, NodePace};
 use super::counts::CountRequest;
 use super::decisions::DecisionRequest;
@@ -47,6 +49,7 @@ pub(super) struct WaitingCalls {
     /// Earlier decisions, which did not fit.
     held_up: HeldUpCalls,
     in_flight: FlightLoad,
+    gather: Gather,
     pace: NodePace,
     /// True while calls are refused: then none waits for what is in flight.
     refuses: bool,
@@ -89,6 +92,7 @@ pub(super) trait OutboxRequest: ScriptRequest {
 impl OutboxRequest for DecisionRequest {
     fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>) {
         waiting.cost += call.cost();
+        waiting.gather.record(call.time(), waiting.decisions.len() + 1);
         waiting.decisions.push_back(call);
         if waiting.decisions.len() + waiting.held_up.len() > waiting.crowded {
             waiting.drop_abandoned();
@@ -118,9 +122,9 @@ impl OutboxRequest for CountRequest {
 }
 
 impl Outbox {
-    /// Creates the queues of a node whose decisions have this time.
-    pub(super) fn new(deadline: Duration) -> Self {
-        Self(Mutex::new(WaitingCalls::new(deadline)))
+    /// Creates the queues of a node whose decisions have this time, and may wait for others for `gather`.
+    pub(super) fn new(deadline: Duration, gather: Duration) -> Self {
+        Self(Mutex::new(WaitingCalls::new(deadline, gather)))
     }
 
     /// True if a decision of `caller` that came now would be answered within `left`, as far as is known. What is in flight
@@ -171,6 +175,12 @@ impl Outbox {
         .await
     }
 
+    /// Decides whether the decisions that are ready wait for others, and returns until when. Until then `ready` resolves
+    /// only for a call that cannot wait.
+    pub(super) fn gather(&self, now: Instant) -> Option<Instant> {
+        self.0.lock().gather_decisions(now)
+    }
+
     /// Pops as many calls of each kind as fit into one script call, and no more decisions than may be in flight. Calls
     /// whose callers are gone are dropped, because they must not be charged.
     pub(super) fn take(&self, ready: &mut ReadyCalls, now: Instant) {
@@ -182,7 +192,9 @@ impl Outbox {
 
     /// Says whether calls are refused, or sent.
     pub(super) fn set_refusing(&self, refuses: bool) {
-        self.0.lock().refuses = refuses;
+        let mut waiting = self.0.lock();
+        waiting.refuses = refuses;
+        waiting.gather.end();
     }
 
     /// Pops all calls, to answer them without sending them.
@@ -208,7 +220,7 @@ impl Outbox {
     /// Refuses further calls. Queued ones are dropped, which their callers notice.
     pub(super) fn close(&self) {
         let mut waiting = self.0.lock();
-        let closed = WaitingCalls { is_closed: true, ..WaitingCalls::new(Duration::ZERO) };
+        let closed = WaitingCalls { is_closed: true, ..WaitingCalls::new(Duration::ZERO, Duration::ZERO) };
         let mut dropped = mem::replace(&mut *waiting, closed);
         drop(waiting);
         dropped.task.take().into_iter().for_each(Waker::wake);
@@ -216,13 +228,14 @@ impl Outbox {
 }
 
 impl WaitingCalls {
-    fn new(deadline: Duration) -> Self {
+    fn new(deadline: Duration, gather: Duration) -> Self {
         Self {
             decisions: VecDeque::new(),
             cost: 0,
             held_up: HeldUpCalls::default(),
             in_flight: FlightLoad::default(),
-            pace: NodePace::new(deadline),
+            gather: Gather::new(gather),
+            pace: NodePace::new(deadline, gather),
             refuses: false,
             crowded: 0,
             features: VecDeque::new(),
@@ -239,12 +252,22 @@ impl WaitingCalls {
 
     fn has_some_to_send(&self) -> bool {
         let Self { features, counts, .. } = self;
-        let waits = !(self.decisions.is_empty() && self.held_up.is_empty());
+        let waits = !self.gather.is_waiting() && !(self.decisions.is_empty() && self.held_up.is_empty());
         (waits && (self.refuses || self.in_flight.has_room(self.flight_cost())))
             || !(features.is_empty() && counts.is_empty())
     }
 
+    /// Only the decisions that find nothing in flight wait. With calls of another kind they leave at once.
+    fn gather_decisions(&mut self, now: Instant) -> Option<Instant> {
+        let is_idle = self.in_flight.decisions == 0 && self.held_up.is_empty();
+        if !is_idle || !(self.features.is_empty() && self.counts.is_empty()) {
+            return None;
+        }
+        self.gather.begin(self.decisions.iter().map(ScriptCall::time), now)
+    }
+
     fn take_decisions(&mut self, ready: &mut Vec<ScriptCall<DecisionRequest>>, now: Instant) {
+        self.gather.end();
         let arrived = FlightLoad { decisions: self.decisions.len(), cost: self.cost };
         let most = self.flight_cost();
         if self.held_up.is_empty() && self.in_flight.fits(arrived, most) {

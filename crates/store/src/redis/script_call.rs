@@ -183,6 +183,11 @@ impl<R: ScriptRequest> ScriptCall<R> {
         self.time.begun
     }
 
+    /// Returns the time of its first request.
+    pub(super) fn time(&self) -> CallTime {
+        self.time
+    }
+
     /// True if all its callers have given up.
     pub(super) fn is_abandoned(&self) -> bool {
         self.callers.are_gone()

@@ -67,11 +67,11 @@ struct CallFill {
 }
 
 impl NodePace {
-    /// Creates the pace of a node whose decisions have this time.
-    pub(super) fn new(deadline: Duration) -> Self {
+    /// Creates the pace of a node whose decisions have this time, and may wait for others for `gather`.
+    pub(super) fn new(deadline: Duration, gather: Duration) -> Self {
         let fill = CallFill { cost: CALL_COST, fastest: u64::MAX, calls: 0 };
         Self {
-            late: deadline / 5,
+            late: deadline / 5 + gather,
             each: Duration::ZERO,
             shortest: ShortestTime::default(),
             span: None,

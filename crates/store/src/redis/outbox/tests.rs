@@ -81,7 +81,7 @@ fn leave(outbox: &Arc<Outbox>) -> Vec<(ScriptCall<DecisionRequest>, Option<Flyin
 
 #[test]
 fn the_task_is_woken_once_for_several_calls() {
-    let (outbox, wakes) = (Outbox::new(DEADLINE), Arc::new(Wakes::default()));
+    let (outbox, wakes) = (Outbox::new(DEADLINE, Duration::ZERO), Arc::new(Wakes::default()));
     let waker = Waker::from(Arc::clone(&wakes));
     let mut context = Context::from_waker(&waker);
     let mut ready = pin!(outbox.ready());
@@ -97,7 +97,7 @@ fn the_task_is_woken_once_for_several_calls() {
 
 #[test]
 fn calls_of_callers_that_are_gone_are_dropped_and_others_wait_for_what_is_in_flight() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     drop(put(&outbox));
     let _answers: Vec<OutboxAnswer> = (0..=MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
     let mut sent = leave(&outbox);
@@ -117,7 +117,7 @@ fn calls_of_callers_that_are_gone_are_dropped_and_others_wait_for_what_is_in_fli
 /// Counts turns: beside a flood, a decision waits for what is in flight, and leaves with the next call.
 #[test]
 fn a_flood_holds_others_up_for_what_is_in_flight() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     let (flood, second, other) = (strategy(), strategy(), strategy());
     let mut answers: Vec<OutboxAnswer> = (0..4_000).map(|_| put_of(&outbox, &flood)).collect();
     let mut sent = leave(&outbox);
@@ -137,7 +137,7 @@ fn a_flood_holds_others_up_for_what_is_in_flight() {
 /// Counts turns: of one strategy, a caller waits for no flood of another.
 #[test]
 fn a_flood_of_one_caller_holds_no_other_up() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     let strategy = strategy();
     let mut answers: Vec<OutboxAnswer> = (0..4_000).map(|_| put_by(&outbox, &strategy, 1)).collect();
     let mut sent = leave(&outbox);
@@ -152,7 +152,7 @@ fn a_flood_of_one_caller_holds_no_other_up() {
 /// What is in flight has a bound by cost, beside that of the number.
 #[test]
 fn heavy_decisions_leave_a_few_at_a_time() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     let heavy = heavy();
     let each = crate::cost::of(heavy.algorithms().iter(), weir_core::algorithm::Op::Charge);
     let _answers: Vec<OutboxAnswer> = (0..1_000).map(|_| put_of(&outbox, &heavy)).collect();
@@ -175,7 +175,7 @@ fn heavy() -> Arc<Strategy> {
 /// What cannot be sent in time is refused at the door, by what is ahead of it: that is more for the flood.
 #[test]
 fn who_comes_too_late_is_not_queued() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     let strategy = strategy();
     let _answers: Vec<OutboxAnswer> = (0..4_000).map(|_| put_by(&outbox, &strategy, 1)).collect();
     let sent = leave(&outbox);
@@ -210,7 +210,7 @@ fn of(sent: &[(ScriptCall<DecisionRequest>, Option<Flying>)], strategy: &Arc<Str
 
 #[test]
 fn who_is_out_of_time_takes_no_turn() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     let (flood, other) = (strategy(), strategy());
     let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put_of(&outbox, &flood)).collect();
     let mut sent = leave(&outbox);
@@ -224,7 +224,7 @@ fn who_is_out_of_time_takes_no_turn() {
 
 #[test]
 fn room_is_made_by_the_newest_of_the_longest_queue() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     let (flood, other) = (strategy(), strategy());
     let mut answers: Vec<OutboxAnswer> = (0..4).map(|_| put_of(&outbox, &flood)).collect();
     let request = |strategy| DecisionRequest::probe(strategy, &Namespace::new("test").unwrap(), 1);
@@ -239,7 +239,7 @@ fn room_is_made_by_the_newest_of_the_longest_queue() {
 /// While there is no connection, nobody waits for what an earlier one has not answered.
 #[test]
 fn who_is_refused_does_not_wait_for_room() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
     let _sent = leave(&outbox);
     outbox.set_refusing(true);
@@ -257,7 +257,7 @@ fn who_is_refused_does_not_wait_for_room() {
 /// Callers that give up while nothing can leave.
 #[test]
 fn calls_without_callers_are_bounded() {
-    let outbox = Arc::new(Outbox::new(DEADLINE));
+    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
     let _answers: Vec<OutboxAnswer> = (0..MAX_IN_FLIGHT).map(|_| put(&outbox)).collect();
     let _sent = leave(&outbox);
     let flood = strategy();
@@ -270,7 +270,7 @@ fn calls_without_callers_are_bounded() {
 
 #[test]
 fn a_closed_outbox_ends_its_calls_and_takes_no_more() {
-    let (outbox, wakes) = (Outbox::new(DEADLINE), Arc::new(Wakes::default()));
+    let (outbox, wakes) = (Outbox::new(DEADLINE, Duration::ZERO), Arc::new(Wakes::default()));
     let waker = Waker::from(Arc::clone(&wakes));
     let mut context = Context::from_waker(&waker);
     let mut ready = pin!(outbox.ready());
@@ -280,8 +280,40 @@ fn a_closed_outbox_ends_its_calls_and_takes_no_more() {
     assert!(matches!(ready.poll(&mut context), Poll::Ready(Err(LinkClosed))));
     assert!(outbox.put(call_of(&strategy(), later()).0).is_err());
 
-    let outbox = Outbox::new(DEADLINE);
+    let outbox = Outbox::new(DEADLINE, Duration::ZERO);
     let mut answer = put(&outbox);
     outbox.close();
     assert_eq!(answer.try_recv().err(), Some(oneshot::error::TryRecvError::Closed));
+}
+
+/// The time is injected: `gather` decides by `now`, and nothing here waits.
+#[test]
+fn decisions_that_find_nothing_in_flight_gather_until_one_has_no_time_for_it() {
+    let gather = Duration::from_millis(1);
+    let (outbox, wakes) = (Arc::new(Outbox::new(DEADLINE, gather)), Arc::new(Wakes::default()));
+    let waker = Waker::from(Arc::clone(&wakes));
+    let mut context = Context::from_waker(&waker);
+    let mut is_ready = || pin!(outbox.ready()).poll(&mut context).is_ready();
+    let now = monotonic();
+    let first = put(&outbox);
+    assert!(is_ready());
+    let until = outbox.gather(now).expect("it waits");
+    assert!(until >= now + gather);
+    assert!(!is_ready());
+    let second = put(&outbox);
+    assert!(!is_ready() && wakes.0.load(Relaxed) == 0, "it waits, too");
+    let (hasty, _answer) = call_of(&strategy(), until);
+    assert!(outbox.put(hasty).is_ok());
+    assert!(is_ready() && wakes.0.load(Relaxed) == 1);
+    assert_eq!(outbox.gather(now), None);
+    let sent = leave(&outbox);
+    assert_eq!(sent.len(), 3);
+    let _third = put(&outbox);
+    assert_eq!(outbox.gather(now), None, "others are in flight");
+    drop((sent, first, second));
+    assert!(outbox.gather(now).is_some(), "nothing is any more");
+    assert_eq!(leave(&outbox).len(), 1, "as they do when the time is over");
+    outbox.set_refusing(true);
+    let _refused = put(&outbox);
+    assert!(is_ready());
 }

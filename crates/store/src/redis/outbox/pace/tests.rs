@@ -12,7 +12,7 @@ struct PacedNode {
 
 impl PacedNode {
     fn new() -> Self {
-        Self { pace: NodePace::new(DEADLINE), now: weir_time::clock::monotonic() }
+        Self { pace: NodePace::new(DEADLINE, Duration::ZERO), now: weir_time::clock::monotonic() }
     }
 
     /// Answers a call of so many decisions that came `waited_ms` ago and took `took_us`, `after_us` the one before.
