@@ -3,9 +3,13 @@
 
 use std::convert::Infallible;
 use std::future::Ready;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::task::{Context, Poll};
 
+use bytes::{BufMut as _, Bytes, BytesMut};
+use prost::Message as _;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::task::LocalSet;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::body::Body;
 use tonic::server::{Grpc, NamedService, UnaryService};
@@ -18,12 +22,26 @@ pub const ARGUMENT: &str = "--bare";
 
 /// Serves on this port. Never returns.
 pub fn serve(port: u16) {
+    use tokio_stream::StreamExt as _;
+    on_each_core(port, async |sockets| {
+        let incoming = UnboundedReceiverStream::new(sockets).map(tokio::net::TcpStream::from_std);
+        let served = tonic::transport::Server::builder().add_service(Bare).serve_with_incoming(incoming);
+        served.await.expect("serve");
+    });
+}
+
+/// Runs `work` on a thread for each core, and hands them the connections to this port by turns. Never returns.
+pub fn on_each_core(port: u16, work: impl AsyncFn(UnboundedReceiver<TcpStream>) + Copy + Send + 'static) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).expect("bind the port");
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers: Vec<_> = (0..cores)
         .map(|_| {
-            let (hand_over, sockets) = tokio::sync::mpsc::unbounded_channel();
-            std::thread::spawn(move || work(UnboundedReceiverStream::new(sockets)));
+            let (hand_over, sockets) = mpsc::unbounded_channel();
+            std::thread::spawn(move || {
+                let runtime =
+                    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+                LocalSet::new().block_on(&runtime, work(sockets));
+            });
             hand_over
         })
         .collect();
@@ -33,16 +51,6 @@ pub fn serve(port: u16) {
         socket.set_nonblocking(true).expect("make it non-blocking");
         workers[index % cores].send(socket).expect("the workers live");
     }
-}
-
-fn work(sockets: UnboundedReceiverStream<std::net::TcpStream>) {
-    use tokio_stream::StreamExt as _;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        let incoming = sockets.map(tokio::net::TcpStream::from_std);
-        let served = tonic::transport::Server::builder().add_service(Bare).serve_with_incoming(incoming);
-        served.await.expect("serve");
-    });
 }
 
 #[derive(Clone)]
@@ -73,23 +81,37 @@ impl UnaryService<ShouldAllowRequest> for Constant {
     type Future = Ready<Result<Response<ShouldAllowResponse>, Status>>;
 
     fn call(&mut self, _: Request<ShouldAllowRequest>) -> Self::Future {
-        let span = Some(prost_types::Duration { seconds: 0, nanos: 1_000 });
-        let limit = LimitStatus {
-            name: "each".to_owned(),
-            allowed: true,
-            limit: 1_000_000_000,
-            remaining: 999_999_999,
-            reset_after: span,
-            ..LimitStatus::default()
-        };
-        std::future::ready(Ok(Response::new(ShouldAllowResponse {
-            allowed: true,
-            limit: Some(1_000_000_000),
-            remaining: Some(999_999_999),
-            reset_after: span,
-            reason: Reason::Ok.into(),
-            limits: vec![limit],
-            ..ShouldAllowResponse::default()
-        })))
+        std::future::ready(Ok(Response::new(answer())))
+    }
+}
+
+/// The message of the answer, as gRPC frames it.
+pub fn framed_answer() -> Bytes {
+    let message = answer().encode_to_vec();
+    let mut framed = BytesMut::with_capacity(5 + message.len());
+    framed.put_u8(0);
+    framed.put_u32(message.len() as u32);
+    framed.put_slice(&message);
+    framed.freeze()
+}
+
+fn answer() -> ShouldAllowResponse {
+    let span = Some(prost_types::Duration { seconds: 0, nanos: 1_000 });
+    let limit = LimitStatus {
+        name: "each".to_owned(),
+        allowed: true,
+        limit: 1_000_000_000,
+        remaining: 999_999_999,
+        reset_after: span,
+        ..LimitStatus::default()
+    };
+    ShouldAllowResponse {
+        allowed: true,
+        limit: Some(1_000_000_000),
+        remaining: Some(999_999_999),
+        reset_after: span,
+        reason: Reason::Ok.into(),
+        limits: vec![limit],
+        ..ShouldAllowResponse::default()
     }
 }

@@ -1,5 +1,5 @@
 //! The service end to end, beside peers, in one run: decisions a second, latency, and CPU time per decision
-//! of the service and of Redis. Needs `redis-server`; compares with `throttlecrab-server` if it is on PATH.
+//! of the service and of Redis. Needs `redis-server`; compares with `throttlecrab-server` if it is on PATH, and with envoyproxy/ratelimit after `make reference`.
 //!
 //! `cargo bench --bench service` writes `target/bench/table.md`; with `-- --quick` in a minute. With `-- --http` it measures the HTTP
 //! listener alone.
@@ -12,15 +12,21 @@
 mod bare;
 mod cluster;
 mod cluster_cost;
+mod few_calls;
 mod goals;
+mod h2_alone;
 mod handovers;
 #[cfg(feature = "http")]
 mod http;
+mod key_bytes;
+mod limits;
 mod pauses;
 mod plan;
 mod processes;
+mod reference;
 mod rows;
 mod servers;
+mod store_alone;
 mod table;
 
 use std::path::Path;
@@ -72,6 +78,9 @@ fn main() {
     if let Some(at) = arguments.iter().position(|it| it == bare::ARGUMENT) {
         return bare::serve(arguments[at + 1].parse().expect("a port"));
     }
+    if let Some(at) = arguments.iter().position(|it| it == h2_alone::ARGUMENT) {
+        return h2_alone::serve(arguments[at + 1].parse().expect("a port"));
+    }
     #[cfg(feature = "http")]
     if let Some(at) = arguments.iter().position(|it| it == http::bare::ARGUMENT) {
         return http::bare::serve(arguments[at + 1].parse().expect("a port"));
@@ -92,8 +101,13 @@ fn main() {
     let servers = Servers::start(effort);
     let mut rows = rows::rows(&servers, effort);
     rows.extend(cluster_cost::rows(&servers, effort));
+    rows.extend(limits::rows(&servers, effort));
+    rows.extend(few_calls::rows(&servers, effort));
+    rows.extend(store_alone::rows(&servers.redis, effort, few_calls::LONELY));
+    rows.extend(reference::rows(&servers, effort));
     let samples = measure(&rows, effort);
-    let page = format!("{machine}\n\n{}\n{}", table::of(&rows, &samples), goals::of(&samples, &servers));
+    let (rows, goals) = (table::of(&rows, &samples), goals::of(&samples, &servers));
+    let page = format!("{machine}\n\n{rows}\n{goals}\n{}", key_bytes::table(&servers, effort));
     write_page("table.md", &page);
 }
 

@@ -6,6 +6,7 @@ use crate::Effort;
 use crate::plan::{FEW, open, plan};
 use crate::processes::Process;
 use crate::servers::Servers;
+use crate::store_alone::StoreWork;
 
 /// One line of the table.
 pub struct Row {
@@ -14,7 +15,14 @@ pub struct Row {
     pub server: &'static str,
     /// The row that it is compared with.
     pub against: &'static str,
-    plan: Plan,
+    pub what: Work,
+}
+
+/// What is sent.
+pub enum Work {
+    Calls(Box<Plan>),
+    /// Commands to Redis, without a service.
+    Store(StoreWork),
 }
 
 /// What came of it.
@@ -37,9 +45,14 @@ impl Row {
     }
 
     pub fn measure(&self) -> Sample {
-        let report = weir_load::run(&self.plan, &RunWatch::default())
-            .unwrap_or_else(|error| panic!("{}: {error}", self.name()));
-        Sample::of(self.id, &report)
+        match &self.what {
+            Work::Store(work) => work.measure(self.id),
+            Work::Calls(plan) => {
+                let report = weir_load::run(plan, &RunWatch::default())
+                    .unwrap_or_else(|error| panic!("{}: {error}", self.name()));
+                Sample::of(self.id, &report)
+            }
+        }
     }
 }
 
@@ -105,6 +118,7 @@ fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
     let mut rows = vec![
         row("memory", "unary, 100 k keys", "memory", "bare", plan("allow", 100_000)),
         row("bare", "unary, a constant answer", "bare tonic", "bare", on(&servers.bare)),
+        row("h2", "unary, a constant answer", "h2 alone", "bare", on(&servers.h2)),
     ];
     if let Some(throttlecrab) = &servers.throttlecrab {
         let plan = Plan { mode: CallMode::Other(THROTTLE), ..on(throttlecrab) };
@@ -176,7 +190,7 @@ pub fn row(
     against: &'static str,
     plan: Plan,
 ) -> Row {
-    Row { id, work, server, against, plan }
+    Row { id, work, server, against, what: Work::Calls(Box::new(plan)) }
 }
 
 /// throttlecrab's `Throttle`: key, burst, so many per so many seconds, quantity.

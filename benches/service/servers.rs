@@ -12,7 +12,8 @@ use weir_testing::ports;
 
 use crate::plan::plan;
 use crate::processes::{Process, ceiling, redis, throttlecrab};
-use crate::{Effort, bare, cluster};
+use crate::reference::{self, Reference};
+use crate::{Effort, bare, cluster, h2_alone, limits};
 
 pub struct Servers {
     pub memory: Process,
@@ -26,21 +27,26 @@ pub struct Servers {
     pub single: Process,
     /// The same, and nothing stands before the Redis.
     pub unaided: Process,
+    /// The same as `single`, and decisions wait for others.
+    pub gathering: Process,
     pub cluster: Process,
     pub nodes: Vec<Process>,
     /// On a cluster of one primary: what there is to a cluster besides that it is several servers.
     pub cluster_of_one: Process,
     pub only_node: Process,
     pub bare: Process,
+    pub h2: Process,
     pub throttlecrab: Option<Process>,
+    pub reference: Option<Reference>,
     _files: TempDir,
 }
 
-/// `allow` never denies; `keep` neither, and its states stay for an hour; `second` lets 1,000 a second pass for each key; `deny` one an hour.
+/// `allow` never denies; `keep` and `hour` neither, and their states stay for an hour; `second` lets 1,000 a second pass for each key; `deny` one an hour.
 const STRATEGIES: &str = "
 strategies:
   allow: { limits: [{ name: each, per: [resource, consumer], token_bucket: { burst: 1000000000, rate: 1000000000/s } }] }
   keep: { limits: [{ name: each, per: [resource, consumer], token_bucket: { burst: 1000000, rate: 1/1h } }] }
+  hour: { limits: [{ name: each, per: [resource, consumer], fixed_window: { limit: 1000000000, window: 1h } }] }
   second: { limits: [{ name: each, per: [resource, consumer], token_bucket: { burst: 1000, rate: 1000/s } }] }
   deny: { limits: [{ name: each, per: [resource, consumer], uniform: { interval: 1h } }] }
 ";
@@ -49,8 +55,14 @@ const PATTERNS: &str = "
 resources:
   - { match: allow, strategy: allow }
   - { match: keep, strategy: keep }
+  - { match: hour, strategy: hour }
   - { match: second, strategy: second }
   - { match: deny, strategy: deny }
+";
+
+/// Envoy's limits: one for each user, which never denies.
+pub const ENVOY: &str = "domain: bench
+descriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 4294967295 } }]
 ";
 
 impl Servers {
@@ -67,7 +79,8 @@ impl Servers {
         let unaided = on_redis(&url(&redis), "coalesce: false, denials_max_age: 0s");
         let clustered = on_redis(&urls.join(", "), "topology: cluster");
         let clustered_alone = on_redis(&url(&only_node), "topology: cluster");
-        let plain = format!("{STRATEGIES}{PATTERNS}");
+        let gathering = on_redis(&url(&redis), "gather: 1ms");
+        let plain = format!("{STRATEGIES}{}{PATTERNS}{}", limits::strategies(), limits::patterns());
         let many_keys = filled(weir(&files, memory, &plain), effort);
         let bytes_per_key = bytes_per_key(&weir(&files, memory, &plain), effort);
         Self {
@@ -77,10 +90,13 @@ impl Servers {
             many_strategies: weir(&files, memory, &many(10_000)),
             single: weir(&files, &single, &plain),
             unaided: weir(&files, &unaided, &plain),
+            gathering: weir(&files, &gathering, &plain),
             cluster: weir(&files, &clustered, &plain),
             cluster_of_one: weir(&files, &clustered_alone, &plain),
             bare: ceiling(bare::ARGUMENT),
+            h2: ceiling(h2_alone::ARGUMENT),
             throttlecrab: throttlecrab("grpc"),
+            reference: reference::start(&files),
             redis,
             nodes,
             only_node,
@@ -162,13 +178,10 @@ fn weir(files: &TempDir, store: &str, rest: &str) -> Process {
     panic!("weir is not ready within 10 s");
 }
 
-/// A limit for each user, which never denies.
 fn envoy(files: &TempDir) -> PathBuf {
     let folder = files.path().join("envoy");
     std::fs::create_dir_all(&folder).expect("make the folder of Envoy's limits");
-    let limit = "{ unit: hour, requests_per_unit: 4294967295 }";
-    let text = format!("domain: bench\ndescriptors: [{{ key: user, rate_limit: {limit} }}]\n");
-    std::fs::write(folder.join("bench.yaml"), text).expect("write Envoy's limits");
+    std::fs::write(folder.join("bench.yaml"), ENVOY).expect("write Envoy's limits");
     folder
 }
 
