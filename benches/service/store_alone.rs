@@ -36,7 +36,7 @@ pub struct StoreWork {
 enum Kind {
     /// INCRBY and EXPIRE for each decision: an approximate window, which does not deny.
     Commands,
-    /// `lean.lua`.
+    /// The leanest that charges buckets.
     Script,
 }
 

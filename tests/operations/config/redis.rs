@@ -64,7 +64,7 @@ fn keys_and_bounds() {
             ),
             (
                 r#"nodes: ["redis://a"], gather: 1001us"#,
-                "1:58: store.redis.gather: 1001us is out of bounds: it must be from 0s to 1ms",
+                "1:49: store.redis.gather: 1001us is out of bounds: it must be from 0s to 1ms",
             ),
             (
                 r#"nodes: ["redis://a"], denials_max_age: 61s"#,
