@@ -108,6 +108,8 @@ while groups > 0 and now < CEILING do
 end
 for at = key_at + 1, key_count do reply[at] = '' end
 if groups == 0 then
+  -- One decision of one limit, as most where calls are few: without a table to join.
+  if key_count == 1 and not reasons then return reply[1] .. pack_struct('<ddd', now, short, admitted) end
   reply[key_count + 1] = pack_struct('<ddd', now, short, admitted)
   reply = table.concat(reply)
   if reasons then return { reply, unpack(reasons) } end
