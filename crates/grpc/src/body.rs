@@ -197,6 +197,15 @@ impl RequestBody {
         Self(BodyKind::Whole(pieces.pop_front().unwrap_or_default(), pieces))
     }
 
+    /// Returns the bytes of a complete body in one piece.
+    #[inline]
+    pub(crate) fn in_one_piece(&mut self) -> Option<&mut Bytes> {
+        match &mut self.0 {
+            BodyKind::Whole(body, rest) if rest.is_empty() => Some(body),
+            _ => None,
+        }
+    }
+
     /// Decompresses the messages of this body.
     pub(crate) fn inflated(self, inflater: Inflater) -> Self {
         Self(BodyKind::Inflated(Box::new(InflatedBody { body: self, inflater })))

@@ -128,8 +128,33 @@ impl Messages {
         poll_fn(|context| self.poll_only(context))
     }
 
+    /// Takes the message of a body that has arrived and is one message without flaws: that of nearly every unary call. Any
+    /// other body is left to [`Messages::poll_next`].
+    #[inline]
+    fn take_whole(&mut self) -> Option<Bytes> {
+        if self.only.is_some()
+            || self.decoded.is_some()
+            || !self.chunk.is_empty()
+            || !self.is_between_messages()
+        {
+            return None;
+        }
+        let body = self.body.in_one_piece()?;
+        let ([0, length @ ..], rest) = body.split_first_chunk::<PREFIX>()? else { return None };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length != rest.len() || length > self.largest {
+            return None;
+        }
+        let mut message = std::mem::take(body);
+        message.advance(PREFIX);
+        Some(message)
+    }
+
     #[inline]
     fn poll_only(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
+        if let Some(message) = self.take_whole() {
+            return Poll::Ready(Ok(message));
+        }
         let not = |count| Status::unimplemented(format!("this method takes one message, not {count}"));
         while self.only.is_none() || !self.is_at_end() {
             match ready!(self.poll_next(context)).transpose()? {
