@@ -173,8 +173,7 @@ impl SharedMemory {
 
     /// Decides all costs of one decision, under one lock.
     fn decide_alone(&self, decision: &Decision<'_>, answers: &mut Answers) {
-        let mut at = StatePlace::default();
-        self.locate(|locator| locator.locate(decision, &mut at));
+        let at = self.locate_one(decision);
         let limits = &*decision.algorithms();
         let mut stamp = self.time.stamp();
         let marker = self.marker(decision);
@@ -228,8 +227,7 @@ impl SharedMemory {
         (operation, id): (Operation, &str),
         answers: &mut Answers,
     ) {
-        let mut at = StatePlace::default();
-        self.locate(|locator| locator.locate(decision, &mut at));
+        let at = self.locate_one(decision);
         let Decision { strategy, subject, op, costs, .. } = *decision;
         let limits = &*decision.algorithms();
         let write = |text: &mut Vec<u8>| key::write_record_name(text, operation, strategy, &subject, id);

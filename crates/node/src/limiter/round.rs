@@ -128,7 +128,8 @@ impl<'a, S: Store> Round<'a, S> {
         let mut asked = decisions.iter().zip(answers.each.drain(..));
         let mut limits = &answers.limits[..];
         let mut costed;
-        for turn in turns {
+        // Drained in place: to move them out would copy all sixteen slots.
+        for turn in turns.drain(..) {
             each(match turn {
                 RoundSlot::Asked(row, strategy, question) => match asked.next() {
                     Some((decision, StoreAnswer::Later(later))) => {

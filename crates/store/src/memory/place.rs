@@ -33,6 +33,8 @@ pub(crate) struct Locator<'s, 'd> {
     secret: &'s KeySecret,
     text: &'s mut Vec<u8>,
     begun: Option<BegunDigest<'d>>,
+    /// True if it locates one decision, so that nothing is kept for the next.
+    is_for_one: bool,
 }
 
 /// Cached digest of a limit's and a resource's fields: consecutive decisions mostly share them.
@@ -64,7 +66,19 @@ pub(super) const fn shard_of(digest: u128) -> usize {
 
 impl SharedMemory {
     pub(super) fn locate<'d, T>(&self, find: impl FnOnce(&mut Locator<'_, 'd>) -> T) -> T {
-        SCRATCH.with_borrow_mut(|text| find(&mut Locator { secret: &self.secret, text, begun: None }))
+        let secret = &self.secret;
+        SCRATCH.with_borrow_mut(|text| find(&mut Locator { secret, text, begun: None, is_for_one: false }))
+    }
+
+    /// Returns the location of one decision.
+    #[inline]
+    pub(super) fn locate_one(&self, decision: &Decision<'_>) -> StatePlace {
+        let mut place = StatePlace::default();
+        let secret = &self.secret;
+        SCRATCH.with_borrow_mut(|text| {
+            Locator { secret, text, begun: None, is_for_one: true }.locate(decision, &mut place);
+        });
+        place
     }
 }
 
@@ -106,6 +120,9 @@ impl<'d> Locator<'_, 'd> {
     /// The digest of the identity of a strategy's only limit.
     #[inline]
     fn only_name(&mut self, strategy: &'d Arc<Strategy>, subject: &Subject<'d>) -> u128 {
+        if self.is_for_one {
+            return self.digest(|text| key::write_identity(text, strategy, 0, subject));
+        }
         let is_by = |begun: &BegunDigest<'_>| {
             Arc::ptr_eq(begun.strategy, strategy) && std::ptr::eq(begun.resource, subject.resource)
         };
@@ -160,6 +177,9 @@ mod tests {
             let order = (0..decisions.len()).map(|index| &decisions[index * step % decisions.len()]);
             let alone = order.clone().map(|decision| store.0.locate(|locator| found(locator, decision)));
             let alone: Vec<_> = alone.collect();
+            let one = order.clone().map(|decision| store.0.locate_one(decision));
+            let one: Vec<_> = one.map(|place| (place.shard, place.digests.to_vec())).collect();
+            assert_eq!(one, alone);
             let together: Vec<_> =
                 store.0.locate(|locator| order.map(|decision| found(locator, decision)).collect());
             assert_eq!(together, alone, "every {step}th");

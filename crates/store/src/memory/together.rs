@@ -29,6 +29,9 @@ struct Locked<'a> {
 impl SharedMemory {
     /// Decides simple decisions, each for itself and in order.
     pub(super) fn decide_together(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        if let [only] = decisions {
+            return self.decide_only(only, answers);
+        }
         for decisions in decisions.chunks(TOGETHER) {
             let mut places: [StatePlace; TOGETHER] = Default::default();
             self.locate(|locator| {
@@ -42,6 +45,19 @@ impl SharedMemory {
                 let made = self.decide_some(decisions, places, &mut stamp, answers);
                 (decisions, places) = (&decisions[made..], &places[made..]);
             }
+        }
+    }
+
+    /// Decides one that came alone, without a list of shards.
+    fn decide_only(&self, decision: &Decision<'_>, answers: &mut Answers) {
+        let place = self.locate_one(decision);
+        let mut stamp = self.time.stamp();
+        let mut table = self.shards[place.shard].lock();
+        self.date(&mut table, &mut stamp);
+        let rules = (&**decision.strategy, decision.strategy.algorithms());
+        let cost = decision.costs.first().copied().unwrap_or_default();
+        if let Err(why) = self.decide_at(&place, table, rules, (decision.op, cost, stamp), answers) {
+            answers.fail(1, &self.budget.refuse(why));
         }
     }
 
