@@ -106,7 +106,7 @@ impl Feature for ControlFeature {
         if !is_on(node.parts) {
             return Ok(None);
         }
-        let NodeShared { clock, audit, target, reloads, loads, refused } = node.shared;
+        let NodeShared { clock, audit, target, reloads, loads, refused, .. } = node.shared;
         let bans = BanGuard::new(clock.clone());
         let counted = Arc::clone(&bans);
         node.show(BanCollector::new(move || counted.counts())?)?;
@@ -114,7 +114,7 @@ impl Feature for ControlFeature {
         node.open_files += usize::from(link.is_some());
         let parts = ControlParts {
             config: &node.config.control,
-            node: node.config.usage.node(),
+            node: node.config.node_name(),
             audit: audit.clone(),
             target: Arc::clone(target),
             link,
