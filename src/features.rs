@@ -27,12 +27,19 @@ pub fn sections() -> Vec<&'static SectionSpec> {
     FEATURES.iter().flat_map(|feature| feature.settings().sections).collect()
 }
 
-/// Returns all settings with their paths: those of the configuration, then those of features.
+/// Sections whose settings stand before those of another section, and not at the end.
+const BEFORE: [(&str, &str); 1] = [("control", "store.")];
+
+/// Returns all settings with their paths: those of the configuration, and those of features, most of them at the end.
 #[must_use]
 pub fn settings() -> Vec<(String, Setting)> {
     let mut all = weir_config::settings();
     for (group, rows) in sections().into_iter().flat_map(SectionSpec::rows) {
-        all.extend(rows.into_iter().map(|row| (format!("{group}.{}", row.key), row)));
+        let place = BEFORE.iter().find(|(section, _)| *section == group);
+        let place = place.and_then(|(_, next)| all.iter().position(|(path, _)| path.starts_with(next)));
+        let rows = rows.into_iter().map(|row| (format!("{group}.{}", row.key), row));
+        let place = place.unwrap_or(all.len());
+        all.splice(place..place, rows);
     }
     all
 }

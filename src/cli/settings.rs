@@ -143,7 +143,10 @@ mod tests {
     fn outcome(overrides: &ConfigOverrides) -> Result<impl PartialEq + std::fmt::Debug + use<>, String> {
         let config = Config::built_in_with(overrides);
         config
-            .map(|config| (config.key_secret, config.envoy.config, config.control, config.server.audit_file))
+            .map(|config| {
+                let sections = format!("{:?}", config.sections);
+                (config.key_secret, config.envoy.config, sections, config.server.audit_file)
+            })
             .map_err(|errors| errors.to_string())
     }
 

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::{
@@ -61,7 +61,7 @@ impl Node {
     }
 
     fn config(folder: &TempDir) -> Config {
-        Config::load(folder.path().join("weir.yaml"), &ConfigOverrides::default()).unwrap()
+        Config::load(folder.path().join("weir.yaml"), &weir::features::overrides()).unwrap()
     }
 
     /// The same files under a new process.

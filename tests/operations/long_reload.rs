@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::{ReloadRequest, ShouldAllowRequest};
 use weir_testing::RedisServer;
@@ -50,7 +50,7 @@ async fn check(store: &str) {
     let folder = scratch::dir("swaps-");
     let file = folder.path().join("weir.yaml");
     fs::write(&file, version(store, 0)).unwrap();
-    let server = Server::start_by_the_system(Config::load(&file, &ConfigOverrides::default()).unwrap());
+    let server = Server::start_by_the_system(Config::load(&file, &weir::features::overrides()).unwrap());
     eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
     let mut control = ControlServiceClient::new(server.channel().await);
     // What is certainly in force, and what may be.

@@ -270,7 +270,6 @@ pub(crate) fn config() -> Config {
         rules: Rules::new(strategies, resources),
         authorize: None,
         messages: DenialMessages::default(),
-        control: weir_config::ControlConfig::default(),
         sections: Vec::new(),
         written: std::sync::Arc::default(),
         decision_log: weir_config::DecisionLogConfig::default(),

@@ -18,7 +18,6 @@ impl Config {
         self.messages.changes(&next.messages, "messages", &mut changes);
         self.envoy.changes(&next.envoy, "envoy", &mut changes);
         xds_changes((&self.envoy.xds, &next.envoy.xds), &mut changes);
-        self.control.changes(&next.control, "control", &mut changes);
         section_changes(&self.sections, &next.sections, &mut changes);
         let (server, other) = (&self.server, &next.server);
         let whole = [

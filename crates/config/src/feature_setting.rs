@@ -42,6 +42,8 @@ pub struct FeatureSetting {
 pub enum SettingForm {
     /// An address to listen on.
     Address,
+    /// A path, with the text of the reference for its absence. In the file it is relative to the file's directory.
+    File(&'static str),
     /// A whole number, with inclusive bounds.
     Count(u64, u64),
     /// A duration, with inclusive bounds.
@@ -67,7 +69,7 @@ impl FeatureSetting {
 
     pub(super) fn row(&self) -> Setting {
         let values = match self.form {
-            SettingForm::Address => ValueKind::Text(1, MAX_PATH),
+            SettingForm::Address | SettingForm::File(_) => ValueKind::Text(1, MAX_PATH),
             SettingForm::Count(min, max) => ValueKind::Count(min, max),
             SettingForm::Span(min, max) => ValueKind::Span(min, max),
             SettingForm::DescribedSpan(..) => ValueKind::Duration,
@@ -82,6 +84,7 @@ impl FeatureSetting {
         row.more = self.more;
         row.value_name = match self.form {
             SettingForm::Address => "ADDRESS",
+            SettingForm::File(_) => "PATH",
             SettingForm::Count(..) => "NUMBER",
             SettingForm::Span(..) | SettingForm::DescribedSpan(..) => "DURATION",
             SettingForm::Size(..) => "SIZE",
@@ -92,6 +95,10 @@ impl FeatureSetting {
         };
         match self.form {
             SettingForm::Address => row.bounds = String::new(),
+            SettingForm::File(unset) => {
+                row.bounds = format!("path of {}", row.bounds);
+                row.unset = unset;
+            }
             SettingForm::NodeName(unset) => (row.bounds, row.unset) = (node_name::bounds(), unset),
             _ => {}
         }

@@ -34,7 +34,6 @@ mod bans;
 mod callers;
 mod changes;
 mod concurrency;
-mod control;
 mod costs;
 mod envoy;
 mod envoy_layout;
@@ -153,9 +152,9 @@ pub use stores::{
     WhenFull,
 };
 pub use table::{
-    AdminPath, Applies, ControlConfig, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES,
-    MAX_ENVOY_RULES, MemoryConfig, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting,
-    SettingChange, TlsConfig, XdsConfig, XdsTlsConfig, reference, reference_table, settings,
+    AdminPath, Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MAX_ENVOY_RULES,
+    MemoryConfig, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig,
+    XdsConfig, XdsTlsConfig, reference, reference_table, settings,
 };
 pub use tls::TRUST_DOMAINS;
 pub use tls_words::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};
@@ -189,8 +188,6 @@ pub struct Config {
     pub decision_log: DecisionLogConfig,
     /// The files and directories of the configuration; none is the built-in example.
     pub sources: Vec<PathBuf>,
-    /// The files of live control.
-    pub control: ControlConfig,
     /// The sections that features read.
     pub sections: Vec<FeatureSection>,
     /// The strategies as the file writes them, for live control; empty without it.

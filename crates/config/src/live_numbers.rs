@@ -246,7 +246,6 @@ mod tests {
 
     const FILE: &str = "
 server: { control: true }
-control: { cache_file: control.bin }
 strategies:
   api:
     limits:

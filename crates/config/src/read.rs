@@ -27,8 +27,8 @@ use super::unreadable::unreadable;
 use super::watched_files::FilesSnapshot;
 use super::yaml_node::{Content, YamlNode};
 use super::{
-    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, control,
-    envoy, log, overrides_section, resources, sections, server, store, strategies,
+    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, envoy, log,
+    overrides_section, resources, sections, server, store, strategies,
 };
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
@@ -189,7 +189,6 @@ fn read(
     let authorize = authorize::authorize(&mut root, &issuers, report);
     let has_redis = matches!(store, StoreConfig::Redis(_));
     let messages = messages(root.section("messages", report), settings, report);
-    let control = control::control(root.section("control", report), (&server, has_redis), settings, report);
     let keeps = server.control || settings.keeps_written();
     let written = if keeps { WrittenStrategies::of(&tree) } else { WrittenStrategies::default() };
     let decision_log = log::log(root.section("log", report), settings, report);
@@ -211,7 +210,6 @@ fn read(
         messages,
         decision_log,
         sources: Vec::new(),
-        control,
         sections,
         written: Arc::new(written),
         origin: None,

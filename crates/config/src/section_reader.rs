@@ -1,6 +1,7 @@
 //! Reads a section of a feature.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use weir_core::algorithm::Rate;
 use weir_core::strategy::{Field, Rules, check_name};
@@ -9,7 +10,7 @@ use weir_units::{LONGEST_SPAN, Micros};
 use super::errors::MistakeReport;
 use super::feature_section::{FeaturePort, ShownValue};
 use super::feature_setting::{FeatureSetting, SettingForm};
-use super::fields::{KeyedValue, Mapping};
+use super::fields::{KeyedValue, MAX_PATH, Mapping};
 use super::listen::{ListenAddress, listen_address, same_address};
 use super::node_name::node_name;
 use super::overrides::ConfigOverrides;
@@ -97,6 +98,19 @@ impl<'r, 't> SectionReader<'r, 't> {
         let address = self.value(setting, listen_address);
         self.show(setting, address.as_ref().map_or_else(String::new, ToString::to_string));
         address
+    }
+
+    /// Reads a path; `None` if it is absent. In the file it is relative to the file's directory.
+    pub fn file(&mut self, setting: &FeatureSetting) -> Option<PathBuf> {
+        let SettingForm::File(unset) = setting.form else { return None };
+        let parse = |scalar: Scalar<'_>| text_within(scalar, MAX_PATH).map(PathBuf::from);
+        let at = self.fields.take(setting.key).map(|value| value.at()).unwrap_or_default();
+        let from_file = self.fields.read(setting.key, self.report, parse);
+        let from_file = from_file.map(|path| self.report.resolve(at, &path));
+        let given = self.given(setting, parse);
+        let path = given.or(from_file);
+        self.show(setting, path.as_ref().map_or_else(|| unset.to_owned(), |path| path.display().to_string()));
+        path
     }
 
     /// Reads a whole number.
@@ -319,9 +333,17 @@ impl<'r, 't> SectionReader<'r, 't> {
         parse: impl Fn(Scalar<'_>) -> Result<T, String>,
     ) -> Option<T> {
         let from_file = self.fields.read(setting.key, self.report, &parse);
+        self.given(setting, parse).or(from_file)
+    }
+
+    /// The value that a flag or a variable gives.
+    fn given<T>(
+        &mut self,
+        setting: &FeatureSetting,
+        parse: impl Fn(Scalar<'_>) -> Result<T, String>,
+    ) -> Option<T> {
         let path = self.fields.path_of(setting.key);
-        let outside = self.overrides.given.at(&setting.outside(), &path);
-        outside.read(&path, self.report, parse).or(from_file)
+        self.overrides.given.at(&setting.outside(), &path).read(&path, self.report, parse)
     }
 
     /// The value, or the default.

@@ -12,7 +12,6 @@
 //! together with other keys (a login, the files of TLS) is a separate [`Entry`], which the section's reader takes.
 
 mod change;
-mod control;
 mod entry;
 mod envoy;
 mod kinds;
@@ -35,7 +34,6 @@ mod xds;
 mod tests;
 
 pub use self::change::SettingChange;
-pub use self::control::ControlConfig;
 pub use self::entry::{Applies, Setting};
 pub use self::envoy::{EnvoyConfig, MAX_ENVOY_RULES};
 pub use self::limits::{MAX_BATCH_BYTES, ServerLimits};
@@ -66,7 +64,6 @@ const SECTIONS: [(&str, Rows); 15] = [
     ("server.tls", TlsConfig::rows),
     ("server.tls.client_crl", CrlConfig::rows),
     ("server.limits", ServerLimits::rows),
-    ("control", ControlConfig::rows),
     ("store", store::rows),
     ("store.memory", MemoryConfig::rows),
     ("store.redis", RedisConfig::rows),

@@ -14,6 +14,7 @@ mod metrics;
 pub mod model;
 mod page;
 mod service;
+mod settings;
 pub mod store;
 pub mod task;
 mod timestamp;
@@ -26,7 +27,7 @@ use weir_config::Config;
 use weir_node::access::Rights;
 use weir_node::feature::{
     Feature, FeatureServices, MethodSpec, NodeBuilder, NodeShared, RunningFeature, ServiceContext,
-    ServiceSpec, StartError, UsedScripts,
+    ServiceSpec, SettingsSpec, StartError, UsedScripts,
 };
 use weir_node::feature_parts::{FeaturePart, FeatureParts};
 use weir_node::guard::Guard;
@@ -36,6 +37,7 @@ use weir_proto::v1::control_service_server;
 use self::bans::BanGuard;
 use self::metrics::BanCollector;
 use self::service::MAX_CHANGE_BYTES;
+use self::settings::{ControlSettings, SECTION};
 use self::store::{CONTROL, ControlLink};
 use self::task::{ControlHandle, ControlParts, ControlStart, PreparedControl};
 
@@ -61,6 +63,10 @@ struct RunningControl {
 impl Feature for ControlFeature {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn settings(&self) -> SettingsSpec {
+        SettingsSpec { sections: &[SECTION] }
     }
 
     fn services(&self) -> &'static [ServiceSpec] {
@@ -107,13 +113,14 @@ impl Feature for ControlFeature {
             return Ok(None);
         }
         let NodeShared { clock, audit, target, reloads, loads, refused, .. } = node.shared;
+        let settings = node.config.section::<ControlSettings>(NAME);
         let bans = BanGuard::new(clock.clone());
         let counted = Arc::clone(&bans);
         node.show(BanCollector::new(move || counted.counts())?)?;
         let link = node.storage.scripts.as_ref().map(ControlLink::open);
         node.open_files += usize::from(link.is_some());
         let parts = ControlParts {
-            config: &node.config.control,
+            cache_file: settings.and_then(|settings| settings.cache_file.as_deref()),
             node: node.config.node_name(),
             audit: audit.clone(),
             target: Arc::clone(target),

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_node::access::new_token;
 use weir_proto::v1::control_service_client::ControlServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
@@ -51,7 +51,7 @@ impl Guarded {
         let ((shop, one), (ops, other)) = (new_token("shop").unwrap(), new_token("ops").unwrap());
         fs::write(folder.path().join("tokens"), format!("{one}\n{other}\n")).unwrap();
         write(folder.path(), rules, 100);
-        let config = Config::load(folder.path().join("weir.yaml"), &ConfigOverrides::default()).unwrap();
+        let config = Config::load(folder.path().join("weir.yaml"), &weir::features::overrides()).unwrap();
         Self { server: Server::ready(config), folder, shop, ops }
     }
 
@@ -179,7 +179,7 @@ fn connections(server: &Server) -> String {
 fn whether_calls_are_checked_at_all_needs_a_restart() {
     let parse = |text: &str| {
         let strategies = "strategies: { s: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] } }\n";
-        Config::parse(&format!("{strategies}{text}"), "weir.yaml", &ConfigOverrides::default()).unwrap()
+        Config::parse(&format!("{strategies}{text}"), "weir.yaml", &weir::features::overrides()).unwrap()
     };
     let of = |old: &str, new: &str| {
         let changes = parse(old).setting_changes(&parse(new));

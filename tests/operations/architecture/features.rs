@@ -1,4 +1,4 @@
-//! Arrows from the trunk to features: files of decisions that name live control, Envoy or counting on the nodes.
+//! Arrows from the trunk to features: files of decisions that name Envoy or counting on the nodes.
 //!
 //! A feature will be one crate that the trunk never names. Until then the arrows that are left stand in
 //! `feature_arrows.txt`, one per line, and the list may only shrink.
@@ -12,8 +12,7 @@ use super::none;
 const TRUNK: [&str; 4] = ["core", "config", "store", "node"];
 
 /// The modules of each feature, by crate and path. A module counts with its folder.
-const FEATURES: [(&str, &[&str]); 3] = [
-    ("control", &["config/control", "config/table/control"]),
+const FEATURES: [(&str, &[&str]); 2] = [
     (
         "envoy",
         &[

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_config::{ControlConfig, Topology, WrittenStrategies};
+use weir_config::{Topology, WrittenStrategies};
 use weir_control::bans::BanGuard;
 use weir_control::task::{
     ChangeAsked, ControlHandle, ControlParts, ControlThread, EntryAsked, PreparedControl,
@@ -45,12 +45,12 @@ async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (Contro
     let config = redis_config(vec![redis.url()], Topology::Single);
     let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
     watched(&shared).await;
-    let files = ControlConfig { cache_file: Some(folder.path().join("entries")) };
+    let file = folder.path().join("entries");
     let audit = AuditLog::open(Some(&folder.path().join("audit")), Clock::System).unwrap();
     let link = weir_control::store::ControlLink::open(&shared.scripts());
     let start = move || {
         let (prepared, handle) = PreparedControl::new(ControlParts {
-            config: &files,
+            cache_file: Some(&file),
             node: "one".to_owned(),
             audit: audit.clone(),
             target: Arc::new(NoFiles),

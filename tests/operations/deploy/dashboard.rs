@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use weir_config::{
-    AdminPath, ClientAuth, Config, ControlConfig, DecisionLogConfig, EnvoyConfig, KeyShare, LogTarget,
-    ServerConfig, TlsConfig, XdsConfig,
+    AdminPath, ClientAuth, Config, DecisionLogConfig, EnvoyConfig, KeyShare, LogTarget, ServerConfig,
+    TlsConfig, XdsConfig,
 };
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
@@ -105,10 +105,8 @@ fn with_control_plane() -> String {
 
 /// The page of a service with live control.
 fn with_live_control() -> String {
-    let folder = tempfile::tempdir().unwrap();
     let server = ServerConfig { control: true, ..config().server };
-    let control = ControlConfig { cache_file: Some(folder.path().join("entries")) };
-    Server::ready(Config { server, control, ..config() }).get("/metrics").1
+    Server::ready(Config { server, ..config() }).get("/metrics").1
 }
 
 /// The page of a service with Envoy's files, whose limits are on it.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use weir_config::{Config, ConfigOverrides};
+use weir_config::Config;
 use weir_testing::Chromium;
 
 use super::open;
@@ -25,7 +25,7 @@ fn refused_files_are_told_of_everywhere() {
     let folder = scratch::dir("notes-");
     let file = folder.path().join("weir.yaml");
     fs::write(&file, CONFIG).unwrap();
-    let server = Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap());
+    let server = Server::ready(Config::load(&file, &weir::features::overrides()).unwrap());
     let list = || {
         let listed = weir(&["control", "list", "--server", &format!("http://{}", server.grpc)]);
         text(&listed.stdout)

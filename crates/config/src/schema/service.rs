@@ -5,14 +5,11 @@ use super::super::identity::MAX_JWT_TEXT;
 use super::super::overlay::MAX_ENVOY_TEXT;
 use super::super::rights::RIGHTS;
 use super::super::table::ValueKind::{Boolean, Choice, Count, Defined, List, Section, Set, Text};
-use super::super::table::{
-    ControlConfig, DenialMessages, EnvoyConfig, ServerConfig, ValueKind, log as log_keys,
-};
+use super::super::table::{DenialMessages, EnvoyConfig, ServerConfig, ValueKind, log as log_keys};
 use super::kinds::{Key, may, must};
 
 pub(super) const ROOT: &[Key] = &[
     may("server", Section(ServerConfig::rows), "Sockets, workers and bounds."),
-    may("control", Section(ControlConfig::rows), "Files of live control."),
     may("store", Defined("store"), "Where state lives: memory (the default) or redis."),
     may("strategies", Defined("strategies"), "Named lists of limits that decide together."),
     may("resources", Defined("resources"), "Which strategy a resource has when the caller names none."),

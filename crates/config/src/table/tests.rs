@@ -11,8 +11,7 @@ use super::{Setting, settings};
 use crate::quantities::{written_duration, written_size};
 use crate::table::ValueKind;
 use crate::{
-    Config, ConfigOverrides, ControlConfig, DecisionLogConfig, DenialMessages, EnvoyConfig, ServerConfig,
-    StoreConfig,
+    Config, ConfigOverrides, DecisionLogConfig, DenialMessages, EnvoyConfig, ServerConfig, StoreConfig,
 };
 
 /// The parsed file, or its mistakes.
@@ -28,13 +27,12 @@ struct Read {
     envoy: EnvoyConfig,
     messages: DenialMessages,
     decision_log: DecisionLogConfig,
-    control: ControlConfig,
 }
 
 fn read(file: &str, overrides: &ConfigOverrides) -> ReadOutcome {
     let config = Config::parse(file, "weir.yaml", overrides).map_err(|errors| errors.to_string())?;
-    let Config { server, store, key_secret, namespace, envoy, messages, decision_log, control, .. } = config;
-    Ok(Read { server, store, key_secret, namespace, envoy, messages, decision_log, control })
+    let Config { server, store, key_secret, namespace, envoy, messages, decision_log, .. } = config;
+    Ok(Read { server, store, key_secret, namespace, envoy, messages, decision_log })
 }
 
 /// A setting under test, with an existing file for settings that name one.
@@ -81,9 +79,6 @@ impl Tried {
         if self.path.starts_with("store.redis") {
             let scheme = if self.path.contains(".tls.") { "rediss" } else { "redis" };
             root["store"] = json!({ "redis": { "nodes": [format!("{scheme}://a")] } });
-        }
-        if self.path == "server.control" {
-            root["control"] = json!({ "cache_file": existing });
         }
         if self.path.starts_with("server.tls.client_crl.") {
             root["server"]["tls"] = json!({

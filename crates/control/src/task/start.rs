@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
-use weir_config::ControlConfig;
 use weir_node::audit::AuditLog;
 use weir_node::overlay_target::OverlayTarget;
 use weir_node::readiness::RefusedFiles;
@@ -36,8 +36,8 @@ const FIRST_LOOK: Duration = Duration::from_secs(2);
 
 /// What live control works with.
 pub struct ControlParts<'a> {
-    /// Its files.
-    pub config: &'a ControlConfig,
+    /// The file with the last known entries, if there is one.
+    pub cache_file: Option<&'a Path>,
     /// The name of this node.
     pub node: String,
     /// Where changes are written before they are made.
@@ -87,9 +87,10 @@ fn failed(what: String) -> impl FnOnce(io::Error) -> ControlStart {
 impl PreparedControl {
     /// Reads the cache file.
     pub fn new(parts: ControlParts<'_>) -> Result<(Self, ControlHandle), ControlStart> {
-        let ControlParts { config, node, audit, target, link, clock, reloads, loads, refused, bans } = parts;
-        let mut cache = config.cache_file.as_deref().map(CacheFile::new);
-        let shown = config.cache_file.as_deref().unwrap_or_else(|| std::path::Path::new("")).display();
+        let ControlParts { cache_file, node, audit, target, link, clock, reloads, loads, refused, bans } =
+            parts;
+        let mut cache = cache_file.map(CacheFile::new);
+        let shown = cache_file.unwrap_or_else(|| Path::new("")).display();
         let cached = cache.as_mut().map(CacheFile::read).transpose();
         let cached = cached.map_err(failed(format!("the cache file {shown}")))?.flatten();
         let is_new = cached.is_none();
