@@ -58,6 +58,25 @@ fn budget() -> CostedLimits {
     CostedLimits { limits: vec![limit(window), limit(bucket)], names: vec!["n".into()], hold }
 }
 
+/// The wait of a denial, if all that denies is held: the engines' own waits are theirs to prove.
+fn wait_of_holds(verdict: &BudgetVerdict) -> Option<u64> {
+    let Retry::After(wait) = verdict.retry else { return None };
+    let mut denying = verdict.limits.iter().filter(|limit| limit.cause.is_some());
+    denying.all(|limit| limit.level_before == 0).then_some(wait.0)
+}
+
+/// The next numbers of a seed.
+fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut number = seed;
+    move |bound| {
+        number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = number;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
+
 /// True if the costs would fit at that time, if nothing else happens.
 fn would_fit(world: &World, (budget, keys): (&CostedLimits, &[String]), asked: &Ask, at: u64) -> bool {
     let peek = Ask { peek: true, has_id: false, hold_for: None, ..asked.clone() };
@@ -76,14 +95,7 @@ fn count_from_seen(verdict: &mut BudgetVerdict, ahead: u64) {
 }
 
 fn trace(seed: u64, fault: Fault, met: &mut Met) -> Result<(), String> {
-    let mut number = seed;
-    let mut below = |bound: u64| {
-        number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = number;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    };
+    let mut below = numbers(seed);
     let (budget, keys) = (budget(), ["window", "bucket"].map(str::to_owned).to_vec());
     let (mut world, mut now, mut went_back) = (World::default(), BASE, false);
     let mut replica = world.clone();
@@ -124,14 +136,11 @@ fn trace(seed: u64, fault: Fault, met: &mut Met) -> Result<(), String> {
                         return Err(format!("step {step}: held for {:?}, not {left:?}", verdict.held_for));
                     }
                 }
-                // The engines' own waits are theirs to prove.
-                let denying = || verdict.limits.iter().filter(|limit| limit.cause.is_some());
-                let is_held_alone = denying().all(|limit| limit.level_before == 0);
-                if let (Retry::After(wait), Some(ahead), true) = (verdict.retry, ahead, is_held_alone) {
-                    met.waits_behind += u64::from(ahead > 0);
+                if let Some(wait) = wait_of_holds(&verdict).filter(|_| ahead.is_some()) {
+                    met.waits_behind += u64::from(ahead > Some(0));
                     let fits = |after: u64| would_fit(&world, (&budget, &keys), &asked, now + after);
-                    if !fits(wait.0) || wait.0 > 0 && fits(wait.0 - 1) {
-                        return Err(format!("step {step}: {wait:?} is not the shortest wait"));
+                    if !fits(wait) || wait > 0 && fits(wait - 1) {
+                        return Err(format!("step {step}: {wait} is not the shortest wait"));
                     }
                 }
             }
