@@ -1,10 +1,15 @@
 //! Callers at once, whose decisions share script calls.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 use weir_config::{MemoryConfig, RedisConfig, Topology};
-use weir_core::algorithm::Algorithm;
-use weir_core::algorithm::budget::{Ask, AskedCost, BudgetVerdict, SettleOutcome, SettledCosts};
-use weir_core::key::KeySecret;
+use weir_core::algorithm::budget::{
+    Ask, AskedCost, BudgetLimit, BudgetVerdict, CostedLimits, LimitCost, SettleOutcome, SettledCosts,
+};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::key::{KeySecret, Subject};
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisShared;
 use weir_store::{BudgetDecision, BudgetOp, Store, StoreError};
@@ -123,4 +128,58 @@ async fn callers_at_once_get_no_more_than_the_limit() {
         // All are charged: those that were denied, too, because they say that they used something.
         assert_eq!((limit.held, limit.level_before), (0, CALLERS as u64 / 2));
     }
+}
+
+/// The limits of the callers without holds: a bucket under one of two rates, whose states differ, and a window.
+fn without_holds(period: Micros) -> (Arc<Strategy>, Arc<CostedLimits>) {
+    let bucket = Algorithm::bucket(100, Rate { count: 1, period }).unwrap();
+    let window = Algorithm::fixed_window(1_000, Micros::from_secs(86_400), true, false).unwrap();
+    let limits = [("tokens", bucket), ("calls", window)];
+    let limit = |(name, algorithm): (&str, Algorithm)| Limit {
+        name: name.into(),
+        scope: Scope::of(&[Field::Consumer]),
+        algorithm,
+    };
+    let costs = [(bucket, LimitCost::Named(0)), (window, LimitCost::Fixed(1))];
+    let costs =
+        costs.map(|(algorithm, cost)| BudgetLimit { algorithm, cost, at_once: false, near_percent: None });
+    let costed = CostedLimits { limits: costs.into(), names: vec!["n".into()], hold: None };
+    let limits = limits.map(limit).into();
+    (Arc::new(Strategy::new("together", limits, false, FailurePolicy::Error).unwrap()), Arc::new(costed))
+}
+
+/// The short path decides the first ones of a call; from the first state of another rate on, the full driver does.
+#[tokio::test]
+async fn one_call_is_decided_on_both_paths() {
+    let redis = RedisServer::start();
+    let store = redis_store(vec![redis.url()], Topology::Single, Clock::System).await;
+    let rules = [2, 3].map(|days| without_holds(Micros::from_secs(days * 86_400)));
+    let charge = async |(strategy, costed): &(Arc<Strategy>, Arc<CostedLimits>), number: usize, cost: u64| {
+        let consumer = format!("caller {number}");
+        let subject = Subject { consumer: &consumer, ..Subject::default() };
+        let costs = [AskedCost { cost, at_least: None }].into_iter().collect();
+        let asked = Ask { costs, cost: 1, peek: false, has_id: false, hold_for: None };
+        let op = BudgetOp::Ask(&asked);
+        let decision = BudgetDecision { strategy, costed, subject, op, id: "", deadline: None, caller: 0 };
+        *store.decide_costs(&decision).verdicts().await.unwrap().budget.unwrap()
+    };
+    // Of every seventh caller 5 were used under the first rate.
+    join_all((0..CALLERS).step_by(7).map(|number| charge(&rules[0], number, 5))).await;
+    redis.cli(&["CONFIG", "RESETSTAT"]);
+    for round in 1..=3 {
+        let said = join_all((0..CALLERS).map(|number| charge(&rules[1], number, 3))).await;
+        for (number, verdict) in said.iter().enumerate() {
+            let (before, calls) = if number % 7 == 0 { (5, 1) } else { (0, 0) };
+            let left = [&verdict.limits[0], &verdict.limits[1]].map(|limit| limit.remaining);
+            assert_eq!(
+                left,
+                [100 - before - 3 * round, 1_000 - calls - round],
+                "caller {number}, round {round}"
+            );
+        }
+    }
+    let calls: String = redis.query(&["INFO", "commandstats"]);
+    let calls = calls.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+    let calls: usize = calls.split(',').next().unwrap().parse().unwrap();
+    assert!(calls < CALLERS, "{calls} script calls");
 }
