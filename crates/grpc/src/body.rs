@@ -39,8 +39,9 @@ impl Drop for HeldMessage {
 }
 
 enum BodyKind {
-    /// A complete body: in one piece or, in tests of services, in several.
-    Whole(Bytes, VecDeque<Bytes>),
+    /// A complete body: in one piece or, in tests of services, in several. The others are boxed, so that nearly every body is
+    /// small, and has nothing to drop beside its bytes.
+    Whole(Bytes, Option<Box<VecDeque<Bytes>>>),
     /// A body that arrives in pieces.
     Pieces(Arc<BodyBuffer>),
     /// A body whose messages are decompressed.
@@ -187,21 +188,22 @@ impl RequestBody {
     #[must_use]
     #[inline]
     pub const fn whole(body: Bytes) -> Self {
-        Self(BodyKind::Whole(body, VecDeque::new()))
+        Self(BodyKind::Whole(body, None))
     }
 
     /// Creates a complete body that is read piece by piece, for tests of services.
     #[must_use]
     pub fn in_pieces(mut pieces: VecDeque<Bytes>) -> Self {
         pieces.retain(|piece| !piece.is_empty());
-        Self(BodyKind::Whole(pieces.pop_front().unwrap_or_default(), pieces))
+        let first = pieces.pop_front().unwrap_or_default();
+        Self(BodyKind::Whole(first, (!pieces.is_empty()).then(|| Box::new(pieces))))
     }
 
     /// Returns the bytes of a complete body in one piece.
     #[inline]
     pub(crate) fn in_one_piece(&mut self) -> Option<&mut Bytes> {
         match &mut self.0 {
-            BodyKind::Whole(body, rest) if rest.is_empty() => Some(body),
+            BodyKind::Whole(body, None) => Some(body),
             _ => None,
         }
     }
@@ -274,7 +276,7 @@ impl Body for RequestBody {
         let inbox = match &mut self.0 {
             BodyKind::Whole(body, _) if body.is_empty() => return Poll::Ready(None),
             BodyKind::Whole(body, rest) => {
-                let next = rest.pop_front().unwrap_or_default();
+                let next = rest.as_mut().and_then(|rest| rest.pop_front()).unwrap_or_default();
                 return Poll::Ready(Some(Ok(Frame::data(std::mem::replace(body, next)))));
             }
             BodyKind::Pieces(inbox) => inbox,
