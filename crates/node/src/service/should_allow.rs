@@ -3,6 +3,7 @@
 //! Questions that have arrived together are answered in one round, which shares its fixed costs and the store's
 //! prefetch. Pending ones then wait individually.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,6 +19,14 @@ use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
 /// Bytes of a typical answer.
 const ANSWER_BYTES: usize = 123;
+
+/// Largest buffer that is kept for the next round.
+const MOST_KEPT: usize = 4 << 10;
+
+thread_local! {
+    /// The buffer of the last round's answers: an allocation costs 2 % of a call that comes alone.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl<S: Store> DecisionService<S> {
     /// Begins a call of one question. If it has arrived, it is decided later, in a round.
@@ -92,7 +101,9 @@ impl<S: Store> Decisions<S> {
             }
         }
         let mut asked = numbers.iter().zip(&questions);
-        let mut message = Vec::with_capacity(PREFIX + ANSWER_BYTES);
+        let mut message = BUFFER.take();
+        message.clear();
+        message.reserve(PREFIX + ANSWER_BYTES);
         round.decide(questions.iter(), |begun| {
             let Some((&number, question)) = asked.next() else { return };
             let answer = match begun {
@@ -111,6 +122,9 @@ impl<S: Store> Decisions<S> {
             });
             each(number, written.map(|()| &message[..]));
         });
+        if message.capacity() <= MOST_KEPT {
+            BUFFER.set(message);
+        }
         unanswered
     }
 

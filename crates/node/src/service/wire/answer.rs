@@ -227,15 +227,18 @@ fn passed(out: &mut Vec<u8>, limit: &Limit, verdict: &LimitVerdict) -> bool {
     }
     let name = limit.name.as_bytes();
     let reset = Packed::duration(5, verdict.reset_after);
-    let left_of_limit = if left == 0 { Packed::NOTHING } else { Packed::NOTHING.number(4, left) };
-    let most_of_limit = Packed::NOTHING.number(2, 1).number(3, most);
+    let (most_of_all, left_of_all) =
+        (Packed::NOTHING.number(1, 1).number(2, most), Packed::NOTHING.number(3, left));
+    // The status of a limit has the same values, each in the field after.
+    let most_of_limit = most_of_all.in_next_fields([0, 2]);
+    let left_of_limit = if left == 0 { Packed::NOTHING } else { left_of_all.in_next_fields([0]) };
     let further = most_of_limit.length + left_of_limit.length + reset.length;
     let length = 2 + name.len() + further as usize;
     if length >= 0x80 || name.is_empty() {
         return false;
     }
-    put(out, Packed::NOTHING.number(1, 1).number(2, most));
-    put(out, Packed::NOTHING.number(3, left));
+    put(out, most_of_all);
+    put(out, left_of_all);
     put(out, reset);
     let reason = [6 << 3, Reason::Ok as u8];
     let begin = [8 << 3 | 2, length as u8, 1 << 3 | 2, name.len() as u8];
