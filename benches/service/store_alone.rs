@@ -100,7 +100,9 @@ impl StoreWork {
 impl Kind {
     /// Packets for all keys, so many in each.
     fn packets(self, sha: &str, ready: usize) -> Vec<Packet> {
-        let key = |number: usize| format!("alone:{{api:user_{:06}}}", number * 7919 % KEYS);
+        // A counter is no state of a bucket.
+        let prefix = if let Self::Commands = self { "count" } else { "bucket" };
+        let key = |number: usize| format!("{prefix}:{{api:user_{:06}}}", number * 7919 % KEYS);
         let packet = |first: usize| {
             let keys = (first..first + ready).map(key);
             let mut packet: Pipeline = pipe();
