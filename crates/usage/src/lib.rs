@@ -96,7 +96,7 @@ impl Feature for UsageFeature {
         next: &Config,
         previous: Option<&FeaturePart>,
     ) -> Result<Option<FeaturePart>, Vec<String>> {
-        let UsageConfig { sample, shared, timeseries, .. } = UsageConfig::of(next);
+        let UsageConfig { sample, shared, timeseries, .. } = UsageConfig::from_config(next);
         let part = match previous.and_then(FeaturePart::get::<UsagePart>) {
             Some(before) => UsagePart { sample, ..*before },
             None => UsagePart { sample, shared, timeseries },
@@ -105,7 +105,8 @@ impl Feature for UsageFeature {
     }
 
     fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
-        let (config, shared, metrics) = (UsageConfig::of(node.config), node.shared, node.metrics().clone());
+        let (config, shared, metrics) =
+            (UsageConfig::from_config(node.config), node.shared, node.metrics().clone());
         let own = OwnNode {
             name: node.config.node_name(),
             address: shared.address.clone(),

@@ -33,7 +33,7 @@ impl Default for UsageConfig {
 
 impl UsageConfig {
     /// Returns what a configuration says of usage.
-    pub(crate) fn of(config: &Config) -> Self {
+    pub(crate) fn from_config(config: &Config) -> Self {
         config.section::<Self>(SECTION.name).cloned().unwrap_or_default()
     }
 }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn each_setting_is_read_and_has_its_default() {
-        assert_eq!(UsageConfig::of(&parsed("").unwrap()), UsageConfig::default());
+        assert_eq!(UsageConfig::from_config(&parsed("").unwrap()), UsageConfig::default());
         let all = parsed(
             "usage: { service: false, node: a-1, shared: false, sample: 1_000, timeseries: true }\n\
              store: { redis: { nodes: ['redis://127.0.0.1:6379'] } }",
@@ -155,7 +155,7 @@ mod tests {
             sample: 1_000,
             timeseries: true,
         };
-        assert_eq!(UsageConfig::of(&all), expected);
+        assert_eq!(UsageConfig::from_config(&all), expected);
         assert_eq!(with_usage(parsed("").unwrap(), expected).node_name(), "a-1");
     }
 
@@ -163,7 +163,10 @@ mod tests {
     fn mistakes_name_the_setting() {
         let long = format!("usage: {{ node: {} }}", "n".repeat(65));
         for (text, expected) in [
-            ("usage: { sample: 1000001 }", "usage.sample: 1000001 is too large: at most 1000000"),
+            (
+                "usage: { sample: 1000001 }",
+                "usage.sample: 1000001 is out of bounds: it must be from 0 to 1000000",
+            ),
             (&long, "is no name of a node: 1 to 64 letters, digits, `.`, `_` and `-`"),
             ("usage: { node: a b }", "usage.node: \"a b\" is no name of a node"),
             (
