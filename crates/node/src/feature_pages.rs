@@ -21,7 +21,7 @@ pub trait PageSource: Send + Sync {
 /// What a feature adds to the page `/ui`.
 #[derive(Debug)]
 pub struct PageModule {
-    /// Sections of the page, in HTML.
+    /// Sections of the page, in HTML. Their classes `o1` to `o7` say where they stand.
     pub sections: &'static str,
     /// A script that draws fields of the data in them: it adds a function to `modules`.
     pub script: &'static str,
