@@ -7,6 +7,7 @@
 //! works with `redis` in their names.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
+#[cfg(feature = "control")]
 #[path = "instructions/control.rs"]
 mod control;
 #[path = "instructions/envoy.rs"]
@@ -254,12 +255,14 @@ fn service<S: Store>(store: S, is_sampled: bool) -> Arc<DecisionService<S>> {
     DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }
 
-/// The service of a server with live control.
+/// The service of a server with live control, in a program that has it.
+#[cfg_attr(not(feature = "control"), allow(unused_variables))]
 fn controlled<S: Store>(store: S, clock: Clock) -> Arc<DecisionService<S>> {
     let rules = rules();
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
-    let limiter = limiter.with_guard(control::guard(clock));
+    #[cfg(feature = "control")]
+    let limiter = control::guarded(limiter, clock);
     DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }
 

@@ -1,18 +1,11 @@
-//! Who refuses banned callers.
+//! A server with live control.
 
-use std::sync::Arc;
-
-use weir_node::guard::Guard;
+use weir_control::bans::BanGuard;
+use weir_node::limiter::Limiter;
+use weir_store::Store;
 use weir_time::clock::Clock;
 
-/// Returns that of a server with live control; `None` in a program without it.
-pub(crate) fn guard(clock: Clock) -> Option<Arc<dyn Guard>> {
-    #[cfg(feature = "control")]
-    let guard: Option<Arc<dyn Guard>> = Some(weir_control::bans::BanGuard::new(clock));
-    #[cfg(not(feature = "control"))]
-    let guard = {
-        drop(clock);
-        None
-    };
-    guard
+/// Returns the limiter of such a server, while nobody is banned.
+pub(crate) fn guarded<S: Store>(limiter: Limiter<S>, clock: Clock) -> Limiter<S> {
+    limiter.with_guard(Some(BanGuard::new(clock)))
 }
