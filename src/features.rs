@@ -10,6 +10,7 @@ use weir_node::feature::FeatureList;
 pub const FEATURES: FeatureList = &[
     #[cfg(feature = "control")]
     &weir_control::ControlFeature,
+    &weir_node::envoy_feature::EnvoyFeature,
     #[cfg(feature = "http")]
     &weir_http::HttpFeature,
     #[cfg(feature = "leases")]

@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use prometheus::Registry;
 use prost::Message as _;
-use weir_config::{DenialMessages as Sentences, EnvoyFiles};
+use weir_config::EnvoyFiles;
 use weir_core::strategy::Rules;
 use weir_grpc::{CallContext, IncomingCall, Messages, RequestBody};
-use weir_node::limiter::Limiter;
+use weir_node::audit::AuditLog;
+use weir_node::feature::ServiceContext;
+use weir_node::feature_parts::FeatureParts;
 use weir_node::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
-use weir_node::service::{DecisionService, EnvoyAnswers, EnvoyRateLimit, Snapshot, Templates};
-use weir_node::telemetry::Metrics;
+use weir_node::readiness::Readiness;
+use weir_node::service::{ENVOY, EnvoyAnswers, EnvoyRateLimit, Snapshot};
+use weir_node::telemetry::{EnvoyMetrics, Metrics};
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir_store::at_once;
 use weir_store::memory::MemoryStore;
+use weir_time::clock::Clock;
 
 const FILE: &str = "
 domain: bench
@@ -40,17 +44,17 @@ pub(crate) fn perform(store: MemoryStore, rules: Rules, calls: u64) {
     }
 }
 
-fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit<MemoryStore>> {
+fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit> {
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
-    let snapshot = Snapshot::of(rules, &metrics);
-    let limiter = Limiter::new(Arc::clone(&snapshot.rules), store, metrics.recorder());
-    let decisions = DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10);
-    let counted = metrics.envoy(1).unwrap();
+    let counted = EnvoyMetrics::new(1).unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("bench.yaml"), FILE).unwrap();
     let domains = EnvoyFiles::load(folder.path(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
-    decisions.follow(&Snapshot { envoy: Some(Arc::new(loaded)), ..snapshot }, metrics.recorder());
+    let features = FeatureParts::default().with(ENVOY, loaded.part(true));
+    let snapshot = Snapshot { features, ..Snapshot::of(rules, &metrics) };
+    let audit = AuditLog::open(None, Clock::System).unwrap();
+    let worker = ServiceContext::apart(0, Arc::new(store), &metrics, (&Readiness::starting(true), audit));
     let rules = EnvoyRules {
         overrides_in_request: true,
         count_rejected: false,
@@ -60,7 +64,8 @@ fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit<MemoryStore>>
         stop_when_over: false,
         all_or_none: weir_config::AllOrNone::default(),
     };
-    EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), EnvoyAnswers::default())
+    let limiter = EnvoyLimiter::new(rules, counted.recorder(0));
+    EnvoyRateLimit::new(&worker, &snapshot, limiter, EnvoyAnswers::default())
 }
 
 fn message() -> Vec<u8> {

@@ -8,7 +8,7 @@ use weir_config::{ServerConfig, TransportKind};
 use weir_core::strategy::Rules;
 use weir_node::audit::AuditLog;
 use weir_node::readiness::Readiness;
-use weir_node::server::{ConnectionServer, EnvoyParts, LiveSnapshot, Parts, PortServices, StoreFiles};
+use weir_node::server::{ConnectionServer, LiveSnapshot, Parts, PortServices, StoreFiles};
 use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
 use weir_store::memory::MemoryStore;
@@ -41,7 +41,6 @@ pub(crate) fn perform(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
-        let envoy = EnvoyParts::without_files(metrics.envoy(1).unwrap());
         let readiness = Readiness::starting(true);
         readiness.set(Ok(()));
         let store = Box::new(move || store.clone().into());
@@ -53,7 +52,6 @@ pub(crate) fn perform(
             readiness,
             metrics,
             audit: AuditLog::open(None, Clock::System).unwrap(),
-            envoy,
             served: PortServices::All,
             intercept: identified.intercept,
             tls: None,

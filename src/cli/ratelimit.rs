@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use clap::Parser as _;
 use weir_config::{
-    Config, ConfigErrors, RATELIMIT_DIFFERENCES, RatelimitErrors, RatelimitGiven, RatelimitLine,
-    RatelimitLog, RatelimitPlan, RatelimitSurroundings, VariableEffect,
+    Config, ConfigErrors, FeatureSection, RATELIMIT_DIFFERENCES, RatelimitErrors, RatelimitGiven,
+    RatelimitLine, RatelimitLog, RatelimitPlan, RatelimitSurroundings, VariableEffect,
 };
+use weir_node::ratelimit::PORTS;
 use weir_node::telemetry::{Format, init_logs, log_panics, short_digest};
 
 use super::{Bare, environment, fail, print, say, serve};
@@ -100,7 +102,8 @@ fn start(given: RatelimitGiven, ignored: &[OsString]) -> Result<()> {
     let (plan, files) = planned(given).map_err(|errors| mistakes(&errors))?;
     log_lines(&plan);
     let mut config = load(&files, &plan).map_err(|errors| mistakes(&errors))?;
-    config.server.ratelimit = Some(plan.ports);
+    config.server.alone = Some(plan.alone);
+    config.sections.push(FeatureSection::new(PORTS, Arc::new(plan.ports)));
     serve::serve(config)
 }
 

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use weir_config::{Config, ListenAddress, RatelimitPorts, ServerConfig, StoreConfig, TlsConfig, Topology};
-use weir_node::app::{self, FirstConfig, Listeners, Timing, XdsThread};
+use weir_node::app::{self, BegunFeatures, Listeners, Timing};
+use weir_node::ratelimit::PORTS;
 use weir_node::server::{self, Listener, Serving, Shutdown, ShutdownSignal};
 use weir_node::telemetry::LineWriter;
 use weir_time::clock::Clock;
@@ -49,15 +50,12 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
     let timing = Timing::from(test_clock.as_ref().map_or(Clock::System, TestClock::clock));
     let shutdown = signals::shutdown(Some(timing.reloads.clone())).context("signals cannot be received")?;
     let mut shutdown: ShutdownSignal = Box::pin(shutdown);
-    let (listeners, xds) = match FirstConfig::wait(&config, &timing, &mut shutdown)? {
-        Ok(Some(FirstConfig { listeners, xds })) => (listeners, Some(xds)),
-        Ok(None) => (Listeners::bind(&config.server)?, XdsThread::start(&config.envoy, &timing.clock)?),
-        Err(_) => {
-            tracing::info!("stopped");
-            return Ok(());
-        }
-    };
-    let mut listeners = listeners.with_features(&config)?;
+    let mut begun = BegunFeatures::new(FEATURES, &config, &timing.clock)?;
+    if begun.wait(&mut shutdown)?.is_some() {
+        tracing::info!("stopped");
+        return Ok(());
+    }
+    let mut listeners = Listeners::bind(&config.server)?.with_features(&config)?;
     let grpc = listeners.grpc.local_address()?;
     let admin = listeners.admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let operations = listeners.operations.as_ref().map(Listener::local_address).transpose()?;
@@ -69,9 +67,9 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
     }
     let ports = feature_ports(&config, &listeners)?;
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
-    let text = match (&config.server.ratelimit, admin) {
+    let text = match (announced_ports(&config, &grpc), admin) {
         _ if test_clock.is_some() => format!("serving {grpc}\n"),
-        (Some(ports), _) => announced_ports(&config, ports, &grpc),
+        (Some(text), _) => text,
         (None, Some(admin)) => announcement(&config, &grpc, (admin, operations), &ports),
         (None, None) => String::new(),
     };
@@ -93,7 +91,7 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
         }
         notify::ready();
     });
-    app::run_with(config, listeners, timing, shutdown, (xds, FEATURES))?;
+    app::run_with(config, listeners, timing, shutdown, (FEATURES, begun))?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -195,8 +193,9 @@ fn feature_commands(config: &Config, ports: &[OpenPort]) -> String {
     ports.iter().filter_map(command).map(|line: String| format!("  {line}\n")).collect()
 }
 
-/// Formats the addresses of a server in the place of envoyproxy/ratelimit.
-fn announced_ports(config: &Config, ports: &RatelimitPorts, grpc: &ListenAddress) -> String {
+/// Formats the addresses of a server in the place of envoyproxy/ratelimit, if it is one.
+fn announced_ports(config: &Config, grpc: &ListenAddress) -> Option<String> {
+    let ports = config.section::<RatelimitPorts>(PORTS)?;
     let metrics = ports.metrics.as_ref();
     let metrics = metrics.map_or_else(String::new, |(address, path)| format!("  metrics {address}{path}\n"));
     let files = match (&config.envoy.config, &config.envoy.xds) {
@@ -204,7 +203,7 @@ fn announced_ports(config: &Config, ports: &RatelimitPorts, grpc: &ListenAddress
         (None, Some(xds)) => format!("  xDS     {}\n", xds.server),
         (None, None) => String::new(),
     };
-    format!(
+    Some(format!(
         "weir {version}, in the place of ratelimit\n\
          \x20 gRPC    {grpc}\n\
          \x20 HTTP    {http} (healthcheck, json)\n\
@@ -216,7 +215,7 @@ fn announced_ports(config: &Config, ports: &RatelimitPorts, grpc: &ListenAddress
         http = ports.http,
         debug = ports.debug,
         store = store(config),
-    )
+    ))
 }
 
 /// Returns the scheme of a port's addresses.

@@ -17,16 +17,17 @@ use prometheus::Registry;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use weir::features::FEATURES;
 use weir_config::{EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::Peer;
 use weir_node::audit::AuditLog;
+use weir_node::envoy_feature::RunningEnvoy;
+use weir_node::feature_parts::FeatureParts;
 use weir_node::limiter::envoy::Loaded;
 use weir_node::readiness::Readiness;
-use weir_node::server::{
-    ConnectionServer, EnvoyParts, LiveSnapshot, MakeIntercept, Parts, PortServices, StoreFiles,
-};
-use weir_node::service::{EnvoyAnswers, Snapshot};
-use weir_node::telemetry::Metrics;
+use weir_node::server::{ConnectionServer, LiveSnapshot, MakeIntercept, Parts, PortServices, StoreFiles};
+use weir_node::service::{ENVOY, EnvoyAnswers, EnvoyParts, Snapshot};
+use weir_node::telemetry::{EnvoyMetrics, Metrics};
 use weir_proto::v1::ShouldAllowRequest;
 use weir_store::memory::MemoryStore;
 use weir_time::clock::{Clock, ManualClock};
@@ -70,21 +71,20 @@ impl Served {
         let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
         let readiness = Readiness::starting(false);
         readiness.set(Ok(()));
-        let (envoy, loaded) = envoy(&metrics);
+        let (envoy, features) = envoy();
         let parts = Parts {
-            live: LiveSnapshot::new(Snapshot { envoy: Some(loaded), ..Snapshot::of(rules, &metrics) }),
+            live: LiveSnapshot::new(Snapshot { features, ..Snapshot::of(rules, &metrics) }),
             store: Box::new(move || store.clone().into()),
             store_files: StoreFiles::default(),
             readiness: readiness.clone(),
-            envoy,
             metrics,
             audit: AuditLog::open(None, Clock::System).unwrap(),
             served: PortServices::All,
             intercept,
             tls: None,
             features: Vec::new(),
-            running: Vec::new(),
-            known: &[],
+            running: vec![(ENVOY, Arc::new(RunningEnvoy::new(envoy)))],
+            known: FEATURES,
         };
         let server = ConnectionServer::new(&server, &parts).unwrap();
         let (stop, stopped) = watch::channel(());
@@ -120,16 +120,16 @@ impl Served {
 }
 
 /// Envoy's service under the rules of its own tests.
-fn envoy(metrics: &Metrics) -> (EnvoyParts, Arc<Loaded>) {
+fn envoy() -> (EnvoyParts, FeatureParts) {
     let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
-    let counted = metrics.envoy(1).unwrap();
+    let counted = EnvoyMetrics::new(1).unwrap();
     let loaded = Loaded::new(Arc::new(EnvoyFiles::load(files.as_path(), false).unwrap().compile()), &counted);
     let parts = EnvoyParts {
         rules: (&EnvoyConfig::default()).into(),
         answers: EnvoyAnswers { dynamic_metadata: true, ..EnvoyAnswers::default() },
         metrics: counted,
     };
-    (parts, Arc::new(loaded))
+    (parts, FeatureParts::default().with(ENVOY, loaded.part(true)))
 }
 
 /// The outcomes of the same calls, one after the other on one connection, on both transports.

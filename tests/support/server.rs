@@ -23,7 +23,7 @@ use weir_node::feature::FeatureList;
 use weir_node::feature_pages::FeaturePages;
 use weir_node::readiness::Readiness;
 use weir_node::server::{
-    self, EnvoyParts, LiveSnapshot, Parts, PortServices, ServerError, Serving, Shutdown, StoreFiles,
+    self, LiveSnapshot, Parts, PortServices, ServerError, Serving, Shutdown, StoreFiles,
 };
 use weir_node::service::Snapshot;
 use weir_node::telemetry::Metrics;
@@ -128,7 +128,6 @@ impl Server {
                 store: Box::new(move || make().into()),
                 store_files: StoreFiles::default(),
                 readiness,
-                envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
                 audit: AuditLog::open(None, Clock::System).unwrap(),
                 served: PortServices::All,

@@ -28,6 +28,7 @@ mod address;
 mod algorithms;
 mod aliases;
 mod all_or_none;
+mod alone;
 mod approximate;
 mod authorize;
 mod bans;
@@ -108,6 +109,7 @@ use weir_core::key::{KeySecret, Namespace};
 use weir_core::strategy::Rules;
 
 pub use all_or_none::AllOrNone;
+pub use alone::ServesAlone;
 pub use authorize::{AuthorizeRule, ListEntry};
 pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
 pub use envoy::{

@@ -11,10 +11,6 @@ pub struct RatelimitPorts {
     pub debug: SocketAddr,
     /// Metrics, on an address and a path of their own.
     pub metrics: Option<(SocketAddr, String)>,
-    /// Labels of every metric.
-    pub labels: Vec<(String, String)>,
     /// True if `/healthcheck` fails while there is no domain.
     pub needs_domain: bool,
-    /// True if Weir's admin port is served too.
-    pub admin: bool,
 }

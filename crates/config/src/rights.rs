@@ -128,7 +128,7 @@ pub const RIGHTS: [RightRow; 12] = [
         right: AccessRight::Envoy,
         name: "envoy",
         about: "Envoy's rate limit service",
-        methods: &["/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"],
+        methods: &[],
         lists: &[EnvoyDomains],
     },
     RightRow {

@@ -123,6 +123,6 @@ impl RunningFeature for RunningLeases {
             leases.follow(snapshot, recorder.under(&snapshot.rows));
             true
         };
-        FeatureServices { routes, follow: Some(Box::new(follow)) }
+        FeatureServices { routes, follow: Some(Box::new(follow)), ..FeatureServices::default() }
     }
 }

@@ -109,7 +109,7 @@ impl CallerAccess {
         let (rules, rules_generation) = (ArcSwap::from_pointee(rules), AtomicU64::new(0));
         let files = ArcSwap::from_pointee(files);
         let generation = AtomicU64::new(0);
-        let serves_nameless = config.server.ratelimit.is_some();
+        let serves_nameless = config.server.alone.is_some();
         Ok(Some(Arc::new(Self {
             identity,
             serves_nameless,

@@ -22,9 +22,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tokio::sync::oneshot;
 
-pub(crate) use self::connections::AdminConnections;
-pub(crate) use self::gate::AdminCaller;
-pub use self::gate::AdminGate;
+pub use self::connections::AdminConnections;
+pub use self::gate::{AdminCaller, AdminGate};
 pub use self::pages::AdminPages;
 use crate::access::Rights;
 use crate::feature_pages::ShowJson;
@@ -125,7 +124,7 @@ async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {
 }
 
 /// The metrics page.
-pub(crate) async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::response::Response {
+pub async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::response::Response {
     let kind = (header::CONTENT_TYPE, METRICS_TYPE);
     let varies = (header::VARY, "accept-encoding");
     // Encoding takes a millisecond or more. Clients that scrape without a pause wait for all others.

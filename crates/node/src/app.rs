@@ -1,19 +1,18 @@
 //! Wiring: a configuration and sockets in, a running service out.
 
 mod background;
+mod begun;
 mod config;
 mod credentials;
-pub mod envoy;
 mod error;
 mod features;
 mod grpc_ports;
 mod listeners;
-mod overlay;
 mod place_note;
 mod serving;
 mod stores;
 mod tls;
-mod xds;
+mod uses;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +23,11 @@ use weir_store::backend::Backend;
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
+pub use self::background::BackgroundThread;
+pub use self::begun::BegunFeatures;
 pub use self::error::{AppError, PortTlsError};
 pub use self::listeners::Listeners;
-pub use self::xds::{FirstConfig, XdsThread};
+pub use self::uses::uses;
 use crate::audit::AuditLog;
 use crate::feature::{self, FeatureList};
 use crate::feature_parts::FeatureParts;
@@ -66,10 +67,8 @@ struct Foundation {
     audit: AuditLog,
     live: Arc<LiveSnapshot>,
     denials_valid: Micros,
-    /// The client of a control plane, if one sends Envoy's domains.
-    xds: Option<XdsThread>,
-    /// The features of the program.
-    features: FeatureList,
+    /// The features of the program, with what they began.
+    features: (FeatureList, BegunFeatures),
 }
 
 /// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread.
@@ -81,19 +80,19 @@ pub fn run(
     features: FeatureList,
 ) -> Result<(), AppError> {
     let timing = timing.into();
-    let xds = XdsThread::start(&config.envoy, &timing.clock)?;
-    run_with(config, listeners, timing, shutdown, (xds, features))
+    let begun = BegunFeatures::new(features, &config, &timing.clock)?;
+    run_with(config, listeners, timing, shutdown, (features, begun))
 }
 
-/// The same with a client of a control plane that runs already.
+/// The same with features that have begun already.
 pub fn run_with(
     config: Config,
     listeners: Listeners,
     timing: Timing,
     shutdown: ShutdownSignal,
-    parts: (Option<XdsThread>, FeatureList),
+    features: (FeatureList, BegunFeatures),
 ) -> Result<(), AppError> {
-    run_by(config, timing, parts, |base| stores::serve(base, listeners, shutdown))
+    run_by(config, timing, features, |base| stores::serve(base, listeners, shutdown))
 }
 
 /// The same on `backend`, a store of one's own, instead of the one that the configuration names.
@@ -106,26 +105,28 @@ pub fn run_on(
     features: FeatureList,
 ) -> Result<(), AppError> {
     let timing = timing.into();
-    let xds = XdsThread::start(&config.envoy, &timing.clock)?;
-    run_by(config, timing, (xds, features), |base| stores::serve_on_own(backend, (base, listeners), shutdown))
+    let begun = BegunFeatures::new(features, &config, &timing.clock)?;
+    run_by(config, timing, (features, begun), |base| {
+        stores::serve_on_own(backend, (base, listeners), shutdown)
+    })
 }
 
 fn run_by(
     config: Config,
     timing: Timing,
-    (xds, features): (Option<XdsThread>, FeatureList),
+    (features, begun): (FeatureList, BegunFeatures),
     serve: impl FnOnce(Foundation) -> Result<(), AppError>,
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     readiness.services_need(feature::services(features));
-    // The reference is unhealthy until the first PONG, so that a roll-out with a wrong address stops.
-    let needs_first = config.server.ready_needs_first_answer || config.server.ratelimit.is_some();
+    // What stands in for another program is unhealthy until the first PONG, so that a roll-out with a wrong address stops.
+    let needs_first = config.server.ready_needs_first_answer || config.server.alone.is_some();
     let readiness = if needs_first { readiness.needing_first_answer() } else { readiness };
-    let labels = config.server.ratelimit.as_ref().map_or(&[][..], |ports| &ports.labels);
+    let labels = config.server.alone.as_ref().map_or(&[][..], |alone| &alone.labels);
     let metrics = Metrics::register(&Registry::new(), &config.rules)?.with_labels(labels);
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let audit = open_audit(&config.server, &timing.clock, features)?;
-    let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (xds, features))?;
+    let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (features, begun))?;
     let served = serve(foundation);
     audit.flush(LAST_LINES);
     if let Some(log) = log {
@@ -153,12 +154,12 @@ fn open_audit(config: &ServerConfig, clock: &Clock, features: FeatureList) -> Re
 }
 
 impl Foundation {
-    /// Makes the first snapshot, still without Envoy's files.
+    /// Makes the first snapshot, still without what features set when they start.
     fn new(
         mut config: Config,
         timing: Timing,
         (readiness, metrics, audit): (Readiness, Metrics, AuditLog),
-        (xds, features): (Option<XdsThread>, FeatureList),
+        (features, begun): (FeatureList, BegunFeatures),
     ) -> Result<Self, AppError> {
         let denials_valid = match &config.store {
             StoreConfig::Memory(_) => Micros::from_secs(1),
@@ -177,6 +178,15 @@ impl Foundation {
             ..Snapshot::of(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);
-        Ok(Self { config, timing, readiness, metrics, audit, live, denials_valid, xds, features })
+        Ok(Self {
+            config,
+            timing,
+            readiness,
+            metrics,
+            audit,
+            live,
+            denials_valid,
+            features: (features, begun),
+        })
     }
 }

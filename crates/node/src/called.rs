@@ -11,12 +11,12 @@ thread_local! {
 
 /// Begins a part of a call of `method`.
 #[inline]
-pub(super) fn serves(method: &'static str) {
+pub fn serves(method: &'static str) {
     METHOD.set(method);
 }
 
 /// The method of the call that is polled now.
-pub(super) fn method() -> &'static str {
+pub(crate) fn method() -> &'static str {
     METHOD.get()
 }
 

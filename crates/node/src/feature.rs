@@ -8,6 +8,7 @@
 //! ```
 
 mod call_error;
+mod decide;
 mod node_calls;
 mod node_shared;
 mod scripts;
@@ -15,28 +16,35 @@ mod services;
 
 use std::any::Any;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use prometheus::core::Collector;
-use weir_config::{Config, SectionSpec};
+use weir_config::{Config, ListenAddress, SectionSpec};
 use weir_grpc::{BoxedStream, BufferBudget, Peer};
-use weir_store::backend::ProcessStates;
+use weir_store::backend::{BackendStats, ProcessStates};
 use weir_store::scripts::ScriptClient;
+use weir_time::clock::Clock;
 
 pub use self::call_error::{CallError, CallErrorDetail};
+pub use self::decide::Decide;
 pub use self::node_calls::{CallsCheck, NodeCall, NodeCalls};
 pub use self::node_shared::NodeShared;
 pub use self::scripts::{FixedSettings, IsUsed, UsedScripts};
 pub(crate) use self::scripts::{services, uses};
 pub(crate) use self::services::methods;
-pub use self::services::{FeatureServices, FollowSnapshot, MethodSpec, ServiceContext, ServiceSpec};
+pub use self::services::{
+    BeginHotCall, FeatureServices, FollowSnapshot, HotRoute, MethodSpec, ServiceContext, ServiceSpec,
+};
 use crate::feature_pages::FeaturePages;
 use crate::feature_parts::{FeaturePart, FeatureParts};
 use crate::guard::Guard;
+use crate::readiness::FileKind;
 use crate::service::Snapshot;
 use crate::telemetry::Metrics;
+use crate::watch::WatchedFiles;
 
 /// The features of a program.
 pub type FeatureList = &'static [&'static dyn Feature];
@@ -66,6 +74,16 @@ pub trait Feature: Send + Sync + 'static {
     /// Returns its scripts: their text, the commands that an ACL must allow, and the configurations that need them.
     fn scripts(&self) -> &'static [UsedScripts] {
         &[]
+    }
+
+    /// Returns the kinds of files that it watches.
+    fn files(&self) -> &'static [FileKind] {
+        &[]
+    }
+
+    /// Does what must come before the node opens its ports; `None` if there is nothing.
+    fn begin(&self, _config: &Config, _clock: &Clock) -> Result<Option<BegunFeature>, StartError> {
+        Ok(None)
     }
 
     /// Makes its part of the next snapshot, if it has one. Mistakes, each a sentence, keep the previous snapshot.
@@ -108,10 +126,43 @@ pub trait RunningFeature: Send + Sync {
     }
 }
 
+/// A feature that has begun, before the node opens its ports.
+pub struct BegunFeature {
+    /// What its start gets as [`NodeBuilder::begun`].
+    pub state: Box<dyn Any + Send>,
+    /// Resolves when the ports may be opened; `None` if they may at once.
+    pub ready: Option<FeatureWork>,
+}
+
+/// Gets each later configuration of the files, before it is served.
+pub type FollowConfig = Box<dyn FnMut(&Config) + Send>;
+
+/// Sets the feature's part of the snapshot.
+pub type SetPart = Arc<dyn Fn(FeaturePart) + Send + Sync>;
+
+/// Starts one more worker on the current thread, within its runtime: calls the function with its context and the current
+/// snapshot. What that returns gets each later one.
+pub type StartWorker = Arc<dyn Fn(&mut WorkerStart<'_>) + Send + Sync>;
+
+/// The start of a worker.
+pub type WorkerStart<'w> = dyn FnMut(&ServiceContext, &Snapshot) -> FollowSnapshot + 'w;
+
 /// A node that starts, as a feature sees it.
 pub struct NodeBuilder<'a> {
     /// The configuration.
     pub config: &'a Config,
+    /// The number of workers.
+    pub workers: usize,
+    /// What the feature began before the ports were opened.
+    pub begun: Option<Box<dyn Any + Send>>,
+    /// Sets its part of the snapshot.
+    pub set_part: SetPart,
+    /// Starts one more worker.
+    pub start_worker: StartWorker,
+    /// Files that it reads again when they change. They are looked at after those of the configuration.
+    pub files: Vec<Box<dyn WatchedFiles>>,
+    /// What gets each later configuration of the files.
+    pub configs: Vec<FollowConfig>,
     /// The parts of the first snapshot.
     pub parts: &'a FeatureParts,
     /// Counts the connections that the port of the feature refuses.
@@ -126,11 +177,22 @@ pub struct NodeBuilder<'a> {
     pub pages: FeaturePages,
     /// What it begins before the first call.
     pub before_calls: Vec<BeforeCalls>,
-    /// Files that connections of its own to the store have open, beside those of the workers.
+    /// Open files that it needs at most, besides those of connections to its port and of the workers to the store.
     pub open_files: usize,
     /// What features share with the node.
     pub shared: &'a NodeShared,
     metrics: &'a Metrics,
+}
+
+/// What a node lends to the features that start.
+pub(crate) struct NodeParts<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) parts: &'a FeatureParts,
+    pub(crate) storage: &'a Storage,
+    pub(crate) shared: &'a NodeShared,
+    pub(crate) workers: usize,
+    pub(crate) start_worker: &'a StartWorker,
 }
 
 /// Where states of features may live: over scripts, or in this process. On a backend with neither a feature says so at the
@@ -141,7 +203,12 @@ pub struct Storage {
     pub scripts: Option<ScriptClient>,
     /// A backend in this process: its budget, clocks and sweeps.
     pub process: Option<ProcessStates>,
+    /// Returns the numbers that the backend counts.
+    pub stats: Option<ReadStats>,
 }
+
+/// Returns the numbers that a backend counts.
+pub type ReadStats = Arc<dyn Fn() -> BackendStats + Send + Sync>;
 
 /// The reason why a feature cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -149,6 +216,19 @@ pub enum StartError {
     /// Its metrics contradict others.
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// A socket cannot be opened.
+    #[error("cannot listen on {address} ({what}): {error}")]
+    Bind {
+        /// The purpose of the socket.
+        what: &'static str,
+        /// The address that was tried.
+        address: ListenAddress,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// A text that says by itself what failed.
+    #[error("{0}")]
+    Complete(String),
     /// Any other reason, as a sentence.
     #[error("{0}")]
     Other(String),
@@ -188,27 +268,29 @@ pub struct PortConnection {
 }
 
 impl<'a> NodeBuilder<'a> {
-    pub(crate) fn new(
-        config: &'a Config,
-        metrics: &'a Metrics,
-        (parts, storage, shared): (&'a FeatureParts, &'a Storage, &'a NodeShared),
-    ) -> Self {
+    pub(crate) fn new(node: &NodeParts<'a>, begun: Option<Box<dyn Any + Send>>, set_part: SetPart) -> Self {
         Self {
-            config,
-            parts,
+            config: node.config,
+            workers: node.workers,
+            begun,
+            set_part,
+            start_worker: Arc::clone(node.start_worker),
+            files: Vec::new(),
+            configs: Vec::new(),
+            open_files: 0,
+            parts: node.parts,
             refused_connections: Arc::default(),
-            storage,
+            storage: node.storage,
             background: Vec::new(),
             followers: Vec::new(),
             pages: FeaturePages::default(),
             before_calls: Vec::new(),
-            open_files: 0,
-            shared,
-            metrics,
+            shared: node.shared,
+            metrics: node.metrics,
         }
     }
 
-    /// Returns the metrics, whose counters a feature may read.
+    /// Returns the metrics of the node.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         self.metrics

@@ -45,6 +45,7 @@ pub use bounds::{InvalidField, MAX_BATCH, MAX_ID, check_batch, interval, shown};
 pub use count::CountedParts;
 pub use deadline::AnswerReserve;
 pub use decided::{LimiterError, LimitsDecision};
+pub use decision_log::log_decision;
 pub use question::{AskedFields, DEFAULT_COST, InlineLimit, NamedCost, Question, Shaping};
 pub use round::Round;
 pub use settlement::SettledCall;
@@ -93,6 +94,11 @@ impl<S: Store> Limiter<S> {
     pub fn under(&self, rules: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
         let (store, guard) = (Arc::clone(&self.store), self.guard.clone());
         Self { rules, store, recorder, guard, reserve: self.reserve }
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> Arc<S> {
+        Arc::clone(&self.store)
     }
 
     /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that

@@ -6,27 +6,34 @@
 mod debug;
 mod health;
 mod json;
+mod shown;
 mod waiting;
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::Router;
 use axum::routing::{any, get};
 use tokio::sync::oneshot;
-use weir_config::{RatelimitPorts, ServerConfig};
-use weir_store::Store;
+use weir_config::{Config, RatelimitPorts, ServerConfig};
 
 use self::health::{HealthPage, healthcheck};
 pub(crate) use self::json::JsonParts;
+pub(crate) use self::shown::ShownRules;
 pub(crate) use self::waiting::WaitingPage;
 use crate::admin::{AdminConnections, AdminGate, scrape};
+use crate::feature::StartError;
 use crate::readiness::Readiness;
+use crate::server::listen_tcp;
+use crate::telemetry::Metrics;
 
 /// Most connections of the port of `/healthcheck` and `/json`.
 pub(crate) const MAX_CONNECTIONS: usize = 1024;
+
+/// The part of the configuration with the ports. No file has it.
+pub const PORTS: &str = "ratelimit";
 
 /// The sockets beside gRPC.
 pub struct RatelimitListeners {
@@ -43,7 +50,8 @@ pub(crate) struct PageParts<'p> {
     pub(crate) ports: &'p RatelimitPorts,
     pub(crate) server: &'p ServerConfig,
     pub(crate) readiness: Readiness,
-    pub(crate) gate: Arc<AdminGate>,
+    pub(crate) metrics: Metrics,
+    pub(crate) rules: ShownRules,
 }
 
 /// The threads of the ports. They end when this is dropped.
@@ -66,27 +74,60 @@ impl Drop for HttpThread {
     }
 }
 
+/// Returns the ports, if the node stands in for envoyproxy/ratelimit.
+pub(crate) fn ports_of(config: &Config) -> Option<&RatelimitPorts> {
+    config.section(PORTS)
+}
+
+/// Returns the error of a port that cannot be served.
+pub(crate) fn cannot_start(error: io::Error) -> StartError {
+    StartError::Complete(format!("the admin server cannot start: {error}"))
+}
+
+impl RatelimitListeners {
+    /// Binds all ports. That of the metrics may be open already.
+    pub(crate) fn bind(
+        config: &Config,
+        ports: &RatelimitPorts,
+        metrics: Option<TcpListener>,
+    ) -> Result<Self, StartError> {
+        Ok(Self {
+            metrics: metrics.map_or_else(|| Self::bind_metrics(config), |metrics| Ok(Some(metrics)))?,
+            http: open("/healthcheck and /json", ports.http)?,
+            debug: open("/rlconfig, /stats and /metrics", ports.debug)?,
+        })
+    }
+
+    /// Binds the address of the metrics alone, if they have one of their own.
+    pub(crate) fn bind_metrics(config: &Config) -> Result<Option<TcpListener>, StartError> {
+        let metrics = ports_of(config).and_then(|ports| ports.metrics.as_ref());
+        metrics.map(|(address, _)| open("metrics", *address)).transpose()
+    }
+}
+
+fn open(what: &'static str, address: SocketAddr) -> Result<TcpListener, StartError> {
+    listen_tcp(address).map_err(|error| StartError::Bind { what, address: address.into(), error })
+}
+
 impl RatelimitHttp {
     /// Serves all ports.
-    pub(crate) fn start<S: Store>(
+    pub(crate) fn start(
         listeners: RatelimitListeners,
         parts: PageParts<'_>,
-        json: JsonParts<S>,
+        json: JsonParts,
     ) -> io::Result<Self> {
         let RatelimitListeners { http, debug, metrics } = listeners;
         let few = parts.server.limits.admin_max_connections;
-        let (metrics_page, live) = (json.metrics.clone(), Arc::clone(&json.live));
-        let page = HealthPage {
-            readiness: parts.readiness,
-            live: Arc::clone(&live),
-            needs_domain: parts.ports.needs_domain,
-        };
-        let gate = Arc::clone(&parts.gate);
+        let PageParts { ports, readiness, metrics: metrics_page, rules, .. } = parts;
+        let page = HealthPage { readiness, rules: rules.clone(), needs_domain: ports.needs_domain };
+        // The ports of the reference are open to everybody.
+        let gate = AdminGate::open();
+        let of_others = Arc::clone(&gate);
         let first = HttpThread::start("weir-http", move || {
             // The store's connections belong to the runtime of this thread.
             let router = Router::new()
                 .route("/healthcheck", get(healthcheck).with_state(page))
-                .route("/json", any(json::json).with_state(json.service()));
+                .route("/json", any(json::json).with_state(json.service()?));
             Ok(vec![Port {
                 listener: http,
                 router,
@@ -96,15 +137,15 @@ impl RatelimitHttp {
         let scrapes = |path: &str| Router::new().route(path, get(scrape).with_state(metrics_page.clone()));
         let pages = scrapes("/metrics")
             .route("/", get(debug::INDEX))
-            .route("/rlconfig", get(debug::rlconfig).with_state(live))
+            .route("/rlconfig", get(debug::rlconfig).with_state(rules))
             .route("/stats", get(debug::stats).with_state(metrics_page.clone()));
         let open = |listener, router| Port {
             listener,
             router,
-            connections: AdminConnections::new(few, None, Arc::clone(&parts.gate)),
+            connections: AdminConnections::new(few, None, Arc::clone(&of_others)),
         };
         let mut others = vec![open(debug, pages)];
-        if let Some((listener, (_, path))) = metrics.zip(parts.ports.metrics.as_ref()) {
+        if let Some((listener, (_, path))) = metrics.zip(ports.metrics.as_ref()) {
             others.push(open(listener, scrapes(path)));
         }
         let second = HttpThread::start("weir-debug", move || Ok(others))?;

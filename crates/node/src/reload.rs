@@ -5,22 +5,20 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use weir_config::{Config, DenialMessages, StrategyMeanings, WrittenStrategies};
-use weir_core::envoy::Domains;
 use weir_core::strategy::Rules;
 use weir_store::scripts::UsesInForce;
 use weir_units::Micros;
 
 use crate::access::SnapshotRights;
 use crate::feature::{self, FeatureList, FixedSettings};
-use crate::feature_parts::FeatureParts;
-use crate::limiter::envoy::Loaded;
+use crate::feature_parts::{FeaturePart, FeatureParts};
 use crate::overlay_target::{MakeEdits, Overlay, OverlayTarget};
 use crate::server::LiveSnapshot;
 use crate::service::{Snapshot, Templates};
 use crate::telemetry::Metrics;
 
-/// Receives the rules, and Envoy's domains if there are any, before they are served.
-pub type ShareMemory = dyn Fn(&Rules, Option<&Domains>) + Send + Sync;
+/// Receives the rules, and the parts of features, before they are served.
+pub type ShareMemory = dyn Fn(&Rules, &FeatureParts) + Send + Sync;
 
 /// Receives what the files say of each strategy.
 pub type PublishMeanings = dyn Fn(&StrategyMeanings) + Send + Sync;
@@ -35,7 +33,7 @@ struct Running {
     sources: Mutex<Sources>,
 }
 
-/// Inputs of a snapshot, besides Envoy's files.
+/// Inputs of a snapshot, besides the parts that features set while the node runs.
 struct Sources {
     /// The rules of the files.
     rules: Arc<Rules>,
@@ -112,20 +110,15 @@ impl RunningConfig {
         self.0.replace(|before| Snapshot {
             rights: rights.unwrap_or_else(|| before.rights.clone()),
             templates: Arc::new(templates),
-            features,
+            features: features.after(&before.features),
             ..self.0.under(sources.in_force(), before)
         });
         (self.0.followers.publish)(&meanings);
     }
 
-    /// The capabilities that the store's probes exercise.
-    pub(crate) fn engines(&self) -> &UsesInForce {
-        &self.0.followers.engines
-    }
-
-    /// Serves other rules of Envoy's domains.
-    pub fn set_envoy(&self, loaded: Arc<Loaded>) {
-        self.0.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
+    /// Serves another part of a feature that runs.
+    pub fn set_part(&self, feature: &'static str, part: FeaturePart) {
+        self.0.replace(|before| Snapshot { features: before.features.with(feature, part), ..before.clone() });
     }
 }
 
@@ -188,7 +181,7 @@ impl Running {
         let next = Snapshot { rules: Arc::new(rules), ..before.clone() };
         if has_new_engines {
             let SnapshotFollowers { engines, features, settings, .. } = &self.followers;
-            engines.set_strategies(feature::uses(features, &next, *settings));
+            engines.set(feature::uses(features, &next, *settings));
         }
         next
     }
@@ -203,7 +196,7 @@ impl Running {
 
     fn follow(&self, snapshot: &Snapshot) {
         let SnapshotFollowers { engines, share, features, settings, .. } = &self.followers;
-        engines.set_strategies(feature::uses(features, snapshot, *settings));
-        share(&snapshot.rules, snapshot.envoy.as_ref().map(|loaded| loaded.domains()));
+        engines.set(feature::uses(features, snapshot, *settings));
+        share(&snapshot.rules, &snapshot.features);
     }
 }

@@ -39,7 +39,7 @@ use std::sync::Arc;
 
 use futures_util::future::select_all;
 use tokio::sync::watch;
-use weir_config::{EnvoyConfig, ServerConfig, ServerLimits};
+use weir_config::{ServerConfig, ServerLimits};
 use weir_grpc::{BufferBudget, Intercept};
 use weir_store::Store;
 use weir_store::scripts::AskScripts;
@@ -53,13 +53,10 @@ pub use self::open_files::raise_open_files;
 use self::open_files::{OpenFiles, TooFewFiles};
 pub(crate) use self::operations::{MAX_OPERATORS, OperationsPort};
 use self::worker::Workers;
-pub(crate) use self::worker_decisions::decisions as worker_decisions;
 use crate::audit::AuditLog;
 use crate::feature::{FeatureList, RunningFeature};
-use crate::limiter::envoy::EnvoyRules;
 use crate::readiness::Readiness;
-use crate::service::EnvoyAnswers;
-use crate::telemetry::{EnvoyMetrics, Metrics};
+use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
 
 /// The stores of one worker.
@@ -106,8 +103,6 @@ pub struct Parts<S> {
     pub metrics: Metrics,
     /// Where calls of operators are written to.
     pub audit: AuditLog,
-    /// The dependencies of Envoy's rate limit service.
-    pub envoy: EnvoyParts,
     /// The services of this port.
     pub served: PortServices,
     /// The constructor of the interceptor of every call, if there is one.
@@ -116,8 +111,8 @@ pub struct Parts<S> {
     pub tls: Option<Arc<TlsPort>>,
     /// The features that have ports beside this one.
     pub features: Vec<StartedFeature>,
-    /// The features that run, for their services on this port.
-    pub running: Vec<Arc<dyn RunningFeature>>,
+    /// The features that run, by name, for their services on this port.
+    pub running: Vec<(&'static str, Arc<dyn RunningFeature>)>,
     /// All features of the program.
     pub known: FeatureList,
 }
@@ -131,8 +126,8 @@ pub enum PortServices {
     Calls,
     /// Those of operators.
     Operations,
-    /// Envoy's rate limit service.
-    Envoy,
+    /// Those of one feature, by its name, in the place of another program.
+    Feature(&'static str),
 }
 
 impl PortServices {
@@ -143,25 +138,10 @@ impl PortServices {
     fn operations(self) -> bool {
         matches!(self, Self::All | Self::Operations)
     }
-}
 
-/// The dependencies of Envoy's rate limit service.
-#[derive(Clone)]
-pub struct EnvoyParts {
-    /// The settings that apply to every request.
-    pub rules: EnvoyRules,
-    /// The contents of answers.
-    pub answers: EnvoyAnswers,
-    /// The metrics of hits.
-    pub metrics: EnvoyMetrics,
-}
-
-impl EnvoyParts {
-    /// Creates those of a node that has read no files: each call gets an error that says so.
-    #[must_use]
-    pub fn without_files(metrics: EnvoyMetrics) -> Self {
-        let rules = (&EnvoyConfig::default()).into();
-        Self { rules, answers: EnvoyAnswers::default(), metrics }
+    /// True if the calls of a feature are served.
+    fn calls_of(self, feature: &str) -> bool {
+        self.calls() || matches!(self, Self::Feature(name) if name == feature)
     }
 }
 

@@ -16,12 +16,12 @@ mod batch_turns;
 mod count;
 mod decisions;
 mod envoy;
-mod http_headers;
+pub mod http_headers;
 mod incoming;
 mod inline;
 mod judge;
 mod message;
-mod put;
+pub mod put;
 mod question_of;
 mod refund;
 mod several;
@@ -43,10 +43,10 @@ pub use audited::audited;
 pub use batch_turns::BatchTurns;
 pub use decisions::DecisionsApi;
 pub use envoy::{
-    EnvoyAnswers, EnvoyJson, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer, JsonError,
-    MAX_RATE_LIMIT_BYTES,
+    ENVOY, EnvoyAnswers, EnvoyJson, EnvoyParts, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer,
+    JsonError, MAX_RATE_LIMIT_BYTES,
 };
-pub use incoming::{Closing, context as call_context};
+pub use incoming::{Closing, context as call_context, incoming, one_message};
 pub use judge::Judge;
 pub use message::{Facts, Templates};
 pub use span::{duration, micros};
@@ -54,7 +54,7 @@ pub(crate) use status::details_of;
 use weir_grpc::BufferBudget;
 use weir_store::Store;
 use weir_time::deadlines::Deadlines;
-pub use wire::{STORE_FAILURE, attributes};
+pub use wire::{FieldValue, Malformed, MessageFields, STORE_FAILURE, attributes};
 
 use self::batch_gate::BatchGate;
 use self::inline::InlineStrategies;
@@ -64,7 +64,6 @@ pub use self::snapshot::Snapshot;
 pub type AddRoutes = Box<dyn FnOnce(tonic::service::Routes) -> tonic::service::Routes>;
 use crate::access::SnapshotRights;
 use crate::limiter::Limiter;
-use crate::limiter::envoy::Loaded;
 use crate::telemetry::Recorder;
 
 /// The largest message of the admin service either way.
@@ -89,8 +88,6 @@ pub struct Decisions<S> {
     limiter: Limiter<S>,
     rights: SnapshotRights,
     templates: Arc<Templates>,
-    /// The rules of Envoy's files; `None` if none were read.
-    envoy: Option<Arc<Loaded>>,
     /// Bound of a message in bytes, except for batches.
     largest: usize,
     deadlines: Deadlines,
@@ -113,8 +110,7 @@ impl<S: Store> DecisionService<S> {
     ) -> Arc<Self> {
         let (deadlines, inline) = (Deadlines::default(), Arc::default());
         let rights = SnapshotRights::default();
-        let first =
-            Arc::new(Decisions { limiter, rights, templates, envoy: None, largest, deadlines, inline });
+        let first = Arc::new(Decisions { limiter, rights, templates, largest, deadlines, inline });
         let deadlines = first.deadlines.clone();
         let (current, held) = (ArcSwap::from(Arc::clone(&first)), Mutex::new(first));
         Arc::new(Self { deadlines, current, held, batches: BatchGate::new(budget) })
@@ -132,7 +128,6 @@ impl<S: Store> DecisionService<S> {
             limiter: before.limiter.under(Arc::clone(&snapshot.rules), recorder),
             rights: snapshot.rights.clone(),
             templates: Arc::clone(&snapshot.templates),
-            envoy: snapshot.envoy.clone(),
             largest: before.largest,
             deadlines: before.deadlines.clone(),
             inline: Arc::clone(&before.inline),
@@ -144,6 +139,11 @@ impl<S: Store> DecisionService<S> {
     /// Bound of a message in bytes, except for batches.
     fn largest(&self) -> usize {
         self.current.load().largest
+    }
+
+    /// The store of the decisions.
+    pub(crate) fn store(&self) -> Arc<S> {
+        self.current.load().limiter.store()
     }
 
     /// The deadlines of all services of its worker.

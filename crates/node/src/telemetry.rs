@@ -16,7 +16,6 @@ pub mod families;
 mod histogram;
 mod lines;
 mod local;
-mod local_cache;
 mod log;
 mod memory;
 mod names;
@@ -25,17 +24,15 @@ mod past;
 #[cfg(target_os = "linux")]
 mod process;
 mod recorder;
-mod redis_pool;
 mod rejected;
 mod sample;
-mod sampled;
+pub mod sampled;
 mod store;
 mod strategy_latency;
 mod tls;
 mod totals;
 mod transport;
 mod worker_recorder;
-mod xds;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +53,7 @@ pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, LoggedCosts,
 pub use decisions::CountedRows;
 pub use envoy::{
     AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
-    short_digest,
+    XdsMetrics, short_digest, show_reference,
 };
 pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
@@ -71,14 +68,11 @@ pub use totals::{CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
 use weir_store::approximate::ApproximateStats;
-use weir_store::backend::ConnectionStats;
 pub use worker_recorder::WorkerRecorder;
-pub use xds::XdsMetrics;
 
 use self::costs::CostCollector;
 use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
-use self::envoy::ReferenceMetrics;
 use self::sampled::{Sampled, Series};
 
 /// The metrics of one process.
@@ -250,27 +244,10 @@ impl Metrics {
         self.budget.store(Some(Arc::new(budget)));
     }
 
-    /// Counters for the rules of Envoy's configuration, for `workers` workers.
-    pub fn envoy(&self, workers: usize) -> Result<EnvoyMetrics, prometheus::Error> {
-        let metrics = EnvoyMetrics::new(workers)?;
-        self.registry.register(Box::new(metrics.clone()))?;
-        Ok(metrics)
-    }
-
-    /// Registers the same counts under the names of envoyproxy/ratelimit.
-    pub fn show_reference(&self, envoy: &EnvoyMetrics) -> Result<(), prometheus::Error> {
-        let decisions = Arc::clone(&self.decisions);
-        let times = move || decisions.latency_of(CountedMethod::ShouldRateLimit);
-        self.registry.register(Box::new(ReferenceMetrics::new(envoy.clone(), times)?))
-    }
-
-    /// Registers the connections to the store under the names of envoyproxy/ratelimit.
-    fn show_redis_pool(
-        &self,
-        connections: impl Fn() -> ConnectionStats + Send + Sync + 'static,
-    ) -> Result<(), prometheus::Error> {
-        let read = move || redis_pool::values(connections());
-        self.registry.register(Box::new(Sampled::new(redis_pool::SERIES, read)?))
+    /// Times of the decisions of one method so far.
+    #[must_use]
+    pub fn latency_of(&self, method: CountedMethod) -> prometheus::proto::Histogram {
+        self.decisions.latency_of(method)
     }
 
     /// Registers what nodes count on their own.
@@ -279,11 +256,6 @@ impl Metrics {
         stats: impl Fn() -> ApproximateStats + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(ApproximateCollector::new(stats)?))
-    }
-
-    /// Registers the metrics of the control plane that sends Envoy's domains.
-    pub fn show_xds(&self, xds: &XdsMetrics) -> Result<(), prometheus::Error> {
-        xds.register(&self.registry)
     }
 
     /// Registers refused calls: every reason with its count.

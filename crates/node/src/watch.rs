@@ -136,7 +136,7 @@ mod tests {
 
     impl WatchedFiles for Counted {
         fn kind(&self) -> FileKind {
-            FileKind::Config
+            FileKind::CONFIG
         }
 
         fn look(&mut self) -> Option<ReloadReport> {

@@ -160,7 +160,7 @@ impl RunningFeature for RunningQueues {
             true
         };
         let routes = service::routes(queues, worker);
-        FeatureServices { routes, follow: Some(Box::new(follow)) }
+        FeatureServices { routes, follow: Some(Box::new(follow)), ..FeatureServices::default() }
     }
 }
 

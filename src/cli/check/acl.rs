@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use weir_config::{Checked, Config, EnvoyConfig, EnvoyFiles, EnvoyFolder, RedisConfig, StoreConfig};
 use weir_core::algorithm::EngineKind;
-use weir_core::envoy::Domains;
-use weir_node::app::envoy;
+use weir_node::app;
+use weir_node::feature_parts::FeaturePart;
+use weir_node::limiter::envoy::limits;
+use weir_node::service::ENVOY;
 use weir_store::redis::acl_line;
 use weir_store::scripts::Uses;
 
@@ -38,10 +40,10 @@ fn line(paths: &[PathBuf], merge_domains: bool) -> Result<(String, Vec<String>),
     let StoreConfig::Redis(redis) = config.store.clone() else {
         return Err(vec!["error: this configuration has no `store.redis`, so there is no user".to_owned()]);
     };
-    let domains = domains(&section, merge_domains).map_err(|errors| vec![errors])?;
+    let rules = rules(&section, merge_domains).map_err(|errors| vec![errors])?;
     // Such limits are not in files, and may be of any algorithm.
     let is_open = config.rules.inline_limits().is_some() || section.xds.is_some();
-    let uses = envoy::uses(&mut config, domains, FEATURES).map_err(|error| vec![error.to_string()])?;
+    let uses = app::uses(&mut config, rules, FEATURES).map_err(|error| vec![error.to_string()])?;
     let all = is_open.then(|| EngineKind::ALL.into_iter().collect::<Uses>());
     Ok((acl_line(&redis, &uses.and(&all.unwrap_or_default())), notes(&redis)))
 }
@@ -56,10 +58,12 @@ fn notes(redis: &RedisConfig) -> Vec<String> {
     notes
 }
 
-fn domains(envoy: &EnvoyConfig, merge_domains: bool) -> Result<Option<Arc<Domains>>, String> {
+/// The rules of Envoy's files, as a part of the snapshot.
+fn rules(envoy: &EnvoyConfig, merge_domains: bool) -> Result<Option<(&'static str, FeaturePart)>, String> {
     let Some(folder) = &envoy.config else { return Ok(None) };
     let folder = EnvoyFolder::new(folder, envoy.layout.clone()).with_config(envoy);
     let files =
         EnvoyFiles::load(folder, merge_domains || envoy.merge_domains).map_err(|it| it.to_string())?;
-    Ok(Some(Arc::new(files.compile())))
+    let limits = limits(&files.compile(), envoy.overrides_in_request);
+    Ok(Some((ENVOY, FeaturePart::new(Arc::new(())).with_limits(limits))))
 }

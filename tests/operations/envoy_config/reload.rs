@@ -21,7 +21,7 @@ struct Reported {
 
 impl WatchedFiles for Reported {
     fn kind(&self) -> FileKind {
-        FileKind::Envoy
+        FileKind::new("envoy", "Envoy's files are refused")
     }
 
     fn look(&mut self) -> Option<ReloadReport> {

@@ -7,12 +7,13 @@ use proptest::prelude::*;
 use prost::Message as _;
 use tonic::Code;
 use weir_config::{EnvoyFiles, MemoryConfig};
-use weir_node::limiter::Limiter;
+use weir_node::audit::AuditLog;
+use weir_node::feature::ServiceContext;
+use weir_node::feature_parts::FeatureParts;
 use weir_node::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
-use weir_node::service::{
-    DecisionService, EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, Snapshot,
-};
-use weir_node::telemetry::Metrics;
+use weir_node::readiness::Readiness;
+use weir_node::service::{ENVOY, EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, Snapshot};
+use weir_node::telemetry::{EnvoyMetrics, Metrics};
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_store::memory::MemoryStore;
 use weir_time::clock::{Clock, ManualClock};
@@ -24,17 +25,14 @@ use crate::support::damage::damaged;
 use crate::support::grpc::{ended, framed, request, request_within};
 use crate::support::server::{BASE, config};
 
-pub(super) type Service = Arc<EnvoyRateLimit<MemoryStore>>;
+pub(super) type Service = Arc<EnvoyRateLimit>;
 
 /// A service of the cases' files with nothing counted, which tells all it can.
 pub(super) fn service() -> Service {
     let config = config();
     let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
-    let snapshot = Snapshot::of(config.rules, &metrics);
-    let limiter = Limiter::new(Arc::clone(&snapshot.rules), store, metrics.recorder());
-    let decisions = DecisionService::new(limiter, Arc::clone(&snapshot.templates), 64 << 10);
-    let counted = metrics.envoy(1).unwrap();
+    let counted = EnvoyMetrics::new(1).unwrap();
     let domains = EnvoyFiles::load(files(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
     let rules = EnvoyRules {
@@ -51,8 +49,11 @@ pub(super) fn service() -> Service {
         dynamic_metadata: true,
         ..EnvoyAnswers::default()
     };
-    decisions.follow(&Snapshot { envoy: Some(Arc::new(loaded)), ..snapshot }, metrics.recorder());
-    EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), answers)
+    let features = FeatureParts::default().with(ENVOY, loaded.part(true));
+    let snapshot = Snapshot { features, ..Snapshot::of(config.rules, &metrics) };
+    let audit = AuditLog::open(None, Clock::System).unwrap();
+    let worker = ServiceContext::apart(0, Arc::new(store), &metrics, (&Readiness::starting(true), audit));
+    EnvoyRateLimit::new(&worker, &snapshot, EnvoyLimiter::new(rules, counted.recorder(0)), answers)
 }
 
 async fn answer(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {

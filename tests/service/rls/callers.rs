@@ -7,9 +7,10 @@ use prometheus::Registry;
 use weir_config::EnvoyFiles;
 use weir_grpc::{CurrentPeer, Peer, with_peer};
 use weir_node::access::{CallerName, Rights, rights_of};
-use weir_node::limiter::Limiter;
-use weir_node::limiter::envoy::{DescriptorAsk, EnvoyLimiter, EnvoyRules, Loaded, RateLimitAsk};
-use weir_node::telemetry::Metrics;
+use weir_node::limiter::envoy::{
+    DescriptorAsk, EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded, RateLimitAsk,
+};
+use weir_node::telemetry::{EnvoyMetrics, Metrics};
 use weir_store::{Answers, Decision, Store, StoreError, at_once};
 
 use super::files;
@@ -36,8 +37,9 @@ fn a_named_caller_has_one_turn_and_others_one_for_each_connection() {
     let config = config();
     let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
     let asked = Asked::default();
-    let limiter = Limiter::new(Arc::new(config.rules), asked.clone(), metrics.recorder());
-    let counted = metrics.envoy(1).unwrap();
+    let reserve = config.server.answer_reserve.into();
+    let decisions = EnvoyDecisions::new(Arc::new(asked.clone()), metrics.recorder(), reserve);
+    let counted = EnvoyMetrics::new(1).unwrap();
     let domains = EnvoyFiles::load(files(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
     let rules = EnvoyRules {
@@ -65,7 +67,7 @@ fn a_named_caller_has_one_turn_and_others_one_for_each_connection() {
             hits_addend: 0,
             deadline: None,
         };
-        let answer = || at_once(limiter.rate_limit(&envoy, &loaded, &ask));
+        let answer = || at_once(decisions.rate_limit(&envoy, &loaded, &ask));
         let _ = with_peer(CurrentPeer::from(peer), answer).expect("the store answers at once");
         asked.0.lock().pop().expect("the store was asked")
     };

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use weir_core::key::Namespace;
 
+use super::super::alone::ServesAlone;
 use super::super::envoy_layout::EnvoyLayout;
 use super::super::overrides::ConfigOverrides;
 use super::super::ratelimit_ports::RatelimitPorts;
@@ -20,6 +21,8 @@ use super::{mapper, ports, store, xds};
 pub struct RatelimitPlan {
     /// The settings, beside those that are given natively.
     pub overrides: ConfigOverrides,
+    /// What is served on gRPC.
+    pub alone: ServesAlone,
     /// The ports beside gRPC.
     pub ports: RatelimitPorts,
     /// A line for each variable that is set.
@@ -88,11 +91,14 @@ impl RatelimitPlan {
             mapped.set("store.namespace", "CACHE_KEY_PREFIX", namespace);
         }
         let mapped = store::store(&mut given, mapped, has_file);
-        let ports = ports::ports(&mut given, admin);
+        let ports = ports::ports(&mut given);
         let lines = given.lines();
         let Mapped { overrides, notes, .. } = mapped;
         match ports.filter(|_| given.errors.is_empty()) {
-            Some(ports) => Ok(Self { overrides, ports, lines, notes }),
+            Some((ports, labels)) => {
+                let alone = ServesAlone { feature: "envoy", labels, admin };
+                Ok(Self { overrides, alone, ports, lines, notes })
+            }
             None => Err(RatelimitErrors { mistakes: given.errors, lines }),
         }
     }

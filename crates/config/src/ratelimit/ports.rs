@@ -8,8 +8,11 @@ use super::extra_tags;
 use super::given::RatelimitGiven;
 use super::values::integer;
 
-/// Reads the addresses of everything but gRPC.
-pub(super) fn ports(given: &mut RatelimitGiven, admin: bool) -> Option<RatelimitPorts> {
+/// Names and values.
+type Labels = Vec<(String, String)>;
+
+/// Reads the addresses of everything but gRPC, and the labels of every metric.
+pub(super) fn ports(given: &mut RatelimitGiven) -> Option<(RatelimitPorts, Labels)> {
     let http = address(given, "HOST", "PORT", 8080);
     let debug = address(given, "DEBUG_HOST", "DEBUG_PORT", 6070);
     let needs_domain = given.boolean("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED").unwrap_or(false);
@@ -19,7 +22,7 @@ pub(super) fn ports(given: &mut RatelimitGiven, admin: bool) -> Option<Ratelimit
         false => None,
     };
     let labels = extra_tags::labels(given)?;
-    Some(RatelimitPorts { http: http?, debug: debug?, metrics, labels, needs_domain, admin })
+    Some((RatelimitPorts { http: http?, debug: debug?, metrics, needs_domain }, labels))
 }
 
 /// Reads a host and a port from two variables.

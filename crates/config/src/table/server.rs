@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use weir_units::Micros;
 
 use super::super::TransportKind;
+use super::super::alone::ServesAlone;
 use super::super::identity::IdentityConfig;
 use super::super::listen::ListenAddress;
-use super::super::ratelimit_ports::RatelimitPorts;
 use super::kinds::{Boolean, FilePath, Optional, Words};
 use super::limits::ServerLimits;
 use super::numbers::{Count, Span};
@@ -230,8 +230,8 @@ section! {
             pub identity: Option<IdentityConfig> = None,
             /// Paths of the admin port that need no credential.
             pub admin_open: Vec<AdminPath> = Vec::new(),
-            /// What is served in the place of envoyproxy/ratelimit; then only Envoy's service and health are on `listen`.
-            pub ratelimit: Option<RatelimitPorts> = None,
+            /// A feature that serves alone; then only its services and health are on `listen`.
+            pub alone: Option<ServesAlone> = None,
             /// Names under which the admin port answers, beside `localhost` and addresses, in lower case.
             pub admin_hosts: Vec<String> = Vec::new(),
         }

@@ -50,7 +50,8 @@ impl<'a> Rights<'a> {
 
     /// A number of the caller: of its name, or of the connection of a caller without one.
     #[inline]
-    pub(crate) fn caller(self) -> u32 {
+    #[must_use]
+    pub fn caller(self) -> u32 {
         self.0.and_then(CallerRights::number).unwrap_or_else(weir_grpc::current_connection)
     }
 
@@ -88,7 +89,7 @@ impl<'a> Rights<'a> {
     }
 
     /// Checks the right to ask for a domain of Envoy's, and to give back hits of it.
-    pub(crate) fn check_domain(self, domain: &str, gives_back: bool) -> Result<(), Refused> {
+    pub fn check_domain(self, domain: &str, gives_back: bool) -> Result<(), Refused> {
         self.decide(|rights| rights.may_envoy(domain, gives_back), AccessRight::Envoy)
     }
 

@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// The open connections.
-pub(crate) struct AdminConnections {
+pub struct AdminConnections {
     most: usize,
     tls: Option<(Arc<TlsPort>, Arc<HandshakeShare>)>,
     gate: Arc<AdminGate>,
@@ -45,13 +45,13 @@ struct AdminConnection {
 
 impl AdminConnections {
     /// Allows at most `most` connections, half of them from one address.
-    pub(crate) fn new(most: usize, tls: Option<Arc<TlsPort>>, gate: Arc<AdminGate>) -> Arc<Self> {
+    pub fn new(most: usize, tls: Option<Arc<TlsPort>>, gate: Arc<AdminGate>) -> Arc<Self> {
         let tls = tls.map(|port| (port, HandshakeShare::new()));
         Arc::new(Self { most, tls, gate, open: Mutex::new(Vec::new()) })
     }
 
     /// Serves `router` until dropped. Errors of a connection end only that connection.
-    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, router: Router) -> Infallible {
+    pub async fn serve(self: Arc<Self>, listener: TcpListener, router: Router) -> Infallible {
         loop {
             let Ok((socket, peer)) = listener.accept().await else {
                 tokio::time::sleep(RETRY_AFTER).await;

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use weir_config::{AccessRight, AdminPath, ServerConfig};
-use weir_grpc::Peer;
+use weir_grpc::{Caller, Peer};
 
 use self::hosts::{KnownHosts, TwoHosts};
 use crate::access::{Authenticated, CallerAccess, HttpConnectionCheck, PortCheck, RefusalReason};
@@ -50,7 +50,15 @@ pub(super) struct ConnectionGate {
 
 /// The caller of a request, where the server has identity.
 #[derive(Clone)]
-pub(crate) struct AdminCaller(pub(crate) Option<Arc<Authenticated>>);
+pub struct AdminCaller(pub(crate) Option<Arc<Authenticated>>);
+
+impl AdminCaller {
+    /// Returns the caller for calls of services.
+    #[must_use]
+    pub fn into_caller(self) -> Option<Caller> {
+        self.0.map(Caller::new)
+    }
+}
 
 impl AdminGate {
     /// Creates the gate of a server.

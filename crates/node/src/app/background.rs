@@ -1,5 +1,5 @@
-//! Threads in the background: one for the store's monitor, the sweep of the memory store and the file watcher, and one
-//! for the client of a control plane.
+//! Threads in the background: one for the store's monitor, the sweep of the memory store and the file watcher, and those of
+//! features.
 //!
 //! They are threads of their own, so that neither a scrape of the admin port nor a busy worker delays a probe.
 
@@ -10,14 +10,14 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A thread that runs until it is dropped.
-pub(super) struct BackgroundThread {
+pub struct BackgroundThread {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl BackgroundThread {
     /// Starts the thread, which runs `work`, and `last` when it is dropped: for so long at most.
-    pub(super) fn start(
+    pub fn start(
         name: &'static str,
         work: impl Future<Output = ()> + Send + 'static,
         last: (impl Future<Output = ()> + Send + 'static, Duration),

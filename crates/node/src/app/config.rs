@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use weir_config::{Applies, Config, ConfigErrors, ConfigOrigin, FilesSnapshot, Settling};
 
-use super::overlay::OverlayInUse;
 use crate::access::{CallerAccess, SnapshotRights};
+use crate::feature::FollowConfig;
 use crate::feature_parts::FeatureParts;
 use crate::readiness::FileKind;
 use crate::reload::{FileRules, RunningConfig};
@@ -22,7 +22,8 @@ pub(super) struct WatchedConfig {
     metrics: Metrics,
     /// Who may call; `None` without identity.
     access: Option<Arc<CallerAccess>>,
-    overlay: OverlayInUse,
+    /// What features do with each configuration.
+    followers: Vec<FollowConfig>,
 }
 
 impl WatchedConfig {
@@ -31,14 +32,14 @@ impl WatchedConfig {
         settings: &Config,
         running: &RunningConfig,
         metrics: &Metrics,
-        (access, overlay): (Option<Arc<CallerAccess>>, OverlayInUse),
+        (access, followers): (Option<Arc<CallerAccess>>, Vec<FollowConfig>),
     ) -> Option<Self> {
         let origin = settings.origin.clone()?;
         // As they were read at the start: what has changed since then is found by the first looks.
         let files = Settling::new(origin.as_read().clone());
         let origin = if settings.server.control { origin.keeping_written() } else { origin };
         let (settings, running, metrics) = (settings.clone(), running.clone(), metrics.clone());
-        Some(Self { settings, origin, files, running, metrics, access, overlay })
+        Some(Self { settings, origin, files, running, metrics, access, followers })
     }
 
     /// Applies what was read, or logs and returns every mistake in it.
@@ -71,12 +72,8 @@ impl WatchedConfig {
             }
         }
         let rights = self.changed_rights(&next);
-        let Config { authorize, rules, written, messages, server, envoy, fingerprint, meanings, .. } = next;
-        // What is charged of denied hits takes a restart.
-        let own = &self.settings.envoy;
-        let overlay = envoy.rules.counting_rejected(own.count_rejected).all_or_none(own.all_or_none.clone());
-        self.settings.envoy.rules = overlay.clone();
-        self.overlay.set(overlay);
+        self.followers.iter_mut().for_each(|follow| follow(&next));
+        let Config { authorize, rules, written, messages, server, fingerprint, meanings, .. } = next;
         self.settings.messages = messages.clone();
         self.settings.server.inline_limits = server.inline_limits;
         self.running.set_files(FileRules {
@@ -106,7 +103,7 @@ impl WatchedConfig {
 
 impl WatchedFiles for WatchedConfig {
     fn kind(&self) -> FileKind {
-        FileKind::Config
+        FileKind::CONFIG
     }
 
     fn look(&mut self) -> Option<ReloadReport> {

@@ -11,7 +11,7 @@ pub(super) struct WatchedCredentials(pub(super) Arc<CallerAccess>);
 
 impl WatchedFiles for WatchedCredentials {
     fn kind(&self) -> FileKind {
-        FileKind::Credentials
+        FileKind::CREDENTIALS
     }
 
     fn look(&mut self) -> Option<ReloadReport> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use weir_config::{EnvoyErrors, ListenAddress, TlsError};
+use weir_config::{ListenAddress, TlsError};
 
 use crate::access::CredentialFault;
 use crate::feature::StartError;
@@ -25,9 +25,6 @@ pub enum AppError {
     /// The metrics contradict one another.
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
-    /// The files of Envoy's rate limits have mistakes.
-    #[error("the files of Envoy's rate limits have mistakes:\n{0}")]
-    Envoy(#[from] EnvoyErrors),
     /// Files of TLS are mistaken.
     #[error("TLS cannot be served: {0}")]
     Tls(#[from] PortTlsError),
@@ -51,12 +48,12 @@ pub enum AppError {
     /// The thread that watches the store and the files cannot start.
     #[error("the thread that watches the store and the files cannot start: {0}")]
     Background(io::Error),
-    /// The thread of the client of the control plane cannot start.
-    #[error("the client of the control plane cannot start: {0}")]
-    Xds(io::Error),
     /// The port of operators cannot start.
     #[error("the port of operators cannot start: {0}")]
     Operations(io::Error),
+    /// A text of a feature that says by itself what failed.
+    #[error("{0}")]
+    Complete(String),
     /// A feature cannot start.
     #[error("{name} cannot start: {error}")]
     Feature {
@@ -84,6 +81,15 @@ impl fmt::Display for PortTlsError {
 }
 
 impl AppError {
+    /// Returns the error of a feature that cannot start.
+    pub(super) fn of_feature(name: &'static str, error: StartError) -> Self {
+        match error {
+            StartError::Bind { what, address, error } => Self::Bind { what, address, error },
+            StartError::Complete(text) => Self::Complete(text),
+            error => Self::Feature { name, error },
+        }
+    }
+
     /// Returns the error of a feature that finds mistakes in the configuration.
     pub(super) fn refused_by((name, mistakes): (&'static str, Vec<String>)) -> Self {
         Self::Feature { name, error: StartError::Other(mistakes.join("; ")) }

@@ -4,15 +4,16 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weir_config::Config;
-
-use super::{AppError, Listeners};
-use crate::feature::{BeforeCalls, FeatureList, FeatureWork, NodeBuilder, NodeShared, Storage};
+use super::{AppError, BegunFeatures, Listeners};
+use crate::feature::{
+    BeforeCalls, FeatureList, FeatureWork, FollowConfig, NodeBuilder, NodeParts, SetPart,
+};
 use crate::feature_pages::FeaturePages;
+use crate::reload::RunningConfig;
 use crate::server::{FeatureSocket, LiveSnapshot, StartedFeature};
 use crate::service::Snapshot;
-use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
+use crate::watch::WatchedFiles;
 
 /// The features that run, and what they do in the background.
 #[derive(Default)]
@@ -23,24 +24,27 @@ pub(super) struct StartedFeatures {
     pub(super) before_calls: Vec<(&'static str, BeforeCalls)>,
     /// What they show on the admin port.
     pub(super) pages: FeaturePages,
-    /// Files that their connections to the store have open, beside those of the workers.
+    /// Files that they watch.
+    pub(super) files: Vec<Box<dyn WatchedFiles>>,
+    /// What gets each later configuration of the files.
+    pub(super) configs: Vec<FollowConfig>,
+    /// Open files that they need at most.
     pub(super) open_files: usize,
 }
 
 /// Starts the features that the configuration has on. Each gets the port of its section.
 pub(super) fn start(
-    features: FeatureList,
-    (config, metrics, live, storage): (&Config, &Metrics, &LiveSnapshot, &Storage),
-    shared: &NodeShared,
+    (features, mut begun): (FeatureList, BegunFeatures),
+    parts: &NodeParts<'_>,
+    (running, live): (&RunningConfig, &LiveSnapshot),
     listeners: &mut Listeners,
     tls: &HashMap<&'static str, Arc<TlsPort>>,
 ) -> Result<StartedFeatures, AppError> {
-    let parts = live.current().features;
     let mut started = StartedFeatures::default();
     for feature in features {
         let name = feature.name();
-        let mut node = NodeBuilder::new(config, metrics, (&parts, storage, shared));
-        let running = feature.start(&mut node).map_err(|error| AppError::Feature { name, error })?;
+        let mut node = NodeBuilder::new(parts, begun.take(name), set_part(running, name));
+        let running = feature.start(&mut node).map_err(|error| AppError::of_feature(name, error))?;
         let Some(running) = running else { continue };
         let NodeBuilder { refused_connections: refused, background, followers, before_calls, .. } = node;
         started.background.extend(background);
@@ -50,6 +54,8 @@ pub(super) fn start(
         if let Some(guard) = running.guard() {
             live.replace(|before| Snapshot { guard: Some(guard), ..before.clone() });
         }
+        started.files.extend(node.files);
+        started.configs.extend(node.configs);
         for mut follow in followers {
             live.join(|snapshot| {
                 follow(snapshot);
@@ -58,11 +64,11 @@ pub(super) fn start(
         }
         let socket = listeners.features.iter().position(|(of, _)| *of == name);
         let (_, listener) = socket.map(|at| listeners.features.swap_remove(at)).unzip();
-        let port = config.sections.iter().find(|section| section.name() == name);
+        let port = parts.config.sections.iter().find(|section| section.name() == name);
         let max_connections =
             port.and_then(|section| section.port.as_ref()).map_or(0, |it| it.max_connections);
         let socket = listener.map(|listener| FeatureSocket { listener, max_connections, refused });
-        started.features.push(StartedFeature { running, tls: tls.get(name).cloned(), socket });
+        started.features.push(StartedFeature { name, running, tls: tls.get(name).cloned(), socket });
     }
     Ok(started)
 }
@@ -74,7 +80,12 @@ impl StartedFeatures {
     ) -> Result<Vec<Box<dyn Any>>, AppError> {
         let begun = before_calls
             .into_iter()
-            .map(|(name, begin)| begin().map_err(|error| AppError::Feature { name, error }));
+            .map(|(name, begin)| begin().map_err(|error| AppError::of_feature(name, error)));
         begun.collect()
     }
+}
+
+fn set_part(running: &RunningConfig, feature: &'static str) -> SetPart {
+    let running = running.clone();
+    Arc::new(move |part| running.set_part(feature, part))
 }

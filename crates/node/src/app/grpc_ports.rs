@@ -9,11 +9,10 @@ use super::{AppError, Listeners};
 use crate::access::CallerAccess;
 use crate::audit::AuditLog;
 use crate::feature::{FeatureList, RunningFeature};
-use crate::ratelimit::MAX_CONNECTIONS;
 use crate::readiness::Readiness;
 use crate::server::{
-    self, EnvoyParts, LiveSnapshot, MAX_OPERATORS, MakeIntercept, MakeStores, OperationsPort, Parts,
-    PortServices, ShutdownSignal, StartedFeature, StoreFiles,
+    self, LiveSnapshot, MAX_OPERATORS, MakeIntercept, MakeStores, OperationsPort, Parts, PortServices,
+    ShutdownSignal, StartedFeature, StoreFiles,
 };
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
@@ -27,12 +26,11 @@ pub(super) struct GrpcPorts<S> {
     pub(super) readiness: Readiness,
     pub(super) metrics: Metrics,
     pub(super) audit: AuditLog,
-    pub(super) envoy: EnvoyParts,
     pub(super) access: Option<Arc<CallerAccess>>,
     /// The features, whose ports run beside that of all callers.
     pub(super) features: Vec<StartedFeature>,
     /// The same, for their services on each port.
-    pub(super) running: Vec<Arc<dyn RunningFeature>>,
+    pub(super) running: Vec<(&'static str, Arc<dyn RunningFeature>)>,
     /// All features of the program.
     pub(super) known: FeatureList,
 }
@@ -52,12 +50,11 @@ impl<S: Store> GrpcPorts<S> {
         tls: GrpcTls,
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
-        let served = match (&config.ratelimit, &listeners.operations) {
-            (Some(_), _) => PortServices::Envoy,
+        let served = match (&config.alone, &listeners.operations) {
+            (Some(alone), _) => PortServices::Feature(alone.feature),
             (None, Some(_)) => PortServices::Calls,
             (None, None) => PortServices::All,
         };
-        self.store_files.always += if config.ratelimit.is_some() { MAX_CONNECTIONS } else { 0 };
         self.store_files.always += if listeners.operations.is_some() { MAX_OPERATORS } else { 0 };
         let start = |listener| {
             OperationsPort::start(config, listener, self.parts(PortServices::Operations, tls.operators))
@@ -77,7 +74,6 @@ impl<S: Store> GrpcPorts<S> {
             readiness: self.readiness.clone(),
             metrics: self.metrics.clone(),
             audit: self.audit.clone(),
-            envoy: self.envoy.clone(),
             tls,
             served,
             features: Vec::new(),

@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener};
 use weir_config::{Config, FeaturePort, ServerConfig};
 
 use super::AppError;
-use crate::ratelimit::RatelimitListeners;
 use crate::server::{Listener, Serving, listen_tcp};
 
 /// The sockets that a service listens on.
@@ -16,8 +15,6 @@ pub struct Listeners {
     pub admin: Option<TcpListener>,
     /// AdminService and ControlService, if they have an address of their own.
     pub operations: Option<Listener>,
-    /// The HTTP ports in the place of envoyproxy/ratelimit.
-    pub ratelimit: Option<RatelimitListeners>,
     /// The ports of features, by the keys of their sections.
     pub features: Vec<(&'static str, Listener)>,
     /// What is called once they are served, when nothing can be refused any more.
@@ -25,44 +22,19 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Binds what the configuration names.
+    /// Binds what the configuration names. A feature that serves alone binds its other ports when it starts.
     pub fn bind(config: &ServerConfig) -> Result<Self, AppError> {
-        let metrics = Self::bind_metrics(config)?;
-        Self::bind_others(config, metrics)
-    }
-
-    /// Binds the address of the metrics alone, if they have one of their own.
-    pub fn bind_metrics(config: &ServerConfig) -> Result<Option<TcpListener>, AppError> {
-        let metrics = config.ratelimit.as_ref().and_then(|ports| ports.metrics.as_ref());
-        metrics.map(|(address, _)| open("metrics", *address)).transpose()
-    }
-
-    /// Binds everything else.
-    pub fn bind_others(config: &ServerConfig, metrics: Option<TcpListener>) -> Result<Self, AppError> {
         let grpc = Listener::bind(&config.listen, config.listen_mode);
         let grpc =
             grpc.map_err(|error| AppError::Bind { what: "gRPC", address: config.listen.clone(), error })?;
-        let Some(ports) = &config.ratelimit else {
-            let operations = config.control_listen.as_ref().map(|address| {
-                let listener = Listener::bind(address, config.listen_mode);
-                listener.map_err(|error| AppError::Bind { what: "control", address: address.clone(), error })
-            });
-            let (operations, admin) = (operations.transpose()?, Some(open("admin", config.admin)?));
-            let (features, serving) = (Vec::new(), Serving::default());
-            return Ok(Self { grpc, admin, operations, ratelimit: None, features, serving });
-        };
-        Ok(Self {
-            grpc,
-            operations: None,
-            admin: ports.admin.then(|| open("admin", config.admin)).transpose()?,
-            ratelimit: Some(RatelimitListeners {
-                http: open("/healthcheck and /json", ports.http)?,
-                debug: open("/rlconfig, /stats and /metrics", ports.debug)?,
-                metrics,
-            }),
-            features: Vec::new(),
-            serving: Serving::default(),
-        })
+        let operations = config.control_listen.as_ref().filter(|_| config.alone.is_none()).map(|address| {
+            let listener = Listener::bind(address, config.listen_mode);
+            listener.map_err(|error| AppError::Bind { what: "control", address: address.clone(), error })
+        });
+        let operations = operations.transpose()?;
+        let has_admin = config.alone.as_ref().is_none_or(|alone| alone.admin);
+        let admin = has_admin.then(|| open("admin", config.admin)).transpose()?;
+        Ok(Self { grpc, admin, operations, features: Vec::new(), serving: Serving::default() })
     }
 
     /// Binds the ports of features as well.

@@ -14,19 +14,18 @@ use super::config::WatchedConfig;
 use super::credentials::WatchedCredentials;
 use super::features::{self, StartedFeatures};
 use super::grpc_ports::{GrpcPorts, GrpcTls};
-use super::overlay::OverlayInUse;
 use super::tls::Ports;
-use super::xds::XdsThread;
-use super::{AppError, Foundation, Listeners, Timing, envoy};
+use super::{AppError, Foundation, Listeners, Timing};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
-use crate::feature::{self, FeatureList, FixedSettings, NodeShared, Storage};
+use crate::feature::{
+    self, FeatureList, FixedSettings, NodeParts, NodeShared, ServiceContext, StartWorker, Storage,
+};
 use crate::memory::give_back;
-use crate::ratelimit::{JsonParts, PageParts, RatelimitHttp};
 use crate::readiness::{Readiness, RefusedFiles};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
-use crate::server::{self, MakeStores, ShutdownSignal, StoreFiles};
+use crate::server::{self, LiveSnapshot, MakeStores, ShutdownSignal, StoreFiles};
 use crate::service::Snapshot;
 use crate::telemetry::{Metrics, log_rejected_each_minute};
 use crate::watch::{WatchedFiles, watch};
@@ -64,54 +63,51 @@ impl App {
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
         let Self { base, mut listeners, storage, engines, mut store_files, share, publish, last } = self;
-        let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, xds, features } =
-            base;
-        let access = callers(&config, &timing, (&metrics, &audit), features)?;
+        let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, features } = base;
+        let (known, begun) = features;
+        let access = callers(&config, &timing, (&metrics, &audit), known)?;
         let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();
         live.replace(|before| Snapshot { rights, ..before.clone() });
-        let workers = server::worker_count(&config.server);
-        let counted = metrics.envoy(workers + usize::from(listeners.ratelimit.is_some()))?;
-        if config.envoy.reference_metrics {
-            metrics.show_reference(&counted)?;
-        }
         let address = listeners.grpc.local_address().unwrap_or_else(|_| config.server.listen.clone());
-        let mut files = envoy::open(&config.envoy, counted, &engines)?;
-        if let Some(loaded) = files.loaded.take() {
-            live.replace(|before| Snapshot { envoy: Some(loaded), ..before.clone() });
-        }
         let followers = SnapshotFollowers {
             metrics: metrics.clone(),
             engines,
             share,
-            features,
+            features: known,
             settings: FixedSettings::from(&config),
             denials_valid,
             publish,
         };
         let running = RunningConfig::new(Arc::clone(&live), &config, followers);
-        let overrides_in_request = config.envoy.overrides_in_request;
         let ports = Ports::open(&config.server, &config.sections, &metrics)?;
-        let refused = refused_files(&metrics, &readiness)?;
-        let known = features;
-        let node = (&config, &metrics, &*live, &storage);
+        let refused = refused_files(&metrics, &readiness, known)?;
         let of_node = (&metrics, &readiness, &refused, &audit);
         let shared = shared_with_features(&timing, of_node, &running, address.to_string());
-        let features = features::start(known, node, &shared, &mut listeners, &ports.features)?;
-        let StartedFeatures { features, background: of_features, before_calls, pages, open_files } = features;
+        let (store, workers) = (Arc::new(store), server::worker_count(&config.server));
+        let start_worker = more_workers(&store, &live, (&metrics, &readiness, &audit), workers);
+        let node = NodeParts {
+            config: &config,
+            metrics: &metrics,
+            parts: &live.current().features,
+            storage: &storage,
+            shared: &shared,
+            workers,
+            start_worker: &start_worker,
+        };
+        let started =
+            features::start((known, begun), &node, (&running, &live), &mut listeners, &ports.features)?;
+        let StartedFeatures { features, background: of_features, before_calls, pages, files, configs, open_files } =
+            started;
         store_files.always += open_files;
-        let of_running = features.iter().map(|feature| Arc::clone(&feature.running)).collect();
+        let of_running =
+            features.iter().map(|feature| (feature.name, Arc::clone(&feature.running))).collect();
         let background = async { tokio::join!(background, join_all(of_features)).0 };
         let mut sources = ports.sources;
-        let overlay = OverlayInUse::new(&config.envoy.rules, xds.as_ref().map(XdsThread::sets));
-        let rules = files.watched(&running, &overlay).map(boxed);
         sources.extend(access.clone().map(|access| boxed(WatchedCredentials(access))));
-        // Before Envoy's files, which are read under its overlay.
-        sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), overlay)).map(boxed));
-        sources.extend(rules);
+        // Before the files of features, which may be read by what the configuration says.
+        sources.extend(WatchedConfig::new(&config, &running, &metrics, (access.clone(), configs)).map(boxed));
+        sources.extend(files);
         let _background = in_background(sources, &timing, (background, last), (refused, audit.clone()))?;
-        if let Some(xds) = &xds {
-            xds.serve(&metrics, &running, &files.parts.metrics, overrides_in_request)?;
-        }
         let _begun = StartedFeatures::begin(before_calls)?;
         let gate = AdminGate::new(access.clone(), &config.server);
         let most = config.server.limits.admin_max_connections;
@@ -119,17 +115,6 @@ impl App {
         let pages = AdminPages { metrics: shown, readiness: ready, features: pages };
         let start = |listener| Admin::start(listener, ports.admin, most, pages, gate);
         let _admin = listeners.admin.take().map(start).transpose().map_err(AppError::Admin)?;
-        let store = Arc::new(store);
-        let pages = config.server.ratelimit.as_ref().zip(listeners.ratelimit.take());
-        let start = |(ports, listeners)| {
-            let server = &config.server;
-            let parts = PageParts { ports, server, readiness: readiness.clone(), gate: AdminGate::open() };
-            let (live, store, metrics) = (Arc::clone(&live), Arc::clone(&store), metrics.clone());
-            let json = JsonParts { live, store, metrics, envoy: files.parts.clone(), worker: workers };
-            RatelimitHttp::start(listeners, parts, json)
-        };
-        let _pages = pages.map(start).transpose().map_err(AppError::Admin)?;
-        let envoy = files.parts;
         let tls = GrpcTls { callers: ports.grpc, operators: ports.control };
         GrpcPorts {
             live,
@@ -138,7 +123,6 @@ impl App {
             readiness,
             metrics,
             audit,
-            envoy,
             access,
             features,
             running: of_running,
@@ -146,6 +130,24 @@ impl App {
         }
         .serve(&config.server, listeners, tls, shutdown)
     }
+}
+
+/// Returns what starts one more worker for a feature, with a store of its own. Its number is the one after those of gRPC.
+fn more_workers<S: Store>(
+    store: &Arc<MakeStores<S>>,
+    live: &Arc<LiveSnapshot>,
+    (metrics, readiness, audit): (&Metrics, &Readiness, &AuditLog),
+    worker: usize,
+) -> StartWorker {
+    let (store, live, metrics) = (Arc::clone(store), Arc::clone(live), metrics.clone());
+    let (readiness, audit) = (readiness.clone(), audit.clone());
+    Arc::new(move |start| {
+        let stores = store();
+        let beside = (&readiness, audit.clone());
+        let context = ServiceContext::apart(worker, Arc::new(stores.decisions), &metrics, beside);
+        let context = ServiceContext { scripts: stores.scripts, ..context };
+        live.join(|snapshot| ((), start(&context, snapshot)));
+    })
 }
 
 /// Starts the thread of work that no worker does: `background`, watched files and what comes each minute; and `last` when it ends.
@@ -162,8 +164,12 @@ fn in_background(
 }
 
 /// Shows which files are refused, on the metrics page and in `/readyz`.
-fn refused_files(metrics: &Metrics, readiness: &Readiness) -> Result<RefusedFiles, AppError> {
-    let refused = RefusedFiles::default();
+fn refused_files(
+    metrics: &Metrics,
+    readiness: &Readiness,
+    features: FeatureList,
+) -> Result<RefusedFiles, AppError> {
+    let refused = RefusedFiles::knowing(features.iter().flat_map(|feature| feature.files()).copied());
     let (counted, noted) = (refused.clone(), refused.clone());
     metrics.show_refused_files(move || counted.counts())?;
     readiness.notes_also(move || noted.notes());

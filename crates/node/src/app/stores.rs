@@ -6,9 +6,8 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use weir_config::{StoreConfig, StrategyMeanings};
-use weir_core::envoy::Domains;
 use weir_core::key::KeySecret;
-use weir_core::strategy::Rules;
+use weir_core::strategy::{Owner, Rules};
 use weir_store::approximate::ApproximateShared;
 use weir_store::backend::{Backend, RulesDigest};
 use weir_store::memory::MemoryStore;
@@ -19,7 +18,8 @@ use weir_time::clock::monotonic;
 use super::place_note::without_place;
 use super::serving::{App, BoxedWork};
 use super::{AppError, Foundation, Listeners};
-use crate::feature::Storage;
+use crate::feature::{ReadStats, Storage};
+use crate::feature_parts::FeatureParts;
 use crate::readiness::Readiness;
 use crate::reload::{PublishMeanings, ShareMemory};
 use crate::server::{self, ShutdownSignal, StoreFiles, WorkerStores};
@@ -63,17 +63,19 @@ fn serve_on(
     NodeCounters { kept, last }: NodeCounters,
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError> {
-    base.metrics.show_backend(backend, base.config.envoy.reference_metrics)?;
+    base.metrics.show_backend(backend)?;
     let watch = watch_over(backend.clone(), base.readiness.clone());
     let background = async { tokio::join!(watch, kept).0 };
     let workers = server::worker_count(&base.config.server);
-    let storage = Storage { scripts: backend.scripts(), process: backend.process() };
+    let counted = backend.clone();
+    let stats: Option<ReadStats> = Some(Arc::new(move || counted.stats()));
+    let storage = Storage { scripts: backend.scripts(), process: backend.process(), stats };
     let store_files = StoreFiles {
         always: backend.open_files(workers),
         of_feature: backend.open_files(workers) + backend.open_files(1),
     };
     let shared = backend.clone();
-    let share: Arc<ShareMemory> = Arc::new(move |rules, domains| share_among(&shared, rules, domains));
+    let share: Arc<ShareMemory> = Arc::new(move |rules, parts| share_among(&shared, rules, parts));
     let publish = published_by(backend.clone(), &base.config.node_name());
     let app = App { base, listeners, storage, engines, store_files, share, publish, last };
     let backend = backend.clone();
@@ -145,8 +147,8 @@ impl NodeCounters {
     }
 }
 
-/// Shares the budget of states among strategies, and Envoy's domains if there are any.
-fn share_among(backend: &impl Backend, rules: &Rules, domains: Option<&Domains>) {
-    let domains = domains.into_iter().flat_map(Domains::iter).map(|domain| &**domain.owner());
-    backend.share_among(rules.owners().chain(domains));
+/// Shares the budget of states among strategies, and the owners of features' limits.
+fn share_among(backend: &impl Backend, rules: &Rules, parts: &FeatureParts) {
+    let of_features = parts.limits().flat_map(|limits| &limits.owners).map(|owner| -> &Owner { owner });
+    backend.share_among(rules.owners().chain(of_features));
 }

@@ -21,9 +21,11 @@ impl From<&weir_config::Config> for FixedSettings {
     }
 }
 
-/// Returns what a snapshot needs of the store: the engines of its strategies, and the scripts of `features`.
+/// Returns what a snapshot needs of the store: the engines of its strategies and of the limits of features, and
+/// the scripts of `features`.
 pub(crate) fn uses(features: FeatureList, snapshot: &Snapshot, settings: FixedSettings) -> Uses {
     let engines: Uses = snapshot.rules.engines().collect();
+    let engines = snapshot.features.limits().fold(engines, |uses, limits| uses.and(&limits.uses));
     let scripts = features.iter().flat_map(|feature| feature.scripts());
     scripts.fold(engines, |uses, (spec, is_used)| uses.with(spec, is_used(snapshot, settings)))
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use weir_grpc::{Call, IncomingCall};
 use weir_store::scripts::AskScripts;
+use weir_time::deadlines::Deadlines;
 
-use super::FeatureList;
+use super::{Decide, FeatureList};
 use crate::audit::AuditLog;
 use crate::known_methods::KnownMethods;
 pub use crate::known_methods::MethodSpec;
-use crate::readiness::State;
+use crate::readiness::{Readiness, State};
 use crate::service::{AddRoutes, Snapshot};
-use crate::telemetry::{WorkerCounters, WorkerRecorder};
+use crate::telemetry::{Metrics, WorkerCounters, WorkerRecorder};
 
 /// A gRPC service of a feature.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +44,12 @@ pub struct ServiceContext {
     pub counters: Arc<WorkerCounters>,
     /// The counters of its decisions, under each snapshot.
     pub recorder: Arc<WorkerRecorder>,
+    /// The number of the worker.
+    pub worker: usize,
+    /// The store of its decisions.
+    pub store: Arc<dyn Decide>,
+    /// The deadlines of its calls.
+    pub deadlines: Deadlines,
     /// The connections of its decisions, if the backend runs scripts.
     pub scripts: Option<Arc<dyn AskScripts>>,
     /// Tells when this node shuts down.
@@ -56,6 +64,32 @@ pub struct ServiceContext {
     pub serves_operators: bool,
 }
 
+impl ServiceContext {
+    /// Creates the context of a worker with this number and a store of its own, apart from those of gRPC.
+    #[must_use]
+    pub fn apart(
+        worker: usize,
+        store: Arc<dyn Decide>,
+        metrics: &Metrics,
+        (readiness, audit): (&Readiness, AuditLog),
+    ) -> Self {
+        let recorder = Arc::new(WorkerRecorder::new(metrics));
+        Self {
+            counters: Arc::clone(recorder.counters()),
+            recorder,
+            worker,
+            store,
+            deadlines: Deadlines::default(),
+            scripts: None,
+            state: readiness.subscribe(),
+            audit,
+            serves_calls: true,
+            is_for_operators: false,
+            serves_operators: false,
+        }
+    }
+}
+
 /// Serves a snapshot from now on, and returns false once its worker has ended.
 pub type FollowSnapshot = Box<dyn FnMut(&Snapshot) -> bool + Send>;
 
@@ -64,9 +98,25 @@ pub type FollowSnapshot = Box<dyn FnMut(&Snapshot) -> bool + Send>;
 pub struct FeatureServices {
     /// Those that are on, by name.
     pub routes: Vec<(&'static str, AddRoutes)>,
+    /// Those of its methods that go from bytes to bytes.
+    pub hot: Vec<HotRoute>,
     /// Gets each later snapshot.
     pub follow: Option<FollowSnapshot>,
 }
+
+/// A hot method: the bytes of a message go to the bytes of the answer, without the general router.
+#[derive(Clone)]
+pub struct HotRoute {
+    /// Its path, `/package.Service/Method`.
+    pub path: &'static str,
+    /// The bound of its messages in bytes.
+    pub largest_message: usize,
+    /// Begins a call: one virtual call per request.
+    pub begin: BeginHotCall,
+}
+
+/// Begins a call of a hot method.
+pub type BeginHotCall = Arc<dyn Fn(IncomingCall) -> Call + Send + Sync>;
 
 /// Returns all methods of a node with these features.
 pub(crate) fn methods(features: FeatureList) -> KnownMethods {

@@ -16,7 +16,7 @@ use weir_store::{
 use super::decided::{LimiterError, LimitsDecision};
 use super::{Limiter, Question, logged_costs, record};
 use crate::settle::Outcome;
-use crate::telemetry::{CountedOutcome, DecisionLine, LoggedCosts, is_denial};
+use crate::telemetry::{CountedOutcome, DecisionLine, LoggedCosts, Recorder, is_denial};
 
 /// Owned fields of a pending decision that will be logged.
 pub(super) struct PendingLogLine {
@@ -174,23 +174,7 @@ impl<S: Store> Limiter<S> {
         let costs =
             LineCosts { asked: asked.as_ref(), verdict: answered.as_ref().and_then(|(.., costs)| *costs) };
         let verdict = answered.as_ref().map(|(verdict, limits, _)| (verdict, *limits));
-        self.log_operation(operation, &decision, question.is_for_default(), outcome, verdict, costs);
-    }
-
-    /// Logs the decision over a descriptor of Envoy's.
-    #[cold]
-    pub(super) fn log_descriptor(
-        &self,
-        decision: &Decision<'_>,
-        outcome: CountedOutcome,
-        verdict: Option<(&Verdict, &LimitVerdict)>,
-    ) {
-        let outcome = match (decision.op, verdict) {
-            (Op::Force | Op::Refund, Some(_)) => "done",
-            _ => outcome.name(),
-        };
-        let verdict = verdict.map(|(verdict, limit)| (verdict, std::slice::from_ref(limit)));
-        self.log_line(decision, false, outcome, verdict, LineCosts::default());
+        write_line(&self.recorder, operation, &decision, question.is_for_default(), outcome, verdict, costs);
     }
 
     fn log_line(
@@ -202,51 +186,69 @@ impl<S: Store> Limiter<S> {
         costs: LineCosts<'_>,
     ) {
         if let Some(operation) = name_of(decision.op) {
-            self.log_operation(operation, decision, is_for_default, outcome, verdict, costs);
+            write_line(&self.recorder, operation, decision, is_for_default, outcome, verdict, costs);
         }
     }
+}
 
-    fn log_operation(
-        &self,
-        operation: &'static str,
-        decision: &Decision<'_>,
-        is_for_default: bool,
-        outcome: &'static str,
-        verdict: Option<(&Verdict, &[LimitVerdict])>,
-        LineCosts { asked, verdict: by_name }: LineCosts<'_>,
-    ) {
-        let Decision { strategy, subject, op, costs, part, .. } = *decision;
-        let Some(log) = self.recorder.decision_log() else { return };
-        if !log.wants(subject.resource, subject.consumer, is_denial(outcome)) {
-            return;
-        }
-        let line = DecisionLine {
-            time: verdict.map(|(verdict, _)| verdict.now),
-            operation,
-            strategy: strategy.name(),
-            is_for_default,
-            inline: inline_name(strategy.name()).and_then(|_| strategy.algorithms().first()),
-            subject,
-            cost: costs.first().copied().unwrap_or_default(),
-            // A cancellation grants nothing: it tells there whether it was made before.
-            granted: verdict.filter(|_| op != Op::Cancel).map_or(0, |(verdict, _)| verdict.granted),
-            max_wait: match op {
-                Op::Reserve { max_wait } => Some(max_wait),
-                _ => None,
-            },
-            id: part.map_or("", |part| part.id),
-            applied: verdict.is_some_and(|(verdict, _)| is_applied(op, verdict)),
-            outcome,
-            named: named(strategy, op, part),
-            limits: match verdict {
-                Some((_, limits)) => decision.limits().zip(limits.iter().copied()).collect(),
-                None => SmallVec::new(),
-            },
-            asked,
-            costs: by_name,
-        };
-        log.write(&line);
+/// Logs a decision by limits of a feature.
+#[cold]
+pub fn log_decision(
+    recorder: &Recorder,
+    decision: &Decision<'_>,
+    outcome: CountedOutcome,
+    verdict: Option<(&Verdict, &LimitVerdict)>,
+) {
+    let outcome = match (decision.op, verdict) {
+        (Op::Force | Op::Refund, Some(_)) => "done",
+        _ => outcome.name(),
+    };
+    let verdict = verdict.map(|(verdict, limit)| (verdict, std::slice::from_ref(limit)));
+    if let Some(operation) = name_of(decision.op) {
+        write_line(recorder, operation, decision, false, outcome, verdict, LineCosts::default());
     }
+}
+
+fn write_line(
+    recorder: &Recorder,
+    operation: &'static str,
+    decision: &Decision<'_>,
+    is_for_default: bool,
+    outcome: &'static str,
+    verdict: Option<(&Verdict, &[LimitVerdict])>,
+    LineCosts { asked, verdict: by_name }: LineCosts<'_>,
+) {
+    let Decision { strategy, subject, op, costs, part, .. } = *decision;
+    let Some(log) = recorder.decision_log() else { return };
+    if !log.wants(subject.resource, subject.consumer, is_denial(outcome)) {
+        return;
+    }
+    let line = DecisionLine {
+        time: verdict.map(|(verdict, _)| verdict.now),
+        operation,
+        strategy: strategy.name(),
+        is_for_default,
+        inline: inline_name(strategy.name()).and_then(|_| strategy.algorithms().first()),
+        subject,
+        cost: costs.first().copied().unwrap_or_default(),
+        // A cancellation grants nothing: it tells there whether it was made before.
+        granted: verdict.filter(|_| op != Op::Cancel).map_or(0, |(verdict, _)| verdict.granted),
+        max_wait: match op {
+            Op::Reserve { max_wait } => Some(max_wait),
+            _ => None,
+        },
+        id: part.map_or("", |part| part.id),
+        applied: verdict.is_some_and(|(verdict, _)| is_applied(op, verdict)),
+        outcome,
+        named: named(strategy, op, part),
+        limits: match verdict {
+            Some((_, limits)) => decision.limits().zip(limits.iter().copied()).collect(),
+            None => SmallVec::new(),
+        },
+        asked,
+        costs: by_name,
+    };
+    log.write(&line);
 }
 
 /// True if this call made the change. A repeated refund gives back nothing.

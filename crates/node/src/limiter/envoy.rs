@@ -22,10 +22,9 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 use weir_config::{AllOrNone, EnvoyConfig};
-use weir_core::algorithm::{LimitVerdict, Op, Verdict};
+use weir_core::algorithm::{EngineKind, LimitVerdict, Op, Verdict};
 use weir_core::envoy::{Domain, Domains, Rule};
-use weir_core::strategy::Strategy;
-use weir_store::{Store, StoreError};
+use weir_store::StoreError;
 use weir_time::clock;
 
 use self::given::Given;
@@ -33,12 +32,14 @@ pub use self::overall::Overall;
 use self::questions::questions;
 use self::rule::FoundLimit;
 pub use self::status::{Code, DescriptorStatus};
-use super::{InvalidField, Limiter, LimiterError, LimitsDecision};
+use super::{AnswerReserve, InvalidField, LimiterError, LimitsDecision};
 use crate::access::{Refused, Rights};
+use crate::feature::Decide;
+use crate::feature_parts::{FeatureLimits, FeaturePart};
 use crate::settle::{Outcome, StoreDecision};
 use crate::telemetry::{
     AnswerCode, CountedMethod, CountedOutcome, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder,
-    FileCounts, Rejection, RuleCounts,
+    FileCounts, Recorder, Rejection, RuleCounts,
 };
 
 /// The most descriptors that a request may have.
@@ -87,9 +88,16 @@ impl From<&EnvoyConfig> for EnvoyRules {
 #[derive(Debug)]
 pub struct Loaded {
     domains: Arc<Domains>,
-    /// Strategies that nodes count on their own. They are looked up every second, and there may be many rules.
-    approximate: Vec<Arc<Strategy>>,
     counts: FileCounts,
+}
+
+/// The decisions of one worker under one snapshot.
+pub struct EnvoyDecisions {
+    store: Arc<dyn Decide>,
+    recorder: Arc<Recorder>,
+    reserve: AnswerReserve,
+    /// True if the store answers at once.
+    at_once: bool,
 }
 
 /// State of one worker for Envoy's requests, beside its limiter.
@@ -243,14 +251,15 @@ impl Loaded {
     /// The rules of `domains`, whose hits `metrics` counts.
     #[must_use]
     pub fn new(domains: Arc<Domains>, metrics: &EnvoyMetrics) -> Self {
-        let (counts, approximate) = (metrics.of(&domains), domains.approximate());
-        Self { domains, approximate, counts }
+        let counts = metrics.of(&domains);
+        Self { domains, counts }
     }
 
-    /// Strategies that nodes count on their own, one for each bound.
+    /// The part of the snapshot.
     #[must_use]
-    pub fn approximate(&self) -> &[Arc<Strategy>] {
-        &self.approximate
+    pub fn part(self, overrides_in_request: bool) -> FeaturePart {
+        let limits = limits(&self.domains, overrides_in_request);
+        FeaturePart::new(Arc::new(self)).with_limits(limits)
     }
 
     /// The domains.
@@ -281,7 +290,31 @@ impl EnvoyLimiter {
     }
 }
 
-impl<S: Store> Limiter<S> {
+/// Returns the limits of the rules. Overrides in requests are windows.
+#[must_use]
+pub fn limits(domains: &Domains, overrides_in_request: bool) -> FeatureLimits {
+    let limits = domains.rules().iter().filter_map(|rule| rule.limit.as_ref());
+    let engines = limits.flat_map(|limit| limit.strategy().algorithms()).map(|limit| limit.engine().kind());
+    FeatureLimits {
+        uses: engines.chain(overrides_in_request.then_some(EngineKind::Window)).collect(),
+        owners: domains.iter().map(|domain| Arc::clone(domain.owner())).collect(),
+        approximate: domains.approximate(),
+    }
+}
+
+impl EnvoyDecisions {
+    /// Creates the decisions of one worker by its store, which `recorder` counts.
+    #[must_use]
+    pub fn new(store: Arc<dyn Decide>, recorder: Arc<Recorder>, reserve: AnswerReserve) -> Self {
+        let at_once = store.is_at_once();
+        Self { store, recorder, reserve, at_once }
+    }
+
+    /// When the store must have answered, so that its absence can still be answered before `deadline`.
+    fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
+        deadline.filter(|_| !self.at_once).map(|deadline| self.reserve.for_store(deadline, now))
+    }
+
     /// Answers one request under the rules of `loaded`. To be over a limit is an answer, not an error.
     pub async fn rate_limit<'a>(
         &self,
@@ -333,7 +366,7 @@ impl<S: Store> Limiter<S> {
         let took = clock::monotonic().saturating_duration_since(started);
         // Stores that answer at once are timed once here; pending answers are timed each.
         let answered = decided.iter().flatten().flatten();
-        let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Outcome::Decided(_))).count();
+        let answered = answered.filter(|one| self.at_once && matches!(one, Outcome::Decided(_))).count();
         self.recorder.took(CountedMethod::ShouldRateLimit, took, 1, answered as u64);
         let decided =
             decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;

@@ -1,7 +1,6 @@
 //! `/rlconfig`, a line for each limit, and `/stats`, every metric.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use axum::extract::State as Shared;
 use axum::http::header;
@@ -9,7 +8,7 @@ use prometheus::proto::MetricType;
 use serde_json::{Map, Value};
 use weir_core::envoy::RateLimit;
 
-use crate::server::LiveSnapshot;
+use super::ShownRules;
 use crate::telemetry::Metrics;
 
 pub(super) const INDEX: &str = "\
@@ -19,9 +18,9 @@ pub(super) const INDEX: &str = "\
 ";
 
 /// One line per rule, in the order of the files. An unlimited one has no unit, as in the reference.
-pub(super) async fn rlconfig(Shared(live): Shared<Arc<LiveSnapshot>>) -> String {
+pub(super) async fn rlconfig(Shared(rules): Shared<ShownRules>) -> String {
     let mut page = String::new();
-    let Some(loaded) = live.current().envoy else { return page };
+    let Some(loaded) = rules.current() else { return page };
     for rule in loaded.domains().rules() {
         let limit = rule.limit.as_ref();
         let unit = limit.map_or("unknown", |limit| limit.unit().name());

@@ -1,18 +1,16 @@
 //! `/healthcheck`, as probes of the reference ask for it.
 
-use std::sync::Arc;
-
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 
+use super::ShownRules;
 use crate::readiness::{Readiness, State};
-use crate::server::LiveSnapshot;
 
 /// Dependencies of the page.
 #[derive(Clone)]
 pub(super) struct HealthPage {
     pub(super) readiness: Readiness,
-    pub(super) live: Arc<LiveSnapshot>,
+    pub(super) rules: ShownRules,
     pub(super) needs_domain: bool,
 }
 
@@ -22,7 +20,7 @@ pub(super) async fn healthcheck(Shared(page): Shared<HealthPage>) -> (StatusCode
         State::Ready | State::Degraded(_) => true,
         State::NotReady(_) | State::WithoutStore(_) | State::Draining | State::Closing => false,
     };
-    let has_domain = || page.live.current().envoy.is_some_and(|loaded| !loaded.domains().is_empty());
+    let has_domain = || page.rules.current().is_some_and(|loaded| !loaded.domains().is_empty());
     match is_healthy && (!page.needs_domain || has_domain()) {
         true => (StatusCode::OK, "OK"),
         false => (StatusCode::INTERNAL_SERVER_ERROR, ""),

@@ -1,49 +1,40 @@
 //! `/json`: a request of Envoy's protocol in proto3 JSON, answered as over gRPC.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::body::to_bytes;
 use axum::extract::{Request, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use weir_grpc::Caller;
-use weir_store::Store;
 
 use crate::admin::AdminCaller;
-use crate::limiter::envoy::EnvoyLimiter;
-use crate::server::{EnvoyParts, LiveSnapshot, MakeStores, worker_decisions};
-use crate::service::{EnvoyJson, EnvoyRateLimit, JsonAnswer, JsonError, MAX_RATE_LIMIT_BYTES};
-use crate::telemetry::{Metrics, WorkerRecorder};
+use crate::feature::StartWorker;
+use crate::service::{EnvoyJson, EnvoyParts, JsonAnswer, JsonError, MAX_RATE_LIMIT_BYTES};
 
 /// The dependencies of the service behind the page, which is one more worker.
-pub(crate) struct JsonParts<S> {
-    pub(crate) live: Arc<LiveSnapshot>,
-    pub(crate) store: Arc<MakeStores<S>>,
-    pub(crate) metrics: Metrics,
+pub(crate) struct JsonParts {
+    pub(crate) start_worker: StartWorker,
     pub(crate) envoy: EnvoyParts,
-    /// Its number among the workers.
-    pub(crate) worker: usize,
 }
 
-impl<S: Store> JsonParts<S> {
+impl JsonParts {
     /// The service. Connections of its store belong to the runtime that this is called in.
-    pub(super) fn service(self) -> Arc<EnvoyJson<S>> {
-        let recorder = Arc::new(WorkerRecorder::new(&self.metrics));
-        let store = (self.store)().decisions;
-        let decisions = worker_decisions(store, &self.live, recorder, (MAX_RATE_LIMIT_BYTES, None));
-        let EnvoyParts { rules, answers, metrics } = self.envoy;
-        let envoy = EnvoyLimiter::new(rules, metrics.recorder(self.worker));
-        Arc::new(EnvoyJson::new(&EnvoyRateLimit::new(&decisions, envoy, answers)))
+    pub(super) fn service(self) -> io::Result<Arc<EnvoyJson>> {
+        let mut service = None;
+        (self.start_worker)(&mut |worker, snapshot| {
+            let (envoy, follow) = self.envoy.worker(worker, snapshot);
+            service = Some(Arc::new(EnvoyJson::new(&envoy)));
+            follow
+        });
+        service.ok_or_else(|| io::Error::other("the worker of /json has not started"))
     }
 }
 
 /// Answers one request: 200, or 429 if it is over a limit.
-pub(super) async fn json<S: Store>(
-    Shared(service): Shared<Arc<EnvoyJson<S>>>,
-    mut request: Request,
-) -> Response {
+pub(super) async fn json(Shared(service): Shared<Arc<EnvoyJson>>, mut request: Request) -> Response {
     let caller = request.extensions_mut().remove::<AdminCaller>();
-    let caller = caller.and_then(|AdminCaller(caller)| caller).map(Caller::new);
+    let caller = caller.and_then(AdminCaller::into_caller);
     let Ok(body) = to_bytes(request.into_body(), MAX_RATE_LIMIT_BYTES).await else {
         let reason = format!("a request has at most {MAX_RATE_LIMIT_BYTES} bytes\n");
         return (StatusCode::PAYLOAD_TOO_LARGE, reason).into_response();

@@ -13,20 +13,19 @@ const REMEDY: &str = "correct them; until then the version that was read before 
 
 /// A kind of files that are read again while the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// The files of the configuration.
-    Config,
-    /// Envoy's files.
-    Envoy,
-    /// Tokens and keys.
-    Credentials,
-    /// Certificates, keys and revocation lists of a port.
-    Tls,
+pub struct FileKind {
+    /// The label of the metric.
+    label: &'static str,
+    /// The sentence about refused ones.
+    refused: &'static str,
 }
 
 /// The files that are refused now. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct RefusedFiles(Arc<Mutex<Vec<RefusedSource>>>);
+#[derive(Debug, Clone)]
+pub struct RefusedFiles {
+    kinds: Arc<[FileKind]>,
+    refused: Arc<Mutex<Vec<RefusedSource>>>,
+}
 
 #[derive(Debug)]
 struct RefusedSource {
@@ -38,32 +37,36 @@ struct RefusedSource {
 }
 
 impl FileKind {
-    const ALL: [Self; 4] = [Self::Config, Self::Envoy, Self::Credentials, Self::Tls];
+    /// The files of the configuration.
+    pub const CONFIG: Self = Self::new("config", "the files of the configuration are refused");
+    /// Tokens and keys.
+    pub const CREDENTIALS: Self = Self::new("credentials", "the files of tokens and keys are refused");
+    /// Certificates, keys and revocation lists of a port.
+    pub const TLS: Self = Self::new("tls", "the TLS files of a port are refused");
 
-    /// The label of the metric.
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Config => "config",
-            Self::Envoy => "envoy",
-            Self::Credentials => "credentials",
-            Self::Tls => "tls",
-        }
+    /// Creates a kind by the label of its metric, and the sentence about refused files.
+    #[must_use]
+    pub const fn new(label: &'static str, refused: &'static str) -> Self {
+        Self { label, refused }
     }
+}
 
-    const fn refused(self) -> &'static str {
-        match self {
-            Self::Config => "the files of the configuration are refused",
-            Self::Envoy => "Envoy's files are refused, or some of their domains",
-            Self::Credentials => "the files of tokens and keys are refused",
-            Self::Tls => "the TLS files of a port are refused",
-        }
+impl Default for RefusedFiles {
+    fn default() -> Self {
+        Self::knowing([])
     }
 }
 
 impl RefusedFiles {
+    /// Creates the record of refused files, of which features have these kinds.
+    pub fn knowing(of_features: impl IntoIterator<Item = FileKind>) -> Self {
+        let own = [FileKind::CONFIG, FileKind::CREDENTIALS, FileKind::TLS];
+        Self { kinds: own.into_iter().chain(of_features).collect(), refused: Arc::default() }
+    }
+
     /// Records how the files of a source were read. They are refused since the first reading with a mistake.
     pub fn read(&self, source: usize, kind: FileKind, report: &Result<(), Vec<String>>) {
-        let mut all = self.0.lock();
+        let mut all = self.refused.lock();
         let known = all.iter().position(|one| one.source == source);
         match (report, known.and_then(|place| all.get_mut(place).map(|one| (place, one)))) {
             (Ok(()), Some((place, _))) => drop(all.swap_remove(place)),
@@ -78,17 +81,17 @@ impl RefusedFiles {
     /// Each kind, and whether files of it are refused: 1 or 0.
     #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
-        let all = self.0.lock();
+        let all = self.refused.lock();
         let is_refused = |kind| all.iter().any(|one| one.kind == kind);
-        FileKind::ALL.map(|kind| (kind.label(), u64::from(is_refused(kind)))).into()
+        self.kinds.iter().map(|kind| (kind.label, u64::from(is_refused(*kind)))).collect()
     }
 
     /// The refused files as problems, with the first mistake of each.
     #[must_use]
     pub fn notes(&self) -> Vec<Problem> {
-        let all = self.0.lock();
+        let all = self.refused.lock();
         let note = |one: &RefusedSource| Problem {
-            what: one.kind.refused().to_owned(),
+            what: one.kind.refused.to_owned(),
             since: one.since,
             reason: first(&one.mistakes),
             remedy: REMEDY.to_owned(),
@@ -118,20 +121,21 @@ mod tests {
 
     #[test]
     fn files_are_refused_until_they_are_read_without_a_mistake() {
-        let files = RefusedFiles::default();
+        let other = FileKind::new("other", "other files are refused");
+        let files = RefusedFiles::knowing([other]);
         let mistakes = |texts: &[&str]| Err(texts.iter().map(|text| (*text).to_owned()).collect());
-        files.read(0, FileKind::Config, &Ok(()));
+        files.read(0, FileKind::CONFIG, &Ok(()));
         assert!(files.notes().is_empty());
-        files.read(0, FileKind::Config, &mistakes(&["weir.yaml:1: one", "two", "three"]));
+        files.read(0, FileKind::CONFIG, &mistakes(&["weir.yaml:1: one", "two", "three"]));
         let since = files.notes()[0].since;
-        files.read(1, FileKind::Tls, &mistakes(&["grpc: no certificate"]));
-        files.read(0, FileKind::Config, &mistakes(&["weir.yaml:2: other", "line\nbreak"]));
+        files.read(1, FileKind::TLS, &mistakes(&["grpc: no certificate"]));
+        files.read(0, FileKind::CONFIG, &mistakes(&["weir.yaml:2: other", "line\nbreak"]));
         let notes = files.notes();
         assert_eq!(notes.len(), 2);
         assert_eq!((notes[0].since, &*notes[0].reason), (since, "weir.yaml:2: other (and 1 more mistake)"));
-        assert_eq!(files.counts(), [("config", 1), ("envoy", 0), ("credentials", 0), ("tls", 1)]);
-        files.read(0, FileKind::Config, &Ok(()));
-        assert_eq!(files.counts(), [("config", 0), ("envoy", 0), ("credentials", 0), ("tls", 1)]);
+        assert_eq!(files.counts(), [("config", 1), ("credentials", 0), ("tls", 1), ("other", 0)]);
+        files.read(0, FileKind::CONFIG, &Ok(()));
+        assert_eq!(files.counts(), [("config", 0), ("credentials", 0), ("tls", 1), ("other", 0)]);
     }
 
     #[test]

@@ -18,13 +18,14 @@ use super::PortServices;
 use super::services::Services;
 use super::until_deadline::until_deadline;
 use crate::called::serve_method;
-use crate::feature::ServiceSpec;
-use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
+use crate::feature::{HotRoute, ServiceSpec};
+use crate::service::MAX_MESSAGE_BYTES;
 
 const SHOULD_ALLOW: MethodId = MethodId(0);
 const SHOULD_ALLOW_BATCH: MethodId = MethodId(1);
 const SHOULD_ALLOW_STREAM: MethodId = MethodId(2);
-const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
+/// The number of the first hot method of features.
+const OF_FEATURES: u8 = 3;
 
 /// Memory of an open call of each side stream in bytes, measured and rounded up. Reflection is a task with a
 /// channel and two buffers of tonic's.
@@ -34,38 +35,36 @@ const SIDE_STREAMS: [(&str, usize); 3] = [
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
 ];
 
-/// Returns the hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes, and those of
-/// `features` what these say. No call finds those that are not `served`: no path is empty.
+/// Returns the hot methods in the order of their numbers above, those of features last. Messages of decisions may have `largest`
+/// bytes, and those of `features` what these say. No call finds those that are not `served`: no path is empty.
 pub(super) fn methods<'a>(
     largest: usize,
     features: impl Iterator<Item = &'a ServiceSpec> + Clone,
-    served: PortServices,
+    (hot_of_features, served): (&[HotRoute], PortServices),
 ) -> Methods {
     let hot = [
         ("/weir.v1.RateLimitService/ShouldAllow", largest),
         ("/weir.v1.RateLimitService/ShouldAllowBatch", MAX_BATCH_BYTES),
         ("/weir.v1.RateLimitService/ShouldAllowStream", largest),
-        ("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", MAX_RATE_LIMIT_BYTES),
     ];
     let hot = hot.map(|(path, largest_message)| HotMethod {
-        path: if is_served(path, served) { path } else { "" },
+        path: if served.calls() { path } else { "" },
         largest_message,
         together: path.ends_with("/ShouldAllow"),
         streaming: path.ends_with("Stream"),
     });
+    let of_features = hot_of_features.iter().map(|&HotRoute { path, largest_message, .. }| HotMethod {
+        path,
+        largest_message,
+        together: false,
+        streaming: false,
+    });
+    let hot: Vec<HotMethod> = hot.into_iter().chain(of_features).collect();
     // Services of other methods have smaller bounds of their own.
     let streams = SIDE_STREAMS.iter().chain(features.clone().flat_map(|service| service.streams));
     let side_streams: Vec<_> = streams.map(|&(path, bytes)| SideStream { path, bytes }).collect();
     let largest_other = features.map(|service| service.largest_message).fold(largest, usize::max);
-    Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES)).with_side_streams(side_streams)
-}
-
-fn is_served(path: &str, served: PortServices) -> bool {
-    match served {
-        PortServices::All | PortServices::Calls => true,
-        PortServices::Envoy => !path.starts_with("/weir"),
-        PortServices::Operations => false,
-    }
+    Methods::new(hot, largest_other.max(MAX_MESSAGE_BYTES)).with_side_streams(side_streams)
 }
 
 impl<S: Store> HotService for Services<S> {
@@ -78,8 +77,10 @@ impl<S: Store> HotService for Services<S> {
             SHOULD_ALLOW => return self.decisions.should_allow(call),
             SHOULD_ALLOW_BATCH => return self.decisions.should_allow_batch(call),
             SHOULD_ALLOW_STREAM => self.decisions.should_allow_stream(call, closing.clone()),
-            SHOULD_RATE_LIMIT => self.envoy.should_rate_limit(call),
-            MethodId(_) => Call::failed(Status::unimplemented("there is no such method")),
+            MethodId(other) => match self.hot.get(usize::from(other.wrapping_sub(OF_FEATURES))) {
+                Some(hot) => (hot.begin)(call),
+                None => Call::failed(Status::unimplemented("there is no such method")),
+            },
         })
     }
 

@@ -18,6 +18,8 @@ use crate::tls::TlsPort;
 
 /// A feature that runs, with its port if it has one.
 pub struct StartedFeature {
+    /// Its name.
+    pub name: &'static str,
     /// The feature.
     pub running: Arc<dyn RunningFeature>,
     /// TLS of its port.

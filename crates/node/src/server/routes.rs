@@ -7,7 +7,6 @@ use tonic_reflection::server::Builder;
 
 use weir_config::ServerConfig;
 use weir_grpc::BufferBudget;
-use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use weir_proto::health::health_server::{self, HealthServer};
 use weir_proto::v1::{admin_service_server, rate_limit_service_server};
 use weir_store::Store;
@@ -18,10 +17,9 @@ use super::health::HealthApi;
 use super::router::{KnownServices, Router};
 use super::services::Services;
 use super::worker_decisions::decisions as worker_decisions;
-use super::{EnvoyParts, Parts, PortServices, ServerError, WorkerStores};
-use crate::feature::{self, FeatureServices, RunningFeature, ServiceContext};
-use crate::limiter::envoy::EnvoyLimiter;
-use crate::service::{AddRoutes, AdminApi, DecisionsApi, EnvoyRateLimit, EnvoyService};
+use super::{Parts, ServerError, WorkerStores};
+use crate::feature::{self, FeatureServices, HotRoute, ServiceContext};
+use crate::service::{AddRoutes, AdminApi, DecisionService, DecisionsApi};
 use crate::telemetry::WorkerRecorder;
 
 /// Bound of messages to health and reflection, which contain only names.
@@ -41,23 +39,18 @@ pub(super) fn services<S: Store>(
 ) -> Result<Services<S>, ServerError> {
     let largest = config.limits.max_message_bytes;
     let recorder = Arc::new(WorkerRecorder::new(&parts.metrics));
-    let of_features = services_of_features(parts, config, (&recorder, stores.scripts.as_ref()));
     let bounds = (largest, Some(budget.clone()));
-    let decisions = worker_decisions(stores.decisions, &parts.live, recorder, bounds);
+    let decisions = worker_decisions(stores.decisions, &parts.live, Arc::clone(&recorder), bounds);
+    let scripts = stores.scripts.as_ref();
+    let (of_features, hot) = services_of_features(parts, config, (worker, &decisions, &recorder, scripts));
     let mut on = services_that_are_on(parts, config);
     on.extend(of_features.iter().map(|(name, _)| *name));
     let reflection = REFLECTION.into_iter().filter(|_| config.reflection);
     let healthy = on.iter().copied().chain(reflection).collect();
     let health = HealthServer::new(HealthApi::new(parts.readiness.clone(), healthy));
-    let EnvoyParts { rules, answers, metrics } = parts.envoy.clone();
-    let envoy = EnvoyLimiter::new(rules, metrics.recorder(worker));
-    let envoy = EnvoyRateLimit::new(&decisions, envoy, answers);
     let served = parts.served;
     let (calls, operations) = (served.calls(), served.operations());
     let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES));
-    if served != PortServices::Operations {
-        routes = routes.add_service(EnvoyService::server(&envoy));
-    }
     if calls {
         routes = routes.add_service(DecisionsApi::server(&decisions));
     }
@@ -69,39 +62,54 @@ pub(super) fn services<S: Store>(
         routes = with_reflection(routes, on.iter().copied())?;
     }
     let specs = || parts.known.iter().flat_map(|feature| feature.services());
-    let methods = methods(largest, specs(), served);
+    let methods = methods(largest, specs(), (&hot, served));
     let methods = match &parts.intercept {
         Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,
     };
     let known =
         KnownServices { of_features: specs().copied().collect(), methods: feature::methods(parts.known) };
-    Ok(Services { decisions, envoy, router: Router::new(routes, Arc::new(known)), methods, on })
+    Ok(Services { decisions, hot, router: Router::new(routes, Arc::new(known)), methods, on })
 }
 
-/// Returns the services of features, as far as they are on. They follow the snapshots while the worker lives.
+/// Services by name.
+type NamedRoutes = Vec<(&'static str, AddRoutes)>;
+
+/// Returns the services and hot methods of features, as far as they are on. They follow the snapshots while the worker lives.
 fn services_of_features<S: Store>(
     parts: &Parts<S>,
     config: &ServerConfig,
-    (recorder, scripts): (&Arc<WorkerRecorder>, Option<&Arc<dyn AskScripts>>),
-) -> Vec<(&'static str, AddRoutes)> {
-    let context = ServiceContext {
+    (worker, decisions, recorder, scripts): (
+        usize,
+        &Arc<DecisionService<S>>,
+        &Arc<WorkerRecorder>,
+        Option<&Arc<dyn AskScripts>>,
+    ),
+) -> (NamedRoutes, Vec<HotRoute>) {
+    let mut context = ServiceContext {
         counters: Arc::clone(recorder.counters()),
         recorder: Arc::clone(recorder),
+        worker,
+        store: decisions.store(),
+        deadlines: decisions.deadlines().clone(),
         scripts: scripts.cloned(),
         state: parts.readiness.subscribe(),
         audit: parts.audit.clone(),
-        serves_calls: parts.served.calls(),
+        serves_calls: false,
         is_for_operators: parts.served.operations(),
         serves_operators: parts.served.operations() && config.admin_service,
     };
-    let of_feature = |feature: &Arc<dyn RunningFeature>| {
-        parts.live.join(|snapshot| {
-            let FeatureServices { routes, follow } = feature.services(&context, snapshot);
-            (routes, follow.unwrap_or_else(|| Box::new(|_| false)))
-        })
-    };
-    parts.running.iter().flat_map(of_feature).collect()
+    let (mut routes, mut hot) = (NamedRoutes::new(), Vec::new());
+    for (name, feature) in &parts.running {
+        context.serves_calls = parts.served.calls_of(name);
+        let services = parts.live.join(|snapshot| {
+            let FeatureServices { routes, hot, follow } = feature.services(&context, snapshot);
+            ((routes, hot), follow.unwrap_or_else(|| Box::new(|_| false)))
+        });
+        routes.extend(services.0);
+        hot.extend(services.1);
+    }
+    (routes, hot)
 }
 
 /// Returns the full names of the enabled services, apart from reflection.
@@ -110,7 +118,6 @@ fn services_that_are_on<S>(parts: &Parts<S>, config: &ServerConfig) -> Vec<&'sta
     let administers = operations && config.admin_service;
     let all = [
         (native, rate_limit_service_server::SERVICE_NAME),
-        (parts.served != PortServices::Operations, envoy_service::SERVICE_NAME),
         (true, health_server::SERVICE_NAME),
         (administers, admin_service_server::SERVICE_NAME),
     ];

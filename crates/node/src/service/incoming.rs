@@ -23,7 +23,7 @@ pub fn context<T>(request: &mut Request<T>) -> CallContext {
 }
 
 /// A call of one message, of at most `largest` bytes.
-pub(super) fn incoming<T>(mut request: Request<Encoded<T>>, largest: usize) -> Result<IncomingCall, Status> {
+pub fn incoming<T>(mut request: Request<Encoded<T>>, largest: usize) -> Result<IncomingCall, Status> {
     let context = context(&mut request);
     Ok(IncomingCall { context, messages: Messages::one(request.into_inner().into_bytes(), largest)? })
 }
@@ -47,7 +47,7 @@ fn with_our_code(status: Status) -> Status {
 }
 
 /// The reply of a method that answers with one message.
-pub(super) fn one_message<T>(reply: Reply) -> Result<Response<Encoded<T>>, Status> {
+pub fn one_message<T>(reply: Reply) -> Result<Response<Encoded<T>>, Status> {
     match reply {
         Reply::Message(framed) => Ok(Response::new(unframed(framed))),
         Reply::Messages(_) | Reply::Other(_) => Err(Status::internal("the reply is not one message")),

@@ -11,7 +11,7 @@ pub(super) fn truth(out: &mut Vec<u8>, field: u32, truth: bool) {
 
 /// A number, omitted if it is 0.
 #[inline]
-pub(crate) fn number(out: &mut Vec<u8>, field: u32, number: u64) {
+pub fn number(out: &mut Vec<u8>, field: u32, number: u64) {
     if number != 0 {
         optional(out, field, Some(number));
     }
@@ -114,7 +114,7 @@ pub(super) fn put(out: &mut Vec<u8>, packed: Packed) {
 }
 
 /// A text, omitted if it is empty.
-pub(crate) fn text(out: &mut Vec<u8>, field: u32, text: &str) {
+pub fn text(out: &mut Vec<u8>, field: u32, text: &str) {
     if (1..0x80).contains(&text.len()) {
         out.extend_from_slice(&[(field << 3 | 2) as u8, text.len() as u8]);
         out.extend_from_slice(text.as_bytes());
@@ -126,7 +126,7 @@ pub(crate) fn text(out: &mut Vec<u8>, field: u32, text: &str) {
 /// A nested message. Nearly all are shorter than 128 bytes, so one byte is reserved for the length; longer ones are
 /// moved. Field numbers are at most 15.
 #[inline]
-pub(crate) fn nested(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn nested(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&[(field << 3 | 2) as u8, 0]);
     let start = out.len();
     write(out);

@@ -10,7 +10,6 @@ use crate::access::SnapshotRights;
 use crate::feature_parts::FeatureParts;
 use crate::guard::Guard;
 use crate::limiter::AnswerReserve;
-use crate::limiter::envoy::Loaded;
 use crate::telemetry::{CountedRows, Metrics};
 
 /// The part of the configuration that workers read. A reload makes a new one.
@@ -26,8 +25,6 @@ pub struct Snapshot {
     pub templates: Arc<Templates>,
     /// The parts of features.
     pub features: FeatureParts,
-    /// The rules of Envoy's files; `None` if none were read.
-    pub envoy: Option<Arc<Loaded>>,
     /// The rows that count decisions.
     pub rows: CountedRows,
     /// Who refuses banned callers, which outlasts snapshots; `None` if nobody can be banned.
@@ -46,18 +43,17 @@ impl Snapshot {
             rights: SnapshotRights::default(),
             templates: Arc::new(Templates::new(&DenialMessages::default())),
             features: FeatureParts::default(),
-            envoy: None,
             rows: metrics.rows(),
             guard: None,
             reserve: AnswerReserve::default(),
         }
     }
 
-    /// All strategies that nodes count on their own: those of the files, and those of Envoy's rules.
+    /// All strategies that nodes count on their own: those of the files, and those of features.
     #[must_use]
     pub fn approximate(&self) -> Vec<Arc<Strategy>> {
         let mut all = self.rules.approximate();
-        all.extend(self.envoy.iter().flat_map(|loaded| loaded.approximate()).cloned());
+        all.extend(self.features.limits().flat_map(|limits| limits.approximate.iter().cloned()));
         all
     }
 }

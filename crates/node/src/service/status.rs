@@ -114,7 +114,7 @@ pub fn without_store(error: &StoreError, text: impl FnOnce(&str) -> String) -> S
 }
 
 /// Returns INTERNAL, not INVALID_ARGUMENT, for a message that does not parse: that is gRPC's convention.
-pub(super) fn malformed(malformed: Malformed) -> Status {
+pub fn malformed(malformed: Malformed) -> Status {
     rejected(RejectedKind::Malformed, "", &malformed);
     Status::internal(malformed.to_string())
 }

@@ -9,12 +9,10 @@ mod costed;
 mod costs;
 mod fields;
 mod question;
-mod rate_limit;
 mod reasons;
 
 pub use answer::STORE_FAILURE;
 pub(super) use answer::{response, result};
-pub(super) use fields::{FieldValue, Malformed, MessageFields};
+pub use fields::{FieldValue, Malformed, MessageFields};
 pub use question::attributes;
 pub(super) use question::{TextsBefore, read};
-pub(super) use rate_limit::rate_limit;

@@ -5,7 +5,7 @@ use weir_store::backend::Backend;
 
 use super::sampled::{Sampled, Series};
 use super::store::StoreMetrics;
-use super::{Metrics, local, local_cache, memory};
+use super::{Metrics, local, memory};
 
 const SINGLE_SLOT_CALLS: [Series; 1] = [Series {
     name: "weir_redis_single_slot_calls_total",
@@ -14,13 +14,8 @@ const SINGLE_SLOT_CALLS: [Series; 1] = [Series {
 }];
 
 impl Metrics {
-    /// Registers the numbers that the backend has, and the health of its nodes. With `reference_names`, its connections are
-    /// shown under the names of envoyproxy/ratelimit.
-    pub fn show_backend<B: Backend>(
-        &self,
-        backend: &B,
-        reference_names: bool,
-    ) -> Result<(), prometheus::Error> {
+    /// Registers the numbers that the backend has, and the health of its nodes.
+    pub fn show_backend<B: Backend>(&self, backend: &B) -> Result<(), prometheus::Error> {
         let has = backend.stats();
         let read = || {
             let backend = backend.clone();
@@ -35,15 +30,6 @@ impl Metrics {
             let read = read();
             let values = move || [read().single_slot_calls.unwrap_or_default() as f64];
             self.registry.register(Box::new(Sampled::new(SINGLE_SLOT_CALLS, values)?))?;
-        }
-        if has.connections.is_some() && reference_names {
-            let read = read();
-            self.show_redis_pool(move || read().connections.unwrap_or_default())?;
-        }
-        if has.denials.is_some() && reference_names {
-            let read = read();
-            let values = move || local_cache::values(read().denials.unwrap_or_default());
-            self.registry.register(Box::new(Sampled::new(local_cache::SERIES, values)?))?;
         }
         if has.local.is_some() {
             let read = read();

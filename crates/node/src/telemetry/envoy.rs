@@ -6,8 +6,11 @@
 mod domains;
 mod labels;
 mod lines;
+mod local_cache;
+mod redis_pool;
 mod reference;
 mod rules;
+mod xds;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -27,11 +30,12 @@ use self::labels::label;
 pub use self::labels::short_digest;
 use self::lines::Lines;
 use self::reference::ByReferenceLabels;
-pub(super) use self::reference::ReferenceMetrics;
+pub use self::reference::show as show_reference;
 use self::rules::{ByRule, GIVEN, OTHER, RULE_FAMILIES};
 pub use self::rules::{Hits, RuleCounts};
-use super::families::{counter, family, labelled};
-use super::sampled::gauge;
+pub use self::xds::XdsMetrics;
+use crate::telemetry::families::{counter, family, labelled};
+use crate::telemetry::sampled::gauge;
 
 /// Counters of all rules, domains and events.
 #[derive(Debug, Clone)]
@@ -139,7 +143,8 @@ const REFUSED: (&str, &str) = (
 const MAX_REFUSED: usize = 1000;
 
 impl EnvoyMetrics {
-    pub(super) fn new(workers: usize) -> Result<Self, prometheus::Error> {
+    /// Creates the counters for this number of workers.
+    pub fn new(workers: usize) -> Result<Self, prometheus::Error> {
         let describe = |(name, help): &(&str, &str), labels: &[&str]| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())

@@ -8,21 +8,25 @@ use prometheus::proto::{Counter, Gauge, Metric, MetricFamily, MetricType};
 use super::families::family;
 
 /// One metric without labels.
-pub(super) struct Series {
-    pub(super) name: &'static str,
-    pub(super) help: &'static str,
-    pub(super) kind: MetricType,
+pub struct Series {
+    /// The name.
+    pub name: &'static str,
+    /// A sentence about it.
+    pub help: &'static str,
+    /// A counter or a gauge.
+    pub kind: MetricType,
 }
 
 /// `N` metrics that one call of `read` returns, in the same order. Those without a value are left out.
-pub(super) struct Sampled<const N: usize, F> {
+pub struct Sampled<const N: usize, F> {
     series: [Series; N],
     descriptions: Vec<Desc>,
     read: F,
 }
 
 impl<const N: usize, V: Into<Option<f64>>, F: Fn() -> [V; N] + Send + Sync> Sampled<N, F> {
-    pub(super) fn new(series: [Series; N], read: F) -> Result<Self, prometheus::Error> {
+    /// Creates the collector.
+    pub fn new(series: [Series; N], read: F) -> Result<Self, prometheus::Error> {
         let describe = |series: &Series| {
             Desc::new(series.name.to_owned(), series.help.to_owned(), Vec::new(), HashMap::new())
         };
@@ -58,7 +62,8 @@ fn metric(series: &Series, value: f64) -> Metric {
 }
 
 /// A gauge without labels.
-pub(super) fn gauge(value: f64) -> Metric {
+#[must_use]
+pub fn gauge(value: f64) -> Metric {
     let (mut metric, mut gauge) = (Metric::default(), Gauge::default());
     gauge.set_value(value);
     metric.set_gauge(gauge);

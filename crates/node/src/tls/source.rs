@@ -39,7 +39,7 @@ impl TlsSource {
 
 impl WatchedFiles for TlsSource {
     fn kind(&self) -> FileKind {
-        FileKind::Tls
+        FileKind::TLS
     }
 
     fn look(&mut self) -> Option<ReloadReport> {

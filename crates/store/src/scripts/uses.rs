@@ -16,15 +16,9 @@ pub struct Uses {
     pub(crate) features: Vec<&'static ScriptSpec>,
 }
 
-/// What all current strategies and rules use. Clones share it.
+/// What all current strategies and features use. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct UsesInForce(Arc<Mutex<InUse>>);
-
-#[derive(Debug, Default)]
-struct InUse {
-    strategies: Uses,
-    rules: Uses,
-}
+pub struct UsesInForce(Arc<Mutex<Uses>>);
 
 impl FromIterator<EngineKind> for Uses {
     fn from_iter<I: IntoIterator<Item = EngineKind>>(engines: I) -> Self {
@@ -50,7 +44,7 @@ impl Uses {
         others.features.iter().fold(Self { engines, ..self }, |all, feature| all.with(feature, true))
     }
 
-    /// Adds the window, which limits in Envoy's requests use, if callers have nothing else to ask for.
+    /// Adds the window, which limits in requests use, if callers have nothing else to ask for.
     #[must_use]
     pub fn or_window(self) -> Self {
         let is_empty = self.engines == 0 && self.features.iter().all(|feature| feature.slot.is_some());
@@ -70,19 +64,13 @@ impl Uses {
 
 impl UsesInForce {
     /// Sets what the configured strategies use, and features beside them.
-    pub fn set_strategies(&self, uses: Uses) {
-        self.0.lock().strategies = uses;
-    }
-
-    /// Sets what the rules in Envoy's files use, after every reload.
-    pub fn set_rules(&self, uses: Uses) {
-        self.0.lock().rules = uses;
+    pub fn set(&self, uses: Uses) {
+        *self.0.lock() = uses;
     }
 
     /// Returns all of them.
     pub(crate) fn all(&self) -> Uses {
-        let InUse { strategies, rules } = &*self.0.lock();
-        strategies.clone().and(rules).or_window()
+        self.0.lock().clone().or_window()
     }
 }
 
@@ -102,22 +90,21 @@ mod tests {
     }
 
     #[test]
-    fn those_of_strategies_and_of_rules() {
+    fn those_of_strategies_and_of_features() {
         use EngineKind::{Bucket, Log, Window};
         let in_use = UsesInForce::default();
         let used = || [Bucket, Window, Log].map(|engine| in_use.all().has(engine));
         assert_eq!(used(), [false, true, false]);
-        in_use.set_strategies([Bucket].into_iter().collect());
+        let strategies: Uses = [Bucket].into_iter().collect();
+        in_use.set(strategies.clone());
         assert_eq!(used(), [true, false, false]);
-        in_use.set_rules([Log, Window].into_iter().collect());
+        in_use.set(strategies.and(&[Log, Window].into_iter().collect()));
         assert_eq!(used(), [true, true, true]);
-        in_use.set_rules(Uses::default());
-        assert_eq!(used(), [true, false, false]);
-        in_use.set_strategies(Uses::default().with(&SERVED, false));
+        in_use.set(Uses::default().with(&SERVED, false));
         assert_eq!(used(), [false, true, false]);
-        in_use.set_strategies(Uses::default().with(&SERVED, true));
+        in_use.set(Uses::default().with(&SERVED, true));
         assert_eq!((used(), in_use.all().features.len()), ([false; 3], 1), "a feature needs no engine");
-        in_use.set_strategies(Uses::default().with(&SHARED, true));
+        in_use.set(Uses::default().with(&SHARED, true));
         assert_eq!(used(), [false, true, false], "shared data decides nothing");
     }
 }

@@ -21,13 +21,14 @@ use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op, Verdict};
 use weir_core::envoy::{Domain, STRATEGY};
 use weir_core::key::Subject;
 use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir_store::{BudgetDecision, BudgetOp, LimitSet, Store, StoreError, no_verdict};
+use weir_store::{BudgetDecision, BudgetOp, LimitSet, StoreError, no_verdict};
 use weir_time::clock;
 use weir_units::{CEILING, Micros};
 
-use super::{DescriptorDecision, DescriptorQuestion, EnvoyLimiter, RateLimitAsk, RateLimitError, name};
-use crate::limiter::bounds::shown;
-use crate::limiter::{InvalidField, Limiter};
+use super::{
+    DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, RateLimitAsk, RateLimitError, name,
+};
+use crate::limiter::{InvalidField, shown};
 use crate::settle::Outcome;
 
 /// The outcome of each question; `None` where no limit applies.
@@ -127,7 +128,7 @@ impl GroupMember {
     }
 }
 
-impl<S: Store> Limiter<S> {
+impl EnvoyDecisions {
     /// One answer per question: those of `groups` together, all others as ever.
     pub(super) async fn decide_groups(
         &self,
@@ -169,7 +170,7 @@ impl<S: Store> Limiter<S> {
         for members in group.forced.chunks(1).chain(group.charged.chunks(most)) {
             let started = clock::monotonic();
             let decided = self.decide_members(domain, &group.resource, members, until).await;
-            if !S::AT_ONCE || decided.is_err() {
+            if !self.at_once || decided.is_err() {
                 self.count_call(started, decided.as_ref().err());
             }
             for (index, member) in members.iter().enumerate() {

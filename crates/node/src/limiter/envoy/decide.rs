@@ -7,16 +7,16 @@ use futures_util::future::join_all;
 use smallvec::SmallVec;
 use weir_core::envoy::RateLimit;
 use weir_core::key::Subject;
-use weir_store::{Answers, Decision, Store, StoreAnswer, StoreError, no_verdict};
+use weir_store::{Answers, Decision, StoreAnswer, StoreError, no_verdict};
 use weir_time::clock;
 
 use super::order::{self, EqualDescriptors};
-use super::{DescriptorDecision, DescriptorQuestion, EnvoyLimiter, RateLimitError};
-use crate::limiter::Limiter;
+use super::{DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, RateLimitError};
+use crate::limiter::log_decision;
 use crate::settle::{self, Outcome};
 use crate::telemetry::EnvoyEvent;
 
-impl<S: Store> Limiter<S> {
+impl EnvoyDecisions {
     /// One answer per question; `None` where no limit applies.
     pub(super) async fn decide_all(
         &self,
@@ -30,7 +30,7 @@ impl<S: Store> Limiter<S> {
             |places: EqualDescriptors| self.decide_together(envoy, questions, places, (deadline, caller));
         let all = || (0..questions.len()).collect();
         // A store that answers at once decides in the order of the descriptors.
-        let counters = if S::AT_ONCE || questions.len() == 1 { None } else { order::runs(questions) };
+        let counters = if self.at_once || questions.len() == 1 { None } else { order::runs(questions) };
         let mut decided = match counters {
             None => together(all()).await,
             Some(counters) => {
@@ -80,14 +80,14 @@ impl<S: Store> Limiter<S> {
                 }
                 Some(StoreAnswer::Ready(Ok(verdict))) => {
                     // A store that answers later has this answer from its cache, unless nodes count on their own.
-                    let cached = !S::AT_ONCE && limit.strategy().approximate().is_none();
+                    let cached = !self.at_once && limit.strategy().approximate().is_none();
                     let decided = limits.next().map(|limit| DescriptorDecision { verdict, limit, cached });
                     decided.ok_or_else(no_verdict)
                 }
                 Some(StoreAnswer::Ready(Err(error))) => Err(error),
                 None => Err(no_verdict()),
             };
-            if !S::AT_ONCE || answer.is_err() {
+            if !self.at_once || answer.is_err() {
                 self.count_call(started, answer.as_ref().err());
             }
             let answer = self.settle(envoy, question, limit, (answer, false));
@@ -134,7 +134,7 @@ impl<S: Store> Limiter<S> {
                 Ok(Outcome::Decided(decided)) => Some((&decided.verdict, &decided.limit)),
                 _ => None,
             };
-            self.log_descriptor(&decision, settle::count_as(&decided), verdict);
+            log_decision(&self.recorder, &decision, settle::count_as(&decided), verdict);
         }
         decided
     }

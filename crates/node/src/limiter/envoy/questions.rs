@@ -8,8 +8,7 @@ use super::{
     DescriptorAsk, DescriptorQuestion, EnvoyLimiter, FoundLimit, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT,
     RateLimitAsk, RateLimitError, name, rule,
 };
-use crate::limiter::InvalidField;
-use crate::limiter::bounds::shown;
+use crate::limiter::{InvalidField, shown};
 use crate::telemetry::EnvoyEvent;
 
 /// Everything that can be refused is refused here, before anything is charged.

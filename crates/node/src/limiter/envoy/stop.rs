@@ -5,13 +5,11 @@
 use std::time::Instant;
 
 use weir_core::algorithm::Op;
-use weir_store::Store;
 
-use super::{DescriptorQuestion, EnvoyLimiter};
-use crate::limiter::Limiter;
+use super::{DescriptorQuestion, EnvoyDecisions, EnvoyLimiter};
 use crate::settle::Outcome;
 
-impl<S: Store> Limiter<S> {
+impl EnvoyDecisions {
     /// Charges no hits of descriptors that would pass if another one of the request would not. Bills and refunds stay.
     /// If the store fails, the charge itself finds out.
     pub(super) async fn stop_at_first_over(

@@ -10,13 +10,12 @@ use weir_proto::Encoded;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitResponse;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code as Overall;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server::RateLimitService as _;
-use weir_store::Store;
 
 use super::json_message::{from_json, to_json};
 use super::{EnvoyRateLimit, EnvoyService};
 
 /// The service for requests in JSON.
-pub struct EnvoyJson<S>(EnvoyService<S>);
+pub struct EnvoyJson(EnvoyService);
 
 /// An answer in JSON.
 #[derive(Debug)]
@@ -36,10 +35,10 @@ pub enum JsonError {
     Unavailable(String),
 }
 
-impl<S: Store> EnvoyJson<S> {
+impl EnvoyJson {
     /// The service over `envoy`.
     #[must_use]
-    pub fn new(envoy: &Arc<EnvoyRateLimit<S>>) -> Self {
+    pub fn new(envoy: &Arc<EnvoyRateLimit>) -> Self {
         Self(EnvoyService::new(envoy))
     }
 

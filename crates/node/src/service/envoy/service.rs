@@ -8,28 +8,27 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server::{
     RateLimitService, RateLimitServiceServer,
 };
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use weir_store::Store;
 
 use super::{EnvoyRateLimit, MAX_RATE_LIMIT_BYTES};
-use crate::service::incoming::{incoming, one_message};
+use crate::service::{incoming, one_message};
 
 /// The trait over an [`EnvoyRateLimit`]. Its method calls what `weir_grpc` calls.
-pub struct EnvoyService<S>(Arc<EnvoyRateLimit<S>>);
+pub struct EnvoyService(Arc<EnvoyRateLimit>);
 
-impl<S: Store> EnvoyService<S> {
+impl EnvoyService {
     /// The service, bounded and ready to be served.
-    pub fn server(envoy: &Arc<EnvoyRateLimit<S>>) -> RateLimitServiceServer<Self> {
+    pub fn server(envoy: &Arc<EnvoyRateLimit>) -> RateLimitServiceServer<Self> {
         RateLimitServiceServer::new(Self::new(envoy)).max_decoding_message_size(MAX_RATE_LIMIT_BYTES)
     }
 
     /// The trait.
-    pub(super) fn new(envoy: &Arc<EnvoyRateLimit<S>>) -> Self {
+    pub(super) fn new(envoy: &Arc<EnvoyRateLimit>) -> Self {
         Self(Arc::clone(envoy))
     }
 }
 
 #[tonic::async_trait]
-impl<S: Store> RateLimitService for EnvoyService<S> {
+impl RateLimitService for EnvoyService {
     async fn should_rate_limit(
         &self,
         request: Request<Encoded<RateLimitRequest>>,

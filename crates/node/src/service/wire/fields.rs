@@ -8,11 +8,11 @@ const DEEPEST_GROUP: usize = 16;
 
 /// The unread rest of a message.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MessageFields<'a>(&'a [u8]);
+pub struct MessageFields<'a>(&'a [u8]);
 
 /// A field's value on the wire.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum FieldValue<'a> {
+pub enum FieldValue<'a> {
     /// A varint: number or bool.
     Number(u64),
     /// Length-delimited: text, bytes or message.
@@ -24,21 +24,25 @@ pub(crate) enum FieldValue<'a> {
 /// Bytes that are not a message of the expected type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the message cannot be read: {0}")]
-pub(crate) struct Malformed(pub(crate) &'static str);
+pub struct Malformed(pub &'static str);
 
 impl<'a> MessageFields<'a> {
-    pub(crate) const fn of(message: &'a [u8]) -> Self {
+    /// Begins with the first field.
+    #[inline]
+    #[must_use]
+    pub const fn of(message: &'a [u8]) -> Self {
         Self(message)
     }
 
     /// Number of unread bytes.
-    pub(crate) const fn left(&self) -> usize {
+    #[must_use]
+    pub const fn left(&self) -> usize {
         self.0.len()
     }
 
     /// The next field's number and value.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<(u32, FieldValue<'a>)>, Malformed> {
+    pub fn next(&mut self) -> Result<Option<(u32, FieldValue<'a>)>, Malformed> {
         // Nearly every field is a short text or message with a small number.
         if let [key @ 0x08..=0x7f, length @ 0..=0x7f, rest @ ..] = self.0
             && key & 7 == 2
@@ -112,7 +116,8 @@ impl<'a> MessageFields<'a> {
 
 impl<'a> FieldValue<'a> {
     /// The value as a number, or an error.
-    pub(crate) const fn number(self) -> Result<u64, Malformed> {
+    #[inline]
+    pub const fn number(self) -> Result<u64, Malformed> {
         match self {
             Self::Number(number) => Ok(number),
             _ => Err(Malformed("a number is expected where there is none")),
@@ -120,7 +125,8 @@ impl<'a> FieldValue<'a> {
     }
 
     /// The value as bytes, or an error.
-    pub(crate) const fn bytes(self) -> Result<&'a [u8], Malformed> {
+    #[inline]
+    pub const fn bytes(self) -> Result<&'a [u8], Malformed> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             _ => Err(Malformed("a text or message is expected where there is none")),
@@ -129,7 +135,7 @@ impl<'a> FieldValue<'a> {
 
     /// The value as text, or an error.
     #[inline]
-    pub(crate) fn text(self) -> Result<&'a str, Malformed> {
+    pub fn text(self) -> Result<&'a str, Malformed> {
         let bytes = self.bytes()?;
         // Nearly all names are short and ASCII; checking that takes a third of the instructions of `from_utf8`.
         match AsciiStr::from_ascii(bytes) {

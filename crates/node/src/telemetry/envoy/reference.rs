@@ -13,7 +13,11 @@ use weir_core::envoy::{Domains, Rule};
 use super::labels::label;
 use super::rules::{GIVEN, RuleCounts};
 use super::{AnswerCode, EnvoyEvent, EnvoyMetrics};
+use super::{local_cache, redis_pool};
+use crate::feature::{NodeBuilder, StartError};
+use crate::telemetry::CountedMethod;
 use crate::telemetry::families::{counter, family, labelled};
+use crate::telemetry::sampled::Sampled;
 
 /// The labels of a rule: the domain, and its first two entries.
 type ReferenceLabels = (Box<str>, Box<str>, Option<Box<str>>);
@@ -48,15 +52,35 @@ const LOADS: [(&str, &str, EnvoyEvent); 3] = [
     ),
 ];
 
+/// Shows the same counts under the names of envoyproxy/ratelimit, and those of the store that the reference has too.
+pub fn show(node: &NodeBuilder<'_>, envoy: &EnvoyMetrics) -> Result<(), StartError> {
+    let metrics = node.metrics().clone();
+    let times = move || metrics.latency_of(CountedMethod::ShouldRateLimit);
+    node.show(ReferenceMetrics::new(envoy.clone(), times)?)?;
+    let Some(stats) = &node.storage.stats else { return Ok(()) };
+    let has = stats();
+    if has.connections.is_some() {
+        let stats = stats.clone();
+        let values = move || redis_pool::values(stats().connections.unwrap_or_default());
+        node.show(Sampled::new(redis_pool::SERIES, values)?)?;
+    }
+    if has.denials.is_some() {
+        let stats = stats.clone();
+        let values = move || local_cache::values(stats().denials.unwrap_or_default());
+        node.show(Sampled::new(local_cache::SERIES, values)?)?;
+    }
+    Ok(())
+}
+
 /// The collector. `times` returns how long requests took.
-pub(in crate::telemetry) struct ReferenceMetrics<F> {
+struct ReferenceMetrics<F> {
     metrics: EnvoyMetrics,
     times: F,
     descriptions: Vec<Desc>,
 }
 
 impl<F: Fn() -> Histogram + Send + Sync> ReferenceMetrics<F> {
-    pub(in crate::telemetry) fn new(metrics: EnvoyMetrics, times: F) -> Result<Self, prometheus::Error> {
+    fn new(metrics: EnvoyMetrics, times: F) -> Result<Self, prometheus::Error> {
         let describe = |name: &str, help: &str, labels: &[&str]| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::{Malformed, MessageFields};
 use crate::access::Rights;
 use crate::limiter::envoy::{DescriptorAsk, MAX_DESCRIPTORS, MAX_ENTRIES, RateLimitAsk};
+use crate::service::{Malformed, MessageFields};
 
 /// Decodes as the generated type does: of a field that occurs twice the last value counts, and messages that occur
 /// twice are merged. Reads at most one item beyond each bound, which is enough to reject the request.
-pub(crate) fn rate_limit<'a>(
+pub(super) fn read<'a>(
     message: &'a [u8],
     deadline: Option<Instant>,
     rights: Rights<'a>,

@@ -3,7 +3,7 @@
 use prometheus::proto::MetricType;
 use weir_store::backend::ConnectionStats;
 
-use super::sampled::Series;
+use crate::telemetry::sampled::Series;
 
 pub(super) const SERIES: [Series; 3] = [
     Series {

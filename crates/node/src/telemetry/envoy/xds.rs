@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use prometheus::Registry;
+use prometheus::core::Collector;
 use prometheus::proto::MetricType;
 use weir_units::Micros;
 
-use super::sampled::{Sampled, Series};
+use crate::telemetry::sampled::{Sampled, Series};
 
 /// What the client of the control plane counts. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -56,8 +56,8 @@ const SERIES: [Series; 6] = [
 ];
 
 impl XdsMetrics {
-    /// Shows them in a registry.
-    pub fn register(&self, registry: &Registry) -> Result<(), prometheus::Error> {
+    /// Returns their collector.
+    pub fn collector(&self) -> Result<impl Collector + 'static, prometheus::Error> {
         let counts = Arc::clone(&self.0);
         let read = move || {
             let number = |count: &AtomicU64| count.load(Relaxed) as f64;
@@ -70,7 +70,7 @@ impl XdsMetrics {
                 number(&counts.domains),
             ]
         };
-        registry.register(Box::new(Sampled::new(SERIES, read)?))
+        Sampled::new(SERIES, read)
     }
 
     /// Sets whether there is a connection, and says why.
