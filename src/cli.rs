@@ -11,6 +11,7 @@ mod control;
 mod costs;
 mod count;
 mod environment;
+#[cfg(feature = "envoy")]
 mod envoy;
 mod explain;
 mod explanation;
@@ -18,6 +19,7 @@ mod feature_texts;
 mod health;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "envoy")]
 mod import_envoy;
 mod init;
 #[cfg(feature = "leases")]
@@ -26,6 +28,7 @@ mod load;
 mod notify;
 #[cfg(feature = "queues")]
 mod queues;
+#[cfg(feature = "envoy")]
 mod ratelimit;
 mod release_files;
 mod render;
@@ -103,6 +106,7 @@ enum Command {
     /// Answer decisions until a signal ends it (what `weir` alone does)
     Serve(Box<serve::ServeArgs>),
     /// Serve in the place of envoyproxy/ratelimit, as its variables say; all arguments but --explain are ignored
+    #[cfg(feature = "envoy")]
     #[command(before_help = ratelimit::EXAMPLES)]
     Ratelimit(ratelimit::RatelimitArgs),
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
@@ -159,6 +163,7 @@ enum Command {
     #[command(before_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
     /// Print the limits of Envoy's rate limit files as a configuration of Weir
+    #[cfg(feature = "envoy")]
     #[command(before_help = import_envoy::EXAMPLES)]
     ImportEnvoy(import_envoy::ImportEnvoyArgs),
     /// See what strategies would decide of a pattern of calls, without a server
@@ -198,7 +203,10 @@ struct Bare {
 
 /// Reads the command line and does what it says.
 pub fn run() -> ExitCode {
+    #[cfg(feature = "envoy")]
     let called = ratelimit::called_as(std::env::args_os());
+    #[cfg(not(feature = "envoy"))]
+    let called: Option<std::convert::Infallible> = None;
     // Other programs' arguments are not ours to judge.
     let cli = if called.is_some() { Cli::parse_from(["weir"]) } else { Cli::parse() };
     let unread = environment::unread();
@@ -207,12 +215,14 @@ pub fn run() -> ExitCode {
             return fail(&format!("nothing reads the variable {name}; did you mean {meant}?"), 2);
         }
     }
+    #[cfg(feature = "envoy")]
     if let Some(args) = called {
         return ratelimit::run(args, &unread);
     }
     let command = cli.command.unwrap_or_else(|| Command::Serve(Box::new(Bare::parse_from(["weir"]).serve)));
     match command {
         Command::Serve(args) => serve(*args, &cli.log, &unread),
+        #[cfg(feature = "envoy")]
         Command::Ratelimit(args) => ratelimit::run(args, &unread),
         Command::Allow(args) => allow::run(args),
         #[cfg(feature = "leases")]
@@ -243,6 +253,7 @@ pub fn run() -> ExitCode {
         #[cfg(feature = "http")]
         Command::Openapi(http::openapi::OpenapiArgs {}) => http::openapi::run(),
         Command::Explain(args) => explain::run(args),
+        #[cfg(feature = "envoy")]
         Command::ImportEnvoy(args) => import_envoy::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         #[cfg(feature = "usage")]

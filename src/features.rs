@@ -10,7 +10,8 @@ use weir_node::feature::FeatureList;
 pub const FEATURES: FeatureList = &[
     #[cfg(feature = "control")]
     &weir_control::ControlFeature,
-    &weir_node::envoy_feature::EnvoyFeature,
+    #[cfg(feature = "envoy")]
+    &weir_envoy::EnvoyFeature,
     #[cfg(feature = "http")]
     &weir_http::HttpFeature,
     #[cfg(feature = "leases")]

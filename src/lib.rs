@@ -9,7 +9,8 @@
 //! * `weir-store`: where state lives; one interface, two engines.
 //! * `weir-proto`: the wire's types. `weir-grpc`: gRPC over HTTP/2, from bytes to bytes.
 //! * `weir-node`: a running node, from sockets and a configuration to decisions.
-//! * `weir-http`, `weir-leases`, `weir-queues`, `weir-usage` and later features: what a node does beyond decisions; [`features`] lists them.
+//! * `weir-control`, `weir-envoy`, `weir-http`, `weir-leases`, `weir-queues`, `weir-usage`: the features, what a node does beyond
+//!   decisions; [`features`] lists them.
 //! * `weir-load`: the other side. It puts load on a server, and asks one question.
 //! * `weir`: [`simulation`], calls in and decisions out, on a clock that it moves; [`cli`], the commands.
 

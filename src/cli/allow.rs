@@ -1,5 +1,6 @@
 //! `weir allow`: one question to a running server.
 
+#[cfg(feature = "envoy")]
 mod envoy;
 mod inline;
 pub(super) mod shaping;
@@ -8,7 +9,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use weir_load::client::Client;
 use weir_proto::v1::{InlineLimit, ShouldAllowRequest};
 
 use super::allow_output::AllowOutput;
@@ -34,7 +34,7 @@ pub(crate) struct AllowArgs {
     /// burst), or fixed_window, sliding_window or sliding_log, such as api:sliding_log:100/1m. The server must have
     /// `server.inline_limits: true`
     #[arg(long, value_parser = inline::limit, value_name = "NAME:ALGORITHM:RATE[:BURST]",
-          conflicts_with_all = ["strategy", "reserve", "debit", "refund", "envoy"])]
+          conflicts_with_all = ["strategy", "reserve", "debit", "refund"])]
     inline: Option<InlineLimit>,
     /// A further fact about the call, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
@@ -45,7 +45,7 @@ pub(crate) struct AllowArgs {
     costs: Vec<CostArg>,
     /// Hold what is granted for this time, until `weir settle` with the same id
     #[arg(long, value_parser = duration, value_name = "SPAN",
-          conflicts_with_all = ["peek", "at_most", "reserve", "debit", "refund", "envoy"])]
+          conflicts_with_all = ["peek", "at_most", "reserve", "debit", "refund"])]
     hold: Option<Duration>,
     /// Ask whether it would pass, and take nothing
     #[arg(long)]
@@ -54,29 +54,26 @@ pub(crate) struct AllowArgs {
     #[arg(long)]
     headers: bool,
     /// Take as much of the cost as fits into the limits
-    #[arg(long, conflicts_with_all = ["peek", "envoy"])]
+    #[arg(long, conflicts_with_all = ["peek"])]
     at_most: bool,
     /// Reserve a call that may start within this time: 500ms, 5s, 1m
-    #[arg(long, value_parser = duration, value_name = "SPAN", conflicts_with_all = ["peek", "at_most", "envoy"])]
+    #[arg(long, value_parser = duration, value_name = "SPAN", conflicts_with_all = ["peek", "at_most"])]
     reserve: Option<Duration>,
     /// Charge what was used already, also above the limits
-    #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve", "envoy"])]
+    #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve"])]
     debit: bool,
     /// Give a cost back that was charged
-    #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve", "debit", "envoy"])]
+    #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve", "debit"])]
     refund: bool,
     /// The id under which it happens once [default: none; of a reservation a random one]
-    #[arg(long, default_value = "", hide_default_value = true, conflicts_with_all = ["peek", "envoy"])]
+    #[arg(long, default_value = "", hide_default_value = true, conflicts_with_all = ["peek"])]
     id: String,
     /// If the call must wait for its turn, say so and sleep until then
-    #[arg(long, conflicts_with_all = ["peek", "debit", "refund", "envoy"])]
+    #[arg(long, conflicts_with_all = ["peek", "debit", "refund"])]
     wait: bool,
-    /// Ask as Envoy does, with one descriptor
-    #[arg(long, conflicts_with_all = ["peek", "attributes", "headers"])]
-    envoy: bool,
-    /// With --envoy: one more entry, whose value may hold commas; may be given several times
-    #[arg(long = "entry", value_parser = attribute, value_name = "KEY=VALUE", requires = "envoy")]
-    entries: Vec<(String, String)>,
+    #[cfg(feature = "envoy")]
+    #[command(flatten)]
+    of_envoy: envoy::AskEnvoyArgs,
     #[command(flatten)]
     server: ServerArgs,
     /// Text for people, or the proto-JSON of the response
@@ -94,8 +91,9 @@ pub(crate) fn run(args: AllowArgs) -> ExitCode {
 
 /// Asks, prints the answer, and returns true if the call is allowed.
 fn ask(args: AllowArgs) -> Result<bool> {
-    if args.envoy {
-        return ask_envoy(args);
+    #[cfg(feature = "envoy")]
+    if args.of_envoy.is_on() {
+        return envoy::ask(args);
     }
     if args.debit {
         return shaping::debit(args);
@@ -130,20 +128,4 @@ fn ask(args: AllowArgs) -> Result<bool> {
         shaping::wait(response.wait.as_ref(), args.output)?;
     }
     Ok(response.allowed)
-}
-
-/// Like [`ask`], over Envoy's protocol.
-fn ask_envoy(args: AllowArgs) -> Result<bool> {
-    let hits = plain(&args.costs).unwrap_or(1);
-    let hits = u32::try_from(hits).with_context(|| format!("--cost {hits} is above {}", u32::MAX))?;
-    let entries = super::envoy::entries(&args.consumer, &args.entries)?;
-    let request = envoy::request(args.resource, entries, hits);
-    let asked = async |client: &mut Client| client.should_rate_limit(request).await;
-    let response = args.server.answer(asked)?;
-    let text = match args.output {
-        AllowOutput::Text => envoy::text(&response),
-        AllowOutput::Json => render::json(render::ENVOY_RESPONSE, &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
-    Ok(envoy::allows(&response))
 }

@@ -3,18 +3,21 @@
 mod acl;
 mod diff;
 mod directory;
+#[cfg_attr(not(feature = "envoy"), path = "check/without_envoy.rs")]
+mod envoy;
 mod strategies;
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles, EnvoyFolder, MAX_FILE};
+use weir_config::{Checked, Config, MAX_FILE};
 
 use self::directory::DirectoryFiles;
+use self::envoy::EnvoyArgs;
 use super::feature_texts::summaries;
 use super::settings::no_overrides;
-use super::{envoy, explanation, fail, print, say};
+use super::{fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -28,30 +31,23 @@ Examples:
   weir check --diff weir.yaml new.yaml what a change does: what differs, starts full, or needs a restart
   weir check --redis-acl weir.yaml     the ACL line for Weir's user on Redis: pipe it to redis-cli";
 
-/// Rules of Envoy whose bounds are printed.
-const NOTED_RULES: usize = 20;
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Configuration files, `-` for standard input; or directories of configurations, or of Envoy's rate limit files
     #[arg(required_unless_present_any = ["config", "diff"], value_name = "FILE")]
     files: Vec<PathBuf>,
     /// A file or a directory of one configuration, as `weir serve --config` reads it; may be given several times
-    #[arg(long, short, value_name = "PATH", conflicts_with_all = ["files", "envoy"])]
+    #[arg(long, short, value_name = "PATH", conflicts_with = "files")]
     config: Vec<PathBuf>,
     /// Say what a change does: which strategies, limits and overrides differ, which states start full, and what needs a
     /// restart. Both are files or directories
-    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["files", "config", "envoy"])]
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["files", "config"])]
     diff: Vec<PathBuf>,
     /// Print the `ACL SETUSER` line with all rights that the configuration needs on Redis, and nothing else
-    #[arg(long, conflicts_with_all = ["diff", "envoy"])]
+    #[arg(long, conflicts_with = "diff")]
     redis_acl: bool,
-    /// It is in the format of envoyproxy/ratelimit
-    #[arg(long)]
-    envoy: bool,
-    /// Several of Envoy's files may have one domain in common
-    #[arg(long)]
-    merge_domains: bool,
+    #[command(flatten)]
+    of_envoy: EnvoyArgs,
 }
 
 /// The summary of a valid configuration, or the lines of its mistakes.
@@ -64,7 +60,7 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     }
     if args.redis_acl {
         let paths = if args.files.is_empty() { &args.config } else { &args.files };
-        return acl::run(paths, args.merge_domains);
+        return acl::run(paths, &args.of_envoy);
     }
     let mut code = ExitCode::SUCCESS;
     let outcomes = outcomes(args);
@@ -106,7 +102,7 @@ fn differences(old: &Path, new: &Path) -> ExitCode {
 
 fn outcomes(args: &CheckArgs) -> Vec<(String, CheckedConfig)> {
     if args.files.is_empty() {
-        return vec![(names(&args.config), native(&args.config, args.merge_domains))];
+        return vec![(names(&args.config), native(&args.config, &args.of_envoy))];
     }
     args.files.iter().flat_map(|path| outcomes_of(path, args)).collect()
 }
@@ -114,40 +110,26 @@ fn outcomes(args: &CheckArgs) -> Vec<(String, CheckedConfig)> {
 /// The outcomes of one path, each with the name of its file.
 fn outcomes_of(path: &Path, args: &CheckArgs) -> Vec<(String, CheckedConfig)> {
     let shown = |path: &Path| path.display().to_string();
-    if args.envoy || !path.is_dir() {
+    if args.of_envoy.is_on() || !path.is_dir() {
         return vec![(shown(path), one(path, args))];
     }
     let files = DirectoryFiles::of(path);
     let whole = files.natives.is_empty() && (files.unknown.is_empty() || !files.envoys.is_empty());
     if whole {
-        return vec![(shown(path), folder(path, args))];
+        return vec![(shown(path), envoy::directory(path, &args.of_envoy))];
     }
-    let alone = |file: &PathBuf| native(std::slice::from_ref(file), args.merge_domains);
+    let alone = |file: &PathBuf| native(std::slice::from_ref(file), &args.of_envoy);
     let natives = files.natives.iter().map(|file| (file.clone(), alone(file)));
-    let envoys = files.envoys.iter().map(|file| (file.clone(), envoy_files(file, args.merge_domains)));
+    let envoys = files.envoys.iter().map(|file| (file.clone(), envoy::files(file, &args.of_envoy)));
     let unknown = files.mistakes().map(|(file, error)| (file.to_owned(), Err(vec![error])));
     natives.chain(envoys).chain(unknown).map(|(path, outcome)| (shown(&path), outcome)).collect()
 }
 
-/// Checks a directory of Envoy's files.
-fn folder(folder: &Path, args: &CheckArgs) -> CheckedConfig {
-    match EnvoyFiles::load(folder, args.merge_domains) {
-        Ok(files) if files.count == 0 => {
-            Err(vec![format!("{}: there is no configuration in this directory", folder.display())])
-        }
-        _ => envoy_files(folder, args.merge_domains),
-    }
-}
-
 fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {
-    match args.envoy {
-        true => envoy_files(file, args.merge_domains),
-        false => native(&[file.to_owned()], args.merge_domains),
+    match args.of_envoy.is_on() {
+        true => envoy::files(file, &args.of_envoy),
+        false => native(&[file.to_owned()], &args.of_envoy),
     }
-}
-
-fn envoy_files(path: &Path, merge_domains: bool) -> CheckedConfig {
-    envoys(path.into(), merge_domains).map_err(|errors| vec![errors.to_string()])
 }
 
 /// Reads a configuration from files, or from standard input.
@@ -164,17 +146,13 @@ fn checked(paths: &[PathBuf]) -> Result<Checked, Vec<String>> {
 }
 
 /// Checks a configuration of Weir, with Envoy's files if it names some.
-fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
+fn native(paths: &[PathBuf], of_envoy: &EnvoyArgs) -> CheckedConfig {
     let Checked { config, notes, envoy } = checked(paths)?;
     notes.iter().for_each(|note| say(&format!("note: {note}")));
-    let files = envoy.config.clone().map(|folder| {
-        let folder = EnvoyFolder::from(folder).with_config(&envoy);
-        envoys(folder, merge_domains || envoy.merge_domains)
-    });
-    let (config, files) = match (config, files.transpose()) {
+    let (config, files) = match (config, envoy::named_by(&envoy, of_envoy)) {
         (Ok(config), Ok(files)) => (config, files),
         (config, files) => {
-            let errors = [config.err().map(|it| it.to_string()), files.err().map(|it| it.to_string())];
+            let errors = [config.err().map(|it| it.to_string()), files.err()];
             return Err(errors.into_iter().flatten().collect());
         }
     };
@@ -197,24 +175,6 @@ fn native(paths: &[PathBuf], merge_domains: bool) -> CheckedConfig {
 fn names(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     names.join(", ")
-}
-
-/// Checks Envoy's files, prints warnings about keys without effect, and returns a summary.
-fn envoys(folder: EnvoyFolder, merge_domains: bool) -> Result<String, EnvoyErrors> {
-    let files = EnvoyFiles::load(folder, merge_domains)?;
-    envoy::warn(&files);
-    let (count, domains) = (files.count, files.domains.len());
-    let compiled = files.compile();
-    let limits = compiled.rules().len();
-    let counted_on_nodes = compiled.rules().iter().filter_map(|rule| {
-        let bound = explanation::approximate::lines(rule.limit.as_ref()?.strategy()).into_iter().next();
-        Some((rule.path(), bound?))
-    });
-    for (path, bound) in counted_on_nodes.take(NOTED_RULES) {
-        say(&format!("note: rule `{path}`, approximate: {bound}"));
-    }
-    let (count, domains) = (counted(count, "file", "files"), counted(domains, "domain", "domains"));
-    Ok(format!("{count}, {domains}, {}", counted(limits, "limit", "limits")))
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{AccessRight, Config, EnvoyFolder, Position, StoreConfig};
+use weir_config::{AccessRight, Config, Position, StoreConfig};
 use weir_core::key::{KeySecret, Placements, Subject};
 use weir_core::strategy::{Attributes, Strategy, StrategyRule};
 use weir_node::access::{CallerName, Explained, Rights, rights_of};
@@ -15,7 +15,7 @@ use weir_node::limiter::{self, Question};
 use super::allow_output::AllowOutput;
 use super::explanation::ExplainedRequest;
 use super::settings::{loaded, no_overrides};
-use super::{attribute, envoy, explanation, fail, print};
+use super::{attribute, explanation, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -23,12 +23,6 @@ Examples:
   weir explain api/orders bob --attribute region=eu --output json
   weir explain --queue orders --config weir.yaml
   weir explain --envoy --envoy-config ratelimit/config my-domain path=/login,remote_address=10.0.0.1";
-
-/// What `--caller` says nothing of.
-#[cfg(feature = "queues")]
-const OTHER_SUBJECTS: [&str; 2] = ["queue", "envoy"];
-#[cfg(not(feature = "queues"))]
-const OTHER_SUBJECTS: [&str; 1] = ["envoy"];
 
 /// Exit code for a request that could not be decided.
 const UNDECIDED: u8 = 1;
@@ -38,11 +32,11 @@ pub(crate) struct ExplainArgs {
     /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
     #[cfg_attr(feature = "queues", arg(required_unless_present = "queue"))]
     #[cfg_attr(not(feature = "queues"), arg(required = true))]
-    resource: Option<String>,
+    pub(super) resource: Option<String>,
     /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
     /// descriptor: KEY=VALUE,KEY=VALUE
     #[arg(default_value = "", hide_default_value = true)]
-    consumer: String,
+    pub(super) consumer: String,
     /// A configured strategy [default: the one that the configuration gives the resource]
     #[arg(long, env = "WEIR_STRATEGY", default_value = "", hide_default_value = true)]
     strategy: String,
@@ -50,34 +44,26 @@ pub(crate) struct ExplainArgs {
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
     /// Say also which rule of `authorize` lets this caller ask, or why none does: token:shop, spiffe://prod/shop
-    #[arg(long, env = "WEIR_CALLER", value_name = "NAME", conflicts_with_all = OTHER_SUBJECTS)]
+    #[arg(long, env = "WEIR_CALLER", value_name = "NAME")]
+    #[cfg_attr(feature = "queues", arg(conflicts_with = "queue"))]
     caller: Option<String>,
     /// Explain a queue, or NAME:dead for its dead letters: its numbers, its keys, and where they lie
     #[cfg(feature = "queues")]
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["resource", "envoy", "strategy", "attributes"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resource", "strategy", "attributes"])]
     queue: Option<String>,
     /// A configuration file, or a directory of them; may be given several times; without one, the built-in example is
     /// explained
     #[arg(long, short, env = "WEIR_CONFIG", value_name = "PATH")]
-    config: Vec<PathBuf>,
+    pub(super) config: Vec<PathBuf>,
     /// The secret of the keys in Redis, which tag and slot depend on; better given as its variable
     #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
     key_secret: Option<String>,
-    /// Explain a descriptor that Envoy sends, by the files of envoyproxy/ratelimit
-    #[arg(long)]
-    envoy: bool,
-    /// With --envoy: their directory [default: the one that the configuration names]
-    #[arg(long, env = "WEIR_ENVOY_CONFIG", value_name = "DIR")]
-    envoy_config: Option<PathBuf>,
-    /// With --envoy: several files may have one domain in common
-    #[arg(long, requires = "envoy")]
-    merge_domains: bool,
-    /// With --envoy: one more entry, whose value may hold commas; may be given several times
-    #[arg(long = "entry", value_parser = attribute, value_name = "KEY=VALUE", requires = "envoy")]
-    entries: Vec<(String, String)>,
+    #[cfg(feature = "envoy")]
+    #[command(flatten)]
+    of_envoy: super::envoy::ExplainEnvoyArgs,
     /// Text for people, or JSON
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
+    pub(super) output: AllowOutput,
 }
 
 pub(crate) fn run(args: ExplainArgs) -> ExitCode {
@@ -88,8 +74,10 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
 }
 
 fn explain(args: ExplainArgs) -> Result<()> {
-    if args.envoy {
-        return explain_envoy(&args);
+    #[cfg(feature = "envoy")]
+    if args.of_envoy.is_on() {
+        let text = super::envoy::explain(&args, &args.of_envoy)?;
+        return print(&text).context("the explanation cannot be printed");
     }
     let config = read_config(&args)?;
     #[cfg(feature = "queues")]
@@ -163,7 +151,7 @@ fn line_of(config: &Config, place: Position) -> String {
     format!("{}{file}", place.line)
 }
 
-fn read_config(args: &ExplainArgs) -> Result<Config> {
+pub(super) fn read_config(args: &ExplainArgs) -> Result<Config> {
     let overrides = match &args.key_secret {
         Some(text) => no_overrides().with("key_secret", text),
         None => no_overrides(),
@@ -177,23 +165,4 @@ fn placements_of(config: &Config) -> Option<&Placements> {
         StoreConfig::Redis(redis) => Some(&redis.placements),
         StoreConfig::Memory(_) => None,
     }
-}
-
-fn explain_envoy(args: &ExplainArgs) -> Result<()> {
-    let mut merge_domains = args.merge_domains;
-    let folder = match (&args.envoy_config, &args.config[..]) {
-        (Some(folder), _) => folder.clone().into(),
-        (None, []) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
-        (None, [file, ..]) => {
-            let config = read_config(args)?;
-            merge_domains |= config.envoy.merge_domains;
-            let folder = config.envoy.config.clone();
-            let folder = folder.with_context(|| format!("{} has no envoy.config", file.display()))?;
-            EnvoyFolder::from(folder).with_config(&config.envoy)
-        }
-    };
-    let domain = args.resource.as_deref().unwrap_or_default();
-    let entries = envoy::entries(&args.consumer, &args.entries)?;
-    let text = envoy::explain(folder, merge_domains, domain, &entries, args.output)?;
-    print(&text).context("the explanation cannot be printed")
 }

@@ -13,6 +13,12 @@ struct FeatureTexts {
 }
 
 const ALL: &[FeatureTexts] = &[
+    #[cfg(feature = "envoy")]
+    FeatureTexts {
+        summary: super::envoy::summary,
+        changes: super::envoy::changes,
+        example: super::envoy::example,
+    },
     #[cfg(feature = "queues")]
     FeatureTexts {
         summary: super::queues::summary,

@@ -7,7 +7,8 @@ mod write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir_config::{EnvoyFiles, MAX_FILE};
+use weir_config::MAX_FILE;
+use weir_envoy::files::EnvoyFiles;
 
 use super::{envoy, fail, print, say};
 

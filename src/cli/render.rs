@@ -13,6 +13,7 @@ pub(super) const RESPONSE: &str = "weir.v1.ShouldAllowResponse";
 pub(super) const RESERVE_RESPONSE: &str = "weir.v1.ReserveResponse";
 pub(super) const DEBIT_RESPONSE: &str = "weir.v1.DebitResponse";
 pub(super) const REFUND_RESPONSE: &str = "weir.v1.RefundResponse";
+#[cfg(feature = "envoy")]
 pub(super) const ENVOY_RESPONSE: &str = "envoy.service.ratelimit.v3.RateLimitResponse";
 
 /// Formats pretty-printed proto-JSON with every field that has a value, including defaults.

@@ -1,7 +1,6 @@
 //! The example commands that `weir serve` prints, adapted to its configuration.
 
-use weir_config::{Config, EnvoyFiles};
-use weir_core::envoy::{Descriptor, Matcher};
+use weir_config::Config;
 use weir_core::strategy::{Field, Strategy};
 
 use super::EXAMPLE_CONSUMER as CONSUMER;
@@ -10,12 +9,11 @@ use super::feature_texts::{examples, last_examples};
 /// The names that the documentation and the built-in example use.
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";
 
-/// Returns the arguments of `weir`, one command each: for strategies, for Envoy's files, and of features; if there is
-/// none of them, what features say then.
+/// Returns the arguments of `weir`, one command each: for strategies, and of features; if there is none of them, what features
+/// say then.
 pub(super) fn commands(config: &Config) -> Vec<String> {
-    let questions = [native(config), envoy(config)].into_iter().flatten();
-    let questions = questions.map(|question| format!("allow {question}"));
-    let all: Vec<String> = questions.chain(examples(config)).collect();
+    let question = native(config).map(|question| format!("allow {question}"));
+    let all: Vec<String> = question.into_iter().chain(examples(config)).collect();
     if all.is_empty() { last_examples(config).collect() } else { all }
 }
 
@@ -76,50 +74,6 @@ fn attributes(strategy: &Strategy) -> Vec<&str> {
         }
     }
     names
-}
-
-/// Returns a command for a descriptor. If the files have mistakes, the service does not start and reports them.
-fn envoy(config: &Config) -> Option<String> {
-    let files = EnvoyFiles::load(config.envoy.config.as_deref()?, config.envoy.merge_domains).ok()?;
-    let (domain, entries) = files
-        .domains
-        .iter()
-        .find_map(|(domain, descriptors)| Some((domain, ruled(descriptors)?)))
-        // If no rule has a concrete value, use a descriptor that no rule matches, which is answered too.
-        .or_else(|| Some((&files.domains.first()?.0, vec![("key".to_owned(), "value".to_owned())])))?;
-    let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let list = match entries.iter().any(|entry| entry.contains(',')) {
-        false => quoted(&entries.join(",")),
-        true => {
-            entries.iter().map(|entry| format!("--entry {}", quoted(entry))).collect::<Vec<_>>().join(" ")
-        }
-    };
-    Some(format!("--envoy {} {list}", quoted(domain)))
-}
-
-/// Returns entries that match the first rule with concrete keys and values.
-fn ruled(descriptors: &[Descriptor]) -> Option<Vec<(String, String)>> {
-    descriptors.iter().find_map(|descriptor| {
-        let entry = entry(descriptor)?;
-        let below = match descriptor.rule {
-            Some(_) => Vec::new(),
-            None => ruled(&descriptor.descriptors)?,
-        };
-        Some(std::iter::once(entry).chain(below).collect())
-    })
-}
-
-fn entry(descriptor: &Descriptor) -> Option<(String, String)> {
-    let Descriptor { key, matcher, .. } = descriptor;
-    let value = match matcher {
-        _ if key.contains('*') => return None,
-        Matcher::Any => "example".to_owned(),
-        Matcher::Exact(text) => text.to_string(),
-        Matcher::Glob(glob) => glob.to_string().replace('*', ""),
-        Matcher::Cidr(networks) => networks.first()?.to_string().split('/').next()?.to_owned(),
-        Matcher::Regex(_) => return None,
-    };
-    (!key.contains('=') && !key.is_empty()).then(|| (key.to_string(), value))
 }
 
 /// Quotes the text as one shell word.

@@ -7,9 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{Config, ListenAddress, RatelimitPorts, ServerConfig, StoreConfig, TlsConfig, Topology};
+use weir_config::{Config, ListenAddress, ServerConfig, StoreConfig, TlsConfig, Topology};
 use weir_node::app::{self, BegunFeatures, Listeners, Timing};
-use weir_node::ratelimit::PORTS;
 use weir_node::server::{self, Listener, Serving, Shutdown, ShutdownSignal};
 use weir_node::telemetry::LineWriter;
 use weir_time::clock::Clock;
@@ -67,7 +66,11 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
     }
     let ports = feature_ports(&config, &listeners)?;
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
-    let text = match (announced_ports(&config, &grpc), admin) {
+    #[cfg(feature = "envoy")]
+    let alone = super::ratelimit::announcement(&config, &grpc, store(&config));
+    #[cfg(not(feature = "envoy"))]
+    let alone: Option<String> = None;
+    let text = match (alone, admin) {
         _ if test_clock.is_some() => format!("serving {grpc}\n"),
         (Some(text), _) => text,
         (None, Some(admin)) => announcement(&config, &grpc, (admin, operations), &ports),
@@ -191,31 +194,6 @@ fn feature_commands(config: &Config, ports: &[OpenPort]) -> String {
         _ => None,
     };
     ports.iter().filter_map(command).map(|line: String| format!("  {line}\n")).collect()
-}
-
-/// Formats the addresses of a server in the place of envoyproxy/ratelimit, if it is one.
-fn announced_ports(config: &Config, grpc: &ListenAddress) -> Option<String> {
-    let ports = config.section::<RatelimitPorts>(PORTS)?;
-    let metrics = ports.metrics.as_ref();
-    let metrics = metrics.map_or_else(String::new, |(address, path)| format!("  metrics {address}{path}\n"));
-    let files = match (&config.envoy.config, &config.envoy.xds) {
-        (Some(folder), _) => format!("  files   {}\n", folder.display()),
-        (None, Some(xds)) => format!("  xDS     {}\n", xds.server),
-        (None, None) => String::new(),
-    };
-    Some(format!(
-        "weir {version}, in the place of ratelimit\n\
-         \x20 gRPC    {grpc}\n\
-         \x20 HTTP    {http} (healthcheck, json)\n\
-         \x20 debug   {debug} (rlconfig, stats, metrics)\n\
-         {metrics}\
-         \x20 store   {store}\n\
-         {files}\n",
-        version = env!("CARGO_PKG_VERSION"),
-        http = ports.http,
-        debug = ports.debug,
-        store = store(config),
-    ))
 }
 
 /// Returns the scheme of a port's addresses.

@@ -27,8 +27,9 @@ const DOORS: [(&str, &[&str]); 14] = [
         &[
             "crates/node/src/service",
             "crates/node/src/server",
-            "crates/node/src/xds",
             "crates/control/src/service",
+            "crates/envoy/src/service",
+            "crates/envoy/src/xds",
             "crates/leases/src/service",
             "crates/queues/src/service",
             "crates/usage/src/service",

@@ -17,6 +17,7 @@ mod config;
 mod control;
 mod decision_log;
 mod deploy;
+#[cfg(feature = "envoy")]
 mod envoy_config;
 mod explain;
 mod failure;
@@ -51,6 +52,7 @@ mod page_commands;
 mod placement;
 #[cfg(feature = "queues")]
 mod queue_cli;
+#[cfg(feature = "envoy")]
 mod ratelimit;
 mod redis_health;
 mod reload;

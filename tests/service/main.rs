@@ -4,6 +4,7 @@
 
 mod batch_room;
 mod clients;
+#[cfg(feature = "envoy")]
 mod envoy;
 mod h2spec;
 mod http2;
@@ -12,6 +13,7 @@ mod http_examples;
 mod lease_example;
 #[cfg(feature = "queues")]
 mod queue_example;
+#[cfg(feature = "envoy")]
 mod rls;
 mod server_bounds;
 mod shutdown;

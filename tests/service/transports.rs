@@ -7,10 +7,11 @@ mod any_call;
 pub(crate) mod client;
 mod differences;
 mod ends;
+#[cfg(feature = "envoy")]
+mod envoy;
 mod intercepted;
 mod random;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use prometheus::Registry;
@@ -18,16 +19,15 @@ use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use weir::features::FEATURES;
-use weir_config::{EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
+use weir_config::{MemoryConfig, ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::Peer;
 use weir_node::audit::AuditLog;
-use weir_node::envoy_feature::RunningEnvoy;
+use weir_node::feature::RunningFeature;
 use weir_node::feature_parts::FeatureParts;
-use weir_node::limiter::envoy::Loaded;
 use weir_node::readiness::Readiness;
 use weir_node::server::{ConnectionServer, LiveSnapshot, MakeIntercept, Parts, PortServices, StoreFiles};
-use weir_node::service::{ENVOY, EnvoyAnswers, EnvoyParts, Snapshot};
-use weir_node::telemetry::{EnvoyMetrics, Metrics};
+use weir_node::service::Snapshot;
+use weir_node::telemetry::Metrics;
 use weir_proto::v1::ShouldAllowRequest;
 use weir_store::memory::MemoryStore;
 use weir_time::clock::{Clock, ManualClock};
@@ -71,7 +71,7 @@ impl Served {
         let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
         let readiness = Readiness::starting(false);
         readiness.set(Ok(()));
-        let (envoy, features) = envoy();
+        let (running, features) = features();
         let parts = Parts {
             live: LiveSnapshot::new(Snapshot { features, ..Snapshot::of(rules, &metrics) }),
             store: Box::new(move || store.clone().into()),
@@ -83,7 +83,7 @@ impl Served {
             intercept,
             tls: None,
             features: Vec::new(),
-            running: vec![(ENVOY, Arc::new(RunningEnvoy::new(envoy)))],
+            running,
             known: FEATURES,
         };
         let server = ConnectionServer::new(&server, &parts).unwrap();
@@ -119,17 +119,12 @@ impl Served {
     }
 }
 
-/// Envoy's service under the rules of its own tests.
-fn envoy() -> (EnvoyParts, FeatureParts) {
-    let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
-    let counted = EnvoyMetrics::new(1).unwrap();
-    let loaded = Loaded::new(Arc::new(EnvoyFiles::load(files.as_path(), false).unwrap().compile()), &counted);
-    let parts = EnvoyParts {
-        rules: (&EnvoyConfig::default()).into(),
-        answers: EnvoyAnswers { dynamic_metadata: true, ..EnvoyAnswers::default() },
-        metrics: counted,
-    };
-    (parts, FeatureParts::default().with(ENVOY, loaded.part(true)))
+/// Features that serve calls, and their parts of the snapshot.
+fn features() -> (Vec<(&'static str, Arc<dyn RunningFeature>)>, FeatureParts) {
+    #[cfg(feature = "envoy")]
+    return envoy::served();
+    #[cfg(not(feature = "envoy"))]
+    return (Vec::new(), FeatureParts::default());
 }
 
 /// The outcomes of the same calls, one after the other on one connection, on both transports.

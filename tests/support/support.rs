@@ -4,6 +4,7 @@
 #![allow(dead_code)] // a helper is complete, whether or not every part of it has a user today
 
 pub(crate) mod ads;
+#[cfg(feature = "envoy")]
 pub(crate) mod as_messages;
 pub(crate) mod command;
 pub(crate) mod faulty_nodes;

@@ -1,47 +1,12 @@
-//! Envoy's rate limit service: the `envoy` section, and the directory of files in the reference's format.
-//!
-//! ```text
-//!   directory ── files ── keys        rejects unknown keys and keys in wrong places
-//!   (names,      (a tree  descriptor  texts, numbers and matchers, in the reference's words
-//!    sizes)       each)   rate_limit  └── weir_core::envoy::Descriptor ── compile ── Domains
-//!        └── watch: reads again what has changed, and swaps all domains at once, or none; with isolate,
-//!                   each domain that is good
-//! ```
+//! The `envoy` section: Envoy's rate limit service.
 
 mod all_or_none;
-mod descriptor;
-mod directory;
-mod errors;
-mod files;
-mod folder;
-mod isolate;
-mod keys;
-mod metadata;
-mod node;
 mod overlay;
-mod rate_limit;
-mod rule_count;
-mod scalar;
-mod watch;
-
-pub use directory::{MAX_ENVOY_FILE, MAX_ENVOY_FILES};
-pub use errors::{EnvoyError, EnvoyErrors};
-pub use files::EnvoyFiles;
-pub use folder::EnvoyFolder;
-pub use isolate::{DomainSet, GoodDomains, RefusedDomain};
-pub use rule_count::RuleCount;
-pub use watch::{CurrentDomains, EnvoySource, Look};
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::table::EnvoyConfig;
-
-/// The most descriptors for each rule that there may be.
-pub(super) const MAX_DESCRIPTORS_PER_RULE: usize = 10;
-
-/// Maximum nesting depth of descriptors. A control plane makes a level of each condition of a route.
-pub const MAX_ENVOY_LEVELS: usize = 32;
 
 /// Reads the `envoy` section, with the settings that override it.
 pub(super) fn envoy(

@@ -97,7 +97,8 @@ impl ConfigErrors {
     }
 
     /// Returns the number of further mistakes beyond the reported ones.
-    pub(super) fn untold(&self) -> usize {
+    #[must_use]
+    pub fn untold(&self) -> usize {
         self.untold
     }
 }
@@ -120,7 +121,7 @@ impl fmt::Display for ConfigErrors {
 
 /// A collector of mistakes while a configuration is read.
 #[derive(Debug, Default)]
-pub(super) struct MistakeReport {
+pub struct MistakeReport {
     errors: Vec<ConfigError>,
     untold: usize,
     sources: SourceNames,
@@ -210,7 +211,7 @@ impl MistakeReport {
     }
 
     /// Reports a mistake at a position in the file.
-    pub(super) fn at(&mut self, at: Position, path: &str, reason: impl Into<String>) {
+    pub fn at(&mut self, at: Position, path: &str, reason: impl Into<String>) {
         let reason = match self.expanded.get(&at) {
             Some(from) => from.mistake(reason.into()),
             None => reason.into(),
@@ -219,7 +220,7 @@ impl MistakeReport {
     }
 
     /// Reports a mistake of the file that is being parsed, or of the configuration as a whole.
-    pub(super) fn file(&mut self, reason: impl Into<String>) {
+    pub fn file(&mut self, reason: impl Into<String>) {
         let place = self.parsing.map_or(MistakePlace::File, MistakePlace::OneFile);
         self.add(place, "", reason.into());
     }
@@ -230,22 +231,25 @@ impl MistakeReport {
     }
 
     /// True if no mistake was reported so far.
-    pub(super) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.errors.is_empty()
     }
 
     /// Returns the number of mistakes so far, which lets callers suppress follow-up mistakes.
-    pub(super) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.errors.len() + self.untold
     }
 
     /// True if further mistakes are only counted, so that no suggestion need be computed for them.
-    pub(super) fn is_full(&self) -> bool {
+    #[must_use]
+    pub fn is_full(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
     }
 
     /// Returns `read` if there was no mistake, otherwise the mistakes.
-    pub(super) fn finish<T>(mut self, source: &str, read: T) -> Result<T, ConfigErrors> {
+    pub fn finish<T>(mut self, source: &str, read: T) -> Result<T, ConfigErrors> {
         if self.errors.is_empty() {
             return Ok(read);
         }

@@ -14,9 +14,7 @@
 //!
 //!   table: the settings, each once ── their types and reader, the schema, the flags, the reference
 //!
-//!   ratelimit: the variables of envoyproxy/ratelimit ── overrides of settings, and ports
-//!
-//!   envoy: the same tree, read as the rate limit files of envoyproxy/ratelimit ── envoy::Domains
+//!   foreign: the same tree, for features that read files in formats of others
 //! ```
 //!
 //! [`schema`] describes the same as a JSON Schema, for editors.
@@ -48,6 +46,7 @@ mod feature_setting;
 mod fields;
 mod files;
 mod fingerprint;
+pub mod foreign;
 mod given;
 mod groups;
 mod identity;
@@ -68,8 +67,6 @@ mod overrides;
 mod overrides_section;
 mod patterns;
 mod quantities;
-mod ratelimit;
-mod ratelimit_ports;
 mod read;
 mod redis;
 mod report_given;
@@ -112,10 +109,6 @@ pub use all_or_none::AllOrNone;
 pub use alone::ServesAlone;
 pub use authorize::{AuthorizeRule, ListEntry};
 pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
-pub use envoy::{
-    CurrentDomains, DomainSet, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoyFolder, EnvoySource, GoodDomains,
-    Look, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ENVOY_LEVELS, RefusedDomain, RuleCount,
-};
 pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use expand::{MAX_VALUE_FILE, MAX_VALUE_FILES};
@@ -137,11 +130,6 @@ pub use overlay::{ENVOY_RULES, EnvoyOverlay, MAX_ENVOY_TEXT, OverlayReport};
 pub use overrides::{ConfigOverrides, PortTlsCheck};
 pub use patterns::check_pattern;
 pub use quantities::{rate_of, span};
-pub use ratelimit::{
-    RATELIMIT_DIFFERENCES, REFERENCE_FAMILIES, RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog,
-    RatelimitPlan, RatelimitSurroundings, RatelimitVariable, VariableEffect, ratelimit_variables,
-};
-pub use ratelimit_ports::RatelimitPorts;
 pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;

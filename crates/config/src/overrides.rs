@@ -67,6 +67,12 @@ impl ConfigOverrides {
         self.given.has(name)
     }
 
+    /// Returns the override of a setting by its path, if it was added under that.
+    #[must_use]
+    pub fn text_at(&self, path: &str) -> Option<&str> {
+        self.given.text_at(path)
+    }
+
     /// Sets which files of `envoy.config` count.
     #[must_use]
     pub fn with_envoy_layout(self, envoy_layout: EnvoyLayout) -> Self {

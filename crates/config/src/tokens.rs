@@ -46,7 +46,7 @@ pub fn read_tokens(path: &Path) -> Result<Vec<TokenEntry>, Vec<String>> {
 }
 
 /// Reads a file of at most `most` bytes.
-pub(super) fn read_bounded(path: &Path, most: usize) -> Result<Vec<u8>, String> {
+pub fn read_bounded(path: &Path, most: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("{} cannot be read: {}", path.display(), unreadable(path, &error)))?;

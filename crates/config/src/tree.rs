@@ -36,7 +36,7 @@ pub(super) fn compose(text: &str, nodes: &mut usize, report: &mut MistakeReport)
 }
 
 /// Parses `text` into a tree, and expands its aliases and merge keys.
-pub(super) fn compose_foreign(text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
+pub fn compose_foreign(text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
     let mut composer = Composer { aliases: Some(Aliases::default()), ..Composer::default() };
     compose_by(&mut composer, text, report);
     composer.root

@@ -120,12 +120,14 @@ pub(super) fn digits(text: &str) -> Digits {
 }
 
 /// Formats a value for errors: quoted, escaped and shortened.
-pub(super) fn quote(text: &str) -> String {
+#[must_use]
+pub fn quote(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
 
 /// Truncates a text to its first 64 characters.
-pub(super) fn shortened(text: &str) -> String {
+#[must_use]
+pub fn shortened(text: &str) -> String {
     const SHOWN: usize = 64;
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),
@@ -134,7 +136,7 @@ pub(super) fn shortened(text: &str) -> String {
 }
 
 /// Returns the most similar of `known`, if one is similar enough to `name`.
-pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.85;
     /// Longer names are not compared, because the cost is the product of the lengths.
     const LONGEST: usize = 128;

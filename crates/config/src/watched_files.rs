@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// A file with its metadata, which changes with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileStamp {
-    pub(super) path: PathBuf,
+pub struct FileStamp {
+    /// The file.
+    pub path: PathBuf,
     device: u64,
     inode: u64,
     length: u64,
@@ -33,7 +34,9 @@ pub struct Settling<S> {
 }
 
 impl FileStamp {
-    pub(super) fn new(path: PathBuf, data: &Metadata) -> Self {
+    /// Creates the stamp of a file with this metadata.
+    #[must_use]
+    pub fn new(path: PathBuf, data: &Metadata) -> Self {
         Self {
             path,
             device: data.dev(),

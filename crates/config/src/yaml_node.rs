@@ -4,18 +4,18 @@ use super::errors::Position;
 
 /// A node of the tree.
 #[derive(Debug, Clone)]
-pub(super) struct YamlNode {
+pub struct YamlNode {
     /// Its start; that of its key, if it is empty.
-    pub(super) at: Position,
+    pub at: Position,
     /// Its content.
-    pub(super) content: Content,
+    pub content: Content,
     /// True if a syntax error truncated it, so that missing parts may just not have been read.
-    pub(super) cut: bool,
+    pub cut: bool,
 }
 
 /// The content of a node.
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub enum Content {
     /// Nothing: an empty value, `~` or `null`.
     Empty,
     /// A scalar.

@@ -8,8 +8,6 @@
 //! * [`feature`]: the seam of what a node does beyond decisions. [`feature_parts`]: what it makes of the configuration.
 //!   [`feature_pages`]: what it shows.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
-//! * [`ratelimit`]: the HTTP ports of a service in the place of envoyproxy/ratelimit.
-//! * [`xds`]: the client of a control plane that sends Envoy's domains.
 //! * [`access`]: who may do what: names of callers, rights, refusals.
 //! * [`audit`]: a file with the calls that change something, and with refused ones.
 //! * [`tls`]: TLS of the ports.
@@ -27,7 +25,6 @@ pub mod app;
 pub mod audit;
 pub mod called;
 pub mod card;
-pub mod envoy_feature;
 pub mod feature;
 pub mod feature_pages;
 pub mod feature_parts;
@@ -38,7 +35,6 @@ pub mod limiter;
 mod memory;
 pub mod overlay_target;
 pub mod proto_json;
-pub mod ratelimit;
 pub mod readiness;
 pub mod reload;
 pub mod server;
@@ -47,4 +43,3 @@ pub mod settle;
 pub mod telemetry;
 pub mod tls;
 pub mod watch;
-pub mod xds;

@@ -15,7 +15,6 @@ mod count;
 mod deadline;
 mod decided;
 mod decision_log;
-pub mod envoy;
 mod inline;
 mod late_round;
 mod live_waits;

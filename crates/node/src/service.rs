@@ -3,7 +3,7 @@
 //! Protobuf types stop here. A denial is an answer; everything else becomes a status in one function
 //! (`service/status.rs`).
 //!
-//! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
+//! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] has
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
 //! [`EnvoyService`], [`AdminApi`]), where those of the hot ones call the same functions.
 
@@ -15,7 +15,6 @@ mod batch_late;
 mod batch_turns;
 mod count;
 mod decisions;
-mod envoy;
 pub mod http_headers;
 mod incoming;
 mod inline;
@@ -42,10 +41,6 @@ pub use admin::AdminApi;
 pub use audited::audited;
 pub use batch_turns::BatchTurns;
 pub use decisions::DecisionsApi;
-pub use envoy::{
-    ENVOY, EnvoyAnswers, EnvoyJson, EnvoyParts, EnvoyRateLimit, EnvoyService, HeaderNames, JsonAnswer,
-    JsonError, MAX_RATE_LIMIT_BYTES,
-};
 pub use incoming::{Closing, context as call_context, incoming, one_message};
 pub use judge::Judge;
 pub use message::{Facts, Templates};

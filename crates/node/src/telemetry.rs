@@ -11,7 +11,6 @@ mod costs;
 mod decision_log;
 mod decisions;
 mod denials;
-mod envoy;
 pub mod families;
 mod histogram;
 mod lines;
@@ -51,10 +50,6 @@ pub use config::ConfigLoads;
 pub use costs::CountedCost;
 pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, LoggedCosts, is_denial};
 pub use decisions::CountedRows;
-pub use envoy::{
-    AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
-    XdsMetrics, short_digest, show_reference,
-};
 pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};

@@ -2,24 +2,21 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use weir_config::{Checked, Config, EnvoyConfig, EnvoyFiles, EnvoyFolder, RedisConfig, StoreConfig};
+use weir_config::{Checked, Config, RedisConfig, StoreConfig};
 use weir_core::algorithm::EngineKind;
 use weir_node::app;
-use weir_node::feature_parts::FeaturePart;
-use weir_node::limiter::envoy::limits;
-use weir_node::service::ENVOY;
 use weir_store::redis::acl_line;
 use weir_store::scripts::Uses;
 
 use super::super::settings::no_overrides;
 use super::super::{fail, print, say};
+use super::envoy::{self, EnvoyArgs};
 use crate::features::FEATURES;
 
 /// Prints the line, and nothing else, to standard output.
-pub(super) fn run(paths: &[PathBuf], merge_domains: bool) -> ExitCode {
-    match line(paths, merge_domains) {
+pub(super) fn run(paths: &[PathBuf], of_envoy: &EnvoyArgs) -> ExitCode {
+    match line(paths, of_envoy) {
         Ok((line, notes)) => {
             notes.iter().for_each(|note| say(&format!("note: {note}")));
             match print(&format!("{line}\n")) {
@@ -34,13 +31,13 @@ pub(super) fn run(paths: &[PathBuf], merge_domains: bool) -> ExitCode {
     }
 }
 
-fn line(paths: &[PathBuf], merge_domains: bool) -> Result<(String, Vec<String>), Vec<String>> {
+fn line(paths: &[PathBuf], of_envoy: &EnvoyArgs) -> Result<(String, Vec<String>), Vec<String>> {
     let Checked { config, envoy: section, .. } = Config::check_all(paths, &no_overrides());
     let mut config = config.map_err(|errors| vec![errors.to_string()])?;
     let StoreConfig::Redis(redis) = config.store.clone() else {
         return Err(vec!["error: this configuration has no `store.redis`, so there is no user".to_owned()]);
     };
-    let rules = rules(&section, merge_domains).map_err(|errors| vec![errors])?;
+    let rules = envoy::part(&section, of_envoy).map_err(|errors| vec![errors])?;
     // Such limits are not in files, and may be of any algorithm.
     let is_open = config.rules.inline_limits().is_some() || section.xds.is_some();
     let uses = app::uses(&mut config, rules, FEATURES).map_err(|error| vec![error.to_string()])?;
@@ -56,14 +53,4 @@ fn notes(redis: &RedisConfig) -> Vec<String> {
         notes.push("`store.redis.username` is not set: Weir logs in as `default` until it is".to_owned());
     }
     notes
-}
-
-/// The rules of Envoy's files, as a part of the snapshot.
-fn rules(envoy: &EnvoyConfig, merge_domains: bool) -> Result<Option<(&'static str, FeaturePart)>, String> {
-    let Some(folder) = &envoy.config else { return Ok(None) };
-    let folder = EnvoyFolder::new(folder, envoy.layout.clone()).with_config(envoy);
-    let files =
-        EnvoyFiles::load(folder, merge_domains || envoy.merge_domains).map_err(|it| it.to_string())?;
-    let limits = limits(&files.compile(), envoy.overrides_in_request);
-    Ok(Some((ENVOY, FeaturePart::new(Arc::new(())).with_limits(limits))))
 }

@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
-use weir_config::EnvoyFiles;
 use weir_core::envoy::{Descriptor, Draft, Matcher, RateLimit};
 use weir_core::key::MAX_PART;
+use weir_envoy::files::EnvoyFiles;
 
 use super::names::GivenNames;
 

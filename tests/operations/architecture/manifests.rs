@@ -15,6 +15,7 @@ pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
     ("node", &["config", "store", "grpc", "proto", "core", "time", "units"]),
     ("load", &["grpc", "proto", "time"]),
     ("control", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
+    ("envoy", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
     ("http", &["node", "config", "grpc", "proto", "time", "units"]),
     ("leases", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
     ("queues", &["node", "config", "store", "grpc", "proto", "core", "time", "units"]),
@@ -22,7 +23,7 @@ pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
     (
         "weir",
         &[
-            "control", "http", "leases", "queues", "usage", "node", "config", "load", "store", "core", "proto",
+            "control", "envoy", "http", "leases", "queues", "usage", "node", "config", "load", "store", "core", "proto",
             "time", "units",
         ],
     ),
@@ -34,20 +35,20 @@ pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
 /// Libraries (and those whose names begin with theirs and a dash) that only some crates may use.
 const LIBRARIES: [(&str, &[&str]); 9] = [
     ("redis", &["store", "testing"]),
-    ("rustls", &["store", "load", "node"]),
-    ("tonic", &["proto", "grpc", "load", "node", "control", "leases", "queues", "usage"]),
+    ("rustls", &["store", "load", "node", "envoy"]),
+    ("tonic", &["proto", "grpc", "load", "node", "control", "envoy", "leases", "queues", "usage"]),
     (
         "prost",
-        &["proto", "http", "load", "scripted", "testing", "node", "control", "leases", "queues", "usage", "weir"],
+        &["proto", "http", "load", "scripted", "testing", "node", "control", "envoy", "leases", "queues", "usage", "weir"],
     ),
     (
         "tokio",
         &[
-            "time", "store", "grpc", "http", "load", "scripted", "testing", "node", "control", "queues",
+            "time", "store", "grpc", "http", "load", "scripted", "testing", "node", "control", "envoy", "queues",
             "usage", "weir",
         ],
     ),
-    ("axum", &["node"]),
+    ("axum", &["node", "envoy"]),
     ("tracing-subscriber", &["node"]),
     ("clap", &["weir"]),
     // It compiles Lua: no part of the program needs it.

@@ -198,6 +198,7 @@ fn a_secret_that_a_file_or_a_variable_gives_is_in_no_hash_and_in_no_mistake() {
     }
 }
 
+#[cfg(feature = "envoy")]
 #[test]
 fn files_of_envoy_are_never_expanded() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,6 +206,6 @@ fn files_of_envoy_are_never_expanded() {
     let envoy = "domain: ${NAME}\ndescriptors:\n  - { key: '${MISSING}', rate_limit: { unit: minute, requests_per_unit: 2 } }\n";
     fs::write(folder.path().join("envoy/edge.yaml"), envoy).unwrap();
     load(&folder, &format!("envoy: {{ config: envoy }}\n{}", limit("s", "1"))).unwrap();
-    let files = weir_config::EnvoyFiles::load(folder.path().join("envoy").as_path(), false).unwrap();
+    let files = weir_envoy::files::EnvoyFiles::load(folder.path().join("envoy").as_path(), false).unwrap();
     assert_eq!(files.domains[0].0, "${NAME}");
 }

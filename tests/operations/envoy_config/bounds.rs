@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use weir_config::{
-    EnvoyConfig, EnvoyFiles, EnvoyFolder, EnvoySource, Look, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ERRORS,
-};
+use weir_config::{EnvoyConfig, MAX_ERRORS};
+use weir_envoy::files::{EnvoyFiles, EnvoyFolder, EnvoySource, Look, MAX_ENVOY_FILE, MAX_ENVOY_FILES};
 
 use super::parse;
 use crate::support::scratch;

@@ -1,6 +1,6 @@
 //! Every mistake of a file, in the words that users of the reference search for.
 
-use weir_config::EnvoyFiles;
+use weir_envoy::files::EnvoyFiles;
 
 use super::{accepted, parse};
 

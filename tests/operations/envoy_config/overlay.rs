@@ -1,8 +1,9 @@
 //! `envoy.rules`: what files and control planes cannot say of a rule.
 
-use weir_config::{Config, ConfigOverrides, EnvoyConfig, EnvoyFiles, EnvoyFolder, EnvoySource, Look};
+use weir_config::{Config, ConfigOverrides, EnvoyConfig};
 use weir_core::envoy::{Domains, Kind, RateLimit, Unit};
 use weir_core::strategy::FailurePolicy;
+use weir_envoy::files::{EnvoyFiles, EnvoyFolder, EnvoySource, Look};
 use weir_units::Micros;
 
 use crate::support::scratch;

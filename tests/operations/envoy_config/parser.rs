@@ -1,7 +1,7 @@
 //! Whatever a file holds, reading it ends, and ends without a panic; what is read answers.
 
 use proptest::prelude::*;
-use weir_config::EnvoyFiles;
+use weir_envoy::files::EnvoyFiles;
 
 use crate::support::damage::changed;
 

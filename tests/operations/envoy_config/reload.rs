@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use weir_config::{EnvoyFiles, EnvoySource, Look};
+use weir_envoy::files::{EnvoyFiles, EnvoySource, Look};
 use weir_node::readiness::{FileKind, RefusedFiles};
 use weir_node::watch::{ReloadReport, ReloadRequests, WatchedFiles, watch};
 

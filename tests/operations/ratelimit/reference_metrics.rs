@@ -37,7 +37,7 @@ fn the_page_has_the_families_of_mapping_files() {
         let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ratelimit_"));
         types.map(|line| format!("ratelimit_{}", line.split(' ').next().unwrap())).collect()
     };
-    let known = weir_config::REFERENCE_FAMILIES.map(|(name, _)| name.to_owned());
+    let known = weir_envoy::ratelimit::REFERENCE_FAMILIES.map(|(name, _)| name.to_owned());
     assert_eq!(families(&page()), known.into());
     let total = "ratelimit_redis_pool_cx_total";
     crate::support::eventually(crate::support::SOON, "connections", || value(total) >= 2.0);

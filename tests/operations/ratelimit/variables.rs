@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use weir_config::{RATELIMIT_DIFFERENCES, VariableEffect, ratelimit_variables};
+use weir_envoy::ratelimit::{RATELIMIT_DIFFERENCES, VariableEffect, ratelimit_variables};
 
 use super::{Ratelimit, command, files, host, variables};
 use crate::support::clients::root;

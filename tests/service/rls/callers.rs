@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use prometheus::Registry;
-use weir_config::EnvoyFiles;
+use weir_envoy::files::EnvoyFiles;
+use weir_envoy::limiter::{DescriptorAsk, EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded, RateLimitAsk};
+use weir_envoy::metrics::EnvoyMetrics;
 use weir_grpc::{CurrentPeer, Peer, with_peer};
 use weir_node::access::{CallerName, Rights, rights_of};
-use weir_node::limiter::envoy::{
-    DescriptorAsk, EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded, RateLimitAsk,
-};
-use weir_node::telemetry::{EnvoyMetrics, Metrics};
+use weir_node::telemetry::Metrics;
 use weir_store::{Answers, Decision, Store, StoreError, at_once};
 
 use super::files;

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use weir_config::EnvoyFiles;
+use weir_envoy::files::EnvoyFiles;
 
 use super::{Ads, start};
 use crate::support::as_messages::as_messages;

@@ -1,0 +1,390 @@
+//! Envoy's question: finds the rules that the descriptors of a request match, and decides each of them.
+//!
+//! Every descriptor is a decision of its own. All of them are put to the store at once, and one that is
+//! over does not keep the others from being charged: that is what the reference service does too. Unlike
+//! there, a denied descriptor charges nothing, but where its rule says `count_rejected`; and in domains of `all_or_none`
+//! descriptors are decided together.
+
+mod all_or_none;
+mod decide;
+mod given;
+mod name;
+mod order;
+mod overall;
+mod questions;
+mod rule;
+mod status;
+mod stop;
+
+use std::slice;
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+use weir_config::{AllOrNone, EnvoyConfig};
+use weir_core::algorithm::{EngineKind, LimitVerdict, Op, Verdict};
+use weir_core::envoy::{Domain, Domains, Rule};
+use weir_node::access::{Refused, Rights};
+use weir_node::feature::Decide;
+use weir_node::feature_parts::{FeatureLimits, FeaturePart};
+use weir_node::limiter::{AnswerReserve, InvalidField, LimiterError, LimitsDecision};
+use weir_node::settle::{Outcome, StoreDecision};
+use weir_node::telemetry::{CountedMethod, CountedOutcome, Recorder, Rejection};
+use weir_store::StoreError;
+use weir_time::clock;
+
+use self::given::Given;
+pub use self::overall::Overall;
+use self::questions::questions;
+use self::rule::FoundLimit;
+pub use self::status::{Code, DescriptorStatus};
+use crate::metrics::{
+    AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, RuleCounts,
+};
+
+/// The most descriptors that a request may have.
+pub const MAX_DESCRIPTORS: usize = 1000;
+
+/// The most entries that a descriptor may have.
+pub const MAX_ENTRIES: usize = 64;
+
+/// The longest domain, key or value, in bytes.
+pub const MAX_TEXT: usize = 64 << 10;
+
+/// Settings that apply to every request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EnvoyRules {
+    /// True if limits in requests override the rules.
+    pub overrides_in_request: bool,
+    /// True if limits in requests charge denied hits.
+    pub count_rejected: bool,
+    /// The share of a limit above which hits count as near.
+    pub near_limit_ratio: f32,
+    /// True if every request passes; the statuses still show which would not have.
+    pub shadow_mode: bool,
+    /// True if every rule denies only together with all others of its request.
+    pub quota_mode: bool,
+    /// True if one descriptor that is over keeps the others of its request from being charged.
+    pub stop_when_over: bool,
+    /// Domains whose descriptors are charged together.
+    pub all_or_none: AllOrNone,
+}
+
+impl From<&EnvoyConfig> for EnvoyRules {
+    fn from(config: &EnvoyConfig) -> Self {
+        Self {
+            overrides_in_request: config.overrides_in_request,
+            count_rejected: config.count_rejected,
+            near_limit_ratio: config.near_limit_ratio,
+            shadow_mode: config.shadow_mode,
+            quota_mode: config.quota_mode,
+            stop_when_over: config.stop_when_over,
+            all_or_none: config.all_or_none.clone(),
+        }
+    }
+}
+
+/// The rules of one set of files, and the counters of their hits. A reload makes a new one.
+#[derive(Debug)]
+pub struct Loaded {
+    domains: Arc<Domains>,
+    counts: FileCounts,
+}
+
+/// The decisions of one worker under one snapshot.
+pub struct EnvoyDecisions {
+    store: Arc<dyn Decide>,
+    recorder: Arc<Recorder>,
+    reserve: AnswerReserve,
+    /// True if the store answers at once.
+    at_once: bool,
+}
+
+/// State of one worker for Envoy's requests, beside its limiter.
+#[derive(Debug)]
+pub struct EnvoyLimiter {
+    rules: EnvoyRules,
+    given: Given,
+    recorder: EnvoyRecorder,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct RateLimitAsk<'a> {
+    /// The rights of its caller.
+    pub rights: Rights<'a>,
+    /// Domain whose rules apply.
+    pub domain: &'a str,
+    /// Descriptors to count.
+    pub descriptors: SmallVec<[DescriptorAsk<'a>; 2]>,
+    /// Hits of descriptors that have no number of their own; 0 counts as 1.
+    pub hits_addend: u32,
+    /// The caller's deadline.
+    pub deadline: Option<Instant>,
+}
+
+/// One descriptor of a request.
+#[derive(Debug, Clone)]
+pub struct DescriptorAsk<'a> {
+    /// Keys and values.
+    pub entries: SmallVec<[(&'a str, &'a str); 4]>,
+    /// Limit that overrides the configured one: requests per unit, and the unit's number on the wire.
+    pub limit: Option<(u32, i32)>,
+    /// Its own hits. They are work already done, so they are charged even above the limit.
+    pub hits: Option<u64>,
+    /// True if the hits are given back.
+    pub refund: bool,
+}
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub struct RateLimitAnswer<'a> {
+    /// Over all descriptors.
+    pub overall: Overall,
+    /// One per descriptor.
+    pub statuses: SmallVec<[DescriptorStatus<'a>; 2]>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RateLimitError {
+    /// The caller has no right to the domain.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The domain is empty.
+    #[error("rate limit domain must not be empty")]
+    NoDomain,
+    /// There are no descriptors.
+    #[error("rate limit descriptor list must not be empty")]
+    NoDescriptors,
+    /// The domain is configured, but never had a good version.
+    #[error("no rate limit configuration loaded")]
+    NotLoaded,
+    /// A field breaks its bound.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+    /// A refund of a limit that counts denied hits.
+    #[error("rule `{0}` counts rejected hits, so hits on it cannot be given back")]
+    NoRefund(Box<str>),
+    /// The store failed, and the rule's policy is to return the error.
+    #[error("rule `{rule}`: {error}")]
+    Store {
+        /// The rule.
+        rule: Box<str>,
+        /// Why the store could not decide.
+        error: StoreError,
+    },
+}
+
+impl RateLimitError {
+    /// The status code for the caller.
+    fn code(&self) -> AnswerCode {
+        match self {
+            Self::Refused(_) | Self::NoDomain | Self::NoDescriptors | Self::Invalid(_) => {
+                AnswerCode::InvalidArgument
+            }
+            Self::NotLoaded | Self::NoRefund(_) => AnswerCode::FailedPrecondition,
+            Self::Store { .. } => AnswerCode::Unavailable,
+        }
+    }
+}
+
+impl From<RateLimitError> for LimiterError {
+    fn from(error: RateLimitError) -> Self {
+        match error {
+            RateLimitError::NoDomain | RateLimitError::NoDescriptors => Self::Incomplete(error.to_string()),
+            RateLimitError::Refused(refused) => Self::Refused(refused),
+            RateLimitError::Invalid(invalid) => Self::Invalid(invalid),
+            RateLimitError::NotLoaded | RateLimitError::NoRefund(_) => Self::Unsupported(error.to_string()),
+            RateLimitError::Store { rule, error } => {
+                Self::Store { whose: format!("rule `{rule}`").into(), error }
+            }
+        }
+    }
+}
+
+/// Counts how a request ended, also if it was cancelled before there was an answer.
+struct EndOfRequest<'e> {
+    recorder: &'e EnvoyRecorder,
+    domain: Option<&'e DomainCounts>,
+    deadline: Option<Instant>,
+    code: Option<AnswerCode>,
+}
+
+impl Drop for EndOfRequest<'_> {
+    fn drop(&mut self) {
+        let given_up = || match self.deadline {
+            Some(deadline) if clock::monotonic() >= deadline => AnswerCode::DeadlineExceeded,
+            _ => AnswerCode::Cancelled,
+        };
+        self.recorder.answered(self.domain, self.code.unwrap_or_else(given_up));
+    }
+}
+
+/// A descriptor on its way to the store.
+#[derive(Clone)]
+struct DescriptorQuestion<'a> {
+    found: FoundLimit<'a>,
+    name: String,
+    op: Op,
+    hits: u64,
+    /// The hits that the store charges: none if another descriptor of the request is over.
+    charged: u64,
+}
+
+/// The store's decision over the one limit of a descriptor.
+#[derive(Clone, Copy)]
+struct DescriptorDecision {
+    verdict: Verdict,
+    limit: LimitVerdict,
+    /// True if the cache of denials answered.
+    cached: bool,
+}
+
+impl StoreDecision for DescriptorDecision {
+    fn counted(&self) -> CountedOutcome {
+        LimitsDecision { verdict: self.verdict, limits: slice::from_ref(&self.limit), costs: None }.counted()
+    }
+}
+
+impl Loaded {
+    /// The rules of `domains`, whose hits `metrics` counts.
+    #[must_use]
+    pub fn new(domains: Arc<Domains>, metrics: &EnvoyMetrics) -> Self {
+        let counts = metrics.of(&domains);
+        Self { domains, counts }
+    }
+
+    /// The part of the snapshot.
+    #[must_use]
+    pub fn part(self, overrides_in_request: bool) -> FeaturePart {
+        let limits = limits(&self.domains, overrides_in_request);
+        FeaturePart::new(Arc::new(self)).with_limits(limits)
+    }
+
+    /// The domains.
+    #[must_use]
+    pub fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
+    fn counts(&self, rule: &Rule) -> Option<&RuleCounts> {
+        self.counts.rules.get(rule.index).map(|counts| &**counts)
+    }
+
+    fn domain_counts(&self, domain: &Domain) -> Option<&DomainCounts> {
+        self.counts.domains.get(domain.index()).map(|counts| &**counts)
+    }
+}
+
+impl EnvoyLimiter {
+    /// Counts a request that ended before its domain was known.
+    pub fn unread(&self, code: AnswerCode) {
+        self.recorder.answered(None, code);
+    }
+
+    /// State for one worker.
+    #[must_use]
+    pub fn new(rules: EnvoyRules, recorder: EnvoyRecorder) -> Self {
+        Self { rules, given: Given::default(), recorder }
+    }
+}
+
+/// Returns the limits of the rules. Overrides in requests are windows.
+#[must_use]
+pub fn limits(domains: &Domains, overrides_in_request: bool) -> FeatureLimits {
+    let limits = domains.rules().iter().filter_map(|rule| rule.limit.as_ref());
+    let engines = limits.flat_map(|limit| limit.strategy().algorithms()).map(|limit| limit.engine().kind());
+    FeatureLimits {
+        uses: engines.chain(overrides_in_request.then_some(EngineKind::Window)).collect(),
+        owners: domains.iter().map(|domain| Arc::clone(domain.owner())).collect(),
+        approximate: domains.approximate(),
+    }
+}
+
+impl EnvoyDecisions {
+    /// Creates the decisions of one worker by its store, which `recorder` counts.
+    #[must_use]
+    pub fn new(store: Arc<dyn Decide>, recorder: Arc<Recorder>, reserve: AnswerReserve) -> Self {
+        let at_once = store.is_at_once();
+        Self { store, recorder, reserve, at_once }
+    }
+
+    /// When the store must have answered, so that its absence can still be answered before `deadline`.
+    fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
+        deadline.filter(|_| !self.at_once).map(|deadline| self.reserve.for_store(deadline, now))
+    }
+
+    /// Answers one request under the rules of `loaded`. To be over a limit is an answer, not an error.
+    pub async fn rate_limit<'a>(
+        &self,
+        envoy: &EnvoyLimiter,
+        loaded: &'a Loaded,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        // Before the domain is looked up, and counted as no request.
+        let gives_back = ask.descriptors.iter().any(|descriptor| descriptor.refund);
+        ask.rights.check_domain(ask.domain, gives_back)?;
+        let domain = loaded.domains.find(ask.domain);
+        let counts = domain.and_then(|domain| loaded.domain_counts(domain));
+        let mut ended =
+            EndOfRequest { recorder: &envoy.recorder, domain: counts, deadline: ask.deadline, code: None };
+        let answer = self.answer(envoy, loaded, domain, ask).await;
+        ended.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
+        answer
+    }
+
+    async fn answer<'a>(
+        &self,
+        envoy: &EnvoyLimiter,
+        loaded: &'a Loaded,
+        domain: Option<&'a Domain>,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        if domain.is_none() && loaded.domains.is_missing(ask.domain) {
+            return Err(RateLimitError::NotLoaded);
+        }
+        let questions = questions(envoy, domain, ask);
+        let mut questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        let together = domain.zip(envoy.rules.all_or_none.by(ask.domain)).map(|(domain, by)| {
+            Ok((domain, all_or_none::groups(by, ask, &questions, envoy.rules.shadow_mode)?))
+        });
+        let together: Result<_, InvalidField> = together.transpose();
+        let together = together.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        let started = clock::monotonic();
+        if envoy.rules.stop_when_over {
+            self.stop_at_first_over(envoy, &mut questions, (ask.deadline, ask.rights.caller()), started)
+                .await;
+        }
+        let asker = (ask.deadline, ask.rights.caller());
+        let decided = match together {
+            None => self.decide_all(envoy, &questions, asker, started).await,
+            Some((domain, groups)) => {
+                self.decide_groups(envoy, domain, (groups, &questions), asker, started).await
+            }
+        };
+        let took = clock::monotonic().saturating_duration_since(started);
+        // Stores that answer at once are timed once here; pending answers are timed each.
+        let answered = decided.iter().flatten().flatten();
+        let answered = answered.filter(|one| self.at_once && matches!(one, Outcome::Decided(_))).count();
+        self.recorder.took(CountedMethod::ShouldRateLimit, took, 1, answered as u64);
+        let decided =
+            decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;
+        let mut statuses = SmallVec::new();
+        for (question, decided) in questions.into_iter().zip(decided) {
+            statuses.push(status::status_of(envoy, loaded, domain, question, decided));
+        }
+        let overall = Overall::of(&envoy.rules, &statuses);
+        if overall.shadowed {
+            envoy.recorder.happened(EnvoyEvent::GlobalShadow);
+        }
+        tracing::debug!(
+            domain = ask.domain,
+            descriptors = statuses.len(),
+            over = overall.over,
+            peer = %weir_grpc::current_peer(),
+            "rate limit"
+        );
+        Ok(RateLimitAnswer { overall, statuses })
+    }
+}

@@ -1,0 +1,90 @@
+//! Resolves a descriptor into a rule of the files, a limit of the request's own, or nothing.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use weir_core::envoy::{Domain, Matched, RateLimit, Rule};
+use weir_node::limiter::InvalidField;
+
+use super::given::unit;
+use super::{DescriptorAsk, EnvoyLimiter, RateLimitError};
+
+/// Resolution of one descriptor.
+#[derive(Debug, Clone)]
+pub(super) enum FoundLimit<'a> {
+    /// Nothing applies: it passes, and is not counted.
+    Nothing,
+    /// A rule of the files matched.
+    Rule(Matched<'a>),
+    /// An override in the request.
+    Given(Arc<RateLimit>),
+}
+
+impl<'a> FoundLimit<'a> {
+    /// Resolves `descriptor`. In an unknown domain nothing applies, not even an override.
+    pub(super) fn of(
+        envoy: &EnvoyLimiter,
+        domain: Option<&'a Domain>,
+        descriptor: &DescriptorAsk<'_>,
+    ) -> Result<Self, RateLimitError> {
+        let given = descriptor.limit.filter(|_| envoy.rules.overrides_in_request);
+        let Some((requests_per_unit, number)) = given else {
+            let matched = domain.and_then(|domain| domain.find(descriptor.entries.iter().copied()));
+            return Ok(matched.map_or(Self::Nothing, Self::Rule));
+        };
+        // An invalid override is rejected in any domain, so that the caller's mistake shows.
+        let unit = unit(number)?;
+        let Some(domain) = domain else { return Ok(Self::Nothing) };
+        let limit = envoy.given.limit(domain.owner(), requests_per_unit, unit, envoy.rules.count_rejected);
+        let limit = limit.map_err(|invalid| InvalidField {
+            field: "descriptors.limit.requests_per_unit",
+            value: invalid.value,
+            bound: invalid.bound,
+        })?;
+        Ok(Self::Given(limit))
+    }
+
+    /// The limit to charge, if any.
+    pub(super) fn limit(&self) -> Option<&RateLimit> {
+        match self {
+            Self::Nothing => None,
+            Self::Rule(matched) => matched.rule.limit.as_ref(),
+            Self::Given(limit) => Some(limit),
+        }
+    }
+
+    /// The rule of the files.
+    pub(super) fn rule(&self) -> Option<&'a Arc<Rule>> {
+        self.matched().map(|matched| matched.rule)
+    }
+
+    /// How a rule of the files matched.
+    pub(super) fn matched(&self) -> Option<Matched<'a>> {
+        match self {
+            Self::Rule(matched) => Some(*matched),
+            _ => None,
+        }
+    }
+
+    /// Name of the rule in errors and metrics.
+    pub(super) fn path(&self) -> String {
+        self.rule().map_or_else(|| "override".to_owned(), |rule| rule.path())
+    }
+}
+
+/// Drops the rules that another rule of the same request replaces by name. An unlimited rule stays: it counts nothing
+/// that could be replaced, and keeps its status.
+pub(super) fn replace(found: &mut SmallVec<[FoundLimit<'_>; 2]>) {
+    let replaced = |one: &FoundLimit<'_>, all: &[FoundLimit<'_>]| {
+        let can_be = |rule: &&Arc<Rule>| !rule.name.is_empty() && rule.limit.is_some();
+        let Some(rule) = one.rule().filter(can_be) else { return false };
+        all.iter().filter_map(FoundLimit::rule).any(|other| other.replaces.contains(&rule.name))
+    };
+    if found.iter().filter_map(FoundLimit::rule).all(|rule| rule.replaces.is_empty()) {
+        return;
+    }
+    let kept: SmallVec<[bool; 8]> = found.iter().map(|one| !replaced(one, found)).collect();
+    for (one, _) in found.iter_mut().zip(kept).filter(|(_, kept)| !kept) {
+        *one = FoundLimit::Nothing;
+    }
+}

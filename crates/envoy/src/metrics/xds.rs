@@ -1,0 +1,103 @@
+//! Metrics of the control plane that sends Envoy's domains.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use prometheus::core::Collector;
+use prometheus::proto::MetricType;
+use weir_node::telemetry::sampled::{Sampled, Series};
+use weir_units::Micros;
+
+/// What the client of the control plane counts. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct XdsMetrics(Arc<XdsCounts>);
+
+#[derive(Debug, Default)]
+struct XdsCounts {
+    connected: AtomicBool,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    /// In seconds; 0 is never.
+    changed_at: AtomicU64,
+    resources: AtomicU64,
+    domains: AtomicU64,
+    state: Mutex<String>,
+}
+
+const SERIES: [Series; 6] = [
+    Series {
+        name: "weir_xds_connected",
+        help: "1 while there is a connection to the control plane that sends Envoy's domains.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_xds_acks_total",
+        help: "Sets of resources that were accepted.",
+        kind: MetricType::COUNTER,
+    },
+    Series {
+        name: "weir_xds_nacks_total",
+        help: "Refusals of sets of resources, also of one that is sent again.",
+        kind: MetricType::COUNTER,
+    },
+    Series {
+        name: "weir_xds_last_change_timestamp_seconds",
+        help: "When another set of resources came, in seconds since 1970; 0 is never.",
+        kind: MetricType::GAUGE,
+    },
+    Series { name: "weir_xds_resources", help: "Resources in the last set.", kind: MetricType::GAUGE },
+    Series {
+        name: "weir_xds_domains",
+        help: "Domains that are served of those that the control plane sends.",
+        kind: MetricType::GAUGE,
+    },
+];
+
+impl XdsMetrics {
+    /// Returns their collector.
+    pub fn collector(&self) -> Result<impl Collector + 'static, prometheus::Error> {
+        let counts = Arc::clone(&self.0);
+        let read = move || {
+            let number = |count: &AtomicU64| count.load(Relaxed) as f64;
+            [
+                f64::from(u8::from(counts.connected.load(Relaxed))),
+                number(&counts.accepted),
+                number(&counts.refused),
+                number(&counts.changed_at),
+                number(&counts.resources),
+                number(&counts.domains),
+            ]
+        };
+        Sampled::new(SERIES, read)
+    }
+
+    /// Sets whether there is a connection, and says why.
+    pub fn connected(&self, is_connected: bool, state: String) {
+        self.0.connected.store(is_connected, Relaxed);
+        *self.0.state.lock() = state;
+    }
+
+    /// What the client does, for people.
+    #[must_use]
+    pub fn state(&self) -> String {
+        self.0.state.lock().clone()
+    }
+
+    /// Counts an acceptance.
+    pub fn accepted(&self) {
+        self.0.accepted.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a refusal.
+    pub fn refused(&self) {
+        self.0.refused.fetch_add(1, Relaxed);
+    }
+
+    /// Records another set.
+    pub fn changed(&self, now: Micros, resources: usize, domains: usize) {
+        self.0.changed_at.store(now.0 / 1_000_000, Relaxed);
+        self.0.resources.store(resources as u64, Relaxed);
+        self.0.domains.store(domains as u64, Relaxed);
+    }
+}

@@ -1,0 +1,172 @@
+//! `envoy.service.ratelimit.v3.RateLimitService`: wire ⇄ domain for Envoy's rate limit filters.
+
+mod headers;
+mod json;
+mod json_message;
+mod metadata;
+mod request;
+mod response;
+mod service;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tonic::Status;
+use weir_config::AccessRight;
+use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
+
+pub use headers::HeaderNames;
+pub use json::{EnvoyJson, JsonAnswer, JsonError};
+pub use service::EnvoyService;
+use weir_node::access::SnapshotRights;
+use weir_node::called;
+use weir_node::feature::{Decide, FollowSnapshot, ServiceContext};
+use weir_node::service::{Snapshot, status};
+use weir_node::telemetry::{Recorder, WorkerRecorder};
+use weir_store::at_once;
+use weir_time::deadlines::Deadlines;
+
+use crate::limiter::{EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded};
+use crate::metrics::{AnswerCode, EnvoyMetrics};
+
+/// The name of the feature.
+pub const ENVOY: &str = "envoy";
+
+/// The largest request: values of 64 KiB are legal, and a request has several.
+pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;
+
+/// Bytes of a typical status.
+const STATUS_BYTES: usize = 32;
+
+/// Optional parts of an answer.
+#[derive(Debug, Clone, Default)]
+pub struct EnvoyAnswers {
+    /// Names of the headers with the client's limit; `None` leaves them out.
+    pub headers: Option<HeaderNames>,
+    /// True if answers have the fields `RateLimit` and `RateLimit-Policy`.
+    pub standard_headers: bool,
+    /// True if answers have dynamic metadata for Envoy's other filters.
+    pub dynamic_metadata: bool,
+}
+
+/// What the services of all workers have in common.
+#[derive(Clone)]
+pub struct EnvoyParts {
+    /// The settings that apply to every request.
+    pub rules: EnvoyRules,
+    /// The contents of answers.
+    pub answers: EnvoyAnswers,
+    /// The metrics of hits.
+    pub metrics: EnvoyMetrics,
+}
+
+impl EnvoyParts {
+    /// Creates the service of one worker, and what gives it each later snapshot.
+    #[must_use]
+    pub fn worker(
+        &self,
+        worker: &ServiceContext,
+        snapshot: &Snapshot,
+    ) -> (Arc<EnvoyRateLimit>, FollowSnapshot) {
+        let limiter = EnvoyLimiter::new(self.rules.clone(), self.metrics.recorder(worker.worker));
+        let envoy = EnvoyRateLimit::new(worker, snapshot, limiter, self.answers.clone());
+        let (followed, recorder) = (Arc::downgrade(&envoy), Arc::clone(&worker.recorder));
+        let follow = move |snapshot: &Snapshot| {
+            let Some(envoy) = followed.upgrade() else { return false };
+            envoy.follow(snapshot, &recorder);
+            true
+        };
+        (envoy, Box::new(follow))
+    }
+}
+
+/// The service, over the limiter of all decisions. Like them it maps the bytes of a request to the bytes of an
+/// answer.
+pub struct EnvoyRateLimit {
+    current: ArcSwap<CurrentRules>,
+    store: Arc<dyn Decide>,
+    at_once: bool,
+    deadlines: Deadlines,
+    envoy: EnvoyLimiter,
+    answers: EnvoyAnswers,
+}
+
+/// What a request is answered by. A request keeps it until it is answered, so that it is not decided with parts of two snapshots.
+struct CurrentRules {
+    decisions: EnvoyDecisions,
+    rights: SnapshotRights,
+    /// The rules of Envoy's files; `None` if none were read.
+    loaded: Option<Arc<Loaded>>,
+}
+
+impl EnvoyRateLimit {
+    /// Creates the service of one worker, under the current snapshot.
+    pub fn new(
+        worker: &ServiceContext,
+        snapshot: &Snapshot,
+        envoy: EnvoyLimiter,
+        answers: EnvoyAnswers,
+    ) -> Arc<Self> {
+        let (store, deadlines) = (Arc::clone(&worker.store), worker.deadlines.clone());
+        let recorder = worker.recorder.under(&snapshot.rows);
+        let current = ArcSwap::from_pointee(CurrentRules::new(&store, snapshot, recorder));
+        let at_once = store.is_at_once();
+        Arc::new(Self { current, store, at_once, deadlines, envoy, answers })
+    }
+
+    /// Serves another snapshot from now on. Requests that have begun keep theirs.
+    pub fn follow(&self, snapshot: &Snapshot, recorder: &WorkerRecorder) {
+        let recorder = recorder.under(&snapshot.rows);
+        self.current.store(Arc::new(CurrentRules::new(&self.store, snapshot, recorder)));
+    }
+
+    /// Answers one request; at once, if it has arrived and the store answers at once.
+    pub fn should_rate_limit(self: &Arc<Self>, call: IncomingCall) -> Call {
+        let IncomingCall { context, mut messages } = call;
+        if self.at_once
+            && let Some(message) = at_once(messages.only())
+        {
+            return Call::done(message.and_then(|message| self.answer_at_once(&message, &context)));
+        }
+        let service = Arc::clone(self);
+        Call::waiting(&self.deadlines, context.deadline, async move {
+            let message = messages.only().await?;
+            service.answer(&message, &context).await
+        })
+    }
+
+    fn answer_at_once(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
+        let broken = || Err(Status::internal("the store answers at once, and did not"));
+        at_once(self.answer(message, context)).unwrap_or_else(broken)
+    }
+
+    async fn answer(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
+        let current = self.current.load();
+        let rights = current.rights.of(context);
+        rights.check_any(AccessRight::Envoy).map_err(status::refused)?;
+        let Some(loaded) = &current.loaded else {
+            self.envoy.unread(AnswerCode::FailedPrecondition);
+            return Err(Status::failed_precondition("no rate limit configuration loaded"));
+        };
+        called::serves("ShouldRateLimit");
+        let ask = request::read(message, context.deadline, rights).map_err(|error| {
+            self.envoy.unread(AnswerCode::Internal);
+            status::malformed(error)
+        })?;
+        turn::spend(ask.descriptors.len());
+        let answer = current.decisions.rate_limit(&self.envoy, loaded, &ask).await;
+        let answer = answer.map_err(status::new)?;
+        let bytes = STATUS_BYTES * (1 + answer.statuses.len());
+        Ok(Reply::message(bytes, |out| response::write(out, &answer, &ask, &self.answers)))
+    }
+}
+
+impl CurrentRules {
+    fn new(store: &Arc<dyn Decide>, snapshot: &Snapshot, recorder: Arc<Recorder>) -> Self {
+        Self {
+            decisions: EnvoyDecisions::new(Arc::clone(store), recorder, snapshot.reserve),
+            rights: snapshot.rights.clone(),
+            loaded: snapshot.features.get(ENVOY),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `weir check` of a program without the feature of Envoy's files.
+
+use std::path::Path;
+
+use weir_config::EnvoyConfig;
+use weir_node::feature_parts::FeaturePart;
+
+use super::CheckedConfig;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct EnvoyArgs {}
+
+impl EnvoyArgs {
+    /// False: no argument says that the files are Envoy's.
+    #[expect(clippy::unused_self)]
+    pub(super) fn is_on(&self) -> bool {
+        false
+    }
+}
+
+/// Refuses a directory of Envoy's files.
+pub(super) fn directory(folder: &Path, args: &EnvoyArgs) -> CheckedConfig {
+    files(folder, args)
+}
+
+/// Refuses Envoy's files.
+pub(super) fn files(path: &Path, _: &EnvoyArgs) -> CheckedConfig {
+    Err(vec![format!("{}: this program does not read the format of envoyproxy/ratelimit", path.display())])
+}
+
+/// Returns no summary.
+#[expect(clippy::unnecessary_wraps)]
+pub(super) fn named_by(_: &EnvoyConfig, _: &EnvoyArgs) -> Result<Option<String>, String> {
+    Ok(None)
+}
+
+/// Returns no part of the snapshot.
+#[expect(clippy::unnecessary_wraps)]
+pub(super) fn part(_: &EnvoyConfig, _: &EnvoyArgs) -> Result<Option<(&'static str, FeaturePart)>, String> {
+    Ok(None)
+}

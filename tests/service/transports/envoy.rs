@@ -1,0 +1,27 @@
+//! Envoy's service under the rules of its own tests.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use weir_config::EnvoyConfig;
+use weir_envoy::files::EnvoyFiles;
+use weir_envoy::limiter::Loaded;
+use weir_envoy::metrics::EnvoyMetrics;
+use weir_envoy::service::{EnvoyAnswers, EnvoyParts};
+use weir_envoy::{ENVOY, RunningEnvoy};
+use weir_node::feature::RunningFeature;
+use weir_node::feature_parts::FeatureParts;
+
+/// The service, and its part of the snapshot.
+pub(super) fn served() -> (Vec<(&'static str, Arc<dyn RunningFeature>)>, FeatureParts) {
+    let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
+    let metrics = EnvoyMetrics::new(1).unwrap();
+    let loaded = Loaded::new(Arc::new(EnvoyFiles::load(files.as_path(), false).unwrap().compile()), &metrics);
+    let parts = EnvoyParts {
+        rules: (&EnvoyConfig::default()).into(),
+        answers: EnvoyAnswers { dynamic_metadata: true, ..EnvoyAnswers::default() },
+        metrics,
+    };
+    let parts_of_snapshot = FeatureParts::default().with(ENVOY, loaded.part(true));
+    (vec![(ENVOY, Arc::new(RunningEnvoy::new(parts)))], parts_of_snapshot)
+}
