@@ -28,5 +28,5 @@ impl Feature for WithinTrunk {
 pub(super) static COUNTED: WithinTrunk = WithinTrunk {
     name: "approximate",
     services: &[],
-    scripts: &[(&APPROXIMATE, |snapshot, _| !snapshot.approximate().is_empty())],
+    scripts: &[(&APPROXIMATE, |snapshot| !snapshot.approximate().is_empty())],
 };

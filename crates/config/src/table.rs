@@ -59,7 +59,7 @@ use super::given::Outside;
 pub(super) type Rows = fn() -> Vec<Setting>;
 
 /// Every section of the table.
-const SECTIONS: [(&str, Rows); 15] = [
+const SECTIONS: [(&str, Rows); 14] = [
     ("server", ServerConfig::rows),
     ("server.tls", TlsConfig::rows),
     ("server.tls.client_crl", CrlConfig::rows),

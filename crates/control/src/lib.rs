@@ -52,7 +52,7 @@ pub struct ControlFeature;
 struct IsOn(bool);
 
 /// The scripts, with the configurations that need them.
-static SCRIPTS: [UsedScripts; 1] = [(&CONTROL, |snapshot, _| is_on(&snapshot.features))];
+static SCRIPTS: [UsedScripts; 1] = [(&CONTROL, |snapshot| is_on(&snapshot.features))];
 
 /// Live control, once it runs.
 struct RunningControl {
@@ -149,7 +149,8 @@ impl RunningFeature for RunningControl {
             return FeatureServices::default();
         }
         let add = service::routes(self.control.clone(), worker.audit.clone());
-        FeatureServices { routes: vec![(control_service_server::SERVICE_NAME, add)], follow: None }
+        let routes = vec![(control_service_server::SERVICE_NAME, add)];
+        FeatureServices { routes, ..FeatureServices::default() }
     }
 
     fn guard(&self) -> Option<Arc<dyn Guard>> {

@@ -82,7 +82,7 @@ impl Feature for EnvoyFeature {
             let pages = PageParts {
                 ports,
                 server: &node.config.server,
-                readiness: node.readiness.clone(),
+                readiness: node.shared.readiness.clone(),
                 metrics: node.metrics().clone(),
                 rules: rules.clone(),
             };

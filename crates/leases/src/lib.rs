@@ -33,7 +33,7 @@ use self::store::{LEASES, LeaseHandle, NoLeases, ProcessLeases};
 pub struct LeasesFeature;
 
 /// The scripts, with the configurations that need them.
-static SCRIPTS: [UsedScripts; 1] = [(&LEASES, |snapshot, _| snapshot.rules.has_leases())];
+static SCRIPTS: [UsedScripts; 1] = [(&LEASES, |snapshot| snapshot.rules.has_leases())];
 
 /// Leases, once they run.
 struct RunningLeases {

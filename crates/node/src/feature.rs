@@ -32,7 +32,7 @@ pub use self::call_error::{CallError, CallErrorDetail};
 pub use self::decide::Decide;
 pub use self::node_calls::{CallsCheck, NodeCall, NodeCalls};
 pub use self::node_shared::NodeShared;
-pub use self::scripts::{FixedSettings, IsUsed, UsedScripts};
+pub use self::scripts::{IsUsed, UsedScripts};
 pub(crate) use self::scripts::{services, uses};
 pub(crate) use self::services::methods;
 pub use self::services::{

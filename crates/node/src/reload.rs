@@ -10,7 +10,7 @@ use weir_store::scripts::UsesInForce;
 use weir_units::Micros;
 
 use crate::access::SnapshotRights;
-use crate::feature::{self, FeatureList, FixedSettings};
+use crate::feature::{self, FeatureList};
 use crate::feature_parts::{FeaturePart, FeatureParts};
 use crate::overlay_target::{MakeEdits, Overlay, OverlayTarget};
 use crate::server::LiveSnapshot;
@@ -52,8 +52,6 @@ pub struct SnapshotFollowers {
     pub share: Arc<ShareMemory>,
     /// The features, whose scripts the probes exercise as well.
     pub features: FeatureList,
-    /// Settings by which the scripts in use differ.
-    pub settings: FixedSettings,
     /// How long denials are valid.
     pub denials_valid: Micros,
     /// Shows other nodes what the files say of each strategy.
@@ -180,8 +178,8 @@ impl Running {
         let has_new_engines = !rules.engines().eq(before.rules.engines());
         let next = Snapshot { rules: Arc::new(rules), ..before.clone() };
         if has_new_engines {
-            let SnapshotFollowers { engines, features, settings, .. } = &self.followers;
-            engines.set(feature::uses(features, &next, *settings));
+            let SnapshotFollowers { engines, features, .. } = &self.followers;
+            engines.set(feature::uses(features, &next));
         }
         next
     }
@@ -195,8 +193,8 @@ impl Running {
     }
 
     fn follow(&self, snapshot: &Snapshot) {
-        let SnapshotFollowers { engines, share, features, settings, .. } = &self.followers;
-        engines.set(feature::uses(features, snapshot, *settings));
+        let SnapshotFollowers { engines, share, features, .. } = &self.followers;
+        engines.set(feature::uses(features, snapshot));
         share(&snapshot.rules, &snapshot.features);
     }
 }

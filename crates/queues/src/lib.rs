@@ -42,8 +42,8 @@ pub struct QueuesFeature;
 
 /// The scripts, with the configurations that need them.
 static SCRIPTS: [UsedScripts; 2] = [
-    (&QUEUES, |snapshot, _| !queues_of(&snapshot.features).is_empty()),
-    (&QUEUES_THAT_DROP, |snapshot, _| queues_of(&snapshot.features).reads_groups()),
+    (&QUEUES, |snapshot| !queues_of(&snapshot.features).is_empty()),
+    (&QUEUES_THAT_DROP, |snapshot| queues_of(&snapshot.features).reads_groups()),
 ];
 
 /// Queues, once they run.

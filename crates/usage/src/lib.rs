@@ -44,8 +44,8 @@ pub struct UsageFeature;
 
 /// What a node uses of its store, with the configurations that need it.
 static SCRIPTS: [UsedScripts; 2] = [
-    (&USAGE, |snapshot, _| part_of(&snapshot.features).is_some_and(|part| part.shared)),
-    (&TIME_SERIES, |snapshot, _| part_of(&snapshot.features).is_some_and(|part| part.timeseries)),
+    (&USAGE, |snapshot| part_of(&snapshot.features).is_some_and(|part| part.shared)),
+    (&TIME_SERIES, |snapshot| part_of(&snapshot.features).is_some_and(|part| part.timeseries)),
 ];
 
 /// The part of a snapshot.
@@ -136,7 +136,7 @@ impl Feature for UsageFeature {
 impl RunningFeature for RunningUsage {
     fn services(&self, worker: &ServiceContext, _: &Snapshot) -> FeatureServices {
         let routes = self.served.iter().flat_map(|usage| service::routes(usage, worker)).collect();
-        FeatureServices { routes, follow: None }
+        FeatureServices { routes, ..FeatureServices::default() }
     }
 }
 

@@ -4,7 +4,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root.
-pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),
@@ -23,8 +23,8 @@ pub(super) const MAY_USE: [(&str, &[&str]); 17] = [
     (
         "weir",
         &[
-            "control", "envoy", "http", "leases", "queues", "usage", "node", "config", "load", "store", "core", "proto",
-            "time", "units",
+            "control", "envoy", "http", "leases", "queues", "usage", "node", "config", "load", "store",
+            "core", "proto", "time", "units",
         ],
     ),
     ("testing", &["config", "core", "store", "time", "units"]),
@@ -39,13 +39,16 @@ const LIBRARIES: [(&str, &[&str]); 9] = [
     ("tonic", &["proto", "grpc", "load", "node", "control", "envoy", "leases", "queues", "usage"]),
     (
         "prost",
-        &["proto", "http", "load", "scripted", "testing", "node", "control", "envoy", "leases", "queues", "usage", "weir"],
+        &[
+            "proto", "http", "load", "scripted", "testing", "node", "control", "envoy", "leases", "queues",
+            "usage", "weir",
+        ],
     ),
     (
         "tokio",
         &[
-            "time", "store", "grpc", "http", "load", "scripted", "testing", "node", "control", "envoy", "queues",
-            "usage", "weir",
+            "time", "store", "grpc", "http", "load", "scripted", "testing", "node", "control", "envoy",
+            "queues", "usage", "weir",
         ],
     ),
     ("axum", &["node", "envoy"]),

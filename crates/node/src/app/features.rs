@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{AppError, BegunFeatures, Listeners};
-use crate::feature::{
-    BeforeCalls, FeatureList, FeatureWork, FollowConfig, NodeBuilder, NodeParts, SetPart,
-};
+use crate::feature::{BeforeCalls, FeatureList, FeatureWork, FollowConfig, NodeBuilder, NodeParts, SetPart};
 use crate::feature_pages::FeaturePages;
 use crate::reload::RunningConfig;
 use crate::server::{FeatureSocket, LiveSnapshot, StartedFeature};

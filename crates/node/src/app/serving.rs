@@ -19,9 +19,7 @@ use super::{AppError, Foundation, Listeners, Timing};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
-use crate::feature::{
-    self, FeatureList, FixedSettings, NodeParts, NodeShared, ServiceContext, StartWorker, Storage,
-};
+use crate::feature::{self, FeatureList, NodeParts, NodeShared, ServiceContext, StartWorker, Storage};
 use crate::memory::give_back;
 use crate::readiness::{Readiness, RefusedFiles};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
@@ -74,7 +72,6 @@ impl App {
             engines,
             share,
             features: known,
-            settings: FixedSettings::from(&config),
             denials_valid,
             publish,
         };
@@ -96,8 +93,15 @@ impl App {
         };
         let started =
             features::start((known, begun), &node, (&running, &live), &mut listeners, &ports.features)?;
-        let StartedFeatures { features, background: of_features, before_calls, pages, files, configs, open_files } =
-            started;
+        let StartedFeatures {
+            features,
+            background: of_features,
+            before_calls,
+            pages,
+            files,
+            configs,
+            open_files,
+        } = started;
         store_files.always += open_files;
         let of_running =
             features.iter().map(|feature| (feature.name, Arc::clone(&feature.running))).collect();

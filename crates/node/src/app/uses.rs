@@ -5,7 +5,7 @@ use weir_config::Config;
 use weir_store::scripts::Uses;
 
 use super::AppError;
-use crate::feature::{self, FeatureList, FixedSettings};
+use crate::feature::{self, FeatureList};
 use crate::feature_parts::{FeaturePart, FeatureParts};
 use crate::service::Snapshot;
 use crate::telemetry::Metrics;
@@ -19,10 +19,9 @@ pub fn uses(
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     let prepared = feature::prepare(features, config, &FeatureParts::default());
     let prepared = prepared.map_err(AppError::refused_by)?;
-    let settings = FixedSettings::from(&*config);
     let snapshot = Snapshot {
         features: parts.into_iter().fold(prepared, |all, (name, part)| all.with(name, part)),
         ..Snapshot::of(std::mem::take(&mut config.rules), &metrics)
     };
-    Ok(feature::uses(features, &snapshot, settings).or_window())
+    Ok(feature::uses(features, &snapshot).or_window())
 }

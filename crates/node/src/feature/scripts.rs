@@ -8,26 +8,16 @@ use crate::service::Snapshot;
 /// Scripts of a feature, with the configurations that need them.
 pub type UsedScripts = (&'static ScriptSpec, IsUsed);
 
-/// True if a snapshot, under these settings, needs the scripts.
-pub type IsUsed = fn(&Snapshot, FixedSettings) -> bool;
-
-/// Settings that need a restart.
-#[derive(Debug, Clone, Copy)]
-pub struct FixedSettings;
-
-impl From<&weir_config::Config> for FixedSettings {
-    fn from(_config: &weir_config::Config) -> Self {
-        Self
-    }
-}
+/// True if a snapshot needs the scripts.
+pub type IsUsed = fn(&Snapshot) -> bool;
 
 /// Returns what a snapshot needs of the store: the engines of its strategies and of the limits of features, and
 /// the scripts of `features`.
-pub(crate) fn uses(features: FeatureList, snapshot: &Snapshot, settings: FixedSettings) -> Uses {
+pub(crate) fn uses(features: FeatureList, snapshot: &Snapshot) -> Uses {
     let engines: Uses = snapshot.rules.engines().collect();
     let engines = snapshot.features.limits().fold(engines, |uses, limits| uses.and(&limits.uses));
     let scripts = features.iter().flat_map(|feature| feature.scripts());
-    scripts.fold(engines, |uses, (spec, is_used)| uses.with(spec, is_used(snapshot, settings)))
+    scripts.fold(engines, |uses, (spec, is_used)| uses.with(spec, is_used(snapshot)))
 }
 
 /// Returns the capabilities that the services of `features` need: the service, and the name of the capability.
