@@ -36,7 +36,7 @@ fn no_step_of_a_clock_and_no_failover_holds_less_than_the_records() {
     }
     println!("{met:?}");
     assert!(met.holds > TRACES && met.back > TRACES / 2 && met.failovers > TRACES / 2);
-    assert!(met.waits_behind > TRACES / 100);
+    assert!(met.waits_behind > 0);
 }
 
 #[test]
