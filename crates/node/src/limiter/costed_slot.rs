@@ -21,9 +21,22 @@ pub(super) struct CostedSlot<'q, 'm> {
 }
 
 impl<'q, 'm: 'q> CostedSlot<'q, 'm> {
+    /// The cost of all limits, or the slot of a question whose limits have costs of their own.
+    #[inline(always)]
+    pub(super) fn cost_of(
+        (row, strategy, group): (TotalsRow, &'q Arc<Strategy>, Option<&'q str>),
+        question: &'q Question<'m>,
+    ) -> Result<Result<&'q u64, Box<Self>>, LimiterError> {
+        let Some(costed) = strategy.costed() else { return Ok(Ok(&question.cost)) };
+        match costs::plain_cost(question, strategy, costed)? {
+            Some(cost) => Ok(Ok(cost)),
+            None => Self::read(row, (strategy, costed), question, group).map(Err),
+        }
+    }
+
     /// Checks what the question asks.
     #[cold]
-    pub(super) fn read(
+    fn read(
         row: TotalsRow,
         (strategy, costed): (&'q Arc<Strategy>, &'q Arc<CostedLimits>),
         question: &'q Question<'m>,

@@ -224,7 +224,13 @@ impl<'a, S: Store> Round<'a, S> {
             turns.push(RoundSlot::Unasked(row, strategy, question, UnaskedOutcome::Banned(ban)));
             return Ok(());
         }
-        let Some(cost) = one_cost((row, strategy, group), question, turns)? else { return Ok(()) };
+        let cost = match CostedSlot::cost_of((row, strategy, group), question)? {
+            Ok(cost) => cost,
+            Err(slot) => {
+                turns.push(RoundSlot::Costed(slot));
+                return Ok(());
+            }
+        };
         decisions.push(Decision {
             strategy,
             subject: question.subject(group),
@@ -379,22 +385,6 @@ impl<'a, S: Store> Round<'a, S> {
         }
         self.run.add(cost);
     }
-}
-
-/// The cost of all limits. `None` if they have costs of their own: then the question is in its slot.
-#[inline(always)]
-fn one_cost<'q, 'm: 'q>(
-    (row, strategy, group): (TotalsRow, &'q Arc<Strategy>, Option<&'q str>),
-    question: &'q Question<'m>,
-    turns: &mut SmallVec<[RoundSlot<'q, 'm>; TOGETHER]>,
-) -> Result<Option<&'q u64>, LimiterError> {
-    let Some(costed) = strategy.costed() else { return Ok(Some(&question.cost)) };
-    let plain = costs::plain_cost(question, strategy, costed)?;
-    if plain.is_none() {
-        let slot = CostedSlot::read(row, (strategy, costed), question, group)?;
-        turns.push(RoundSlot::Costed(slot));
-    }
-    Ok(plain)
 }
 
 impl<S: Store> Drop for Round<'_, S> {
