@@ -304,9 +304,9 @@ async fn reflection_speaks_both_versions() {
             DECISIONS,
             ENVOY,
             "grpc.health.v1.Health",
-            "weir.v1.UsageService",
             "weir.v1.ConcurrencyService",
             "weir.v1.QueueService",
+            "weir.v1.UsageService",
         ]
     );
     let v1alpha = services_by_reflection!(server, v1alpha).unwrap();
@@ -317,9 +317,9 @@ async fn reflection_speaks_both_versions() {
             DECISIONS,
             ENVOY,
             "grpc.health.v1.Health",
-            "weir.v1.UsageService",
             "weir.v1.ConcurrencyService",
             "weir.v1.QueueService",
+            "weir.v1.UsageService",
         ]
     );
 }
