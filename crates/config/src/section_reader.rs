@@ -300,6 +300,11 @@ impl<'r, 't> SectionReader<'r, 't> {
         keys.iter().for_each(|key| drop(self.fields.take_entry(key)));
     }
 
+    /// Refuses keys that there were once, with the reason. They are no known keys.
+    pub fn refuse_gone(&mut self, keys: &[&'static str], reason: &str) {
+        self.fields.refuse(keys, reason, self.report);
+    }
+
     /// Reports a mistake of the section, or of the mapping, itself.
     pub fn report_here(&mut self, reason: impl Into<String>) {
         self.fields.report_here(self.report, reason);

@@ -46,6 +46,6 @@ fn read(section: &mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>>
     if audit.is_some() && audit == cache_file.as_deref() {
         section.report(CACHE_FILE.key, "is `server.audit_file` too; each needs its own");
     }
-    section.refuse(&["audit_file"], "is now `server.audit_file`, and has more than live control");
+    section.refuse_gone(&["audit_file"], "is now `server.audit_file`, and has more than live control");
     Some(Arc::new(ControlSettings { cache_file }))
 }

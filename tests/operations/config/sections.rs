@@ -16,7 +16,7 @@ fn sections_and_keys() {
             ("server: { lisen: x }", "1:11: server.lisen: unknown key; did you mean `listen`?"),
             (
                 "colour: blue",
-                "1:1: colour: unknown key; known are: server, store, envoy, queues, strategies, resources, groups, overrides, access, authorize, messages, control, log, http, usage",
+                "1:1: colour: unknown key; known are: server, store, envoy, queues, strategies, resources, groups, overrides, access, authorize, messages, log, control, http, usage",
             ),
             (
                 "server: { workers: 1, workers: 2 }",
