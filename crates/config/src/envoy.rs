@@ -31,3 +31,9 @@ pub(super) fn envoy(
     let rules = rules.counting_rejected(envoy.count_rejected).all_or_none(all_or_none.clone());
     EnvoyConfig { xds, rules, all_or_none, layout: overrides.envoy_layout().clone(), ..envoy }
 }
+
+/// Returns the name of the counters of the files, with the reason that no strategy may have it.
+pub(super) fn reserved(envoy: &EnvoyConfig) -> Option<(&'static str, &'static str)> {
+    let reason = "the counters of Envoy's files have this name; call the strategy something else";
+    (envoy.config.is_some() || envoy.xds.is_some()).then_some((weir_core::envoy::STRATEGY, reason))
+}

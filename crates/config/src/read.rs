@@ -166,7 +166,7 @@ fn read(
     let in_memory = matches!(store, StoreConfig::Memory(_));
     let envoy = envoy::envoy(root.section("envoy", report), settings, in_memory, report);
     let others = OtherSections {
-        envoy: envoy.config.is_some() || envoy.xds.is_some(),
+        envoy: envoy::reserved(&envoy),
         inline: server.inline_limits,
         features: sections::suffice(&mut root, settings),
         memory: in_memory,

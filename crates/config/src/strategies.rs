@@ -28,8 +28,8 @@ use super::values::{Scalar, boolean, choice};
 /// What the file has besides strategies. Envoy's files and sections of features can stand in for strategies.
 #[derive(Clone, Copy)]
 pub(super) struct OtherSections {
-    /// Envoy's files.
-    pub(super) envoy: bool,
+    /// The name of the counters of Envoy's files, with the reason that no strategy may have it, if there are such files.
+    pub(super) envoy: Option<(&'static str, &'static str)>,
     /// Inline limits in requests.
     pub(super) inline: bool,
     /// Sections of features that suffice.
@@ -45,7 +45,7 @@ pub(super) struct OtherSections {
 impl OtherSections {
     /// Those of a strategy that live control reads again.
     pub(super) const LIVE: Self =
-        Self { envoy: false, inline: false, features: false, memory: false, slots: false, control: true };
+        Self { envoy: None, inline: false, features: false, memory: false, slots: false, control: true };
 }
 
 /// Reads the strategies. At least one is required, unless Envoy's files or features that suffice are configured.
@@ -57,7 +57,7 @@ pub(super) fn strategies(
     const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
                         limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
     let Some(section) = root.take("strategies") else {
-        let may_lack = others.envoy || others.features;
+        let may_lack = others.envoy.is_some() || others.features;
         if root.is_whole() && !may_lack {
             root.report_here(report, HELP);
         }
@@ -71,8 +71,7 @@ pub(super) fn strategies(
     let mut shadow_lists = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         found.names.insert(entry.name.to_owned(), index);
-        if others.envoy && entry.name == weir_core::envoy::STRATEGY {
-            let reason = "the counters of Envoy's files have this name; call the strategy something else";
+        if let Some((_, reason)) = others.envoy.filter(|(name, _)| entry.name == *name) {
             report.at(entry.key_at, entry.value.path(), reason);
         }
         if others.inline && entry.name == INLINE {

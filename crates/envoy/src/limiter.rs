@@ -299,6 +299,7 @@ pub fn limits(domains: &Domains, overrides_in_request: bool) -> FeatureLimits {
         uses: engines.chain(overrides_in_request.then_some(EngineKind::Window)).collect(),
         owners: domains.iter().map(|domain| Arc::clone(domain.owner())).collect(),
         approximate: domains.approximate(),
+        called: "Envoy's rules with the same `approximate`",
     }
 }
 

@@ -3,8 +3,9 @@
 //! ```text
 //!   Feature ── settings: its section of the file     RunningFeature ── worker: what it serves on each worker
 //!           ├─ prepare: its part of a snapshot                          its connections, and the calls it may make
-//!           ├─ scripts: what it needs of the store             services: its gRPC services on each worker
-//!           └─ start(NodeBuilder) ──────────────────►           guard: who refuses banned callers
+//!           ├─ scripts: what it needs of the store             services: its gRPC services and hot methods on each worker
+//!           ├─ begin: before the ports are open                guard: who is refused before a decision
+//!           └─ start(NodeBuilder) ──────────────────►  NodeBuilder: metrics, files, tasks, one more worker, its part of the snapshot
 //! ```
 
 mod call_error;

@@ -25,6 +25,8 @@ pub struct FeatureLimits {
     pub owners: Vec<Arc<Owner>>,
     /// Strategies of them that nodes count on their own. They are looked up every second, and there may be many limits.
     pub approximate: Vec<Arc<Strategy>>,
+    /// What messages call those strategies.
+    pub called: &'static str,
 }
 
 /// The parts of all features, by their names. Clones share them.
@@ -85,6 +87,12 @@ impl FeatureParts {
     /// Returns the limits of all features.
     pub fn limits(&self) -> impl Iterator<Item = &FeatureLimits> {
         self.0.iter().filter_map(|(_, part)| part.limits.as_deref())
+    }
+
+    /// Returns what messages call a strategy of a feature that nodes count on their own.
+    pub(crate) fn called(&self, strategy: &str) -> Option<&'static str> {
+        let counts = |limits: &&FeatureLimits| limits.approximate.iter().any(|one| one.name() == strategy);
+        self.limits().find(counts).map(|limits| limits.called)
     }
 
     /// Returns the number of features that have connections of their own to the store.

@@ -3,17 +3,18 @@
 use std::time::{Duration, Instant};
 
 use prost_types::Timestamp;
-use weir_core::envoy::STRATEGY;
 use weir_store::approximate::PlaceNote;
 use weir_store::backend::{Problem, Since};
 
-/// Says until when a place that was lost can be blocked. More nodes than places are the reason only after that.
-pub(super) fn without_place(note: PlaceNote, now: Instant) -> Problem {
+/// Says until when a place that was lost can be blocked. More nodes than places are the reason only after that. `called` says how
+/// features call their limits.
+pub(super) fn without_place(
+    note: PlaceNote,
+    called: impl FnOnce(&str) -> Option<&'static str>,
+    now: Instant,
+) -> Problem {
     let PlaceNote { strategy, nodes, since, blocked_for } = note;
-    let of = match &*strategy {
-        STRATEGY => "Envoy's rules with the same `approximate`".to_owned(),
-        strategy => format!("strategy `{strategy}`"),
-    };
+    let of = called(&strategy).map_or_else(|| format!("strategy `{strategy}`"), str::to_owned);
     let (begun, lasted) = (Since::of(since), now.saturating_duration_since(since));
     let (reason, remedy) = if lasted < Duration::from(blocked_for) {
         let seconds =
@@ -53,14 +54,16 @@ mod tests {
     fn more_nodes_than_places_are_the_reason_only_after_two_windows() {
         let since = monotonic();
         let note = PlaceNote { strategy: "s".into(), nodes: 3, since, blocked_for: Micros::from_secs(120) };
-        let early = without_place(note.clone(), since + Duration::from_secs(119));
+        let early = without_place(note.clone(), |_| None, since + Duration::from_secs(119));
         assert!(
             early.reason.contains("until 20") && !early.remedy.contains("approximate.nodes"),
             "{early:?}"
         );
-        let late = without_place(note, since + Duration::from_secs(120));
+        let late = without_place(note, |_| Some("rules"), since + Duration::from_secs(120));
         assert!(
-            late.remedy.contains("set `approximate.nodes`") && !late.reason.contains("until"),
+            late.what.contains("of rules for")
+                && late.remedy.contains("set `approximate.nodes`")
+                && !late.reason.contains("until"),
             "{late:?}"
         );
     }

@@ -134,9 +134,11 @@ impl NodeCounters {
     ) -> Result<Self, AppError> {
         let counted = approximate.clone();
         base.metrics.show_approximate(move || counted.stats())?;
-        let noted = approximate.clone();
+        let (noted, live) = (approximate.clone(), Arc::clone(&base.live));
         base.readiness.notes_also(move || {
-            noted.notes().into_iter().map(|note| without_place(note, monotonic())).collect()
+            let parts = live.current().features;
+            let note = |note| without_place(note, |strategy| parts.called(strategy), monotonic());
+            noted.notes().into_iter().map(note).collect()
         });
         // Its connections begin with the first strategy that nodes count.
         let counts = shared.lazy_store();
