@@ -28,8 +28,11 @@ mod load;
 mod notify;
 #[cfg(feature = "queues")]
 mod queues;
+mod quoted;
 #[cfg(feature = "envoy")]
 mod ratelimit;
+#[cfg(feature = "envoy")]
+mod ratelimit_ports;
 mod release_files;
 mod render;
 mod sample;

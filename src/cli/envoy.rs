@@ -15,7 +15,6 @@ mod sample;
 pub(super) use self::sample::{changes, example, summary};
 use super::allow_output::AllowOutput;
 use super::approximate::numbers;
-use super::explain::{ExplainArgs, read_config};
 use super::{attribute, say};
 
 /// Maximum number of alternatives shown per level.
@@ -35,47 +34,32 @@ pub(super) struct ExplainEnvoyArgs {
     /// Explain a descriptor that Envoy sends, by the files of envoyproxy/ratelimit
     #[arg(long, conflicts_with = "caller")]
     #[cfg_attr(feature = "queues", arg(conflicts_with = "queue"))]
-    envoy: bool,
+    pub(super) envoy: bool,
     /// With --envoy: their directory [default: the one that the configuration names]
     #[arg(long, env = "WEIR_ENVOY_CONFIG", value_name = "DIR")]
-    envoy_config: Option<PathBuf>,
+    pub(super) envoy_config: Option<PathBuf>,
     /// With --envoy: several files may have one domain in common
     #[arg(long, requires = "envoy")]
-    merge_domains: bool,
+    pub(super) merge_domains: bool,
     /// With --envoy: one more entry, whose value may hold commas; may be given several times
     #[arg(long = "entry", value_parser = attribute, value_name = "KEY=VALUE", requires = "envoy")]
-    entries: Vec<(String, String)>,
-}
-
-impl ExplainEnvoyArgs {
-    /// True if a descriptor is explained.
-    pub(super) fn is_on(&self) -> bool {
-        self.envoy
-    }
+    pub(super) entries: Vec<(String, String)>,
 }
 
 /// Explains a descriptor by the files of a directory.
-pub(super) fn explain(args: &ExplainArgs, of_envoy: &ExplainEnvoyArgs) -> Result<String> {
-    let mut merge_domains = of_envoy.merge_domains;
-    let folder = match (&of_envoy.envoy_config, &args.config[..]) {
-        (Some(folder), _) => folder.clone().into(),
-        (None, []) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
-        (None, [file, ..]) => {
-            let config = read_config(args)?;
-            merge_domains |= config.envoy.merge_domains;
-            let folder = config.envoy.config.clone();
-            let folder = folder.with_context(|| format!("{} has no envoy.config", file.display()))?;
-            EnvoyFolder::from(folder).with_config(&config.envoy)
-        }
-    };
-    let domain = args.resource.as_deref().unwrap_or_default();
-    let entries = entries(&args.consumer, &of_envoy.entries)?;
+pub(super) fn explain(
+    folder: EnvoyFolder,
+    merge_domains: bool,
+    domain: &str,
+    entries: &[(String, String)],
+    output: AllowOutput,
+) -> Result<String> {
     let files = EnvoyFiles::load(folder, merge_domains);
     let files = files.map_err(|errors| anyhow!("the files of Envoy have mistakes:\n{errors}"))?;
     warn(&files);
     let domains = files.compile();
-    let explained = ExplainedDescriptor::new(&domains, domain, &entries);
-    Ok(match args.output {
+    let explained = ExplainedDescriptor::new(&domains, domain, entries);
+    Ok(match output {
         AllowOutput::Text => explained.text(&domains),
         AllowOutput::Json => explained.json()?,
     })

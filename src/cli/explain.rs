@@ -32,11 +32,11 @@ pub(crate) struct ExplainArgs {
     /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
     #[cfg_attr(feature = "queues", arg(required_unless_present = "queue"))]
     #[cfg_attr(not(feature = "queues"), arg(required = true))]
-    pub(super) resource: Option<String>,
+    resource: Option<String>,
     /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
     /// descriptor: KEY=VALUE,KEY=VALUE
     #[arg(default_value = "", hide_default_value = true)]
-    pub(super) consumer: String,
+    consumer: String,
     /// A configured strategy [default: the one that the configuration gives the resource]
     #[arg(long, env = "WEIR_STRATEGY", default_value = "", hide_default_value = true)]
     strategy: String,
@@ -54,7 +54,7 @@ pub(crate) struct ExplainArgs {
     /// A configuration file, or a directory of them; may be given several times; without one, the built-in example is
     /// explained
     #[arg(long, short, env = "WEIR_CONFIG", value_name = "PATH")]
-    pub(super) config: Vec<PathBuf>,
+    config: Vec<PathBuf>,
     /// The secret of the keys in Redis, which tag and slot depend on; better given as its variable
     #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
     key_secret: Option<String>,
@@ -63,7 +63,7 @@ pub(crate) struct ExplainArgs {
     of_envoy: super::envoy::ExplainEnvoyArgs,
     /// Text for people, or JSON
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    pub(super) output: AllowOutput,
+    output: AllowOutput,
 }
 
 pub(crate) fn run(args: ExplainArgs) -> ExitCode {
@@ -75,9 +75,8 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
 
 fn explain(args: ExplainArgs) -> Result<()> {
     #[cfg(feature = "envoy")]
-    if args.of_envoy.is_on() {
-        let text = super::envoy::explain(&args, &args.of_envoy)?;
-        return print(&text).context("the explanation cannot be printed");
+    if args.of_envoy.envoy {
+        return explain_envoy(&args);
     }
     let config = read_config(&args)?;
     #[cfg(feature = "queues")]
@@ -151,7 +150,7 @@ fn line_of(config: &Config, place: Position) -> String {
     format!("{}{file}", place.line)
 }
 
-pub(super) fn read_config(args: &ExplainArgs) -> Result<Config> {
+fn read_config(args: &ExplainArgs) -> Result<Config> {
     let overrides = match &args.key_secret {
         Some(text) => no_overrides().with("key_secret", text),
         None => no_overrides(),
@@ -165,4 +164,25 @@ fn placements_of(config: &Config) -> Option<&Placements> {
         StoreConfig::Redis(redis) => Some(&redis.placements),
         StoreConfig::Memory(_) => None,
     }
+}
+
+#[cfg(feature = "envoy")]
+fn explain_envoy(args: &ExplainArgs) -> Result<()> {
+    let of_envoy = &args.of_envoy;
+    let mut merge_domains = of_envoy.merge_domains;
+    let folder = match (&of_envoy.envoy_config, &args.config[..]) {
+        (Some(folder), _) => folder.clone().into(),
+        (None, []) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
+        (None, [file, ..]) => {
+            let config = read_config(args)?;
+            merge_domains |= config.envoy.merge_domains;
+            let folder = config.envoy.config.clone();
+            let folder = folder.with_context(|| format!("{} has no envoy.config", file.display()))?;
+            weir_envoy::files::EnvoyFolder::from(folder).with_config(&config.envoy)
+        }
+    };
+    let domain = args.resource.as_deref().unwrap_or_default();
+    let entries = super::envoy::entries(&args.consumer, &of_envoy.entries)?;
+    let text = super::envoy::explain(folder, merge_domains, domain, &entries, args.output)?;
+    print(&text).context("the explanation cannot be printed")
 }

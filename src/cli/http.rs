@@ -5,7 +5,8 @@ pub(super) mod openapi;
 use serde_json::json;
 use weir_config::{Config, ListenAddress};
 
-use super::sample::{SampleQuestion, question, quoted};
+use super::quoted::quoted;
+use super::sample::{SampleQuestion, question};
 
 /// Returns a command that asks the listener at this address.
 pub(super) fn curl(config: &Config, scheme: &str, address: &ListenAddress) -> Option<String> {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use clap::Parser as _;
-use weir_config::{Config, ConfigErrors, FeatureSection, ListenAddress};
+use weir_config::{Config, ConfigErrors, FeatureSection};
 use weir_envoy::metrics::short_digest;
 use weir_envoy::ratelimit::{
     PORTS, RATELIMIT_DIFFERENCES, RatelimitErrors, RatelimitGiven, RatelimitLine, RatelimitLog,
-    RatelimitPlan, RatelimitPorts, RatelimitSurroundings, VariableEffect,
+    RatelimitPlan, RatelimitSurroundings, VariableEffect,
 };
 use weir_node::telemetry::{Format, init_logs, log_panics};
 
@@ -114,30 +114,6 @@ fn load(files: &[PathBuf], plan: &RatelimitPlan) -> Result<Config, ConfigErrors>
         [] => Config::parse("", "variables", &plan.overrides),
         files => Config::load_all(files, &plan.overrides),
     }
-}
-
-/// Formats the addresses of a server in the place of envoyproxy/ratelimit, if it is one.
-pub(super) fn announcement(config: &Config, grpc: &ListenAddress, store: &str) -> Option<String> {
-    let ports = config.section::<RatelimitPorts>(PORTS)?;
-    let metrics = ports.metrics.as_ref();
-    let metrics = metrics.map_or_else(String::new, |(address, path)| format!("  metrics {address}{path}\n"));
-    let files = match (&config.envoy.config, &config.envoy.xds) {
-        (Some(folder), _) => format!("  files   {}\n", folder.display()),
-        (None, Some(xds)) => format!("  xDS     {}\n", xds.server),
-        (None, None) => String::new(),
-    };
-    Some(format!(
-        "weir {version}, in the place of ratelimit\n\
-         \x20 gRPC    {grpc}\n\
-         \x20 HTTP    {http} (healthcheck, json)\n\
-         \x20 debug   {debug} (rlconfig, stats, metrics)\n\
-         {metrics}\
-         \x20 store   {store}\n\
-         {files}\n",
-        version = env!("CARGO_PKG_VERSION"),
-        http = ports.http,
-        debug = ports.debug,
-    ))
 }
 
 fn log_lines(plan: &RatelimitPlan) {

@@ -5,6 +5,7 @@ use weir_core::strategy::{Field, Strategy};
 
 use super::EXAMPLE_CONSUMER as CONSUMER;
 use super::feature_texts::{examples, last_examples};
+use super::quoted::quoted;
 
 /// The names that the documentation and the built-in example use.
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";
@@ -74,28 +75,4 @@ fn attributes(strategy: &Strategy) -> Vec<&str> {
         }
     }
     names
-}
-
-/// Quotes the text as one shell word.
-pub(super) fn quoted(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/=:@,".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn a_shell_reads_what_was_meant() {
-        for (text, word) in
-            [("path=/login", "path=/login"), ("", "''"), ("a b", "'a b'"), ("it's $HOME", "'it'\\''s $HOME'")]
-        {
-            assert_eq!(quoted(text), word);
-        }
-    }
 }

@@ -15,7 +15,7 @@ use weir_time::clock::Clock;
 
 use self::test_clock::TestClock;
 use super::settings::Settings;
-use super::{notify, sample, signals};
+use super::{notify, quoted, sample, signals};
 use crate::features::FEATURES;
 
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,7 @@ fn serve_on(config: Config, test_clock: Option<TestClock>) -> Result<()> {
     let ports = feature_ports(&config, &listeners)?;
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
     #[cfg(feature = "envoy")]
-    let alone = super::ratelimit::announcement(&config, &grpc, store(&config));
+    let alone = super::ratelimit_ports::announcement(&config, &grpc, store(&config));
     #[cfg(not(feature = "envoy"))]
     let alone: Option<String> = None;
     let text = match (alone, admin) {
@@ -223,7 +223,7 @@ fn next_commands(config: &Config, grpc: &ListenAddress) -> String {
         ListenAddress::Unix(path) => {
             // The user's other terminal may be in another directory.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            format!(" --server {}", sample::quoted(&ListenAddress::Unix(path).to_string()))
+            format!(" --server {}", quoted::quoted(&ListenAddress::Unix(path).to_string()))
         }
     };
     let program = this_program();

@@ -302,8 +302,8 @@ async fn reflection_speaks_both_versions() {
         [
             "grpc.reflection.v1.ServerReflection",
             DECISIONS,
-            ENVOY,
             "grpc.health.v1.Health",
+            ENVOY,
             "weir.v1.ConcurrencyService",
             "weir.v1.QueueService",
             "weir.v1.UsageService",
@@ -315,8 +315,8 @@ async fn reflection_speaks_both_versions() {
         [
             "grpc.reflection.v1alpha.ServerReflection",
             DECISIONS,
-            ENVOY,
             "grpc.health.v1.Health",
+            ENVOY,
             "weir.v1.ConcurrencyService",
             "weir.v1.QueueService",
             "weir.v1.UsageService",

@@ -5,12 +5,13 @@ use std::path::Path;
 use weir_config::EnvoyConfig;
 use weir_node::feature_parts::FeaturePart;
 
+pub(super) use self::NoEnvoyArgs as EnvoyArgs;
 use super::CheckedConfig;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct EnvoyArgs {}
+pub(super) struct NoEnvoyArgs {}
 
-impl EnvoyArgs {
+impl NoEnvoyArgs {
     /// False: no argument says that the files are Envoy's.
     #[expect(clippy::unused_self)]
     pub(super) fn is_on(&self) -> bool {
@@ -19,23 +20,23 @@ impl EnvoyArgs {
 }
 
 /// Refuses a directory of Envoy's files.
-pub(super) fn directory(folder: &Path, args: &EnvoyArgs) -> CheckedConfig {
+pub(super) fn directory(folder: &Path, args: &NoEnvoyArgs) -> CheckedConfig {
     files(folder, args)
 }
 
 /// Refuses Envoy's files.
-pub(super) fn files(path: &Path, _: &EnvoyArgs) -> CheckedConfig {
+pub(super) fn files(path: &Path, _: &NoEnvoyArgs) -> CheckedConfig {
     Err(vec![format!("{}: this program does not read the format of envoyproxy/ratelimit", path.display())])
 }
 
 /// Returns no summary.
 #[expect(clippy::unnecessary_wraps)]
-pub(super) fn named_by(_: &EnvoyConfig, _: &EnvoyArgs) -> Result<Option<String>, String> {
+pub(super) fn named_by(_: &EnvoyConfig, _: &NoEnvoyArgs) -> Result<Option<String>, String> {
     Ok(None)
 }
 
 /// Returns no part of the snapshot.
 #[expect(clippy::unnecessary_wraps)]
-pub(super) fn part(_: &EnvoyConfig, _: &EnvoyArgs) -> Result<Option<(&'static str, FeaturePart)>, String> {
+pub(super) fn part(_: &EnvoyConfig, _: &NoEnvoyArgs) -> Result<Option<(&'static str, FeaturePart)>, String> {
     Ok(None)
 }

@@ -4,7 +4,7 @@ use weir_config::Config;
 use weir_core::envoy::{Descriptor, Matcher};
 use weir_envoy::files::EnvoyFiles;
 
-use crate::cli::sample::quoted;
+use crate::cli::quoted::quoted;
 
 /// Returns nothing: `weir check` says it last.
 pub(crate) fn summary(_: &Config) -> Option<String> {
