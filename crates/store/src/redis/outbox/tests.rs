@@ -294,6 +294,10 @@ fn decisions_that_find_nothing_in_flight_gather_until_one_has_no_time_for_it() {
     let waker = Waker::from(Arc::clone(&wakes));
     let mut context = Context::from_waker(&waker);
     let mut is_ready = || pin!(outbox.ready()).poll(&mut context).is_ready();
+    // The first call of a link is put into the queue of its caller, and so leaves at once.
+    let begin = put(&outbox);
+    assert_eq!((outbox.gather(monotonic()), leave(&outbox).len()), (None, 1));
+    drop(begin);
     let now = monotonic();
     let first = put(&outbox);
     assert!(is_ready());
