@@ -36,6 +36,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
 }
 
 /// Serves a configuration until shutdown.
+#[cfg(feature = "envoy")]
 pub(super) fn serve(config: Config) -> Result<()> {
     serve_on(config, None)
 }

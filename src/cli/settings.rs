@@ -25,6 +25,7 @@ impl Settings {
     }
 
     /// The files that are named, and the overrides.
+    #[cfg(feature = "envoy")]
     pub(crate) fn into_parts(self) -> (Vec<PathBuf>, ConfigOverrides) {
         (self.config, self.overrides)
     }

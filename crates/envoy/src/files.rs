@@ -10,9 +10,8 @@
 
 mod descriptor;
 mod directory;
+mod envoy_files;
 mod errors;
-#[expect(clippy::module_inception)]
-mod files;
 mod folder;
 mod isolate;
 mod keys;
@@ -24,8 +23,8 @@ mod scalar;
 mod watch;
 
 pub use directory::{MAX_ENVOY_FILE, MAX_ENVOY_FILES};
+pub use envoy_files::EnvoyFiles;
 pub use errors::{EnvoyError, EnvoyErrors};
-pub use files::EnvoyFiles;
 pub use folder::EnvoyFolder;
 pub use isolate::{DomainSet, GoodDomains, RefusedDomain};
 pub use rule_count::RuleCount;

@@ -1,12 +1,12 @@
 //! `envoy.service.ratelimit.v3.RateLimitService`: wire ⇄ domain for Envoy's rate limit filters.
 
+mod generated;
 mod headers;
 mod json;
 mod json_message;
 mod metadata;
 mod request;
 mod response;
-mod service;
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use tonic::Status;
 use weir_config::AccessRight;
 use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
 
+pub use generated::EnvoyService;
 pub use headers::HeaderNames;
 pub use json::{EnvoyJson, JsonAnswer, JsonError};
-pub use service::EnvoyService;
 use weir_node::access::SnapshotRights;
 use weir_node::called;
 use weir_node::feature::{Decide, FollowSnapshot, ServiceContext};

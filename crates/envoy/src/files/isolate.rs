@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use weir_core::envoy::{Descriptor, Domains};
 
-use super::files::FileSet;
+use super::envoy_files::FileSet;
 
 /// A domain whose newest version has a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use arc_swap::ArcSwap;
 use weir_core::envoy::Domains;
 
 use super::directory::DirectoryListing;
+use super::envoy_files::FileSet;
 use super::errors::EnvoyErrors;
-use super::files::FileSet;
 use super::folder::EnvoyFolder;
 use super::isolate::{GoodFiles, RefusedDomain};
 use weir_config::{EnvoyOverlay, Settling};

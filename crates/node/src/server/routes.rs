@@ -42,7 +42,7 @@ pub(super) fn services<S: Store>(
     let bounds = (largest, Some(budget.clone()));
     let decisions = worker_decisions(stores.decisions, &parts.live, Arc::clone(&recorder), bounds);
     let scripts = stores.scripts.as_ref();
-    let (of_features, hot) = services_of_features(parts, config, (worker, &decisions, &recorder, scripts));
+    let (of_features, hot) = services_of_features(parts, config, (worker, &decisions), (&recorder, scripts));
     let mut on = services_that_are_on(parts, config);
     on.extend(of_features.iter().map(|(name, _)| *name));
     let reflection = REFLECTION.into_iter().filter(|_| config.reflection);
@@ -79,12 +79,8 @@ type NamedRoutes = Vec<(&'static str, AddRoutes)>;
 fn services_of_features<S: Store>(
     parts: &Parts<S>,
     config: &ServerConfig,
-    (worker, decisions, recorder, scripts): (
-        usize,
-        &Arc<DecisionService<S>>,
-        &Arc<WorkerRecorder>,
-        Option<&Arc<dyn AskScripts>>,
-    ),
+    (worker, decisions): (usize, &Arc<DecisionService<S>>),
+    (recorder, scripts): (&Arc<WorkerRecorder>, Option<&Arc<dyn AskScripts>>),
 ) -> (NamedRoutes, Vec<HotRoute>) {
     let mut context = ServiceContext {
         counters: Arc::clone(recorder.counters()),

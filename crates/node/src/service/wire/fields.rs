@@ -42,6 +42,7 @@ impl<'a> MessageFields<'a> {
 
     /// The next field's number and value.
     #[inline]
+    #[expect(clippy::should_implement_trait)] // with `?`, `Result<Option>` reads better than the items of an iterator
     pub fn next(&mut self) -> Result<Option<(u32, FieldValue<'a>)>, Malformed> {
         // Nearly every field is a short text or message with a small number.
         if let [key @ 0x08..=0x7f, length @ 0..=0x7f, rest @ ..] = self.0
