@@ -119,8 +119,11 @@ impl Served {
     }
 }
 
+/// Features that serve calls, by name.
+type ServedFeatures = Vec<(&'static str, Arc<dyn RunningFeature>)>;
+
 /// Features that serve calls, and their parts of the snapshot.
-fn features() -> (Vec<(&'static str, Arc<dyn RunningFeature>)>, FeatureParts) {
+fn features() -> (ServedFeatures, FeatureParts) {
     #[cfg(feature = "envoy")]
     return envoy::served();
     #[cfg(not(feature = "envoy"))]

@@ -41,6 +41,7 @@ impl Drop for HeldMessage {
 enum BodyKind {
     /// A complete body: in one piece or, in tests of services, in several. The others are boxed, so that nearly every body is
     /// small, and has nothing to drop beside its bytes.
+    #[allow(clippy::box_collection)] // a word where a body usually has one piece, in place of four
     Whole(Bytes, Option<Box<VecDeque<Bytes>>>),
     /// A body that arrives in pieces.
     Pieces(Arc<BodyBuffer>),

@@ -9,11 +9,12 @@ use weir_envoy::limiter::Loaded;
 use weir_envoy::metrics::EnvoyMetrics;
 use weir_envoy::service::{EnvoyAnswers, EnvoyParts};
 use weir_envoy::{ENVOY, RunningEnvoy};
-use weir_node::feature::RunningFeature;
 use weir_node::feature_parts::FeatureParts;
 
+use super::ServedFeatures;
+
 /// The service, and its part of the snapshot.
-pub(super) fn served() -> (Vec<(&'static str, Arc<dyn RunningFeature>)>, FeatureParts) {
+pub(super) fn served() -> (ServedFeatures, FeatureParts) {
     let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
     let metrics = EnvoyMetrics::new(1).unwrap();
     let loaded = Loaded::new(Arc::new(EnvoyFiles::load(files.as_path(), false).unwrap().compile()), &metrics);

@@ -88,11 +88,10 @@ pub(super) fn ask(
 pub(super) fn ask_of_shadow(question: &Question<'_>, costed: &CostedLimits) -> Option<Ask> {
     let given = question.shaping.as_deref().map(|shaping| &*shaping.costs).unwrap_or_default();
     let find = |name: &str| given.iter().find(|cost| cost.name == name);
-    let asked =
-        |name: &Box<str>| find(name).map(|cost| AskedCost { cost: cost.cost, at_least: cost.at_least });
+    let asked = |name: &str| find(name).map(|cost| AskedCost { cost: cost.cost, at_least: cost.at_least });
     (question.op() == Op::Charge).then_some(())?;
     Some(Ask {
-        costs: costed.names.iter().map(asked).collect::<Option<_>>()?,
+        costs: costed.names.iter().map(|name| asked(name)).collect::<Option<_>>()?,
         cost: question.cost,
         peek: false,
         has_id: !question.id().is_empty(),

@@ -252,7 +252,8 @@ impl WaitingCalls {
 
     fn has_some_to_send(&self) -> bool {
         let Self { features, counts, .. } = self;
-        let waits = !self.gather.is_waiting() && !(self.decisions.is_empty() && self.held_up.is_empty());
+        let has_none = self.decisions.is_empty() && self.held_up.is_empty();
+        let waits = !(self.gather.is_waiting() || has_none);
         (waits && (self.refuses || self.in_flight.has_room(self.flight_cost())))
             || !(features.is_empty() && counts.is_empty())
     }
@@ -260,7 +261,7 @@ impl WaitingCalls {
     /// Only the decisions that find nothing in flight wait. With calls of another kind they leave at once.
     fn gather_decisions(&mut self, now: Instant) -> Option<Instant> {
         let is_idle = self.in_flight.decisions == 0 && self.held_up.is_empty();
-        if !is_idle || !(self.features.is_empty() && self.counts.is_empty()) {
+        if !(is_idle && self.features.is_empty() && self.counts.is_empty()) {
             return None;
         }
         self.gather.begin(self.decisions.iter().map(ScriptCall::time), now)
