@@ -5,7 +5,7 @@
 //!
 //! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] has
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
-//! [`EnvoyService`], [`AdminApi`]), where those of the hot ones call the same functions.
+//! [`AdminApi`]), where those of the hot ones call the same functions.
 
 mod admin;
 mod audited;
