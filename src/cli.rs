@@ -34,16 +34,29 @@ mod ratelimit;
 #[cfg(feature = "envoy")]
 mod ratelimit_ports;
 mod release_files;
+// What commands of features share: a build without some of them has no use for all of it.
+#[cfg_attr(
+    not(all(feature = "control", feature = "envoy", feature = "queues", feature = "usage")),
+    allow(dead_code)
+)]
 mod render;
 mod sample;
 mod schema;
 mod serve;
+#[cfg_attr(
+    not(all(feature = "control", feature = "envoy", feature = "queues", feature = "usage")),
+    allow(dead_code)
+)]
 mod server_args;
 mod settings;
 mod settle;
 mod signals;
 mod simulate;
 mod subject;
+#[cfg_attr(
+    not(all(feature = "control", feature = "envoy", feature = "queues", feature = "usage")),
+    allow(dead_code)
+)]
 mod terminal;
 mod token;
 mod undo;
