@@ -12,6 +12,6 @@ fn it_decides_as_redis_does() {
         "denials::",
         "leases::",
         "queues::",
-        "control_store::",
+        "control::",
     ]);
 }
