@@ -134,11 +134,9 @@ impl Feature for ControlFeature {
         let (prepared, control) = PreparedControl::new(parts).map_err(failed)?;
         let begin = move || prepared.begin().map(|thread| -> Box<dyn Any> { Box::new(thread) });
         node.before_calls.push(Box::new(move || begin().map_err(failed)));
-        let (paged, carded) = (control.clone(), control.clone());
+        let paged = control.clone();
         let page = move |rights: Rights<'_>| page::collected(&paged, rights);
         node.pages.paths.push(("/ui/control", Arc::new(page)));
-        let card = move |rights: Rights<'_>| page::entries(&carded, rights);
-        node.pages.data.push((NAME, Arc::new(card)));
         Ok(Some(Arc::new(RunningControl { control, bans })))
     }
 }

@@ -1,14 +1,11 @@
 //! `/ui/control`: what live control has changed, and who is banned.
 
-mod card;
-
 use serde_json::{Value, json};
 use weir_node::access::Rights;
 use weir_node::proto_json;
 use weir_proto::v1::control_entry::Entry;
 use weir_proto::v1::{ConsumerBan, ControlEntry};
 
-pub(crate) use self::card::entries;
 use crate::bans::{BannedCaller, BannedUntil};
 use crate::task::ControlHandle;
 

@@ -39,8 +39,6 @@ pub struct FeaturePages {
     pub modules: Vec<&'static PageModule>,
     /// Fields of `/ui/data` that are collected.
     pub sources: Vec<Arc<dyn PageSource>>,
-    /// Fields of `/ui/data`, by their names.
-    pub data: Vec<(&'static str, ShowJson)>,
     /// Pages of their own, by their paths. A caller needs the right `inspect`.
     pub paths: Vec<(&'static str, ShowJson)>,
 }
@@ -48,11 +46,10 @@ pub struct FeaturePages {
 impl FeaturePages {
     /// Adds the pages of another feature.
     pub(crate) fn extend(&mut self, other: Self) {
-        let Self { cards, modules, sources, data, paths } = other;
+        let Self { cards, modules, sources, paths } = other;
         self.cards.extend(cards);
         self.modules.extend(modules);
         self.sources.extend(sources);
-        self.data.extend(data);
         self.paths.extend(paths);
     }
 }

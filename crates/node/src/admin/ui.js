@@ -38,7 +38,6 @@ function draw() {
   held(of);
   cards();
   store();
-  live();
   const numbers = data.rejected.filter(one => one.count > 0), all = numbers.reduce((sum, one) => sum + one.count, 0);
   at("rejected").textContent = short(all);
   at("rejected-kinds").textContent = numbers.map(one => `${one.kind.replaceAll("_", " ")} ${short(one.count)}`).join(", ") || "since this node began";
@@ -94,15 +93,6 @@ function store() {
   const problem = stalled ? `The store does not answer, so this page shows what this node knows. ${lines[0]}`
     : data.incomplete ? `The store has not answered about other nodes, so their decisions are missing here: ${data.incomplete}` : "";
   tell([...(problem ? [problem] : []), ...notes], problem ? "bad" : "fair");
-}
-
-function live() {
-  at("control-card").hidden = !data.control;
-  if (!data.control) return;
-  const until = one => one.expires ? `until ${new Date(one.expires * 1000).toLocaleString()}` : "until deleted";
-  const entry = one => [[make("div", one.what), make("small", one.waiting ? `waits: ${one.waiting}` : one.reason)], one.change, one.by || "–", until(one)];
-  table("control", [["entry", ""], ["change", "wider"], ["by", "wider"], ["ends", "n"]], data.control.entries.map(entry), "nothing is changed: the files are in force");
-  at("control-note").textContent = data.control.more ? `${data.control.more} more: weir control list` : data.control.incomplete || "changes of live control that are in force";
 }
 
 /* The token stays in this variable: a reload asks for it again. */

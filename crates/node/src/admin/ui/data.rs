@@ -16,7 +16,5 @@ pub(super) async fn collected(pages: &AdminPages, rights: Rights<'_>) -> Result<
     let of_node =
         [("version", json!(env!("CARGO_PKG_VERSION"))), ("ready", json!(ready)), ("health", json!(health))];
     data.extend(of_node.map(|(name, value)| (name.to_owned(), value)));
-    let of_features = pages.features.data.iter();
-    data.extend(of_features.map(|(name, show)| ((*name).to_owned(), show(rights))));
     Ok(Value::Object(data))
 }
