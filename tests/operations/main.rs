@@ -24,6 +24,7 @@ mod failure;
 mod fair_waiting;
 mod first_minutes;
 mod gather;
+mod generated;
 #[cfg(feature = "http")]
 mod http_crowds;
 mod load;

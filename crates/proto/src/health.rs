@@ -13,7 +13,7 @@ use tonic_health::pb::HealthCheckResponse;
 mod generated {
     use super::{HealthListRequest, HealthListResponse};
 
-    include!(concat!(env!("OUT_DIR"), "/grpc.health.v1.Health.rs"));
+    include!("generated/grpc.health.v1.rs");
 }
 
 pub use generated::health_server;

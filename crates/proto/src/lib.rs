@@ -1,4 +1,5 @@
-//! The messages and services of the wire, generated from `proto/`, and their descriptors.
+//! The messages and services of the wire, generated from `proto/` into `src/generated`, and their descriptors. After a change of
+//! `proto/`, `cargo build -p weir-proto --features generate` writes them again.
 //!
 //! It knows nothing of what the messages mean. Traits of servers pass the messages of hot methods as bytes
 //! ([`Encoded`]); clients pass all of them as generated types.
@@ -13,8 +14,7 @@ pub use encoded::{Encoded, EncodedCodec};
 /// Package `weir.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod v1 {
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.rs"));
-    include!(concat!(env!("OUT_DIR"), "/weir.v1.services.rs"));
+    include!("generated/weir.v1.rs");
 }
 
 /// Envoy's packages, as far as its rate limit and discovery protocols need them.
@@ -23,7 +23,7 @@ pub mod envoy {
     pub mod config {
         pub mod core {
             pub mod v3 {
-                include!(concat!(env!("OUT_DIR"), "/envoy.config.core.v3.rs"));
+                include!("generated/envoy.config.core.v3.rs");
             }
         }
     }
@@ -31,7 +31,7 @@ pub mod envoy {
         pub mod common {
             pub mod ratelimit {
                 pub mod v3 {
-                    include!(concat!(env!("OUT_DIR"), "/envoy.extensions.common.ratelimit.v3.rs"));
+                    include!("generated/envoy.extensions.common.ratelimit.v3.rs");
                 }
             }
         }
@@ -39,23 +39,18 @@ pub mod envoy {
     pub mod service {
         pub mod discovery {
             pub mod v3 {
-                include!(concat!(env!("OUT_DIR"), "/envoy.service.discovery.v3.rs"));
-                include!(concat!(
-                    env!("OUT_DIR"),
-                    "/envoy.service.discovery.v3.AggregatedDiscoveryService.rs"
-                ));
+                include!("generated/envoy.service.discovery.v3.rs");
             }
         }
         pub mod ratelimit {
             pub mod v3 {
-                include!(concat!(env!("OUT_DIR"), "/envoy.service.ratelimit.v3.rs"));
-                include!(concat!(env!("OUT_DIR"), "/envoy.service.ratelimit.v3.RateLimitService.rs"));
+                include!("generated/envoy.service.ratelimit.v3.rs");
             }
         }
     }
     pub mod r#type {
         pub mod v3 {
-            include!(concat!(env!("OUT_DIR"), "/envoy.r#type.v3.rs"));
+            include!("generated/envoy.type.v3.rs");
         }
     }
 }
@@ -64,7 +59,7 @@ pub mod envoy {
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod google {
     pub mod rpc {
-        include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));
+        include!("generated/google.rpc.rs");
     }
 }
 
@@ -74,11 +69,11 @@ pub mod ratelimit {
     pub mod config {
         pub mod ratelimit {
             pub mod v3 {
-                include!(concat!(env!("OUT_DIR"), "/ratelimit.config.ratelimit.v3.rs"));
+                include!("generated/ratelimit.config.ratelimit.v3.rs");
             }
         }
     }
 }
 
 /// The descriptors of everything in `proto/`, encoded: for server reflection and proto-JSON.
-pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");

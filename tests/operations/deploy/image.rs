@@ -69,15 +69,7 @@ fn the_image_is_built_from_all_that_the_build_reads() {
     );
     let benches = manifest.split("[[bench]]").skip(1).map(|bench| root().join("benches").join(quoted(bench)));
     needed.extend(benches.map(|bench| if bench.is_dir() { bench } else { bench.with_extension("rs") }));
-    // What the build script reads, and what the sources include.
-    // It runs in the folder of its crate.
-    let (script, proto) = (read("build.rs"), root().join("crates/proto"));
-    needed.extend(
-        script
-            .split('"')
-            .map(|text| proto.join(text))
-            .filter(|path| *path != proto.join("") && path.exists()),
-    );
+    // What the sources include.
     let sources = ["src", "crates"].map(|folder| files(&root().join(folder), ".rs"));
     // Tests are not built there.
     let is_built = |file: &PathBuf| !file.iter().any(|folder| folder == "tests");
