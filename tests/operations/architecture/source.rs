@@ -46,7 +46,8 @@ pub fn read_all(folder: &str, extension: &str) -> Vec<Source> {
         for entry in std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                // What a generator writes follows rules of its own.
+                folders.extend((!path.ends_with("proto/src/generated")).then_some(path));
             } else if path.extension().is_some_and(|it| it == extension) {
                 let name = path.strip_prefix(root).unwrap().to_str().unwrap();
                 found.push(Source::new(name, &std::fs::read_to_string(&path).unwrap()));
