@@ -7,6 +7,9 @@
 //! works with `redis` in their names.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
+#[allow(dead_code, unreachable_pub)] // its sockets
+#[path = "service/bare.rs"]
+mod bare;
 #[cfg(feature = "control")]
 #[path = "instructions/control.rs"]
 mod control;
@@ -15,6 +18,9 @@ mod control;
 mod envoy;
 #[path = "instructions/frames.rs"]
 mod frames;
+#[allow(dead_code, unreachable_pub)]
+#[path = "service/h2_alone.rs"]
+mod h2_alone;
 #[path = "instructions/identity.rs"]
 mod identity;
 #[path = "instructions/on_redis.rs"]
@@ -80,13 +86,18 @@ const WORKS: &[(&str, u64, u64)] = &[
     // of `frames together`, and a token 8.7 %.
     ("frames certificate together", TOGETHER as u64, 6_624),
     ("frames token together", TOGETHER as u64, 6_855),
+    // A constant answer by tonic, and by the crate h2. No goal.
+    ("bare unary", 1, u64::MAX),
+    ("bare together", TOGETHER as u64, u64::MAX),
+    ("h2 unary", 1, u64::MAX),
+    ("h2 together", TOGETHER as u64, u64::MAX),
     // The same on the other transport: what `fast` saves. No goal.
     ("tonic unary", 1, u64::MAX),
+    ("tonic together", TOGETHER as u64, u64::MAX),
+    ("tonic batch", 100, u64::MAX),
     // On Redis, without the kernel. A part of them depends on what the sockets had ready. No goal.
     ("redis plain", TOGETHER as u64, u64::MAX),
     ("redis local", TOGETHER as u64, u64::MAX),
-    ("tonic together", TOGETHER as u64, u64::MAX),
-    ("tonic batch", 100, u64::MAX),
 ];
 
 /// Times that a work is measured, until it is within its bound.
@@ -151,6 +162,10 @@ fn perform(work: &str, calls: u64) {
     }
     if let Some(work) = work.strip_prefix("tonic ") {
         return perform_in_frames(TransportKind::Tonic, store, work, calls);
+    }
+    if work.starts_with("bare ") || work.starts_with("h2 ") {
+        let together = if work.ends_with("together") { TOGETHER as u32 } else { 1 };
+        return frames::perform_constant(work.starts_with("h2"), &framed(&message("")), together, calls);
     }
     if let Some(strategy) = work.strip_prefix("redis ") {
         return on_redis::perform(strategy, calls);

@@ -4,6 +4,7 @@
 use prometheus::Registry;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
+use tokio::task::LocalSet;
 use weir_config::{ServerConfig, TransportKind};
 use weir_core::strategy::Rules;
 use weir_node::audit::AuditLog;
@@ -15,6 +16,7 @@ use weir_store::memory::MemoryStore;
 use weir_time::clock::Clock;
 
 use crate::identity::Credential;
+use crate::{bare, h2_alone};
 
 /// A frame's bytes before its payload.
 const HEAD: usize = 9;
@@ -65,6 +67,23 @@ pub(crate) fn perform(
         let (_stop, stopped) = watch::channel(());
         tokio::spawn(server.serve_peer(theirs, identified.peer, stopped));
         let mut client = Client::connect(ours, method, identified.authorization.as_deref()).await;
+        for _ in 0..calls {
+            client.round(message, together).await;
+        }
+    });
+}
+
+/// The same calls of ShouldAllow to a server that always answers the same: by the crate h2, or by tonic.
+pub(crate) fn perform_constant(is_h2: bool, message: &[u8], together: u32, calls: u64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let (ours, theirs) = duplex(256 << 10);
+        if is_h2 {
+            tokio::task::spawn_local(h2_alone::connection(theirs, bare::framed_answer()));
+        } else {
+            tokio::task::spawn_local(bare::connection(theirs));
+        }
+        let mut client = Client::connect(ours, "ShouldAllow", None).await;
         for _ in 0..calls {
             client.round(message, together).await;
         }

@@ -8,11 +8,15 @@ use std::task::{Context, Poll};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use prost::Message as _;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::LocalSet;
+use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::body::Body;
 use tonic::server::{Grpc, NamedService, UnaryService};
+use tonic::transport::Server;
+use tonic::transport::server::Connected;
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 use weir_proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
@@ -20,12 +24,20 @@ use weir_proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowRespons
 /// The argument that makes this program that server.
 pub const ARGUMENT: &str = "--bare";
 
+/// Serves one connection. Never returns.
+pub async fn connection<I>(stream: I)
+where
+    I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+{
+    let incoming = tokio_stream::once(Ok::<_, std::io::Error>(stream)).chain(tokio_stream::pending());
+    Server::builder().add_service(Bare).serve_with_incoming(incoming).await.expect("serve");
+}
+
 /// Serves on this port. Never returns.
 pub fn serve(port: u16) {
-    use tokio_stream::StreamExt as _;
     on_each_core(port, async |sockets| {
         let incoming = UnboundedReceiverStream::new(sockets).map(tokio::net::TcpStream::from_std);
-        let served = tonic::transport::Server::builder().add_service(Bare).serve_with_incoming(incoming);
+        let served = Server::builder().add_service(Bare).serve_with_incoming(incoming);
         served.await.expect("serve");
     });
 }

@@ -34,11 +34,13 @@ fn on_memory(samples: &[Sample], servers: &Servers) -> Vec<Goal> {
     let of = |id| sample(samples, id);
     let memory = of("memory");
     let bare = memory.server_us / of("bare").server_us;
+    let by_tonic = of("tonic").server_us / of("bare").server_us;
     let many_keys = of("memory-many").server_us / of("memory-1k").server_us;
     let strategies = of("memory-strategies").server_us / memory.server_us;
     let mut goals = vec![
         at_most("memory, unary", "≤ 5 µs CPU", memory.server_us, 5.0, " µs"),
         at_most("memory, unary", "≤ 1.1 × bare tonic's CPU", bare, 1.1, " ×"),
+        at_most("memory, unary, `transport: tonic`", "≤ 1.5 × bare tonic's CPU", by_tonic, 1.5, " ×"),
     ];
     if let Some(throttlecrab) = samples.iter().find(|it| it.id == "throttlecrab") {
         let ratio = memory.per_second / throttlecrab.per_second;

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{RecvStream, server};
 use http::{HeaderMap, HeaderValue, Request, Response};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::bare;
@@ -23,7 +24,11 @@ pub fn serve(port: u16) {
     });
 }
 
-async fn connection(socket: TcpStream, answer: Bytes) -> Result<(), h2::Error> {
+/// Serves one connection until it ends, within a [`tokio::task::LocalSet`].
+pub async fn connection<I>(socket: I, answer: Bytes) -> Result<(), h2::Error>
+where
+    I: AsyncRead + AsyncWrite + Unpin,
+{
     let mut connection = server::handshake(socket).await?;
     while let Some(call) = connection.accept().await {
         let (request, respond) = call?;

@@ -117,6 +117,7 @@ fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
     let on = |process: &Process| self::plan(effort, process, &[], "allow", 100_000);
     let mut rows = vec![
         row("memory", "unary, 100 k keys", "memory", "bare", plan("allow", 100_000)),
+        row("tonic", "unary, 100 k keys", "memory, `transport: tonic`", "bare", on(&servers.by_tonic)),
         row("bare", "unary, a constant answer", "bare tonic", "bare", on(&servers.bare)),
         row("h2", "unary, a constant answer", "h2 alone", "bare", on(&servers.h2)),
     ];

@@ -17,6 +17,8 @@ use crate::{Effort, bare, cluster, h2_alone, limits};
 
 pub struct Servers {
     pub memory: Process,
+    /// The same by `transport: tonic`.
+    pub by_tonic: Process,
     /// With 10,000 strategies and as many patterns.
     pub many_strategies: Process,
     /// With a state for most of as many keys as the effort says.
@@ -87,6 +89,7 @@ impl Servers {
             many_keys,
             bytes_per_key,
             memory: weir(&files, memory, &plain),
+            by_tonic: weir_by("tonic", &files, memory, &plain),
             many_strategies: weir(&files, memory, &many(10_000)),
             single: weir(&files, &single, &plain),
             unaided: weir(&files, &unaided, &plain),
@@ -159,9 +162,13 @@ fn bytes_per_key(process: &Process, effort: Effort) -> f64 {
 }
 
 fn weir(files: &TempDir, store: &str, rest: &str) -> Process {
+    weir_by("fast", files, store, rest)
+}
+
+fn weir_by(transport: &str, files: &TempDir, store: &str, rest: &str) -> Process {
     let (port, admin) = (ports::free(), ports::free());
     let file = files.path().join(format!("{port}.yaml"));
-    let server = format!("{{ listen: 127.0.0.1:{port}, admin: 127.0.0.1:{admin} }}");
+    let server = format!("{{ listen: 127.0.0.1:{port}, admin: 127.0.0.1:{admin}, transport: {transport} }}");
     std::fs::write(&file, format!("server: {server}\nstore: {store}\n{rest}"))
         .expect("write a configuration");
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
