@@ -1,5 +1,6 @@
 //! The framing of the messages of one body. Each has a prefix: a flag and the length.
 
+use bytes::{Buf as _, Bytes};
 use tonic::Status;
 
 /// Bytes of a message's prefix: one flag and a length of four bytes.
@@ -96,6 +97,20 @@ pub fn check_size(length: usize, largest: usize) -> Result<(), Status> {
         return Ok(());
     }
     Err(Status::resource_exhausted(format!("the message has {length} bytes; at most {largest} may be sent")))
+}
+
+/// Takes the message of a body that has arrived and is one message without flaws, of at most `largest` bytes: that of nearly
+/// every unary call. Any other body is left as it is.
+#[inline]
+pub fn take_whole(body: &mut Bytes, largest: usize) -> Option<Bytes> {
+    let ([0, length @ ..], rest) = body.split_first_chunk::<PREFIX>()? else { return None };
+    let length = u32::from_be_bytes(*length) as usize;
+    if length != rest.len() || length > largest {
+        return None;
+    }
+    let mut message = std::mem::take(body);
+    message.advance(PREFIX);
+    Some(message)
 }
 
 #[cfg(test)]

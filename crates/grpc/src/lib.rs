@@ -53,7 +53,7 @@ pub use current_peer::{CurrentPeer, current_connection, current_peer, with_peer}
 pub use deadline::{deadline_exceeded, deadline_of};
 pub use error_code::{ConnectionError, ErrorCode};
 pub use events::{ConnectionEvent, ConnectionObserver, Unobserved};
-pub use framing::{MessageFraming, PREFIX, check_size};
+pub use framing::{MessageFraming, PREFIX, check_size, take_whole};
 pub use inflate::{GZIP, Inflater, unknown_encoding};
 pub use intercept::{CallRefusal, Caller, CheckCalls, Intercept, KeptHeaders, RefusalCode};
 pub use limits::ConnectionLimits;

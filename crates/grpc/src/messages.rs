@@ -10,7 +10,7 @@ use http_body::Body as _;
 use tonic::Status;
 
 use crate::body::{BodyFault, RequestBody};
-use crate::framing::{PREFIX, check_size};
+use crate::framing::{PREFIX, check_size, take_whole};
 
 /// While fewer bytes of a message than this have arrived, its buffer doubles: the announced length may never come.
 const SMALL: usize = 8 << 10;
@@ -139,15 +139,7 @@ impl Messages {
         {
             return None;
         }
-        let body = self.body.in_one_piece()?;
-        let ([0, length @ ..], rest) = body.split_first_chunk::<PREFIX>()? else { return None };
-        let length = u32::from_be_bytes(*length) as usize;
-        if length != rest.len() || length > self.largest {
-            return None;
-        }
-        let mut message = std::mem::take(body);
-        message.advance(PREFIX);
-        Some(message)
+        take_whole(self.body.in_one_piece()?, self.largest)
     }
 
     #[inline]

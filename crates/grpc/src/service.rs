@@ -226,8 +226,9 @@ impl Methods {
     }
 
     /// True if calls of this method may be answered together.
+    #[must_use]
     #[inline]
-    pub(crate) fn is_together(&self, method: Option<MethodId>) -> bool {
+    pub fn is_together(&self, method: Option<MethodId>) -> bool {
         method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place))).is_some_and(|hot| hot.together)
     }
 

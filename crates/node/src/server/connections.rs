@@ -126,6 +126,7 @@ impl<S: Store> ServeStream for Opened<S> {
                     methods: services.methods.clone(),
                     router: services.router.clone(),
                     deadlines: services.decisions.deadlines().clone(),
+                    decisions: services,
                 };
                 let stream = Box::new(stream);
                 let live = tonic_server::live(stream, &peer, services, &limits, &shared, life.over());

@@ -10,12 +10,12 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http::{HeaderValue, Method, Request, Response, Uri, header};
 use weir_grpc::{
-    BegunCall, Call, CallContext, HotService as _, IncomingCall, Messages, Methods, PREFIX, PendingCall,
-    Reply, RequestBody, reply,
+    BegunCall, Call, CallContext, HotService as _, IncomingCall, Messages, Methods, PREFIX, Reply,
+    RequestBody, reply,
 };
 use weir_store::Store;
 
-use super::services::Services;
+use super::services::{AnswerAlone as _, Services};
 use crate::feature::{CallError, CallErrorDetail, NodeCall, NodeCalls};
 use crate::service::details_of;
 
@@ -41,36 +41,18 @@ impl<S: Store> NodeCalls for Services<S> {
                 let (_, closing) = watch::channel(());
                 match self.begin(hot, IncomingCall { context, messages }, &closing) {
                     BegunCall::Call(call) => call,
-                    BegunCall::Pending(pending) => match self.answer_alone(&pending) {
-                        Ok(answered) => return NodeCall::Answered(answered),
-                        Err(call) => call,
-                    },
+                    BegunCall::Pending(pending) => self.answer_alone(&pending),
                 }
             }
         };
-        if let Call::Done(answered) = &mut call
-            && let Some(Ok(Reply::Message(message))) = answered
-        {
-            return NodeCall::Answered(Ok(unframed(std::mem::take(message))));
+        match &mut call {
+            Call::Done(Some(Ok(Reply::Message(message)))) => {
+                return NodeCall::Answered(Ok(unframed(std::mem::take(message))));
+            }
+            Call::Done(Some(Err(status))) => return NodeCall::Answered(Err(status.clone().into())),
+            Call::Done(_) | Call::Waiting(_) => {}
         }
         NodeCall::Waiting(Box::pin(async move { Ok(message_of(call.await?).await?) }))
-    }
-}
-
-impl<S: Store> Services<S> {
-    /// Answers a call in a round of its own; or returns the call that waits for the store.
-    fn answer_alone(&self, pending: &PendingCall) -> Result<Result<Bytes, CallError>, Call> {
-        let mut answer = None;
-        let mut unanswered = self.answer_each(std::slice::from_ref(pending), |_, answered| {
-            answer = Some(
-                answered.map(|message| Bytes::copy_from_slice(message.get(PREFIX..).unwrap_or_default())),
-            );
-        });
-        match (unanswered.pop(), answer) {
-            (Some((_, call)), _) => Err(call),
-            (None, Some(answer)) => Ok(answer.map_err(CallError::from)),
-            (None, None) => Ok(Err(Status::internal("the call has no answer").into())),
-        }
     }
 }
 

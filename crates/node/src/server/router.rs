@@ -34,16 +34,6 @@ impl Router {
         Self { routes: routes.prepare(), known }
     }
 
-    /// Returns the routes for a server of tonic.
-    pub(super) fn routes(&self) -> Routes {
-        self.routes.clone()
-    }
-
-    /// Returns what the paths of calls may name.
-    pub(super) fn known(&self) -> Arc<KnownServices> {
-        Arc::clone(&self.known)
-    }
-
     /// Returns the name of the method with a path; it is empty for an unknown one.
     pub(super) fn name_of(&self, path: &str) -> &'static str {
         self.known.methods.name_of(path).unwrap_or_default()

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use weir_grpc::Methods;
+use bytes::Bytes;
+use tonic::Status;
+use weir_grpc::{Call, HotService as _, Methods, PendingCall, Reply};
+use weir_store::Store;
 
 use super::router::Router;
 use crate::feature::HotRoute;
@@ -19,4 +22,24 @@ pub(super) struct Services<S> {
     pub(super) methods: Methods,
     /// The names of the services that are on.
     pub(super) on: Vec<&'static str>,
+}
+
+/// Answers calls that other servers have read, without the type of the store.
+pub(super) trait AnswerAlone: Send + Sync {
+    /// Answers a call that may be answered together, in a round of its own.
+    fn answer_alone(&self, pending: &PendingCall) -> Call;
+}
+
+impl<S: Store> AnswerAlone for Services<S> {
+    fn answer_alone(&self, pending: &PendingCall) -> Call {
+        let mut answer = None;
+        let mut unanswered = self.answer_each(std::slice::from_ref(pending), |_, answered| {
+            answer = Some(answered.map(|message| Reply::Message(Bytes::copy_from_slice(message))));
+        });
+        match (unanswered.pop(), answer) {
+            (Some((_, call)), _) => call,
+            (None, Some(answer)) => Call::done(answer),
+            (None, None) => Call::failed(Status::internal("the call has no answer")),
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod front;
 mod inflated;
 mod open_calls;
 mod socket;
+mod whole;
 
 use std::future::ready;
 use std::io;
@@ -21,10 +22,11 @@ use weir_config::ServerLimits;
 use weir_grpc::{BoxedStream, ConnectionContext, Methods, Peer};
 use weir_time::deadlines::Deadlines;
 
-use self::front::FrontLayer;
+use self::front::{Front, FrontParts};
 use self::open_calls::CallBounds;
 use self::socket::Socket;
 use super::router::Router;
+use super::services::AnswerAlone;
 use super::stopping::SHUTDOWN_TIMEOUT;
 use crate::service::{BatchTurns, Closing};
 
@@ -36,6 +38,7 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 pub(super) struct TonicServices {
     pub(super) methods: Methods,
     pub(super) router: Router,
+    pub(super) decisions: Arc<dyn AnswerAlone>,
     pub(super) deadlines: Deadlines,
 }
 
@@ -53,16 +56,17 @@ pub(super) async fn live(
 ) -> Result<(), tonic::transport::Error> {
     let (close, closing) = watch::channel(());
     let (socket, mut events, _served) = Socket::new(stream, limits.handshake_timeout.into());
-    let front = FrontLayer {
+    let front = Front::new(FrontParts {
         check: services.methods.connected(peer),
         methods: services.methods,
+        router: services.router,
+        decisions: services.decisions,
         from: weir_grpc::CurrentPeer::from(&**peer),
         closing: Closing(closing),
         bounds: CallBounds::new(shared),
         deadlines: services.deadlines,
         turns: BatchTurns::default(),
-        known: services.router.known(),
-    };
+    });
     let shutdown = async {
         tokio::select! {
             biased;
@@ -75,11 +79,7 @@ pub(super) async fn live(
     };
     // The stream of connections never ends: its end would be a shutdown.
     let accepted = stream::once(ready(Ok::<_, io::Error>(socket))).chain(stream::pending());
-    server(limits)
-        .layer(front)
-        .add_routes(services.router.routes())
-        .serve_with_incoming_shutdown(accepted, shutdown)
-        .await
+    server(limits).serve_with_incoming_shutdown(front, accepted, shutdown).await
 }
 
 fn server(limits: &ServerLimits) -> Server {
