@@ -34,13 +34,13 @@ pub(super) fn message_of(mut body: Body, largest: usize) -> Result<Bytes, Body> 
         Some(Err(status)) => Some(Err(status)),
         None => None,
     };
-    Err(Replayed(Some(first)).around(body))
+    Err(BegunBody(Some(first)).around(body))
 }
 
 /// Begins a body with what was polled of it.
-struct Replayed(Option<Option<Result<Frame<Bytes>, Status>>>);
+struct BegunBody(Option<Option<Result<Frame<Bytes>, Status>>>);
 
-impl BodyLayer for Replayed {
+impl BodyLayer for BegunBody {
     fn poll_frame(&mut self, body: Pin<&mut Body>, context: &mut Context<'_>) -> PolledFrame {
         match self.0.take() {
             Some(first) => Poll::Ready(first),
