@@ -25,6 +25,7 @@ use weir_proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowRespons
 pub const ARGUMENT: &str = "--bare";
 
 /// Serves one connection. Never returns.
+#[allow(dead_code)] // The benchmark of instructions serves its pipe.
 pub async fn connection<I>(stream: I)
 where
     I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
