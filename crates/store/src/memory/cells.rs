@@ -87,7 +87,8 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
             return Ok(());
         }
         let budget = &self.shared.budget;
-        let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
+        let slots = self.slots.iter().take(self.at.digests.len());
+        let keep: SmallVec<[Slot; MAX_LIMITS]> = slots.flatten().copied().collect();
         let claim = self.claim(&keep);
         if has_boxed && budget.is_over() && !self.table.relieve(claim, budget) {
             return Err(NoRoom::Budget);

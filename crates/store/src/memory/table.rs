@@ -46,7 +46,7 @@ pub(super) struct ShardTable {
     free: Slot,
     free_count: u32,
     /// Where the search for expired keys continues.
-    hand: u32,
+    hand: Slot,
     /// Steps of the wall clock included in the expiry times (`memory/time.rs`).
     ahead: i32,
 }
@@ -186,8 +186,11 @@ impl ShardTable {
         let mut dropped = 0;
         for _ in 0..slots.min(self.cells()) {
             let slot = self.advance();
-            let expired = self.expiry(slot).at() <= second && self.get(slot).is_some();
-            if expired && !keep.contains(&slot) {
+            // Nearly all are not due, or free.
+            if self.expiry(slot).at() > second {
+                continue;
+            }
+            if self.get(slot).is_some() && !keep.contains(&slot) {
                 self.discard(slot, budget);
                 dropped += 1;
             }
@@ -219,7 +222,10 @@ impl ShardTable {
     /// Makes the index large enough for `count` more keys, if `take` has the bytes for it.
     fn reserve_index(&mut self, count: usize, take: impl FnOnce(usize) -> bool) -> bool {
         let bytes = self.index.growth(count);
-        if bytes > 0 && !take(bytes) {
+        if bytes == 0 {
+            return true;
+        }
+        if !take(bytes) {
             return false;
         }
         let Self { index, chunks, .. } = self;
@@ -236,20 +242,29 @@ impl ShardTable {
         }
     }
 
-    /// Puts a slot on the free list.
+    /// Puts a slot on the free list. It never expires, so that a search for expired keys passes it over.
     fn release(&mut self, slot: Slot) {
         self.hot.forget(slot);
         let next = u64::from(self.free);
         *self.cell_mut(slot) = Cell { digest: [next, 0], state: None };
+        *self.expiry_mut(slot) = Expiry::new(u64::MAX, false);
         self.free = slot;
         self.free_count += 1;
     }
 
+    /// Returns the slot where the search for expired keys continues, and moves on to the next one.
     fn advance(&mut self) -> Slot {
-        let cell = self.hand as usize;
-        // A slot's number, which is less than u32::MAX.
-        self.hand = if cell + 1 >= self.cells() { 0 } else { cell as u32 + 1 };
-        slot_of_cell(cell)
+        let slot = self.hand;
+        let (chunk, place) = at(slot);
+        self.hand = if place + 1 < CHUNK {
+            slot + 1
+        } else if chunk + 1 < self.chunks.len() {
+            // A slot's number, which is less than u32::MAX.
+            ((chunk + 1) << CELL_BITS) as Slot
+        } else {
+            0
+        };
+        slot
     }
 
     /// The owner of each key, and the heap bytes of its state.
