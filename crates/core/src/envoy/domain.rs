@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::level::{Level, Node};
 use super::{Descriptor, Draft, Matched, Rule, RuleEntry, SharedParts, Step};
 use crate::strategy::Owner;
@@ -10,7 +12,8 @@ use crate::strategy::Owner;
 /// Every domain of one set of files. The default has none.
 #[derive(Debug, Default)]
 pub struct Domains {
-    by_name: HashMap<Box<str>, Domain>,
+    /// Callers only look names up, and files alone add them, so no caller can make them collide.
+    by_name: HashMap<Box<str>, Domain, RandomState>,
     rules: Vec<Arc<Rule>>,
     /// Domains that have no good version.
     missing: HashSet<Box<str>>,
@@ -76,6 +79,7 @@ impl Domains {
     }
 
     /// The domain of this name.
+    #[inline]
     #[must_use]
     pub fn find(&self, domain: &str) -> Option<&Domain> {
         self.by_name.get(domain)

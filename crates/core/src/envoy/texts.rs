@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 /// The most texts that are compared one by one.
 const FEW: usize = 8;
 
@@ -15,9 +17,9 @@ pub(super) enum Texts<V> {
     Many(Box<HashedTexts<V>>),
 }
 
-/// The table of many texts.
+/// The table of many texts. Only files add to it, so no caller can make texts collide.
 #[derive(Debug)]
-pub(super) struct HashedTexts<V>(HashMap<Arc<str>, V>);
+pub(super) struct HashedTexts<V>(HashMap<Arc<str>, V, RandomState>);
 
 impl<V> Default for Texts<V> {
     fn default() -> Self {
@@ -46,7 +48,7 @@ impl<V> FromIterator<(Arc<str>, V)> for Texts<V> {
             }
             few.push((text, value));
             if few.len() > FEW {
-                let mut many: HashMap<Arc<str>, V> = few.into_iter().collect();
+                let mut many: HashMap<Arc<str>, V, RandomState> = few.into_iter().collect();
                 for (text, value) in items {
                     many.entry(text).or_insert(value);
                 }

@@ -69,8 +69,21 @@ impl Values {
     }
 
     /// The first pattern in the file that matches `value`.
+    #[inline]
     pub(super) fn pattern(&self, value: &str) -> Option<SiblingIndex> {
-        let ValuePatterns { globs, cidrs, regexes } = self.patterns.as_deref()?;
+        self.patterns.as_deref()?.first(value)
+    }
+
+    /// The first in the file, of whatever sort, that matches `value`.
+    pub(super) fn first(&self, value: &str) -> Option<SiblingIndex> {
+        let exact = self.exact.get(value).copied();
+        [exact, self.pattern(value), self.any].into_iter().flatten().min()
+    }
+}
+
+impl ValuePatterns {
+    fn first(&self, value: &str) -> Option<SiblingIndex> {
+        let Self { globs, cidrs, regexes } = self;
         let glob = |globs: &Globs<SiblingIndex>| {
             globs.matches(value).filter_map(|mut group| group.next().copied()).min()
         };
@@ -78,11 +91,5 @@ impl Values {
         let cidrs = cidrs.as_ref().and_then(|cidrs| cidrs.first(value));
         let regexes = regexes.as_ref().and_then(|regexes| regexes.first(value));
         [globs, cidrs, regexes].into_iter().flatten().min()
-    }
-
-    /// The first in the file, of whatever sort, that matches `value`.
-    pub(super) fn first(&self, value: &str) -> Option<SiblingIndex> {
-        let exact = self.exact.get(value).copied();
-        [exact, self.pattern(value), self.any].into_iter().flatten().min()
     }
 }
