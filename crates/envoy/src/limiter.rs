@@ -6,6 +6,8 @@
 //! descriptors are decided together.
 
 mod all_or_none;
+mod ask;
+mod at_once;
 mod decide;
 mod given;
 mod name;
@@ -24,7 +26,7 @@ use smallvec::SmallVec;
 use weir_config::{AllOrNone, EnvoyConfig};
 use weir_core::algorithm::{EngineKind, LimitVerdict, Op, Verdict};
 use weir_core::envoy::{Domain, Domains, Rule};
-use weir_node::access::{Refused, Rights};
+use weir_node::access::Refused;
 use weir_node::feature::Decide;
 use weir_node::feature_parts::{FeatureLimits, FeaturePart};
 use weir_node::limiter::{AnswerReserve, InvalidField, LimiterError, LimitsDecision};
@@ -33,9 +35,10 @@ use weir_node::telemetry::{CountedMethod, CountedOutcome, Recorder, Rejection};
 use weir_store::StoreError;
 use weir_time::clock;
 
+pub use self::ask::{DescriptorAsk, RateLimitAnswer, RateLimitAsk};
 use self::given::Given;
 pub use self::overall::Overall;
-use self::questions::questions;
+use self::questions::Questions;
 use self::rule::FoundLimit;
 pub use self::status::{Code, DescriptorStatus};
 use crate::metrics::{
@@ -108,43 +111,6 @@ pub struct EnvoyLimiter {
     recorder: EnvoyRecorder,
 }
 
-/// One request.
-#[derive(Debug, Clone)]
-pub struct RateLimitAsk<'a> {
-    /// The rights of its caller.
-    pub rights: Rights<'a>,
-    /// Domain whose rules apply.
-    pub domain: &'a str,
-    /// Descriptors to count.
-    pub descriptors: SmallVec<[DescriptorAsk<'a>; 2]>,
-    /// Hits of descriptors that have no number of their own; 0 counts as 1.
-    pub hits_addend: u32,
-    /// The caller's deadline.
-    pub deadline: Option<Instant>,
-}
-
-/// One descriptor of a request.
-#[derive(Debug, Clone)]
-pub struct DescriptorAsk<'a> {
-    /// Keys and values.
-    pub entries: SmallVec<[(&'a str, &'a str); 4]>,
-    /// Limit that overrides the configured one: requests per unit, and the unit's number on the wire.
-    pub limit: Option<(u32, i32)>,
-    /// Its own hits. They are work already done, so they are charged even above the limit.
-    pub hits: Option<u64>,
-    /// True if the hits are given back.
-    pub refund: bool,
-}
-
-/// The answer.
-#[derive(Debug, Clone)]
-pub struct RateLimitAnswer<'a> {
-    /// Over all descriptors.
-    pub overall: Overall,
-    /// One per descriptor.
-    pub statuses: SmallVec<[DescriptorStatus<'a>; 2]>,
-}
-
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RateLimitError {
@@ -209,6 +175,13 @@ struct EndOfRequest<'e> {
     domain: Option<&'e DomainCounts>,
     deadline: Option<Instant>,
     code: Option<AnswerCode>,
+}
+
+impl EndOfRequest<'_> {
+    #[inline]
+    fn is(&mut self, answer: &Result<RateLimitAnswer<'_>, RateLimitError>) {
+        self.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
+    }
 }
 
 impl Drop for EndOfRequest<'_> {
@@ -323,16 +296,39 @@ impl EnvoyDecisions {
         loaded: &'a Loaded,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        let (domain, mut ended) = self.begin(envoy, loaded, ask)?;
+        let answer = self.answer(envoy, loaded, domain, ask).await;
+        ended.is(&answer);
+        answer
+    }
+
+    /// The domain of a request whose caller has a right to it, and what counts its end.
+    #[inline]
+    fn begin<'e, 'a: 'e>(
+        &self,
+        envoy: &'e EnvoyLimiter,
+        loaded: &'a Loaded,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<(Option<&'a Domain>, EndOfRequest<'e>), RateLimitError> {
         // Before the domain is looked up, and counted as no request.
         let gives_back = ask.descriptors.iter().any(|descriptor| descriptor.refund);
         ask.rights.check_domain(ask.domain, gives_back)?;
         let domain = loaded.domains.find(ask.domain);
         let counts = domain.and_then(|domain| loaded.domain_counts(domain));
-        let mut ended =
-            EndOfRequest { recorder: &envoy.recorder, domain: counts, deadline: ask.deadline, code: None };
-        let answer = self.answer(envoy, loaded, domain, ask).await;
-        ended.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
-        answer
+        let recorder = &envoy.recorder;
+        Ok((domain, EndOfRequest { recorder, domain: counts, deadline: ask.deadline, code: None }))
+    }
+
+    #[inline]
+    fn check_loaded(
+        loaded: &Loaded,
+        domain: Option<&Domain>,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<(), RateLimitError> {
+        if domain.is_none() && loaded.domains.is_missing(ask.domain) {
+            return Err(RateLimitError::NotLoaded);
+        }
+        Ok(())
     }
 
     async fn answer<'a>(
@@ -342,22 +338,20 @@ impl EnvoyDecisions {
         domain: Option<&'a Domain>,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
-        if domain.is_none() && loaded.domains.is_missing(ask.domain) {
-            return Err(RateLimitError::NotLoaded);
-        }
-        let questions = questions(envoy, domain, ask);
-        let mut questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        Self::check_loaded(loaded, domain, ask)?;
+        let mut questions = Questions::new();
+        let posed = questions::pose(&mut questions, envoy, domain, ask);
+        posed.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
         let together = domain.zip(envoy.rules.all_or_none.by(ask.domain)).map(|(domain, by)| {
             Ok((domain, all_or_none::groups(by, ask, &questions, envoy.rules.shadow_mode)?))
         });
         let together: Result<_, InvalidField> = together.transpose();
         let together = together.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        let asker = (ask.deadline, ask.rights.caller());
         let started = clock::monotonic();
         if envoy.rules.stop_when_over {
-            self.stop_at_first_over(envoy, &mut questions, (ask.deadline, ask.rights.caller()), started)
-                .await;
+            self.stop_at_first_over(envoy, &mut questions, asker, started).await;
         }
-        let asker = (ask.deadline, ask.rights.caller());
         let decided = match together {
             None => self.decide_all(envoy, &questions, asker, started).await,
             Some((domain, groups)) => {
@@ -372,9 +366,18 @@ impl EnvoyDecisions {
         let decided =
             decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;
         let mut statuses = SmallVec::new();
-        for (question, decided) in questions.into_iter().zip(decided) {
-            statuses.push(status::status_of(envoy, loaded, domain, question, decided));
+        for (question, decided) in questions.iter_mut().zip(&decided) {
+            statuses.push(status::status_of(envoy, loaded, domain, question, decided.as_ref()));
         }
+        Ok(Self::answer_of(envoy, ask, statuses))
+    }
+
+    #[inline]
+    fn answer_of<'a>(
+        envoy: &EnvoyLimiter,
+        ask: &RateLimitAsk<'_>,
+        statuses: SmallVec<[DescriptorStatus<'a>; 2]>,
+    ) -> RateLimitAnswer<'a> {
         let overall = Overall::of(&envoy.rules, &statuses);
         if overall.shadowed {
             envoy.recorder.happened(EnvoyEvent::GlobalShadow);
@@ -386,6 +389,6 @@ impl EnvoyDecisions {
             peer = %weir_grpc::current_peer(),
             "rate limit"
         );
-        Ok(RateLimitAnswer { overall, statuses })
+        RateLimitAnswer { overall, statuses }
     }
 }

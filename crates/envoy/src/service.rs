@@ -8,12 +8,14 @@ mod metadata;
 mod request;
 mod response;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use tonic::Status;
 use weir_config::AccessRight;
-use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
+use weir_grpc::{Call, CallContext, IncomingCall, Reply, reply, turn};
 
 pub use generated::EnvoyService;
 pub use headers::HeaderNames;
@@ -26,7 +28,9 @@ use weir_node::telemetry::{Recorder, WorkerRecorder};
 use weir_store::at_once;
 use weir_time::deadlines::Deadlines;
 
-use crate::limiter::{EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded};
+use crate::limiter::{
+    EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded, RateLimitAnswer, RateLimitAsk, RateLimitError,
+};
 use crate::metrics::{AnswerCode, EnvoyMetrics};
 
 /// The name of the feature.
@@ -37,6 +41,14 @@ pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;
 
 /// Bytes of a typical status.
 const STATUS_BYTES: usize = 32;
+
+/// Largest buffer that is kept for the next answer.
+const MOST_KEPT: usize = 4 << 10;
+
+thread_local! {
+    /// The buffer of the last answer.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// Optional parts of an answer.
 #[derive(Debug, Clone, Default)]
@@ -136,28 +148,72 @@ impl EnvoyRateLimit {
     }
 
     fn answer_at_once(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
+        let current = self.current.load();
+        let mut ask = RateLimitAsk::of(current.rights.of(context), context.deadline);
+        let loaded = self.read(&mut ask, &current, message)?;
+        if current.decisions.asks_once(&self.envoy, &ask) {
+            return self.reply(current.decisions.rate_limit_at_once(&self.envoy, loaded, &ask), &ask);
+        }
         let broken = || Err(Status::internal("the store answers at once, and did not"));
-        at_once(self.answer(message, context)).unwrap_or_else(broken)
+        at_once(self.answer_read(&current, loaded, &ask)).unwrap_or_else(broken)
     }
 
     async fn answer(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
         let current = self.current.load();
-        let rights = current.rights.of(context);
-        rights.check_any(AccessRight::Envoy).map_err(status::refused)?;
+        let mut ask = RateLimitAsk::of(current.rights.of(context), context.deadline);
+        let loaded = self.read(&mut ask, &current, message)?;
+        self.answer_read(&current, loaded, &ask).await
+    }
+
+    async fn answer_read(
+        &self,
+        current: &CurrentRules,
+        loaded: &Loaded,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<Reply, Status> {
+        self.reply(current.decisions.rate_limit(&self.envoy, loaded, ask).await, ask)
+    }
+
+    /// Reads a request, and returns the rules that it is answered by.
+    #[inline]
+    fn read<'c, 'm>(
+        &self,
+        ask: &mut RateLimitAsk<'m>,
+        current: &'c CurrentRules,
+        message: &'m [u8],
+    ) -> Result<&'c Loaded, Status> {
+        ask.rights.check_any(AccessRight::Envoy).map_err(status::refused)?;
         let Some(loaded) = &current.loaded else {
             self.envoy.unread(AnswerCode::FailedPrecondition);
             return Err(Status::failed_precondition("no rate limit configuration loaded"));
         };
         called::serves("ShouldRateLimit");
-        let ask = request::read(message, context.deadline, rights).map_err(|error| {
+        request::read(ask, message).map_err(|error| {
             self.envoy.unread(AnswerCode::Internal);
             status::malformed(error)
         })?;
         turn::spend(ask.descriptors.len());
-        let answer = current.decisions.rate_limit(&self.envoy, loaded, &ask).await;
+        Ok(loaded)
+    }
+
+    /// An answer is written to a buffer that is used again, and copied: a vector that is larger than the answer would need
+    /// an allocation beside its own.
+    #[inline]
+    fn reply(
+        &self,
+        answer: Result<RateLimitAnswer<'_>, RateLimitError>,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<Reply, Status> {
         let answer = answer.map_err(status::new)?;
-        let bytes = STATUS_BYTES * (1 + answer.statuses.len());
-        Ok(Reply::message(bytes, |out| response::write(out, &answer, &ask, &self.answers)))
+        let mut message = BUFFER.take();
+        message.clear();
+        message.reserve(STATUS_BYTES * (1 + answer.statuses.len()));
+        reply::frame(&mut message, |out| response::write(out, &answer, ask, &self.answers));
+        let bytes = Bytes::copy_from_slice(&message);
+        if message.capacity() <= MOST_KEPT {
+            BUFFER.set(message);
+        }
+        Ok(Reply::Message(bytes))
     }
 }
 

@@ -53,19 +53,9 @@ fn a_named_caller_has_one_turn_and_others_one_for_each_connection() {
     let envoy = EnvoyLimiter::new(rules, counted.recorder(0));
     let peers = [Peer::default(), Peer::default()];
     let caller_of = |rights: Rights<'_>, peer: &Peer| {
-        let descriptor = DescriptorAsk {
-            entries: [("service", "service_1")].into_iter().collect(),
-            limit: None,
-            hits: None,
-            refund: false,
-        };
-        let ask = RateLimitAsk {
-            rights,
-            domain: "rl",
-            descriptors: [descriptor].into_iter().collect(),
-            hits_addend: 0,
-            deadline: None,
-        };
+        let mut ask = RateLimitAsk { domain: "rl", ..RateLimitAsk::of(rights, None) };
+        ask.descriptors.push(DescriptorAsk { entries: 0..1, ..DescriptorAsk::default() });
+        ask.entries.push(("service", "service_1"));
         let answer = || at_once(decisions.rate_limit(&envoy, &loaded, &ask));
         let _ = with_peer(CurrentPeer::from(peer), answer).expect("the store answers at once");
         asked.0.lock().pop().expect("the store was asked")

@@ -97,6 +97,40 @@ async fn the_counts_of_a_rule_survive_a_reload_of_its_file() {
     assert!(metrics.contains("\nweir_envoy_hits_total{domain=\"d\",rule=\"k\"} 3\n"), "{metrics}");
 }
 
+/// What a connection has sent before is answered by the rules in force, also where the same names now mean something else.
+#[tokio::test]
+async fn an_open_connection_follows_every_change_of_its_rules() {
+    let folder = scratch::dir("envoy-changes");
+    let write =
+        |rules: &str| fs::write(folder.path().join("d.yaml"), format!("domain: d\ndescriptors:\n{rules}"));
+    let limit = |requests: u32| format!("rate_limit: {{unit: minute, requests_per_unit: {requests}}}");
+    write(&format!("  - {{key: k, {}}}\n", limit(5))).unwrap();
+    let files = EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() };
+    let server = serve(memory(), files);
+    let mut client = client(&server).await;
+    for remaining in [4, 3] {
+        assert_eq!(ask(&mut client, "d [k=v]").await, format!("OK | OK {remaining} of 5/MINUTE 60s"));
+    }
+    let changes = [
+        (format!("  - {{key: k, {}}}\n", limit(7)), "OK | OK 4 of 7/MINUTE 60s"),
+        (
+            format!("  - {{key: k, {}}}\n  - {{key: k, value: v, {}}}\n", limit(7), limit(2)),
+            "OVER | OVER 0 of 2/MINUTE 60s",
+        ),
+        (format!("  - {{key: k, descriptors: [{{key: l, {}}}]}}\n", limit(7)), "OK | OK"),
+        (
+            format!("  - {{key: other, {}}}\n  - {{key: k, {}}}\n", limit(1), limit(9)),
+            "OK | OK 5 of 9/MINUTE 60s",
+        ),
+    ];
+    for (place, (rules, expected)) in changes.iter().enumerate() {
+        write(rules).unwrap();
+        let line = format!("\nweir_envoy_config_loads_total{{result=\"ok\"}} {}\n", place + 2);
+        eventually(SOON, &line, || server.get("/metrics").1.contains(&line));
+        assert_eq!(ask(&mut client, "d [k=v]").await, *expected, "{rules}");
+    }
+}
+
 async fn ask(client: &mut Client, asked: &str) -> String {
     answer(&client.should_rate_limit(request(asked)).await.map(tonic::Response::into_inner))
 }

@@ -27,12 +27,10 @@ use weir_store::{BudgetDecision, BudgetOp, LimitSet, StoreError, no_verdict};
 use weir_time::clock;
 use weir_units::{CEILING, Micros};
 
+use super::decide::Outcomes;
 use super::{
     DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, RateLimitAsk, RateLimitError, name,
 };
-
-/// The outcome of each question; `None` where no limit applies.
-type Outcomes = SmallVec<[Option<Outcome<DescriptorDecision>>; 2]>;
 
 /// A question's place, and its outcome.
 type PlacedOutcome = (usize, Result<Outcome<DescriptorDecision>, RateLimitError>);
@@ -65,7 +63,7 @@ pub(super) fn groups(
 ) -> Result<Vec<DescriptorGroup>, InvalidField> {
     let mut groups: Vec<DescriptorGroup> = Vec::new();
     for (place, (question, descriptor)) in questions.iter().zip(&ask.descriptors).enumerate() {
-        let value = |key: &String| descriptor.entries.iter().find(|(found, _)| found == key).copied();
+        let value = |key: &String| ask.entries_of(descriptor).iter().find(|(found, _)| found == key).copied();
         let common: Option<Vec<(&str, &str)>> = by.iter().map(value).collect();
         let (Some(common), Some(member)) = (common, GroupMember::new(place, question, shadow_mode)) else {
             continue;

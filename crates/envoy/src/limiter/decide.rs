@@ -16,6 +16,9 @@ use super::order::{self, EqualDescriptors};
 use super::{DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, RateLimitError};
 use crate::metrics::EnvoyEvent;
 
+/// The outcome of each question; `None` where no limit applies.
+pub(super) type Outcomes = SmallVec<[Option<Outcome<DescriptorDecision>>; 2]>;
+
 impl EnvoyDecisions {
     /// One answer per question; `None` where no limit applies.
     pub(super) async fn decide_all(
@@ -24,13 +27,16 @@ impl EnvoyDecisions {
         questions: &[DescriptorQuestion<'_>],
         (deadline, caller): (Option<Instant>, u32),
         started: Instant,
-    ) -> Result<SmallVec<[Option<Outcome<DescriptorDecision>>; 2]>, RateLimitError> {
+    ) -> Result<Outcomes, RateLimitError> {
+        if self.at_once {
+            let answers = self.ask_at_once(questions, caller);
+            return self.settle_at_once(envoy, questions, answers, started);
+        }
         let deadline = self.store_deadline(deadline, started);
         let together =
             |places: EqualDescriptors| self.decide_together(envoy, questions, places, (deadline, caller));
         let all = || (0..questions.len()).collect();
-        // A store that answers at once decides in the order of the descriptors.
-        let counters = if self.at_once || questions.len() == 1 { None } else { order::runs(questions) };
+        let counters = if questions.len() == 1 { None } else { order::runs(questions) };
         let mut decided = match counters {
             None => together(all()).await,
             Some(counters) => {
@@ -80,16 +86,14 @@ impl EnvoyDecisions {
                 }
                 Some(StoreAnswer::Ready(Ok(verdict))) => {
                     // A store that answers later has this answer from its cache, unless nodes count on their own.
-                    let cached = !self.at_once && limit.strategy().approximate().is_none();
+                    let cached = limit.strategy().approximate().is_none();
                     let decided = limits.next().map(|limit| DescriptorDecision { verdict, limit, cached });
                     decided.ok_or_else(no_verdict)
                 }
                 Some(StoreAnswer::Ready(Err(error))) => Err(error),
                 None => Err(no_verdict()),
             };
-            if !self.at_once || answer.is_err() {
-                self.count_call(started, answer.as_ref().err());
-            }
+            self.count_call(started, answer.as_ref().err());
             let answer = self.settle(envoy, question, limit, (answer, false));
             decided.push((place, answer.map(Some)));
         }
@@ -147,7 +151,8 @@ impl EnvoyDecisions {
 
 impl DescriptorQuestion<'_> {
     /// The decision for the store; `None` if no limit applies.
-    fn decision(&self) -> Option<Decision<'_>> {
+    #[inline]
+    pub(super) fn decision(&self) -> Option<Decision<'_>> {
         let subject = Subject { resource: &self.name, ..Subject::default() };
         Some(Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.charged)))
     }

@@ -9,6 +9,7 @@
 //! stands for all that match. What is longer than a part of a key may be is named by its digest, which no
 //! readable name looks like: those begin with a digit.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use ring::digest::{SHA256, digest};
@@ -16,9 +17,18 @@ use ring::digest::{SHA256, digest};
 use weir_core::envoy::Matched;
 use weir_core::key::MAX_PART;
 
+/// The largest name that is kept for the next question.
+const MOST_KEPT: usize = 4 << 10;
+
+thread_local! {
+    /// The name of the last question.
+    static SPARE: Cell<String> = const { Cell::new(String::new()) };
+}
+
 /// The name of the counter of `entries` in `domain`, as they match.
 pub(super) fn of(domain: &str, entries: &[(&str, &str)], matched: Option<Matched<'_>>) -> String {
-    let mut name = String::with_capacity(64);
+    let mut name = SPARE.take();
+    name.reserve(64);
     part(&mut name, domain);
     for (index, (key, value)) in entries.iter().enumerate() {
         let shared = matched.and_then(|matched| matched.shared(index));
@@ -34,12 +44,22 @@ pub(super) fn of(domain: &str, entries: &[(&str, &str)], matched: Option<Matched
     if name.len() > MAX_PART { shortened(&name) } else { name }
 }
 
+/// Gives back a name whose question is answered, so that the next one needs no allocation.
+#[inline]
+pub(super) fn give_back(mut name: String) {
+    if (1..=MOST_KEPT).contains(&name.capacity()) {
+        name.clear();
+        SPARE.set(name);
+    }
+}
+
 /// A digest of a counter's name, of 128 bits, for where a name must be short.
 pub(super) fn digest_of(name: &str) -> String {
     const DIGITS: usize = 32;
     shortened(name).split_off("sha256:".len()).chars().take(DIGITS).collect()
 }
 
+#[inline]
 fn part(name: &mut String, text: &str) {
     decimal(name, text.len());
     name.push(':');
@@ -47,11 +67,26 @@ fn part(name: &mut String, text: &str) {
 }
 
 /// Every part of every name has one, and the formatter takes longer than all the rest.
+#[inline]
 fn decimal(name: &mut String, number: usize) {
-    if number >= 10 {
-        decimal(name, number / 10);
+    if number >= 100 {
+        long_decimal(name, number / 100);
     }
-    name.push(char::from(b'0' + (number % 10) as u8));
+    if number >= 10 {
+        name.push(digit(number / 10));
+    }
+    name.push(digit(number));
+}
+
+#[cold]
+fn long_decimal(name: &mut String, number: usize) {
+    decimal(name, number);
+}
+
+/// The last digit.
+#[inline]
+const fn digit(number: usize) -> char {
+    (b'0' + (number % 10) as u8) as char
 }
 
 fn shortened(name: &str) -> String {

@@ -16,11 +16,13 @@ impl Overall {
     /// group with a budget of its own, and one with room is enough. An unlimited descriptor has no budget, so it is
     /// not such room.
     pub(super) fn of(rules: &EnvoyRules, statuses: &[DescriptorStatus<'_>]) -> Self {
-        let is_quota = |status: &&DescriptorStatus<'_>| status.quota_mode;
-        let alone = statuses.iter().any(|status| !is_quota(&status) && status.is_over());
-        let mut quota = statuses.iter().filter(is_quota).peekable();
-        let together = quota.peek().is_some() && quota.all(DescriptorStatus::is_over);
-        let over = alone || together;
+        let (mut alone, mut with_quota, mut with_room) = (false, false, false);
+        for status in statuses {
+            alone |= !status.quota_mode && status.is_over();
+            with_quota |= status.quota_mode;
+            with_room |= status.quota_mode && !status.is_over();
+        }
+        let over = alone || with_quota && !with_room;
         Self { over: over && !rules.shadow_mode, shadowed: over && rules.shadow_mode }
     }
 }

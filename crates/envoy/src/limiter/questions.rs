@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use weir_core::algorithm::{Algorithm, Op};
-use weir_core::envoy::{Domain, RateLimit};
+use weir_core::envoy::Domain;
 use weir_node::limiter::{InvalidField, shown};
 
 use super::{
@@ -11,44 +11,45 @@ use super::{
 };
 use crate::metrics::EnvoyEvent;
 
-/// Everything that can be refused is refused here, before anything is charged.
-pub(super) fn questions<'a>(
+/// The questions of a request, one for each descriptor.
+pub(super) type Questions<'a> = SmallVec<[DescriptorQuestion<'a>; 2]>;
+
+/// Appends the questions. Everything that can be refused is refused here, before anything is charged.
+pub(super) fn pose<'a>(
+    questions: &mut Questions<'a>,
     envoy: &EnvoyLimiter,
     domain: Option<&'a Domain>,
     ask: &RateLimitAsk<'_>,
-) -> Result<SmallVec<[DescriptorQuestion<'a>; 2]>, RateLimitError> {
+) -> Result<(), RateLimitError> {
     check(ask)?;
     if domain.is_none() {
         envoy.recorder.happened(EnvoyEvent::UnknownDomain);
     }
-    let mut found: SmallVec<[FoundLimit<'a>; 2]> = SmallVec::new();
     for descriptor in &ask.descriptors {
-        found.push(FoundLimit::of(envoy, domain, descriptor)?);
-    }
-    rule::replace(&mut found);
-    let questions = found.into_iter().zip(&ask.descriptors).map(|(found, descriptor)| {
+        let found = FoundLimit::of(envoy, domain, descriptor.limit, ask.entries_of(descriptor))?;
         let hits = descriptor.hits.unwrap_or(u64::from(ask.hits_addend.max(1)));
-        let bills = found.limit().is_some_and(RateLimit::bills);
-        let op = match descriptor {
+        questions.push(DescriptorQuestion {
+            found,
+            name: String::new(),
+            op: Op::Charge,
+            hits,
+            charged: hits,
+        });
+    }
+    rule::replace(questions);
+    for (question, descriptor) in questions.iter_mut().zip(&ask.descriptors) {
+        let Some(limit) = question.found.limit() else { continue };
+        question.op = match descriptor {
             DescriptorAsk { refund: true, .. } => Op::Refund,
-            DescriptorAsk { hits: Some(1..), .. } if bills => Op::Force,
+            DescriptorAsk { hits: Some(1..), .. } if limit.bills() => Op::Force,
             _ => Op::Charge,
         };
-        let counts_rejected = || {
-            found
-                .limit()
-                .is_some_and(|limit| limit.strategy().algorithms().iter().any(Algorithm::counts_denied))
-        };
-        if op == Op::Refund && counts_rejected() {
-            return Err(RateLimitError::NoRefund(found.path().into()));
+        if question.op == Op::Refund && limit.strategy().algorithms().iter().any(Algorithm::counts_denied) {
+            return Err(RateLimitError::NoRefund(question.found.path().into()));
         }
-        let name = match found.limit() {
-            Some(_) => name::of(ask.domain, &descriptor.entries, found.matched()),
-            None => String::new(),
-        };
-        Ok(DescriptorQuestion { found, name, op, hits, charged: hits })
-    });
-    questions.collect()
+        question.name = name::of(ask.domain, ask.entries_of(descriptor), question.found.matched());
+    }
+    Ok(())
 }
 
 fn check(ask: &RateLimitAsk<'_>) -> Result<(), RateLimitError> {
@@ -66,11 +67,11 @@ fn check(ask: &RateLimitAsk<'_>) -> Result<(), RateLimitError> {
         return too_many("descriptors", MAX_DESCRIPTORS);
     }
     check_length("domain", ask.domain)?;
-    for DescriptorAsk { entries, .. } in &ask.descriptors {
-        if entries.len() > MAX_ENTRIES {
+    for descriptor in &ask.descriptors {
+        if descriptor.entries.len() > MAX_ENTRIES {
             return too_many("descriptors.entries", MAX_ENTRIES);
         }
-        for (key, value) in entries {
+        for (key, value) in ask.entries_of(descriptor) {
             check_length("descriptors.entries.key", key)?;
             check_length("descriptors.entries.value", value)?;
         }
@@ -78,10 +79,13 @@ fn check(ask: &RateLimitAsk<'_>) -> Result<(), RateLimitError> {
     Ok(())
 }
 
+#[inline]
 fn check_length(field: &'static str, text: &str) -> Result<(), InvalidField> {
-    if text.len() <= MAX_TEXT {
-        return Ok(());
-    }
+    if text.len() <= MAX_TEXT { Ok(()) } else { Err(too_long(field, text)) }
+}
+
+#[cold]
+fn too_long(field: &'static str, text: &str) -> InvalidField {
     let bound = format!("it has {} bytes; at most {MAX_TEXT} fit", text.len());
-    Err(InvalidField { field, value: format!("\"{}\"", shown(text)), bound })
+    InvalidField { field, value: format!("\"{}\"", shown(text)), bound }
 }

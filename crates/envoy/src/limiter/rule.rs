@@ -7,7 +7,7 @@ use weir_core::envoy::{Domain, Matched, RateLimit, Rule};
 use weir_node::limiter::InvalidField;
 
 use super::given::unit;
-use super::{DescriptorAsk, EnvoyLimiter, RateLimitError};
+use super::{DescriptorQuestion, EnvoyLimiter, RateLimitError};
 
 /// Resolution of one descriptor.
 #[derive(Debug, Clone)]
@@ -21,15 +21,16 @@ pub(super) enum FoundLimit<'a> {
 }
 
 impl<'a> FoundLimit<'a> {
-    /// Resolves `descriptor`. In an unknown domain nothing applies, not even an override.
+    /// Resolves a descriptor of these entries, and of this limit of its own. In an unknown domain nothing applies, not even an override.
     pub(super) fn of(
         envoy: &EnvoyLimiter,
         domain: Option<&'a Domain>,
-        descriptor: &DescriptorAsk<'_>,
+        given: Option<(u32, i32)>,
+        entries: &[(&str, &str)],
     ) -> Result<Self, RateLimitError> {
-        let given = descriptor.limit.filter(|_| envoy.rules.overrides_in_request);
+        let given = given.filter(|_| envoy.rules.overrides_in_request);
         let Some((requests_per_unit, number)) = given else {
-            let matched = domain.and_then(|domain| domain.find(descriptor.entries.iter().copied()));
+            let matched = domain.and_then(|domain| domain.find(entries.iter().copied()));
             return Ok(matched.map_or(Self::Nothing, Self::Rule));
         };
         // An invalid override is rejected in any domain, so that the caller's mistake shows.
@@ -74,17 +75,20 @@ impl<'a> FoundLimit<'a> {
 
 /// Drops the rules that another rule of the same request replaces by name. An unlimited rule stays: it counts nothing
 /// that could be replaced, and keeps its status.
-pub(super) fn replace(found: &mut SmallVec<[FoundLimit<'_>; 2]>) {
-    let replaced = |one: &FoundLimit<'_>, all: &[FoundLimit<'_>]| {
-        let can_be = |rule: &&Arc<Rule>| !rule.name.is_empty() && rule.limit.is_some();
-        let Some(rule) = one.rule().filter(can_be) else { return false };
-        all.iter().filter_map(FoundLimit::rule).any(|other| other.replaces.contains(&rule.name))
-    };
-    if found.iter().filter_map(FoundLimit::rule).all(|rule| rule.replaces.is_empty()) {
+pub(super) fn replace(questions: &mut [DescriptorQuestion<'_>]) {
+    fn rules<'q, 'a>(all: &'q [DescriptorQuestion<'a>]) -> impl Iterator<Item = &'a Arc<Rule>> + use<'q, 'a> {
+        all.iter().filter_map(|question| question.found.rule())
+    }
+    if rules(questions).all(|rule| rule.replaces.is_empty()) {
         return;
     }
-    let kept: SmallVec<[bool; 8]> = found.iter().map(|one| !replaced(one, found)).collect();
-    for (one, _) in found.iter_mut().zip(kept).filter(|(_, kept)| !kept) {
-        *one = FoundLimit::Nothing;
+    let replaced = |question: &DescriptorQuestion<'_>| {
+        let can_be = |rule: &&Arc<Rule>| !rule.name.is_empty() && rule.limit.is_some();
+        let Some(rule) = question.found.rule().filter(can_be) else { return false };
+        rules(questions).any(|other| other.replaces.contains(&rule.name))
+    };
+    let kept: SmallVec<[bool; 8]> = questions.iter().map(|question| !replaced(question)).collect();
+    for (question, _) in questions.iter_mut().zip(kept).filter(|(_, kept)| !kept) {
+        question.found = FoundLimit::Nothing;
     }
 }

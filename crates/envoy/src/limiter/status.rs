@@ -1,5 +1,6 @@
 //! Status of one descriptor, and the count of its hits.
 
+use std::mem;
 use std::sync::Arc;
 
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
@@ -7,7 +8,7 @@ use weir_core::envoy::{Domain, Kind, RateLimit, Rule};
 use weir_node::settle::Outcome;
 use weir_units::Micros;
 
-use super::{DescriptorDecision, DescriptorQuestion, EnvoyLimiter, FoundLimit, Loaded};
+use super::{DescriptorDecision, DescriptorQuestion, EnvoyLimiter, FoundLimit, Loaded, name};
 use crate::metrics::Hits;
 
 /// Status code of a descriptor.
@@ -54,15 +55,18 @@ impl<'a> DescriptorStatus<'a> {
     }
 }
 
-/// Builds the status of one descriptor, and counts its hits.
+/// Builds the status of one descriptor, which takes what was found for its question, and counts its hits.
+#[inline]
 pub(super) fn status_of<'a>(
     envoy: &EnvoyLimiter,
     loaded: &Loaded,
     domain: Option<&Domain>,
-    question: DescriptorQuestion<'a>,
-    decided: Option<Outcome<DescriptorDecision>>,
+    question: &mut DescriptorQuestion<'a>,
+    decided: Option<&Outcome<DescriptorDecision>>,
 ) -> DescriptorStatus<'a> {
-    let DescriptorQuestion { found, op, hits, .. } = question;
+    let DescriptorQuestion { op, hits, .. } = *question;
+    let found = mem::replace(&mut question.found, FoundLimit::Nothing);
+    name::give_back(mem::take(&mut question.name));
     let rule = found.rule().map(|rule| &**rule);
     let quota_mode = envoy.rules.quota_mode || rule.is_some_and(|rule| rule.quota_mode);
     let (Some(limit), Some(decided)) = (found.limit(), decided) else {
@@ -70,7 +74,7 @@ pub(super) fn status_of<'a>(
         let (remaining, quota_mode) = if rule.is_some() { (u32::MAX, false) } else { (0, quota_mode) };
         return DescriptorStatus { code: Code::Ok, found, remaining, until_reset_s: None, quota_mode };
     };
-    let (over, remaining, until_reset) = match &decided {
+    let (over, remaining, until_reset) = match decided {
         Outcome::Decided(DescriptorDecision { verdict, limit: one, .. })
         | Outcome::Local(DescriptorDecision { verdict, limit: one, .. }) => {
             let over = !verdict.fitted && op != Op::Refund;
@@ -81,7 +85,7 @@ pub(super) fn status_of<'a>(
     let shadow = over && rule.is_some_and(|rule| rule.shadow_mode);
     if op != Op::Refund {
         let algorithm = limit.strategy().algorithms().first();
-        let counted = match (&decided, algorithm) {
+        let counted = match (decided, algorithm) {
             (Outcome::Decided(decision), Some(algorithm)) => {
                 let before = decision.limit.used_before(algorithm);
                 let counted =

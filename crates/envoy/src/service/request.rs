@@ -1,62 +1,69 @@
 //! Envoy's `RateLimitRequest`, decoded in place.
 
-use std::time::Instant;
-
-use smallvec::SmallVec;
-use weir_node::access::Rights;
 use weir_node::service::{Malformed, MessageFields};
 
 use crate::limiter::{DescriptorAsk, MAX_DESCRIPTORS, MAX_ENTRIES, RateLimitAsk};
 
-/// Decodes as the generated type does: of a field that occurs twice the last value counts, and messages that occur
-/// twice are merged. Reads at most one item beyond each bound, which is enough to reject the request.
-pub(super) fn read<'a>(
-    message: &'a [u8],
-    deadline: Option<Instant>,
-    rights: Rights<'a>,
-) -> Result<RateLimitAsk<'a>, Malformed> {
-    let mut ask = RateLimitAsk { rights, domain: "", descriptors: SmallVec::new(), hits_addend: 0, deadline };
+/// Decodes into an empty `ask` as the generated type does: of a field that occurs twice the last value counts, and
+/// messages that occur twice are merged. Reads at most one item beyond each bound, which is enough to reject the request.
+///
+/// A request is large, so it is decoded in place.
+pub(super) fn read<'a>(ask: &mut RateLimitAsk<'a>, message: &'a [u8]) -> Result<(), Malformed> {
     let mut fields = MessageFields::of(message);
-    while let Some((number, value)) = fields.next()? {
+    while fields.left() > 0
+        && let Some((number, value)) = fields.next()?
+    {
         match number {
             1 => ask.domain = value.text()?,
             2 => {
-                let descriptor = descriptor(value.bytes()?)?;
+                let start = ask.entries.len();
+                let one = descriptor(ask, value.bytes()?)?;
                 if ask.descriptors.len() <= MAX_DESCRIPTORS {
-                    ask.descriptors.push(descriptor);
+                    ask.descriptors.push(one);
+                } else {
+                    ask.entries.truncate(start);
                 }
             }
             3 => ask.hits_addend = value.number()? as u32,
             _ => {}
         }
     }
-    Ok(ask)
+    Ok(())
 }
 
-fn descriptor(message: &[u8]) -> Result<DescriptorAsk<'_>, Malformed> {
-    let mut ask = DescriptorAsk { entries: SmallVec::new(), limit: None, hits: None, refund: false };
+/// Appends the entries of a descriptor, and returns the rest of it.
+#[inline]
+fn descriptor<'a>(ask: &mut RateLimitAsk<'a>, message: &'a [u8]) -> Result<DescriptorAsk, Malformed> {
+    let start = ask.entries.len();
+    let mut one = DescriptorAsk::default();
     let mut fields = MessageFields::of(message);
-    while let Some((number, value)) = fields.next()? {
+    while fields.left() > 0
+        && let Some((number, value)) = fields.next()?
+    {
         match number {
             1 => {
                 let entry = entry(value.bytes()?)?;
-                if ask.entries.len() <= MAX_ENTRIES {
+                if ask.entries.len() - start <= MAX_ENTRIES {
                     ask.entries.push(entry);
                 }
             }
-            2 => ask.limit = Some(limit(value.bytes()?, ask.limit.unwrap_or_default())?),
-            3 => ask.hits = Some(wrapped(value.bytes()?, ask.hits.unwrap_or_default())?),
-            4 => ask.refund = value.number()? != 0,
+            2 => one.limit = Some(limit(value.bytes()?, one.limit.unwrap_or_default())?),
+            3 => one.hits = Some(wrapped(value.bytes()?, one.hits.unwrap_or_default())?),
+            4 => one.refund = value.number()? != 0,
             _ => {}
         }
     }
-    Ok(ask)
+    one.entries = start..ask.entries.len();
+    Ok(one)
 }
 
+#[inline]
 fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     let (mut key, mut text) = ("", "");
     let mut fields = MessageFields::of(message);
-    while let Some((number, value)) = fields.next()? {
+    while fields.left() > 0
+        && let Some((number, value)) = fields.next()?
+    {
         match number {
             1 => key = value.text()?,
             2 => text = value.text()?,

@@ -49,8 +49,8 @@ pub(super) fn long_duration(out: &mut Vec<u8>, field: u32, span: Micros) {
 }
 
 /// Up to 16 bytes packed in registers, the first one lowest.
-#[derive(Clone, Copy)]
-pub(super) struct Packed {
+#[derive(Debug, Clone, Copy)]
+pub struct Packed {
     bytes: u128,
     pub(super) length: u32,
 }
@@ -59,7 +59,8 @@ pub(super) struct Packed {
 pub(super) const MOST_PACKED: u64 = (1 << 56) - 1;
 
 impl Packed {
-    pub(super) const NOTHING: Self = Self { bytes: 0, length: 0 };
+    /// No bytes.
+    pub const NOTHING: Self = Self { bytes: 0, length: 0 };
 
     /// Exact: both sides are integers. The longest takes all sixteen bytes.
     #[inline]
@@ -72,14 +73,28 @@ impl Packed {
         if nanos != 0 {
             both = both.number(2, nanos);
         }
-        let begin = both.length << 8 | field << 3 | 2;
-        Self { bytes: both.bytes << 16 | begin as u128, length: both.length + 2 }
+        both.nested(field)
     }
 
     /// The same bytes with another first byte.
     #[inline]
     pub(super) const fn under(self, first: u8) -> Self {
         Self { bytes: self.bytes & !0xff | first as u128, length: self.length }
+    }
+
+    /// The same bytes, of which there are at most 14, as a message in this field.
+    #[inline]
+    #[must_use]
+    pub const fn nested(self, field: u32) -> Self {
+        let begin = self.length << 8 | field << 3 | 2;
+        Self { bytes: self.bytes << 16 | begin as u128, length: self.length + 2 }
+    }
+
+    /// These bytes and then those of `next`, together at most 16.
+    #[inline]
+    #[must_use]
+    pub const fn then(self, next: Self) -> Self {
+        Self { bytes: self.bytes | next.bytes << (8 * self.length), length: self.length + next.length }
     }
 
     /// The same values, each in the field after its own; `tags` are the places of their tags of one byte. To pack a number
@@ -92,7 +107,8 @@ impl Packed {
 
     /// Appends a field with a number, which is at most [`MOST_PACKED`].
     #[inline]
-    pub(super) const fn number(self, field: u32, number: u64) -> Self {
+    #[must_use]
+    pub const fn number(self, field: u32, number: u64) -> Self {
         // Seven bits to a byte: first halves of 28 bits apart, then of 14, then of 7.
         let spread = number & 0x0fff_ffff | (number & 0x00ff_ffff_f000_0000) << 4;
         let spread = spread & 0x0000_3fff_0000_3fff | (spread & 0x0fff_c000_0fff_c000) << 2;
@@ -107,7 +123,7 @@ impl Packed {
 
 /// Writes all sixteen bytes, and truncates the unused ones: a copy of constant length is two instructions.
 #[inline]
-pub(super) fn put(out: &mut Vec<u8>, packed: Packed) {
+pub fn put(out: &mut Vec<u8>, packed: Packed) {
     let start = out.len();
     out.extend_from_slice(&packed.bytes.to_le_bytes());
     out.truncate(start + packed.length as usize);
