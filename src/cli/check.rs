@@ -113,7 +113,7 @@ fn outcomes_of(path: &Path, args: &CheckArgs) -> Vec<(String, CheckedConfig)> {
     if args.of_envoy.is_on() || !path.is_dir() {
         return vec![(shown(path), one(path, args))];
     }
-    let files = DirectoryFiles::of(path);
+    let files = DirectoryFiles::read(path);
     let whole = files.natives.is_empty() && (files.unknown.is_empty() || !files.envoys.is_empty());
     if whole {
         return vec![(shown(path), envoy::directory(path, &args.of_envoy))];

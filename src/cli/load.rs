@@ -30,7 +30,7 @@ pub(crate) fn run(args: LoadArgs) -> ExitCode {
     match load(args) {
         Ok(report) => {
             let text = match output {
-                LoadOutput::Text | LoadOutput::Svg => text::of(&report),
+                LoadOutput::Text | LoadOutput::Svg => text::report(&report),
                 LoadOutput::Json => format!("{:#}\n", report.json()),
             };
             match print(&text) {

@@ -216,7 +216,7 @@ fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulat
         end: open.then_some(args.time),
         column: args.column,
     };
-    shape.of(results, |result, calls| {
+    shape.with_runs(results, |result, calls| {
         let window = args.window.unwrap_or_else(|| own_window(&rules, &result.strategy));
         (window, DrawnLimit::find(&rules, result, calls))
     })

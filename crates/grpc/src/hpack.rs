@@ -70,7 +70,7 @@ impl Decoder {
             0x40.. => {
                 let (field, is_name) = self.literal(rest, 6)?;
                 each(field);
-                let entry = TableEntry::of(field, is_name);
+                let entry = TableEntry::new(field, is_name);
                 self.table.add(entry);
                 self.changes += 1;
             }

@@ -42,7 +42,7 @@ fn decision(message: &[u8], answer: &mut CountedAnswer) -> bool {
     const ALLOWED: u64 = 1;
     const DEGRADED: u64 = 10;
     let (mut allowed, mut degraded) = (false, false);
-    let mut fields = AnswerFields::of(message);
+    let mut fields = AnswerFields::new(message);
     for (number, value) in fields.by_ref() {
         match (number, value) {
             (ALLOWED, AnswerValue::Number(value)) => allowed = value != 0,
@@ -57,10 +57,10 @@ fn decision(message: &[u8], answer: &mut CountedAnswer) -> bool {
 
 /// A `ShouldAllowBatchResponse`: results, each a decision or an error.
 fn batch(message: &[u8], answer: &mut CountedAnswer) -> bool {
-    let mut results = AnswerFields::of(message);
+    let mut results = AnswerFields::new(message);
     for (number, value) in results.by_ref() {
         let (1, AnswerValue::Bytes(result)) = (number, value) else { continue };
-        let whole = match AnswerFields::of(result).next() {
+        let whole = match AnswerFields::new(result).next() {
             Some((1, AnswerValue::Bytes(response))) => decision(response, answer),
             Some((2, AnswerValue::Bytes(error))) => failure(error, answer),
             _ => false,
@@ -74,7 +74,7 @@ fn batch(message: &[u8], answer: &mut CountedAnswer) -> bool {
 
 /// The results in a `ShouldAllowStreamResponse`.
 pub(super) fn streamed(message: &[u8]) -> impl Iterator<Item = StreamedResult<'_>> {
-    AnswerFields::of(message).filter_map(|(number, value)| match (number, value) {
+    AnswerFields::new(message).filter_map(|(number, value)| match (number, value) {
         (1, AnswerValue::Bytes(result)) => Some(StreamedResult(result)),
         _ => None,
     })
@@ -87,7 +87,7 @@ impl StreamedResult<'_> {
     /// Counts it. Returns the id of its question, if it can be read.
     pub(super) fn add_to(&self, answer: &mut CountedAnswer) -> Option<u64> {
         let (mut id, mut whole) = (0, false);
-        let mut fields = AnswerFields::of(self.0);
+        let mut fields = AnswerFields::new(self.0);
         for (number, value) in fields.by_ref() {
             match (number, value) {
                 (1, AnswerValue::Number(number)) => id = number,
@@ -103,7 +103,7 @@ impl StreamedResult<'_> {
 /// An `Error`.
 fn failure(error: &[u8], answer: &mut CountedAnswer) -> bool {
     let (mut code, mut message) = (0, String::new());
-    let mut fields = AnswerFields::of(error);
+    let mut fields = AnswerFields::new(error);
     for (number, value) in fields.by_ref() {
         match (number, value) {
             (1, AnswerValue::Number(value)) => code = i32::try_from(value).unwrap_or_default(),
@@ -119,7 +119,7 @@ fn failure(error: &[u8], answer: &mut CountedAnswer) -> bool {
 fn envoy(message: &[u8], answer: &mut CountedAnswer) -> bool {
     const OVERALL_CODE: u64 = 1;
     const OK: u64 = 1;
-    let mut fields = AnswerFields::of(message);
+    let mut fields = AnswerFields::new(message);
     let mut allowed = false;
     for (number, value) in fields.by_ref() {
         if number == OVERALL_CODE {

@@ -18,7 +18,7 @@ pub(super) struct AnswerFields<'a> {
 }
 
 impl<'a> AnswerFields<'a> {
-    pub(super) const fn of(message: &'a [u8]) -> Self {
+    pub(super) const fn new(message: &'a [u8]) -> Self {
         Self { rest: message, broken: false }
     }
 
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn reads_what_prost_writes() {
         let message = Error { code: 5, message: "no".to_owned() }.encode_to_vec();
-        let mut fields = AnswerFields::of(&message);
+        let mut fields = AnswerFields::new(&message);
         assert_eq!(fields.next(), Some((1, AnswerValue::Number(5))));
         assert_eq!(fields.next(), Some((2, AnswerValue::Bytes(b"no"))));
         assert_eq!(fields.next(), None);
@@ -95,7 +95,7 @@ mod tests {
     fn stops_at_what_is_no_field() {
         let broken: [&[u8]; 5] = [&[0x12, 9, 1], &[0x08, 0x80], &[0x0b], &[0x09, 1], &[0xff; 11]];
         for message in broken {
-            let mut fields = AnswerFields::of(message);
+            let mut fields = AnswerFields::new(message);
             assert_eq!(fields.by_ref().count(), 0, "{message:?}");
             assert!(!fields.is_whole(), "{message:?}");
         }

@@ -101,13 +101,13 @@ impl LoadReport {
         let open_loop = match plan.pace {
             Pace::Closed => None,
             Pace::Open(rate) => {
-                Some(OpenLoop { rate, missed: tally.missed, late: Latency::of(&tally.lateness) })
+                Some(OpenLoop { rate, missed: tally.missed, late: Latency::from_histogram(&tally.lateness) })
             }
         };
         Self {
             elapsed,
-            cpu: Cpu::of(plan, &tally.counts, sampled, &measured),
-            latency: Latency::of(&tally.latency),
+            cpu: Cpu::new(plan, &tally.counts, sampled, &measured),
+            latency: Latency::from_histogram(&tally.latency),
             counts: tally.counts,
             errors: tally
                 .errors
@@ -192,7 +192,7 @@ impl LoadReport {
 
 impl Latency {
     #[allow(clippy::cast_precision_loss)] // nobody measures centuries
-    fn of(histogram: &Histogram<u64>) -> Self {
+    fn from_histogram(histogram: &Histogram<u64>) -> Self {
         if histogram.is_empty() {
             return Self::default();
         }
@@ -225,7 +225,7 @@ impl Latency {
 }
 
 impl Cpu {
-    fn of(plan: &Plan, counts: &Counts, elapsed: Duration, measured: &Measured) -> Self {
+    fn new(plan: &Plan, counts: &Counts, elapsed: Duration, measured: &Measured) -> Self {
         let used_us = |before: &Option<Usage>, after: &Option<Usage>| {
             Some(after.as_ref()?.cpu_us.saturating_sub(before.as_ref()?.cpu_us))
         };

@@ -276,7 +276,7 @@ impl<'a> LoadWorker<'a> {
         for link in links {
             let event = act(link, &mut |outcome| {
                 if !*has_decided {
-                    match refusal::of(&outcome.result, plan) {
+                    match refusal::find(&outcome.result, plan) {
                         Some(error) => *refusal = refusal.take().or(Some(error)),
                         None => *has_decided = outcome.result.is_ok(),
                     }

@@ -24,7 +24,7 @@ pub(super) struct DirectoryFiles {
 
 impl DirectoryFiles {
     /// Reads the files in `directory`. All lists are empty if it is no directory.
-    pub(super) fn of(directory: &Path) -> Self {
+    pub(super) fn read(directory: &Path) -> Self {
         let files = config_files(directory, usize::MAX).unwrap_or_default();
         let natives = native_keys();
         let mut sorted = Self::default();

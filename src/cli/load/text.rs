@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use weir_load::{CallMode, CallProtocol, Counts, Latency, LoadReport, Pace, Spread};
 
-pub(super) fn of(report: &LoadReport) -> String {
+/// Returns the report as text.
+pub(super) fn report(report: &LoadReport) -> String {
     let mut out = String::new();
     what(report, &mut out);
     decisions(report, &mut out);

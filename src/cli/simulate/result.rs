@@ -68,11 +68,11 @@ pub(super) struct ResultShape {
 }
 
 impl ResultShape {
-    /// The result of these runs. `of` has the window of "most in any" of a strategy, and the limit that is drawn.
-    pub(super) fn of(
+    /// Returns the result of these runs. `drawn` returns the window of "most in any" of a strategy, and the limit that is drawn.
+    pub(super) fn with_runs(
         self,
         runs: Vec<(SimulatedStrategy, SimulatedCalls)>,
-        of: impl Fn(&SimulatedStrategy, &SimulatedCalls) -> (Micros, Option<DrawnLimit>),
+        drawn: impl Fn(&SimulatedStrategy, &SimulatedCalls) -> (Micros, Option<DrawnLimit>),
     ) -> Result<Simulated> {
         let last = runs.iter().filter_map(|(_, calls)| calls.calls.last()).map(|call| call.at.0 + 1).max();
         let end = self.end.unwrap_or(Micros(last.unwrap_or(1)));
@@ -83,7 +83,7 @@ impl ResultShape {
         }
         let columns = if self.column.is_some() { columns } else { COLUMNS };
         let row = |(result, calls): (SimulatedStrategy, SimulatedCalls)| {
-            let (window, limit) = of(&result, &calls);
+            let (window, limit) = drawn(&result, &calls);
             let most = result.most_in(window, &calls);
             let admitted = calls.calls.iter().zip(&result.admitted).filter(|(_, admitted)| **admitted);
             let admitted = in_columns(admitted.map(|(call, _)| (call.at, call.cost)), column, columns);
@@ -115,7 +115,7 @@ impl Simulated {
     pub(crate) fn live(live: LiveRuns) -> Result<Self> {
         let LiveRuns { pattern, column, window, runs } = live;
         ResultShape { config: None, pattern, seed: 0, closed: true, end: None, column }
-            .of(runs, |_, _| (window, None))
+            .with_runs(runs, |_, _| (window, None))
     }
 
     /// The calls of all strategies, if they are the same.

@@ -108,7 +108,7 @@ impl UsageSource {
         let allowed = self.consumers(ConsumerOutcome::Allowed).await?;
         let denied = self.consumers(ConsumerOutcome::Denied).await?;
         let nodes = self.client.list_nodes().await?;
-        Ok(UsageView::of(usage, nodes, (allowed, denied), self.window))
+        Ok(UsageView::new(usage, nodes, (allowed, denied), self.window))
     }
 
     async fn consumers(&mut self, outcome: ConsumerOutcome) -> Result<TopConsumersResponse> {

@@ -24,7 +24,7 @@ pub(super) struct DynamicTable {
 }
 
 impl TableEntry {
-    pub(super) fn of(field: HeaderField<'_>, is_name: bool) -> Self {
+    pub(super) fn new(field: HeaderField<'_>, is_name: bool) -> Self {
         let HeaderField { name, value, allowed } = field;
         Self { bytes: [name, value].concat().into(), name_length: name.len(), is_name, allowed }
     }

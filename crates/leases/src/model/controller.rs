@@ -29,7 +29,7 @@ enum ControllerMemory {
 impl AdaptiveState {
     /// The estimate, within what the rule allows today. The state is of the rule's kind.
     pub(super) fn estimate(state: Option<&Self>, rule: &AdaptiveRule) -> f64 {
-        state.map_or(rule.initial as f64, |state| LimitRange::of(rule).clamp(state.limit))
+        state.map_or(rule.initial as f64, |state| LimitRange::new(rule).clamp(state.limit))
     }
 
     /// Takes a sample, which may complete a window.
@@ -54,7 +54,7 @@ impl AdaptiveState {
     }
 
     fn take_sample(&mut self, rule: &AdaptiveRule, sample: &Sample) {
-        let range = LimitRange::of(rule);
+        let range = LimitRange::new(rule);
         let limit = range.clamp(self.limit);
         self.limit = match (&rule.controller, &mut self.memory) {
             (ControllerRule::Aimd(rule), _) => aimd::next(rule, limit, range, sample),

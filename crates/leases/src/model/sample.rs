@@ -11,7 +11,7 @@ pub(super) struct LimitRange {
 
 impl LimitRange {
     /// The bounds of a rule.
-    pub(super) const fn of(rule: &AdaptiveRule) -> Self {
+    pub(super) const fn new(rule: &AdaptiveRule) -> Self {
         Self { min: rule.min as f64, max: rule.max as f64 }
     }
 

@@ -57,7 +57,7 @@ impl LeaseRequest {
             first_ends,
             id: ask.id.into(),
             partition,
-            numbers: LeaseNumbers::of(rule, &ask.op, ask.jitter(), share),
+            numbers: LeaseNumbers::new(rule, &ask.op, ask.jitter(), share),
         })
     }
 
@@ -77,7 +77,7 @@ impl LeaseRequest {
             first_ends,
             id: id.into(),
             partition: partition.into(),
-            numbers: LeaseNumbers::of(rule, &op, 1.0, Some(0)),
+            numbers: LeaseNumbers::new(rule, &op, 1.0, Some(0)),
         }
     }
 }

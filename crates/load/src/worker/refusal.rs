@@ -14,8 +14,8 @@ const OUT_OF_RANGE: i32 = 11;
 const UNIMPLEMENTED: i32 = 12;
 const UNAUTHENTICATED: i32 = 16;
 
-/// The error of the whole run that the first answer implies, if any.
-pub(super) fn of(result: &Result<CountedAnswer, Failure>, plan: &Plan) -> Option<LoadError> {
+/// Returns the error of the whole run that the first answer implies, if any.
+pub(super) fn find(result: &Result<CountedAnswer, Failure>, plan: &Plan) -> Option<LoadError> {
     let server = &plan.authority;
     let (code, message) = match result {
         Err(Failure::Status(code, message)) => (*code, message.clone()),

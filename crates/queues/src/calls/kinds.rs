@@ -25,7 +25,7 @@ struct OtherKind {
 /// Looks for split queues until the process ends. `store` opens connections on the runtime that runs this.
 pub(crate) async fn watch(store: QueueHandle, current: CurrentQueues) {
     let mut queues = current.load_full();
-    let mut others: Vec<OtherKind> = queues.rules.all().iter().filter_map(OtherKind::of).collect();
+    let mut others: Vec<OtherKind> = queues.rules.all().iter().filter_map(OtherKind::from_rule).collect();
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -39,7 +39,7 @@ pub(crate) async fn watch(store: QueueHandle, current: CurrentQueues) {
                 other.is_split = known(&other.rule);
                 other
             };
-            others = queues.rules.all().iter().filter_map(OtherKind::of).map(with_state).collect();
+            others = queues.rules.all().iter().filter_map(OtherKind::from_rule).map(with_state).collect();
         }
         for other in &mut others {
             other.look(&store).await;
@@ -48,7 +48,7 @@ pub(crate) async fn watch(store: QueueHandle, current: CurrentQueues) {
 }
 
 impl OtherKind {
-    fn of(rule: &QueueRule) -> Option<Self> {
+    fn from_rule(rule: &QueueRule) -> Option<Self> {
         let mut numbers = rule.numbers().clone();
         numbers.kind = match numbers.kind {
             QueueKind::Stream => QueueKind::List,

@@ -36,7 +36,7 @@ impl ProcessQueues {
     }
 
     fn answer(&self, ask: &QueueAsk<'_>) -> QueueAnswer {
-        let queue = self.table.of(ask.rule.name());
+        let queue = self.table.get(ask.rule.name());
         let mut queue = queue.lock();
         let now = QueueTime { steady: self.clock.steady(), wall: self.clock.wall() };
         queue.call(ask.rule.numbers(), ask.part, &ask.op, now)
@@ -44,7 +44,7 @@ impl ProcessQueues {
 }
 
 impl QueueTable {
-    fn of(&self, name: &str) -> Arc<Mutex<BoundedQueue>> {
+    fn get(&self, name: &str) -> Arc<Mutex<BoundedQueue>> {
         let mut queues = self.0.lock();
         if let Some(queue) = queues.get(name) {
             return Arc::clone(queue);

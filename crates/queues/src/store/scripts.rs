@@ -82,7 +82,7 @@ impl QueueRequest {
             QueueOp::Outcomes(_) => QueueScript::Outcomes,
             QueueOp::Redrive { .. } => QueueScript::Redrive,
         };
-        let rule = QueueRuleNumbers::of(numbers, ask.part);
+        let rule = QueueRuleNumbers::new(numbers, ask.part);
         let script = queue_script(call, is_list, rule.makes_room(call));
         let said = match ask.op {
             QueueOp::Take { taker, .. } => taker,
@@ -97,7 +97,7 @@ impl QueueRequest {
             more_keys,
             call,
             rule,
-            numbers: QueueCallNumbers::of(&ask.op),
+            numbers: QueueCallNumbers::new(&ask.op),
             texts: texts_of(&ask.op),
             said: said.into(),
         }

@@ -87,7 +87,7 @@ impl Collector {
 
     /// This node's part of an answer.
     pub(super) fn sums(&self, ask: UsageAsk, now: Micros) -> Result<UsageSums, InvalidField> {
-        let plan = UsagePlan::of(ask, now, |from| self.history.resolution(from))?;
+        let plan = UsagePlan::new(ask, now, |from| self.history.resolution(from))?;
         let (resolution, from, to) = (plan.resolution, plan.from, plan.to);
         let mut sums = UsageSums::new(plan);
         let level = self.history.level(resolution);

@@ -103,7 +103,7 @@ pub(super) struct UsageSums {
 
 impl UsagePlan {
     /// Validates a question. `resolution` returns the resolution that covers the time since a second.
-    pub(super) fn of(
+    pub(super) fn new(
         ask: UsageAsk,
         now: Micros,
         resolution: impl Fn(u64) -> Resolution,
@@ -266,7 +266,7 @@ mod tests {
             3_601..=86_400 => Resolution::Minute,
             _ => Resolution::Hour,
         };
-        UsagePlan::of(ask, NOW, resolution).map_err(|error| error.to_string())
+        UsagePlan::new(ask, NOW, resolution).map_err(|error| error.to_string())
     }
 
     fn back(seconds: u64, step: Option<u64>) -> UsageAsk {

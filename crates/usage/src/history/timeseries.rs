@@ -117,12 +117,12 @@ impl TimeSeries {
     fn name_new_series(&mut self, collector: &Collector) {
         for number in self.series.len() / DATA.len()..collector.series.len() {
             let Some(name) = collector.series.name_at(number) else { return };
-            let of_both = DATA.map(|data| self.of(name, data));
+            let of_both = DATA.map(|data| self.time_series(name, data));
             self.series.extend(of_both);
         }
     }
 
-    fn of(&self, name: &SeriesName, data: &'static str) -> UsageTimeSeries {
+    fn time_series(&self, name: &SeriesName, data: &'static str) -> UsageTimeSeries {
         let SeriesName { strategy, pattern, outcome, cost } = name;
         let pattern = if pattern.is_empty() { NO_PATTERN.to_owned() } else { plain(pattern) };
         let strategy = plain(strategy);

@@ -67,7 +67,7 @@ pub(super) struct CostRow {
 }
 
 impl UsageView {
-    pub(super) fn of(
+    pub(super) fn new(
         usage: GetUsageResponse,
         nodes: ListNodesResponse,
         (allowed, denied): (TopConsumersResponse, TopConsumersResponse),
@@ -78,7 +78,7 @@ impl UsageView {
         let mut rows = BTreeMap::<(String, String), StrategyRow>::new();
         for series in &usage.series {
             let key = (clean_cell(&series.strategy), clean_cell(&series.resource_pattern));
-            rows.entry(key).or_insert_with(|| StrategyRow::of(series)).add(series, end);
+            rows.entry(key).or_insert_with(|| StrategyRow::new(series)).add(series, end);
         }
         let costs = usage.series.iter().flat_map(|series| CostRow::all(series, end)).collect();
         let mut rows: Vec<StrategyRow> = rows.into_values().filter(|row| row.calls > 0).collect();
@@ -102,7 +102,7 @@ impl UsageView {
 }
 
 impl StrategyRow {
-    fn of(series: &UsageSeries) -> Self {
+    fn new(series: &UsageSeries) -> Self {
         let (strategy, pattern) = names(series);
         Self { strategy, pattern, trend: vec![0; SPAN as usize], ..Self::default() }
     }
@@ -221,7 +221,7 @@ mod tests {
         };
         let none = TopConsumersResponse::default();
         let view =
-            UsageView::of(usage, ListNodesResponse::default(), (none.clone(), none), WindowArg::Minute);
+            UsageView::new(usage, ListNodesResponse::default(), (none.clone(), none), WindowArg::Minute);
         let [row] = &view.rows[..] else { panic!("{view:?}") };
         assert_eq!((row.calls, row.denied, row.listed, row.degraded), (44, 10, 3, 0));
         assert_eq!((row.calls_per_s, row.denied_per_s, row.cost_per_s), (4.3, 1.0, 8.6));

@@ -61,7 +61,7 @@ impl LeaseNumbers {
     /// Their encoded size.
     pub(super) const BYTES: usize = size_of::<Self>();
 
-    pub(super) fn of(rule: &ConcurrencyRule, op: &LeaseOp, jitter: f64, share: Option<u64>) -> Self {
+    pub(super) fn new(rule: &ConcurrencyRule, op: &LeaseOp, jitter: f64, share: Option<u64>) -> Self {
         let max_ttl = rule.numbers().max_ttl.0 as f64;
         let share = share.map_or(-1.0, |share| share as f64);
         Self { max_ttl, share, jitter, ..NOTHING }.with_limit(&rule.numbers().source).with_op(op)

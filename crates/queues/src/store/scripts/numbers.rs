@@ -68,7 +68,7 @@ pub(super) enum QueueCallNumbers {
 
 impl QueueRuleNumbers {
     /// Returns those of one part of a queue. Dead letters have no rate, and are not dead-lettered again.
-    pub(super) fn of(rule: &QueueNumbers, part: QueuePart) -> Self {
+    pub(super) fn new(rule: &QueueNumbers, part: QueuePart) -> Self {
         let is_main = part == QueuePart::Main;
         let pace = rule.pace.filter(|_| is_main);
         let (count, period) = pace.map_or((0, 0), |pace| (pace.count, pace.period.0));
@@ -103,7 +103,7 @@ impl QueueRuleNumbers {
 }
 
 impl QueueCallNumbers {
-    pub(super) fn of(op: &QueueOp<'_>) -> Self {
+    pub(super) fn new(op: &QueueOp<'_>) -> Self {
         match *op {
             QueueOp::Enqueue { items } => {
                 let digest = |item: &NewItem<'_>| (!item.id.is_empty()).then_some(item.digest);
