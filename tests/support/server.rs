@@ -78,7 +78,7 @@ impl Server {
     fn start_by(manual: ManualClock, clock: Clock, (config, features): (Config, FeatureList)) -> Self {
         Self::spawn(manual, Readiness::starting(true), move |listeners, stopped, _| {
             // Tests that change files wait for a look at them.
-            let timing = Timing { look_every: Duration::from_millis(50), ..clock.into() };
+            let timing = Timing { poll_every: Duration::from_millis(50), ..clock.into() };
             app::run(config, listeners, timing, Box::pin(stopped), features)
                 .map_err(|error| error.to_string())
         })

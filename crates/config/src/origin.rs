@@ -33,9 +33,9 @@ impl ConfigOrigin {
         if self.files.len() > 1 { self.files.get(number).map(PathBuf::as_path) } else { None }
     }
 
-    /// Looks at the files, also at new ones in directories, and at those that values name.
+    /// Returns the present state of the files, of new ones in directories, and of those that values name.
     #[must_use]
-    pub fn look(&self) -> FilesSnapshot {
+    pub fn snapshot(&self) -> FilesSnapshot {
         let mut snapshot = FilesSnapshot::default();
         for file in files_of(&self.paths) {
             snapshot.add(&file.path);

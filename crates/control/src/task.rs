@@ -92,7 +92,7 @@ impl ControlTask {
                     Some(request) => self.answer(request).await,
                     None => break,
                 },
-                _ = ticks.tick() => self.look().await,
+                _ = ticks.tick() => self.tick().await,
                 _ = bans.tick() => self.apply_bans().await,
             }
         }

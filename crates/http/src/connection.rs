@@ -147,7 +147,7 @@ async fn serve(
             }
             () = until(last) => return Ok(()),
             () = look.as_mut() => {
-                let next = pace.look(monotonic()).inspect_err(|reason| {
+                let next = pace.check(monotonic()).inspect_err(|reason| {
                     tracing::debug!(peer = %peer.address(), reason, "an HTTP connection was too slow");
                 })?;
                 look.as_mut().reset(next.into());

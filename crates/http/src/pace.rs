@@ -46,8 +46,8 @@ impl ConnectionPace {
         *self.step.lock() = step;
     }
 
-    /// Returns the reason why the connection ends, if it is too late; otherwise the time of the next look.
-    pub(crate) fn look(&self, now: Instant) -> Result<Instant, &'static str> {
+    /// Returns the reason why the connection ends, if it is too late; otherwise the time of the next check.
+    pub(crate) fn check(&self, now: Instant) -> Result<Instant, &'static str> {
         let (since, timeout, reason) = match *self.step.lock() {
             PaceStep::Idle(since) => (since, self.idle_timeout, "idle"),
             PaceStep::Head(since) => (since, STEP_TIMEOUT, "slow_headers"),
@@ -187,14 +187,14 @@ mod tests {
         let at = |seconds| start + Duration::from_secs(seconds);
         pace.set(PaceStep::Idle(start));
         // An idle connection is looked at every ten seconds.
-        assert_eq!(pace.look(at(1)), Ok(at(11)));
+        assert_eq!(pace.check(at(1)), Ok(at(11)));
         pace.set(PaceStep::Head(at(2)));
-        assert_eq!(pace.look(at(11)), Ok(at(12)));
-        assert_eq!(pace.look(at(12)), Err("slow_headers"));
+        assert_eq!(pace.check(at(11)), Ok(at(12)));
+        assert_eq!(pace.check(at(12)), Err("slow_headers"));
         pace.set(PaceStep::Answer);
-        assert_eq!(pace.look(at(50)), Ok(at(60)));
+        assert_eq!(pace.check(at(50)), Ok(at(60)));
         pace.set(PaceStep::Idle(at(50)));
-        assert_eq!(pace.look(at(124)), Ok(at(125)));
-        assert_eq!(pace.look(at(125)), Err("idle"));
+        assert_eq!(pace.check(at(124)), Ok(at(125)));
+        assert_eq!(pace.check(at(125)), Err("idle"));
     }
 }

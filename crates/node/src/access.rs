@@ -154,7 +154,7 @@ impl CallerAccess {
     }
 
     /// Reads the files of credentials again if they have changed. After a fault the old ones stay.
-    pub fn look(&self) -> Option<Result<(), CredentialFault>> {
+    pub fn poll(&self) -> Option<Result<(), CredentialFault>> {
         let mut seen = self.seen.lock();
         let now = file_states(&self.identity);
         if *seen == now {

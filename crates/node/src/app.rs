@@ -35,7 +35,7 @@ use crate::readiness::Readiness;
 use crate::server::{LiveSnapshot, ShutdownSignal};
 use crate::service::{Snapshot, Templates};
 use crate::telemetry::{DecisionLog, Metrics};
-use crate::watch::{LOOK_EVERY, ReloadRequests};
+use crate::watch::{POLL_EVERY, ReloadRequests};
 
 /// How long a shutdown waits for the decision log, and for the audit, to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -46,14 +46,14 @@ pub struct Timing {
     /// The clock of the decisions.
     pub clock: Clock,
     /// The interval at which files are looked at for changes.
-    pub look_every: Duration,
+    pub poll_every: Duration,
     /// Requests to read them at once.
     pub reloads: ReloadRequests,
 }
 
 impl From<Clock> for Timing {
     fn from(clock: Clock) -> Self {
-        Self { clock, look_every: LOOK_EVERY, reloads: ReloadRequests::default() }
+        Self { clock, poll_every: POLL_EVERY, reloads: ReloadRequests::default() }
     }
 }
 

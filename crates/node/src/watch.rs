@@ -16,16 +16,16 @@ pub trait WatchedFiles: Send + 'static {
     /// The kind of the files.
     fn kind(&self) -> FileKind;
 
-    /// Looks for a change, and applies it. Returns how the files were read, if they were. It may block.
-    fn look(&mut self) -> Option<ReloadReport>;
+    /// Checks for a change, and applies it. Returns how the files were read, if they were. It may block.
+    fn poll(&mut self) -> Option<ReloadReport>;
 
     /// Reads the files at once, changed or not, and applies them. Returns every mistake; then nothing was applied. It may
     /// block.
     fn reload(&mut self) -> ReloadReport;
 }
 
-/// The interval of looks, where no test needs another one.
-pub const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The poll interval, where no test needs another one.
+pub const POLL_EVERY: Duration = Duration::from_millis(500);
 
 /// Requests for a reload that may wait at a time.
 const MAX_WAITING: usize = 64;
@@ -89,9 +89,9 @@ pub async fn watch(
             () = requests.came() => Some(requests.take()),
         };
         let refused = refused.clone();
-        let looking = tokio::task::spawn_blocking(move || {
+        let polled = tokio::task::spawn_blocking(move || {
             match asked {
-                None => look_at_all(&mut sources, &refused),
+                None => poll_all(&mut sources, &refused),
                 Some(waiting) => {
                     let report = reload_all(&mut sources, &refused);
                     for sender in waiting {
@@ -103,14 +103,14 @@ pub async fn watch(
             sources
         });
         // It ends early only when the runtime does.
-        let Ok(back) = looking.await else { return };
+        let Ok(back) = polled.await else { return };
         sources = back;
     }
 }
 
-fn look_at_all(sources: &mut [Box<dyn WatchedFiles>], refused: &RefusedFiles) {
+fn poll_all(sources: &mut [Box<dyn WatchedFiles>], refused: &RefusedFiles) {
     for (number, source) in sources.iter_mut().enumerate() {
-        if let Some(report) = source.look() {
+        if let Some(report) = source.poll() {
             refused.read(number, source.kind(), &report);
         }
     }
@@ -139,7 +139,7 @@ mod tests {
             FileKind::CONFIG
         }
 
-        fn look(&mut self) -> Option<ReloadReport> {
+        fn poll(&mut self) -> Option<ReloadReport> {
             self.0.lock().0 += 1;
             None
         }

@@ -65,7 +65,7 @@ impl Stopwatch {
         let ticker = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(POLL).await;
-                ticked.lock().look();
+                ticked.lock().poll();
             }
         });
         Self { seen, ticker: ticker.abort_handle() }
@@ -73,7 +73,7 @@ impl Stopwatch {
 
     /// Returns the running time since the start.
     pub fn elapsed(&self) -> Duration {
-        self.seen.lock().look()
+        self.seen.lock().poll()
     }
 
     /// Runs `work`, and returns its result and its duration.
@@ -91,8 +91,8 @@ impl Drop for Stopwatch {
 }
 
 impl SeenLines {
-    /// A thread that runs looks every few milliseconds.
-    fn look(&mut self) -> Duration {
+    /// Polls. A thread that runs does so every few milliseconds.
+    fn poll(&mut self) -> Duration {
         let gap = self.last.elapsed();
         self.last += gap;
         self.ran += gap.min(POLL * 2);

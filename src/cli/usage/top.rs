@@ -73,11 +73,11 @@ fn show(args: TopArgs) -> Result<()> {
     let live = !args.once && stdout().is_terminal();
     let every = args.every;
     let mut source = UsageSource { client, strategy: args.strategy, window: args.consumers };
-    let view = runtime.block_on(source.look())?;
+    let view = runtime.block_on(source.poll())?;
     if live {
         return screen::run(view, args.consumers, every, |window| {
             source.window = window;
-            runtime.block_on(source.look())
+            runtime.block_on(source.poll())
         });
     }
     print(&plain::page(&view)).context("the answer cannot be printed")
@@ -91,7 +91,7 @@ struct UsageSource {
 }
 
 impl UsageSource {
-    async fn look(&mut self) -> Result<UsageView> {
+    async fn poll(&mut self) -> Result<UsageView> {
         // Times are by the server's clock, so its time is requested first.
         let now = GetUsageRequest { strategy: self.strategy.clone(), ..GetUsageRequest::default() };
         let end = self

@@ -24,8 +24,8 @@ impl WatchedFiles for Reported {
         FileKind::new("envoy", "Envoy's files are refused")
     }
 
-    fn look(&mut self) -> Option<ReloadReport> {
-        let found = self.source.look();
+    fn poll(&mut self) -> Option<ReloadReport> {
+        let found = self.source.poll();
         if !matches!(found, Look::Same) {
             let _ = self.report.send(matches!(found, Look::Loaded { .. })); // nobody listens at the end
         }
@@ -60,8 +60,8 @@ fn serving(source: &EnvoySource) -> Option<u32> {
 
 /// The first look sees a change, the second that it is over.
 pub(super) fn settled(source: &mut EnvoySource) -> Look {
-    assert!(matches!(source.look(), Look::Same), "a change may not be over yet");
-    source.look()
+    assert!(matches!(source.poll(), Look::Same), "a change may not be over yet");
+    source.poll()
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_file_that_is_added_replaced_or_removed_is_noticed() {
     let path = folder.path().display();
     assert_eq!(warnings, [format!("{path}: there are no files in it, so nothing is limited")]);
     assert_eq!(serving(&source), None);
-    assert!(matches!(source.look(), Look::Same));
+    assert!(matches!(source.poll(), Look::Same));
     write(folder.path(), "a.yaml", &file(50));
     assert!(matches!(settled(&mut source), Look::Loaded { .. }));
     assert_eq!(serving(&source), Some(50));
@@ -121,7 +121,7 @@ fn a_file_that_is_added_replaced_or_removed_is_noticed() {
     fs::rename(folder.path().join(".a.yaml.new"), folder.path().join("a.yaml")).unwrap();
     assert!(matches!(settled(&mut source), Look::Loaded { .. }));
     assert_eq!(serving(&source), Some(60));
-    assert!(matches!(source.look(), Look::Same));
+    assert!(matches!(source.poll(), Look::Same));
     fs::remove_file(folder.path().join("a.yaml")).unwrap();
     assert!(matches!(settled(&mut source), Look::Loaded { .. }));
     assert_eq!(serving(&source), None);
@@ -140,8 +140,8 @@ fn a_bad_set_is_kept_out_until_it_is_good_again() {
         "b.yaml: config error, unknown key 'ratelimit'; did you mean 'rate_limit'? (line 2, column 25)";
     assert!(errors.to_string().ends_with(expected), "{errors}");
     assert_eq!(serving(&source), Some(1));
-    assert!(matches!(source.look(), Look::Same), "the error is reported once");
-    assert!(matches!(source.look(), Look::Same));
+    assert!(matches!(source.poll(), Look::Same), "the error is reported once");
+    assert!(matches!(source.poll(), Look::Same));
     write(folder.path(), "b.yaml", "domain: b");
     assert!(matches!(settled(&mut source), Look::Loaded { .. }));
     assert_eq!(serving(&source), Some(2));
@@ -181,9 +181,9 @@ fn a_file_that_is_still_being_written_is_waited_for() {
     let mut source = open(folder.path());
     for requests in 1..5 {
         write(folder.path(), "a.yaml", &format!("{}{}", file(requests), " ".repeat(requests as usize)));
-        assert!(matches!(source.look(), Look::Same));
+        assert!(matches!(source.poll(), Look::Same));
     }
-    assert!(matches!(source.look(), Look::Loaded { .. }));
+    assert!(matches!(source.poll(), Look::Loaded { .. }));
     assert_eq!(serving(&source), Some(4));
 }
 

@@ -28,7 +28,7 @@ const SMALL_STEP: Micros = Micros::from_secs(1);
 
 impl ControlTask {
     /// Follows the store, and ends entries that are over.
-    pub(super) async fn look(&mut self) {
+    pub(super) async fn tick(&mut self) {
         self.poll().await;
         self.look_at_bans().await;
         let now = self.clock.now().0;

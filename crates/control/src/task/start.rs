@@ -149,7 +149,7 @@ impl PreparedControl {
         let body = move || {
             runtime.block_on(async move {
                 task.apply();
-                task.look().await;
+                task.tick().await;
                 // The start may have given up.
                 let _ = ready.send(());
                 tokio::select! {

@@ -72,13 +72,13 @@ pub fn decide_once<C: RecordCells>(
     match (op, known) {
         (Op::Cancel, None) => {
             let mut nothing = Uncancelled { sink, cancelled_before: found.is_some() };
-            let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut nothing);
+            let Ok(()) = peek(limits, &cells, Op::Peek, 0, now, &mut nothing);
             Ok(())
         }
         (Op::Cancel, Some(known)) => cancel(limits, cells, known, now, sink).map_err(NotOnce::Full),
         (_, Some(known)) if known.cost != cost => Err(NotOnce::OtherCost(known.cost)),
         (_, Some(known)) => {
-            let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut Again { sink, known, now, place: 0 });
+            let Ok(()) = peek(limits, &cells, Op::Peek, 0, now, &mut Again { sink, known, now, place: 0 });
             Ok(())
         }
         (_, None) => first(limits, cells, op, cost, now, sink).map_err(NotOnce::Full),
@@ -97,7 +97,7 @@ fn first<C: RecordCells>(
     // The record is stored first, because a charge without one could be made twice; and only for an admitted
     // decision, so that a denial takes no room.
     let mut plan = HeldAnswer::default();
-    let Ok(()) = look(limits, &cells, op, cost, now, &mut plan);
+    let Ok(()) = peek(limits, &cells, op, cost, now, &mut plan);
     let Some(admitted) = plan.verdict.filter(|verdict| verdict.allowed) else {
         return decide(limits, cells, op, cost, now, sink);
     };
@@ -140,7 +140,7 @@ fn cancel<C: RecordCells>(
         (limits, record.detail, has_started)
     else {
         let mut nothing = Uncancelled { sink, cancelled_before: false };
-        let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut nothing);
+        let Ok(()) = peek(limits, &cells, Op::Peek, 0, now, &mut nothing);
         return Ok(());
     };
     // Stored first, as every record. It replaces the reservation's, so there is room.
@@ -219,7 +219,7 @@ impl Algorithm {
 }
 
 /// Decides without changing anything.
-fn look<C: Cells>(
+fn peek<C: Cells>(
     limits: &[Algorithm],
     cells: &C,
     op: Op,

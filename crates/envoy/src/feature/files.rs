@@ -99,10 +99,10 @@ impl WatchedFiles for WatchedRules {
         KIND
     }
 
-    fn look(&mut self) -> Option<ReloadReport> {
+    fn poll(&mut self) -> Option<ReloadReport> {
         let look = match self.has_new_overlay() {
             true => self.reader.source.reload(),
-            false => self.reader.source.look(),
+            false => self.reader.source.poll(),
         };
         let first = self.first.take();
         self.apply(look).or(first)

@@ -93,7 +93,7 @@ impl EnvoySource {
     }
 
     /// Polls once.
-    pub fn look(&mut self) -> Look {
+    pub fn poll(&mut self) -> Look {
         if !self.files.is_settled(DirectoryListing::of(&self.folder)) {
             return Look::Same;
         }

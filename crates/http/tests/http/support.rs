@@ -70,7 +70,7 @@ impl TestNode {
         let thread = std::thread::spawn(move || {
             let clock = Clock::Manual(ManualClock::at(Micros(1_704_067_200_000_000)));
             let stopped = Box::pin(async { stopped.await.unwrap_or(Shutdown::Immediate) });
-            let timing = Timing { look_every: Duration::from_millis(50), ..clock.into() };
+            let timing = Timing { poll_every: Duration::from_millis(50), ..clock.into() };
             app::run(config, listeners, timing, stopped, FEATURES).unwrap();
         });
         Self { http, grpc, admin, stop: Some(stop), thread: Some(thread) }

@@ -24,7 +24,7 @@ use super::progress::{ObservedSocket, Progress};
 use crate::tls::{ClientCertificate, HandshakeShare, TlsConnection, TlsPort};
 
 /// Interval of the checks for a deadline that has passed.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// Delay after a failed accept.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
@@ -150,7 +150,7 @@ fn peer_with(address: PeerAddress, certificate: &ClientCertificate) -> Peer {
 /// Waits until a deadline has passed.
 async fn late(progress: &Progress) {
     while !progress.is_late(monotonic()) {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_EVERY).await;
     }
 }
 

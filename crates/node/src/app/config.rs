@@ -106,13 +106,13 @@ impl WatchedFiles for WatchedConfig {
         FileKind::CONFIG
     }
 
-    fn look(&mut self) -> Option<ReloadReport> {
-        if !self.files.is_settled(self.origin.look()) {
+    fn poll(&mut self) -> Option<ReloadReport> {
+        if !self.files.is_settled(self.origin.snapshot()) {
             return None;
         }
         let read = self.origin.read();
         // Files that have changed meanwhile may have been read in part: a later look reads them again.
-        if self.origin.look() != *self.origin.as_read() {
+        if self.origin.snapshot() != *self.origin.as_read() {
             return None;
         }
         self.files.was_read_as(self.origin.as_read().clone());

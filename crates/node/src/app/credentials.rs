@@ -14,8 +14,8 @@ impl WatchedFiles for WatchedCredentials {
         FileKind::CREDENTIALS
     }
 
-    fn look(&mut self) -> Option<ReloadReport> {
-        self.0.look().map(logged)
+    fn poll(&mut self) -> Option<ReloadReport> {
+        self.0.poll().map(logged)
     }
 
     fn reload(&mut self) -> ReloadReport {

@@ -161,7 +161,7 @@ fn in_background(
     (background, last): (impl Future<Output = ()> + Send + 'static, BoxedWork),
     (refused, audit): (RefusedFiles, AuditLog),
 ) -> Result<BackgroundThread, AppError> {
-    let watched = watch(sources, timing.look_every, timing.reloads.clone(), refused);
+    let watched = watch(sources, timing.poll_every, timing.reloads.clone(), refused);
     let lines = async { tokio::join!(log_rejected_each_minute(), audit.count_left_out()) };
     let all = async { tokio::join!(background, watched, give_back(), lines).0 };
     BackgroundThread::start("weir-background", all, (last, LAST_WITHIN)).map_err(AppError::Background)

@@ -12,8 +12,8 @@ use weir_time::clock;
 /// Shortest time between two lines at info.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// How often is looked whether a line is due.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Interval between checks for due log lines.
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// Kind of a rejected request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub fn log_rejected(kind: RejectedKind, method: &str, field: &str, error: &dyn D
 pub async fn log_rejected_each_minute() {
     let mut minutes = RejectedMinutes::default();
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_EVERY).await;
         let now = COUNTS.each_ref().map(|count| count.load(Relaxed));
         if let Some(counts) = minutes.due(now, clock::monotonic()) {
             log_line(counts);

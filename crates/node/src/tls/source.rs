@@ -42,7 +42,7 @@ impl WatchedFiles for TlsSource {
         FileKind::TLS
     }
 
-    fn look(&mut self) -> Option<ReloadReport> {
+    fn poll(&mut self) -> Option<ReloadReport> {
         if !self.files.is_settled(FilesSnapshot::of(&self.paths)) {
             return None;
         }

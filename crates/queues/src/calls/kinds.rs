@@ -42,7 +42,7 @@ pub(crate) async fn watch(store: QueueHandle, current: CurrentQueues) {
             others = queues.rules.all().iter().filter_map(OtherKind::from_rule).map(with_state).collect();
         }
         for other in &mut others {
-            other.look(&store).await;
+            other.poll(&store).await;
         }
     }
 }
@@ -58,7 +58,7 @@ impl OtherKind {
         Some(Self { rule, is_split: false })
     }
 
-    async fn look(&mut self, store: &QueueHandle) {
+    async fn poll(&mut self, store: &QueueHandle) {
         let op = QueueOp::Stats { outcomes: 0 };
         let ask = QueueAsk { rule: &self.rule, part: QueuePart::Main, op, deadline: None };
         // A store that is away, or a right that only the other kind needs, is no news of this queue.

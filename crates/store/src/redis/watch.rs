@@ -25,7 +25,7 @@ const SUSPECTED: Duration = Duration::from_millis(100);
 pub(super) async fn watch(context: &LinkContext, mut report: impl FnMut(Result<(), String>)) {
     let mut watcher = Watcher { context, connection: None, master: None, no_master: None, turn: 0 };
     loop {
-        let outcome = watcher.look().await;
+        let outcome = watcher.poll().await;
         let pause = if outcome.is_ok() { UNASKED } else { SUSPECTED };
         report(outcome);
         tokio::select! {
@@ -61,7 +61,7 @@ struct Watcher<'a> {
 
 impl Watcher<'_> {
     /// Queries the nodes in turn until one answers.
-    async fn look(&mut self) -> Result<(), String> {
+    async fn poll(&mut self) -> Result<(), String> {
         self.no_master = None;
         if let Some((address, mut connection)) = self.connection.take()
             && self.ask(&address, &mut connection).await.is_ok()

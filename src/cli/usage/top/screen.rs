@@ -25,12 +25,12 @@ const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 /// Bar heights of the trend, relative to its maximum.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Shows pages until the user quits. `look` fetches the next one.
+/// Shows pages until the user quits. `poll` fetches the next one.
 pub(super) fn run(
     first: UsageView,
     window: WindowArg,
     every: Duration,
-    mut look: impl FnMut(WindowArg) -> Result<UsageView>,
+    mut poll: impl FnMut(WindowArg) -> Result<UsageView>,
 ) -> Result<()> {
     let mut terminal = ratatui::try_init()?;
     let mut shown = Screen { view: first, trouble: None, window };
@@ -44,7 +44,7 @@ pub(super) fn run(
             Ok(None) => {}
             Err(error) => break Err(error.into()),
         }
-        match look(shown.window) {
+        match poll(shown.window) {
             Ok(view) => (shown.view, shown.trouble) = (view, None),
             // The server may recover, so keep running.
             Err(error) => shown.trouble = Some(clean_cell(&format!("{error:#}"))),

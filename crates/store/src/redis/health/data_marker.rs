@@ -38,8 +38,8 @@ struct ReplicationHistory {
 }
 
 impl DataMarker {
-    /// Writes the key under `tag`, which is in one of the node's slots. Returns true if it was lost since the last look.
-    pub(super) async fn look(
+    /// Writes the key under `tag`, which is in one of the node's slots. Returns true if it was lost since the last poll.
+    pub(super) async fn poll(
         &mut self,
         connection: &mut Connection,
         namespace: &Namespace,

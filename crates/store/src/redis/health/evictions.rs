@@ -118,7 +118,7 @@ impl Evictions {
 }
 
 /// Queries both sections, one per call: `INFO` takes several only since Redis 7.
-pub(super) async fn look(connection: &mut Connection) -> Result<MemoryInfo, AskError> {
+pub(super) async fn poll(connection: &mut Connection) -> Result<MemoryInfo, AskError> {
     let mut found = MemoryInfo::default();
     for section in ["memory", "stats"] {
         let mut info = redis::cmd("INFO");

@@ -200,8 +200,8 @@ impl Prober {
         }
         self.informed = Some(now);
         if self.health.may_ask_info() {
-            let looked = tokio::time::timeout(timeout, evictions::look(connection));
-            match looked.await.unwrap_or(Err(AskError::Failed)) {
+            let polled = tokio::time::timeout(timeout, evictions::poll(connection));
+            match polled.await.unwrap_or(Err(AskError::Failed)) {
                 Ok(info) => self.health.informed(&self.address, info),
                 Err(AskError::Refused(reason)) => self.health.info_refused(&self.address, &reason),
                 Err(AskError::Failed) => return Err(()),
@@ -209,8 +209,8 @@ impl Prober {
         }
         if let Some(&tag) = self.tags.first() {
             let terms = (now, self.health.may_ask_info());
-            let looked = self.marker.look(connection, &self.context.config.namespace, tag, terms);
-            match tokio::time::timeout(timeout, looked).await {
+            let polled = self.marker.poll(connection, &self.context.config.namespace, tag, terms);
+            match tokio::time::timeout(timeout, polled).await {
                 Ok(Ok(true)) => self.health.lost(&self.address),
                 Ok(Ok(false)) => {}
                 Ok(Err(_)) | Err(_) => return Err(()),

@@ -162,8 +162,8 @@ async fn rights(
     let mut key = Vec::with_capacity(48);
     context.config.namespace.prefix(*tag).write(&mut key);
     key.extend_from_slice(b"probe:rights");
-    let look = rights::look(connection, specs, &key);
-    match deadlines.until(monotonic() + Duration::from(context.config.deadline), look).await {
+    let check = rights::check(connection, specs, &key);
+    match deadlines.until(monotonic() + Duration::from(context.config.deadline), check).await {
         Ok(found) => found.map_err(|error| refused(&error, context.topology.is_cluster())),
         Err(_) => Err(silent(context)),
     }

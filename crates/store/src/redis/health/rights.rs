@@ -18,7 +18,7 @@ const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
 pub(super) type FoundCapability = (&'static ScriptSpec, Option<String>);
 
 /// Returns one entry for each capability of `specs`, with all of its missing rights. An error is one of the call itself.
-pub(super) async fn look(
+pub(super) async fn check(
     connection: &mut Connection,
     specs: &[&'static ScriptSpec],
     key: &[u8],
