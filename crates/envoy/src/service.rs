@@ -21,7 +21,7 @@ pub use generated::EnvoyService;
 pub use headers::HeaderNames;
 pub use json::{EnvoyJson, JsonAnswer, JsonError};
 use weir_node::access::SnapshotRights;
-use weir_node::called;
+use weir_node::current_method;
 use weir_node::feature::{Decide, FollowSnapshot, ServiceContext};
 use weir_node::service::{Snapshot, status};
 use weir_node::telemetry::{Recorder, WorkerRecorder};
@@ -187,7 +187,7 @@ impl EnvoyRateLimit {
             self.envoy.unread(AnswerCode::FailedPrecondition);
             return Err(Status::failed_precondition("no rate limit configuration loaded"));
         };
-        called::serves("ShouldRateLimit");
+        current_method::set("ShouldRateLimit");
         request::read(ask, message).map_err(|error| {
             self.envoy.unread(AnswerCode::Internal);
             status::malformed(error)

@@ -28,7 +28,7 @@ use weir_units::Micros;
 
 use self::refusals::{RefusalLines, RefusedCall};
 use self::sink::AuditSink;
-use crate::called;
+use crate::current_method;
 use crate::json_line;
 use crate::known_methods::KnownMethods;
 use crate::telemetry::{DecisionSink, LineWriter};
@@ -115,7 +115,7 @@ impl AuditLog {
     /// Queues the line of a refused call, unless there was one of its caller and method within a second. `by` is the name
     /// of the caller or the address of its peer, `what` a path or the part of a method that was refused.
     pub(crate) fn refused(&self, by: &str, what: &str, reason: &str) {
-        let method = refusals::method_of(&self.0.methods, what, called::method());
+        let method = refusals::method_of(&self.0.methods, what, current_method::get());
         let refusal = RefusedCall { by: &refusals::shortened(by), method };
         // Workers that refuse at the same time do not wait for one another.
         let due = self.0.refusals.try_lock().and_then(|mut lines| lines.due(&refusal, monotonic()));

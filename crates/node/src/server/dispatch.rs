@@ -17,7 +17,7 @@ use weir_store::Store;
 use super::PortServices;
 use super::services::Services;
 use super::until_deadline::until_deadline;
-use crate::called::serve_method;
+use crate::current_method::serve_method;
 use crate::feature::{HotRoute, ServiceSpec};
 use crate::service::MAX_MESSAGE_BYTES;
 

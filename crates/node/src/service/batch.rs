@@ -23,7 +23,7 @@ use super::batch_late::{LONGEST, LateTurn};
 use super::several::LaterResult;
 use super::wire::MessageFields;
 use super::{DecisionService, Decisions, status};
-use crate::called;
+use crate::current_method;
 use crate::limiter::{LimiterError, check_batch};
 
 /// Bytes of a typical result.
@@ -174,7 +174,7 @@ impl<S: Store> DecisionService<S> {
         line: Arc<BatchLine>,
     ) -> Result<Batch<S>, Status> {
         let count = count(message)?;
-        called::serves("ShouldAllowBatch");
+        current_method::set("ShouldAllowBatch");
         let (service, context, rest) = (self.current(), context.clone(), message.clone());
         Ok(Batch {
             service,

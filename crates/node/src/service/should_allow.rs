@@ -14,7 +14,7 @@ use weir_store::{Store, TOGETHER, Verdicts, at_once};
 
 use super::wire::TextsBefore;
 use super::{DecisionService, Decisions, status, wire};
-use crate::called;
+use crate::current_method;
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
 /// Bytes of a typical answer.
@@ -81,7 +81,7 @@ impl<S: Store> Decisions<S> {
         mut each: impl FnMut(usize, Result<&[u8], Status>),
     ) -> Unanswered {
         let mut unanswered = Unanswered::new();
-        called::serves("ShouldAllow");
+        current_method::set("ShouldAllow");
         let mut round = self.limiter.round();
         let mut numbers = SmallVec::<[usize; TOGETHER]>::new();
         let mut questions = SmallVec::<[Question<'_>; TOGETHER]>::new();

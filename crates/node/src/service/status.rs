@@ -15,7 +15,7 @@ pub(crate) use self::details::details_of;
 pub use self::details::unknown;
 use super::wire::Malformed;
 use crate::access::Refused;
-use crate::called;
+use crate::current_method;
 use crate::limiter::{InvalidField, LimiterError};
 use crate::telemetry::{RejectedKind, log_rejected};
 
@@ -100,7 +100,7 @@ pub fn other_contents(text: String) -> Status {
 
 /// Counts and logs the request of the method that is served.
 pub fn rejected(kind: RejectedKind, field: &str, error: &dyn Display) {
-    log_rejected(kind, called::method(), field, error);
+    log_rejected(kind, current_method::get(), field, error);
 }
 
 /// Returns the status for a call that another node, or this one later, can serve.

@@ -23,7 +23,7 @@ use super::judge::Judge;
 use super::several::LaterResult;
 use super::wire::{FieldValue, Malformed, MessageFields};
 use super::{DecisionService, Decisions, status};
-use crate::called;
+use crate::current_method;
 
 /// A message of answers is sent at this size, or when no further answer is ready.
 const ENOUGH_BYTES: usize = 16 << 10;
@@ -188,7 +188,7 @@ impl<S: Store> DecisionStream<S> {
     fn decide_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
         let (service, asked) = (self.service.current(), self.context.clone());
         let mut round = None;
-        called::serves("ShouldAllowStream");
+        current_method::set("ShouldAllowStream");
         while self.wants_more(out) && self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
             let round = round.get_or_insert_with(|| service.limiter.round());
             let rest = std::mem::take(&mut self.rest);

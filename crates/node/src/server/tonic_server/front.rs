@@ -19,7 +19,7 @@ use super::counted::CountedMessages;
 use super::inflated::InflatedMessages;
 use super::open_calls::{CallBounds, OpenCall};
 use super::whole::{self, message_of};
-use crate::called::serve_method;
+use crate::current_method::serve_method;
 use crate::server::body_layer::{BodyLayer, PolledFrame};
 use crate::server::router::Router;
 use crate::server::services::AnswerAlone;

@@ -9,14 +9,14 @@ thread_local! {
     static METHOD: Cell<&'static str> = const { Cell::new("") };
 }
 
-/// Begins a part of a call of `method`.
+/// Sets the method of the call that is served next.
 #[inline]
-pub fn serves(method: &'static str) {
+pub fn set(method: &'static str) {
     METHOD.set(method);
 }
 
-/// The method of the call that is polled now.
-pub(crate) fn method() -> &'static str {
+/// Returns the method of the call that is served now.
+pub(crate) fn get() -> &'static str {
     METHOD.get()
 }
 
