@@ -58,7 +58,7 @@ impl From<Clock> for Timing {
 }
 
 /// Shared by all parts of a service.
-struct Foundation {
+struct AppBase {
     /// The settings. The rules and queues are in the snapshot.
     config: Config,
     timing: Timing,
@@ -115,7 +115,7 @@ fn run_by(
     config: Config,
     timing: Timing,
     (features, begun): (FeatureList, BegunFeatures),
-    serve: impl FnOnce(Foundation) -> Result<(), AppError>,
+    serve: impl FnOnce(AppBase) -> Result<(), AppError>,
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     readiness.services_need(feature::services(features));
@@ -126,8 +126,8 @@ fn run_by(
     let metrics = Metrics::register(&Registry::new(), &config.rules)?.with_labels(labels);
     let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
     let audit = open_audit(&config.server, &timing.clock, features)?;
-    let foundation = Foundation::new(config, timing, (readiness, metrics, audit.clone()), (features, begun))?;
-    let served = serve(foundation);
+    let base = AppBase::new(config, timing, (readiness, metrics, audit.clone()), (features, begun))?;
+    let served = serve(base);
     audit.flush(LAST_LINES);
     if let Some(log) = log {
         log.flush(LAST_LINES);
@@ -153,7 +153,7 @@ fn open_audit(config: &ServerConfig, clock: &Clock, features: FeatureList) -> Re
     AuditLog::open_knowing(config.audit_path(), clock.clone(), feature::methods(features)).map_err(failed)
 }
 
-impl Foundation {
+impl AppBase {
     /// Makes the first snapshot, still without what features set when they start.
     fn new(
         mut config: Config,

@@ -28,8 +28,8 @@ mod round;
 mod same_outcomes;
 mod settlement;
 mod shadow;
+mod short_circuit;
 mod timed_rows;
-mod unasked;
 mod undo;
 mod waiting;
 

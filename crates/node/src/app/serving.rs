@@ -15,7 +15,7 @@ use super::credentials::WatchedCredentials;
 use super::features::{self, StartedFeatures};
 use super::grpc_ports::{GrpcPorts, GrpcTls};
 use super::tls::Ports;
-use super::{AppError, Foundation, Listeners, Timing};
+use super::{AppBase, AppError, Listeners, Timing};
 use crate::access::{AccessMetrics, CallerAccess};
 use crate::admin::{Admin, AdminGate, AdminPages};
 use crate::audit::AuditLog;
@@ -36,7 +36,7 @@ const LAST_WITHIN: Duration = Duration::from_secs(2);
 
 /// A service without its store.
 pub(super) struct App {
-    pub(super) base: Foundation,
+    pub(super) base: AppBase,
     pub(super) listeners: Listeners,
     /// Where features keep their data.
     pub(super) storage: Storage,
@@ -61,7 +61,7 @@ impl App {
         shutdown: ShutdownSignal,
     ) -> Result<(), AppError> {
         let Self { base, mut listeners, storage, engines, mut store_files, share, publish, last } = self;
-        let Foundation { config, timing, readiness, metrics, audit, live, denials_valid, features } = base;
+        let AppBase { config, timing, readiness, metrics, audit, live, denials_valid, features } = base;
         let (known, begun) = features;
         let access = callers(&config, &timing, (&metrics, &audit), known)?;
         let rights = access.as_ref().map(|access| access.snapshot_rights()).unwrap_or_default();

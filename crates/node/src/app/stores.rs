@@ -17,7 +17,7 @@ use weir_time::clock::monotonic;
 
 use super::place_note::without_place;
 use super::serving::{App, BoxedWork};
-use super::{AppError, Foundation, Listeners};
+use super::{AppBase, AppError, Listeners};
 use crate::feature::{ReadStats, Storage};
 use crate::feature_parts::FeatureParts;
 use crate::readiness::Readiness;
@@ -25,11 +25,7 @@ use crate::reload::{PublishMeanings, ShareMemory};
 use crate::server::{self, ShutdownSignal, StoreFiles, WorkerStores};
 
 /// Serves by what the configuration says of the store.
-pub(super) fn serve(
-    base: Foundation,
-    listeners: Listeners,
-    shutdown: ShutdownSignal,
-) -> Result<(), AppError> {
+pub(super) fn serve(base: AppBase, listeners: Listeners, shutdown: ShutdownSignal) -> Result<(), AppError> {
     let clock = base.timing.clock.clone();
     match &base.config.store {
         StoreConfig::Memory(memory) => {
@@ -50,7 +46,7 @@ pub(super) fn serve(
 /// Serves on a backend that has nothing in front of it.
 pub(super) fn serve_on_own(
     backend: &impl Backend,
-    app: (Foundation, Listeners),
+    app: (AppBase, Listeners),
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError> {
     serve_on(backend, app, UsesInForce::default(), NodeCounters::none(), shutdown)
@@ -58,7 +54,7 @@ pub(super) fn serve_on_own(
 
 fn serve_on(
     backend: &impl Backend,
-    (base, listeners): (Foundation, Listeners),
+    (base, listeners): (AppBase, Listeners),
     engines: UsesInForce,
     NodeCounters { kept, last }: NodeCounters,
     shutdown: ShutdownSignal,
@@ -127,11 +123,7 @@ impl NodeCounters {
     }
 
     /// They are shown on the metrics page and in `/readyz`.
-    fn new(
-        base: &Foundation,
-        approximate: ApproximateShared,
-        shared: &RedisShared,
-    ) -> Result<Self, AppError> {
+    fn new(base: &AppBase, approximate: ApproximateShared, shared: &RedisShared) -> Result<Self, AppError> {
         let counted = approximate.clone();
         base.metrics.show_approximate(move || counted.stats())?;
         let (noted, live) = (approximate.clone(), Arc::clone(&base.live));

@@ -24,8 +24,8 @@ use super::log::LogFields;
 use super::logged_costs;
 use super::named::Named;
 use super::same_outcomes::SameOutcomes;
+use super::short_circuit::ShortCircuit;
 use super::timed_rows::TimedRows;
-use super::unasked::UnaskedOutcome;
 use super::waiting::{Waiting, WaitingStage};
 use super::{Limiter, Question, bounds, costs, inline, near, record, strategy_name_of};
 use crate::access::RoundRights;
@@ -56,7 +56,7 @@ enum RoundSlot<'q, 'm> {
     /// Asked of limits with costs of their own.
     Costed(Box<CostedSlot<'q, 'm>>),
     /// Decided by an access list or a ban.
-    Unasked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, UnaskedOutcome),
+    ShortCircuited(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, ShortCircuit),
     /// Rejected.
     Refused(LimiterError),
 }
@@ -107,14 +107,14 @@ impl<'a, S: Store> Round<'a, S> {
     ) where
         'a: 'q,
     {
-        let mut turns = SmallVec::<[RoundSlot<'q, 'm>; TOGETHER]>::new();
+        let mut slots = SmallVec::<[RoundSlot<'q, 'm>; TOGETHER]>::new();
         let mut decisions = SmallVec::<[Decision<'q>; TOGETHER]>::new();
         let mut named = None;
         let mut rights = RoundRights::of(AccessRight::Decide);
         for question in questions {
-            if let Err(error) = self.resolve(question, (&mut rights, &mut named), &mut turns, &mut decisions)
+            if let Err(error) = self.resolve(question, (&mut rights, &mut named), &mut slots, &mut decisions)
             {
-                turns.push(RoundSlot::Refused(self.limiter.refused(error)));
+                slots.push(RoundSlot::Refused(self.limiter.refused(error)));
             }
         }
         let mut answers = std::mem::take(&mut self.answers);
@@ -129,8 +129,8 @@ impl<'a, S: Store> Round<'a, S> {
         let mut limits = &answers.limits[..];
         let mut costed;
         // Drained in place: to move them out would copy all sixteen slots.
-        for turn in turns.drain(..) {
-            each(match turn {
+        for slot in slots.drain(..) {
+            each(match slot {
                 RoundSlot::Asked(row, strategy, question) => match asked.next() {
                     Some((decision, StoreAnswer::Later(later))) => {
                         Begun::Waiting(self.waiting(row, question, decision, later))
@@ -161,8 +161,8 @@ impl<'a, S: Store> Round<'a, S> {
                     costed = Verdicts::default();
                     self.decide_costed(&slot, &mut costed)
                 }
-                RoundSlot::Unasked(row, strategy, question, outcome) => {
-                    Begun::Answered(self.unasked(row, strategy, question, outcome))
+                RoundSlot::ShortCircuited(row, strategy, question, outcome) => {
+                    Begun::Answered(self.short_circuited(row, strategy, question, outcome))
                 }
                 RoundSlot::Refused(error) => Begun::Answered(Err(error)),
             });
@@ -177,7 +177,7 @@ impl<'a, S: Store> Round<'a, S> {
         &self,
         question: &'q Question<'m>,
         (rights, named): (&mut RoundRights<'q>, &mut Option<Named<'a, 'q>>),
-        turns: &mut SmallVec<[RoundSlot<'q, 'm>; TOGETHER]>,
+        slots: &mut SmallVec<[RoundSlot<'q, 'm>; TOGETHER]>,
         decisions: &mut SmallVec<[Decision<'q>; TOGETHER]>,
     ) -> Result<(), LimiterError>
     where
@@ -214,20 +214,20 @@ impl<'a, S: Store> Round<'a, S> {
             costs::check_shaping(question, strategy)?;
         }
         if let Some(listing) = listing {
-            let listed = UnaskedOutcome::Listed(listing.listed);
-            turns.push(RoundSlot::Unasked(row, strategy, question, listed));
+            let listed = ShortCircuit::Listed(listing.listed);
+            slots.push(RoundSlot::ShortCircuited(row, strategy, question, listed));
             return Ok(());
         }
         if !strategy.bans().is_empty()
             && let Some(ban) = self.limiter.banned(strategy, question)
         {
-            turns.push(RoundSlot::Unasked(row, strategy, question, UnaskedOutcome::Banned(ban)));
+            slots.push(RoundSlot::ShortCircuited(row, strategy, question, ShortCircuit::Banned(ban)));
             return Ok(());
         }
         let cost = match CostedSlot::cost_of((row, strategy, group), question)? {
             Ok(cost) => cost,
             Err(slot) => {
-                turns.push(RoundSlot::Costed(slot));
+                slots.push(RoundSlot::Costed(slot));
                 return Ok(());
             }
         };
@@ -240,7 +240,7 @@ impl<'a, S: Store> Round<'a, S> {
             deadline: question.deadline.as_ref(),
             caller: question.caller,
         });
-        turns.push(RoundSlot::Asked(row, strategy, question));
+        slots.push(RoundSlot::Asked(row, strategy, question));
         Ok(())
     }
 
@@ -266,16 +266,16 @@ impl<'a, S: Store> Round<'a, S> {
     }
 
     /// The answer to a question whose consumer is on a list or banned.
-    fn unasked<'s>(
+    fn short_circuited<'s>(
         &mut self,
         row: TotalsRow,
         strategy: &'s Arc<Strategy>,
         question: &Question<'_>,
-        outcome: UnaskedOutcome,
+        outcome: ShortCircuit,
     ) -> Result<Answer<'s, 'static>, LimiterError> {
         let outcome = Ok(match outcome {
-            UnaskedOutcome::Listed(listed) => Outcome::Listed(listed),
-            UnaskedOutcome::Banned(ban) => Outcome::Banned(ban),
+            ShortCircuit::Listed(listed) => Outcome::Listed(listed),
+            ShortCircuit::Banned(ban) => Outcome::Banned(ban),
         });
         if self.limiter.recorder.decision_log().is_some() {
             let costs = std::slice::from_ref(&question.cost);

@@ -4,9 +4,9 @@ use weir_core::strategy::Listed;
 
 use crate::guard::BanHit;
 
-/// What decides a question without the store.
+/// The reason why a question is decided without the store.
 #[derive(Clone, Copy)]
-pub(super) enum UnaskedOutcome {
+pub(super) enum ShortCircuit {
     /// An access list.
     Listed(Listed),
     /// A ban.
