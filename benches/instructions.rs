@@ -175,7 +175,7 @@ fn perform(work: &str, calls: u64) {
         return envoy::perform(store, rules(), calls);
     }
     if work == "known together" {
-        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
+        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&clock));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _runtime = runtime.enter();
         // As a service puts them before Redis.
@@ -237,7 +237,7 @@ fn perform_on<S: Store>(service: &Arc<DecisionService<S>>, work: &str, calls: u6
     for _ in 0..calls {
         let request = || IncomingCall {
             context: CallContext::default(),
-            messages: Messages::of(RequestBody::whole(framed.clone()), 1 << 20),
+            messages: Messages::new(RequestBody::whole(framed.clone()), 1 << 20),
         };
         if work == "batch" {
             let BegunCall::Call(call) = service.should_allow_batch(request()) else {

@@ -41,7 +41,7 @@ pub(crate) fn perform(store: MemoryStore, rules: Rules, calls: u64) {
     for _ in 0..calls {
         let request = IncomingCall {
             context: CallContext::default(),
-            messages: Messages::of(RequestBody::whole(framed.clone()), 1 << 20),
+            messages: Messages::new(RequestBody::whole(framed.clone()), 1 << 20),
         };
         assert!(matches!(at_once(service.should_rate_limit(request)), Some(Ok(_))), "it answers at once");
     }

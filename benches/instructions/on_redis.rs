@@ -33,7 +33,7 @@ pub(crate) fn perform(strategy: &str, rounds: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store();
-        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&Clock::System));
+        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&Clock::System));
         let local = LocalShared::new(config.local_budget, Clock::System);
         let store = local.before(Coalesce::before(denials.before(store), &config));
         ask(store, strategy, rounds).await;
@@ -46,7 +46,7 @@ async fn ask<S: Store>(store: S, strategy: &str, rounds: u64) {
     let mut next = messages.iter().cycle();
     for _ in 0..rounds {
         let posed = next.by_ref().take(TOGETHER).map(|framed| {
-            let messages = Messages::of(RequestBody::whole(framed.clone()), 1 << 20);
+            let messages = Messages::new(RequestBody::whole(framed.clone()), 1 << 20);
             match service.should_allow(IncomingCall { context: CallContext::default(), messages }) {
                 BegunCall::Pending(pending) => pending,
                 _ => panic!("its message is here"),

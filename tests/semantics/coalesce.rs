@@ -79,7 +79,7 @@ impl World {
             algorithm: Algorithm::fixed_window(10, Micros::from_secs(60), false, false).unwrap(),
         });
         let strategy = Strategy::new("coalesce", limits.collect(), false, FailurePolicy::Error).unwrap();
-        let denials = DenialsShared::new(max_age, Monotonic::of(&Clock::Manual(clock.clone())));
+        let denials = DenialsShared::new(max_age, Monotonic::from_clock(&Clock::Manual(clock.clone())));
         let coalesce = Arc::new(Coalesce::before(denials.before(gated.clone()), &config));
         Self { gated, clock, coalesce, strategy: Arc::new(strategy) }
     }

@@ -38,7 +38,7 @@ impl Node {
         let shared = Clock::Manual(clock.clone());
         let asked = Arc::new(AtomicUsize::new(0));
         let store = Counting(MemoryStore::new(&MemoryConfig::default(), shared.clone()), Arc::clone(&asked));
-        let denials = DenialsShared::new(max_age, Monotonic::of(&shared));
+        let denials = DenialsShared::new(max_age, Monotonic::from_clock(&shared));
         Self { clock, asked, workers: [denials.before(store.clone()), denials.before(store)] }
     }
 
@@ -198,7 +198,7 @@ impl Store for Lost {
 async fn a_charge_whose_caller_has_gone_is_not_hidden() {
     let shared = Clock::Manual(ManualClock::at(START));
     let memory = MemoryStore::new(&MemoryConfig::default(), shared.clone());
-    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));
+    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&shared));
     let (worker, other) = (denials.before(memory.clone()), denials.before(Lost(memory)));
     let bucket = strategy(&[bucket(10)]);
     let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
@@ -223,7 +223,7 @@ async fn a_charge_whose_caller_has_gone_is_not_hidden() {
 async fn no_answer_is_older_than_one_that_a_caller_has_seen() {
     let shared = Clock::Manual(ManualClock::at(START));
     let memory = MemoryStore::new(&MemoryConfig::default(), shared.clone());
-    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));
+    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&shared));
     let asked = Arc::new(AtomicUsize::new(0));
     let worker = || denials.before(Counting(memory.clone(), Arc::clone(&asked)));
     let (worker, other, slow) = (worker(), worker(), denials.before(Lost(memory.clone())));

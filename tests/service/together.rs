@@ -150,7 +150,7 @@ fn what_is_known_is_answered_beside_what_is_not() {
     let clock = Clock::Manual(ManualClock::at(BASE));
     let asked = Arc::new(AtomicUsize::new(0));
     let store = Counting(MemoryStore::new(&MemoryConfig::default(), clock.clone()), Arc::clone(&asked));
-    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
+    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&clock));
     let server = Server::with_store(config_on_fast(), move || denials.before(store.clone()));
     let mut raw = Raw::open(server.grpc);
     raw.settings();

@@ -24,7 +24,7 @@ pub(crate) fn request(bytes: &[u8], piece: usize) -> IncomingCall {
 /// The same, where a message may have so many bytes.
 pub(crate) fn request_within(bytes: &[u8], piece: usize, largest: usize) -> IncomingCall {
     let pieces = bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect();
-    let messages = Messages::of(RequestBody::in_pieces(pieces), largest);
+    let messages = Messages::new(RequestBody::in_pieces(pieces), largest);
     IncomingCall { context: CallContext::default(), messages }
 }
 

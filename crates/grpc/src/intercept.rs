@@ -32,7 +32,7 @@ pub trait CheckCalls: Send + Sync + 'static {
 pub struct CallRefusal {
     /// The code of the status.
     pub code: RefusalCode,
-    /// Its message.
+    /// The message of the status.
     pub message: &'static str,
 }
 
@@ -112,7 +112,7 @@ impl KeptHeaders {
 
     /// Keeps the headers that `names` has. For servers that parse headers themselves.
     #[must_use]
-    pub fn of(headers: &HeaderMap, names: &[HeaderName]) -> Self {
+    pub fn from_headers(headers: &HeaderMap, names: &[HeaderName]) -> Self {
         let mut kept = Self::default();
         for (index, name) in names.iter().enumerate() {
             for value in headers.get_all(name) {

@@ -43,7 +43,7 @@ impl Messages {
     /// Reads the messages of a body, of at most `largest` bytes each.
     #[must_use]
     #[inline]
-    pub fn of(body: RequestBody, largest: usize) -> Self {
+    pub fn new(body: RequestBody, largest: usize) -> Self {
         let (chunk, partial) = (Bytes::new(), BytesMut::new());
         Self {
             body,
@@ -69,7 +69,7 @@ impl Messages {
     /// Wraps the only message of a call, decoded by another server, of at most `largest` bytes.
     pub fn one(message: Bytes, largest: usize) -> Result<Self, Status> {
         check_size(message.len(), largest)?;
-        let mut messages = Self::of(RequestBody::whole(Bytes::new()), largest);
+        let mut messages = Self::new(RequestBody::whole(Bytes::new()), largest);
         messages.only = Some(message);
         Ok(messages)
     }
@@ -80,7 +80,7 @@ impl Messages {
         largest: usize,
     ) -> Self {
         let decoded: Option<Decoded> = Some(Box::pin(messages));
-        Self { decoded, ..Self::of(RequestBody::whole(Bytes::new()), largest) }
+        Self { decoded, ..Self::new(RequestBody::whole(Bytes::new()), largest) }
     }
 
     /// Polls for the next message; `None` at the end of the body.

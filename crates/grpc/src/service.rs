@@ -146,7 +146,7 @@ impl Methods {
         path: &str,
         headers: &HeaderMap,
     ) -> Result<CallContext, Status> {
-        let kept = KeptHeaders::of(headers, self.kept_headers());
+        let kept = KeptHeaders::from_headers(headers, self.kept_headers());
         let caller = self.check(check, Some(path), None, &kept)?;
         Ok(CallContext { deadline: deadline_of(headers), caller })
     }
@@ -262,7 +262,7 @@ pub struct CallContext {
 pub struct IncomingCall {
     /// The context of the call.
     pub context: CallContext,
-    /// Its messages, as they arrive.
+    /// The messages of the call, as they arrive.
     pub messages: Messages,
 }
 
@@ -280,9 +280,9 @@ pub type Unanswered = Vec<(usize, Call)>;
 
 /// A call that has begun.
 pub enum BegunCall {
-    /// It may be answered in a batch, by [`HotService::answer_each`].
+    /// A call that may be answered in a batch, by [`HotService::answer_each`].
     Pending(PendingCall),
-    /// It is answered by itself.
+    /// A call that is answered alone.
     Call(Call),
 }
 

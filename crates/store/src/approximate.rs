@@ -87,7 +87,7 @@ impl ApproximateShared {
             table: CountTable::new(),
             sets: PlaceSets::default(),
             clocks: StoreClocks::default(),
-            clock: BootClock::of(clock),
+            clock: BootClock::from_clock(clock),
             timed_by: clock.clone(),
             default_deadline: config.deadline.into(),
             max_waiting: config.max_waiting,

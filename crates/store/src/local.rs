@@ -64,7 +64,7 @@ impl LocalShared {
     /// No states yet; at most `budget` bytes of them, and as many of what is known of the store.
     #[must_use]
     pub fn new(budget: usize, clock: Clock) -> Self {
-        let monotonic = Monotonic::of(&clock);
+        let monotonic = Monotonic::from_clock(&clock);
         Self(Arc::new(LocalStates {
             memory: OnceLock::new(),
             budget,

@@ -112,7 +112,7 @@ impl Accelerators {
     /// Wraps a store in these layers, as a service does.
     pub fn before<S: Store>(self, store: S, config: &RedisConfig, clock: &Clock) -> Coalesce<Denials<S>> {
         let config = self.config(config.clone());
-        let denials = DenialsShared::new(config.denials_max_age, Monotonic::of(clock));
+        let denials = DenialsShared::new(config.denials_max_age, Monotonic::from_clock(clock));
         Coalesce::before(denials.before(store), &config)
     }
 }

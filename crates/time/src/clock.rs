@@ -149,7 +149,7 @@ pub enum Monotonic {
 impl Monotonic {
     /// Returns the one that belongs to `clock`: both are manual, or neither is.
     #[must_use]
-    pub fn of(clock: &Clock) -> Self {
+    pub fn from_clock(clock: &Clock) -> Self {
         match clock {
             Clock::System | Clock::Simulated(_) => Self::System,
             Clock::Manual(clock) => Self::Manual { origin: monotonic(), clock: clock.clone() },
@@ -174,14 +174,14 @@ pub enum BootClock {
     System,
     /// The manual clock, without steps of its wall clock.
     Manual(ManualClock),
-    /// That of a machine in a simulation: its clock.
+    /// The clock of a machine in a simulation.
     Simulated(SimulatedClock),
 }
 
 impl BootClock {
     /// Returns the one that belongs to `clock`: both are manual, or neither is.
     #[must_use]
-    pub fn of(clock: &Clock) -> Self {
+    pub fn from_clock(clock: &Clock) -> Self {
         match clock {
             Clock::System => Self::System,
             Clock::Manual(clock) => Self::Manual(clock.clone()),
@@ -213,7 +213,8 @@ mod tests {
     fn a_step_of_a_manual_clock_moves_the_wall_clock_alone() {
         let hour = Micros::from_secs(3600);
         let manual = ManualClock::at(hour);
-        let (wall, steady) = (Clock::Manual(manual.clone()), Monotonic::of(&Clock::Manual(manual.clone())));
+        let (wall, steady) =
+            (Clock::Manual(manual.clone()), Monotonic::from_clock(&Clock::Manual(manual.clone())));
         let begin = steady.now();
         manual.set(Micros(2 * hour.0));
         assert_eq!((wall.now(), steady.now() - begin), (Micros(2 * hour.0), hour.into()));

@@ -105,7 +105,8 @@ impl World {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let clock = ManualClock::at(Micros(START));
         let gate = Gate::new(clock.clone());
-        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&Clock::Manual(clock.clone())));
+        let denials =
+            DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&Clock::Manual(clock.clone())));
         let worker = || Arc::new(Coalesce::before(denials.before(gate.clone()), &patient()));
         let workers = [worker(), worker()];
         Self { runtime, clock, gate, workers, callers: Vec::new(), known: 0 }

@@ -38,7 +38,7 @@ impl Both {
         let shared = Clock::Manual(clock.clone());
         let store = || MemoryStore::new(&MemoryConfig::default(), shared.clone());
         let asked = Arc::new(AtomicUsize::new(0));
-        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));
+        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&shared));
         let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
             name: format!("limit-{index}").into(),
             scope: Scope::of(&[Field::Consumer]),

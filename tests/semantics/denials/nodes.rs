@@ -40,7 +40,7 @@ impl Nodes {
         let asked = Arc::new(AtomicUsize::new(0));
         let store = async || redis_store(vec![url.clone()], Topology::Single, shared.clone()).await;
         let node = async || {
-            let denials = DenialsShared::new(max_age, Monotonic::of(&shared));
+            let denials = DenialsShared::new(max_age, Monotonic::from_clock(&shared));
             denials.before(Counting(store().await, Arc::clone(&asked)))
         };
         let (redis, nodes) = (store().await, [node().await, node().await]);

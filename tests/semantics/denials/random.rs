@@ -146,7 +146,8 @@ impl Both {
         let gate = Algorithm::uniform(Micros(1)).unwrap();
         let named = Arc::new(Mutex::new(Named::new(&rules(&[(gate, gate, 0)])[0])));
         let store = Pure { named, calls: Arc::default() };
-        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&Clock::Manual(clock.clone())));
+        let denials =
+            DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&Clock::Manual(clock.clone())));
         let workers = [denials.before(store.clone()), denials.before(store.clone())];
         Self { clock, store, workers, last_answers: HashMap::new() }
     }

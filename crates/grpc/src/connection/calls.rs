@@ -127,6 +127,6 @@ fn begin<H: HotService>(
     let Some(method) = head.method else {
         return BegunCall::Call(service.other(context, head.request(body)));
     };
-    let messages = Messages::of(body, service.methods().largest_message(Some(method)));
+    let messages = Messages::new(body, service.methods().largest_message(Some(method)));
     service.begin(method, IncomingCall { context, messages }, closing)
 }

@@ -40,7 +40,7 @@ impl HttpConnectionCheck {
         bounded: bool,
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         let Self(connection, names) = self;
-        let caller = connection.known_caller(path, &KeptHeaders::of(headers, names))?;
+        let caller = connection.known_caller(path, &KeptHeaders::from_headers(headers, names))?;
         let rights = caller.rights();
         let has = if bounded { rights.any() } else { rights.unbounded() };
         if has.has(right) { Ok(caller) } else { Err(rights.refuse(path).0) }
@@ -51,7 +51,7 @@ impl HttpConnectionCheck {
         let Self(connection, names) = self;
         headers.contains_key(AUTHORIZATION)
             && connection
-                .known_caller(path, &KeptHeaders::of(headers, names))
+                .known_caller(path, &KeptHeaders::from_headers(headers, names))
                 // What a connection proves, by itself or by a proxy, lasts as long as it does.
                 .is_ok_and(|caller| caller.can_end())
     }

@@ -84,7 +84,7 @@ impl NodeProcess {
         // Keys collide in the cache of denials as the seed says.
         let secret = KeySecret::from_text(&format!("{seed:x}"));
         let shared = RedisShared::within(redis, KeySecret::BUILT_IN, surroundings);
-        let denials = DenialsShared::under(secret, redis.denials_max_age, Monotonic::of(&clock));
+        let denials = DenialsShared::under(secret, redis.denials_max_age, Monotonic::from_clock(&clock));
         let local = LocalShared::new(redis.local_budget, clock.clone());
         let approximate = ApproximateShared::new(redis, &clock);
         let (counts, mut tasks) = (shared.lazy_store(), JoinSet::new());

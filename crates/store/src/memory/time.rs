@@ -68,7 +68,7 @@ pub(super) struct WallReading {
 
 impl StoreTime {
     pub(super) fn new(clock: Clock) -> Self {
-        let monotonic = Monotonic::of(&clock);
+        let monotonic = Monotonic::from_clock(&clock);
         let (begin, origin) = (clock.now(), monotonic.now());
         let (from, to) = (AtomicU64::new(begin.0), AtomicU64::new(begin.0));
         let (ahead, comparing) = (AtomicI32::new(0), Mutex::new(()));

@@ -42,7 +42,7 @@ impl<L> RedisBackend<L> {
         clock: &Clock,
         (layer, uses): (L, UsesInForce),
     ) -> Self {
-        let denials = DenialsShared::new(config.denials_max_age, Monotonic::of(clock));
+        let denials = DenialsShared::new(config.denials_max_age, Monotonic::from_clock(clock));
         let local = LocalShared::new(config.local_budget, clock.clone());
         Self { shared, config: config.clone(), clock: clock.clone(), denials, local, layer, uses }
     }

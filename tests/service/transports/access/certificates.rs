@@ -65,7 +65,7 @@ fn connected(intercept: &Arc<dyn Intercept>, certificate: Vec<u8>) -> (Arc<Peer>
     // A header of a proxy is ignored: this peer is none.
     let forged = HeaderValue::from_static("URI=spiffe://prod/shop");
     let headers = HeaderMap::from_iter([(HeaderName::from_static("x-forwarded-client-cert"), forged)]);
-    let headers = KeptHeaders::of(&headers, intercept.names());
+    let headers = KeptHeaders::from_headers(&headers, intercept.names());
     assert_eq!(check.check(SHOULD_ALLOW, &headers).is_ok(), allowed);
     (peer, allowed)
 }
