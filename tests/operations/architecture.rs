@@ -9,6 +9,7 @@ mod features;
 mod manifests;
 mod maps;
 mod names;
+mod recipes;
 mod source;
 mod test_modules;
 mod unrun_tests;

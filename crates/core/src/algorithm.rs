@@ -113,7 +113,7 @@ macro_rules! engine_kinds {
             /// All engines, in the order of their numbers, which begin at 1.
             pub const ALL: [Self; [$($number),+].len()] = [$(Self::$kind),+];
 
-            /// Its name: the stem of its files, and its part of every key.
+            /// Returns the name of the engine: the stem of its files, and a part of every key.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -215,7 +215,10 @@ impl Engine {
     /// True if its states allocate memory beyond their own size, which a key's slot does not include.
     #[must_use]
     pub const fn is_boxed(&self) -> bool {
-        matches!(self, Self::Log(_) | Self::Sliding(_) | Self::Slots(_) | Self::WarmUp(_))
+        match self {
+            Self::Log(_) | Self::Sliding(_) | Self::Slots(_) | Self::WarmUp(_) => true,
+            Self::Bucket(_) | Self::Window(_) | Self::Interval(_) => false,
+        }
     }
 }
 

@@ -1,0 +1,107 @@
+//! What the recipes of CONTRIBUTING.md ask for, and neither a compiler nor another test would find.
+
+use super::none;
+use super::source::{Source, read_all};
+
+/// The text of all sources whose path `is_meant`.
+fn text(sources: &[Source], is_meant: impl Fn(&str) -> bool) -> String {
+    sources.iter().filter(|source| is_meant(&source.path)).map(|source| &*source.text).collect()
+}
+
+/// The tests: those of the program, and those of the crates.
+fn tests() -> Vec<Source> {
+    let mut tests = read_all("tests", "rs");
+    tests.extend(read_all("crates", "rs").into_iter().filter(|source| source.path.contains("/tests/")));
+    tests
+}
+
+/// The paths of methods, and whether their answers are streams: `/weir.v1.QueueService/Subscribe`.
+fn methods() -> Vec<(String, bool)> {
+    let mut methods = Vec::new();
+    for proto in read_all("proto/weir/v1", "proto") {
+        let mut service = "";
+        for line in proto.text.lines() {
+            if let Some(rest) = line.strip_prefix("service ") {
+                service = rest.split(' ').next().unwrap_or_default();
+            } else if let Some((name, rest)) =
+                line.trim().strip_prefix("rpc ").and_then(|rest| rest.split_once('('))
+            {
+                methods.push((format!("/weir.v1.{service}/{name}"), rest.contains("returns (stream")));
+            }
+        }
+    }
+    methods
+}
+
+fn snake_case(name: &str) -> String {
+    let letter = |(at, letter): (usize, char)| {
+        let begins = at > 0 && letter.is_ascii_uppercase();
+        begins.then_some('_').into_iter().chain([letter.to_ascii_lowercase()])
+    };
+    name.char_indices().flat_map(letter).collect()
+}
+
+/// Open calls without their bytes would be free in the budget of buffers.
+#[test]
+fn every_stream_has_its_bytes() {
+    let product = read_all("crates", "rs");
+    let product = text(&product, |path| path.contains("/src/"));
+    let streams = methods().into_iter().filter_map(|(path, is_stream)| is_stream.then_some(path));
+    let hot = "/weir.v1.RateLimitService/ShouldAllowStream";
+    let free = streams.filter(|path| path != hot && !product.contains(&format!("(\"{path}\", ")));
+    none(free.map(|path| format!("no `streams` has the bytes of {path}")).collect());
+}
+
+#[test]
+fn every_method_is_called_by_a_test() {
+    let tests = text(&tests(), |_| true);
+    let called = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        tests.contains(&format!(".{}(", snake_case(name)))
+    };
+    let methods = methods();
+    assert!(methods.len() > 20, "{methods:?}");
+    let uncalled = methods.into_iter().filter(|(path, _)| !called(path));
+    none(uncalled.map(|(path, _)| format!("no test calls {path}")).collect());
+}
+
+/// Random calls compare the model with its twin, and rows say what both must answer.
+#[test]
+fn every_operation_on_a_queue_has_rows_and_random_calls() {
+    let model = include_str!("../../../crates/queues/src/model/call.rs");
+    let ops = model.split_once("pub enum QueueOp").unwrap().1.split_once("\n}").unwrap().0;
+    let ops = ops
+        .lines()
+        .filter_map(|line| line.strip_prefix("    "))
+        .filter(|line| line.starts_with(|letter: char| letter.is_ascii_uppercase()));
+    let ops: Vec<&str> = ops.map(|line| line.split([' ', '(', ',']).next().unwrap_or_default()).collect();
+    assert!(ops.len() > 5, "{ops:?}");
+    let tests = tests();
+    let random = text(&tests, |path| path.contains("queues/") && path.ends_with("/differential.rs"));
+    let rows = text(&tests, |path| path.contains("queues/") && !path.ends_with("/differential.rs"));
+    let lacks = |place: &str, text: &str| {
+        let missing = ops.iter().filter(|op| !text.contains(&format!("QueueOp::{op}")));
+        missing.map(|op| format!("no {place} has {op}")).collect::<Vec<_>>()
+    };
+    none([lacks("random call", &random), lacks("row", &rows)].concat());
+}
+
+/// A metric is described on some page, whatever setting it takes to see it.
+#[test]
+fn every_metric_is_on_a_page() {
+    let docs: String = read_all("docs", "md").into_iter().map(|page| page.text).collect();
+    let mut sources = read_all("crates", "rs");
+    sources.retain(|source| source.path.contains("/src/"));
+    let mut unknown = Vec::new();
+    for source in &sources {
+        for (at, _) in source.text.match_indices("\"weir_") {
+            let name = source.text[at + 1..].split('"').next().unwrap_or_default();
+            let is_name =
+                name.bytes().all(|byte| byte.is_ascii_lowercase() || b"_0123456789".contains(&byte));
+            if is_name && !docs.contains(name) {
+                unknown.push(format!("{} shows {name}, and no page of docs/ describes it", source.path));
+            }
+        }
+    }
+    none(unknown);
+}
