@@ -89,14 +89,14 @@ Examples:
   weir serve --store redis://127.0.0.1:6379            share exact limits between nodes
   weir init                                            write a first weir.yaml
   weir check weir.yaml                                 find every mistake in a configuration
-  weir explain api/orders bob --config weir.yaml       say which limits apply to whom, and why
+  weir explain api/orders bob --config weir.yaml       explain which limits apply, and why
   weir schema > weir.schema.json                       let an editor find mistakes while you type
   weir serve --envoy-config ratelimit/config           serve envoyproxy/ratelimit's files to Envoy
   weir check ratelimit/config                          find every mistake in them
   weir import-envoy ratelimit/config > weir.yaml       the same limits as strategies of Weir
-  weir simulate --pattern burst:100x5s                 see what limits do, without a server
-  weir top                                             see what is decided, live
-  weir load                                            see how much a server takes";
+  weir simulate --pattern burst:100x5s                 try out limits, without a server
+  weir top                                             watch decisions, live
+  weir load                                            measure the capacity of a server";
 
 const ENVIRONMENT: &str = "\
 An option with [env: NAME] in its help can be given as that variable too. A flag goes before its variable, a
@@ -107,7 +107,7 @@ variable before the configuration file.";
 #[command(name = "weir", version, before_help = EXAMPLES, after_help = ENVIRONMENT)]
 #[command(disable_help_subcommand = true)]
 struct Cli {
-    /// What to log, for example `info`, `debug` or `weir_store=debug`; logs go to stderr
+    /// Log filter, for example `info`, `debug` or `weir_store=debug`; logs go to stderr
     #[arg(long, global = true, env = "WEIR_LOG", default_value = "info", value_name = "FILTER")]
     #[arg(value_parser = log_filter)]
     log: String,
@@ -131,22 +131,22 @@ enum Command {
     #[cfg(feature = "leases")]
     #[command(before_help = leases::EXAMPLES)]
     Lease(leases::LeaseArgs),
-    /// Say how much a limit was charged recently
+    /// Show the recent usage of a limit
     #[command(before_help = count::EXAMPLES)]
     Count(count::CountArgs),
-    /// Charge what was used already, also above the limits
+    /// Charge a cost that was used already, even above the limits
     #[command(before_help = undo::DEBIT_EXAMPLES)]
     Debit(undo::DebitArgs),
-    /// Say what a held call has really used: the rest of what was held is given back
+    /// Settle a held call with the units that it used, and return the rest
     #[command(before_help = settle::EXAMPLES)]
     Settle(settle::SettleArgs),
     /// Cancel a reservation; exits 0 if it is cancelled, 1 if it was not there, 2 on an error
     #[command(before_help = undo::CANCEL_EXAMPLES)]
     Cancel(undo::CancelArgs),
-    /// Make limits full again
+    /// Reset limits to their full quota
     #[command(before_help = undo::RESET_EXAMPLES)]
     Reset(undo::ResetArgs),
-    /// Put work into a queue, take it out, say that it is done or give it back, and see how the queue stands
+    /// Put work into a queue, take, ack or nack it, and show the state of the queue
     #[cfg(feature = "queues")]
     #[command(before_help = queues::EXAMPLES)]
     Queue(queues::QueueArgs),
@@ -158,7 +158,7 @@ enum Command {
     #[cfg(feature = "control")]
     #[command(before_help = control::EXAMPLES)]
     Control(control::ControlArgs),
-    /// Make a running server read its files again, and print their mistakes; exits 0, 1 with mistakes, 2 on an error
+    /// Reload the files of a running server, and print their mistakes; exits 0, 1 with mistakes, 2 on an error
     #[cfg(feature = "control")]
     Reload(control::reload::ReloadArgs),
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
@@ -167,7 +167,7 @@ enum Command {
     /// Write a first configuration with comments; an existing file stays as it is
     #[command(before_help = init::EXAMPLES)]
     Init(init::InitArgs),
-    /// Make tokens for `server.identity.tokens_file`
+    /// Create tokens for `server.identity.tokens_file`
     #[command(before_help = token::EXAMPLES)]
     Token(token::TokenArgs),
     /// Print the JSON Schema (2020-12) of the configuration file
@@ -175,14 +175,14 @@ enum Command {
     /// Print the OpenAPI description of the HTTP listener
     #[cfg(feature = "http")]
     Openapi(http::openapi::OpenapiArgs),
-    /// Say what would decide a request, and why, from the configuration alone
+    /// Explain what decides a request, and why, from the configuration alone
     #[command(before_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
     /// Print the limits of Envoy's rate limit files as a configuration of Weir
     #[cfg(feature = "envoy")]
     #[command(before_help = import_envoy::EXAMPLES)]
     ImportEnvoy(import_envoy::ImportEnvoyArgs),
-    /// See what strategies would decide of a pattern of calls, without a server
+    /// Simulate the decisions of strategies about a pattern of calls, without a server
     #[command(before_help = simulate::EXAMPLES)]
     Simulate(Box<simulate::SimulateArgs>),
     /// Show what a server and its nodes decide, and the consumers that call most
@@ -197,10 +197,10 @@ enum Command {
     #[cfg(feature = "usage")]
     #[command(before_help = usage::EXAMPLES)]
     Usage(usage::UsageArgs),
-    /// Say whether a server is ready; exits 0 if it is, 1 if not, 2 on an error
+    /// Check that a server is ready; exits 0 if it is, 1 if not, 2 on an error
     #[command(before_help = health::EXAMPLES)]
     Health(health::HealthArgs),
-    /// Put load on a server, and say how it answers; exits 0, 1 if calls failed, 2 on an error
+    /// Put load on a server, and report its answers and latencies; exits 0, 1 if calls failed, 2 on an error
     Load(Box<load::LoadArgs>),
     /// Print the completions of commands and options for a shell
     #[command(before_help = completions::EXAMPLES)]
@@ -336,6 +336,6 @@ fn duration(text: &str) -> Result<Duration, String> {
     let count: u32 = digits.parse().map_err(|_| "expected a whole number and a unit: 500ms, 2s, 1m")?;
     match unit.checked_mul(count) {
         Some(span) if span > Duration::ZERO => Ok(span),
-        _ => Err("it must be longer than nothing".to_owned()),
+        _ => Err("it must be more than 0".to_owned()),
     }
 }

@@ -21,9 +21,9 @@ const FAILED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllowArgs {
-    /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
+    /// Resource, for example zewtopia.com/tigerfeeding; with --envoy, the domain
     resource: String,
-    /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
+    /// Consumer; optional where no limit counts by consumer. With --envoy, the entries of a
     /// descriptor: KEY=VALUE,KEY=VALUE
     #[arg(default_value = "", hide_default_value = true)]
     consumer: String,
@@ -39,7 +39,7 @@ pub(crate) struct AllowArgs {
     /// A further fact about the call, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
-    /// How much the call takes, 0 looks without taking; or a cost by its name, and the least to grant instead:
+    /// Units to charge, 0 checks without charging; or a cost by its name, and the least to grant instead:
     /// output=4096,256. May be given several times
     #[arg(long = "cost", env = "WEIR_COST", value_parser = cost, value_name = "[NAME=]UNITS[,LEAST]")]
     costs: Vec<CostArg>,
@@ -47,28 +47,28 @@ pub(crate) struct AllowArgs {
     #[arg(long, value_parser = duration, value_name = "SPAN",
           conflicts_with_all = ["peek", "at_most", "reserve", "debit", "refund"])]
     hold: Option<Duration>,
-    /// Ask whether it would pass, and take nothing
+    /// Check without charging
     #[arg(long)]
     peek: bool,
     /// Show headers for an HTTP answer
     #[arg(long)]
     headers: bool,
-    /// Take as much of the cost as fits into the limits
+    /// Charge as much of the cost as fits into the limits
     #[arg(long, conflicts_with_all = ["peek"])]
     at_most: bool,
     /// Reserve a call that may start within this time: 500ms, 5s, 1m
     #[arg(long, value_parser = duration, value_name = "SPAN", conflicts_with_all = ["peek", "at_most"])]
     reserve: Option<Duration>,
-    /// Charge what was used already, also above the limits
+    /// Charge a cost that was used already, even above the limits
     #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve"])]
     debit: bool,
-    /// Give a cost back that was charged
+    /// Refund a cost that was charged
     #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve", "debit"])]
     refund: bool,
-    /// The id under which it happens once [default: none; of a reservation a random one]
+    /// Idempotency id [default: none; of a reservation a random one]
     #[arg(long, default_value = "", hide_default_value = true, conflicts_with_all = ["peek"])]
     id: String,
-    /// If the call must wait for its turn, say so and sleep until then
+    /// If the call must wait for its turn, report the wait and sleep until then
     #[arg(long, conflicts_with_all = ["peek", "debit", "refund"])]
     wait: bool,
     #[cfg(feature = "envoy")]

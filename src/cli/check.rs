@@ -39,7 +39,7 @@ pub(crate) struct CheckArgs {
     /// A file or a directory of one configuration, as `weir serve --config` reads it; may be given several times
     #[arg(long, short, value_name = "PATH", conflicts_with = "files")]
     config: Vec<PathBuf>,
-    /// Say what a change does: which strategies, limits and overrides differ, which states start full, and what needs a
+    /// Show the effects of a change: which strategies, limits and overrides differ, which states start full, and what needs a
     /// restart. Both are files or directories
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["files", "config"])]
     diff: Vec<PathBuf>,

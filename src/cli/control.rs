@@ -52,7 +52,7 @@ enum ControlCommand {
         #[command(flatten)]
         change: LastingChangeArgs,
     },
-    /// Deny consumers, or let them through
+    /// Deny or allow consumers
     PutAccess {
         #[command(flatten)]
         which: WhichAccess,
@@ -68,13 +68,13 @@ enum ControlCommand {
         name: String,
         #[command(flatten)]
         numbers: NumbersArgs,
-        /// Make all its limits full, on all nodes, instead of keeping what is used
+        /// Reset all its limits on all nodes, instead of keeping existing usage
         #[arg(long)]
         reset: bool,
         #[command(flatten)]
         change: LastingChangeArgs,
     },
-    /// Make the changes of a file, so many in one call, which are made together or not at all
+    /// Apply the changes of a file, in calls whose changes are applied together or not at all
     PutMany(many::PutManyArgs),
     /// Show whether a change was made, by its id
     Applied {
@@ -122,7 +122,7 @@ enum DeleteCommand {
     Strategy {
         /// The strategy
         name: String,
-        /// Make all its limits full, on all nodes, instead of keeping what is used
+        /// Reset all its limits on all nodes, instead of keeping existing usage
         #[arg(long)]
         reset: bool,
         #[command(flatten)]
@@ -154,9 +154,9 @@ struct WhichAccess {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ListArg {
-    /// They are denied
+    /// Deny the consumers
     Deny,
-    /// They pass, and nothing is charged
+    /// Allow the consumers without a charge
     Allow,
 }
 
@@ -170,7 +170,7 @@ struct NumbersArgs {
 
 #[derive(Debug, clap::Args)]
 struct LastingChangeArgs {
-    /// How long the entry lasts: 10m, 1h, 7d [default: until it is deleted]
+    /// Lifetime of the entry: 10m, 1h, 7d [default: until it is deleted]
     #[arg(long = "for", value_parser = lasting, value_name = "SPAN")]
     lasts: Option<prost_types::Duration>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use super::{duration, fail, print, render};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  weir count api/orders bob --over 5m                 what bob has used in the last five minutes
+  weir count api/orders bob --over 5m                 usage of bob in the last five minutes
   weir count api/orders bob --over 1h --limit hourly  of one of several limits";
 
 const FAILED: u8 = 2;
@@ -21,7 +21,7 @@ const FAILED: u8 = 2;
 pub(crate) struct CountArgs {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Over which time to count: 30s, 5m, 1h; at most the window of the limit
+    /// Time span to count: 30s, 5m, 1h; at most the window of the limit
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     over: Duration,
     /// The name of a `bucketed_window` limit [default: the only limit of the strategy]

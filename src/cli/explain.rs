@@ -29,11 +29,11 @@ const UNDECIDED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
+    /// Resource, for example zewtopia.com/tigerfeeding; with --envoy, the domain
     #[cfg_attr(feature = "queues", arg(required_unless_present = "queue"))]
     #[cfg_attr(not(feature = "queues"), arg(required = true))]
     resource: Option<String>,
-    /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
+    /// Consumer; optional where no limit counts by consumer. With --envoy, the entries of a
     /// descriptor: KEY=VALUE,KEY=VALUE
     #[arg(default_value = "", hide_default_value = true)]
     consumer: String,
@@ -43,7 +43,7 @@ pub(crate) struct ExplainArgs {
     /// A further fact about the request, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
-    /// Say also which rule of `authorize` lets this caller ask, or why none does: token:shop, spiffe://prod/shop
+    /// Also show the rule of `authorize` that lets this caller ask, or why none does: token:shop, spiffe://prod/shop
     #[arg(long, env = "WEIR_CALLER", value_name = "NAME")]
     #[cfg_attr(feature = "queues", arg(conflicts_with = "queue"))]
     caller: Option<String>,

@@ -46,9 +46,9 @@ pub(crate) struct LeaseArgs {
 enum LeaseCommand {
     /// Take permits; exits 0 if they are granted, 1 if not, 2 on an error
     Acquire(AcquireArgs),
-    /// Let a lease end later; exits 0 if it is held, 1 if not, 2 on an error
+    /// Renew a lease; exits 0 if it is held, 1 if not, 2 on an error
     Renew(RenewArgs),
-    /// Give the permits back, of all leases if no id is named; exits 0 if one was held, 1 if not, 2 on an error
+    /// Release the permits, of all leases if no id is given; exits 0 if one was held, 1 if not, 2 on an error
     Release(ReleaseArgs),
     /// List the leases that are held of a strategy, resource and consumer
     List(operator::ListArgs),
@@ -57,9 +57,9 @@ enum LeaseCommand {
 /// Which lease, and where.
 #[derive(Debug, clap::Args)]
 struct WhichLease {
-    /// What is used, for example exports/acme
+    /// Resource, for example exports/acme
     resource: String,
-    /// Who uses it; may be left out where permits are not counted by consumer
+    /// Consumer; optional where permits are not counted by consumer
     #[arg(default_value = "", hide_default_value = true)]
     consumer: String,
     /// A configured strategy [default: the one that the configuration gives the resource]
@@ -82,10 +82,10 @@ struct AcquireArgs {
     /// The id of the lease; each holder of one resource and consumer has another one
     #[arg(long)]
     id: String,
-    /// How many permits the lease holds [default: 1]
+    /// Permits of the lease [default: 1]
     #[arg(long)]
     weight: Option<u64>,
-    /// How long the lease lasts without being renewed [default: what the strategy says]
+    /// Duration of the lease without renewal [default: that of the strategy]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     ttl: Option<Duration>,
 }
@@ -97,7 +97,7 @@ struct RenewArgs {
     /// The id of the lease
     #[arg(long)]
     id: String,
-    /// How long the lease lasts from now [default: what the strategy says]
+    /// Duration of the lease from now on [default: that of the strategy]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     ttl: Option<Duration>,
 }
@@ -109,10 +109,10 @@ struct ReleaseArgs {
     /// The id of the lease. Without an id, all leases are released for their holders; with several, these
     #[arg(long = "id", value_name = "ID")]
     ids: Vec<String>,
-    /// How the work of one lease went; adaptive limits follow it
+    /// Outcome of the work of one lease; adaptive limits follow it
     #[arg(long, default_value = "success")]
     outcome: OutcomeArg,
-    /// How long the work took [default: the time since the lease was acquired]
+    /// Duration of the work [default: the time since the lease was acquired]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     rtt: Option<Duration>,
 }
@@ -121,9 +121,9 @@ struct ReleaseArgs {
 enum OutcomeArg {
     /// The work was done
     Success,
-    /// Its time says nothing
+    /// Do not use the duration of this work
     Ignored,
-    /// It failed for want of capacity
+    /// The work failed for lack of capacity
     Dropped,
 }
 

@@ -61,11 +61,11 @@ enum QueueCommand {
     Put(PutArgs),
     /// Take items out; exits 0 if there are some, 1 if there are none, 2 on an error
     Take(TakeArgs),
-    /// Say that the work of items is done; exits 0 if workers had all of them, 1 if not, 2 on an error
+    /// Ack items whose work is done; exits 0 if workers had all of them, 1 if not, 2 on an error
     Ack(AckArgs),
-    /// Give items back; exits 0 if workers had all of them, 1 if not, 2 on an error
+    /// Nack items, so that they are delivered again; exits 0 if workers had all of them, 1 if not, 2 on an error
     Nack(NackArgs),
-    /// Give the workers of items more time; exits 0 if workers had all of them, 1 if not, 2 on an error
+    /// Extend the visibility timeout of items; exits 0 if workers had all of them, 1 if not, 2 on an error
     Extend(ExtendArgs),
     /// Show items without taking them; exits 0 if there are some, 1 if there are none, 2 on an error
     Browse(operate::BrowseArgs),
@@ -75,7 +75,7 @@ enum QueueCommand {
     Purge(operate::PurgeArgs),
     /// Show what became of items, in JSON a line for each; exits 0 if there are some, 1 if there are none, 2 on an error
     Outcomes(outcomes::OutcomesArgs),
-    /// Say how a queue stands
+    /// Show the state of a queue
     Stats(StatsArgs),
 }
 
@@ -106,13 +106,13 @@ struct PutArgs {
 struct TakeArgs {
     #[command(flatten)]
     queue: WhichQueue,
-    /// Who takes the items
+    /// Name of the worker
     #[arg(long, default_value = DEFAULT_CONSUMER)]
     consumer: String,
     /// The most items, 1 to 100
     #[arg(long, default_value_t = 1)]
     max_items: u32,
-    /// How long to wait for the first: 500ms, 20s, 5m [default: not at all]
+    /// Longest wait for the first item: 500ms, 20s, 5m [default: none]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     wait: Option<Duration>,
     /// Ack the items as soon as they are printed
@@ -146,7 +146,7 @@ struct AckArgs {
 struct NackArgs {
     #[command(flatten)]
     items: ItemsArgs,
-    /// How long they are not delivered: 500ms, 10s, 5m [default: they are delivered again at once]
+    /// Delay until the next delivery: 500ms, 10s, 5m [default: none]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     delay: Option<Duration>,
 }
@@ -155,7 +155,7 @@ struct NackArgs {
 struct ExtendArgs {
     #[command(flatten)]
     items: ItemsArgs,
-    /// How long their workers have them from now on: 500ms, 10s, 5m
+    /// Visibility timeout from now on: 500ms, 10s, 5m
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     visibility: Duration,
 }
@@ -164,7 +164,7 @@ struct ExtendArgs {
 struct StatsArgs {
     #[command(flatten)]
     queue: WhichQueue,
-    /// How many of the newest outcomes to show, at most 100
+    /// Number of the newest outcomes to show, at most 100
     #[arg(long, default_value_t = 0)]
     outcomes: u32,
 }

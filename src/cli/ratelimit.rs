@@ -23,11 +23,11 @@ const NAME: &str = "ratelimit";
 pub(super) const EXAMPLES: &str = "\
 Examples:
   RUNTIME_ROOT=/data RUNTIME_SUBDIRECTORY=ratelimit REDIS_SOCKET_TYPE=tcp REDIS_URL=redis:6379 weir ratelimit
-  weir ratelimit --explain                             say what each variable that is set does here";
+  weir ratelimit --explain                             show the effect of each variable that is set";
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct RatelimitArgs {
-    /// Say what each variable that is set does here, and end
+    /// Show the effect of each variable that is set, and exit
     #[arg(long)]
     explain: bool,
     /// Ignored, as the reference ignores all arguments
@@ -98,7 +98,10 @@ fn planned(given: RatelimitGiven) -> Result<(RatelimitPlan, Vec<PathBuf>), Ratel
 fn start(given: RatelimitGiven, ignored: &[OsString]) -> Result<()> {
     let mistakes = |errors: &dyn std::fmt::Display| anyhow!("the configuration has mistakes:\n{errors}");
     if !ignored.is_empty() {
-        tracing::warn!(count = ignored.len(), "arguments are ignored: variables say how ratelimit serves");
+        tracing::warn!(
+            count = ignored.len(),
+            "ignoring arguments; `weir ratelimit` is configured by variables"
+        );
     }
     let (plan, files) = planned(given).map_err(|errors| mistakes(&errors))?;
     log_lines(&plan);

@@ -21,7 +21,7 @@ pub(super) struct ServerArgs {
         value_name = "HOST:PORT, https://HOST:PORT or unix:PATH"
     )]
     server: String,
-    /// How long to wait for an answer: 500ms, 2s, 1m
+    /// Timeout of an answer: 500ms, 2s, 1m
     #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]
     pub(super) timeout: Duration,
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub(crate) struct SettleArgs {
     /// The id of the held call
     #[arg(long)]
     id: String,
-    /// What was used: a number, or NAME=UNITS; may be given several times [default: what was granted]
+    /// Units that were used: a number, or NAME=UNITS; repeatable [default: the granted units]
     #[arg(long = "cost", value_parser = cost, value_name = "[NAME=]UNITS")]
     costs: Vec<CostArg>,
 }

@@ -77,13 +77,13 @@ pub(crate) struct SimulateArgs {
     /// Refuse a log with a line that was cut off
     #[arg(long, requires = "replay")]
     strict: bool,
-    /// How long the calls of a pattern go on; a file has its own times
+    /// Duration of a pattern's calls; a file has its own times
     #[arg(long = "for", default_value = "1m", value_parser = span, value_name = "TIME")]
     time: Micros,
     /// The resource of a pattern's calls
     #[arg(long, default_value = "resource", value_name = "NAME")]
     resource: String,
-    /// How many consumers make a pattern's calls, in turn
+    /// Number of consumers that make a pattern's calls, in turn
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     consumers: u32,
     /// The cost of each of a pattern's calls [default: 1]; or a cost by its name, and the least to grant instead:
@@ -93,7 +93,7 @@ pub(crate) struct SimulateArgs {
     /// A further fact about all calls, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
-    /// What `poisson` draws from; the same seed makes the same calls
+    /// Seed of `poisson`; the same seed makes the same calls
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The window of "most in any" [default: each strategy's own: the time until its first limit is full again]

@@ -7,9 +7,9 @@ use super::server_args::ServerArgs;
 /// What is asked about, and where.
 #[derive(Debug, clap::Args)]
 pub(super) struct SubjectArgs {
-    /// What is used, for example zewtopia.com/tigerfeeding
+    /// Resource, for example zewtopia.com/tigerfeeding
     pub(super) resource: String,
-    /// Who uses it; may be left out where no limit counts by consumer
+    /// Consumer; optional where no limit counts by consumer
     #[arg(default_value = "", hide_default_value = true)]
     pub(super) consumer: String,
     /// A configured strategy [default: the one that the configuration gives the resource]

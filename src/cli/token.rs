@@ -21,9 +21,9 @@ pub(crate) struct TokenArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum TokenCommand {
-    /// Make a token of 32 random bytes; it is printed once, and kept nowhere
+    /// Create a token of 32 random bytes; it is printed once, and stored nowhere
     New {
-        /// Who holds it: 1 to 64 of a-z, 0-9, `.`, `_` and `-`; callers are `token:NAME` in `authorize`
+        /// Name of the holder: 1 to 64 of a-z, 0-9, `.`, `_` and `-`; callers are `token:NAME` in `authorize`
         name: String,
     },
 }

@@ -45,10 +45,10 @@ pub(crate) struct CancelArgs {
 pub(crate) struct DebitArgs {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// How much every limit is charged [default: 1]; or a cost by its name, such as output=731; may be given several times
+    /// Units to charge to every limit [default: 1]; or a cost by its name, such as output=731; may be given several times
     #[arg(long = "cost", env = "WEIR_COST", value_parser = cost, value_name = "[NAME=]UNITS")]
     costs: Vec<CostArg>,
-    /// The id under which it happens once
+    /// Idempotency id
     #[arg(long, default_value = "", hide_default_value = true)]
     id: String,
 }

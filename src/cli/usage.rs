@@ -28,7 +28,7 @@ const FAILED: u8 = 2;
 // Answers are collected from all nodes.
 #[command(mut_arg("timeout", |timeout| timeout.default_value("5s")))]
 pub(crate) struct UsageArgs {
-    /// How long a point is: 1s, 1m, 1h [default: one point for all of the time]
+    /// Duration of a point: 1s, 1m, 1h [default: one point for all of the time]
     #[arg(long, value_parser = duration, value_name = "SPAN")]
     step: Option<Duration>,
     /// The time until now [default: 1h]

@@ -57,7 +57,7 @@ const fn key(
 }
 
 const CAPACITY: FeatureSetting =
-    key("capacity", SettingForm::Count(1, MAX_CAPACITY), "", "How many items hold a place.");
+    key("capacity", SettingForm::Count(1, MAX_CAPACITY), "", "Number of items that hold a place.");
 const MAX_BYTES: FeatureSetting = key(
     "max_bytes",
     SettingForm::Size(MAX_PAYLOAD, MAX_QUEUE_BYTES as usize),
@@ -68,7 +68,7 @@ const RATE: FeatureSetting = key(
     "rate",
     SettingForm::Rate(1_000_000, "it must be 1 to 1000000 items, in 1us to 100 years"),
     "",
-    "How fast items leave; left out, as fast as they are taken.",
+    "Rate at which items leave; left out, as fast as they are taken.",
 );
 const KIND: FeatureSetting = key(
     "kind",
@@ -80,7 +80,7 @@ const VISIBILITY: FeatureSetting = key(
     "visibility",
     SettingForm::DescribedSpan(MILLISECOND, MAX_VISIBILITY),
     "30s",
-    "How long a worker has until its item is delivered again, and how long ids are known; 1ms to 24h.",
+    "Time until an item without an ack is delivered again, and for which ids are known; 1ms to 24h.",
 );
 const DELIVERIES: FeatureSetting = key(
     "max_deliveries",
@@ -92,7 +92,7 @@ const DEAD_LETTER: FeatureSetting = key(
     "dead_letter",
     SettingForm::Switch,
     "true",
-    "Whether there are dead letters; if not, items are delivered until they are acked.",
+    "Enables dead letters; without them items are delivered until they are acked.",
 );
 const MAX_AGE: FeatureSetting = key(
     "max_age",
@@ -104,13 +104,13 @@ const WHEN_FULL: FeatureSetting = key(
     "when_full",
     SettingForm::Choice(&["refuse", "drop_oldest"]),
     "refuse",
-    "Whether a full queue refuses new items, or drops the oldest that no worker has.",
+    "Behaviour of a full queue: it refuses new items, or drops the oldest that no worker has.",
 );
 const ORDER: FeatureSetting = key(
     "order",
     SettingForm::Choice(&["fifo", "lifo"]),
     "fifo",
-    "Whether the oldest or the newest item of a list is taken first.",
+    "Order of deliveries of a list: the oldest or the newest item first.",
 );
 
 /// Keys about redelivery, which lists do not have.

@@ -13,15 +13,15 @@ const MAX_SAMPLE: u64 = 1_000_000;
 /// History of decisions, and who may read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageConfig {
-    /// Whether `weir.v1.UsageService` is served.
+    /// True if `weir.v1.UsageService` is served.
     pub service: bool,
     /// The name of this node; left out, that of its host.
     pub node: Option<String>,
-    /// Whether nodes on one Redis show one another what they have counted.
+    /// Shares usage among the nodes on one Redis.
     pub shared: bool,
     /// The sample rate of consumers; 0 counts none.
     pub sample: u32,
-    /// Whether what each second counted is written to RedisTimeSeries.
+    /// True if the usage of each second is written to RedisTimeSeries.
     pub timeseries: bool,
 }
 
@@ -51,7 +51,7 @@ pub fn with_usage(mut config: Config, usage: UsageConfig) -> Config {
 
 const SERVICE: FeatureSetting = FeatureSetting {
     key: "service",
-    about: "Whether `weir.v1.UsageService` is served, to all clients of `listen`.",
+    about: "Serves `weir.v1.UsageService` to all clients of `listen`.",
     default: "true",
     form: SettingForm::Switch,
     flag: None,
@@ -71,7 +71,7 @@ const NODE: FeatureSetting = FeatureSetting {
 
 const SHARED: FeatureSetting = FeatureSetting {
     key: "shared",
-    about: "Whether nodes on one Redis show one another what they have counted.",
+    about: "Shares usage among the nodes on one Redis.",
     default: "true",
     form: SettingForm::Switch,
     flag: None,
@@ -91,7 +91,7 @@ const SAMPLE: FeatureSetting = FeatureSetting {
 
 const TIMESERIES: FeatureSetting = FeatureSetting {
     key: "timeseries",
-    about: "Whether what each second counted is written to RedisTimeSeries, on the Redis of the store.",
+    about: "Writes the usage of each second to RedisTimeSeries, on the Redis of the store.",
     default: "false",
     form: SettingForm::Switch,
     flag: None,
@@ -101,7 +101,7 @@ const TIMESERIES: FeatureSetting = FeatureSetting {
 
 pub(crate) const SECTION: SectionSpec = SectionSpec {
     name: "usage",
-    about: "What is kept of decisions, and who may see it.",
+    about: "Records of decisions, and their readers.",
     groups: &[SettingGroup { name: "", about: "", settings: &[SERVICE, NODE, SHARED, SAMPLE, TIMESERIES] }],
     keys: &[],
     named: None,

@@ -17,7 +17,7 @@ const NOTED_RULES: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct EnvoyArgs {
-    /// It is in the format of envoyproxy/ratelimit
+    /// Read the file in the format of envoyproxy/ratelimit
     #[arg(long, conflicts_with_all = ["config", "diff", "redis_acl"])]
     envoy: bool,
     /// Several of Envoy's files may have one domain in common

@@ -30,7 +30,7 @@ pub(super) struct PutManyArgs {
     /// Changes of one call, which are made together or not at all
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1000))]
     together: u32,
-    /// How long the entries last: 10m, 1h, 7d [default: until they are deleted]
+    /// Lifetime of the entries: 10m, 1h, 7d [default: until they are deleted]
     #[arg(long = "for", value_parser = lasting, value_name = "SPAN")]
     lasts: Option<prost_types::Duration>,
     /// Why, for the audit

@@ -17,9 +17,9 @@ use super::super::{attribute, print, render};
 pub(super) struct ListArgs {
     /// A strategy with `concurrency`
     strategy: String,
-    /// What is used, for example exports/acme
+    /// Resource, for example exports/acme
     resource: String,
-    /// Who uses it; may be left out where permits are not counted by consumer
+    /// Consumer; optional where permits are not counted by consumer
     #[arg(default_value = "", hide_default_value = true)]
     consumer: String,
     /// A further fact about the calls, such as region=eu; may be given several times

@@ -74,7 +74,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
     pub(super) output: LoadOutput,
 
-    /// What is called
+    /// Method to call
     #[arg(long, value_enum, default_value = "unary", help_heading = "Calls")]
     mode: ModeName,
     /// Call the HTTP listener (`http.listen`), with JSON: one call after another on each connection. The server is
@@ -84,11 +84,11 @@ pub(crate) struct LoadArgs {
     /// Decisions in a call of --mode batch, or in a message of --mode stream
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Calls")]
     batch: u32,
-    /// What is used; {key} stands for the key's number. Given several times, the keys use them in turn [default: the
+    /// Resource; {key} stands for the key's number. Given several times, the keys use them in turn [default: the
     /// resources of the built-in example; with --strategy only its first]
     #[arg(long = "resource", value_name = "NAME", help_heading = "Calls")]
     resources: Vec<String>,
-    /// Who uses it; {key} stands for the key's number
+    /// Consumer; {key} stands for the key's number
     #[arg(long, default_value = "user_{key}", value_name = "NAME", help_heading = "Calls")]
     consumer: String,
     /// A configured strategy; with --until-allowed it may be given several times [default: the one that the
@@ -98,7 +98,7 @@ pub(crate) struct LoadArgs {
     /// A further fact about every call, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE", help_heading = "Calls")]
     attributes: Vec<(String, String)>,
-    /// How much every call takes; 0 looks without taking
+    /// Units that every call charges; 0 checks without charging
     #[arg(long, env = "WEIR_COST", default_value_t = 1, help_heading = "Calls")]
     cost: u64,
     /// The domain of --mode envoy
@@ -111,7 +111,7 @@ pub(crate) struct LoadArgs {
     /// --until-allowed 10]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), value_name = "COUNT", help_heading = "Calls")]
     keys: Option<u64>,
-    /// How often each key comes
+    /// Distribution of the keys
     #[arg(long, value_enum, default_value = "uniform", help_heading = "Calls")]
     spread: SpreadName,
     /// The exponent of --spread zipf
@@ -131,7 +131,7 @@ pub(crate) struct LoadArgs {
     /// due [default: as many as are answered]
     #[arg(long, value_parser = rate, value_name = "PER SECOND", help_heading = "Load")]
     rate: Option<f64>,
-    /// How long to measure: 500ms, 10s, 5m
+    /// Duration of the measurement: 500ms, 10s, 5m
     #[arg(long, short, default_value = "10s", value_parser = duration, value_name = "SPAN", help_heading = "Load")]
     duration: Duration,
     /// Measure so many calls instead
@@ -147,7 +147,7 @@ pub(crate) struct LoadArgs {
     /// The window of "most in any" in the report of --until-allowed
     #[arg(long, value_parser = positive_span, default_value = "1s", value_name = "TIME", help_heading = "Report")]
     window: Micros,
-    /// How long to make calls before anything counts: 0s, 1s
+    /// Duration of the warm-up, in which nothing counts: 0s, 1s
     #[arg(long, default_value = "1s", value_parser = span, value_name = "SPAN", help_heading = "Load")]
     warm_up: Duration,
     /// When a call without an answer counts as failed
@@ -164,7 +164,7 @@ pub(crate) struct LoadArgs {
     /// Write every decision into this file, as CSV: when sent, when answered, key, result
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     record: Option<PathBuf>,
-    /// Say nothing while it runs
+    /// Print no progress
     #[arg(long, short, help_heading = "Report")]
     quiet: bool,
 

@@ -51,11 +51,11 @@ pub(super) struct OutcomesArgs {
 enum FateArg {
     /// A worker acked it
     Acked,
-    /// It went to the dead letters
+    /// Items that went to the dead letters
     DeadLettered,
-    /// It was dropped for a new one
+    /// Items that were dropped for new ones
     Dropped,
-    /// It was too old, and there are no dead letters
+    /// Items that were too old, without dead letters
     AgedOut,
 }
 

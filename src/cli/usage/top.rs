@@ -43,7 +43,7 @@ pub(crate) struct TopArgs {
     /// Print one page of text and end. Without a terminal this is what happens anyway
     #[arg(long)]
     once: bool,
-    /// How often the screen changes
+    /// Refresh interval of the screen
     #[arg(long, default_value = "1s", value_parser = duration, value_name = "SPAN")]
     every: Duration,
     #[command(flatten)]

@@ -25,10 +25,10 @@ const NAMES: ValueKind = Defined("pattern");
 pub(super) const STRATEGY: &[Key] = &[
     may("limits", Defined("limits"), "All of them are charged, or none is."),
     may("concurrency", Defined("concurrency"), "Permits that callers hold for a time, instead of `limits`."),
-    may("on_store_failure", Defined("failure_policy"), "What answers when the store cannot.").or("error"),
+    may("on_store_failure", Defined("failure_policy"), "Answer while the store cannot decide.").or("error"),
     may("approximate", Defined("approximate"), "Nodes count on their own, within this bound."),
     may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
-    may("access", Defined("access"), "Who is denied or let through by this strategy."),
+    may("access", Defined("access"), "Consumers that this strategy always denies or always allows."),
     may("max_reservation", Duration, "The longest wait that a reservation may ask for; at most 1h.").or("1m"),
     may("hold", Defined("hold"), "Calls may hold their costs until they are settled."),
     may(
@@ -40,7 +40,7 @@ pub(super) const STRATEGY: &[Key] = &[
 
 pub(super) const HOLD: &[Key] = &[
     must("max", Duration, "The longest hold that a call may ask for; 1s to 1h."),
-    may("known_for", Duration, "How long ids are known after their settlement or the end; 1m to 24h.")
+    may("known_for", Duration, "Time for which ids are known after their settlement or the end; 1m to 24h.")
         .or("1h"),
 ];
 
@@ -53,27 +53,27 @@ pub(super) const LOCAL: &[Key] = &[
     may(
         "when_full",
         Choice(&["allow", "deny", "error"]),
-        "What answers for new keys when `store.redis.local_budget` is used up.",
+        "Answer for new keys when `store.redis.local_budget` is used up.",
     )
     .or("error"),
 ];
 
 pub(super) const APPROXIMATE: &[Key] = &[
-    must("max_over", Count(1, CEILING), "How many units above the limit a window admits at most."),
-    must("nodes", Count(2, MAX_NODES), "How many nodes count at most; `max_over` is at least one less."),
-    may("sync", Duration, "How often nodes show what they have counted; 10ms to 10s.").or("100ms"),
+    must("max_over", Count(1, CEILING), "Most units that a window admits above the limit."),
+    must("nodes", Count(2, MAX_NODES), "Most nodes that count; `max_over` is at least one less."),
+    may("sync", Duration, "Interval at which nodes show what they have counted; 10ms to 10s.").or("100ms"),
 ];
 
 pub(super) const CONCURRENCY: &[Key] = &[
     must(
         "per",
         Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),
-        "What has permits of its own: resource, consumer, attributes; [] is one limit for all.",
+        "Fields that permits are counted by: resource, consumer, attributes; [] is one limit for all.",
     ),
-    may("limit", UNITS, "How many permits there are."),
-    may("ttl", Duration, "How long a lease lasts if its holder does not say; at most `max_ttl`.").or("30s"),
-    may("max_ttl", Duration, "How long a lease lasts at most without being renewed; 1us to 1w.").or("1h"),
-    may("max_weight", Count(1, CEILING - 1), "How many permits one lease may have; default all."),
+    may("limit", UNITS, "Number of permits."),
+    may("ttl", Duration, "Default duration of a lease; at most `max_ttl`.").or("30s"),
+    may("max_ttl", Duration, "Longest duration of a lease without renewal; 1us to 1w.").or("1h"),
+    may("max_weight", Count(1, CEILING - 1), "Most permits of one lease; default all."),
     may("adaptive", Choice(&["aimd", "vegas", "gradient2"]), "The limit follows what holders report."),
     may("initial", ADAPTIVE, "The limit before the first report; default 20."),
     may("min", ADAPTIVE, "The lowest limit; default 20, of vegas 1."),
@@ -84,7 +84,7 @@ pub(super) const CONCURRENCY: &[Key] = &[
     may(
         "smoothing",
         Thousandths(0.001, 1.0),
-        "How much of a new limit is adopted; default 1, of gradient2 0.2.",
+        "Part of a new limit that is adopted; default 1, of gradient2 0.2.",
     ),
     may("probe", SAMPLES, "vegas: samples per permit until the shortest time is measured again.").or("30"),
     may("queue", SAMPLES, "gradient2: how many calls may wait.").or("4"),
@@ -97,13 +97,13 @@ pub(super) const CONCURRENCY: &[Key] = &[
     .or("1.5"),
     may("sampling", Defined("sampling"), "Reports are collected first; default: each release is one."),
     may("partitions", Defined("partitions"), "Parts of the limit that are kept for some callers."),
-    may("idle", Duration, "How long after its last lease an adaptive limit is remembered; up to 24h.")
+    may("idle", Duration, "Time for which an adaptive limit is remembered after its last lease; up to 24h.")
         .or("10m"),
 ];
 
 pub(super) const SAMPLING: &[Key] = &[
-    may("window", Duration, "How long reports are collected; 1us to 24h.").or("1s"),
-    may("samples", SAMPLES, "How many there must be.").or("10"),
+    may("window", Duration, "Time for which reports are collected; 1us to 24h.").or("1s"),
+    may("samples", SAMPLES, "Least number of reports.").or("10"),
 ];
 
 pub(super) const PARTITIONS: &[Key] = &[
@@ -117,7 +117,7 @@ pub(super) const LIMIT: &[Key] = &[
     must(
         "per",
         Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),
-        "What has a counter of its own: resource, consumer, attributes; [] is one for all.",
+        "Fields that are counted by: resource, consumer, attributes; [] is one for all.",
     ),
     may(
         "mode",
@@ -128,23 +128,23 @@ pub(super) const LIMIT: &[Key] = &[
     may(
         "ban",
         Defined("ban"),
-        "Who is denied often is banned for a time. Only for limits that count by consumer.",
+        "Ban of callers that are denied often. Only for limits that count by consumer.",
     ),
     may(
         "cost",
         Defined("cost"),
-        "What a call takes: a number, or a name that calls give a cost; default their `cost`.",
+        "Units that a call takes: a number, or a name that calls give a cost; default their `cost`.",
     ),
     may("charge", Choice(&["at_once", "when_settled"]), "When a call that is held is charged.")
         .or("when_settled"),
-    may("unit", Text(0, MAX_UNIT), "What is counted, for readers."),
+    may("unit", Text(0, MAX_UNIT), "Name of the counted unit, for readers."),
 ];
 
 /// The keys of `ban`.
 pub(super) const BAN: &[Key] = &[
     must("after", Count(1, MAX_BAN_AFTER), "After so many denials by this limit."),
     must("within", Duration, "Within this time, on one node; 1s to 24h."),
-    must("for", Duration, "How long the ban lasts; 1s to 52w."),
+    must("for", Duration, "Duration of the ban; 1s to 52w."),
 ];
 
 pub(super) const ALGORITHMS: &[Key] = &[
@@ -168,25 +168,29 @@ pub(super) const ALGORITHMS: &[Key] = &[
 pub(super) const UNIFORM: &[Key] = &[must("interval", Duration, "Between two calls; 1us to 100 years.")];
 
 pub(super) const BUCKET: &[Key] = &[
-    must("rate", Rate, "How fast units come back: COUNT/DURATION, such as 30/1m."),
-    may("burst", UNITS, "How many may pass at once; default the count of the rate."),
+    must("rate", Rate, "Rate at which units come back: COUNT/DURATION, such as 30/1m."),
+    may("burst", UNITS, "Number of calls that may pass at once; default the count of the rate."),
     may("charge_after", Boolean, "A call waits only for what earlier calls have used; the next pays for it.")
         .or("false"),
     may("max_cost", UNITS, "With charge_after: the largest cost; default ten times the burst."),
 ];
 
 pub(super) const LEAKY_QUEUE: &[Key] = &[
-    must("rate", Rate, "How fast calls leave the queue: COUNT/DURATION, such as 10/1s."),
-    may("burst", UNITS, "How many may wait.").or("0"),
-    may("delay", UNITS, "How many of them go ahead at once.").or("0"),
+    must("rate", Rate, "Rate at which calls leave the queue: COUNT/DURATION, such as 10/1s."),
+    may("burst", UNITS, "Number of calls that may wait.").or("0"),
+    may("delay", UNITS, "Number of waiting calls that proceed at once.").or("0"),
     may("nodelay", Boolean, "All of them go ahead at once.").or("false"),
 ];
 
 pub(super) const WARM_UP: &[Key] = &[
-    must("rate", Rate, "How fast calls go when it is warm: COUNT/DURATION, such as 100/1s."),
-    must("period", Duration, "How long it takes to become warm; 1us to 100 years."),
-    may("cold_factor", Count(1, MAX_COLD_FACTOR), "How many times as far apart calls are when it is cold.")
-        .or("3"),
+    must("rate", Rate, "Rate of a warm limit: COUNT/DURATION, such as 100/1s."),
+    must("period", Duration, "Time in which a cold limit becomes warm; 1us to 100 years."),
+    may(
+        "cold_factor",
+        Count(1, MAX_COLD_FACTOR),
+        "Factor of the distance between calls while the limit is cold.",
+    )
+    .or("3"),
     may("max_cost", UNITS, "The largest cost; default ten times what is stored when it is cold."),
 ];
 
@@ -201,57 +205,56 @@ pub(super) const NEAR: Key = may(
 pub(super) const DEBT: Key = may(
     "max_debt",
     Defined("max_debt"),
-    "How far debits may go above the limit: units, or `unlimited`; default as many as the limit.",
+    "Highest debt above the limit: units, or `unlimited`; default as many as the limit.",
 );
 
 pub(super) const FIXED_WINDOW: &[Key] = &[
-    must("limit", UNITS, "How many pass in each window."),
-    may("window", Duration, "How long a window is; 1us to 100 years."),
+    must("limit", UNITS, "Limit of each window."),
+    may("window", Duration, "Length of a window; 1us to 100 years."),
     may("anchored", Boolean, "Windows begin with the first call rather than on the clock.").or("false"),
     may("spread", Boolean, "Each key's windows begin at a time of its own.").or("false"),
     may("calendar", Choice(&["day", "month"]), "Windows are days or months, instead of `window`."),
     may(
         "offset",
         Pattern("^[+-]([01][0-9]|2[0-3]):[0-5][0-9]$"),
-        "How far the calendar's clocks are ahead of UTC.",
+        "Offset of the calendar's clocks from UTC.",
     )
     .or("+00:00"),
     may("count_denied", Boolean, "Denied calls are charged too.").or("false"),
 ];
 
 pub(super) const INTERVAL_REFILL: &[Key] = &[
-    must("capacity", UNITS, "How much the stock holds."),
-    must("refill", Count(1, CEILING - 1), "How much comes back at once."),
-    must("period", Duration, "How often; 1us to 100 years."),
+    must("capacity", UNITS, "Units that the stock holds."),
+    must("refill", Count(1, CEILING - 1), "Units that each refill adds."),
+    must("period", Duration, "Interval of refills; 1us to 100 years."),
     may("aligned", Boolean, "Refills come on the clock rather than from the first call on.").or("false"),
 ];
 
 pub(super) const SLIDING_WINDOW: &[Key] = &[
-    must("limit", Count(0, CEILING / 2 - 1), "How many pass in the window."),
-    must("window", Duration, "How long it is; 1us to 100 years."),
+    must("limit", Count(0, CEILING / 2 - 1), "Limit of the window."),
+    must("window", Duration, "Length of the window; 1us to 100 years."),
 ];
 
 pub(super) const BUCKETED_WINDOW: &[Key] = &[
-    must("limit", UNITS, "How many pass in the window."),
-    must("window", Duration, "How long it is; 1us to 100 years."),
-    may("buckets", Count(1, MAX_BUCKETS), "How many steps the window has."),
+    must("limit", UNITS, "Limit of the window."),
+    must("window", Duration, "Length of the window; 1us to 100 years."),
+    may("buckets", Count(1, MAX_BUCKETS), "Number of steps of the window."),
     may(
         "accuracy",
         Positive,
         "Parts per second, instead of `buckets`; the last part of a window may be shorter.",
     ),
     may("strict", Boolean, "No span of the window ever has more than the limit.").or("true"),
-    may("expire", Duration, "How long a state is kept after its last charge; at least the window."),
+    may("expire", Duration, "Time for which a state is kept after its last charge; at least the window."),
 ];
 
 pub(super) const SLIDING_LOG: &[Key] = &[
-    must("limit", Count(0, MAX_ENTRIES), "How many pass in any span of a window."),
-    must("window", Duration, "How long the span is; 1us to 100 years."),
+    must("limit", Count(0, MAX_ENTRIES), "Limit of any span as long as the window."),
+    must("window", Duration, "Length of the span; 1us to 100 years."),
     may("count_denied", Boolean, "Denied calls are charged too; the limit is then at most 9999.").or("false"),
     may("min_gap", Duration, "Between two calls, at least; at most the window.").or("0s"),
     may("hold", Boolean, "Calls may be reserved; not with count_denied or min_gap.").or("false"),
-    may("max_held", Count(1, MOST_MAX_HELD), "How many reservations lie ahead at a time; with hold only.")
-        .or("100"),
+    may("max_held", Count(1, MOST_MAX_HELD), "Most pending reservations; with hold only.").or("100"),
 ];
 
 pub(super) const RESOURCE: &[Key] = &[

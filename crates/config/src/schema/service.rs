@@ -15,16 +15,20 @@ pub(super) const ROOT: &[Key] = &[
     may("resources", Defined("resources"), "Which strategy a resource has when the caller names none."),
     may("groups", Defined("groups"), "Which routing groups must lie on different shards of a cluster."),
     may("overrides", Defined("overrides"), "Other numbers for some consumers; a pattern makes a tier."),
-    may("access", Defined("access"), "Who is denied or let through, whatever the strategy."),
-    may("authorize", Defined("authorize"), "Who may do what; rules only allow."),
+    may(
+        "access",
+        Defined("access"),
+        "Consumers that are always denied or always allowed, whatever the strategy.",
+    ),
+    may("authorize", Defined("authorize"), "Rights of callers; rules only allow."),
     may("messages", Section(DenialMessages::rows), "The sentences for people on denial."),
     may("envoy", Section(EnvoyConfig::rows), "Envoy's rate limit service."),
     may("log", Section(log_keys::rows), "Logs of decisions, beside the log on stderr."),
 ];
 
 pub(super) const AUTHORIZE: &[Key] = &[
-    must("callers", Defined("callers"), "Who may: names, or prefixes with a final *."),
-    must("may", Set(&Choice(&RIGHT_NAMES), 1, RIGHT_NAMES.len()), "What they may do."),
+    must("callers", Defined("callers"), "Callers that the rule allows: names, or prefixes with a final *."),
+    must("may", Set(&Choice(&RIGHT_NAMES), 1, RIGHT_NAMES.len()), "Rights that the rule grants."),
     may("resources", Defined("entries"), "Resources, if not all."),
     may(
         "strategies",
@@ -107,7 +111,7 @@ pub(super) const JWT: &[Key] = &[
     must(
         "algorithms",
         Set(&Choice(&["RS256", "ES256", "EdDSA"]), 1, 3),
-        "What its tokens may be signed with.",
+        "Accepted signature algorithms of its tokens.",
     ),
     may("claim", Text(1, MAX_JWT_TEXT), "The claim that names the caller.").or("sub"),
 ];

@@ -31,7 +31,7 @@ fn all_or_none() -> Setting {
     let about = "Domains whose descriptors are charged together, all of them or none: a list of entries.";
     let more = "Each has `domain`, and with `by` the keys of the entries whose values descriptors have in common that are decided \
                 together; `by: []` is the whole request. A denied request then charges none of them. It renames the keys of such \
-                limits, which start full. See [envoy.md](envoy.md#what-is-charged).";
+                limits, which start full. See [envoy.md](envoy.md#charges).";
     Setting {
         unset: "none",
         more,
@@ -147,7 +147,7 @@ section! {
             applies: Applies::AtRestart,
             more: "These are rules with `fixed_window`, the default, and `sliding_log`, and limits in requests. A rule or an entry of \
                    `rules` with a `count_rejected` of its own keeps it. Such rules give no hits back. See \
-                   [envoy.md](envoy.md#what-is-charged).",
+                   [envoy.md](envoy.md#charges).",
         }
         /// Whether one descriptor that is over its limit keeps the others of its request from being charged.
         pub stop_when_over: bool = false => {
@@ -156,7 +156,7 @@ section! {
             applies: Applies::AtRestart,
             more: "The limits are looked at before they are charged, so a request with several descriptors asks the store twice, \
                    and requests at the same time may still be charged in part. Bills are charged in any case. See \
-                   [envoy.md](envoy.md#what-is-charged).",
+                   [envoy.md](envoy.md#charges).",
         }
         /// Whether nothing is denied; the statuses in the answer still show what the limits say.
         pub shadow_mode: bool = false => {

@@ -115,7 +115,7 @@ section! {
             kind: ByteSize(2_usize << 20, 1 << 40),
             outside: Outside::No,
             applies: Applies::AtRestart,
-            more: "They are open calls (see [below](#what-open-calls-hold)), messages that are incomplete or wait for \
+            more: "They are open calls (see [below](#memory-of-open-calls)), messages that are incomplete or wait for \
                    their decisions, retained headers, and unsent answers. When the budget is full, a new stream, or a \
                    call of a method that is not of decisions, gets RESOURCE_EXHAUSTED. The connection that holds most \
                    loses its oldest incomplete message (RESOURCE_EXHAUSTED); if it has none, the stream with the most \
@@ -132,21 +132,21 @@ section! {
                    them: one that has sent nothing, otherwise the oldest. `weir_tls_handshakes_total` counts it as \
                    `evicted`. Beside that, a worker spends at most a fifth of its time on handshakes.",
         }
-        /// How long a TLS handshake may take.
+        /// Timeout of a TLS handshake.
         pub tls_handshake_timeout: Micros = Micros::from_secs(5) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "`handshake_timeout` begins after it.",
         }
-        /// How long a new connection may take to begin to speak HTTP/2.
+        /// Timeout of the HTTP/2 handshake of a new connection.
         pub handshake_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "A connection that sends nothing is closed.",
         }
-        /// How long the first message of a call may take to begin, after its headers.
+        /// Timeout of the first message of a call, after its headers.
         pub first_message_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::No,
@@ -154,14 +154,14 @@ section! {
             more: "Otherwise the call ends with DEADLINE_EXCEEDED (`weir_message_timeouts_total`). Streams that have \
                    sent a message may be silent for as long as they like.",
         }
-        /// How often the server asks a peer with a PING whether it is still there.
+        /// Interval of the server's keepalive PINGs.
         pub keepalive_interval: Micros = Micros::from_secs(20) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "",
         }
-        /// How long the peer may take to answer that.
+        /// Timeout of the answer to a keepalive PING.
         pub keepalive_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::No,
@@ -169,7 +169,7 @@ section! {
             more: "Then the connection is closed. With the defaults, the connections of a lost machine are closed \
                    within half a minute.",
         }
-        /// How old a connection may become.
+        /// Highest age of a connection.
         pub max_connection_age: Option<Micros> = None => {
             kind: Optional(Span(Micros::from_secs(1), LONGEST_AGE), "none"),
             outside: Outside::No,
@@ -179,7 +179,7 @@ section! {
                    all move at once. Set it if a load balancer distributes connections, so that new servers get their \
                    share.",
         }
-        /// How long the calls of a connection may take to finish once it has reached its age.
+        /// Time for which the calls of a connection may finish once it has reached its age.
         pub max_connection_age_grace: Micros = Micros::from_secs(10) => {
             kind: Span(Micros::ZERO, LONGEST_WAIT),
             outside: Outside::No,

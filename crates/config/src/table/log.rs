@@ -28,7 +28,7 @@ pub(crate) const FILE: Entry<Optional<FilePath>> = Entry {
 
 pub(crate) const DENIED: Entry<Boolean> = Entry {
     key: "denied",
-    about: "Whether all denials, of all keys, are also written to a log of their own.",
+    about: "Writes all denials, of all keys, to a log of their own too.",
     default: false,
     kind: Boolean,
     outside: Outside::No,
@@ -59,7 +59,7 @@ pub(crate) const MAX_BYTES: Entry<ByteSize<u64>> = Entry {
 
 pub(crate) const MAX_FILES: Entry<Count<usize>> = Entry {
     key: "max_files",
-    about: "How many files a log has, including the current one.",
+    about: "Number of files of a log, including the current one.",
     default: 5,
     kind: Count(1, 1000),
     outside: Outside::No,

@@ -75,7 +75,7 @@ section! {
             applies: Applies::AtRestart,
             more: "",
         }
-        /// What happens to a new key when the budget is used up and no key has expired.
+        /// Treatment of a new key when the budget is used up and no key has expired.
         pub when_full: WhenFull = WhenFull::Evict => {
             kind: Words(&[("evict", WhenFull::Evict), ("refuse", WhenFull::Refuse)]),
             outside: Outside::Flag("when_full"),
@@ -96,7 +96,7 @@ section! {
             kind: Optional(BudgetHalf, "a quarter of the budget"),
             outside: Outside::No,
             applies: Applies::AtRestart,
-            more: "When they are used up, calls with a new `id` get RESOURCE_EXHAUSTED; all others go on.",
+            more: "When they are used up, calls with a new `id` get RESOURCE_EXHAUSTED; all others are decided.",
         }
 
         after: [],

@@ -52,7 +52,7 @@ section! {
             applies: Applies::AtRestart,
             more: "An address may name it, too: `redis://HOST:PORT/3`. Sentinels have no databases: it is that of the master.",
         }
-        /// How long one decision may wait for Redis.
+        /// Deadline of one decision on Redis.
         // What a caller can be made to wait when Redis hangs.
         pub deadline: Micros = Micros::from_millis(50) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
@@ -60,7 +60,7 @@ section! {
             applies: Applies::AtRestart,
             more: "Then `on_store_failure` answers. A healthy Redis answers in a hundredth of the default.",
         }
-        /// How long connecting to Redis may take.
+        /// Timeout of connecting to Redis.
         pub connect_timeout: Micros = Micros::from_millis(200) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
             outside: Outside::Flag("connect_timeout"),
@@ -75,7 +75,7 @@ section! {
             more: "At this number `on_store_failure` answers one of them at once: the newest of the caller that has most of them in \
                    the queue. [redis.md](redis.md#fair-waiting) describes the queues.",
         }
-        /// How long a decision may wait for others, so that they share a call of Redis.
+        /// Time for which a decision may wait for others, so that they share a call of Redis.
         pub gather: Micros = Micros::ZERO => {
             kind: Span(Micros::ZERO, LONGEST_GATHER),
             outside: Outside::No,
@@ -89,7 +89,7 @@ section! {
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "Until a cost of 1 would pass, but at most for this time, the same call is denied. `0s` turns the \
-                   cache off. [redis.md](redis.md#what-a-cached-denial-shows) says how old its numbers may be.",
+                   cache off. [redis.md](redis.md#numbers-of-a-cached-denial) says how old its numbers may be.",
         }
         /// Coalescing: whether decisions on the same keys share one call while another is in flight.
         pub coalesce: bool = true => {
@@ -131,7 +131,7 @@ section! {
             pub nodes: Vec<String> = Vec::new(),
             /// Which of these they are.
             pub topology: Topology = Topology::Single,
-            /// Who we are to Redis; `None` is its default user.
+            /// The login at Redis; `None` is its default user.
             pub login: Option<Login> = None,
             /// Certificates, if Redis is reached over TLS; then nothing is ever sent without.
             pub tls: Option<ClientFiles> = None,
@@ -160,7 +160,7 @@ fn nodes() -> Setting {
 
 pub(crate) const TOPOLOGY: Entry<Words<Topology>> = Entry {
     key: "topology",
-    about: "What the nodes of Redis are.",
+    about: "Topology of the Redis nodes.",
     default: Topology::Single,
     kind: Words(&[
         ("single", Topology::Single),
@@ -174,7 +174,7 @@ pub(crate) const TOPOLOGY: Entry<Words<Topology>> = Entry {
 
 pub(crate) const SHARDS: Entry<Optional<Count<u16>>> = Entry {
     key: "shards",
-    about: "How many masters the cluster has; only with `topology: cluster`.",
+    about: "Number of masters of the cluster; only with `topology: cluster`.",
     default: None,
     kind: Optional(Count(1, MAX_SHARDS), "none"),
     outside: Outside::No,
@@ -286,7 +286,7 @@ pub(crate) const CA_FILE: Entry<Optional<FilePath>> = Entry {
 
 pub(crate) const CHECK_HOST_NAME: Entry<Boolean> = Entry {
     key: "check_host_name",
-    about: "Whether the certificate must be valid for the host of the address.",
+    about: "Requires a certificate that is valid for the host of the address.",
     default: true,
     kind: Boolean,
     outside: Outside::Flag("redis_check_host_name"),

@@ -47,7 +47,7 @@ pub enum AdminPath {
 }
 
 fn identity() -> Setting {
-    let about = "Where names of callers come from, beside client certificates.";
+    let about = "Sources of names of callers, beside client certificates.";
     Setting::other("identity", about, ValueKind::Defined("identity"))
 }
 
@@ -100,7 +100,7 @@ section! {
             applies: Applies::AtRestart,
             more: "It cannot be that of `listen`. Whoever reaches [`/ui`](usage.md#in-a-browser) sees names of consumers.",
         }
-        /// What serves HTTP/2: Weir's own transport, or tonic's server.
+        /// HTTP/2 implementation: Weir's own transport, or tonic's server.
         pub transport: TransportKind = TransportKind::Fast => {
             kind: Words(&[("fast", TransportKind::Fast), ("tonic", TransportKind::Tonic)]),
             outside: Outside::Flag("transport"),
@@ -115,21 +115,21 @@ section! {
             applies: Applies::AtRestart,
             more: "Each connection belongs to one thread.",
         }
-        /// Whether tools such as grpcurl can list the services (server reflection).
+        /// Lets tools such as grpcurl list the services (server reflection).
         pub reflection: bool = true => {
             kind: Boolean,
             outside: Outside::Flag("reflection"),
             applies: Applies::AtRestart,
             more: "",
         }
-        /// Whether `weir.v1.AdminService`, `LeaseAdminService` and `QueueAdminService` are served, to all clients of `listen`.
+        /// Serves `weir.v1.AdminService`, `LeaseAdminService` and `QueueAdminService` to all clients of `listen`.
         pub admin_service: bool = false => {
             kind: Boolean,
             outside: Outside::Flag("admin_service"),
             applies: Applies::AtRestart,
             more: "If it is, everyone who reaches `listen` can reset limits, release leases and empty queues.",
         }
-        /// Whether `weir.v1.ControlService` is served, to all clients of `listen`.
+        /// Serves `weir.v1.ControlService` to all clients of `listen`.
         pub control: bool = false => {
             kind: Boolean,
             outside: Outside::Flag("control"),
@@ -152,7 +152,7 @@ section! {
             more: "`-` is standard output. A change by live control that cannot be written there is refused. At 16 MiB it is renamed to \
                    `FILE.1`, and that one to `FILE.2`, up to `.4`. See [the audit](control.md#the-audit).",
         }
-        /// Whether ports without TLS are meant to be so: a mesh in front has it.
+        /// Ports without TLS: unintended, or intended because a mesh in front has it.
         pub plaintext: Plaintext = Plaintext::Warned => {
             kind: Words(&[("warned", Plaintext::Warned), ("intended", Plaintext::Intended)]),
             outside: Outside::Flag("plaintext"),
@@ -161,7 +161,7 @@ section! {
                    identity; tokens are then refused on such a port. `intended` silences it. See \
                    [security.md](security.md).",
         }
-        /// Whether requests may bring limits with their numbers along.
+        /// Allows requests to carry limits with their numbers.
         pub inline_limits: bool = false => {
             kind: Boolean,
             outside: Outside::Flag("inline_limits"),
@@ -169,15 +169,15 @@ section! {
             more: "See [limits in the request](api.md#limits-in-the-request). If it is true, no strategy can be named \
                    `inline`.",
         }
-        /// Whether a node is not ready while no Redis node can decide.
+        /// Makes a node not ready while no Redis node can decide.
         pub ready_needs_store: bool = false => {
             kind: Boolean,
             outside: Outside::Flag("ready_needs_store"),
             applies: Applies::AtRestart,
             more: "If false, the node stays ready, `on_store_failure` answers, and `/readyz` says `degraded:`, \
-                   [the reason and what to do](redis.md#what-weir-says-of-redis).",
+                   [the reason and what to do](redis.md#problems-that-weir-reports).",
         }
-        /// Whether a node is not ready until Redis has answered once.
+        /// Makes a node not ready until Redis has answered once.
         pub ready_needs_first_answer: bool = false => {
             kind: Boolean,
             outside: Outside::Flag("ready_needs_first_answer"),
@@ -185,14 +185,14 @@ section! {
             more: "After that, only `ready_needs_store` counts. A roll-out with a wrong address or password then stops at its first \
                    node. `weir ratelimit` does so in any case. See [deploy.md](deploy.md#kubernetes).",
         }
-        /// How long calls are still served after SIGTERM, while the node reports that it is not ready.
+        /// Time for which calls are still served after SIGTERM, while the node reports that it is not ready.
         pub drain_delay: Micros = Micros::from_secs(5) => {
             kind: Span(Micros::ZERO, MAX_DRAIN),
             outside: Outside::Flag("drain_delay"),
             applies: Applies::AtRestart,
             more: "Set it longer than your load balancer takes to notice.",
         }
-        /// How long calls in flight may take to finish after that.
+        /// Time for which calls in flight may finish after that.
         pub drain_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(Micros::ZERO, MAX_DRAIN),
             outside: Outside::Flag("drain_timeout"),

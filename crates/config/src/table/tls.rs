@@ -32,7 +32,7 @@ fn required(key: &'static str, about: &'static str, more: &'static str) -> Setti
 pub(crate) const FILE: Optional<FilePath> = Optional(FilePath, "needed");
 
 fn client_crl() -> Setting {
-    let about = "What certificate revocation lists decide.";
+    let about = "Use of certificate revocation lists.";
     Setting::other("client_crl", about, ValueKind::Section(CrlConfig::rows))
 }
 
@@ -61,7 +61,7 @@ section! {
             applies: Applies::AtRestart,
             more: "Only these are trusted, never those of the system. It needs `client_auth`.",
         }
-        /// Whether clients must present a certificate.
+        /// Client certificates: none, optional or required.
         pub client_auth: ClientAuth = ClientAuth::None => {
             kind: Words(&[
                 ("none", ClientAuth::None),
@@ -103,7 +103,7 @@ section! {
             pub cert_file: PathBuf = PathBuf::new(),
             /// The private key of the certificate.
             pub key_file: PathBuf = PathBuf::new(),
-            /// What certificate revocation lists decide.
+            /// Use of certificate revocation lists.
             pub client_crl: CrlConfig = CrlConfig::default(),
             /// The authorities of SPIFFE trust domains: those of `server.identity`, for all ports.
             pub trust_domains: BTreeMap<String, PathBuf> = BTreeMap::new(),
@@ -112,7 +112,7 @@ section! {
 }
 
 section! {
-    /// What certificate revocation lists decide.
+    /// Use of certificate revocation lists.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct CrlConfig {
         before: [],
@@ -124,14 +124,14 @@ section! {
             applies: Applies::AtRestart,
             more: "`chain` needs a list of each authority, intermediate ones included.",
         }
-        /// What happens to a certificate whose authority has no list.
+        /// Treatment of a certificate whose authority has no list.
         pub unknown: CrlUnknown = CrlUnknown::Refuse => {
             kind: Words(&[("refuse", CrlUnknown::Refuse), ("allow", CrlUnknown::Allow)]),
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "At the start, Weir names the authorities of `client_ca_file` that have none.",
         }
-        /// What happens when a list is older than its `nextUpdate`.
+        /// Treatment of a list that is older than its `nextUpdate`.
         pub expired: CrlExpired = CrlExpired::Warn => {
             kind: Words(&[("refuse", CrlExpired::Refuse), ("warn", CrlExpired::Warn)]),
             outside: Outside::No,

@@ -12,26 +12,26 @@ pub(super) const OUTCOMES: FeatureSetting = key(
     "outcomes",
     SettingForm::DescribedSpan(Micros::ZERO, MAX_OUTCOMES_KEPT),
     "24h",
-    "How long the outcomes of items that have left are kept, 0s to 30d; or a mapping: keep, max and payload.",
+    "Retention of the outcomes of items that have left, 0s to 30d; or a mapping: keep, max and payload.",
 );
 
 const KEEP: FeatureSetting = key(
     "keep",
     SettingForm::DescribedSpan(Micros::ZERO, MAX_OUTCOMES_KEPT),
     "24h",
-    "How long outcomes are kept; 0s to 30d.",
+    "Retention of outcomes; 0s to 30d.",
 );
 const MAX: FeatureSetting = key(
     "max",
     SettingForm::Count(1, MAX_OUTCOMES),
     "100_000",
-    "How many outcomes are kept at most; the oldest go first.",
+    "Most outcomes that are kept; the oldest are removed first.",
 );
 const PAYLOAD: FeatureSetting = key(
     "payload",
     SettingForm::Choice(&["none", "digest", "head"]),
     "none",
-    "What is kept of payloads: nothing, the SHA-1 digest, or the first 256 bytes.",
+    "Part of payloads that is kept: nothing, the SHA-1 digest, or the first 256 bytes.",
 );
 
 /// Lets the schema of the key be a mapping, too.
