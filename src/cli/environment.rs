@@ -16,14 +16,14 @@ const RENAMED: [(&str, &str); 1] = [("WEIR_CONTROL_AUDIT_FILE", "WEIR_AUDIT_FILE
 /// An unknown variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// Its name is similar to that of a known one.
+    /// A name that is similar to that of a known variable.
     Misspelled {
         /// The name that is set.
         name: String,
         /// The name that was probably meant.
         meant: String,
     },
-    /// Its name is similar to none.
+    /// A name that is similar to none.
     Unknown(String),
 }
 
@@ -50,7 +50,10 @@ fn known() -> BTreeSet<String> {
 pub(super) fn warn(unread: &[Unread]) {
     for variable in unread {
         if let Unread::Unknown(name) = variable {
-            tracing::warn!(variable = name, "nothing reads this variable, which begins with WEIR_");
+            tracing::warn!(
+                variable = name,
+                "unknown environment variable with the prefix WEIR_; ignoring it"
+            );
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn shutdown(reloads: Option<ReloadRequests>) -> io::Result<impl Futur
             notify::stopping();
             let _ = sender.send(if signal == SIGINT { Shutdown::Immediate } else { Shutdown::Delayed });
             let signal = signals.next().await;
-            tracing::warn!(signal, "stopping at once");
+            tracing::warn!(signal, "stopping immediately");
             flush_logs(LAST_WORDS);
             std::process::exit(INTERRUPTED);
         });
@@ -80,7 +80,7 @@ impl Signals {
                 _ = self.user_2.recv() => "SIGUSR2",
                 () = hung_up(&mut self.hang_up) => continue,
             };
-            tracing::info!(signal = ignored, "this signal has no meaning here, and is ignored");
+            tracing::info!(signal = ignored, "ignoring a signal");
         }
     }
 }
@@ -90,7 +90,7 @@ async fn hung_up(hang_up: &mut Option<(Signal, ReloadRequests)>) {
     match hang_up {
         Some((signal, reloads)) => {
             signal.recv().await;
-            tracing::info!("SIGHUP: all files are read again");
+            tracing::info!("SIGHUP; reloading all files");
             notify::reloading();
             let reloads = reloads.clone();
             // Beside the signals: the next one must not wait for the files.

@@ -111,7 +111,7 @@ fn sighup_reads_the_file_again() {
     // The file has not changed: only the signal reads it.
     eventually(SOON, "the file is read", || loads(&server.get("/metrics"), "ok") == 2);
     let (code, log) = server.stop("TERM");
-    assert_eq!((code, log.contains("SIGHUP: all files are read again")), (Some(0), true), "{log}");
+    assert_eq!((code, log.contains("SIGHUP; reloading all files")), (Some(0), true), "{log}");
 }
 
 /// Mounts a ConfigMap as kubelet does: `weir.yaml` -> `..data/weir.yaml`, and `..data` -> a directory of its own for each

@@ -94,7 +94,7 @@ fn one_line_says_that_clients_speak_plain_text() {
         assert!(matches!(socket.read(&mut [0; 9]), Ok(0) | Err(_)));
     }
     let (_, log) = server.stop("TERM");
-    assert_eq!(log.matches("its client speaks plain text, and this port expects TLS").count(), 1, "{log}");
+    assert_eq!(log.matches("the client speaks plain text, and this port expects TLS").count(), 1, "{log}");
 }
 
 /// Once a minute, with the peer and the reason, however many there are.
@@ -110,7 +110,7 @@ fn one_line_names_a_client_without_a_certificate() {
     }
     let (_, log) = server.stop("TERM");
     let mut lines =
-        log.lines().filter(|line| line.contains("its client's certificate is missing or not valid"));
+        log.lines().filter(|line| line.contains("the client's certificate is missing or invalid"));
     let line = lines.next().expect("there is a line");
     assert!(line.contains("127.0.0.1:") && line.contains("peer sent no certificates"), "{line}");
     assert_eq!(lines.next(), None);

@@ -269,7 +269,8 @@ fn the_line_of_a_flood_names_its_peer_once_a_minute() {
     assert!(page.contains("\nweir_floods_total 3\n"), "{page}");
     eventually(SOON, "nothing is held", || serve.get("/metrics").contains("\nweir_buffered_bytes 0\n"));
     let log = serve.stop("TERM").1;
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains("its client sends too much")).collect();
+    let lines: Vec<&str> =
+        log.lines().filter(|line| line.contains("the client exceeds its bounds")).collect();
     assert_eq!(lines.len(), 1, "{log}");
     assert!(lines[0].contains(&peers[0].to_string()) && lines[0].contains("256 KiB"), "{lines:?}");
 }

@@ -226,7 +226,7 @@ impl ControlService for ControlApi {
             caller = rights.name(),
             method = "Reload",
             mistakes = mistakes.len(),
-            "the files were read again by request"
+            "files reloaded on request"
         );
         Ok(Response::new(ReloadResponse { mistakes, files: self.control.files() }))
     }

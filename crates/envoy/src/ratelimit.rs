@@ -183,7 +183,7 @@ impl HttpThread {
                     Ok(_serving) => {
                         let _ = stopped.await;
                     }
-                    Err(error) => tracing::error!(%error, name, "the HTTP ports cannot be served"),
+                    Err(error) => tracing::error!(%error, name, "cannot serve the HTTP ports"),
                 }
             });
         };

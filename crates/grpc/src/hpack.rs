@@ -25,9 +25,9 @@ pub struct Decoder {
 /// One header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeaderField<'a> {
-    /// Its name.
+    /// The name of the field.
     pub name: &'a [u8],
-    /// Its value.
+    /// The value of the field.
     pub value: &'a [u8],
     /// True if HTTP/2 allows this name and value. A field of the dynamic table is checked only once.
     pub allowed: bool,

@@ -137,7 +137,7 @@ impl ProxyCheck {
                         check,
                         error,
                         suppressed,
-                        "a check cannot be decided; correct its configuration"
+                        "cannot decide a check; correct its configuration"
                     );
                 });
                 CheckOutcome::Mistaken

@@ -137,7 +137,7 @@ async fn serve(
         tokio::select! {
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::debug!(peer = %peer.address(), %error, "an HTTP connection ended with an error");
+                    tracing::debug!(peer = %peer.address(), %error, "HTTP connection closed with an error");
                 }
                 return Ok(());
             }
@@ -148,7 +148,7 @@ async fn serve(
             () = until(last) => return Ok(()),
             () = look.as_mut() => {
                 let next = pace.check(monotonic()).inspect_err(|reason| {
-                    tracing::debug!(peer = %peer.address(), reason, "an HTTP connection was too slow");
+                    tracing::debug!(peer = %peer.address(), reason, "HTTP connection closed; it was too slow");
                 })?;
                 look.as_mut().reset(next.into());
             }

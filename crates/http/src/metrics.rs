@@ -107,7 +107,7 @@ impl HttpMetrics {
     /// Logs the rule that a request or a connection was refused by, once a minute for all of them.
     pub(crate) fn log_refused(&self, rule: &'static str, peer: PeerAddress) {
         self.0.lines.say(|suppressed| {
-            tracing::info!(rule, %peer, suppressed, "an HTTP request was refused");
+            tracing::info!(rule, %peer, suppressed, "HTTP request refused");
         });
     }
 }

@@ -21,9 +21,9 @@ pub(crate) enum PaceStep {
     Idle(Instant),
     /// The headers of a request.
     Head(Instant),
-    /// Its body.
+    /// The body of a request.
     Body(Instant),
-    /// Its answer.
+    /// The answer to a request.
     Answer,
     /// The client, which reads the answer.
     Written(Instant),

@@ -10,7 +10,7 @@ use super::plan::CallMode;
 pub(super) struct CountedAnswer {
     pub(super) allowed: u32,
     pub(super) denied: u32,
-    /// Of both: decisions by a failure policy.
+    /// Decisions by a failure policy, allowed or denied.
     pub(super) degraded: u32,
     /// Failed requests of a batch, by gRPC status code. Rarely any.
     pub(super) failed: Option<Box<Failed>>,

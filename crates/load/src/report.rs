@@ -21,7 +21,7 @@ pub struct LoadReport {
     pub counts: Counts,
     /// Failed requests by error: their number, and the message of the first.
     pub errors: BTreeMap<String, (u64, String)>,
-    /// Of answered calls, measured from their scheduled time.
+    /// Latency of answered calls, measured from their scheduled time.
     pub latency: Latency,
     /// Open loop only: how well the schedule was kept.
     pub open_loop: Option<OpenLoop>,
@@ -61,9 +61,9 @@ pub struct OpenLoop {
 /// CPU time of the counted part.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cpu {
-    /// Of the generator, in microseconds per call.
+    /// CPU time of the generator, in microseconds per call.
     pub generator_us_per_call: Option<f64>,
-    /// Of the processes in [`Plan::pids`], in that order.
+    /// CPU time of the processes in [`Plan::pids`], in that order.
     pub servers: Vec<ServerCpu>,
 }
 
@@ -78,7 +78,7 @@ pub struct ServerCpu {
     pub cores: f64,
     /// Resident memory at the end.
     pub rss_bytes: u64,
-    /// Its growth since the beginning.
+    /// Growth of the resident memory since the beginning.
     pub rss_growth_bytes: i64,
 }
 

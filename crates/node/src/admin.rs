@@ -67,7 +67,7 @@ impl Admin {
             runtime.block_on(async {
                 tokio::select! {
                     Err(error) = serve(listener, tls, max_connections, pages, gate) => {
-                        tracing::error!(%error, "the admin server ended");
+                        tracing::error!(%error, "the admin server failed");
                     }
                     _ = stopped => {}
                 }
@@ -135,7 +135,7 @@ pub async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axu
             None => ([kind, varies], text).into_response(),
         },
         Err(error) => {
-            tracing::error!(%error, "metrics cannot be shown");
+            tracing::error!(%error, "cannot render metrics");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

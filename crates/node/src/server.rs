@@ -124,9 +124,9 @@ pub enum PortServices {
     All,
     /// All but those of operators, which have a port of their own.
     Calls,
-    /// Those of operators.
+    /// The services of operators.
     Operations,
-    /// Those of one feature, by its name, in the place of another program.
+    /// The services of one feature, by its name, in the place of another program.
     Feature(&'static str),
 }
 
@@ -234,7 +234,7 @@ pub fn run<S: Store>(
             readiness.drain();
             if shutdown == Shutdown::Delayed {
                 let delay_ms = config.drain_delay.0 / 1000;
-                tracing::info!(delay_ms, "shutting down: not ready from now on; calls are still served");
+                tracing::info!(delay_ms, "shutting down; not ready, still serving calls");
                 tokio::time::sleep(config.drain_delay.into()).await;
             }
         };
@@ -245,7 +245,7 @@ pub fn run<S: Store>(
         }
         acceptors.into_iter().for_each(Acceptor::close);
         readiness.close();
-        tracing::info!("shutting down: no new connections; calls in flight may finish");
+        tracing::info!("shutting down; refusing new connections, and finishing calls in flight");
         drop(stop);
         workers.all_ended().await
     })

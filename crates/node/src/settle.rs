@@ -50,7 +50,7 @@ fn by_policy(strategy: &Strategy, error: StoreError) -> Result<bool, StoreError>
     if error.is_callers() {
         return Err(error);
     }
-    tracing::debug!(strategy = strategy.name(), %error, "the store could not decide");
+    tracing::debug!(strategy = strategy.name(), %error, "store cannot decide");
     match strategy.on_store_failure() {
         FailurePolicy::Allow => Ok(true),
         FailurePolicy::Deny => Ok(false),

@@ -263,7 +263,7 @@ impl Queues {
                 Ok(answer)
             }
             Err(error) => {
-                tracing::debug!(queue = named.rule.name(), %error, "the store could not answer for a queue");
+                tracing::debug!(queue = named.rule.name(), %error, "store cannot answer for a queue");
                 Err(QueueFailure::Store(error))
             }
         }
@@ -331,7 +331,7 @@ impl Queues {
             tracing::info!(
                 queue = named.rule.name(),
                 items,
-                "items went to the dead letters: they were delivered too often without an ack"
+                "items moved to the dead letters; they reached `max_deliveries` without an ack"
             );
         }
     }

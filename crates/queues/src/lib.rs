@@ -122,7 +122,7 @@ impl Feature for QueuesFeature {
         let is_of_process = matches!(states, QueueStates::Process(_));
         if is_of_process && !queues.is_empty() {
             tracing::warn!(
-                "queues are kept in memory: what is in them lives as long as this process; store.redis keeps it"
+                "queues are in memory; their items are lost when this process ends. `store.redis` keeps them"
             );
         }
         node.show(queues.metrics().collector()?)?;

@@ -138,7 +138,7 @@ fn the_log_says_once_for_each_node_that_it_gets_more_calls_and_why() {
     };
     let refused = || cluster.nodes().iter().all(|node| refused_trials(node) >= 4);
     eventually(SOON, "both workers have tried twice", refused);
-    let warned = lines("one script call for each slot");
+    let warned = lines("sending one script call per slot");
     assert_eq!(warned.len(), 3, "{warned:#?}");
     for node in cluster.nodes() {
         let line = warned.iter().find(|line| line.contains(&node.addr())).expect("a line of each node");
@@ -146,10 +146,10 @@ fn the_log_says_once_for_each_node_that_it_gets_more_calls_and_why() {
         assert!(line.contains("grant the user +cluster|countkeysinslot"), "{line}");
     }
     allow_trials(&cluster, true);
-    let over = || lines("one script call for many slots again");
+    let over = || lines("batching over slots recovered");
     eventually(SOON, "a line of each node", || over().len() == 3);
     assert!(over().iter().all(|line| line.contains("INFO")), "{:#?}", over());
-    assert_eq!(lines("one script call for each slot").len(), 3);
+    assert_eq!(lines("sending one script call per slot").len(), 3);
 }
 
 /// How many trials the node has refused.

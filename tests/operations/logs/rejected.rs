@@ -155,7 +155,7 @@ fn refused_http_requests_are_logged_once_a_minute() {
     eventually(SOON, "it serves", || ask(allow, "Origin: https://evil.example\r\n") == Some(403));
     assert_eq!(ask("/wp-login.php", ""), Some(404));
     assert_eq!(ask(allow, "Content-Type: text/plain\r\n"), Some(415));
-    let refused = || logged.lines("an HTTP request was refused");
+    let refused = || logged.lines("HTTP request refused");
     eventually(SOON, "it is logged", || !refused().is_empty());
     let lines = refused();
     assert_eq!((lines.len(), &lines[0]["rule"]), (1, &Value::from("origin")), "{lines:?}");

@@ -23,7 +23,7 @@ pub(super) struct LogLine {
 }
 
 impl LogLine {
-    pub(super) const WORDS: &str = "an item is delivered again";
+    pub(super) const WORDS: &str = "item redelivered";
 
     pub(super) fn read(line: &str) -> Option<Self> {
         let json: serde_json::Value = serde_json::from_str(line).ok()?;

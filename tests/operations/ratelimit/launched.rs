@@ -31,7 +31,7 @@ async fn its_name_is_that_of_the_program_or_of_the_first_argument() {
         assert_eq!(answers, [Code::Ok, Code::Ok, Code::OverLimit], "{args:?}");
         let (code, log) = started.stop();
         assert_eq!(code, Some(0), "{log}");
-        assert_eq!(log.matches("arguments are ignored").count(), usize::from(is_told), "{args:?}\n{log}");
+        assert_eq!(log.matches("ignoring arguments").count(), usize::from(is_told), "{args:?}\n{log}");
     }
 }
 

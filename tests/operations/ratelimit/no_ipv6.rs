@@ -44,6 +44,6 @@ async fn all_ports_are_served_over_ipv4() {
         let sockets = fs::read_to_string(format!("/proc/{}/net/tcp", started.process.pid())).unwrap();
         assert!(sockets.contains(&format!("00000000:{grpc:04X}")), "{sockets}");
         let (code, log) = started.stop();
-        assert_eq!((code, log.matches("there is no IPv6 here").count()), (Some(0), 1), "{host}: {log}");
+        assert_eq!((code, log.matches("IPv6 is unavailable").count()), (Some(0), 1), "{host}: {log}");
     }
 }

@@ -46,7 +46,7 @@ fn a_node_that_cannot_decide_is_one_warning_and_one_end() {
     assert_eq!(began["node"], redis.addr());
     assert!(began["reason"].as_str().unwrap().starts_with("OOM "), "{began}");
     assert!(began["what_to_do"].as_str().unwrap().contains("maxmemory"), "{began}");
-    assert_eq!(lines(&log, "INFO", "a Redis node decides again").len(), 1, "{log}");
+    assert_eq!(lines(&log, "INFO", "Redis node recovered").len(), 1, "{log}");
 }
 
 /// Another secret and a policy that evicts are a warning each; that `INFO` is refused is a line.
@@ -57,17 +57,17 @@ fn what_makes_answers_worse_is_one_warning_each() {
     redis.cli(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     let secret = [("WEIR_KEY_SECRET", "hunter2")];
     let serve = Serve::start_with(&["--store", &redis.url()], &secret);
-    waits(&serve, "note: another node counts with another key_secret");
+    waits(&serve, "note: another node has another key_secret");
     waits(&serve, "may evict keys");
     // Probes are every 2 s, each of two engines, and looks for evictions every 5 s.
     let before = script_calls(&redis);
     eventually(SOON, "further looks", || script_calls(&redis) >= before + 12);
     let (_, log) = serve.stop("TERM");
     assert!(!log.contains("hunter2"), "{log}");
-    let secrets = lines(&log, "WARN", "another node counts with another key_secret");
+    let secrets = lines(&log, "WARN", "another node has another key_secret");
     let [line] = secrets.as_slice() else { panic!("one warning: {log}") };
     assert_eq!(line["other"], "0123456789abcdef");
-    let policies = lines(&log, "WARN", "the maxmemory-policy of Redis lets it evict");
+    let policies = lines(&log, "WARN", "maxmemory-policy of Redis allows it to evict");
     let [line] = policies.as_slice() else { panic!("one warning: {log}") };
     assert_eq!((&line["node"], &line["policy"]), (&redis.addr().into(), &"allkeys-lru".into()));
     assert_eq!(lines(&log, "INFO", "for INFO").len(), 0, "{log}");
@@ -99,7 +99,7 @@ fn a_connection_that_is_given_up_has_a_reason() {
     redis.thaw();
     waits(&serve, "\r\n\r\nready\n");
     let (_, log) = serve.stop("TERM");
-    let given_up = lines(&log, "INFO", "gave up a connection to Redis, because its calls failed");
+    let given_up = lines(&log, "INFO", "closed a connection to Redis because its calls failed; reconnecting");
     assert!(!given_up.is_empty(), "{log}");
     for line in given_up {
         assert_eq!(line["node"], redis.addr());
@@ -149,7 +149,7 @@ fn wait_and_find(serve: Serve, reason: &str, what_to_do: &str) {
     };
     eventually(SOON, "many looks have failed", || lasts(serve.get("/readyz")) >= Some(3));
     let (_, log) = serve.stop("TERM");
-    let warnings = lines(&log, "WARN", "the nodes of Redis cannot be found");
+    let warnings = lines(&log, "WARN", "cannot discover the nodes of Redis; will retry");
     let [warning] = warnings.as_slice() else { panic!("one warning: {log}") };
     assert!(warning["reason"].as_str().unwrap().contains(reason), "{warning}");
     assert!(warning["what_to_do"].as_str().unwrap().contains(what_to_do), "{warning}");

@@ -5,7 +5,7 @@ use crate::support::command::Serve;
 use crate::support::sentinels::Sentinels;
 use crate::support::{Cluster, RedisServer, SOON, eventually};
 
-const LOST: &str = "was lost or evicted: its limits are full again";
+const LOST: &str = "lost its data, or evicted it; its limits start full";
 
 fn markers(redis: &RedisServer) -> usize {
     redis.keys().iter().filter(|key| key.ends_with("}probe:marker")).count()

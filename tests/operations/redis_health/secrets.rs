@@ -31,8 +31,7 @@ fn nodes_with_other_secrets_see_each_other() {
     let same = with_secret(&redis, "one");
     ready(&same);
     let two = with_secret(&redis, "two");
-    let parts =
-        ["note: another node counts with another key_secret", &of_one, "set the same `store.key_secret`"];
+    let parts = ["note: another node has another key_secret", &of_one, "set the same `store.key_secret`"];
     let note = says(&two, &parts);
     assert!(!note.contains("two") && mismatch(&two), "{note}");
     assert!(two.get("/readyz").1.starts_with("ready\n"), "it continues");

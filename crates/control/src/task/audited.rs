@@ -78,7 +78,10 @@ impl ControlAudit {
             "version": version,
         });
         if let Err(error) = self.0.write(&line) {
-            tracing::error!(%error, change = change_id(change), result, "the result of a change cannot be written to the audit");
+            tracing::error!(
+                %error, change = change_id(change), result,
+                "cannot write the result of a change to the audit log"
+            );
         }
     }
 

@@ -79,7 +79,7 @@ impl CacheFile {
             tracing::warn!(
                 file = %self.path.display(),
                 kept = %aside.display(),
-                "the cache file of live control is damaged: its entries are lost unless Redis has them; it is kept aside"
+                "cache file of live control is damaged; keeping it aside, and using the entries in Redis"
             );
             return Ok(None);
         };
@@ -87,7 +87,8 @@ impl CacheFile {
             tracing::warn!(
                 file = %self.path.display(),
                 bytes = bytes.len() - length,
-                "the last change in the cache file of live control is cut off; it was not acknowledged and is left out"
+                "last change in the cache file of live control is incomplete; ignoring it, because it was never \
+                 acknowledged"
             );
         }
         self.file = Some(OpenOptions::new().write(true).open(&self.path)?);

@@ -15,7 +15,7 @@ impl ControlTask {
         }
         let Ok(change) = random_id() else { return };
         if let Err(error) = self.bans.apply_due(&mut self.store, change).await {
-            tracing::warn!(%error, "bans that are due wait: Redis does not take them");
+            tracing::warn!(%error, "cannot write bans to Redis; will retry");
         }
     }
 
@@ -26,7 +26,7 @@ impl ControlTask {
             && (self.bans.has_bans() || self.target.rules().has_bans())
             && let Err(error) = self.bans.follow(link).await
         {
-            tracing::debug!(%error, "bans of other nodes are not read");
+            tracing::debug!(%error, "cannot read bans of other nodes; will retry");
         }
         self.bans.drop_ended();
         self.write_ban_totals(false);
@@ -36,7 +36,7 @@ impl ControlTask {
     pub(super) fn write_ban_totals(&mut self, is_last: bool) {
         let Some(totals) = self.bans.take_totals(is_last) else { return };
         if let Err(error) = self.audit.bans(self.clock.now(), &totals) {
-            tracing::error!(%error, "the totals of bans cannot be written to the audit");
+            tracing::error!(%error, "cannot write the totals of bans to the audit log; will retry");
             self.bans.keep_totals(totals);
         }
     }
@@ -63,7 +63,7 @@ impl ControlTask {
         self.audit.ended(self.clock.now(), change, &result, None);
         if done.is_ok() {
             let (caller, ban) = (&asked.by, asked.member.escape_debug());
-            tracing::info!(caller, method = "LiftBan", change = change_id(change), %ban, "a ban is lifted");
+            tracing::info!(caller, method = "LiftBan", change = change_id(change), %ban, "ban lifted");
         }
         done
     }

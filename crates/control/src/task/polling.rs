@@ -40,25 +40,24 @@ impl ControlTask {
                     from = lost.from,
                     to = lost.to,
                     sent_back = synced.sent,
-                    "Redis has lost changes of live control between these versions, or is another one: this node sends \
-                     back what it knows of them; what no node knows is lost"
+                    "Redis lost changes of live control between these versions, or is another server; sending back \
+                     those that this node knows"
                 );
             }
             if synced.aside > 0 {
                 tracing::warn!(
                     entries = synced.aside,
-                    "Redis has entries of live control that this version of Weir cannot read; they stay there and have no \
-                     effect here"
+                    "Redis has entries of live control that this version of Weir cannot read; ignoring them"
                 );
             }
         });
         match (&self.incomplete, result) {
             (Some(_), Ok(())) => {
                 self.incomplete = None;
-                tracing::info!("live control follows Redis");
+                tracing::info!("live control is in sync with Redis");
             }
             (None, Err(error)) => {
-                tracing::warn!(%error, "Redis does not answer: changes by other nodes are not seen until it does");
+                tracing::warn!(%error, "Redis does not answer; changes by other nodes are delayed until it does");
                 self.incomplete = Some(format!("Redis does not answer: {error}"));
             }
             (None, Ok(())) | (Some(_), Err(_)) => {}

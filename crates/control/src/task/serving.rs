@@ -206,7 +206,7 @@ impl ControlTask {
         };
         match written {
             Ok(()) => self.unsaved.clear(),
-            Err(error) => tracing::warn!(%error, "the cache file of live control cannot be written"),
+            Err(error) => tracing::warn!(%error, "cannot write the cache file of live control; will retry"),
         }
         self.cached_at = Some(monotonic());
     }

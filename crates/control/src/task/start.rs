@@ -108,7 +108,7 @@ impl PreparedControl {
         }
         let waits = (!store.is_memory()).then(|| "Redis has not answered yet".to_owned());
         if waits.is_some() && is_new {
-            tracing::info!("live control waits for Redis: until it answers, the files alone are in force");
+            tracing::info!("live control is waiting for Redis; only the files are in force until it answers");
         }
         let (view, seen) = watch::channel(Arc::<ControlView>::default());
         let shared = Arc::<OverlayState>::default();

@@ -129,13 +129,18 @@ impl RulesReader {
             Look::Partly { warnings, errors, refused } => {
                 self.metrics.happened(EnvoyEvent::ConfigRefused);
                 self.metrics.refused(&refused);
-                tracing::error!(%errors, "Envoy's files have mistakes: their domains are refused, all others are served");
+                tracing::error!(
+                    %errors,
+                    "Envoy's files have mistakes; their domains are rejected, all others are served"
+                );
                 for RefusedDomain { name, goes_on } in &refused {
                     match goes_on {
-                        true => tracing::error!(domain = name, "refused: its last good version goes on"),
+                        true => {
+                            tracing::error!(domain = name, "domain rejected; keeping its last good version")
+                        }
                         false => tracing::error!(
                             domain = name,
-                            "refused: it has no good version, so requests fail"
+                            "domain rejected; it has no good version, so its requests fail"
                         ),
                     }
                 }
@@ -143,7 +148,7 @@ impl RulesReader {
             }
             Look::Refused(errors) => {
                 self.metrics.happened(EnvoyEvent::ConfigRefused);
-                tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
+                tracing::error!(%errors, "Envoy's files rejected; keeping the previous ones");
                 Some((None, lines(&errors)))
             }
         }
@@ -155,7 +160,7 @@ impl RulesReader {
         for warning in warnings {
             tracing::warn!("Envoy's files: {warning}");
         }
-        tracing::info!(domains = domains.len(), rules = domains.rules().len(), "Envoy's files are read");
+        tracing::info!(domains = domains.len(), rules = domains.rules().len(), "Envoy's files reloaded");
         Loaded::new(Arc::clone(&domains), &self.metrics)
     }
 }

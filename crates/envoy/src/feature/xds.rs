@@ -88,7 +88,9 @@ impl BegunXds {
         if let Some(listener) = &self.metrics {
             self.page = Some(self.xds.page(config, listener)?);
         }
-        tracing::warn!("no port is open until the control plane has sent the first configuration");
+        tracing::warn!(
+            "waiting for the first configuration of the control plane; no port is open until then"
+        );
         let updates = self.xds.updates.clone();
         Ok(Box::pin(async move { updates.first().await }))
     }

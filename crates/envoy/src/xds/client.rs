@@ -96,11 +96,7 @@ impl XdsClient {
             let Err(reason) = self.connect().await;
             self.metrics.connected(false, format!("there is no stream from {server}: {reason}"));
             if self.told != reason {
-                tracing::warn!(
-                    server,
-                    reason,
-                    "the control plane sends nothing: the limits stay as they are"
-                );
+                tracing::warn!(server, reason, "control plane sends nothing; keeping the current limits");
                 self.told = reason;
             }
             tokio::time::sleep(self.backoff.next()).await;

@@ -94,7 +94,7 @@ impl ReadSets {
             resources = count,
             domains = served,
             rules,
-            "the limits of the control plane are read"
+            "limits of the control plane applied"
         );
         log_mistakes(version, &read.mistakes, &refused);
         let mistakes = read.mistakes;
@@ -125,8 +125,11 @@ fn log_mistakes(version: &str, mistakes: &[String], refused: &[RefusedDomain]) {
     }
     for RefusedDomain { name, goes_on } in refused {
         match goes_on {
-            true => tracing::error!(domain = name, "refused: its last good version goes on"),
-            false => tracing::error!(domain = name, "refused: it has no good version, so requests fail"),
+            true => tracing::error!(domain = name, "domain rejected; keeping its last good version"),
+            false => tracing::error!(
+                domain = name,
+                "domain rejected; it has no good version, so its requests fail"
+            ),
         }
     }
 }

@@ -96,7 +96,7 @@ async fn release(
         strategy = shown(question.strategy),
         released = released.as_ref().ok().map(|released| released.ids.len()),
         error = released.as_ref().err().map(tracing::field::display),
-        "leases were released by hand"
+        "leases released by an operator"
     );
     let released = released.map_err(status::new)?;
     Ok(ReleaseLeasesResponse { released: released.ids, left: released.left })

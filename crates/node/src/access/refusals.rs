@@ -53,7 +53,7 @@ impl RefusalReason {
         Self::Rights,
     ];
 
-    /// Its name.
+    /// Returns the name of the refusal.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -125,13 +125,7 @@ impl AccessMetrics {
             let now = monotonic();
             if logged.is_none_or(|last| now.saturating_duration_since(last) >= LOG_EVERY) {
                 *logged = Some(now);
-                tracing::info!(
-                    reason = reason.name(),
-                    caller,
-                    what,
-                    of_this_reason = count,
-                    "a call was refused"
-                );
+                tracing::info!(reason = reason.name(), caller, what, of_this_reason = count, "call refused");
             }
         }
         if let Some(audit) = &self.audit {

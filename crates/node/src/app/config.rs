@@ -20,7 +20,7 @@ pub(super) struct WatchedConfig {
     files: Settling<FilesSnapshot>,
     running: RunningConfig,
     metrics: Metrics,
-    /// Who may call; `None` without identity.
+    /// The access of callers; `None` without identity.
     access: Option<Arc<CallerAccess>>,
     /// What features do with each configuration.
     followers: Vec<FollowConfig>,
@@ -68,7 +68,10 @@ impl WatchedConfig {
     fn apply(&mut self, next: Config, features: FeatureParts) {
         for change in self.settings.setting_changes(&next) {
             if change.applies == Applies::AtRestart {
-                tracing::warn!(setting = change.path, %change, "needs a restart; the old value goes on");
+                tracing::warn!(
+                    setting = change.path, %change,
+                    "setting changed, but needs a restart; keeping the old value"
+                );
             }
         }
         let rights = self.changed_rights(&next);
@@ -87,11 +90,11 @@ impl WatchedConfig {
         if let (Some(access), Some(rights)) = (&self.access, &rights) {
             access.set_rules(rights);
             self.settings.authorize = authorize;
-            tracing::info!("the rules of authorize are read again");
+            tracing::info!("rules of `authorize` reloaded");
         }
         self.metrics.config().read(fingerprint);
         let strategies = self.running.current().rules.strategies().len();
-        tracing::info!(strategies, "the configuration is read");
+        tracing::info!(strategies, "configuration reloaded");
     }
 
     /// The rules of `authorize` that are next, if they differ.

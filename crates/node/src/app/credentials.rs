@@ -26,7 +26,7 @@ impl WatchedFiles for WatchedCredentials {
 fn logged(read: Result<(), CredentialFault>) -> ReloadReport {
     match read {
         Ok(()) => {
-            tracing::info!("tokens and keys read again");
+            tracing::info!("tokens and keys reloaded");
             Ok(())
         }
         Err(error) => {

@@ -122,7 +122,7 @@ impl NodeCounters {
         Self { kept: Box::pin(async {}), last: Box::pin(async {}) }
     }
 
-    /// They are shown on the metrics page and in `/readyz`.
+    /// Creates the counters, which the metrics page and `/readyz` show.
     fn new(base: &AppBase, approximate: ApproximateShared, shared: &RedisShared) -> Result<Self, AppError> {
         let counted = approximate.clone();
         base.metrics.show_approximate(move || counted.stats())?;

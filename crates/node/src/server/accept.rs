@@ -68,7 +68,7 @@ impl Acceptor {
             match self.accept().await {
                 Ok(()) => backoff = FIRST_BACKOFF,
                 Err(error) if concerns_one_connection(&error) => {
-                    tracing::debug!(%error, "a connection ended before it was accepted");
+                    tracing::debug!(%error, "connection closed before it was accepted");
                 }
                 Err(error) => {
                     tracing::warn!(%error, retry_ms = backoff.as_millis() as u64, "cannot accept connections");
@@ -103,7 +103,7 @@ impl Acceptor {
             }
         };
         if let Err(error) = closed {
-            tracing::warn!(%error, "connections that waited to be accepted are closed");
+            tracing::warn!(%error, "cannot accept the remaining connections; closing them");
         }
     }
 }

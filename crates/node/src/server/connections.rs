@@ -137,7 +137,7 @@ impl<S: Store> ServeStream for Opened<S> {
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(error, "a connection ended with an error");
+            tracing::debug!(error, "connection closed with an error");
         }
     }
 }

@@ -96,7 +96,7 @@ pub fn listen_tcp(address: SocketAddr) -> io::Result<TcpListener> {
         Err(error) if matches!(error.raw_os_error(), Some(EAFNOSUPPORT | EADDRNOTAVAIL)) => {
             // Once for all ports.
             static SAID: Once = Once::new();
-            SAID.call_once(|| tracing::warn!("there is no IPv6 here: listening on all addresses of IPv4"));
+            SAID.call_once(|| tracing::warn!("IPv6 is unavailable; listening on all IPv4 addresses"));
             listen_on(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()))
         }
         listener => listener,
@@ -177,7 +177,7 @@ impl Drop for SocketFile {
         if fs::symlink_metadata(&self.path).is_ok_and(is_ours)
             && let Err(error) = fs::remove_file(&self.path)
         {
-            tracing::warn!(%error, path = %self.path.display(), "the file of the socket cannot be removed");
+            tracing::warn!(%error, path = %self.path.display(), "cannot remove the socket file");
         }
     }
 }

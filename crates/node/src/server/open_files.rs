@@ -59,8 +59,8 @@ pub fn raise_open_files() {
         return;
     }
     match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
-        Ok(()) => tracing::debug!(before = current, now = maximum, "the limit of open files was raised"),
-        Err(error) => tracing::warn!(%error, current, maximum, "the limit of open files cannot be raised"),
+        Ok(()) => tracing::debug!(before = current, now = maximum, "limit of open files raised"),
+        Err(error) => tracing::warn!(%error, current, maximum, "cannot raise the limit of open files"),
     }
 }
 

@@ -40,7 +40,7 @@ impl OperationsPort {
         let (stop, stopped) = oneshot::channel();
         let body = move || {
             if let Err(error) = serve(&config, listener, parts, stopped) {
-                tracing::error!(%error, "the port of operators has ended");
+                tracing::error!(%error, "the operators' port failed");
             }
         };
         let thread = std::thread::Builder::new().name("weir-operations".to_owned()).spawn(body)?;

@@ -156,7 +156,7 @@ fn serve<S: Store>(
             never = give_back() => match never {},
             () = too_long => {
                 let after_ms = config.drain_timeout.0 / 1000;
-                tracing::warn!(after_ms, "drain timeout: calls in flight were cut off");
+                tracing::warn!(after_ms, "drain timeout reached; calls in flight were cancelled");
                 Ok(())
             }
         }

@@ -106,7 +106,7 @@ impl<P: ServeConnections> WorkerPort<P> {
             }
         };
         if let Err(error) = begun {
-            tracing::debug!(%error, "a connection could not be taken over");
+            tracing::debug!(%error, "cannot register an accepted connection");
         }
         true
     }

@@ -44,7 +44,7 @@ impl<S: Store> AdminService for AdminApi<S> {
             consumer = shown(question.consumer),
             strategy = shown(question.strategy),
             error = undone.as_ref().err().map(tracing::field::display),
-            "limits were reset by hand"
+            "limits reset by an operator"
         );
         let undone = undone.map_err(status::of);
         audited(&self.audit, ("Reset", question.rights), request, &undone, |_| "applied".into());

@@ -86,7 +86,7 @@ fn log_line(counts: [u64; KINDS]) {
         unsupported = of(RejectedKind::Unsupported),
         other_contents = of(RejectedKind::OtherContents),
         malformed = of(RejectedKind::Malformed),
-        "requests were rejected; the log has each of them at debug"
+        "requests rejected; the level debug logs each of them"
     );
 }
 

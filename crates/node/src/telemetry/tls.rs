@@ -27,18 +27,18 @@ pub enum HandshakeResult {
     PlainText,
     /// The client has gone.
     Closed,
-    /// It took too long.
+    /// The handshake timed out.
     TimedOut,
-    /// It made room for another one.
+    /// The handshake was evicted for another one.
     Evicted,
 }
 
 /// How a load of files ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsLoad {
-    /// They are in use.
+    /// The files are in use.
     Done,
-    /// They are mistaken: the old ones stay.
+    /// The files have mistakes; the previous ones stay in use.
     Refused,
 }
 
@@ -132,13 +132,13 @@ impl TlsMetrics {
                 peer,
                 reason,
                 more_since_last_line = more,
-                "a connection was refused: its client's certificate is missing or not valid"
+                "connection refused; the client's certificate is missing or invalid"
             );
         } else {
             tracing::warn!(
                 peer,
                 more_since_last_line = more,
-                "a connection was closed: its client speaks plain text, and this port expects TLS (https://)"
+                "connection closed; the client speaks plain text, and this port expects TLS (https://)"
             );
         }
     }

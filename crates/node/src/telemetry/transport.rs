@@ -109,7 +109,7 @@ impl TransportMetrics {
                 reason,
                 metric,
                 more_since_last_line = more,
-                "a connection was ended: its client sends too much"
+                "connection closed; the client exceeds its bounds"
             );
         }
     }

@@ -79,7 +79,7 @@ impl TlsPort {
             Err(failure) => failure,
         };
         let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
-        tracing::debug!(peer, reason, "a TLS handshake failed");
+        tracing::debug!(peer, reason, "TLS handshake failed");
         self.shared.metrics.failed(result, &peer, &reason);
         if let Some(socket) = socket {
             tokio::select! {

@@ -105,7 +105,7 @@ impl TlsPort {
                 self.shared.metrics.loaded(TlsLoad::Refused);
                 let port = self.name;
                 for error in &errors {
-                    tracing::warn!(port, %error, "TLS files are refused: those that were read before stay in use");
+                    tracing::warn!(port, %error, "TLS files rejected; keeping the previous ones");
                 }
                 Err(errors.iter().map(|error| format!("{port}: {error}")).collect())
             }
@@ -113,7 +113,7 @@ impl TlsPort {
                 self.shared.metrics.loaded(TlsLoad::Done);
                 self.current.store(Arc::new(files));
                 self.judge();
-                tracing::info!(port = self.name, "TLS files are read");
+                tracing::info!(port = self.name, "TLS files reloaded");
                 Ok(())
             }
         }
@@ -130,7 +130,7 @@ impl TlsPort {
             match clients.verify(&certificate.chain(), &self.clock) {
                 Ok(()) => certificate.set_verified(clients.revision),
                 Err(error) => {
-                    tracing::debug!(port = self.name, %error, "a client's certificate is no longer valid");
+                    tracing::debug!(port = self.name, %error, "client certificate became invalid");
                     certificate.reject();
                 }
             }

@@ -71,9 +71,9 @@ impl OtherKind {
                 items,
                 kind,
                 what_to_do = "set the same `kind` on all nodes; a node with the other one takes the items that are left",
-                "a queue is split: it has items of another kind, which this node's workers never get"
+                "queue is split; it has items of another kind, which this node does not deliver"
             ),
-            (true, false) => tracing::info!(queue, "the queue has no items of another kind any more"),
+            (true, false) => tracing::info!(queue, "queue recovered; all items are of this node's kind"),
             _ => {}
         }
     }

@@ -139,7 +139,7 @@ impl Queues {
                 cause,
                 consumer = question.consumer,
                 previous_consumer = &*again.taker,
-                "an item is delivered again"
+                "item redelivered"
             );
         }
         self.count(named, QueueEvent::Delivered, first);

@@ -50,7 +50,7 @@ impl QueueAdminService for QueueAdminApi {
             queue = shown(queue),
             items = redriven.as_ref().map(|redriven| redriven.items.len()).unwrap_or_default(),
             error = redriven.as_ref().err().map(tracing::field::display),
-            "dead letters were brought back by hand"
+            "dead letters redriven by an operator"
         );
         let redriven = redriven.map_err(status::new);
         let result = |done: &Redriven| json!({ "items": done.items.len() });
@@ -72,7 +72,7 @@ impl QueueAdminService for QueueAdminApi {
             queue = shown(queue),
             items = purged.as_ref().ok(),
             error = purged.as_ref().err().map(tracing::field::display),
-            "a queue was emptied by hand"
+            "queue purged by an operator"
         );
         let purged = purged.map_err(status::new);
         let result = |items: &u64| json!({ "items": items });

@@ -126,7 +126,7 @@ impl LaneRequest for QueueRequest {
         self.tag
     }
 
-    /// Its number of keys, plus one per KiB of texts.
+    /// Returns the number of keys of the request, plus one per KiB of texts.
     fn keys(&self) -> usize {
         self.keys.count() + self.more_keys.count() + self.bytes() / 1024
     }

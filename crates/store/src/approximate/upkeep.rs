@@ -15,7 +15,7 @@ use super::table::KeyEntry;
 use super::{ApproximateNode, ApproximateShared};
 use crate::{CountStore, CounterKey, StoreError};
 
-/// How often the strategies and the keys are looked at.
+/// Interval of the checks of strategies and keys.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Pushes on their way at a time.
@@ -24,7 +24,7 @@ pub(super) const PUSHED_TOGETHER: usize = 100;
 /// Shorter pauses between pushes than this are left out: timers count milliseconds.
 const SHORTEST_PAUSE: Micros = Micros(2_000);
 
-/// How often the last push is tried.
+/// Attempts of the last push.
 const LAST_PUSHES: usize = 3;
 
 /// An answered push, or why it was not.
@@ -118,7 +118,7 @@ impl<C: CountStore> Upkeep<C> {
                 held.is_some()
             }
             Err(error) => {
-                tracing::debug!(strategy = &*set.strategy, %error, "no answer about a place");
+                tracing::debug!(strategy = &*set.strategy, %error, "no answer about the node's place");
                 false
             }
         }

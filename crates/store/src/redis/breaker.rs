@@ -43,7 +43,7 @@ pub(super) struct Breaker {
     /// Calls since the open state ended, of which a share is admitted.
     ramp: AtomicU32,
     opened: AtomicU64,
-    /// How often any breaker has opened: that of a node leaves with the node.
+    /// Number of times that any breaker has opened: that of a node leaves with the node.
     all_opened: Arc<AtomicU64>,
     /// Wakes the prober: there was a failure.
     trouble: Notify,
@@ -56,7 +56,7 @@ pub(super) struct Breaker {
 pub(super) struct BreakerStatus {
     /// Since when calls are refused, and the failure that was the reason.
     pub(super) open: Option<(Instant, Arc<str>)>,
-    /// How often it has opened.
+    /// Number of times that the breaker has opened.
     pub(super) opened: u64,
 }
 
@@ -86,7 +86,7 @@ impl Breakers {
         self.nodes.lock().get(address).map(|breaker| breaker.status()).unwrap_or_default()
     }
 
-    /// How often any breaker has opened, those of nodes that are gone among them.
+    /// Returns the number of times that any breaker has opened, those of former nodes included.
     pub(super) fn opened(&self) -> u64 {
         self.opened.load(Relaxed)
     }
@@ -153,7 +153,7 @@ impl Breaker {
         if change == Some(BreakerChange::Opened) {
             tracing::warn!(
                 node = %self.address, reason,
-                "a Redis node fails, and is not asked until probes succeed; on_store_failure answers for its keys"
+                "circuit breaker of a Redis node opened; on_store_failure answers for its keys until probes succeed"
             );
             self.end_connections();
         }
@@ -195,7 +195,10 @@ impl Breaker {
         let is_closed = judge.phase() == BreakerPhase::Closed;
         drop(judge);
         if let (Some(BreakerChange::Closed), Some(lasted)) = (change, lasted) {
-            tracing::info!(node = %self.address, seconds = lasted.as_secs_f32(), "a Redis node is asked again");
+            tracing::info!(
+                node = %self.address, seconds = lasted.as_secs_f32(),
+                "circuit breaker of a Redis node closed"
+            );
         }
         is_closed
     }

@@ -125,7 +125,7 @@ impl Drop for Task {
 enum Parted {
     /// The server or a middlebox closed it. Many close idle connections.
     Ended,
-    /// It was broken or silent.
+    /// The connection was broken or silent.
     GivenUp,
 }
 
@@ -179,7 +179,7 @@ impl Task {
     /// Logs at low levels: every worker retries several times a second, and the monitor logs one warning for all.
     fn log(&self, error: &str, failures: u32) {
         if failures == 0 {
-            tracing::info!(node = %self.address, error, "cannot reach Redis; trying on");
+            tracing::info!(node = %self.address, error, "cannot reach Redis; will retry");
         } else {
             tracing::debug!(node = %self.address, error, failures, "cannot reach Redis");
         }
@@ -203,12 +203,12 @@ impl Task {
                     tracing::info!(
                         node = %self.address,
                         reason = reason.as_deref(),
-                        "gave up a connection to Redis, because its calls failed"
+                        "closed a connection to Redis because its calls failed; reconnecting"
                     );
                     return Ok(Parted::GivenUp);
                 }
                 () = &mut ended => {
-                    tracing::debug!(node = %self.address, "a connection to Redis was closed");
+                    tracing::debug!(node = %self.address, "connection to Redis closed");
                     return Ok(Parted::Ended);
                 }
                 () = &mut passed, if slots == CallSlots::Apart => {

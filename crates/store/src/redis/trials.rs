@@ -45,14 +45,14 @@ impl Trials {
         if self.context.single_slot_nodes.failed(&self.address, is_first) {
             tracing::warn!(
                 node = %self.address, reason = %refusal, to_do = refusal.to_do(),
-                "a cluster node gets one script call for each slot, which costs it more; trying on"
+                "cannot batch over slots of a cluster node; sending one script call per slot, at a higher cost"
             );
         }
     }
 
     fn passed(&mut self) {
         if self.forget_failure() {
-            tracing::info!(node = %self.address, "a cluster node gets one script call for many slots again");
+            tracing::info!(node = %self.address, "batching over slots recovered");
         }
     }
 

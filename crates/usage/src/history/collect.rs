@@ -85,7 +85,7 @@ impl Collector {
         self.last_part = self.last_part.max(second(now) / consumers::PART);
     }
 
-    /// This node's part of an answer.
+    /// Returns the part of an answer that this node has.
     pub(super) fn sums(&self, ask: UsageAsk, now: Micros) -> Result<UsageSums, InvalidField> {
         let plan = UsagePlan::new(ask, now, |from| self.history.resolution(from))?;
         let (resolution, from, to) = (plan.resolution, plan.from, plan.to);
@@ -99,7 +99,7 @@ impl Collector {
         Ok(sums)
     }
 
-    /// This node's summaries of consumers.
+    /// Returns the summaries of consumers that this node has.
     pub(super) fn found(&self, ask: &ConsumersAsk, now: Micros) -> Vec<&ConsumerSummary<Arc<str>>> {
         self.consumers.window(ask.window, second(now))
     }

@@ -135,14 +135,14 @@ impl Exchange {
                 let is_lost = self.named > 0 && replies.first() == Some(&0);
                 self.named = if is_lost { 0 } else { collector.series.len() };
                 if is_lost {
-                    tracing::info!("Redis has lost what was written of usage; it is written once more");
+                    tracing::info!("Redis lost usage data; writing it again");
                     collector.history.all_changed();
                 } else {
                     collector.history.written(&slots);
                 }
                 collector.consumers.sent(&consumers);
                 if self.failed.take().is_some() {
-                    tracing::info!("usage is written to Redis again");
+                    tracing::info!("usage export to Redis recovered");
                 }
             }
             Err(reason) => {
@@ -151,7 +151,7 @@ impl Exchange {
                     tracing::warn!(
                         reason,
                         what_to_do = "docs/usage.md lists the rights that Weir needs; `usage.shared: false` turns this off",
-                        "usage is not written to Redis; it is kept for five minutes"
+                        "cannot write usage to Redis; keeping it for five minutes"
                     );
                 }
             }

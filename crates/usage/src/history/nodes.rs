@@ -37,17 +37,17 @@ const MAX_SHOWN: usize = 256;
 /// What a node knows of itself.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnNode {
-    /// Its name.
+    /// The name of the node.
     pub(crate) name: String,
-    /// Its gRPC address.
+    /// The gRPC address of the node.
     pub(crate) address: String,
-    /// Its state.
+    /// The readiness of the node.
     pub(crate) readiness: Readiness,
-    /// Its files and its version of live control.
+    /// The files and the version of live control that the node has.
     pub(crate) loads: ConfigLoads,
 }
 
-/// This node among the others.
+/// The row of this node, and those of the others.
 pub(super) struct NodeRoster {
     own: OwnNode,
     /// `NODE:INCARNATION` of this process, whatever happens to its clock.
@@ -105,7 +105,7 @@ impl NodeRoster {
         // The exchange of usage logs what fails.
         match link.write(&commands).await {
             Ok(_) => self.written = Some((row, at)),
-            Err(reason) => tracing::debug!(reason, "the row of this node is not written"),
+            Err(reason) => tracing::debug!(reason, "cannot write the row of this node"),
         }
     }
 

@@ -138,7 +138,7 @@ impl UsageState {
     fn count(&mut self) -> Micros {
         let now = self.clock.now();
         if self.collector.is_ahead_of(now) {
-            tracing::warn!("the clock has stepped back by more than an hour; usage begins anew");
+            tracing::warn!("clock stepped back by more than an hour; starting a new usage history");
             self.collector.begin_anew(now);
             if let Some(exchange) = &mut self.exchange {
                 exchange.begin_anew(&self.node, now);

@@ -78,7 +78,7 @@ impl TimeSeries {
             Ok(()) => {
                 self.next = next;
                 if self.failed.take().is_some() {
-                    tracing::info!("usage is written to RedisTimeSeries again");
+                    tracing::info!("usage export to RedisTimeSeries recovered");
                 }
             }
             Err(reason) => {
@@ -87,7 +87,7 @@ impl TimeSeries {
                     tracing::warn!(
                         reason,
                         what_to_do = "docs/usage.md says what RedisTimeSeries needs; `usage.timeseries: false` turns this off",
-                        "usage is not written to RedisTimeSeries; it is kept for five minutes"
+                        "cannot write usage to RedisTimeSeries; keeping it for five minutes"
                     );
                 }
             }

@@ -66,7 +66,7 @@ pub(super) fn records_of(pairs: &[LinkReply]) -> Result<(Vec<ControlRecord>, Vec
         match decode_record(&key, record.bytes()?) {
             Ok(record) => records.push(record),
             Err(error) => {
-                tracing::warn!(%key, %error, "a record of live control in Redis is kept aside");
+                tracing::warn!(%key, %error, "cannot read a record of live control in Redis; keeping it aside");
                 aside.push(key.into());
             }
         }

@@ -58,7 +58,7 @@ const NOTHING: LeaseNumbers = LeaseNumbers {
 };
 
 impl LeaseNumbers {
-    /// Their encoded size.
+    /// Encoded size of the numbers.
     pub(super) const BYTES: usize = size_of::<Self>();
 
     pub(super) fn new(rule: &ConcurrencyRule, op: &LeaseOp, jitter: f64, share: Option<u64>) -> Self {

@@ -64,7 +64,7 @@ pub(in crate::redis) enum ConnectError {
         reason: String,
     },
     /// The blocking task that reads the password did not complete.
-    #[error("the password could not be read: {0}")]
+    #[error("cannot read the password: {0}")]
     Stopped(#[from] tokio::task::JoinError),
 }
 

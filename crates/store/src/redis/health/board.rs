@@ -101,7 +101,7 @@ impl StoreHealth {
         self.change(|board| match outcome {
             Ok(()) => {
                 if let Some(StreakChange::Ended { lasted }) = board.topology.succeeded(Since::now()) {
-                    tracing::info!(seconds = lasted.as_secs(), "the nodes of Redis are found again");
+                    tracing::info!(seconds = lasted.as_secs(), "Redis discovery recovered");
                 }
             }
             Err(reason) => {
@@ -109,7 +109,7 @@ impl StoreHealth {
                     let what_to_do = remedy(reason, &self.0.config, &board.uses);
                     match forbids_scripts(reason) {
                         true => tracing::error!(reason, %what_to_do, "{RUNS_NO_SCRIPTS}"),
-                        false => tracing::warn!(reason, %what_to_do, "the nodes of Redis cannot be found"),
+                        false => tracing::warn!(reason, %what_to_do, "cannot discover the nodes of Redis; will retry"),
                     }
                 }
             }
@@ -124,7 +124,7 @@ impl StoreHealth {
             match outcome {
                 Ok(()) => {
                     if let Some(StreakChange::Ended { lasted }) = known.streak.succeeded(Since::now()) {
-                        tracing::info!(%node, seconds = lasted.as_secs(), "a Redis node decides again");
+                        tracing::info!(%node, seconds = lasted.as_secs(), "Redis node recovered");
                     }
                 }
                 Err(reason) => {
@@ -157,10 +157,10 @@ impl StoreHealth {
                     own = fingerprint.own(),
                     other = found.unwrap_or_default(),
                     what_to_do = ONE_SECRET,
-                    "another node counts with another key_secret, so every limit is admitted once by each"
+                    "another node has another key_secret; each limit is admitted once by each of them"
                 ),
                 Some(Change::Agrees) => {
-                    tracing::info!("no other node counts with another key_secret any more");
+                    tracing::info!("key_secret matches on all nodes");
                 }
                 None => {}
             }
@@ -173,7 +173,7 @@ impl StoreHealth {
         if board.fingerprint.refused() {
             tracing::warn!(
                 reason, what_to_do = %remedy(reason, &self.0.config, &board.uses),
-                "Redis does not show whether other nodes have the same key_secret"
+                "cannot compare key_secret with other nodes"
             );
         }
     }
@@ -188,7 +188,7 @@ impl StoreHealth {
         if !std::mem::replace(&mut self.0.board.lock().info_refused, true) {
             tracing::info!(
                 %node, reason,
-                "Redis does not let this user ask for INFO, so evictions are not seen; +info allows it"
+                "Redis user may not run INFO; evictions are not reported. `+info` allows it"
             );
         }
     }
@@ -197,8 +197,7 @@ impl StoreHealth {
     pub(super) fn lost(&self, node: &Address) {
         tracing::warn!(
             %node, what_to_do = "find out whether it was flushed, restarted without persistence, or evicts keys",
-            "the data of a Redis node was lost or evicted: its limits are full again, and queues and leases that it held \
-             are gone"
+            "Redis node lost its data, or evicted it; its limits start full, and its queues and leases are gone"
         );
     }
 
@@ -211,14 +210,16 @@ impl StoreHealth {
                 match event {
                     Event::Evicts => tracing::warn!(
                         %node, what_to_do = NO_EVICTION,
-                        "Redis evicts keys; limits whose keys are evicted start full again"
+                        "Redis evicts keys; limits whose keys are evicted start full"
                     ),
-                    Event::Stopped => tracing::info!(%node, "Redis evicts no keys any more"),
+                    Event::Stopped => tracing::info!(%node, "Redis stopped evicting keys"),
                     Event::MayEvict => tracing::warn!(
                         %node, policy, what_to_do = NO_EVICTION,
-                        "the maxmemory-policy of Redis lets it evict keys of limits"
+                        "maxmemory-policy of Redis allows it to evict keys of limits"
                     ),
-                    Event::Keeps => tracing::info!(%node, "the maxmemory-policy of Redis evicts no keys"),
+                    Event::Keeps => {
+                        tracing::info!(%node, "maxmemory-policy of Redis is safe now; it evicts no keys")
+                    }
                 }
             }
         });
@@ -237,7 +238,7 @@ impl Board {
         let uses = &self.uses;
         let topology = self.topology.failure();
         let topology = topology
-            .map(|failure| problem("the nodes of Redis cannot be found".to_owned(), failure, config, uses));
+            .map(|failure| problem("cannot discover the nodes of Redis".to_owned(), failure, config, uses));
         let failed = self.nodes.iter().filter_map(|(node, known)| {
             Some(problem(format!("Redis node {node} cannot decide"), known.streak.failure()?, config, uses))
         });
@@ -262,14 +263,14 @@ impl Board {
 
     fn notes(&self, config: &RedisConfig) -> Vec<Problem> {
         let other = self.fingerprint.other().map(|(since, other)| Problem {
-            what: "another node counts with another key_secret, so every limit is admitted once by each"
+            what: "another node has another key_secret; each limit is admitted once by each of them"
                 .to_owned(),
             since,
             reason: format!("its fingerprint is {other}, this node's is {}", self.fingerprint.own()),
             remedy: ONE_SECRET.to_owned(),
         });
         let rules = self.rules.other().map(|(since, other)| Problem {
-            what: "another node has other limits under the same names, and both count in the same keys"
+            what: "another node has other limits under the same names; both count in the same keys"
                 .to_owned(),
             since,
             reason: format!("on node {}: {}", other.node, other.text()),

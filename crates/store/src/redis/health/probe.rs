@@ -41,7 +41,7 @@ pub(super) struct Probes {
 
 /// The findings of one round.
 pub(super) struct NodeProbe {
-    /// Whether the node decides.
+    /// The result of a decision on the node.
     pub(super) node: Probed,
     /// Each capability in use beside decisions, and why the node lacks it, if it does; `None` if it did not say.
     pub(super) capabilities: Option<Vec<FoundCapability>>,

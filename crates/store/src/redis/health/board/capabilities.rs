@@ -37,7 +37,7 @@ impl StoreHealth {
                     None => {
                         if let Some(StreakChange::Ended { lasted }) = own.streak.succeeded(Since::now()) {
                             let seconds = lasted.as_secs();
-                            tracing::info!(%node, capability = name, seconds, "a capability of a Redis node recovered");
+                            tracing::info!(%node, capability = name, seconds, "capability of a Redis node recovered");
                         }
                     }
                     Some(reason) => {
@@ -45,7 +45,7 @@ impl StoreHealth {
                             let what_to_do = remedy(&reason, &self.0.config, uses);
                             tracing::warn!(
                                 %node, capability = name, reason, %what_to_do,
-                                "a Redis node lacks a capability; decisions are made all the same"
+                                "Redis node lacks a capability; decisions are not affected"
                             );
                         }
                     }

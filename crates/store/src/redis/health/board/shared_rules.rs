@@ -29,11 +29,11 @@ impl StoreHealth {
                         node = other.node,
                         strategies = other.text(),
                         what_to_do = ONE_FILE,
-                        "another node has other limits under the same names, and both count in the same keys"
+                        "another node has other limits under the same names; both count in the same keys"
                     );
                 }
             }
-            Some(RulesChange::Agrees) => tracing::info!("no other node has other limits any more"),
+            Some(RulesChange::Agrees) => tracing::info!("limits match on all nodes"),
             None => {}
         });
     }
@@ -49,7 +49,7 @@ impl StoreHealth {
             if board.rules.refused(reason, Since::now()) {
                 tracing::warn!(
                     reason, what_to_do = %remedy(reason, &self.0.config, &board.uses),
-                    "limits cannot be compared with those of other nodes; will retry"
+                    "cannot compare limits with other nodes; will retry"
                 );
             }
         });
