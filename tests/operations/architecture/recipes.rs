@@ -48,7 +48,9 @@ fn every_stream_has_its_bytes() {
     let product = text(&product, |path| path.contains("/src/"));
     let streams = methods().into_iter().filter_map(|(path, is_stream)| is_stream.then_some(path));
     let hot = "/weir.v1.RateLimitService/ShouldAllowStream";
-    let free = streams.filter(|path| path != hot && !product.contains(&format!("(\"{path}\", ")));
+    // Its `MethodSpec` has the rights, its entry in `streams` the bytes.
+    let has_both = |path: &str| product.matches(&format!("(\"{path}\", ")).count() > 1;
+    let free = streams.filter(|path| path != hot && !has_both(path));
     none(free.map(|path| format!("no `streams` has the bytes of {path}")).collect());
 }
 
