@@ -24,7 +24,7 @@ check: ## Check the format, clippy and the pure tests: while you write code, in 
 test: redis clients envoy proxies chromium prometheus helm ## Run all tests against real servers and clients (installs what is missing); STEPS="unit semantics" runs some
 	@scripts/test.sh $(STEPS)
 
-test-long: redis clients envoy chromium prometheus timeseries redis-6 reference ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
+test-long: redis clients envoy chromium prometheus timeseries redis-6 reference ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds; all of them with BUDGET=1800
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
 # In the profile of the tests, so that macros and build scripts are built once for both.
@@ -86,7 +86,7 @@ image: ## Build the images without a daemon into target/image: an OCI layout, an
 release: helm ## Build the files of a release into target/release-files: archives, .deb, chart, checksums, notes
 	@OWNER=$(OWNER) scripts/release.sh
 
-test-release: ## Build image, archives and .deb, and ask a decision of each; PROFILE=tests builds faster
+test-release: ## Build image, archives and .deb, ask a decision of each, and run the long tests in full; PROFILE=tests builds faster
 	@OWNER=$(OWNER) scripts/test-release.sh
 
 chart: helm ## Package the Helm chart of OWNER=... into target/chart
@@ -101,7 +101,7 @@ run: ## Run the service with the arguments ARGS='...'
 # In the profile of `make test`.
 luacheck:
 	@scripts/install-luacheck.sh
-	$(CARGO) build --quiet --profile tests --workspace --examples
+	$(CARGO) build --quiet --profile tests --workspace --example lua_scripts
 	@rm -rf .cache/lua
 	@"$(TARGET_DIR)/tests/examples/lua_scripts" .cache/lua
 	luacheck --quiet --codes .cache/lua

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of `make test` in named steps, and prints the time of each: test.sh [features|unit|semantics|service|operations|clients]...
+# Runs the tests of `make test` in named steps, and prints the time of each: test.sh [features|build|unit|semantics|service|operations|clients]...
 # A step that fails does not stop the others.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,6 +23,9 @@ features() {
     return $status
 }
 
+# All test binaries at once, so that both cores have work while one of them is compiled.
+build() { "$cargo" test --quiet --profile tests --workspace --no-run --lib --bins --tests; }
+
 # Examples in the documentation need a separate run: cargo does not combine them with other targets.
 unit() {
     local status=0
@@ -42,10 +45,10 @@ for main in tests/*/main.rs crates/*/tests/*/main.rs; do
         *) echo "test.sh: no step runs the test binary $name: add it to \`binaries\`" >&2 && exit 2 ;;
     esac
 done
-[ $# -gt 0 ] || set -- features unit semantics service operations clients
+[ $# -gt 0 ] || set -- features build unit semantics service operations clients
 for step in "$@"; do
     case $step in
-        features | unit | semantics | service | operations | clients) ;;
+        features | build | unit | semantics | service | operations | clients) ;;
         *) echo "test.sh: there is no step \`$step\`" >&2 && exit 2 ;;
     esac
     started=$SECONDS

@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 
 use serde_json::Value;
+use weir_testing::is_short;
 
 use crate::support::{Cluster, Process, RedisServer, SOON, eventually, ports, scratch};
 
@@ -45,11 +46,8 @@ struct Figures {
 fn on_redis() {
     let redis = RedisServer::start();
     let store = format!("nodes: ['{}']", redis.url());
-    let sizes = [10, 100, 1000];
-    let in_flight: &[u32] = if is_long() { &[8, 32, 128, 512] } else { &[8, 128] };
-    let mut cells: Vec<Cell> =
-        sizes.iter().flat_map(|size| in_flight.iter().map(|count| (*size, *count))).collect();
-    cells.push((1000, 512));
+    let all = [10, 100, 1000].iter().flat_map(|&size| [8, 32, 128, 512].map(|count| (size, count)));
+    let cells = if is_short() { vec![(10, 8), (100, 128), (1000, 128), (1000, 512)] } else { all.collect() };
     flood("Redis", &store, &cells);
 }
 
@@ -57,7 +55,8 @@ fn on_redis() {
 fn on_a_cluster() {
     let cluster = Cluster::start(3, 0);
     let store = format!("topology: cluster, nodes: ['{}']", cluster.urls().join("', '"));
-    flood("Redis Cluster", &store, &[(100, 128), (1000, 8), (1000, 128)]);
+    let cells: &[Cell] = if is_short() { &[(1000, 128)] } else { &[(100, 128), (1000, 8), (1000, 128)] };
+    flood("Redis Cluster", &store, cells);
 }
 
 /// A turn of a worker is bounded by time, so a stranger does not wait for thousands of decisions.
@@ -199,8 +198,4 @@ fn report(mut load: Process) -> Value {
     let mut text = String::new();
     load.child().stdout.take().unwrap().read_to_string(&mut text).unwrap();
     serde_json::from_str(&text).unwrap()
-}
-
-fn is_long() -> bool {
-    std::env::var("WEIR_FLOODS").is_ok_and(|which| which == "all")
 }

@@ -43,6 +43,11 @@ pub use self::redis::{RedisBuilder, RedisServer};
 pub use self::stores::{Accelerators, Counting, DecideOne, redis_config, redis_store, watched};
 pub use self::wait::{SOON, Stopwatch, eventually, eventually_async, eventually_some};
 
+/// Returns true if `make test-long` has less than half an hour: then tests that only gain certainty with time run for less.
+pub fn is_short() -> bool {
+    std::env::var("WEIR_LONG").is_ok_and(|length| length == "short")
+}
+
 /// The one Redis that tests share because starting a server each is slow. Use keys of your own in it,
 /// and start your own server to flush, freeze or kill one.
 pub fn shared_redis() -> &'static RedisServer {

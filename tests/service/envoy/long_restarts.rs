@@ -10,12 +10,14 @@ use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use weir_testing::is_short;
 
 use super::service::Service;
 use super::shipped;
 use crate::support::envoy::{EnvoyProcess, loopback};
 use crate::support::{SOON, eventually_async};
 
+/// Restarts of each node, and the fewest calls beside them.
 const RESTARTS: usize = 6;
 const CALLS: usize = 20_000;
 const CALLERS: usize = 8;
@@ -44,28 +46,31 @@ async fn rolling_restarts_lose_no_call() {
     let callers: Vec<_> = (0..CALLERS)
         .map(|_| tokio::spawn(call(channel.clone(), Arc::clone(&restarted), Arc::clone(&calls))))
         .collect();
-    for _ in 0..RESTARTS {
+    let restarts = if is_short() { 2 } else { RESTARTS };
+    for _ in 0..restarts {
         for node in &mut nodes {
             node.terminate_and_restart(AWAY).await;
             healthy().await;
         }
     }
+    let enough = CALLS * restarts / RESTARTS;
+    let called = async || calls.load(SeqCst) >= enough;
+    eventually_async(Duration::from_secs(120), "there were enough calls", called).await;
     restarted.store(true, SeqCst);
     let mut lost = Vec::new();
     for caller in callers {
         lost.extend(caller.await.unwrap());
     }
     let calls = calls.load(SeqCst);
-    println!("{} of {calls} calls were lost in {RESTARTS} rolling restarts", lost.len());
-    assert!(calls >= CALLS);
+    println!("{} of {calls} calls were lost in {restarts} rolling restarts", lost.len());
     assert_eq!(lost, Vec::<String>::new(), "{} of {calls} calls were lost", lost.len());
 }
 
-/// Calls until the restarts are over and there were enough calls; why some of them had no answer.
+/// Calls until the restarts are over; why some of them had no answer.
 async fn call(channel: Channel, restarted: Arc<AtomicBool>, calls: Arc<AtomicUsize>) -> Vec<String> {
     let mut client = RateLimitServiceClient::new(channel);
     let mut lost = Vec::new();
-    while !restarted.load(SeqCst) || calls.load(SeqCst) < CALLS {
+    while !restarted.load(SeqCst) {
         calls.fetch_add(1, SeqCst);
         if let Err(status) = client.should_rate_limit(request()).await {
             lost.push(format!("{:?}: {}", status.code(), status.message()));

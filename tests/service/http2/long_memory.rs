@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use weir_testing::is_short;
+
 use super::floods::Attacked;
 use super::requests::{BATCH, ONE, STREAM, data, head};
 use crate::support::frames::{DATA, END_STREAM, Raw, frame};
@@ -67,16 +69,16 @@ fn open(attacked: &Attacked, path: &str, (body, ends): Body) -> Raw {
 }
 
 /// Each kind by itself, and then all of them at once. After each, the process has at most 1.5 times of what it had at first.
-/// With `WEIR_MEMORY_STEP=5` only each fifth kind is alone.
+/// In a short run only the first kind is alone.
 #[test]
 fn open_calls_hold_little_memory_and_give_it_back() {
     let redis = RedisServer::start();
-    let step = std::env::var("WEIR_MEMORY_STEP").map_or(1, |step| step.parse().unwrap());
-    println!("{} of {} kinds by themselves", KINDS.len().div_ceil(step), KINDS.len());
+    let alone = if is_short() { 1 } else { KINDS.len() };
+    println!("{alone} of {} kinds by themselves", KINDS.len());
     for (transport, most) in MOST {
         let attacked = Attacked::with_queue(transport, &redis);
         let kept = attacked.idle() / 2 * 3;
-        for (name, path, body) in KINDS.into_iter().step_by(step) {
+        for (name, path, body) in KINDS.into_iter().take(alone) {
             let paths = std::iter::repeat_n((path, body), CONNECTIONS);
             hold(&attacked, &format!("{transport}: {name}"), (most, kept), paths);
         }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::*;
-use weir_testing::eventually;
+use weir_testing::{eventually, is_short};
 
-/// How long each attack lasts, and the time beside it.
-const LENGTH: Duration = Duration::from_secs(5);
+/// How long a turn of each attack lasts, and of the time beside it.
+const LENGTH: Duration = Duration::from_millis(2_500);
 
 /// Turns of each, so that a slow moment of the machine is in both.
 const TURNS: u32 = 2;
@@ -76,7 +76,7 @@ impl Times {
     async fn add(&mut self, server: &Server, authority: &Authority, issued: &Issued) {
         let mut open = connect(server, authority, Some(issued)).await.unwrap();
         let begin = Instant::now();
-        while begin.elapsed() < LENGTH / TURNS {
+        while begin.elapsed() < LENGTH {
             for _ in 0..20 {
                 let called = Instant::now();
                 open.should_allow(ask("burst/x", "a")).await.unwrap();
@@ -97,8 +97,9 @@ impl Times {
 }
 
 /// Calls alone, beside threads that only compute, and beside an attack, by turns. The attack has begun after so many
-/// steps. An attacker on this machine takes a core, and its connections keep the kernel and the acceptor of another one
-/// busy, whatever the server does with them: the threads that compute show how much of a slower p99 is that.
+/// steps. A short run has one turn of the attack, without the times to compare. An attacker on this machine takes a core, and
+/// its connections keep the kernel and the acceptor of another one busy, whatever the server does with them: the threads that
+/// compute show how much of a slower p99 is that.
 async fn besides(name: &str, begun: usize, attack: impl Fn(SocketAddr) -> Attack) {
     weir_node::server::raise_open_files();
     let authority = Authority::create();
@@ -107,11 +108,13 @@ async fn besides(name: &str, begun: usize, attack: impl Fn(SocketAddr) -> Attack
         let server = serve(transport, mutual(&authority, ClientAuth::Required));
         let (mut quiet, mut busy, mut attacked, mut count) =
             (Times::default(), Times::default(), Times::default(), 0);
-        for _ in 0..TURNS {
-            quiet.add(&server, &authority, &issued).await;
-            let computing = computing();
-            busy.add(&server, &authority, &issued).await;
-            drop(computing);
+        for _ in 0..if is_short() { 1 } else { TURNS } {
+            if !is_short() {
+                quiet.add(&server, &authority, &issued).await;
+                let computing = computing();
+                busy.add(&server, &authority, &issued).await;
+                drop(computing);
+            }
             let attack = attack(server.grpc);
             let steps = || attack.count.load(Relaxed);
             eventually(SOON, "the attack has begun", || steps() > begun as u64);
@@ -119,7 +122,9 @@ async fn besides(name: &str, begun: usize, attack: impl Fn(SocketAddr) -> Attack
             count += steps();
         }
         println!("{name} on {transport:?}, {count} times: {}", attacked.shown());
-        println!("  beside two threads that compute: {}; alone: {}", busy.shown(), quiet.shown());
+        if !is_short() {
+            println!("  beside two threads that compute: {}; alone: {}", busy.shown(), quiet.shown());
+        }
         assert_eq!(
             metric(&server, "weir_connections_refused_total"),
             0.0,
@@ -195,7 +200,7 @@ async fn files_that_change_under_load() {
         let begin = Instant::now();
         let (mut turn, mut calls) = (0, 0);
         let mut open = connect(&server, &authority, Some(&issued)).await.unwrap();
-        while begin.elapsed() < 2 * LENGTH {
+        while begin.elapsed() < if is_short() { LENGTH } else { 4 * LENGTH } {
             if begin.elapsed() > Duration::from_millis(300 * turn) {
                 turn += 1;
                 authority.revoke(&[1_000_000 + turn]);
