@@ -59,6 +59,20 @@ fn refused(cases: &[(&str, &str)], file_of: impl Fn(&str) -> String) {
     }
 }
 
+/// As [`refused`], of rows of text: what a file says, and behind ` => `, or in indented lines below, what is said of it.
+fn refused_rows(file_of: impl Fn(&str) -> String, rows: &str) {
+    let mut cases: Vec<(&str, String)> = Vec::new();
+    for line in rows.trim_start().lines() {
+        match (line.strip_prefix("    "), line.split_once(" => "), cases.last_mut()) {
+            (Some(said), _, Some((_, lines))) => lines.extend([said, "\n"]),
+            (None, Some((text, said)), _) => cases.push((text, said.to_owned())),
+            _ => cases.push((line, String::new())),
+        }
+    }
+    let cases: Vec<_> = cases.iter().map(|(text, said)| (*text, said.trim_end())).collect();
+    refused(&cases, file_of);
+}
+
 /// Each value is refused at this place, as it is written and then with exactly these words.
 fn values_refused(place: &str, cases: &[(&str, &str)], file_of: impl Fn(&str) -> String) {
     for (value, reason) in cases {

@@ -4,7 +4,7 @@ use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::Listed;
 use weir_units::Micros;
 
-use super::{accepted, configured, parse, refused, section};
+use super::{accepted, configured, parse, refused, refused_rows, section};
 
 /// Two strategies with limits that can be overridden and some that cannot, from line 2 on.
 fn with_strategies(text: &str) -> String {
@@ -22,29 +22,22 @@ fn with_strategies(text: &str) -> String {
 
 #[test]
 fn lists_hold_consumers_and_patterns() {
-    refused(
-        &[
-            ("access: [bob]", "1:9: access: must be a mapping of keys, not a list"),
-            ("access: { alow: [] }", "1:11: access.alow: unknown key; did you mean `allow`?"),
-            ("access: { block: [] }", "1:11: access.block: unknown key; known are: allow, deny"),
-            (
-                "access: { allow: bob }",
-                "1:18: access.allow: must be a list, such as [a, b], not a single value",
-            ),
-            ("access: { deny: [''] }", "1:18: access.deny[0]: must not be empty"),
-            ("access: { deny: [{ }] }", "1:18: access.deny[0]: must be a single value, not a mapping"),
-            (
-                "access: { deny: ['*.example', 'a*b*'] }",
-                "1:18: access.deny[0]: \"*.example\": a * can stand only at the end of a pattern\n\
-                 1:31: access.deny[1]: \"a*b*\": a * can stand only at the end of a pattern",
-            ),
-            (
-                "access: { deny: [bob, bot-*, bob], allow: [bob, bot-*, bot-*] }",
-                "1:30: access.deny[2]: \"bob\" is given twice; the first is at 1:18\n\
-                 1:56: access.allow[2]: \"bot-*\" is given twice; the first is at 1:49",
-            ),
-        ],
+    refused_rows(
         section,
+        r#"
+access: [bob] => 1:9: access: must be a mapping of keys, not a list
+access: { alow: [] } => 1:11: access.alow: unknown key; did you mean `allow`?
+access: { block: [] } => 1:11: access.block: unknown key; known are: allow, deny
+access: { allow: bob } => 1:18: access.allow: must be a list, such as [a, b], not a single value
+access: { deny: [''] } => 1:18: access.deny[0]: must not be empty
+access: { deny: [{ }] } => 1:18: access.deny[0]: must be a single value, not a mapping
+access: { deny: ['*.example', 'a*b*'] }
+    1:18: access.deny[0]: "*.example": a * can stand only at the end of a pattern
+    1:31: access.deny[1]: "a*b*": a * can stand only at the end of a pattern
+access: { deny: [bob, bot-*, bob], allow: [bob, bot-*, bot-*] }
+    1:30: access.deny[2]: "bob" is given twice; the first is at 1:18
+    1:56: access.allow[2]: "bot-*" is given twice; the first is at 1:49
+"#,
     );
     let own = "strategies:\n  a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }], access: { denied: [], deny: [a, a] } }";
     let expected = "weir.yaml:2:77: strategies.a.access.denied: unknown key; known are: allow, deny\n\

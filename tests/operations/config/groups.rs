@@ -3,7 +3,7 @@
 use weir_config::{Config, StoreConfig};
 use weir_core::key::{KeySecret, Placements};
 
-use super::{STRATEGIES, accepted, refused};
+use super::{STRATEGIES, accepted, refused, refused_rows};
 
 /// A file with three groups, and `text` in line 1.
 fn file(text: &str) -> String {
@@ -18,47 +18,25 @@ fn with_store(store: &str, text: &str) -> String {
 
 #[test]
 fn mistakes() {
-    refused(
-        &[
-            ("groups: 5", "1:9: groups: must be a mapping of keys, not a single value"),
-            (
-                "groups: { ducks: }",
-                "1:11: groups.ducks.apart_from: is missing; list the groups that it must lie apart from",
-            ),
-            (
-                "groups: { ducks: { apart_from: [] } }",
-                "1:32: groups.ducks.apart_from: must name at least one group",
-            ),
-            (
-                "groups: { ducks: { apart_from: geese } }",
-                "1:32: groups.ducks.apart_from: must be a list, such as [a, b], not a single value",
-            ),
-            (
-                "groups: { ducks: { apart: [geese] } }",
-                "1:18: groups.ducks.apart_from: is missing; list the groups that it must lie apart from\n1:20: groups.ducks.apart: unknown key; did you mean `apart_from`?",
-            ),
-            (
-                "groups: { dukcs: { apart_from: [geese] } }",
-                "1:11: groups.dukcs: no resource has the group \"dukcs\"; did you mean \"ducks\"?",
-            ),
-            (
-                "groups: { ducks: { apart_from: [zebras] } }",
-                "1:33: groups.ducks.apart_from[0]: no resource has the group \"zebras\"",
-            ),
-            (
-                "groups: { ducks: { apart_from: [ducks] } }",
-                "1:33: groups.ducks.apart_from[0]: a group cannot lie apart from itself",
-            ),
-            (
-                "groups: { ducks: { apart_from: [geese, geese] } }",
-                "1:40: groups.ducks.apart_from[1]: \"geese\" is listed twice",
-            ),
-            (
-                "groups: { ducks: { apart_from: [geese, swans] }, geese: { apart_from: [swans] } }",
-                "1:9: groups: every one of the 2 shards has a group that `swans` must be apart from",
-            ),
-        ],
+    refused_rows(
         file,
+        r#"
+groups: 5 => 1:9: groups: must be a mapping of keys, not a single value
+groups: { ducks: } => 1:11: groups.ducks.apart_from: is missing; list the groups that it must lie apart from
+groups: { ducks: { apart_from: [] } } => 1:32: groups.ducks.apart_from: must name at least one group
+groups: { ducks: { apart_from: geese } }
+    1:32: groups.ducks.apart_from: must be a list, such as [a, b], not a single value
+groups: { ducks: { apart: [geese] } }
+    1:18: groups.ducks.apart_from: is missing; list the groups that it must lie apart from
+    1:20: groups.ducks.apart: unknown key; did you mean `apart_from`?
+groups: { dukcs: { apart_from: [geese] } }
+    1:11: groups.dukcs: no resource has the group "dukcs"; did you mean "ducks"?
+groups: { ducks: { apart_from: [zebras] } } => 1:33: groups.ducks.apart_from[0]: no resource has the group "zebras"
+groups: { ducks: { apart_from: [ducks] } } => 1:33: groups.ducks.apart_from[0]: a group cannot lie apart from itself
+groups: { ducks: { apart_from: [geese, geese] } } => 1:40: groups.ducks.apart_from[1]: "geese" is listed twice
+groups: { ducks: { apart_from: [geese, swans] }, geese: { apart_from: [swans] } }
+    1:9: groups: every one of the 2 shards has a group that `swans` must be apart from
+"#,
     );
     let unknown =
         "1:9: groups: the number of shards is not known; give `store.redis.shards`, with `topology: cluster`";

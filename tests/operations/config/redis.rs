@@ -8,7 +8,7 @@ mod logins;
 use weir_config::{RedisConfig, Sentinel, StoreConfig, Topology};
 
 use self::logins::login;
-use super::{accepted, parse, refused, section};
+use super::{accepted, parse, refused, refused_rows, section};
 
 /// A file with this in `store.redis`, which is column 19 and what follows of line 1.
 fn file(text: &str) -> String {
@@ -24,61 +24,24 @@ fn redis(text: &str) -> RedisConfig {
 
 #[test]
 fn keys_and_bounds() {
+    refused_rows(
+        file,
+        r#"
+nodes: [] => 1:26: store.redis.nodes: names no address; give at least one, such as redis://127.0.0.1:6379
+nodes: "redis://a:1" => 1:26: store.redis.nodes: must be a list, such as [a, b], not a single value
+nodes: ["redis://a:1", "redis://b:1"]
+    1:26: store.redis.nodes: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster
+nodes: ["redis://a", "redis://a:6379"], topology: cluster
+    1:40: store.redis.nodes[1]: redis://a:6379 is listed twice
+nodes: ["redis://a"], topology: sentinel
+    1:17: store.redis.master_name: is missing; name the master as the sentinels do
+nodes: ["redis://a"], connect_timeout: 0s, max_waiting: 0
+    1:58: store.redis.connect_timeout: 0s is out of bounds: it must be from 1ms to 60s
+    1:75: store.redis.max_waiting: 0 is out of bounds: it must be from 1 to 1000000
+"#,
+    );
     refused(
-        &[
-            (
-                "",
-                r#"1:17: store.redis.nodes: is missing; list addresses, such as ["redis://127.0.0.1:6379"]"#,
-            ),
-            (
-                "nodes: []",
-                "1:26: store.redis.nodes: names no address; give at least one, such as redis://127.0.0.1:6379",
-            ),
-            (
-                r#"nodes: "redis://a:1""#,
-                "1:26: store.redis.nodes: must be a list, such as [a, b], not a single value",
-            ),
-            (
-                r#"nodes: ["redis://a:1", "redis://b:1"]"#,
-                "1:26: store.redis.nodes: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster",
-            ),
-            (
-                r#"nodes: ["redis://a", "redis://a:6379"], topology: cluster"#,
-                "1:40: store.redis.nodes[1]: redis://a:6379 is listed twice",
-            ),
-            (
-                r#"nodes: ["redis://a"], topology: sentinel"#,
-                "1:17: store.redis.master_name: is missing; name the master as the sentinels do",
-            ),
-            (
-                r#"nodes: ["redis://a"], topology: ring"#,
-                r#"1:51: store.redis.topology: "ring" is not one of single, cluster, sentinel"#,
-            ),
-            (
-                r#"nodes: ["redis://a"], deadline: 999us"#,
-                "1:51: store.redis.deadline: 999us is out of bounds: it must be from 1ms to 60s",
-            ),
-            (
-                r#"nodes: ["redis://a"], deadline: 61s"#,
-                "1:51: store.redis.deadline: 61s is out of bounds: it must be from 1ms to 60s",
-            ),
-            (
-                r#"nodes: ["redis://a"], gather: 1001us"#,
-                "1:49: store.redis.gather: 1001us is out of bounds: it must be from 0s to 1ms",
-            ),
-            (
-                r#"nodes: ["redis://a"], denials_max_age: 61s"#,
-                "1:58: store.redis.denials_max_age: 61s is out of bounds: it must be from 0s to 60s",
-            ),
-            (
-                r#"nodes: ["redis://a"], connect_timeout: 0s, max_waiting: 0"#,
-                "1:58: store.redis.connect_timeout: 0s is out of bounds: it must be from 1ms to 60s\n1:75: store.redis.max_waiting: 0 is out of bounds: it must be from 1 to 1000000",
-            ),
-            (
-                r#"nodes: ["redis://a"], max_waiting: 1_000_001"#,
-                "1:54: store.redis.max_waiting: 1000001 is out of bounds: it must be from 1 to 1000000",
-            ),
-        ],
+        &[("", r#"1:17: store.redis.nodes: is missing; list addresses, such as ["redis://127.0.0.1:6379"]"#)],
         file,
     );
 }
@@ -91,22 +54,15 @@ fn sentinels() {
     assert_eq!((found.topology, found.login), (Topology::Sentinel, login(None, "p")));
     let sentinel = Sentinel { master_name: "m".to_owned(), login: login(None, "s") };
     assert_eq!(found.sentinel, Some(sentinel));
-    refused(
-        &[
-            (
-                r#"nodes: ["redis://a"], master_name: m"#,
-                "1:54: store.redis.master_name: is for `topology: sentinel` only",
-            ),
-            (
-                r#"nodes: ["redis://a"], sentinel_password: hunter2"#,
-                "1:60: store.redis.sentinel_password: is for `topology: sentinel` only",
-            ),
-            (
-                r#"nodes: ["redis://u:hunter2@a"], topology: sentinel, master_name: m"#,
-                "1:26: store.redis.nodes: the addresses are sentinels': write `username` and `password` for Redis itself, and `sentinel_username` and `sentinel_password` for them",
-            ),
-        ],
+    refused_rows(
         file,
+        r#"
+nodes: ["redis://a"], master_name: m => 1:54: store.redis.master_name: is for `topology: sentinel` only
+nodes: ["redis://a"], sentinel_password: hunter2
+    1:60: store.redis.sentinel_password: is for `topology: sentinel` only
+nodes: ["redis://u:hunter2@a"], topology: sentinel, master_name: m
+    1:26: store.redis.nodes: the addresses are sentinels': write `username` and `password` for Redis itself, and `sentinel_username` and `sentinel_password` for them
+"#,
     );
     assert!(parse(&file(r#"nodes: ["redis://a"], topology: sentinel, master_name: """#)).is_err());
 }
@@ -114,20 +70,10 @@ fn sentinels() {
 #[test]
 fn shards_of_a_cluster() {
     refused(
-        &[
-            (
-                r#"nodes: ["redis://a"], shards: 3"#,
-                "1:49: store.redis.shards: is for `topology: cluster` only",
-            ),
-            (
-                r#"nodes: ["redis://a"], topology: cluster, shards: 0"#,
-                "1:68: store.redis.shards: 0 is out of bounds: it must be from 1 to 1000",
-            ),
-            (
-                r#"nodes: ["redis://a"], topology: cluster, shards: 1001"#,
-                "1:68: store.redis.shards: 1001 is out of bounds: it must be from 1 to 1000",
-            ),
-        ],
+        &[(
+            r#"nodes: ["redis://a"], shards: 3"#,
+            "1:49: store.redis.shards: is for `topology: cluster` only",
+        )],
         file,
     );
     let shards = redis(r#"nodes: ["redis://a"], topology: cluster, shards: 3"#).placements.shards();

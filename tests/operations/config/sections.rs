@@ -4,57 +4,45 @@
 use weir_config::{MemoryConfig, StoreConfig};
 use weir_units::Micros;
 
-use super::{STRATEGIES, accepted, parse, refused, section, values_refused};
+use super::{STRATEGIES, accepted, parse, refused, refused_rows, section, values_refused};
 
 #[test]
 fn sections_and_keys() {
+    refused_rows(
+        section,
+        r#"
+server: 5 => 1:9: server: must be a mapping of keys, not a single value
+server: [a] => 1:9: server: must be a mapping of keys, not a list
+servr: {} => 1:1: servr: unknown key; did you mean `server`?
+server: { lisen: x } => 1:11: server.lisen: unknown key; did you mean `listen`?
+colour: blue
+    1:1: colour: unknown key; known are: server, store, envoy, queues, strategies, resources, groups, overrides, access, authorize, messages, log, control, http, usage
+server: { workers: 1, workers: 2 } => 1:23: server.workers: is given twice; the first is at 1:11
+server: { ? [a] : 1 } => 1:13: server: a key must be a single word
+"#,
+    );
     refused(
-        &[
-            ("server: 5", "1:9: server: must be a mapping of keys, not a single value"),
-            ("server: [a]", "1:9: server: must be a mapping of keys, not a list"),
-            ("servr: {}", "1:1: servr: unknown key; did you mean `server`?"),
-            ("server: { lisen: x }", "1:11: server.lisen: unknown key; did you mean `listen`?"),
-            (
-                "colour: blue",
-                "1:1: colour: unknown key; known are: server, store, envoy, queues, strategies, resources, groups, overrides, access, authorize, messages, log, control, http, usage",
-            ),
-            (
-                "server: { workers: 1, workers: 2 }",
-                "1:23: server.workers: is given twice; the first is at 1:11",
-            ),
-            ("server: {}\nstore: {}\nserver: {}", "3:1: server: is given twice; the first is at 1:1"),
-            ("server: { ? [a] : 1 }", "1:13: server: a key must be a single word"),
-        ],
+        &[("server: {}\nstore: {}\nserver: {}", "3:1: server: is given twice; the first is at 1:1")],
         section,
     );
 }
 
 #[test]
 fn addresses() {
-    refused(
-        &[
-            (
-                "server: { listen: localhost:8081 }",
-                r#"1:19: server.listen: "localhost:8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH"#,
-            ),
-            (
-                "server: { listen: 8081 }",
-                r#"1:19: server.listen: "8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH"#,
-            ),
-            (
-                r#"server: { admin: "127.0.0.1:99999" }"#,
-                r#"1:18: server.admin: "127.0.0.1:99999" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081"#,
-            ),
-            (
-                r#"server: { listen: "[::1]:5", admin: "[::1]:5" }"#,
-                "1:37: server.admin: [::1]:5 is the address of `listen` too; each needs its own",
-            ),
-            (
-                "server: { admin: 127.0.0.1:8081 }",
-                "1:18: server.admin: 127.0.0.1:8081 is the address of `listen` too; each needs its own",
-            ),
-        ],
+    refused_rows(
         section,
+        r#"
+server: { listen: localhost:8081 }
+    1:19: server.listen: "localhost:8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH
+server: { listen: 8081 }
+    1:19: server.listen: "8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH
+server: { admin: "127.0.0.1:99999" }
+    1:18: server.admin: "127.0.0.1:99999" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081
+server: { listen: "[::1]:5", admin: "[::1]:5" }
+    1:37: server.admin: [::1]:5 is the address of `listen` too; each needs its own
+server: { admin: 127.0.0.1:8081 }
+    1:18: server.admin: 127.0.0.1:8081 is the address of `listen` too; each needs its own
+"#,
     );
 }
 
@@ -70,30 +58,16 @@ fn numbers_and_words() {
         ],
         |workers| section(&format!("server: {{ workers: {workers} }}")),
     );
-    refused(
-        &[
-            (
-                "server: { workers: 1025 }",
-                "1:20: server.workers: 1025 is out of bounds: it must be from 0 to 1024",
-            ),
-            (
-                r#"server: { workers: "4" }"#,
-                r#"1:20: server.workers: "4" is text because of its quotes; write a bare whole number"#,
-            ),
-            ("server: { workers: }", "1:11: server.workers: is empty; give it a value or remove it"),
-            ("server: { workers: [1] }", "1:20: server.workers: must be a single value, not a list"),
-            ("server: { workers: { a: 1 } }", "1:20: server.workers: must be a single value, not a mapping"),
-            ("server: { reflection: yes }", r#"1:23: server.reflection: "yes" is neither true nor false"#),
-            (
-                "server: { admin_service: on }",
-                r#"1:26: server.admin_service: "on" is neither true nor false"#,
-            ),
-            (
-                r#"server: { reflection: "true" }"#,
-                r#"1:23: server.reflection: "true" is text because of its quotes; write it bare"#,
-            ),
-        ],
+    refused_rows(
         section,
+        r#"
+server: { workers: "4" } => 1:20: server.workers: "4" is text because of its quotes; write a bare whole number
+server: { workers: } => 1:11: server.workers: is empty; give it a value or remove it
+server: { workers: [1] } => 1:20: server.workers: must be a single value, not a list
+server: { workers: { a: 1 } } => 1:20: server.workers: must be a single value, not a mapping
+server: { reflection: yes } => 1:23: server.reflection: "yes" is neither true nor false
+server: { reflection: "true" } => 1:23: server.reflection: "true" is text because of its quotes; write it bare
+"#,
     );
 }
 
@@ -119,19 +93,7 @@ fn durations() {
         ],
         file,
     );
-    refused(
-        &[
-            (r#""""#, &format!(r#"1:26: server.drain_timeout: ""{no_duration}"#)),
-            ("11m", "1:26: server.drain_timeout: 660s is out of bounds: it must be from 0s to 600s"),
-        ],
-        file,
-    );
-    let delay = |value: &str| section(&format!("server: {{ drain_delay: {value} }}"));
-    let too_long = "1:24: server.drain_delay: 601s is out of bounds: it must be from 0s to 600s";
-    refused(&[("601s", too_long)], delay);
-    let transport = |value: &str| section(&format!("server: {{ transport: {value} }}"));
-    let unknown = r#"1:22: server.transport: "h2" is not one of fast, tonic"#;
-    refused(&[("h2", unknown)], transport);
+    refused(&[(r#""""#, &format!(r#"1:26: server.drain_timeout: ""{no_duration}"#))], file);
 }
 
 #[test]
@@ -146,41 +108,18 @@ fn memory() {
         ],
         |size| section(&format!("store: {{ memory: {{ budget: {size} }} }}")),
     );
-    refused(
-        &[
-            (
-                "store: { memory: { budget: 1000KiB } }",
-                "1:28: store.memory.budget: 1024000 bytes is out of bounds: it must be at least 1MiB",
-            ),
-            (
-                "store: { memory: { budget: 1048575 } }",
-                "1:28: store.memory.budget: 1048575 bytes is out of bounds: it must be at least 1MiB",
-            ),
-            (
-                "store: { memory: { when_full: drop } }",
-                r#"1:31: store.memory.when_full: "drop" is not one of evict, refuse"#,
-            ),
-            (
-                "store: { memory: { share: 65535 } }",
-                "1:27: store.memory.share: 65535 bytes is out of bounds: it must be at least 64KiB and at most the \
-                 budget, 536870912 bytes",
-            ),
-            (
-                "store: { memory: { budget: 1MiB, share: 2MiB } }",
-                "1:41: store.memory.share: 2097152 bytes is out of bounds: it must be at least 64KiB and at most the \
-                 budget, 1048576 bytes",
-            ),
-            (
-                "store: { memory: { budget: 1MiB, id_share: 513KiB } }",
-                "1:44: store.memory.id_share: 525312 bytes is out of bounds: it must be at least 64KiB and at most half of \
-                 the budget, 524288 bytes",
-            ),
-            (
-                r#"store: { memory: {}, redis: { nodes: ["redis://a"] } }"#,
-                "1:29: store.redis: there is a `memory` store too; a service has one store",
-            ),
-        ],
+    refused_rows(
         section,
+        r#"
+store: { memory: { share: 65535 } }
+    1:27: store.memory.share: 65535 bytes is out of bounds: it must be at least 64KiB and at most the budget, 536870912 bytes
+store: { memory: { budget: 1MiB, share: 2MiB } }
+    1:41: store.memory.share: 2097152 bytes is out of bounds: it must be at least 64KiB and at most the budget, 1048576 bytes
+store: { memory: { budget: 1MiB, id_share: 513KiB } }
+    1:44: store.memory.id_share: 525312 bytes is out of bounds: it must be at least 64KiB and at most half of the budget, 524288 bytes
+store: { memory: {}, redis: { nodes: ["redis://a"] } }
+    1:29: store.redis: there is a `memory` store too; a service has one store
+"#,
     );
 }
 
@@ -222,78 +161,43 @@ fn namespaces() {
 
 #[test]
 fn messages() {
-    refused(
-        &[
-            (
-                r#"messages: { limited: "{wait" }"#,
-                r#"1:22: messages.limited: a brace has no partner after """#,
-            ),
-            (
-                r#"messages: { limited: "wait}" }"#,
-                r#"1:22: messages.limited: a brace has no partner after "wait""#,
-            ),
-            (
-                r#"messages: { limited: "{{wait}}" }"#,
-                r#"1:22: messages.limited: "{{wait}" is not a placeholder here; known are: {wait}, {seconds}, {cost}, {limit}"#,
-            ),
-            (
-                r#"messages: { limited: "in {weight}" }"#,
-                r#"1:22: messages.limited: "{weight}" is not a placeholder here; known are: {wait}, {seconds}, {cost}, {limit}"#,
-            ),
-            (
-                r#"messages: { never: "in {wait}" }"#,
-                r#"1:20: messages.never: "{wait}" is not a placeholder here; known are: {cost}, {limit}"#,
-            ),
-            ("messages: { limited: [a] }", "1:22: messages.limited: must be a single value, not a list"),
-        ],
+    refused_rows(
         section,
+        r#"
+messages: { limited: "{wait" } => 1:22: messages.limited: a brace has no partner after ""
+messages: { limited: "wait}" } => 1:22: messages.limited: a brace has no partner after "wait"
+messages: { limited: "{{wait}}" }
+    1:22: messages.limited: "{{wait}" is not a placeholder here; known are: {wait}, {seconds}, {cost}, {limit}
+messages: { limited: "in {weight}" }
+    1:22: messages.limited: "{weight}" is not a placeholder here; known are: {wait}, {seconds}, {cost}, {limit}
+messages: { never: "in {wait}" }
+    1:20: messages.never: "{wait}" is not a placeholder here; known are: {cost}, {limit}
+messages: { limited: [a] } => 1:22: messages.limited: must be a single value, not a list
+"#,
     );
 }
 
 #[test]
 fn resources() {
-    refused(
-        &[
-            (
-                "resources: { match: a }",
-                "1:12: resources: must be a list, with `-` before each item, not a mapping",
-            ),
-            ("resources: [a]", "1:13: resources[0]: must be a mapping of keys, not a single value"),
-            (
-                "resources: [{ strategy: a }]",
-                "1:13: resources[0].match: is missing; give it a resource, or the beginning of many and a final *",
-            ),
-            (
-                "resources: [{ match: x }]",
-                "1:13: resources[0].strategy: is missing; name one of `strategies`",
-            ),
-            (
-                "resources: [{ match: x, strategy: b }]",
-                r#"1:35: resources[0].strategy: there is no strategy "b""#,
-            ),
-            (
-                r#"resources: [{ match: "*x", strategy: a }]"#,
-                r#"1:22: resources[0].match: "*x": a * can stand only at the end of a pattern"#,
-            ),
-            (
-                r#"resources: [{ match: "x**", strategy: a }]"#,
-                r#"1:22: resources[0].match: "x**": a * can stand only at the end of a pattern"#,
-            ),
-            (r#"resources: [{ match: "", strategy: a }]"#, "1:22: resources[0].match: must not be empty"),
-            (
-                "resources: [{ match: x, strategy: a }, { match: x, strategy: a }]",
-                r#"1:49: resources[1].match: "x" is given twice; the first is at 1:22"#,
-            ),
-            (
-                r#"resources: [{ match: x, strategy: a, group: "" }]"#,
-                "1:45: resources[0].group: must not be empty",
-            ),
-            (
-                "resources: [{ match: x, strategy: a, grup: g }]",
-                "1:38: resources[0].grup: unknown key; did you mean `group`?",
-            ),
-        ],
+    refused_rows(
         section,
+        r#"
+resources: { match: a } => 1:12: resources: must be a list, with `-` before each item, not a mapping
+resources: [a] => 1:13: resources[0]: must be a mapping of keys, not a single value
+resources: [{ strategy: a }]
+    1:13: resources[0].match: is missing; give it a resource, or the beginning of many and a final *
+resources: [{ match: x }] => 1:13: resources[0].strategy: is missing; name one of `strategies`
+resources: [{ match: x, strategy: b }] => 1:35: resources[0].strategy: there is no strategy "b"
+resources: [{ match: "*x", strategy: a }]
+    1:22: resources[0].match: "*x": a * can stand only at the end of a pattern
+resources: [{ match: "x**", strategy: a }]
+    1:22: resources[0].match: "x**": a * can stand only at the end of a pattern
+resources: [{ match: "", strategy: a }] => 1:22: resources[0].match: must not be empty
+resources: [{ match: x, strategy: a }, { match: x, strategy: a }]
+    1:49: resources[1].match: "x" is given twice; the first is at 1:22
+resources: [{ match: x, strategy: a, group: "" }] => 1:45: resources[0].group: must not be empty
+resources: [{ match: x, strategy: a, grup: g }] => 1:38: resources[0].grup: unknown key; did you mean `group`?
+"#,
     );
 }
 

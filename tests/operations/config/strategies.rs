@@ -2,99 +2,66 @@
 
 use weir_core::strategy::{Field, Scope, Tag};
 
-use super::{accepted, parse, refused, strategy};
+use super::{accepted, parse, refused, refused_rows, strategy};
 
 #[test]
 fn a_strategy_has_limits() {
-    refused(
-        &[
-            ("a: { }", "2:6: strategies.a.limits: is missing; list at least one limit"),
-            ("a: { limits: [] }", "2:16: strategies.a.limits: a strategy needs at least one limit"),
-            ("a: { limits: }", "2:8: strategies.a.limits: a strategy needs at least one limit"),
-            (
-                "a: { limits: x }",
-                "2:16: strategies.a.limits: must be a list, such as [a, b], not a single value",
-            ),
-            (
-                "a: { limits: [x] }",
-                "2:17: strategies.a.limits[0]: must be a mapping of keys, not a single value",
-            ),
-            (
-                "a: { limits: [{ name: l, per: [consumer] }] }",
-                "2:17: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, leaky_queue, warm_up, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log",
-            ),
-            (
-                "a: { limits: [{ per: [consumer], uniform: { interval: 1s } }] }",
-                "2:17: strategies.a.limits[0].name: is missing; denied callers see it in `denied_by`",
-            ),
-            (
-                "a: { limits: [{ name: l, uniform: { interval: 1s } }] }",
-                "2:17: strategies.a.limits[0].per: is missing; say what has a counter of its own, such as [resource, consumer]",
-            ),
-            (
-                "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }, { name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:74: strategies.a.limits[1].name: two limits are named `l`",
-            ),
-        ],
+    refused_rows(
         strategy,
+        r#"
+a: { } => 2:6: strategies.a.limits: is missing; list at least one limit
+a: { limits: [] } => 2:16: strategies.a.limits: a strategy needs at least one limit
+a: { limits: } => 2:8: strategies.a.limits: a strategy needs at least one limit
+a: { limits: x } => 2:16: strategies.a.limits: must be a list, such as [a, b], not a single value
+a: { limits: [x] } => 2:17: strategies.a.limits[0]: must be a mapping of keys, not a single value
+a: { limits: [{ name: l, per: [consumer] }] }
+    2:17: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, leaky_queue, warm_up, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log
+a: { limits: [{ per: [consumer], uniform: { interval: 1s } }] }
+    2:17: strategies.a.limits[0].name: is missing; denied callers see it in `denied_by`
+a: { limits: [{ name: l, uniform: { interval: 1s } }] }
+    2:17: strategies.a.limits[0].per: is missing; say what has a counter of its own, such as [resource, consumer]
+a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }, { name: l, per: [], uniform: { interval: 1s } }] }
+    2:74: strategies.a.limits[1].name: two limits are named `l`
+"#,
     );
 }
 
 #[test]
 fn names_are_plain() {
-    refused(
-        &[
-            (
-                "a b: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                r#"2:3: strategies."a b": the name `a b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /"#,
-            ),
-            (
-                r#"a: { limits: [{ name: "a:b", per: [], uniform: { interval: 1s } }] }"#,
-                "2:25: strategies.a.limits[0].name: the name `a:b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /",
-            ),
-            (
-                r#"a: { limits: [{ name: "", per: [], uniform: { interval: 1s } }] }"#,
-                "2:25: strategies.a.limits[0].name: the name `` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /",
-            ),
-        ],
+    refused_rows(
         strategy,
+        r#"
+a b: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }
+    2:3: strategies."a b": the name `a b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /
+a: { limits: [{ name: "a:b", per: [], uniform: { interval: 1s } }] }
+    2:25: strategies.a.limits[0].name: the name `a:b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /
+a: { limits: [{ name: "", per: [], uniform: { interval: 1s } }] }
+    2:25: strategies.a.limits[0].name: the name `` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /
+"#,
     );
 }
 
 #[test]
 fn scopes() {
-    refused(
-        &[
-            (
-                "a: { limits: [{ name: l, per: consumer, uniform: { interval: 1s } }] }",
-                "2:33: strategies.a.limits[0].per: must be a list, such as [a, b], not a single value",
-            ),
-            (
-                "a: { limits: [{ name: l, per: [consumer, consumer], uniform: { interval: 1s } }] }",
-                "2:44: strategies.a.limits[0].per[1]: `consumer` is listed twice",
-            ),
-            (
-                "a: { limits: [{ name: l, per: [region, region], uniform: { interval: 1s } }] }",
-                "2:42: strategies.a.limits[0].per[1]: `region` is listed twice",
-            ),
-            (
-                "a: { limits: [{ name: l, per: [resources], uniform: { interval: 1s } }] }",
-                r#"2:34: strategies.a.limits[0].per[0]: "resources" would be an attribute that is easily taken for `resource`; write `resource`, or call the attribute something else"#,
-            ),
-            (
-                r#"a: { limits: [{ name: l, per: ["a b"], uniform: { interval: 1s } }] }"#,
-                r#"2:34: strategies.a.limits[0].per[0]: "a b" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter"#,
-            ),
-            (
-                "a: { limits: [{ name: l, per: [Region, 1st], uniform: { interval: 1s } }] }",
-                "2:34: strategies.a.limits[0].per[0]: \"Region\" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter\n2:42: strategies.a.limits[0].per[1]: \"1st\" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter",
-            ),
-            (
-                "a: { limits: [{ name: l, per: [[]], uniform: { interval: 1s } }] }",
-                "2:34: strategies.a.limits[0].per[0]: must be a single value, not a list",
-            ),
-        ],
+    refused_rows(
         strategy,
+        r#"
+a: { limits: [{ name: l, per: consumer, uniform: { interval: 1s } }] }
+    2:33: strategies.a.limits[0].per: must be a list, such as [a, b], not a single value
+a: { limits: [{ name: l, per: [consumer, consumer], uniform: { interval: 1s } }] }
+    2:44: strategies.a.limits[0].per[1]: `consumer` is listed twice
+a: { limits: [{ name: l, per: [region, region], uniform: { interval: 1s } }] }
+    2:42: strategies.a.limits[0].per[1]: `region` is listed twice
+a: { limits: [{ name: l, per: [resources], uniform: { interval: 1s } }] }
+    2:34: strategies.a.limits[0].per[0]: "resources" would be an attribute that is easily taken for `resource`; write `resource`, or call the attribute something else
+a: { limits: [{ name: l, per: ["a b"], uniform: { interval: 1s } }] }
+    2:34: strategies.a.limits[0].per[0]: "a b" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter
+a: { limits: [{ name: l, per: [Region, 1st], uniform: { interval: 1s } }] }
+    2:34: strategies.a.limits[0].per[0]: "Region" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter
+    2:42: strategies.a.limits[0].per[1]: "1st" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter
+a: { limits: [{ name: l, per: [[]], uniform: { interval: 1s } }] }
+    2:34: strategies.a.limits[0].per[0]: must be a single value, not a list
+"#,
     );
 }
 
@@ -194,37 +161,29 @@ fn a_part_of_each_limit_for_nodes_by_themselves() {
 
 #[test]
 fn options() {
+    refused_rows(
+        strategy,
+        r#"
+a: { on_store_failure: local, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }
+    2:26: strategies.a.on_store_failure: `local` needs the share of each limit; write { local: { share: 1/4 } }
+a: { on_store_failure: { remote: { share: 1/4 } }, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }
+    2:26: strategies.a.on_store_failure.local: is missing; a policy without numbers is a word: allow, deny or error
+    2:28: strategies.a.on_store_failure.remote: unknown key; known are: local
+a: { on_store_failure: { local: { share: 1/4 } }, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }
+    2:35: strategies.a.on_store_failure.local: is for store.redis: the memory store is in this process already, and does not go away
+a: { on_store_failure: panic, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }
+    2:26: strategies.a.on_store_failure: "panic" is not one of allow, deny, error
+a: { single_slot: 1, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }
+    2:21: strategies.a.single_slot: "1" is neither true nor false
+a: { on_failure: deny, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }
+    2:8: strategies.a.on_failure: unknown key; known are: concurrency, limits, on_store_failure, approximate, single_slot, max_reservation, access, shadow, hold
+"#,
+    );
     refused(
-        &[
-            (
-                "a: { on_store_failure: local, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:26: strategies.a.on_store_failure: `local` needs the share of each limit; write { local: { share: 1/4 } }",
-            ),
-            (
-                "a: { on_store_failure: { remote: { share: 1/4 } }, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:26: strategies.a.on_store_failure.local: is missing; a policy without numbers is a word: allow, deny or error\n2:28: strategies.a.on_store_failure.remote: unknown key; known are: local",
-            ),
-            (
-                "a: { on_store_failure: { local: { share: 1/4 } }, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:35: strategies.a.on_store_failure.local: is for store.redis: the memory store is in this process already, and does not go away",
-            ),
-            (
-                "a: { on_store_failure: panic, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                r#"2:26: strategies.a.on_store_failure: "panic" is not one of allow, deny, error"#,
-            ),
-            (
-                "a: { single_slot: 1, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                r#"2:21: strategies.a.single_slot: "1" is neither true nor false"#,
-            ),
-            (
-                "a: { on_failure: deny, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:8: strategies.a.on_failure: unknown key; known are: concurrency, limits, on_store_failure, approximate, single_slot, max_reservation, access, shadow, hold",
-            ),
-            (
-                "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }\n  a: {}",
-                "3:3: strategies.a: is given twice; the first is at 2:3",
-            ),
-        ],
+        &[(
+            "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }\n  a: {}",
+            "3:3: strategies.a: is given twice; the first is at 2:3",
+        )],
         strategy,
     );
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{STRATEGIES, accepted, parse, refused};
+use super::{STRATEGIES, accepted, parse, refused, refused_rows};
 use crate::support::certificates::Authority;
 use crate::support::clients::root;
 use crate::support::scratch;
@@ -27,28 +27,22 @@ fn mistakes(text: &str) -> Vec<String> {
 #[test]
 fn settings_that_need_others_say_so() {
     let needs = |keys: &str| format!("server: {{ tls: {{ {keys} }} }}\n{STRATEGIES}");
+    refused_rows(
+        needs,
+        r#"
+cert_file: c, key_file: k, client_auth: required
+    1:58: server.tls.client_auth: needs `client_ca_file`: without authorities no certificate of a client is valid
+cert_file: c, key_file: k, client_ca_file: a
+    1:61: server.tls.client_ca_file: needs `client_auth`: write `required` or `optional`; by default no client is asked
+cert_file: c, key_file: k, client_crl_file: a => 1:62: server.tls.client_crl_file: needs `client_ca_file`
+"#,
+    );
     refused(
-        &[
-            (
-                "",
-                "1:16: server.tls.cert_file: is missing; a port with TLS needs a certificate and its key\n\
+        &[(
+            "",
+            "1:16: server.tls.cert_file: is missing; a port with TLS needs a certificate and its key\n\
                  1:16: server.tls.key_file: is missing; a port with TLS needs a certificate and its key",
-            ),
-            (
-                "cert_file: c, key_file: k, client_auth: required",
-                "1:58: server.tls.client_auth: needs `client_ca_file`: without authorities no certificate of a \
-                 client is valid",
-            ),
-            (
-                "cert_file: c, key_file: k, client_ca_file: a",
-                "1:61: server.tls.client_ca_file: needs `client_auth`: write `required` or `optional`; by default \
-                 no client is asked",
-            ),
-            (
-                "cert_file: c, key_file: k, client_crl_file: a",
-                "1:62: server.tls.client_crl_file: needs `client_ca_file`",
-            ),
-        ],
+        )],
         needs,
     );
     let unix = format!("server: {{ listen: 'unix:w', tls: {{ cert_file: c, key_file: k }} }}\n{STRATEGIES}");

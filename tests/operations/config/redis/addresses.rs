@@ -1,6 +1,6 @@
 //! Where Redis is, over TLS or not.
 
-use super::super::{accepted, parse, refused, values_refused};
+use super::super::{accepted, parse, refused_rows, values_refused};
 use super::{file, redis};
 
 #[test]
@@ -41,30 +41,19 @@ fn databases() {
     assert_eq!(redis(r#"nodes: ["redis://a/0"], topology: cluster, database: 0"#).database, 0);
     let sentinel = redis(r#"nodes: ["redis://a"], topology: sentinel, master_name: m, database: 2"#);
     assert_eq!(sentinel.database, 2);
-    refused(
-        &[
-            (
-                r#"nodes: ["redis://a/3"], database: 4"#,
-                "1:53: store.redis.database: the addresses name another database",
-            ),
-            (
-                r#"nodes: ["redis://a/3", "redis://b/4"]"#,
-                "1:26: store.redis.nodes: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster\n1:26: store.redis.nodes: they name different databases; Weir has one",
-            ),
-            (
-                r#"nodes: ["redis://a"], topology: cluster, database: 1"#,
-                "1:70: store.redis.database: 1 is not possible: a cluster has only database 0",
-            ),
-            (
-                r#"nodes: ["redis://a/1"], topology: cluster"#,
-                "1:26: store.redis.nodes: 1 is not possible: a cluster has only database 0",
-            ),
-            (
-                r#"nodes: ["redis://a/1"], topology: sentinel, master_name: m"#,
-                "1:26: store.redis.nodes: the addresses are sentinels', which have no databases: write `database`",
-            ),
-        ],
+    refused_rows(
         file,
+        r#"
+nodes: ["redis://a/3"], database: 4 => 1:53: store.redis.database: the addresses name another database
+nodes: ["redis://a/3", "redis://b/4"]
+    1:26: store.redis.nodes: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster
+    1:26: store.redis.nodes: they name different databases; Weir has one
+nodes: ["redis://a"], topology: cluster, database: 1
+    1:70: store.redis.database: 1 is not possible: a cluster has only database 0
+nodes: ["redis://a/1"], topology: cluster => 1:26: store.redis.nodes: 1 is not possible: a cluster has only database 0
+nodes: ["redis://a/1"], topology: sentinel, master_name: m
+    1:26: store.redis.nodes: the addresses are sentinels', which have no databases: write `database`
+"#,
     );
 }
 
@@ -73,22 +62,14 @@ fn unix_sockets() {
     for address in ["unix:/run/redis.sock", "unix:///run/redis.sock"] {
         assert_eq!(redis(&format!("nodes: [\"{address}\"]")).nodes, ["unix:/run/redis.sock"]);
     }
-    refused(
-        &[
-            (
-                r#"nodes: ["unix:redis.sock"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis.sock" is not an absolute path; write unix:/PATH"#,
-            ),
-            (
-                r#"nodes: ["unix:/a"], topology: cluster"#,
-                "1:26: store.redis.nodes: a Unix socket is for `topology: single` only",
-            ),
-            (
-                r#"nodes: ["unix:/a"], tls: { check_host_name: false }"#,
-                "1:44: store.redis.tls: the addresses are not encrypted: write rediss:// for TLS",
-            ),
-        ],
+    refused_rows(
         file,
+        r#"
+nodes: ["unix:redis.sock"] => 1:27: store.redis.nodes[0]: "redis.sock" is not an absolute path; write unix:/PATH
+nodes: ["unix:/a"], topology: cluster => 1:26: store.redis.nodes: a Unix socket is for `topology: single` only
+nodes: ["unix:/a"], tls: { check_host_name: false }
+    1:44: store.redis.tls: the addresses are not encrypted: write rediss:// for TLS
+"#,
     );
 }
 
@@ -105,33 +86,18 @@ fn addresses_are_bounded_in_number() {
 
 #[test]
 fn tls_is_for_all_or_none() {
-    refused(
-        &[
-            (
-                r#"nodes: ["redis://a", "rediss://b"], topology: cluster"#,
-                "1:26: store.redis.nodes: some are redis:// and some rediss://; all of them must be the same",
-            ),
-            (
-                r#"nodes: ["redis://a"], tls: { ca_file: /x }"#,
-                "1:46: store.redis.tls: the addresses are not encrypted: write rediss:// for TLS",
-            ),
-            (
-                r#"nodes: ["rediss://a"], tls: { ca_file: /no/such }"#,
-                "1:58: store.redis.tls.ca_file: \"/no/such\" cannot be read: No such file or directory (os error 2)",
-            ),
-            (
-                r#"nodes: ["rediss://a"], tls: { ca_file: /dev/null }"#,
-                "1:58: store.redis.tls.ca_file: \"/dev/null\" holds no certificate",
-            ),
-            (
-                r#"nodes: ["rediss://a"], tls: { cert_file: /x }"#,
-                "1:60: store.redis.tls.cert_file: has no `key_file`",
-            ),
-            (
-                r#"nodes: ["rediss://a"], tls: { key_file: /x }"#,
-                "1:59: store.redis.tls.key_file: has no `cert_file`",
-            ),
-        ],
+    refused_rows(
         file,
+        r#"
+nodes: ["redis://a", "rediss://b"], topology: cluster
+    1:26: store.redis.nodes: some are redis:// and some rediss://; all of them must be the same
+nodes: ["redis://a"], tls: { ca_file: /x }
+    1:46: store.redis.tls: the addresses are not encrypted: write rediss:// for TLS
+nodes: ["rediss://a"], tls: { ca_file: /no/such }
+    1:58: store.redis.tls.ca_file: "/no/such" cannot be read: No such file or directory (os error 2)
+nodes: ["rediss://a"], tls: { ca_file: /dev/null } => 1:58: store.redis.tls.ca_file: "/dev/null" holds no certificate
+nodes: ["rediss://a"], tls: { cert_file: /x } => 1:60: store.redis.tls.cert_file: has no `key_file`
+nodes: ["rediss://a"], tls: { key_file: /x } => 1:59: store.redis.tls.key_file: has no `cert_file`
+"#,
     );
 }

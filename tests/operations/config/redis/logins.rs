@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use weir_config::{ConfigOverrides, Login, Secret, StoreConfig};
 
-use super::super::refused;
+use super::super::{refused, refused_rows};
 use super::{file, redis};
 
 pub(super) fn login(username: Option<&str>, password: &str) -> Option<Login> {
@@ -76,23 +76,26 @@ fn a_command_that_prints_the_password() {
     assert!(sentinels.sentinel.unwrap().login.unwrap().password.command().is_some());
     let long = "x".repeat(4097);
     let many = vec!["/x"; 65].join(", ");
+    refused_rows(
+        file,
+        r#"
+nodes: ["redis://a"], password_command: token
+    1:59: store.redis.password_command: must be a list, such as [a, b], not a single value
+nodes: ["redis://a"], password_command: []
+    1:59: store.redis.password_command: has 0 words: it must have from 1 to 64
+nodes: ["redis://a"], password_command: [token]
+    1:60: store.redis.password_command[0]: "token" is no absolute path; the command has an empty environment, and so no PATH
+nodes: ["redis://a"], password: hunter2, password_command: [/x]
+    1:78: store.redis.password_command: there is a `password` too
+nodes: ["redis://a"], sentinel_password_command: [/x]
+    1:17: store.redis.sentinel_password: is for `topology: sentinel` only
+"#,
+    );
     refused(
         &[
             (
-                r#"nodes: ["redis://a"], password_command: token"#,
-                "1:59: store.redis.password_command: must be a list, such as [a, b], not a single value",
-            ),
-            (
-                r#"nodes: ["redis://a"], password_command: []"#,
-                "1:59: store.redis.password_command: has 0 words: it must have from 1 to 64",
-            ),
-            (
                 &format!(r#"nodes: ["redis://a"], password_command: [{many}]"#),
                 "1:59: store.redis.password_command: has 65 words: it must have from 1 to 64",
-            ),
-            (
-                r#"nodes: ["redis://a"], password_command: [token]"#,
-                r#"1:60: store.redis.password_command[0]: "token" is no absolute path; the command has an empty environment, and so no PATH"#,
             ),
             (
                 &format!(r#"nodes: ["redis://a"], password_command: [/x, {long}]"#),
@@ -101,14 +104,6 @@ fn a_command_that_prints_the_password() {
                     &long[..64]
                 ),
             ),
-            (
-                r#"nodes: ["redis://a"], password: hunter2, password_command: [/x]"#,
-                "1:78: store.redis.password_command: there is a `password` too",
-            ),
-            (
-                r#"nodes: ["redis://a"], sentinel_password_command: [/x]"#,
-                "1:17: store.redis.sentinel_password: is for `topology: sentinel` only",
-            ),
         ],
         file,
     );
@@ -116,46 +111,27 @@ fn a_command_that_prints_the_password() {
 
 #[test]
 fn logins_that_cannot_be() {
-    refused(
-        &[
-            (
-                r#"nodes: ["redis://a"], username: weir"#,
-                "1:51: store.redis.username: has no password; give one",
-            ),
-            (r#"nodes: ["redis://a"], password: """#, "1:51: store.redis.password: must not be empty"),
-            (
-                r#"nodes: ["redis://a"], password: x, password_file: /dev/null"#,
-                "1:69: store.redis.password_file: there is a `password` too\n1:69: store.redis.password_file: what \"/dev/null\" says must not be empty",
-            ),
-            (
-                r#"nodes: ["redis://a"], password_file: no/such"#,
-                "1:56: store.redis.password_file: \"no/such\" cannot be read: No such file or directory (os error 2)",
-            ),
-            (
-                r#"nodes: ["redis://u:hunter2@a"], password: hunter3"#,
-                "1:26: store.redis.nodes: they name a user or password, and `username` or `password` is set too",
-            ),
-            (
-                r#"nodes: ["redis://u:hunter2@a", "redis://u:hunter3@b"], topology: cluster"#,
-                "1:26: store.redis.nodes: they name different users or passwords; Weir has one",
-            ),
-            (
-                r#"nodes: ["redis://hunter2@a"]"#,
-                r#"1:27: store.redis.nodes[0]: "…@a": there is a user but no password; write redis://USER:PASSWORD@HOST"#,
-            ),
-            (
-                r#"nodes: ["redis://u:hunter/2@a"]"#,
-                r#"1:27: store.redis.nodes[0]: "…@a": in a user or password write / as %2F, ? as %3F, # as %23 and @ as %40"#,
-            ),
-            (
-                r#"nodes: ["redis://u:hunter%2@a"]"#,
-                r#"1:27: store.redis.nodes[0]: "…@a": a % in a user or password must be written as %25"#,
-            ),
-            (
-                r#"nodes: ["http://u:hunter2@a"]"#,
-                r#"1:27: store.redis.nodes[0]: "…@a" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS"#,
-            ),
-        ],
+    refused_rows(
         file,
+        r#"
+nodes: ["redis://a"], username: weir => 1:51: store.redis.username: has no password; give one
+nodes: ["redis://a"], password: "" => 1:51: store.redis.password: must not be empty
+nodes: ["redis://a"], password: x, password_file: /dev/null
+    1:69: store.redis.password_file: there is a `password` too
+    1:69: store.redis.password_file: what "/dev/null" says must not be empty
+nodes: ["redis://a"], password_file: no/such
+    1:56: store.redis.password_file: "no/such" cannot be read: No such file or directory (os error 2)
+nodes: ["redis://u:hunter2@a"], password: hunter3
+    1:26: store.redis.nodes: they name a user or password, and `username` or `password` is set too
+nodes: ["redis://u:hunter2@a", "redis://u:hunter3@b"], topology: cluster
+    1:26: store.redis.nodes: they name different users or passwords; Weir has one
+nodes: ["redis://hunter2@a"]
+    1:27: store.redis.nodes[0]: "…@a": there is a user but no password; write redis://USER:PASSWORD@HOST
+nodes: ["redis://u:hunter/2@a"]
+    1:27: store.redis.nodes[0]: "…@a": in a user or password write / as %2F, ? as %3F, # as %23 and @ as %40
+nodes: ["redis://u:hunter%2@a"] => 1:27: store.redis.nodes[0]: "…@a": a % in a user or password must be written as %25
+nodes: ["http://u:hunter2@a"]
+    1:27: store.redis.nodes[0]: "…@a" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS
+"#,
     );
 }

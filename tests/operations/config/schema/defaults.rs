@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use weir_config::schema;
 
-use super::super::{parse, section};
+use super::super::parse;
 
 /// The defaults below a mapping of the schema, as a file would say them.
 fn defaults(mapping: &Value) -> Value {
@@ -13,31 +13,7 @@ fn defaults(mapping: &Value) -> Value {
         .collect()
 }
 
-/// What the schema calls a default is what a file gets that says nothing.
-#[test]
-fn its_defaults_are_those_of_the_parser() {
-    let schema = schema();
-    let of = |place: &str| defaults(schema.pointer(place).unwrap());
-    let file = |text: String| {
-        let config = parse(&section(&text)).unwrap_or_else(|errors| panic!("{text}\n{errors}"));
-        (config.server, config.store, config.messages, config.envoy)
-    };
-    let (server, messages) = (of("/properties/server"), of("/properties/messages"));
-    let envoy = of("/properties/envoy");
-    assert!(server["limits"]["max_streams"].is_number(), "{server}");
-    let memory = of("/$defs/store/properties/memory");
-    let written =
-        format!("server: {server}\nmessages: {messages}\nenvoy: {envoy}\nstore: {{ memory: {memory} }}");
-    assert_eq!(file(written), file(String::new()));
-
-    let mut redis = of("/$defs/redis");
-    redis["nodes"] = Value::from(vec!["redis://a"]);
-    redis.as_object_mut().unwrap().remove("tls");
-    let written = format!("store: {{ redis: {redis} }}");
-    assert_eq!(file(written), file("store: { redis: { nodes: [\"redis://a\"] } }".to_owned()));
-}
-
-/// The same of a strategy's keys and its limits'.
+/// Those of a strategy's keys and its limits'. Settings have theirs in the table that schema and parser share.
 #[test]
 fn the_defaults_of_limits_are_those_of_the_parser() {
     let schema = schema();
