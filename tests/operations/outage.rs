@@ -26,21 +26,6 @@ async fn dead_at_start_alive_not_ready_then_recovers() {
     the_store_answers(&server).await;
 }
 
-#[tokio::test]
-async fn killed_then_restarted() {
-    let redis = RedisServer::start();
-    let server = Server::start(on(&redis));
-    eventually(SOON, "ready", || server.get("/readyz").0 == 200);
-    the_store_answers(&server).await;
-    redis.kill();
-    the_policies_answer(&server).await;
-    eventually(SOON, "not ready", || server.get("/readyz").0 == 503);
-    assert_eq!(server.get("/livez").0, 200, "an orchestrator must not restart it for that");
-    redis.restart();
-    eventually(SOON, "ready again", || server.get("/readyz").0 == 200);
-    the_store_answers(&server).await;
-}
-
 /// A Kubernetes Service without a ready pod answers no call, so a degraded node stays ready.
 #[tokio::test]
 async fn by_default_a_node_stays_ready_and_says_that_it_is_degraded() {

@@ -88,30 +88,6 @@ async fn ten_thousand_silent_connections() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_speak_in_time_is_closed() {
-    let timeout = Duration::from_secs(1);
-    let limits = ServerLimits { handshake_timeout: Micros::from(timeout), ..ServerLimits::default() };
-    let server = limited(limits);
-    let started = Instant::now();
-    let silent = TcpStream::connect(server.grpc).unwrap();
-    // The head of a frame is not yet a frame.
-    let halves =
-        [&b""[..], b"\0\0\0", b"\0\0\x06\x04\0\0\0\0\0", b"\0\0\x06\x04\0\0\0\0\0\0\x03\0"].map(|begun| {
-            let half = Raw::connect(server.grpc);
-            half.send(&[PREFACE, begun].concat());
-            half
-        });
-    let spoken = Raw::open(server.grpc);
-    eventually(SOON, "all are closed", || {
-        is_closed(&silent) && halves.iter().all(|it| is_closed(it.stream()))
-    });
-    assert!(started.elapsed() >= timeout, "{:?}", started.elapsed());
-    std::thread::sleep(timeout);
-    assert!(!is_closed(spoken.stream()), "it has begun to speak");
-    assert_eq!(connections(&server), 1);
-}
-
-#[tokio::test]
 async fn a_peer_that_vanished_is_found_out() {
     let limits = ServerLimits {
         keepalive_interval: Micros::from_millis(100),

@@ -142,7 +142,7 @@ fn streams_that_only_announce_messages_delay_no_batch() {
     let attacked = Attacked::start();
     let slow: Vec<Slow> = (0..2).map(|_| Slow::open(&attacked, 1024, BATCH, 1 << 20, 0)).collect();
     let started = std::time::Instant::now();
-    let mut honest = super::session::Session::open(attacked.address, &[]);
+    let mut honest = super::session::Session::open(attacked.address);
     honest.send(&head(1, BATCH));
     honest.pour(1, &large_batch(), 1);
     let answer = honest.ended(1);

@@ -6,8 +6,8 @@ use super::session::Session;
 use crate::support::frames::END_STREAM;
 
 /// One that knows the server's settings and first credit.
-fn informed(ground: &Ground, settings: &[(u16, u32)]) -> Session {
-    let mut session = ground.open_with(settings);
+fn informed(ground: &Ground) -> Session {
+    let mut session = ground.open();
     session.settle();
     assert!(session.credit >= 65_535 && session.initial_credit > 0);
     session
@@ -16,7 +16,7 @@ fn informed(ground: &Ground, settings: &[(u16, u32)]) -> Session {
 #[test]
 fn credit_comes_back_for_batches() {
     let ground = Ground::new();
-    let mut session = informed(&ground, &[]);
+    let mut session = informed(&ground);
     let batch = questions(1000);
     assert!(batch.len() > 32_000 && batch.len() < 64 << 10, "{}", batch.len());
     for stream in (0..60).map(|index| 1 + 2 * index) {
@@ -30,7 +30,7 @@ fn credit_comes_back_for_batches() {
 #[test]
 fn credit_comes_back_for_streams() {
     let ground = Ground::new();
-    let mut session = informed(&ground, &[]);
+    let mut session = informed(&ground);
     session.send(&head(1, STREAM));
     let (message, window) = (streamed(500), session.initial_credit as usize);
     let mut sent = 0;
@@ -47,7 +47,7 @@ fn credit_comes_back_for_streams() {
 #[test]
 fn credit_comes_back_for_streams_side_by_side() {
     let ground = Ground::new();
-    let mut session = informed(&ground, &[]);
+    let mut session = informed(&ground);
     for stream in [1, 3, 5] {
         session.send(&head(stream, STREAM));
     }

@@ -1,23 +1,16 @@
 //! How streams and connections end, from either side; and that nothing is left of them.
 
 use std::net::Shutdown;
-use std::time::Duration;
 
 use prost::Message as _;
 use weir_config::ServerLimits;
 use weir_proto::v1::ShouldAllowStreamResponse;
-use weir_units::Micros;
 
+use super::NO_ERROR;
 use super::ground::Ground;
 use super::requests::{ONE, STREAM, body, call, head, question, streamed};
 use super::session::Session;
-use super::{NO_ERROR, PROTOCOL_ERROR};
-use crate::support::frames::{DATA, GOAWAY, PREFACE, frame, number, rst_stream, settings};
-
-/// The client leaves: it opens nothing more.
-fn goaway(code: u32) -> Vec<u8> {
-    frame(GOAWAY, 0, 0, &[&[0; 4][..], &code.to_be_bytes(), b"farewell"].concat())
-}
+use crate::support::frames::{DATA, PREFACE, frame, number, rst_stream, settings};
 
 #[test]
 fn a_waiting_call_is_reset() {
@@ -35,20 +28,6 @@ fn a_waiting_call_is_reset() {
 }
 
 #[test]
-fn streams_are_reset_wherever_they_are() {
-    let ground = Ground::new();
-    let mut session = ground.open();
-    session.send(&[head(1, ONE), rst_stream(1)].concat());
-    session.send(&[head(3, ONE), frame(DATA, 0, 3, &question()[..4]), rst_stream(3)].concat());
-    session.send(&[head(5, STREAM), frame(DATA, 0, 5, &streamed(9)), rst_stream(5)].concat());
-    session.send(&[call(7), rst_stream(7)].concat());
-    session.does_not_mind(9, &[]);
-    ground.serves();
-    drop(session);
-    ground.holds(0);
-}
-
-#[test]
 fn the_connection_ends_while_calls_wait() {
     let (ground, store) = Ground::gated(ServerLimits::default());
     let mut session = ground.open();
@@ -60,24 +39,6 @@ fn the_connection_ends_while_calls_wait() {
     store.waits_for(0);
     store.open();
     ground.serves();
-}
-
-/// They may be answered or not.
-#[test]
-fn a_half_of_the_connection_is_closed_behind_calls() {
-    let ground = Ground::new();
-    for count in [0, 1, 2, 50] {
-        let mut session = ground.open();
-        session.send(&(0..count).flat_map(|index| call(1 + 2 * index)).collect::<Vec<_>>());
-        session.raw().stream().shutdown(Shutdown::Write).unwrap();
-        assert!(session.until("the connection's end", |it| it.closed));
-        for stream in (0..count).map(|index| 1 + 2 * index) {
-            let answer = session.seen(stream);
-            assert!(!answer.ended || answer.reset.is_some() || answer.code() == "0", "{answer:?}");
-        }
-        ground.serves();
-    }
-    ground.holds(0);
 }
 
 /// In the middle of a frame, of a header block, of a message, of a preface.
@@ -95,32 +56,6 @@ fn connections_that_end_in_the_middle() {
     }
     ground.serves();
     ground.holds(0);
-}
-
-#[test]
-fn a_client_that_leaves_gets_its_answers() {
-    let (ground, store) = Ground::gated(ServerLimits::default());
-    let mut session = ground.open();
-    session.send(&[call(1), call(3), goaway(NO_ERROR)].concat());
-    store.waits_for(2);
-    store.open();
-    session.allow(&[1, 3]);
-    drop(session);
-    ground.holds(0);
-    ground.serves();
-}
-
-/// Whether it still gets its answers is open.
-#[test]
-fn a_client_that_leaves_for_an_error_leaves_nothing_behind() {
-    let (ground, store) = Ground::gated(ServerLimits::default());
-    let mut session = ground.open();
-    session.send(&[call(1), call(3), goaway(PROTOCOL_ERROR)].concat());
-    session.raw().stream().shutdown(Shutdown::Write).unwrap();
-    store.open();
-    assert!(session.until("the connection's end", |it| it.closed));
-    ground.holds(0);
-    ground.serves();
 }
 
 /// RFC 9113, 6.8: calls in flight finish, later ones are ignored, and then the connection closes.
@@ -210,56 +145,4 @@ fn answers(mut data: &[u8]) -> usize {
         data = rest;
     }
     count
-}
-
-#[test]
-fn the_server_stops_while_it_is_idle() {
-    let mut ground = Ground::new();
-    let mut session = ground.open();
-    session.does_not_mind(1, &[]);
-    ground.server.stop();
-    session.has_ended("an idle connection", &[NO_ERROR]);
-    assert_eq!(ground.server.ended(), Ok(()));
-}
-
-#[test]
-fn an_old_connection_ends_and_another_is_served() {
-    let age = Some(Micros::from_millis(200));
-    let ground = Ground::limited(ServerLimits { max_connection_age: age, ..ServerLimits::default() });
-    let mut session = ground.open();
-    session.send(&head(1, ONE));
-    assert!(session.until("the last stream's number", |it| it.goaways.iter().any(|(last, _)| *last == 1)));
-    session.send(&body(1, &question()));
-    session.ended(1).allows();
-    session.has_ended("an old connection", &[NO_ERROR]);
-    ground.serves();
-}
-
-#[test]
-fn a_client_that_answers_pings_stays() {
-    let limits = ServerLimits {
-        keepalive_interval: Micros::from_millis(100),
-        keepalive_timeout: Micros::from_secs(5),
-        ..ServerLimits::default()
-    };
-    let ground = Ground::limited(limits);
-    let mut session: Session = ground.open();
-    assert!(session.until("five PINGs", |it| it.pings == 5), "{:?}", session.goaways);
-    session.does_not_mind(1, &[]);
-    ground.serves();
-}
-
-/// A client that answers with other bytes, or that sends other frames, may stay. A silent client is disconnected.
-#[test]
-fn a_client_that_does_not_answer_pings_is_disconnected() {
-    let limits = ServerLimits {
-        keepalive_interval: Micros::from_millis(100),
-        keepalive_timeout: Micros::from(Duration::from_millis(300)),
-        ..ServerLimits::default()
-    };
-    let ground = Ground::limited(limits);
-    let mut session = ground.open();
-    session.answers_pings = false;
-    session.has_ended("a silent connection", &[NO_ERROR]);
-    ground.serves();
 }

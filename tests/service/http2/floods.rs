@@ -176,7 +176,7 @@ fn a_header_bomb() {
     let entry = [&[0x40][..], &text(b"x-bomb"), &text(&[b'y'; 4000])].concat();
     let first = [plain(&fields(ONE)), entry].concat();
     let bomb = [plain(&fields(ONE)), vec![0x80 | 62; 10_000]].concat();
-    let mut session = Session::open(attacked.address, &[]);
+    let mut session = Session::open(attacked.address);
     session.send(&headers(1, END_STREAM, &first));
     for stream in (1..300).map(|index| 1 + 2 * index) {
         if !session.try_send(&headers(stream, END_STREAM, &bomb)) {

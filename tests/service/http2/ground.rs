@@ -44,11 +44,7 @@ impl Ground {
     }
 
     pub(super) fn open(&self) -> Session {
-        self.open_with(&[])
-    }
-
-    pub(super) fn open_with(&self, settings: &[(u16, u32)]) -> Session {
-        Session::open(self.server.grpc, settings)
+        Session::open(self.server.grpc)
     }
 
     /// An ordinary client is served, on a connection of its own, which ends with its runtime: in one that is

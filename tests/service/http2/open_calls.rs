@@ -103,7 +103,7 @@ fn calls_without_a_message_end() {
     let limits = ServerLimits { first_message_timeout: Micros::from_millis(300), ..ServerLimits::default() };
     for transport in [TransportKind::Fast, TransportKind::Tonic] {
         let server = on(transport, &limits);
-        let mut session = Session::open(server.grpc, &[]);
+        let mut session = Session::open(server.grpc);
         let paths = [ONE, BATCH, STREAM, WATCH, REFLECTION, ACQUIRE];
         for (id, path) in (1..).step_by(2).zip(paths) {
             session.send(&head(id, path));
@@ -129,7 +129,7 @@ fn calls_without_a_message_end() {
 fn open_calls_count_in_the_buffer_budget() {
     let limits = ServerLimits { max_buffered_bytes: 2 << 20, ..ServerLimits::default() };
     for server in on_both(&limits) {
-        let mut sessions: Vec<Session> = (0..3).map(|_| Session::open(server.grpc, &[])).collect();
+        let mut sessions: Vec<Session> = (0..3).map(|_| Session::open(server.grpc)).collect();
         for session in &mut sessions {
             for id in (1..128).step_by(2) {
                 session.send(&[head(id, REFLECTION), data(id, LIST)].concat());

@@ -1,42 +1,42 @@
 //! The client side of a connection, frame by frame. It sends what a test says, and checks everything that it reads
 //! against RFC 9113.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use fluke_hpack::Decoder;
 use prost::Message as _;
 use weir_proto::v1::ShouldAllowResponse;
 
-use super::blocks::{Blocks, Fields};
-use super::{HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE};
+use super::INITIAL_WINDOW_SIZE;
 use crate::support::frames::{
     self, ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PING, PREFACE, PRIORITY,
     RST_STREAM, Raw, ReadFrame, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, number,
 };
 
+type Fields = Vec<(String, String)>;
+
+/// What the server may send on a stream before it gets more.
+const WINDOW: i64 = 65_535;
+
 pub(super) struct Session {
     raw: Raw,
-    blocks: Blocks,
+    decoder: Decoder<'static>,
     /// A header block that has not ended.
     block: Option<(u32, bool, Vec<u8>)>,
-    /// Our settings that have not been acknowledged.
-    settings: VecDeque<Vec<(u16, u32)>>,
-    /// What the server may send, on all streams and at first on each.
+    /// What the server may send, on all streams.
     window: i64,
-    initial_window: i64,
     /// What we may send, likewise.
     pub(super) credit: i64,
     pub(super) initial_credit: i64,
     streams: BTreeMap<u32, Stream>,
-    pub(super) pongs: Vec<Vec<u8>>,
+    pongs: usize,
     /// The last stream ID and the error code of each GOAWAY.
     pub(super) goaways: Vec<(u32, u32)>,
     pub(super) closed: bool,
     /// The server's PINGs, and whether they are answered.
     pub(super) pings: usize,
     pub(super) answers_pings: bool,
-    /// Whether what has been read is given back as credit at once.
-    pub(super) generous: bool,
 }
 
 /// A stream as it is seen from here.
@@ -52,8 +52,6 @@ struct Stream {
 pub(super) struct Answer {
     pub(super) head: Fields,
     pub(super) data: Vec<u8>,
-    /// The lengths of its frames.
-    pub(super) pieces: Vec<usize>,
     pub(super) trailers: Fields,
     pub(super) ended: bool,
     pub(super) reset: Option<u32>,
@@ -89,32 +87,24 @@ impl Answer {
 }
 
 impl Session {
-    pub(super) fn open(address: SocketAddr, settings: &[(u16, u32)]) -> Self {
-        let mut session = Self::silent(address);
-        session.send(PREFACE);
-        session.set(settings);
-        session
-    }
-
-    /// That has said nothing yet.
-    pub(super) fn silent(address: SocketAddr) -> Self {
-        Self {
+    pub(super) fn open(address: SocketAddr) -> Self {
+        let mut session = Self {
             raw: Raw::connect(address),
-            blocks: Blocks::new(),
+            decoder: Decoder::new(),
             block: None,
-            settings: VecDeque::new(),
-            window: 65_535,
-            initial_window: 65_535,
+            window: WINDOW,
             credit: 65_535,
             initial_credit: 65_535,
             streams: BTreeMap::new(),
-            pongs: Vec::new(),
+            pongs: 0,
             goaways: Vec::new(),
             closed: false,
             pings: 0,
             answers_pings: true,
-            generous: true,
-        }
+        };
+        session.send(PREFACE);
+        session.send(&frames::settings(&[]));
+        session
     }
 
     pub(super) fn raw(&self) -> &Raw {
@@ -130,22 +120,11 @@ impl Session {
         self.raw.try_send(bytes)
     }
 
-    /// Announces settings, which hold once they are acknowledged.
-    pub(super) fn set(&mut self, settings: &[(u16, u32)]) {
-        self.settings.push_back(settings.to_vec());
-        self.send(&frames::settings(settings));
-    }
-
     /// Allows the server to send more.
-    pub(super) fn grant(&mut self, stream: u32, increment: u32) {
+    fn grant(&mut self, stream: u32, increment: u32) {
         let window = if stream == 0 { &mut self.window } else { &mut self.stream(stream).window };
         *window += i64::from(increment);
         self.try_send(&frames::window_update(stream, increment));
-    }
-
-    /// What the server may send on a stream, at most.
-    pub(super) fn window_of(&mut self, stream: u32) -> i64 {
-        self.initial_window + self.stream(stream).window
     }
 
     /// Sends DATA as the server's credit allows, and reads meanwhile.
@@ -158,19 +137,14 @@ impl Session {
             let length = bytes.len().min(16_384).min(usize::try_from(self.room(stream)).unwrap());
             let (piece, rest) = bytes.split_at(length);
             bytes = rest;
-            self.charge(stream, length);
+            self.credit -= length as i64;
+            self.stream(stream).credit -= length as i64;
             self.send(&frames::frame(DATA, if rest.is_empty() { flags } else { 0 }, stream, piece));
         }
     }
 
-    /// So much of the server's credit has been used.
-    pub(super) fn charge(&mut self, stream: u32, length: usize) {
-        self.credit -= length as i64;
-        self.stream(stream).credit -= length as i64;
-    }
-
     /// How much may be sent on a stream.
-    pub(super) fn room(&mut self, stream: u32) -> i64 {
+    fn room(&mut self, stream: u32) -> i64 {
         self.credit.min(self.initial_credit + self.stream(stream).credit)
     }
 
@@ -193,9 +167,9 @@ impl Session {
 
     /// Waits until the server has read everything that was sent.
     pub(super) fn settle(&mut self) {
-        let count = self.pongs.len();
+        let count = self.pongs;
         self.send(&frames::ping(*b"settled?"));
-        assert!(self.until("a PING's answer", |it| it.pongs.len() > count), "{:?}", self.goaways);
+        assert!(self.until("a PING's answer", |it| it.pongs > count), "{:?}", self.goaways);
     }
 
     /// Reads until `condition` holds; whether it did before the connection was closed.
@@ -235,7 +209,7 @@ impl Session {
                 let credit = if stream == 0 { &mut self.credit } else { &mut self.stream(stream).credit };
                 *credit += increment;
             }
-            PING if frame.flags & ACK != 0 => self.pongs.push(frame.payload.clone()),
+            PING if frame.flags & ACK != 0 => self.pongs += 1,
             PING => {
                 self.pings += 1;
                 if self.answers_pings {
@@ -258,14 +232,13 @@ impl Session {
         let length = frame.payload.len();
         self.window -= length as i64;
         self.stream(frame.stream).window -= length as i64;
-        let windows = (self.window, self.window_of(frame.stream));
+        let windows = (self.window, WINDOW + self.stream(frame.stream).window);
         assert!(length == 0 || (windows.0 >= 0 && windows.1 >= 0), "more than it may: {windows:?}");
         let answer = &mut self.stream(frame.stream).answer;
         assert!(!answer.head.is_empty() && !answer.ended, "{answer:?}, then {frame:?}");
         answer.data.extend(&frame.payload);
-        answer.pieces.push(length);
         answer.ended = frame.flags & END_STREAM != 0;
-        if self.generous && length > 0 {
+        if length > 0 {
             self.grant(0, length as u32);
             self.grant(frame.stream, length as u32);
         }
@@ -277,7 +250,9 @@ impl Session {
             self.block = Some((stream, end, block));
             return;
         }
-        let fields = self.blocks.read(&block);
+        let text = |bytes| String::from_utf8(bytes).expect("fields of ours are text");
+        let fields = self.decoder.decode(&block).unwrap_or_else(|error| panic!("{error:?} in {block:02x?}"));
+        let fields: Fields = fields.into_iter().map(|(name, value)| (text(name), text(value))).collect();
         let answer = &mut self.stream(stream).answer;
         assert!(!answer.ended, "{answer:?}, then {fields:?}");
         if answer.head.is_empty() {
@@ -296,14 +271,6 @@ impl Session {
             self.initial_credit =
                 settings.get(&INITIAL_WINDOW_SIZE).map_or(self.initial_credit, |it| (*it).into());
             self.try_send(&frames::settings_ack());
-            return;
-        }
-        for (id, value) in self.settings.pop_front().expect("what is acknowledged was sent") {
-            match id {
-                INITIAL_WINDOW_SIZE => self.initial_window = value.into(),
-                HEADER_TABLE_SIZE => self.blocks.allow(value as usize),
-                _ => {}
-            }
         }
     }
 
