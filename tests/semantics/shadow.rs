@@ -15,7 +15,7 @@ use weir_proto::v1::{
 };
 
 use crate::support::server::{Server, ask_under};
-use crate::support::{SOON, eventually, stores};
+use crate::support::{SOON, eventually};
 
 const RULES: &str = "
 server: { admin_service: true, workers: 1 }
@@ -89,20 +89,7 @@ impl Asking {
     }
 }
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis_alone() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
     let mut asking = Asking::of(store).await;

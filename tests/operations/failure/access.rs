@@ -269,21 +269,3 @@ async fn no_password_where_one_is_wanted() {
     let store = watched(&shared(&config)).await;
     assert_eq!(allow(&store, "r").await, Ok(true));
 }
-
-/// A server that answers and will run no script is not ready.
-#[tokio::test]
-async fn a_user_without_rights_is_not_ready() {
-    let redis = RedisServer::start();
-    redis.cli(&["ACL", "SETUSER", "weir", "on", ">hunter2", "+ping"]);
-    let server = Server::start_by_the_system(Config {
-        store: StoreConfig::Redis(config_as(&redis, PASSWORD)),
-        ..crate::support::server::config()
-    });
-    eventually(SOON, "the reason", || {
-        let (status, reason) = server.get("/readyz");
-        assert!(status == 503, "{reason}");
-        reason.contains("NOPERM")
-    });
-    add_user(&redis, PASSWORD, &[]);
-    eventually(SOON, "ready", || server.get("/readyz").0 == 200);
-}

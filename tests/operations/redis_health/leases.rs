@@ -36,17 +36,6 @@ fn a_node_that_cannot_keep_leases_is_named() {
     ready(&server);
 }
 
-/// The probe uses every right that leases need, so that none is found missing by a caller.
-#[test]
-fn every_right_of_leases_is_probed() {
-    for right in LEASE_RIGHTS.split(' ') {
-        let redis = RedisServer::start();
-        let others: Vec<&str> = LEASE_RIGHTS.split(' ').filter(|other| *other != right).collect();
-        let server = Server::start_by_the_system(with(user(&redis, &others), LEASES));
-        says(&server, &["note: Redis node", " cannot serve leases", "ACL SETUSER weir ", right]);
-    }
-}
-
 /// The keys of the probe go by themselves, and a node with leases only needs no right of an engine.
 #[test]
 fn the_leases_of_probes_end() {

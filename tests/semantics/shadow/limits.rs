@@ -5,7 +5,7 @@ use weir_proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 
 use super::count;
 use crate::support::server::{Server, ask_under};
-use crate::support::{SOON, eventually, stores};
+use crate::support::{SOON, eventually};
 
 const RULES: &str = "
 strategies:
@@ -17,20 +17,7 @@ strategies:
 overrides: [{ consumer: gold, strategy: api, limits: { new: { fixed_window: { limit: 1, window: 1d } } } }]
 ";
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
     let config = Config::parse(RULES, "test", &ConfigOverrides::default()).unwrap();
