@@ -4,7 +4,7 @@ OWNER ?= OWNER
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist check test test-long lint luacheck helm chart image release test-release bench bench-access bench-against bench-http bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus proxies timeseries redis-6 reference throttlecrab
+.PHONY: help build dist check test test-long lint lint-code lint-files luacheck helm chart image release test-release bench bench-access bench-against bench-http bench-modes figures pictures simulate soak run redis clients envoy chromium prometheus proxies timeseries redis-6 reference throttlecrab
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,12 +27,18 @@ test: redis clients envoy proxies chromium prometheus helm ## Run all tests agai
 test-long: redis clients envoy chromium prometheus timeseries redis-6 reference ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds; all of them with BUDGET=1800
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
-# In the profile of the tests, so that macros and build scripts are built once for both.
-lint: luacheck ## Check the format, clippy, rustdoc, luacheck, the protos, the licences, OpenAPI and the linters of clients/, without any warning
+lint: ## Check the format, clippy, rustdoc, luacheck, the protos, the licences, OpenAPI and the linters of clients/, without any warning
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-code lint-files
+
+# It waits for downloads and for linters of one thread, beside the compiler.
+lint-files:
 	scripts/lint-protos.sh
 	scripts/lint-licences.sh
 	scripts/lint-openapi.sh
 	scripts/test-clients.sh lint
+
+# In the profile of the tests, so that macros and build scripts are built once for both.
+lint-code: luacheck
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --profile tests --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --profile tests --workspace --no-deps

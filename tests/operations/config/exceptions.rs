@@ -4,7 +4,7 @@ use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::Listed;
 use weir_units::Micros;
 
-use super::{accepted, configured, parse, refused, refused_rows, section};
+use super::{accepted, configured, parse, refused_rows, section};
 
 /// Two strategies with limits that can be overridden and some that cannot, from line 2 on.
 fn with_strategies(text: &str) -> String {
@@ -84,58 +84,40 @@ fn deny_goes_before_allow_wherever_they_stand() {
 #[test]
 fn overrides_name_what_exists() {
     const EACH: &str = "limits: { each: { uniform: { interval: 1s } } }";
-    let cases = [
-        ("overrides: { }", "1:12: overrides: must be a list, with `-` before each item, not a mapping"),
-        ("overrides: [x]", "1:13: overrides[0]: must be a mapping of keys, not a single value"),
-        (
-            "overrides: [{ }]",
-            "1:13: overrides[0].consumer: is missing; give it a consumer, or the beginning of many and a final *\n\
-             1:13: overrides[0].limits: is missing; say which limits have other numbers\n\
-             1:13: overrides[0].strategy: is missing; name one of `strategies`",
-        ),
-        (
-            "overrides: [{ consumer: '*-gold', strategy: feding, resource: 'a*b', limit: { }, EACH }]",
-            "1:25: overrides[0].consumer: \"*-gold\": a * can stand only at the end of a pattern\n\
-             1:45: overrides[0].strategy: there is no strategy \"feding\"; did you mean `feeding`?\n\
-             1:63: overrides[0].resource: \"a*b\": a * can stand only at the end of a pattern\n\
-             1:70: overrides[0].limit: unknown key; did you mean `limits`?",
-        ),
-        (
-            "overrides: [{ consumer: a, strategy: feeding, limits: { } }]",
-            "1:55: overrides[0].limits: an override says which limits have other numbers; name at least one",
-        ),
-        (
-            "overrides: [{ consumer: a, strategy: feeding, limits: { each: x } }]",
-            "1:63: overrides[0].limits.each: must be a mapping of keys, not a single value",
-        ),
-        (
-            "overrides: [{ consumer: a, strategy: feeding, limits: { each: { uniform: { interval: 0s, period: 1s } } } }]",
-            "1:86: overrides[0].limits.each.uniform.interval: 0 is out of bounds: it must be at least 1 microsecond\n\
-             1:90: overrides[0].limits.each.uniform.period: unknown key; known are: interval",
-        ),
-        (
-            "overrides: [{ consumer: a, strategy: feeding, limits: { eahc: { uniform: { interval: 1s } } } }]",
-            "1:57: overrides[0].limits.eahc: strategy `feeding` has no limit of this name; it has `everyone`, `each`, `regional`",
-        ),
-        (
-            "overrides: [{ consumer: a, strategy: feeding, limits: { everyone: { uniform: { interval: 1s } } } }, { consumer: a, strategy: all, limits: { all: { gcra: { rate: 0/s } } } }]",
-            "1:57: overrides[0].limits.everyone: limit `everyone` of strategy `feeding` counts by [resource], so that consumers share its counters; only limits that count by consumer can differ between consumers\n\
-             1:142: overrides[1].limits.all: limit `all` of strategy `all` counts by [], so that consumers share its counters; only limits that count by consumer can differ between consumers\n\
-             1:163: overrides[1].limits.all.gcra.rate: 0 is out of bounds: a rate of 0 never refills; it must be at least 1 per period",
-        ),
-        (
-            "overrides: [{ consumer: a, strategy: feeding, limits: { each: { uniform: { interval: 1s } }, each: { uniform: { interval: 1s } } } }]",
-            "1:94: overrides[0].limits.each: is given twice; the first is at 1:57",
-        ),
-        (
-            "overrides: [{ consumer: a, strategy: feeding, EACH }, { consumer: a, strategy: feeding, resource: x, EACH }, { consumer: a, strategy: feeding, resource: '*', EACH }, { consumer: a, strategy: feeding, resource: x, EACH }]",
-            "1:208: overrides[2].consumer: an override of `feeding` for \"a\" is given twice; the first is at 1:25\n\
-             1:308: overrides[3].consumer: an override of `feeding` for \"a\" on \"x\" is given twice; the first is at 1:110",
-        ),
-    ];
-    for (text, expected) in cases {
-        refused(&[(&text.replace("EACH", EACH), expected)], with_strategies);
-    }
+    refused_rows(
+        |text| with_strategies(&text.replace("EACH", EACH)),
+        r#"
+overrides: { } => 1:12: overrides: must be a list, with `-` before each item, not a mapping
+overrides: [x] => 1:13: overrides[0]: must be a mapping of keys, not a single value
+overrides: [{ }]
+    1:13: overrides[0].consumer: is missing; give it a consumer, or the beginning of many and a final *
+    1:13: overrides[0].limits: is missing; say which limits have other numbers
+    1:13: overrides[0].strategy: is missing; name one of `strategies`
+overrides: [{ consumer: '*-gold', strategy: feding, resource: 'a*b', limit: { }, EACH }]
+    1:25: overrides[0].consumer: "*-gold": a * can stand only at the end of a pattern
+    1:45: overrides[0].strategy: there is no strategy "feding"; did you mean `feeding`?
+    1:63: overrides[0].resource: "a*b": a * can stand only at the end of a pattern
+    1:70: overrides[0].limit: unknown key; did you mean `limits`?
+overrides: [{ consumer: a, strategy: feeding, limits: { } }]
+    1:55: overrides[0].limits: an override says which limits have other numbers; name at least one
+overrides: [{ consumer: a, strategy: feeding, limits: { each: x } }]
+    1:63: overrides[0].limits.each: must be a mapping of keys, not a single value
+overrides: [{ consumer: a, strategy: feeding, limits: { each: { uniform: { interval: 0s, period: 1s } } } }]
+    1:86: overrides[0].limits.each.uniform.interval: 0 is out of bounds: it must be at least 1 microsecond
+    1:90: overrides[0].limits.each.uniform.period: unknown key; known are: interval
+overrides: [{ consumer: a, strategy: feeding, limits: { eahc: { uniform: { interval: 1s } } } }]
+    1:57: overrides[0].limits.eahc: strategy `feeding` has no limit of this name; it has `everyone`, `each`, `regional`
+overrides: [{ consumer: a, strategy: feeding, limits: { everyone: { uniform: { interval: 1s } } } }, { consumer: a, strategy: all, limits: { all: { gcra: { rate: 0/s } } } }]
+    1:57: overrides[0].limits.everyone: limit `everyone` of strategy `feeding` counts by [resource], so that consumers share its counters; only limits that count by consumer can differ between consumers
+    1:142: overrides[1].limits.all: limit `all` of strategy `all` counts by [], so that consumers share its counters; only limits that count by consumer can differ between consumers
+    1:163: overrides[1].limits.all.gcra.rate: 0 is out of bounds: a rate of 0 never refills; it must be at least 1 per period
+overrides: [{ consumer: a, strategy: feeding, limits: { each: { uniform: { interval: 1s } }, each: { uniform: { interval: 1s } } } }]
+    1:94: overrides[0].limits.each: is given twice; the first is at 1:57
+overrides: [{ consumer: a, strategy: feeding, EACH }, { consumer: a, strategy: feeding, resource: x, EACH }, { consumer: a, strategy: feeding, resource: '*', EACH }, { consumer: a, strategy: feeding, resource: x, EACH }]
+    1:208: overrides[2].consumer: an override of `feeding` for "a" is given twice; the first is at 1:25
+    1:308: overrides[3].consumer: an override of `feeding` for "a" on "x" is given twice; the first is at 1:110
+"#,
+    );
 }
 
 /// A strategy with a mistake of its own still exists for those that refer to it, and so do its limits.
