@@ -14,7 +14,7 @@ use weir_config::{Config, ServerConfig, ServerLimits};
 use weir_units::Micros;
 
 use crate::support::command::Serve;
-use crate::support::frames::{self, CONTINUATION, HEADERS, ObservedEnd, PREFACE, Raw, frame, rst_stream};
+use crate::support::frames::{self, CONTINUATION, HEADERS, ObservedEnd, Raw, frame, rst_stream};
 use crate::support::server::{Server, ask, ask_under, config, config_on_fast};
 use crate::support::{SOON, eventually, eventually_async};
 

@@ -34,8 +34,7 @@ pub(super) struct Session {
     /// The last stream ID and the error code of each GOAWAY.
     pub(super) goaways: Vec<(u32, u32)>,
     pub(super) closed: bool,
-    /// The server's PINGs, and whether they are answered.
-    pub(super) pings: usize,
+    /// Whether the server's PINGs are answered.
     pub(super) answers_pings: bool,
 }
 
@@ -99,16 +98,11 @@ impl Session {
             pongs: 0,
             goaways: Vec::new(),
             closed: false,
-            pings: 0,
             answers_pings: true,
         };
         session.send(PREFACE);
         session.send(&frames::settings(&[]));
         session
-    }
-
-    pub(super) fn raw(&self) -> &Raw {
-        &self.raw
     }
 
     pub(super) fn send(&mut self, bytes: &[u8]) {
@@ -210,11 +204,8 @@ impl Session {
                 *credit += increment;
             }
             PING if frame.flags & ACK != 0 => self.pongs += 1,
-            PING => {
-                self.pings += 1;
-                if self.answers_pings {
-                    self.try_send(&frames::frame(PING, ACK, 0, &frame.payload));
-                }
+            PING if self.answers_pings => {
+                self.try_send(&frames::frame(PING, ACK, 0, &frame.payload));
             }
             RST_STREAM => {
                 let answer = &mut self.stream(frame.stream).answer;
@@ -222,7 +213,7 @@ impl Session {
                 answer.reset = Some(number(&frame.payload));
             }
             GOAWAY => self.goaways.push((number(&frame.payload), number(&frame.payload[4..]))),
-            PRIORITY => {}
+            PING | PRIORITY => {}
             kind => panic!("a server does not send frames of type {kind}"),
         }
     }
