@@ -1,4 +1,3 @@
-mod anything;
 mod buffering;
 mod open_calls;
 
