@@ -127,34 +127,6 @@ async fn looking_before_a_call_begins_is_given_up_where_nothing_is_found() {
 }
 
 #[tokio::test]
-async fn another_cost_is_another_question() {
-    let (node, bucket) = (Node::new(Micros::from_secs(60)), strategy(&[bucket(10)]));
-    assert!(node.ask(0, &bucket, Op::Charge, 8, 0).await.0.allowed);
-    assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.0.allowed);
-    assert!(node.ask(0, &bucket, Op::Charge, 2, 0).await.0.allowed);
-    assert!(node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "what remains has changed");
-    assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "what was denied is known");
-    assert!(!node.ask(0, &bucket, Op::Peek, 5, 0).await.2, "and looking at it is the same question");
-    assert!(node.ask(0, &bucket, Op::Charge, 0, 0).await.2, "how things stand is asked every time");
-    assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "and changes nothing");
-}
-
-/// The refund is by one worker, the next question to the other, and a third that was on its way.
-#[tokio::test]
-async fn a_refund_or_reset_on_any_worker_is_never_hidden() {
-    let (node, bucket) = (Node::new(Micros::from_secs(60)), strategy(&[bucket(10)]));
-    assert!(node.ask(0, &bucket, Op::Charge, 10, 0).await.0.allowed);
-    for worker in [0, 1] {
-        assert!(!node.ask(worker, &bucket, Op::Charge, 4, 0).await.0.allowed);
-    }
-    node.ask(1, &bucket, Op::Refund, 4, 0).await;
-    assert!(node.ask(0, &bucket, Op::Charge, 4, 0).await.0.allowed, "four were given back");
-    assert!(!node.ask(0, &bucket, Op::Charge, 4, 0).await.0.allowed);
-    node.ask(1, &bucket, Op::Reset, 0, 0).await;
-    assert!(node.ask(0, &bucket, Op::Charge, 4, 0).await.0.allowed, "all were");
-}
-
-#[tokio::test]
 async fn nothing_is_known_for_longer_than_the_configured_age() {
     let (node, gate) = (Node::new(Micros::from_secs(2)), strategy(&[uniform(10)]));
     assert!(node.ask(0, &gate, Op::Charge, 1, 0).await.0.allowed);
@@ -253,17 +225,6 @@ async fn no_answer_is_older_than_one_that_a_caller_has_seen() {
     assert_eq!(ask(&worker, Op::Charge, 4).await, (true, 0));
 }
 
-/// What another worker of the node admits meanwhile changes what remains, and a denial says what does.
-#[tokio::test]
-async fn a_known_denial_tells_what_remains_now() {
-    let (node, bucket) = (Node::new(Micros::from_secs(60)), strategy(&[bucket(10)]));
-    assert!(node.ask(0, &bucket, Op::Charge, 6, 0).await.0.allowed);
-    assert_eq!(node.ask(0, &bucket, Op::Charge, 5, 0).await.1.remaining, 4);
-    assert!(node.ask(1, &bucket, Op::Charge, 1, 0).await.0.allowed);
-    assert_eq!(node.ask(0, &bucket, Op::Charge, 5, 0).await.1.remaining, 3);
-    assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.2);
-}
-
 /// A strategy of a changed configuration may lie where the old one did.
 #[tokio::test]
 async fn a_strategy_is_not_known_by_its_place_in_memory() {
@@ -300,31 +261,6 @@ async fn each_limit_ages_by_itself() {
     assert!(!denied.allowed && !asked);
     assert_eq!((first.fits(), first.remaining, first.retry), (true, 1, Retry::Now));
     assert_eq!(first.reset_after, Micros::ZERO);
-}
-
-/// One limit has more to give, or all of it back, before the one that denies the longest.
-#[tokio::test]
-async fn each_limit_shows_its_own_remaining() {
-    let slow = Algorithm::bucket(5, Rate { count: 1, period: Micros::from_secs(60) }).unwrap();
-    let window = Algorithm::fixed_window(9, Micros::from_secs(2), true, false).unwrap();
-    for (limit, at_one, at_two) in [(bucket(5), 4, 5), (window, 7, 9)] {
-        let (node, both) = (Node::new(Micros::from_secs(60)), strategy(&[limit, slow]));
-        assert!(node.ask(0, &both, Op::Charge, 2, 0).await.0.allowed);
-        assert!(!node.ask(0, &both, Op::Charge, 4, 0).await.0.allowed);
-        for (at, remaining) in [(SECOND, at_one), (2 * SECOND, at_two)] {
-            let (denied, first, _) = node.ask(0, &both, Op::Charge, 4, at).await;
-            assert_eq!((denied.allowed, first.remaining), (false, remaining), "{limit:?} at {at}");
-        }
-    }
-    let gap = Algorithm::strict_log(5, Micros::from_secs(10), false, Micros::from_secs(5)).unwrap();
-    let (node, gap) = (Node::new(Micros::from_secs(60)), strategy(&[gap]));
-    for at in [0, 9 * SECOND] {
-        assert!(node.ask(0, &gap, Op::Charge, 1, at).await.0.allowed);
-    }
-    for (at, remaining) in [(9_500_000, 3), (10 * SECOND, 4)] {
-        let (denied, log, _) = node.ask(0, &gap, Op::Charge, 4, at).await;
-        assert_eq!((denied.allowed, log.remaining), (false, remaining), "{at}");
-    }
 }
 
 fn uniform(seconds: u64) -> Algorithm {
