@@ -130,12 +130,6 @@ impl BudgetLimit {
 }
 
 impl CostedLimits {
-    /// True if a limit has a cost of its own.
-    #[must_use]
-    pub fn has_costs(&self) -> bool {
-        self.limits.iter().any(|limit| limit.cost != LimitCost::Request)
-    }
-
     /// The cost of its only limit, if that is fixed.
     #[must_use]
     pub fn only_fixed(&self) -> Option<u64> {
