@@ -51,7 +51,7 @@ echo "building"
 "$cargo" test --profile tests --workspace --no-run --lib --bins --tests -q || exit 1
 begun=$SECONDS
 seeds=$((full ? 200 : 40))
-[ $full -eq 1 ] || export WEIR_LONG=short
+[ $full -eq 1 ] || export LONG_TESTS=short
 part "$seeds seeds of the simulator of nodes" simulate $seeds
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, live control that fails, Valkey and RedisTimeSeries" \
