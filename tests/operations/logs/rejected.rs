@@ -125,8 +125,8 @@ async fn at_info_one_line_counts_rejected_requests_by_kind() {
     let logged = Logged::start("info", "fast");
     let mut client = logged.client().await;
     client.should_allow(asks("nobody", "bob")).await.unwrap_err();
-    eventually(SOON, "the first one is said at once", || logged.lines("requests were rejected").len() == 1);
-    let line = &logged.lines("requests were rejected")[0];
+    eventually(SOON, "the first one is said at once", || logged.lines("requests rejected").len() == 1);
+    let line = &logged.lines("requests rejected")[0];
     assert_eq!(
         (line["unknown_strategy"].as_u64(), &line["invalid_field"]),
         (Some(1), &Value::Null),
@@ -136,7 +136,7 @@ async fn at_info_one_line_counts_rejected_requests_by_kind() {
     for _ in 0..20 {
         client.should_allow(asks("", "")).await.unwrap_err();
     }
-    assert_eq!(logged.lines("requests were rejected").len(), 1, "the next line comes in a minute");
+    assert_eq!(logged.lines("requests rejected").len(), 1, "the next line comes in a minute");
     assert_eq!(logged.lines("rejected").len(), 0, "each of them is for debug");
 }
 
