@@ -144,7 +144,10 @@ fn a_single_server_in_place_of_a_cluster_is_logged() {
 /// However many looks fail, that is one warning, at the third of them.
 fn wait_and_find(serve: Serve, reason: &str, what_to_do: &str) {
     let lasts = |page: String| {
-        let line = page.lines().find(|line| line.contains("degraded: cannot discover the nodes of Redis"))?.to_owned();
+        let line = page
+            .lines()
+            .find(|line| line.contains("degraded: cannot discover the nodes of Redis"))?
+            .to_owned();
         line.split_once("(for ")?.1.split(' ').next()?.parse::<u64>().ok()
     };
     eventually(SOON, "many looks have failed", || lasts(serve.get("/readyz")) >= Some(3));

@@ -178,7 +178,7 @@ async fn three_nodes_are_shown_as_one() {
     open(&mut browser, asked, 1440, "light");
     let text = browser.evaluate("document.body.innerText");
     let text = text.as_str().unwrap();
-    for part in ["3 nodes: weir-1, weir-2, weir-3", "per-account", "exports", "invoices", "strategy search"] {
+    for part in ["3 nodes: weir-1, weir-2, weir-3", "per-account", "exports", "invoices"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     if let Some(folder) = folder {

@@ -53,7 +53,8 @@ async fn a_state_with_an_expiry_of_its_own_stays_for_so_long() {
 }
 
 /// No earlier than the answer's `reset_after`, and at most 2 ms later; a bucket's, whose expiry need not
-/// move with every write so, 4 s later.
+/// move with every write so, 4 s later. That is rounded up by 2.5 ms before the tenth of a second is cut off: where nothing
+/// is cut off, in one run of a hundred, it is 3 ms later.
 async fn check_expiry(world: &World, strategy: &Arc<Strategy>, op: Op, cost: u64) {
     let before = Instant::now();
     let reset = world.ask(strategy, op, cost).await.1.reset_after.0;
@@ -65,7 +66,7 @@ async fn check_expiry(world: &World, strategy: &Arc<Strategy>, op: Op, cost: u64
         left + elapsed >= reported,
         "{name}, {op:?} {cost}: {left} ms left, {reported} ms reported {elapsed} ms ago"
     );
-    let grace = if is_bucket(strategy) { 4000 } else { 0 };
+    let grace = if is_bucket(strategy) { 4001 } else { 0 };
     assert!(left <= reported + 2 + grace, "{name}, {op:?} {cost}: {left} ms left, {reported} reported");
 }
 

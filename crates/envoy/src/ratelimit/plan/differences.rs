@@ -3,7 +3,7 @@
 
 /// Each difference: what it is about, what the reference does, and what Weir does.
 pub const RATELIMIT_DIFFERENCES: [(&str, &str, &str); 12] = [
-    ("SIGHUP", "ends the process", "reads the files again, and goes on"),
+    ("SIGHUP", "ends the process", "reloads the files"),
     (
         "a second YAML document in a file, a key given twice",
         "the first document counts, and the last of the keys",
