@@ -5,7 +5,7 @@
 //!
 //! `cargo bench --bench instructions`, which needs valgrind, and says so where there is none. `-- redis` measures only the
 //! works with `redis` in their names.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 #[allow(dead_code, unreachable_pub)] // its sockets
 #[path = "service/bare.rs"]

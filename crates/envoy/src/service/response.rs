@@ -161,7 +161,6 @@ mod tests {
                     current_limit,
                     limit_remaining: remaining,
                     duration_until_reset: fields.until_reset_s.map(until),
-                    ..DescriptorStatus::default()
                 };
                 let expected = RateLimitResponse { statuses: vec![status], ..RateLimitResponse::default() };
                 assert_eq!(out, expected.encode_to_vec(), "{seconds} {name}");

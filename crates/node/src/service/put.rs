@@ -105,7 +105,7 @@ impl Packed {
         Self { bytes: tags.into_iter().fold(self.bytes, next), length: self.length }
     }
 
-    /// Appends a field with a number, which is at most [`MOST_PACKED`].
+    /// Appends a field with a number, which is at most `MOST_PACKED`.
     #[inline]
     #[must_use]
     pub const fn number(self, field: u32, number: u64) -> Self {
