@@ -179,7 +179,7 @@ struct EndOfRequest<'e> {
 
 impl EndOfRequest<'_> {
     #[inline]
-    fn is(&mut self, answer: &Result<RateLimitAnswer<'_>, RateLimitError>) {
+    fn answered(&mut self, answer: &Result<RateLimitAnswer<'_>, RateLimitError>) {
         self.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
     }
 }
@@ -298,7 +298,7 @@ impl EnvoyDecisions {
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
         let (domain, mut ended) = self.begin(envoy, loaded, ask)?;
         let answer = self.answer(envoy, loaded, domain, ask).await;
-        ended.is(&answer);
+        ended.answered(&answer);
         answer
     }
 
@@ -319,16 +319,20 @@ impl EnvoyDecisions {
         Ok((domain, EndOfRequest { recorder, domain: counts, deadline: ask.deadline, code: None }))
     }
 
+    /// Appends the questions of a request, unless it is refused. They are large, so they are made in place.
     #[inline]
-    fn check_loaded(
-        loaded: &Loaded,
-        domain: Option<&Domain>,
+    fn pose<'a>(
+        &self,
+        questions: &mut Questions<'a>,
+        envoy: &EnvoyLimiter,
+        (loaded, domain): (&Loaded, Option<&'a Domain>),
         ask: &RateLimitAsk<'_>,
     ) -> Result<(), RateLimitError> {
         if domain.is_none() && loaded.domains.is_missing(ask.domain) {
             return Err(RateLimitError::NotLoaded);
         }
-        Ok(())
+        let posed = questions::pose(questions, envoy, domain, ask);
+        posed.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))
     }
 
     async fn answer<'a>(
@@ -338,10 +342,8 @@ impl EnvoyDecisions {
         domain: Option<&'a Domain>,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
-        Self::check_loaded(loaded, domain, ask)?;
         let mut questions = Questions::new();
-        let posed = questions::pose(&mut questions, envoy, domain, ask);
-        posed.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        self.pose(&mut questions, envoy, (loaded, domain), ask)?;
         let together = domain.zip(envoy.rules.all_or_none.by(ask.domain)).map(|(domain, by)| {
             Ok((domain, all_or_none::groups(by, ask, &questions, envoy.rules.shadow_mode)?))
         });

@@ -149,7 +149,7 @@ impl EnvoyRateLimit {
 
     fn answer_at_once(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
         let current = self.current.load();
-        let mut ask = RateLimitAsk::of(current.rights.of(context), context.deadline);
+        let mut ask = RateLimitAsk::new(current.rights.of(context), context.deadline);
         let loaded = self.read(&mut ask, &current, message)?;
         if current.decisions.asks_once(&self.envoy, &ask) {
             return self.reply(current.decisions.rate_limit_at_once(&self.envoy, loaded, &ask), &ask);
@@ -160,7 +160,7 @@ impl EnvoyRateLimit {
 
     async fn answer(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
         let current = self.current.load();
-        let mut ask = RateLimitAsk::of(current.rights.of(context), context.deadline);
+        let mut ask = RateLimitAsk::new(current.rights.of(context), context.deadline);
         let loaded = self.read(&mut ask, &current, message)?;
         self.answer_read(&current, loaded, &ask).await
     }

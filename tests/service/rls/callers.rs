@@ -53,7 +53,7 @@ fn a_named_caller_has_one_turn_and_others_one_for_each_connection() {
     let envoy = EnvoyLimiter::new(rules, counted.recorder(0));
     let peers = [Peer::default(), Peer::default()];
     let caller_of = |rights: Rights<'_>, peer: &Peer| {
-        let mut ask = RateLimitAsk { domain: "rl", ..RateLimitAsk::of(rights, None) };
+        let mut ask = RateLimitAsk { domain: "rl", ..RateLimitAsk::new(rights, None) };
         ask.descriptors.push(DescriptorAsk { entries: 0..1, ..DescriptorAsk::default() });
         ask.entries.push(("service", "service_1"));
         let answer = || at_once(decisions.rate_limit(&envoy, &loaded, &ask));

@@ -51,7 +51,7 @@ impl<'a> RateLimitAsk<'a> {
     /// A request that says nothing yet.
     #[inline]
     #[must_use]
-    pub fn of(rights: Rights<'a>, deadline: Option<Instant>) -> Self {
+    pub fn new(rights: Rights<'a>, deadline: Option<Instant>) -> Self {
         let (descriptors, entries) = (SmallVec::new(), SmallVec::new());
         Self { rights, domain: "", descriptors, entries, hits_addend: 0, deadline }
     }

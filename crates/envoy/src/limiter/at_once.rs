@@ -6,12 +6,12 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use weir_core::envoy::Domain;
 use weir_node::settle::Outcome;
-use weir_node::telemetry::{CountedMethod, Rejection};
+use weir_node::telemetry::CountedMethod;
 use weir_store::{Answers, Decision, StoreAnswer, no_verdict};
 use weir_time::clock;
 
 use super::decide::Outcomes;
-use super::questions::{self, Questions};
+use super::questions::Questions;
 use super::{
     DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded,
     RateLimitAnswer, RateLimitAsk, RateLimitError, status,
@@ -37,7 +37,7 @@ impl EnvoyDecisions {
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
         let (domain, mut ended) = self.begin(envoy, loaded, ask)?;
         let answer = self.answer_at_once(envoy, loaded, domain, ask);
-        ended.is(&answer);
+        ended.answered(&answer);
         answer
     }
 
@@ -48,10 +48,8 @@ impl EnvoyDecisions {
         domain: Option<&'a Domain>,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
-        Self::check_loaded(loaded, domain, ask)?;
         let mut questions = Questions::new();
-        let posed = questions::pose(&mut questions, envoy, domain, ask);
-        posed.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        self.pose(&mut questions, envoy, (loaded, domain), ask)?;
         let started = clock::monotonic();
         let answers = self.ask_at_once(&questions, ask.rights.caller());
         let took = clock::monotonic().saturating_duration_since(started);

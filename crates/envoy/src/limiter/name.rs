@@ -61,32 +61,9 @@ pub(super) fn digest_of(name: &str) -> String {
 
 #[inline]
 fn part(name: &mut String, text: &str) {
-    decimal(name, text.len());
+    name.push_str(itoa::Buffer::new().format(text.len()));
     name.push(':');
     name.push_str(text);
-}
-
-/// Every part of every name has one, and the formatter takes longer than all the rest.
-#[inline]
-fn decimal(name: &mut String, number: usize) {
-    if number >= 100 {
-        long_decimal(name, number / 100);
-    }
-    if number >= 10 {
-        name.push(digit(number / 10));
-    }
-    name.push(digit(number));
-}
-
-#[cold]
-fn long_decimal(name: &mut String, number: usize) {
-    decimal(name, number);
-}
-
-/// The last digit.
-#[inline]
-const fn digit(number: usize) -> char {
-    (b'0' + (number % 10) as u8) as char
 }
 
 fn shortened(name: &str) -> String {
