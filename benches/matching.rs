@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use divan::{Bencher, black_box};
-use weir_core::envoy::Domains;
 use weir_envoy::files::EnvoyFiles;
+use weir_envoy::rules::Domains;
 
 fn main() {
     divan::main();

@@ -30,7 +30,8 @@ pub fn sections() -> Vec<&'static SectionSpec> {
 }
 
 /// Sections whose settings stand before those of another section, and not at the end.
-const BEFORE: [(&str, &str); 1] = [("control", "store.")];
+const BEFORE: [(&str, &str); 4] =
+    [("control", "store."), ("envoy", "log."), ("envoy.xds", "log."), ("envoy.xds.tls", "log.")];
 
 /// Returns all settings with their paths: those of the configuration, and those of features, most of them at the end.
 #[must_use]

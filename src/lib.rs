@@ -3,8 +3,7 @@
 //! The crates, from the ground up; each uses only those below it.
 //!
 //! * `weir-units`: integer time and cost. `weir-time`: the only reader of clocks.
-//! * `weir-core`: what every limit means, as pure arithmetic; which limits apply; the names of their states; which rule
-//!   of Envoy's files a descriptor matches.
+//! * `weir-core`: what every limit means, as pure arithmetic; which limits apply; the names of their states.
 //! * `weir-config`: the configuration, parsed once.
 //! * `weir-store`: where state lives; one interface, two engines.
 //! * `weir-proto`: the wire's types. `weir-grpc`: gRPC over HTTP/2, from bytes to bytes.

@@ -65,7 +65,7 @@ fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit> {
         shadow_mode: false,
         quota_mode: false,
         stop_when_over: false,
-        all_or_none: weir_config::AllOrNone::default(),
+        all_or_none: weir_envoy::overlay::AllOrNone::default(),
     };
     let limiter = EnvoyLimiter::new(rules, counted.recorder(0));
     EnvoyRateLimit::new(&worker, &snapshot, limiter, EnvoyAnswers::default())

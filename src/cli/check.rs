@@ -147,9 +147,9 @@ fn checked(paths: &[PathBuf]) -> Result<Checked, Vec<String>> {
 
 /// Checks a configuration of Weir, with Envoy's files if it names some.
 fn native(paths: &[PathBuf], of_envoy: &EnvoyArgs) -> CheckedConfig {
-    let Checked { config, notes, envoy } = checked(paths)?;
+    let Checked { config, notes, sections } = checked(paths)?;
     notes.iter().for_each(|note| say(&format!("note: {note}")));
-    let (config, files) = match (config, envoy::named_by(&envoy, of_envoy)) {
+    let (config, files) = match (config, envoy::named_by(&sections, of_envoy)) {
         (Ok(config), Ok(files)) => (config, files),
         (config, files) => {
             let errors = [config.err().map(|it| it.to_string()), files.err()];

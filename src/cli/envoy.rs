@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
-use weir_core::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
+use weir_config::Config;
 use weir_core::strategy::FailurePolicy;
 use weir_envoy::files::{EnvoyFiles, EnvoyFolder};
+use weir_envoy::rules::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
+use weir_envoy::settings::EnvoyConfig;
 
 mod sample;
 
@@ -63,6 +65,13 @@ pub(super) fn explain(
         AllowOutput::Text => explained.text(&domains),
         AllowOutput::Json => explained.json()?,
     })
+}
+
+/// Returns where the rules come from, for the first lines of a node.
+pub(super) fn source(config: &Config) -> Option<String> {
+    let EnvoyConfig { config, xds, .. } = EnvoyConfig::from_config(config);
+    let files = config.map(|folder| format!("  envoy   {}\n", folder.display()));
+    files.or_else(|| Some(format!("  envoy   xDS of {}\n", xds?.server)))
 }
 
 /// Prints warnings about valid keys without effect.

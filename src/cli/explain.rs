@@ -175,10 +175,11 @@ fn explain_envoy(args: &ExplainArgs) -> Result<()> {
         (None, []) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
         (None, [file, ..]) => {
             let config = read_config(args)?;
-            merge_domains |= config.envoy.merge_domains;
-            let folder = config.envoy.config.clone();
+            let envoy = weir_envoy::settings::EnvoyConfig::from_config(&config);
+            merge_domains |= envoy.merge_domains;
+            let folder = envoy.config.clone();
             let folder = folder.with_context(|| format!("{} has no envoy.config", file.display()))?;
-            weir_envoy::files::EnvoyFolder::from(folder).with_config(&config.envoy)
+            weir_envoy::files::EnvoyFolder::from(folder).with_config(&envoy)
         }
     };
     let domain = args.resource.as_deref().unwrap_or_default();

@@ -33,6 +33,17 @@ const LAST: &[fn(&Config) -> Option<String>] = &[
     super::leases::example,
 ];
 
+/// Where rules of features come from, for the first lines of a node.
+const SOURCES: &[fn(&Config) -> Option<String>] = &[
+    #[cfg(feature = "envoy")]
+    super::envoy::source,
+];
+
+/// Returns where rules of features come from, a line each.
+pub(super) fn sources(config: &Config) -> impl Iterator<Item = String> {
+    SOURCES.iter().filter_map(|source| source(config))
+}
+
 /// Returns what the sections have.
 pub(super) fn summaries(config: &Config) -> impl Iterator<Item = String> {
     ALL.iter().filter_map(|texts| (texts.summary)(config))

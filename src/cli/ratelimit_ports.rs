@@ -2,13 +2,15 @@
 
 use weir_config::{Config, ListenAddress};
 use weir_envoy::ratelimit::{PORTS, RatelimitPorts};
+use weir_envoy::settings::EnvoyConfig;
 
 /// Formats the addresses of a server in the place of envoyproxy/ratelimit, if it is one.
 pub(super) fn announcement(config: &Config, grpc: &ListenAddress, store: &str) -> Option<String> {
     let ports = config.section::<RatelimitPorts>(PORTS)?;
     let metrics = ports.metrics.as_ref();
     let metrics = metrics.map_or_else(String::new, |(address, path)| format!("  metrics {address}{path}\n"));
-    let files = match (&config.envoy.config, &config.envoy.xds) {
+    let envoy = EnvoyConfig::from_config(config);
+    let files = match (&envoy.config, &envoy.xds) {
         (Some(folder), _) => format!("  files   {}\n", folder.display()),
         (None, Some(xds)) => format!("  xDS     {}\n", xds.server),
         (None, None) => String::new(),

@@ -15,7 +15,7 @@ use weir_time::clock::Clock;
 
 use self::test_clock::TestClock;
 use super::settings::Settings;
-use super::{notify, quoted, sample, signals};
+use super::{feature_texts, notify, quoted, sample, signals};
 use crate::features::FEATURES;
 
 #[derive(Debug, clap::Args)]
@@ -130,11 +130,7 @@ fn announcement(
             files.join(", ")
         }
     };
-    let envoy = match (&config.envoy.config, &config.envoy.xds) {
-        (Some(folder), _) => format!("  envoy   {}\n", folder.display()),
-        (None, Some(xds)) => format!("  envoy   xDS of {}\n", xds.server),
-        (None, None) => String::new(),
-    };
+    let sources: String = feature_texts::sources(config).collect();
     format!(
         "weir {version}\n\
          \x20 gRPC    {grpc}\n\
@@ -142,7 +138,7 @@ fn announcement(
          {operations}{features}\
          \x20 store   {store}\n\
          \x20 config  {source}\n\
-         {envoy}\n\
+         {sources}\n\
          Try in another terminal:\n\
          \n\
          {next}\n",

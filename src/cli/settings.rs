@@ -146,7 +146,7 @@ mod tests {
         config
             .map(|config| {
                 let sections = format!("{:?}", config.sections);
-                (config.key_secret, config.envoy.config, sections, config.server.audit_file)
+                (config.key_secret, sections, config.server.audit_file)
             })
             .map_err(|errors| errors.to_string())
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use weir_config::KeyShare;
 use weir_core::algorithm::Algorithm;
-use weir_core::envoy;
 use weir_core::strategy::{FailurePolicy, Field, Listed, Resolved, Rules, Strategy, inline_name};
 use weir_node::access::Rights;
 use weir_node::limiter::{
@@ -20,6 +19,7 @@ use weir_units::Micros;
 use super::logged::{LoggedDecision, LoggedDecisions, LoggedOperation};
 use super::run::limiter_on;
 use super::{CostByName, SimulationError};
+use crate::features;
 
 /// Results of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -108,11 +108,13 @@ pub fn replay(
     let clock = ManualClock::at(Micros::ZERO);
     let replay = Replay { rules, limiter: limiter_on(&clock, rules)? };
     let mut result = ReplayResult::default();
+    let reserved: Vec<&str> =
+        features::sections().iter().filter_map(|section| section.reserved).map(|(name, _)| name).collect();
     for (index, decision) in log.decisions.iter().enumerate() {
         if !wanted(&decision.strategy) {
             continue;
         }
-        if decision.strategy == envoy::STRATEGY && rules.resolve("", &decision.strategy).is_err() {
+        if reserved.contains(&decision.strategy.as_str()) && rules.resolve("", &decision.strategy).is_err() {
             result.of_requests += 1;
             continue;
         }

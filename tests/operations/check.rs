@@ -8,6 +8,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use weir_config::{Config, MAX_FILE};
+use weir_envoy::settings::EnvoyConfig;
 
 use crate::support::command::{Serve, text, weir};
 
@@ -220,7 +221,7 @@ fn paths_in_flags_are_relative_to_the_working_directory() {
     ]);
     let overrides = weir::features::overrides().with("envoy_config", "ratelimit");
     let config = Config::load(directory.path().join("etc/weir.yaml"), &overrides).unwrap();
-    assert_eq!(config.envoy.config.as_deref(), Some(Path::new("ratelimit")));
+    assert_eq!(EnvoyConfig::from_config(&config).config.as_deref(), Some(Path::new("ratelimit")));
 }
 
 #[test]

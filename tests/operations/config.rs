@@ -5,6 +5,7 @@
 mod approximate;
 mod bans;
 mod costs;
+mod every_setting;
 mod exceptions;
 mod expanded;
 mod expiry;

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 use tonic::transport::Channel;
 use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_envoy::settings::{EnvoyConfig, with_envoy};
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
@@ -172,8 +173,9 @@ async fn every_operation_is_logged(store: StoreConfig) {
     let rules =
         "domain: edge\ndescriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 1 } }]\n";
     std::fs::write(limits.join("edge.yaml"), rules).unwrap();
-    let mut config = config_of("{ decisions: { keys: 1, file: FOLDER/log } }", folder.path());
-    config.envoy.config = Some(limits);
+    let envoy = EnvoyConfig { config: Some(limits), ..EnvoyConfig::default() };
+    let config = config_of("{ decisions: { keys: 1, file: FOLDER/log } }", folder.path());
+    let config = with_envoy(config, envoy);
     let mut server = Server::ready(Config { store, ..config });
     // Keys of its own, also where the store is shared.
     let resource = format!("ops/{}", folder.path().display());

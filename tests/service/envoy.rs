@@ -16,7 +16,8 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 
-use weir_config::{Config, EnvoyConfig};
+use weir_config::Config;
+use weir_envoy::settings::{EnvoyConfig, with_envoy};
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
@@ -37,7 +38,7 @@ fn weir(limits: PathBuf) -> Server {
 }
 
 fn weir_with(envoy: EnvoyConfig) -> Server {
-    Server::start(Config { envoy, ..config() })
+    Server::start(with_envoy(config(), envoy))
 }
 
 /// Lets this much time pass.

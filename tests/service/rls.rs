@@ -18,7 +18,8 @@ mod wire;
 use std::path::PathBuf;
 
 use tonic::transport::Channel;
-use weir_config::{Config, EnvoyConfig, StoreConfig};
+use weir_config::{Config, StoreConfig};
+use weir_envoy::settings::{EnvoyConfig, with_envoy};
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 
 use crate::support::server::{Server, config};
@@ -35,13 +36,13 @@ fn files() -> PathBuf {
 /// A service under `envoy` and the files of the cases, or a control plane, ready to answer.
 fn serve(store: StoreConfig, envoy: EnvoyConfig) -> Server {
     if envoy.xds.is_some() {
-        let server = Server::ready(Config { store, envoy, ..config() });
+        let server = Server::ready(with_envoy(Config { store, ..config() }, envoy));
         let taken = || server.get("/metrics").1.contains("\nweir_xds_acks_total 1\n");
         eventually(SOON, "the limits of the control plane", taken);
         return server;
     }
     let envoy = EnvoyConfig { config: Some(envoy.config.unwrap_or_else(files)), ..envoy };
-    Server::ready(Config { store, envoy, ..config() })
+    Server::ready(with_envoy(Config { store, ..config() }, envoy))
 }
 
 async fn client(server: &Server) -> Client {

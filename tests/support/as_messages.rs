@@ -1,7 +1,7 @@
 //! Files of limits as the messages that a control plane would send of them.
 
-use weir_core::envoy::{Descriptor, Matcher, Metadata};
 use weir_envoy::files::EnvoyFiles;
+use weir_envoy::rules::{Descriptor, Matcher, Metadata};
 use weir_proto::ratelimit::config::ratelimit::v3::{
     RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitReplace,
 };

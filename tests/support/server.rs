@@ -254,7 +254,6 @@ pub(crate) fn config() -> Config {
         ("burst/*".to_owned(), Resource { strategy: 1, group: None }),
     ]);
     Config {
-        envoy: weir_config::EnvoyConfig::default(),
         // So that tests of outages see in `/readyz` when the loss is noticed.
         server: ServerConfig {
             transport: transport(),

@@ -1,7 +1,7 @@
 //! The settings that differ between two configurations.
 
 use super::feature_section::changes as section_changes;
-use super::table::{Applies, SettingChange, TlsConfig, XdsConfig};
+use super::table::{Applies, SettingChange, TlsConfig};
 use super::{Config, StoreConfig};
 
 impl Config {
@@ -16,8 +16,6 @@ impl Config {
         tls_changes("server.admin_tls", (&self.server.admin_tls, &next.server.admin_tls), &mut changes);
         self.store_changes(next, &mut changes);
         self.messages.changes(&next.messages, "messages", &mut changes);
-        self.envoy.changes(&next.envoy, "envoy", &mut changes);
-        xds_changes((&self.envoy.xds, &next.envoy.xds), &mut changes);
         section_changes(&self.sections, &next.sections, &mut changes);
         let (server, other) = (&self.server, &next.server);
         let whole = [
@@ -26,12 +24,8 @@ impl Config {
             ("server.admin_hosts", server.admin_hosts != other.admin_hosts),
             ("store.key_secret", self.key_secret != next.key_secret),
             ("store.namespace", self.namespace != next.namespace),
-            ("envoy.all_or_none", self.envoy.all_or_none != next.envoy.all_or_none),
             ("log.decisions", self.decision_log != next.decision_log),
         ];
-        if self.envoy.rules != next.envoy.rules {
-            changes.push(SettingChange::whole("envoy.rules", Applies::AtReload));
-        }
         let whole = whole.into_iter().filter(|(_, differs)| *differs);
         changes.extend(whole.map(|(path, _)| SettingChange::whole(path, Applies::AtRestart)));
         if self.authorize != next.authorize {
@@ -66,26 +60,6 @@ impl Config {
             }
             _ => whole("store", true),
         }
-    }
-}
-
-fn xds_changes((one, next): (&Option<XdsConfig>, &Option<XdsConfig>), changes: &mut Vec<SettingChange>) {
-    let (Some(one), Some(next)) = (one, next) else {
-        if one != next {
-            changes.push(SettingChange::whole("envoy.xds", Applies::AtRestart));
-        }
-        return;
-    };
-    if one.server != next.server {
-        changes.push(SettingChange::whole("envoy.xds.server", Applies::AtRestart));
-    }
-    one.changes(next, "envoy.xds", changes);
-    match (&one.tls, &next.tls) {
-        (Some(one), Some(next)) => one.changes(next, "envoy.xds.tls", changes),
-        (one, next) if one != next => {
-            changes.push(SettingChange::whole("envoy.xds.tls", Applies::AtRestart));
-        }
-        _ => {}
     }
 }
 

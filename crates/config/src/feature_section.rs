@@ -4,9 +4,9 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::ClientAuth;
 use super::listen::ListenAddress;
 use super::table::{Applies, SettingChange, TlsConfig};
+use super::{ClientAuth, Secret};
 
 /// The settings that a feature has read.
 pub trait SectionSettings: Any + Debug + Send + Sync {}
@@ -47,9 +47,28 @@ pub struct FeaturePort {
 pub(super) struct ShownValue {
     pub(super) path: String,
     pub(super) applies: Applies,
-    pub(super) text: String,
-    /// False for values whose text is not what a file would write.
-    pub(super) is_written: bool,
+    pub(super) text: ShownText,
+}
+
+/// What is compared of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ShownText {
+    /// As a file would write it.
+    Written(String),
+    /// A text that differs if the value does.
+    Whole(String),
+    /// A secret, which is never shown.
+    Secret(Option<Secret>),
+}
+
+impl ShownText {
+    /// Returns the text for people, if there is one.
+    fn written(self) -> Option<String> {
+        match self {
+            Self::Written(text) => Some(text),
+            Self::Whole(_) | Self::Secret(_) => None,
+        }
+    }
 }
 
 impl FeatureSection {
@@ -57,6 +76,13 @@ impl FeatureSection {
     #[must_use]
     pub fn new(name: &'static str, settings: Arc<dyn SectionSettings>) -> Self {
         Self { name, settings, values: Vec::new(), port: None, node: None }
+    }
+
+    /// Returns the settings, if they have this type.
+    #[must_use]
+    pub fn settings<T: 'static>(&self) -> Option<&T> {
+        let settings: &dyn Any = &*self.settings;
+        settings.downcast_ref()
     }
 
     /// Returns the key of the section.
@@ -92,12 +118,17 @@ pub(super) fn changes(before: &[FeatureSection], after: &[FeatureSection], chang
         all.iter().find(|value| value.path == path).map(|value| value.text.clone())
     };
     let gone = before.iter().filter(|value| text(&after, &value.path).is_none());
+    let own = changes.len();
     for value in after.iter().chain(gone) {
         let (one, next) = (text(&before, &value.path), text(&after, &value.path));
         if one != next {
             let mut change = SettingChange::whole(&value.path, value.applies);
-            change.values = one.zip(next).filter(|_| value.is_written);
+            change.values = one.zip(next).and_then(|(one, next)| one.written().zip(next.written()));
             changes.push(change);
         }
     }
+    // A mapping that comes or goes is named without its keys.
+    let whole: Vec<String> = changes.iter().skip(own).map(|change| format!("{}.", change.path)).collect();
+    let is_within = |path: &str| whole.iter().any(|mapping| path.starts_with(mapping.as_str()));
+    changes.retain(|change| change.values.is_some() || !is_within(&change.path));
 }

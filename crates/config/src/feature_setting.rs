@@ -5,7 +5,8 @@ use weir_units::Micros;
 use super::fields::MAX_PATH;
 use super::given::Outside;
 use super::node_name;
-use super::table::{Applies, Setting, ValueKind};
+use super::table::{Applies, HeaderName, Setting, SettingKind as _, ValueKind};
+use super::values::MAX_SECRET;
 
 /// The settings of a section, or of a mapping in it.
 #[derive(Debug)]
@@ -58,11 +59,53 @@ pub enum SettingForm {
     Choice(&'static [&'static str]),
     /// The name of this node, and the text of the reference for its absence.
     NodeName(&'static str),
+    /// A text of at most so many bytes, and the text of the reference for its absence.
+    Text(usize, &'static str),
+    /// A text of at most so many bytes that the section must have.
+    NeededText(usize),
+    /// The name of an HTTP header.
+    HeaderName,
+    /// A part of one.
+    Part,
+    /// A secret, and the text of the reference for its absence.
+    Secret(&'static str),
+    /// A form that `$defs` of the schema has under this name, and the text of the reference for its absence.
+    Defined(&'static str, &'static str),
     /// A rate with at least 1 and at most so many in at most 100 years, and these bounds as a sentence.
     Rate(u64, &'static str),
 }
 
 impl FeatureSetting {
+    /// Creates a setting of the file only, without a default, that applies at a restart.
+    #[must_use]
+    pub const fn new(key: &'static str, form: SettingForm, about: &'static str) -> Self {
+        Self { key, about, default: "", form, flag: None, applies: Applies::AtRestart, more: "" }
+    }
+
+    /// Sets the default.
+    #[must_use]
+    pub const fn or(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    /// Gives it a flag and a variable.
+    #[must_use]
+    pub const fn flag(self, flag: &'static str) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+
+    /// Adds a text for the reference.
+    #[must_use]
+    pub const fn more(self, more: &'static str) -> Self {
+        Self { more, ..self }
+    }
+
+    /// Lets a reload apply it.
+    #[must_use]
+    pub const fn at_reload(self) -> Self {
+        Self { applies: Applies::AtReload, ..self }
+    }
+
     pub(super) fn outside(&self) -> Outside {
         self.flag.map_or(Outside::No, Outside::Flag)
     }
@@ -78,6 +121,11 @@ impl FeatureSetting {
             SettingForm::Choice(words) => ValueKind::Choice(words),
             SettingForm::Rate(..) => ValueKind::Rate,
             SettingForm::NodeName(_) => ValueKind::Pattern(node_name::PATTERN),
+            SettingForm::Text(max, _) | SettingForm::NeededText(max) => ValueKind::Text(1, max),
+            SettingForm::HeaderName => HeaderName.values(),
+            SettingForm::Part => ValueKind::Part,
+            SettingForm::Secret(_) => ValueKind::Text(1, MAX_SECRET),
+            SettingForm::Defined(name, _) => ValueKind::Defined(name),
         };
         let mut row = Setting::other(self.key, self.about, values);
         row.default = (!self.default.is_empty()).then(|| self.default.to_owned());
@@ -88,10 +136,16 @@ impl FeatureSetting {
             SettingForm::Count(..) => "NUMBER",
             SettingForm::Span(..) | SettingForm::DescribedSpan(..) => "DURATION",
             SettingForm::Size(..) => "SIZE",
-            SettingForm::Switch => "BOOLEAN",
+            SettingForm::Switch => "BOOL",
             SettingForm::Choice(_) => "WORD",
             SettingForm::Rate(..) => "RATE",
-            SettingForm::NodeName(_) => "NAME",
+            SettingForm::NodeName(_)
+            | SettingForm::Text(..)
+            | SettingForm::NeededText(_)
+            | SettingForm::HeaderName => "NAME",
+            SettingForm::Part => "PART",
+            SettingForm::Secret(_) => "TEXT",
+            SettingForm::Defined(..) => "",
         };
         match self.form {
             SettingForm::Address => row.bounds = String::new(),
@@ -100,6 +154,11 @@ impl FeatureSetting {
                 row.unset = unset;
             }
             SettingForm::NodeName(unset) => (row.bounds, row.unset) = (node_name::bounds(), unset),
+            SettingForm::HeaderName => row.bounds = HeaderName.bounds(),
+            SettingForm::Text(_, unset) | SettingForm::Secret(unset) | SettingForm::Defined(_, unset) => {
+                row.unset = unset;
+            }
+            SettingForm::NeededText(_) => (row.unset, row.required) = ("needed", true),
             _ => {}
         }
         row.outside = self.outside();

@@ -189,6 +189,11 @@ impl<'t> Mapping<'t> {
         self.whole
     }
 
+    /// True if the mapping has a key of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.name == name)
+    }
+
     /// Returns the path of a field.
     pub(super) fn path_of(&self, name: &str) -> String {
         join(&self.path, name)

@@ -4,21 +4,16 @@ use std::fmt;
 
 use weir_core::checksum::Fnv1a;
 
+use super::feature_setting::SettingForm;
 use super::overrides::ConfigOverrides;
 use super::yaml_node::{Content, YamlNode};
 
 /// Keys whose values are secrets.
-const SECRETS: [&str; 6] = [
-    "password",
-    "password_command",
-    "sentinel_password",
-    "sentinel_password_command",
-    "key_secret",
-    "call_headers",
-];
+const SECRETS: [&str; 5] =
+    ["password", "password_command", "sentinel_password", "sentinel_password_command", "key_secret"];
 
 /// Sections of settings, beside those of features. Names of strategies, limits and queues are free, so a key elsewhere says nothing of its value.
-const SETTINGS: [&str; 5] = ["server", "store", "log", "control", "envoy"];
+const SETTINGS: [&str; 3] = ["server", "store", "log"];
 
 /// The FNV-1a hash, of 64 bits, of what a configuration says for all nodes: the file without comments and spaces, and the
 /// overrides. What each node has for itself is left out: its name, its listening addresses, and paths of local files.
@@ -29,52 +24,56 @@ pub struct ConfigFingerprint(Fnv1a);
 impl ConfigFingerprint {
     /// The fingerprint of a file's tree and the overrides.
     pub(super) fn of(tree: &YamlNode, overrides: &ConfigOverrides) -> Self {
-        let mut all = Self::default();
+        let (mut all, keys) = (Self::default(), KeyMeanings::new(overrides));
         match &tree.content {
-            Content::Map(sections) => all.sections(sections, overrides),
-            _ => all.node(tree),
+            Content::Map(sections) => all.sections(sections, overrides, &keys),
+            _ => all.node(tree, &keys),
         }
-        for (name, text) in
-            overrides.given.all().filter(|(name, _)| !is_of_the_node(name.rsplit('.').next().unwrap_or(name)))
-        {
+        let key = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+        for (name, text) in overrides.given.all().filter(|(name, _)| !keys.is_of_the_node(&key(name))) {
             all.0.text(name);
-            if !SECRETS.iter().any(|secret| name.ends_with(secret)) {
+            if !keys.secrets.iter().any(|secret| name.ends_with(secret)) {
                 all.0.text(without_login(text));
             }
         }
         all
     }
 
-    fn sections(&mut self, sections: &[(YamlNode, YamlNode)], overrides: &ConfigOverrides) {
+    fn sections(
+        &mut self,
+        sections: &[(YamlNode, YamlNode)],
+        overrides: &ConfigOverrides,
+        keys: &KeyMeanings,
+    ) {
         let has_settings = |name: &str| SETTINGS.contains(&name) || overrides.has_settings(name);
         for (key, value) in sections {
             let is_settings = matches!(&key.content, Content::Scalar { text, .. } if has_settings(text));
             if !is_settings {
-                self.node(key);
-                self.node(value);
-            } else if let Some(shared) = shared(value) {
-                self.node(key);
-                self.node(&shared);
+                self.node(key, keys);
+                self.node(value, keys);
+            } else if let Some(shared) = keys.shared(value) {
+                self.node(key, keys);
+                self.node(&shared, keys);
             }
         }
     }
 
-    fn node(&mut self, node: &YamlNode) {
+    fn node(&mut self, node: &YamlNode, keys: &KeyMeanings) {
         match &node.content {
             Content::Empty | Content::Refused => self.0.byte(0),
             Content::Scalar { text, .. } => self.0.text(without_login(text)),
             Content::List(items) => {
                 self.0.byte(1);
-                items.iter().for_each(|item| self.node(item));
+                items.iter().for_each(|item| self.node(item, keys));
                 self.0.byte(2);
             }
             Content::Map(entries) => {
                 self.0.byte(3);
                 for (key, value) in entries {
-                    self.node(key);
-                    let is_secret = matches!(&key.content, Content::Scalar { text, .. } if SECRETS.contains(&text.as_str()));
+                    self.node(key, keys);
+                    let is_secret = matches!(&key.content, Content::Scalar { text, .. } if keys.secrets.contains(&text.as_str()));
                     if !is_secret {
-                        self.node(value);
+                        self.node(value, keys);
                     }
                 }
                 self.0.byte(4);
@@ -83,41 +82,54 @@ impl ConfigFingerprint {
     }
 }
 
-/// A part of a section of settings without what each node has for itself; `None` if nothing else is in it.
-fn shared(node: &YamlNode) -> Option<YamlNode> {
-    let content = match &node.content {
-        Content::Map(entries) => {
-            let kept = entries.iter().filter_map(|(key, value)| match &key.content {
-                Content::Scalar { text, .. } if is_of_the_node(text) => None,
-                _ => Some((key.clone(), shared(value)?)),
-            });
-            let kept: Vec<_> = kept.collect();
-            if kept.is_empty() && !entries.is_empty() {
-                return None;
-            }
-            Content::Map(kept)
-        }
-        Content::List(items) => Content::List(items.iter().filter_map(shared).collect()),
-        _ => return Some(node.clone()),
-    };
-    Some(YamlNode { content, ..node.clone() })
+/// What keys mean, those of features too.
+struct KeyMeanings {
+    /// Their values are secrets.
+    secrets: Vec<&'static str>,
+    /// Settings that nodes with the same configuration have for themselves: the name of the node, its listening
+    /// addresses, and paths of local files. What the files say is no part of a configuration either.
+    own: Vec<&'static str>,
 }
 
-/// True for settings that nodes with the same configuration have for themselves: the name of the node, its listening
-/// addresses, and paths of local files. What the files say is no part of a configuration either.
-fn is_of_the_node(key: &str) -> bool {
-    let own = [
-        "node",
-        "listen",
-        "listen_mode",
-        "control_listen",
-        "admin",
-        "file",
-        "envoy_config",
-        "config",
-        "trust_domains",
-    ];
-    own.contains(&key) || key.ends_with("_file")
+impl KeyMeanings {
+    fn new(overrides: &ConfigOverrides) -> Self {
+        let own = ["node", "listen", "listen_mode", "control_listen", "admin", "file", "trust_domains"];
+        let (mut secrets, mut own) = (SECRETS.to_vec(), own.to_vec());
+        for setting in overrides.feature_settings() {
+            match setting.form {
+                SettingForm::File(_) => own.extend([Some(setting.key), setting.flag].into_iter().flatten()),
+                SettingForm::Secret(_) => secrets.push(setting.key),
+                _ => {}
+            }
+        }
+        Self { secrets, own }
+    }
+
+    fn is_of_the_node(&self, key: &str) -> bool {
+        self.own.contains(&key) || key.ends_with("_file")
+    }
+
+    /// A part of a section of settings without what each node has for itself; `None` if nothing else is in it.
+    fn shared(&self, node: &YamlNode) -> Option<YamlNode> {
+        let content = match &node.content {
+            Content::Map(entries) => {
+                let kept = entries.iter().filter_map(|(key, value)| match &key.content {
+                    Content::Scalar { text, .. } if self.is_of_the_node(text) => None,
+                    _ => Some((key.clone(), self.shared(value)?)),
+                });
+                let kept: Vec<_> = kept.collect();
+                if kept.is_empty() && !entries.is_empty() {
+                    return None;
+                }
+                Content::Map(kept)
+            }
+            Content::List(items) => {
+                Content::List(items.iter().filter_map(|item| self.shared(item)).collect())
+            }
+            _ => return Some(node.clone()),
+        };
+        Some(YamlNode { content, ..node.clone() })
+    }
 }
 
 impl fmt::Display for ConfigFingerprint {

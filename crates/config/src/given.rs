@@ -111,7 +111,8 @@ impl Outside {
     }
 
     /// Returns the label of its mistakes: the flag and the variable.
-    pub(super) fn label(&self) -> String {
+    #[must_use]
+    pub fn label(&self) -> String {
         match (self.flag(), self.variable()) {
             (Some(flag), Some(variable)) => format!("--{flag} or {variable}"),
             (_, variable) => variable.unwrap_or_default(),

@@ -25,7 +25,6 @@ mod accuracy;
 mod address;
 mod algorithms;
 mod aliases;
-mod all_or_none;
 mod alone;
 mod approximate;
 mod authorize;
@@ -34,8 +33,6 @@ mod callers;
 mod changes;
 mod concurrency;
 mod costs;
-mod envoy;
-mod envoy_layout;
 mod errors;
 mod expand;
 mod expanded_from;
@@ -62,7 +59,6 @@ mod merge;
 mod node_name;
 mod nodes;
 mod origin;
-mod overlay;
 mod overrides;
 mod overrides_section;
 mod patterns;
@@ -95,8 +91,6 @@ mod unix_path;
 mod unreadable;
 mod values;
 mod watched_files;
-mod xds;
-mod xds_tls_names;
 mod yaml_node;
 
 use std::path::PathBuf;
@@ -105,11 +99,9 @@ use std::sync::Arc;
 use weir_core::key::{KeySecret, Namespace};
 use weir_core::strategy::Rules;
 
-pub use all_or_none::AllOrNone;
 pub use alone::ServesAlone;
 pub use authorize::{AuthorizeRule, ListEntry};
 pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
-pub use envoy_layout::EnvoyLayout;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use expand::{MAX_VALUE_FILE, MAX_VALUE_FILES};
 pub use expanded_from::VariableLookup;
@@ -126,15 +118,14 @@ pub use live_numbers::{LimitNumbers, WrittenStrategies};
 pub use log::{DecisionLogConfig, LogTarget};
 pub use meanings::StrategyMeanings;
 pub use origin::ConfigOrigin;
-pub use overlay::{ENVOY_RULES, EnvoyOverlay, MAX_ENVOY_TEXT, OverlayReport};
 pub use overrides::{ConfigOverrides, PortTlsCheck};
 pub use patterns::check_pattern;
-pub use quantities::{rate_of, span};
+pub use quantities::{rate_of, span, written_size};
 pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
 pub use section_reader::SectionReader;
-pub use sections::{NamedEntries, SectionKey, SectionSpec, mapping_schema, schema_with};
+pub use sections::{GivenKeys, NamedEntries, SectionKey, SectionSpec, Suffices, mapping_schema, schema_with};
 pub use short_numbers::MAX_NUMBERS;
 pub use store::StoreConfig;
 pub use stores::{
@@ -142,9 +133,9 @@ pub use stores::{
     WhenFull,
 };
 pub use table::{
-    AdminPath, Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MAX_ENVOY_RULES,
-    MemoryConfig, Plaintext, RedisConfig, ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig,
-    XdsConfig, XdsTlsConfig, reference, reference_table, settings,
+    AdminPath, Applies, CrlConfig, DenialMessages, MAX_BATCH_BYTES, MemoryConfig, Plaintext, RedisConfig,
+    ServerConfig, ServerLimits, Setting, SettingChange, TlsConfig, ValueKind, reference, reference_table,
+    settings,
 };
 pub use tls::TRUST_DOMAINS;
 pub use tls_words::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsVersion};
@@ -152,8 +143,6 @@ pub use tokens::{TokenEntry, read_tokens};
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
 pub use unreadable::unreadable;
 pub use watched_files::{FilesSnapshot, Settling};
-pub use xds::{XdsAddress, pairs};
-pub use xds_tls_names::XdsTlsNames;
 
 /// All settings of a service.
 #[derive(Debug, Clone)]
@@ -170,8 +159,6 @@ pub struct Config {
     pub rules: Rules,
     /// Who may do what; `None` if the file has no section `authorize`.
     pub authorize: Option<Vec<AuthorizeRule>>,
-    /// Envoy's rate limit service.
-    pub envoy: EnvoyConfig,
     /// The messages of denials.
     pub messages: DenialMessages,
     /// The decision log.

@@ -5,7 +5,6 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::envoy_layout::EnvoyLayout;
 use super::errors::MistakeReport;
 use super::expanded_from::VariableLookup;
 use super::given::GivenSettings;
@@ -23,8 +22,6 @@ pub type PortTlsCheck = fn(&TlsConfig) -> Vec<TlsError>;
 pub struct ConfigOverrides {
     /// The values.
     pub(super) given: GivenSettings,
-    /// Which of Envoy's files count.
-    envoy_layout: EnvoyLayout,
     /// The password file of Redis may begin with the user and a colon.
     user_in_password_file: bool,
     /// Keeps the strategies as the file writes them, whatever the file says of live control.
@@ -71,17 +68,6 @@ impl ConfigOverrides {
     #[must_use]
     pub fn text_at(&self, path: &str) -> Option<&str> {
         self.given.text_at(path)
-    }
-
-    /// Sets which files of `envoy.config` count.
-    #[must_use]
-    pub fn with_envoy_layout(self, envoy_layout: EnvoyLayout) -> Self {
-        Self { envoy_layout, ..self }
-    }
-
-    /// Returns which files of `envoy.config` count.
-    pub(super) fn envoy_layout(&self) -> &EnvoyLayout {
-        &self.envoy_layout
     }
 
     /// Lets the password file of Redis begin with the user and a colon.

@@ -98,7 +98,7 @@ pub(super) fn written_duration(span: Micros) -> String {
 }
 
 /// Formats a number of bytes in the largest unit that it is a multiple of.
-pub(super) fn written_size(bytes: u64) -> String {
+pub fn written_size(bytes: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.into_iter().find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor)) {
         Some((unit, factor)) => format!("{}{unit}", bytes / factor),

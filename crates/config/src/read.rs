@@ -10,6 +10,7 @@ use weir_core::strategy::{Access, Override, Resources, Rules};
 
 use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::expand::{Expander, ValueFiles};
+use super::feature_section::FeatureSection;
 use super::fields::{Mapping, NamedNode};
 use super::files::{ConfigFile, MAX_FILE, files_of};
 use super::groups::{self, KnownGroups};
@@ -21,13 +22,13 @@ use super::section_reader::ReadBefore;
 use super::store::StoreSection;
 use super::stores::Topology;
 use super::strategies::OtherSections;
-use super::table::{DenialMessages, EnvoyConfig};
+use super::table::DenialMessages;
 use super::tree::{compose, end_of};
 use super::unreadable::unreadable;
 use super::watched_files::FilesSnapshot;
 use super::yaml_node::{Content, YamlNode};
 use super::{
-    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, envoy, log,
+    Config, ConfigFingerprint, ConfigOrigin, StoreConfig, WrittenStrategies, access, authorize, log,
     overrides_section, resources, sections, server, store, strategies,
 };
 
@@ -41,8 +42,9 @@ pub struct Checked {
     pub config: Result<Config, ConfigErrors>,
     /// Files that are missing on this machine and may exist on the target: a line each.
     pub notes: Vec<String>,
-    /// The `envoy` section, as far as it could be read, so that its files can be checked in the same run.
-    pub envoy: EnvoyConfig,
+    /// The sections of features, as far as they could be read, so that files which they name can be checked in the same
+    /// run.
+    pub sections: Vec<FeatureSection>,
 }
 
 impl Config {
@@ -76,8 +78,8 @@ impl Config {
     pub fn check_all(paths: &[PathBuf], settings: &ConfigOverrides) -> Checked {
         let mut report = MistakeReport::default().with_notes();
         let (config, _) = from_files(paths, settings, &mut report);
-        let (notes, envoy) = (report.notes(), config.envoy.clone());
-        Checked { config: report.finish(&shown(paths), config), notes, envoy }
+        let (notes, sections) = (report.notes(), config.sections.clone());
+        Checked { config: report.finish(&shown(paths), config), notes, sections }
     }
 
     /// Validates a text as [`check_all`](Self::check_all) validates files. Paths in it are relative to the working directory.
@@ -88,8 +90,8 @@ impl Config {
         let tree = check_size(text.len(), &mut report).and_then(|()| compose(text, &mut 0, &mut report));
         report.end_files();
         let (config, _) = read(tree, settings, &mut report);
-        let (notes, envoy) = (report.notes(), config.envoy.clone());
-        Checked { config: report.finish(source, config), notes, envoy }
+        let (notes, sections) = (report.notes(), config.sections.clone());
+        Checked { config: report.finish(source, config), notes, sections }
     }
 
     /// Parses the configuration in `text`, overridden by `settings`. Errors name it `source`.
@@ -164,11 +166,10 @@ fn read(
     let StoreSection { mut store, key_secret, namespace, shards } =
         store::store(root.section("store", report), settings, report);
     let in_memory = matches!(store, StoreConfig::Memory(_));
-    let envoy = envoy::envoy(root.section("envoy", report), settings, in_memory, report);
+    let sufficing = sections::sufficing(&mut root, settings);
     let others = OtherSections {
-        envoy: envoy::reserved(&envoy),
+        sufficing: &sufficing,
         inline: server.inline_limits,
-        features: sections::suffice(&mut root, settings),
         memory: in_memory,
         slots: matches!(&store, StoreConfig::Redis(redis) if redis.topology == Topology::Cluster),
         control: server.control,
@@ -206,7 +207,6 @@ fn read(
         namespace,
         rules,
         authorize,
-        envoy,
         messages,
         decision_log,
         sources: Vec::new(),

@@ -23,15 +23,14 @@ use self::rules::{
     HOLD, INTERVAL_REFILL, LEAKY_QUEUE, LIMIT, LOCAL, NEAR, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING,
     SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
-use self::service::{AUTHORIZE, ENVOY_ALL_OR_NONE, ENVOY_RULE, FORWARDED, IDENTITY, JWT, ROOT};
+use self::service::{AUTHORIZE, FORWARDED, IDENTITY, JWT, ROOT};
 
 use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
 use super::costs::MAX_COST_NAME;
 use super::fields::MAX_PATH;
 use super::identity::{MAX_ISSUERS, MAX_NETWORKS, MAX_TRUST_DOMAINS};
-use super::overlay::{MAX_BY, MAX_DOMAINS, MAX_RULES as MAX_RULES_OF_ENVOY};
-use super::table::{RedisConfig, TlsConfig, XdsConfig, store as store_keys};
+use super::table::{RedisConfig, TlsConfig, store as store_keys};
 
 /// Returns the schema of a configuration file.
 #[must_use]
@@ -39,9 +38,9 @@ pub fn schema() -> Value {
     let mut schema = mapping(ROOT);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("Configuration of Weir");
-    // Envoy's files alone are enough.
     schema["type"] = json!("object");
-    schema["anyOf"] = json!([{ "required": ["strategies"] }, { "required": ["envoy"] }]);
+    // Sections of features that are enough add themselves.
+    schema["anyOf"] = json!([{ "required": ["strategies"] }]);
     schema["$defs"] = definitions();
     schema
 }
@@ -72,7 +71,6 @@ fn definitions() -> Value {
         "store": store(),
         "redis": redis(),
         "server_tls": server_tls(),
-        "envoy_xds": section(XdsConfig::rows),
         "strategies": {
             "type": "object", "minProperties": 1,
             "propertyNames": { "pattern": name },
@@ -115,7 +113,7 @@ fn definitions() -> Value {
         },
         "access": mapping(ACCESS),
     });
-    for more in [algorithm_definitions(), access_definitions(), envoy_definitions()] {
+    for more in [algorithm_definitions(), access_definitions()] {
         for (name, definition) in more.as_object().into_iter().flatten() {
             definitions[name] = definition.clone();
         }
@@ -299,22 +297,6 @@ fn fixed_window() -> Value {
     let both = json!({ "anchored": { "const": true }, "spread": { "const": true } });
     window["not"] = json!({ "properties": both, "required": ["anchored", "spread"] });
     window
-}
-
-fn envoy_definitions() -> Value {
-    json!({
-        "envoy_rules": { "type": ["array", "null"], "maxItems": MAX_RULES_OF_ENVOY, "items": mapping(ENVOY_RULE) },
-        "envoy_all_or_none": { "type": ["array", "null"], "maxItems": MAX_DOMAINS, "items": all_or_none() },
-    })
-}
-
-/// A domain whose descriptors are charged together.
-fn all_or_none() -> Value {
-    let mut domain = mapping(ENVOY_ALL_OR_NONE);
-    domain["properties"]["by"]["type"] = json!("array");
-    domain["properties"]["by"]["maxItems"] = json!(MAX_BY);
-    domain["properties"]["by"]["uniqueItems"] = json!(true);
-    domain
 }
 
 /// The buckets are given by number or by their number per second.

@@ -1,4 +1,7 @@
-//! Reads a section of a feature.
+//! Reads a section of a feature. Lists and values of the trunk are in `section_reader/`.
+
+mod lists;
+mod values;
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -8,7 +11,7 @@ use weir_core::strategy::{Field, Rules, check_name};
 use weir_units::{LONGEST_SPAN, Micros};
 
 use super::errors::MistakeReport;
-use super::feature_section::{FeaturePort, ShownValue};
+use super::feature_section::{FeaturePort, ShownText, ShownValue};
 use super::feature_setting::{FeatureSetting, SettingForm};
 use super::fields::{KeyedValue, MAX_PATH, Mapping};
 use super::listen::{ListenAddress, listen_address, same_address};
@@ -318,7 +321,7 @@ impl<'r, 't> SectionReader<'r, 't> {
     /// Shows a value with a form of its own to the comparison of configurations, by a text that differs if it does.
     pub fn show_whole(&mut self, key: &str, applies: Applies, text: String) {
         let path = self.fields.path_of(key);
-        self.found.values.push(ShownValue { path, applies, text, is_written: false });
+        self.found.values.push(ShownValue { path, applies, text: ShownText::Whole(text) });
     }
 
     fn inner<T>(&mut self, fields: Mapping<'t>, read: impl FnOnce(&mut SectionReader<'_, 't>) -> T) -> T {
@@ -362,8 +365,12 @@ impl<'r, 't> SectionReader<'r, 't> {
     }
 
     fn show(&mut self, setting: &FeatureSetting, text: String) {
+        self.show_as(setting, ShownText::Written(text));
+    }
+
+    fn show_as(&mut self, setting: &FeatureSetting, text: ShownText) {
         let path = self.fields.path_of(setting.key);
-        self.found.values.push(ShownValue { path, applies: setting.applies, text, is_written: true });
+        self.found.values.push(ShownValue { path, applies: setting.applies, text });
     }
 
     /// Reports the keys that nobody has read.

@@ -2,7 +2,6 @@
 //!
 //! A feature describes its section once, in a [`SectionSpec`]: the reader, the schema, the flags and the reference follow.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ use super::Config;
 use super::errors::MistakeReport;
 use super::feature_section::{FeatureSection, SectionSettings};
 use super::feature_setting::{FeatureSetting, SettingGroup};
-use super::fields::{Mapping, NamedNode};
+use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::schema::{name_pattern, schema, section_of};
 use super::section_reader::{ReadBefore, SectionFound, SectionReader};
@@ -30,12 +29,34 @@ pub struct SectionSpec {
     pub keys: &'static [SectionKey],
     /// Its entries, if its keys are names that the file chooses. One of several files then owns a name.
     pub named: Option<NamedEntries>,
-    /// True if a file may have this section without strategies.
-    pub suffices: bool,
+    /// Forms of values that several of its keys have, or lists: `$defs` of the schema.
+    pub defs: &'static [(&'static str, fn() -> Value)],
+    /// Whether a file may have this section without strategies.
+    pub suffices: Suffices,
+    /// A name that no strategy may have while the section suffices, and the reason.
+    pub reserved: Option<(&'static str, &'static str)>,
     /// Reads the section; `None` if the feature is off.
     pub read: fn(&mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>>,
     /// Overrides with which the built-in example is served, if they are not given: names and texts.
     pub example: &'static [(&'static str, &'static str)],
+}
+
+/// Whether a file may have a section without strategies.
+#[derive(Debug)]
+pub enum Suffices {
+    /// It needs strategies.
+    Never,
+    /// It has an entry.
+    WithEntries,
+    /// This is true of the keys that are given in the file, by flags or by variables.
+    If(fn(&GivenKeys<'_, '_>) -> bool),
+}
+
+/// The keys of a section that are given, before their values are read.
+#[derive(Debug)]
+pub struct GivenKeys<'r, 't> {
+    fields: Mapping<'t>,
+    overrides: &'r ConfigOverrides,
 }
 
 /// The entries of a section whose keys are names.
@@ -96,8 +117,13 @@ impl ConfigOverrides {
 
     /// Returns the names of all settings of features that have a flag.
     pub(super) fn section_flags(&self) -> impl Iterator<Item = &'static str> {
+        self.feature_settings().filter_map(|setting| setting.flag)
+    }
+
+    /// Returns the settings of all features.
+    pub(super) fn feature_settings(&self) -> impl Iterator<Item = &'static FeatureSetting> {
         let groups = self.sections().iter().flat_map(|section| section.groups);
-        groups.flat_map(|group| group.settings).filter_map(|setting| setting.flag)
+        groups.flat_map(|group| group.settings)
     }
 }
 
@@ -105,9 +131,7 @@ impl Config {
     /// Returns what the configuration says of a feature; `None` if the feature is off.
     #[must_use]
     pub fn section<T: 'static>(&self, name: &str) -> Option<&T> {
-        let section = self.sections.iter().find(|section| section.name == name)?;
-        let settings: &dyn Any = &*section.settings;
-        settings.downcast_ref()
+        self.sections.iter().find(|section| section.name == name)?.settings()
     }
 }
 
@@ -124,7 +148,10 @@ pub fn schema_with(sections: &[&SectionSpec]) -> Value {
                 json!({ "$ref": format!("#/$defs/{name}"), "description": section.about })
             }
         };
-        if section.suffices
+        for (name, form) in section.defs {
+            schema["$defs"][*name] = form();
+        }
+        if !matches!(section.suffices, Suffices::Never)
             && let Some(enough) = schema["anyOf"].as_array_mut()
         {
             enough.push(json!({ "required": [name] }));
@@ -155,11 +182,33 @@ impl NamedEntries {
     }
 }
 
-/// True if the file has a section with entries that may stand without strategies.
-pub(super) fn suffice(root: &mut Mapping<'_>, overrides: &ConfigOverrides) -> bool {
-    let enough = overrides.sections().iter().filter(|section| section.suffices);
-    let found: Vec<_> = enough.filter_map(|section| root.take(section.name)).collect();
-    found.iter().any(NamedNode::has_entries)
+/// Returns the sections that are configured and may stand without strategies.
+pub(super) fn sufficing(root: &mut Mapping<'_>, overrides: &ConfigOverrides) -> Vec<&'static SectionSpec> {
+    let suffices = |section: &&&'static SectionSpec| match section.suffices {
+        Suffices::Never => false,
+        Suffices::WithEntries => root.take(section.name).is_some_and(|section| section.has_entries()),
+        Suffices::If(holds) => {
+            // The section is read later, and its mistakes are reported then.
+            let fields = root.section(section.name, &mut MistakeReport::default());
+            holds(&GivenKeys { fields, overrides })
+        }
+    };
+    overrides.sections().iter().filter(suffices).copied().collect()
+}
+
+impl GivenKeys<'_, '_> {
+    /// True if the setting is given.
+    #[must_use]
+    pub fn has(&self, setting: &FeatureSetting) -> bool {
+        let path = self.fields.path_of(setting.key);
+        self.fields.has(setting.key) || self.overrides.given.at(&setting.outside(), &path).text.is_some()
+    }
+
+    /// True if the mapping is in the file, or a setting of it is given.
+    #[must_use]
+    pub fn has_mapping(&self, key: &str) -> bool {
+        self.fields.has(key) || self.overrides.given.has_section(&self.fields.path_of(key))
+    }
 }
 
 /// Reads the sections of all features.
@@ -187,6 +236,18 @@ pub(super) fn sections(
 }
 
 impl SectionSpec {
+    /// Creates a section without keys, which does not suffice.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        read: fn(&mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>>,
+    ) -> Self {
+        let (groups, keys, defs, example) = (&[], &[], &[], &[]);
+        let (named, suffices, reserved) = (None, Suffices::Never, None);
+        Self { name, about, groups, keys, named, defs, suffices, reserved, read, example }
+    }
+
     /// Returns the settings of each group, by the path of the group.
     #[must_use]
     pub fn rows(&self) -> Vec<(String, Vec<Setting>)> {
@@ -200,13 +261,16 @@ impl SectionSpec {
 
     /// Returns the schema of the section.
     pub(super) fn schema(&self) -> Value {
-        let of = |name: &str| {
-            let group = self.groups.iter().find(|group| group.name == name);
-            group.map(|group| group.settings.iter().map(FeatureSetting::row).collect::<Vec<_>>())
+        let rows = |group: &SettingGroup| group.settings.iter().map(FeatureSetting::row).collect::<Vec<_>>();
+        let own = self.groups.iter().find(|group| group.name.is_empty());
+        let mut schema = section_of(&own.map(rows).unwrap_or_default());
+        // A mapping that is a setting of the section has its form among `defs`.
+        let is_setting = |group: &&SettingGroup| {
+            let first = group.name.split('.').next().unwrap_or_default();
+            first.is_empty() || own.is_some_and(|own| own.settings.iter().any(|one| one.key == first))
         };
-        let mut schema = section_of(&of("").unwrap_or_default());
-        for group in self.groups.iter().filter(|group| !group.name.is_empty()) {
-            let mut inner = section_of(&of(group.name).unwrap_or_default());
+        for group in self.groups.iter().filter(|group| !is_setting(group)) {
+            let mut inner = section_of(&rows(group));
             inner["description"] = json!(group.about);
             schema["properties"][group.name] = inner;
         }

@@ -21,19 +21,18 @@ use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::known_strategies::{Outline, Strategies};
 use super::quantities::duration;
 use super::scopes::scope;
+use super::sections::SectionSpec;
 use super::sentences::sentence;
 use super::shadows::{ShadowList, shadows};
 use super::values::{Scalar, boolean, choice};
 
-/// What the file has besides strategies. Envoy's files and sections of features can stand in for strategies.
+/// What the file has besides strategies.
 #[derive(Clone, Copy)]
-pub(super) struct OtherSections {
-    /// The name of the counters of Envoy's files, with the reason that no strategy may have it, if there are such files.
-    pub(super) envoy: Option<(&'static str, &'static str)>,
+pub(super) struct OtherSections<'s> {
+    /// Sections of features that can stand in for strategies. Names that they reserve are for no strategy.
+    pub(super) sufficing: &'s [&'static SectionSpec],
     /// Inline limits in requests.
     pub(super) inline: bool,
-    /// Sections of features that suffice.
-    pub(super) features: bool,
     /// States in this process.
     pub(super) memory: bool,
     /// A store that is divided into slots: a cluster.
@@ -42,22 +41,22 @@ pub(super) struct OtherSections {
     pub(super) control: bool,
 }
 
-impl OtherSections {
+impl OtherSections<'static> {
     /// Those of a strategy that live control reads again.
     pub(super) const LIVE: Self =
-        Self { envoy: None, inline: false, features: false, memory: false, slots: false, control: true };
+        Self { sufficing: &[], inline: false, memory: false, slots: false, control: true };
 }
 
-/// Reads the strategies. At least one is required, unless Envoy's files or features that suffice are configured.
+/// Reads the strategies. At least one is required, unless sections of features that suffice are configured.
 pub(super) fn strategies(
     root: &mut Mapping<'_>,
-    others: OtherSections,
+    others: OtherSections<'_>,
     report: &mut MistakeReport,
 ) -> Strategies {
     const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
                         limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
     let Some(section) = root.take("strategies") else {
-        let may_lack = others.envoy.is_some() || others.features;
+        let may_lack = !others.sufficing.is_empty();
         if root.is_whole() && !may_lack {
             root.report_here(report, HELP);
         }
@@ -71,7 +70,8 @@ pub(super) fn strategies(
     let mut shadow_lists = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         found.names.insert(entry.name.to_owned(), index);
-        if let Some((_, reason)) = others.envoy.filter(|(name, _)| entry.name == *name) {
+        let mut reserved = others.sufficing.iter().filter_map(|section| section.reserved);
+        if let Some((_, reason)) = reserved.find(|(name, _)| entry.name == *name) {
             report.at(entry.key_at, entry.value.path(), reason);
         }
         if others.inline && entry.name == INLINE {
@@ -95,7 +95,7 @@ pub(super) fn strategies(
 /// Reads one strategy; or what is known of a mistaken one.
 pub(super) fn strategy<'t>(
     entry: &KeyedValue<'t>,
-    others: OtherSections,
+    others: OtherSections<'_>,
     shadow_lists: &mut Vec<ShadowList<'t>>,
     report: &mut MistakeReport,
 ) -> Result<(Strategy, Access), Outline> {
@@ -161,7 +161,7 @@ fn lies_in_one_slot(
     name: &str,
     limits: &[Limit],
     entry: &KeyedValue<'_>,
-    others: OtherSections,
+    others: OtherSections<'_>,
     report: &mut MistakeReport,
 ) -> bool {
     let Err(StrategyError::NoCommonField(scopes)) = Tag::of(name, limits, false) else { return false };

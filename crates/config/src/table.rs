@@ -13,7 +13,6 @@
 
 mod change;
 mod entry;
-mod envoy;
 mod kinds;
 mod limits;
 pub(super) mod log;
@@ -28,14 +27,9 @@ pub(super) mod store;
 mod texts;
 mod tls;
 mod value_kind;
-mod xds;
-
-#[cfg(test)]
-mod tests;
 
 pub use self::change::SettingChange;
 pub use self::entry::{Applies, Setting};
-pub use self::envoy::{EnvoyConfig, MAX_ENVOY_RULES};
 pub use self::limits::{MAX_BATCH_BYTES, ServerLimits};
 pub use self::memory::MemoryConfig;
 pub use self::messages::DenialMessages;
@@ -43,23 +37,21 @@ pub use self::redis::RedisConfig;
 pub use self::reference::{reference, reference_table};
 pub use self::server::{AdminPath, Plaintext, ServerConfig};
 pub use self::tls::{CrlConfig, TlsConfig};
-pub use self::xds::{XdsConfig, XdsTlsConfig};
+pub use self::value_kind::ValueKind;
 
 pub(super) use self::entry::Entry;
-pub(super) use self::kinds::{FilePath, Optional, SettingKind};
+pub(super) use self::kinds::{FilePath, Optional, Ratio, SettingKind};
 pub(super) use self::memory::MIN_SHARE;
 use self::redis::tls_rows;
-pub(super) use self::texts::{Password, Username};
+pub(super) use self::texts::{HeaderName, Password, Username};
 pub(super) use self::tls::FILE as TLS_FILE;
-pub(super) use self::value_kind::ValueKind;
-pub(super) use self::xds::SERVER as XDS_SERVER;
 use super::given::Outside;
 
 /// A function that returns the entries of a section, in the order of the outputs.
 pub(super) type Rows = fn() -> Vec<Setting>;
 
 /// Every section of the table.
-const SECTIONS: [(&str, Rows); 14] = [
+const SECTIONS: [(&str, Rows); 11] = [
     ("server", ServerConfig::rows),
     ("server.tls", TlsConfig::rows),
     ("server.tls.client_crl", CrlConfig::rows),
@@ -69,9 +61,6 @@ const SECTIONS: [(&str, Rows); 14] = [
     ("store.redis", RedisConfig::rows),
     ("store.redis.tls", tls_rows),
     ("messages", DenialMessages::rows),
-    ("envoy", EnvoyConfig::rows),
-    ("envoy.xds", XdsConfig::rows),
-    ("envoy.xds.tls", XdsTlsConfig::rows),
     ("log", log::rows),
     ("log.decisions", log::decision_rows),
 ];

@@ -26,14 +26,8 @@ const CACHE_FILE: FeatureSetting = FeatureSetting {
 };
 
 pub(crate) const SECTION: SectionSpec = SectionSpec {
-    name: "control",
-    about: "Files of live control.",
     groups: &[SettingGroup { name: "", about: "", settings: &[CACHE_FILE] }],
-    keys: &[],
-    named: None,
-    suffices: false,
-    read,
-    example: &[],
+    ..SectionSpec::new("control", "Files of live control.", read)
 };
 
 fn read(section: &mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>> {

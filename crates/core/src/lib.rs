@@ -6,14 +6,12 @@
 //! * [`approximate`]: counting on the nodes, within a bound.
 //! * [`near`]: names that look like a given one, for errors.
 //! * [`checksum`]: a checksum that every node and release computes alike.
-//! * [`envoy`]: matching of descriptors with the rules of Envoy's files.
 //!
 //! Nothing here reads a clock, holds a lock, does I/O, or depends on a store or a transport.
 
 pub mod algorithm;
 pub mod approximate;
 pub mod checksum;
-pub mod envoy;
 pub mod key;
 pub mod near;
 pub mod strategy;

@@ -6,10 +6,11 @@ mod xds;
 
 use std::sync::Arc;
 
-use weir_config::{AccessRight, Config, EnvoyConfig};
+use crate::settings::{ENVOY, EnvoyConfig, SECTION};
+use weir_config::{AccessRight, Config};
 use weir_node::feature::{
     BegunFeature, Feature, FeatureServices, HotRoute, MethodSpec, NodeBuilder, RunningFeature,
-    ServiceContext, ServiceSpec, StartError,
+    ServiceContext, ServiceSpec, SettingsSpec, StartError,
 };
 use weir_node::readiness::FileKind;
 use weir_node::service::Snapshot;
@@ -23,7 +24,7 @@ use crate::ratelimit::{
     JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp, RatelimitListeners, ShownRules, cannot_start,
     ports_of,
 };
-use crate::service::{ENVOY, EnvoyAnswers, EnvoyParts, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
+use crate::service::{EnvoyAnswers, EnvoyParts, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
 
 /// The path of the only method.
 const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
@@ -52,6 +53,10 @@ impl Feature for EnvoyFeature {
         &[CALLS]
     }
 
+    fn settings(&self) -> SettingsSpec {
+        SettingsSpec { sections: &[SECTION] }
+    }
+
     fn files(&self) -> &'static [FileKind] {
         &[files::KIND]
     }
@@ -61,7 +66,7 @@ impl Feature for EnvoyFeature {
     }
 
     fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
-        let config = &node.config.envoy;
+        let config = &EnvoyConfig::from_config(node.config);
         let begun = node.begun.take().and_then(|begun| begun.downcast::<BegunXds>().ok());
         let (xds, metrics_port) = begun.map(|begun| begun.ready()).unzip();
         let ports = ports_of(node.config);
@@ -70,7 +75,7 @@ impl Feature for EnvoyFeature {
         if config.reference_metrics {
             show_reference(node, &metrics)?;
         }
-        watch_files(node, &metrics, xds.as_ref())?;
+        watch_files(node, config, &metrics, xds.as_ref())?;
         if let Some(xds) = &xds {
             xds.serve(node, &metrics, config.overrides_in_request)?;
         }
@@ -101,12 +106,13 @@ impl Feature for EnvoyFeature {
 /// Reads Envoy's files, if the configuration names any, and watches them under the overlay of the configuration.
 fn watch_files(
     node: &mut NodeBuilder<'_>,
+    config: &EnvoyConfig,
     metrics: &EnvoyMetrics,
     xds: Option<&XdsThread>,
 ) -> Result<(), StartError> {
-    let EnvoyConfig { overrides_in_request, count_rejected, all_or_none, rules, .. } = &node.config.envoy;
+    let EnvoyConfig { overrides_in_request, count_rejected, all_or_none, rules, .. } = config;
     let overlay = OverlayInUse::new(rules, xds.map(XdsThread::sets));
-    if let Some(mut opened) = files::open(&node.config.envoy, metrics)? {
+    if let Some(mut opened) = files::open(config, metrics)? {
         if let Some(loaded) = opened.loaded.take() {
             (node.set_part)(loaded.part(*overrides_in_request));
         }
@@ -116,7 +122,7 @@ fn watch_files(
     // What is charged of denied hits takes a restart.
     let (count_rejected, all_or_none) = (*count_rejected, all_or_none.clone());
     node.configs.push(Box::new(move |next| {
-        let rules = next.envoy.rules.clone();
+        let rules = EnvoyConfig::from_config(next).rules;
         overlay.set(rules.counting_rejected(count_rejected).all_or_none(all_or_none.clone()));
     }));
     Ok(())

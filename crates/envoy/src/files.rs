@@ -3,7 +3,7 @@
 //! ```text
 //!   directory ── files ── keys        rejects unknown keys and keys in wrong places
 //!   (names,      (a tree  descriptor  texts, numbers and matchers, in the reference's words
-//!    sizes)       each)   rate_limit  └── weir_core::envoy::Descriptor ── compile ── Domains
+//!    sizes)       each)   rate_limit  └── crate::rules::Descriptor ── compile ── Domains
 //!        └── watch: reads again what has changed, and swaps all domains at once, or none; with isolate,
 //!                   each domain that is good
 //! ```

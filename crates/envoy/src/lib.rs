@@ -6,15 +6,18 @@
 //!       files, xds ── domains ── the part of the snapshot;   ratelimit ── the ports and variables of the reference
 //! ```
 //!
-//! `feature` wires them. What a rule is (`weir_core::envoy`) and the section `envoy` of the configuration are in the trunk.
+//! `settings` is the section `envoy` of the configuration; `overlay` changes how rules count. `feature` wires them.
 
 mod feature;
 pub mod files;
 pub mod limiter;
 pub mod metrics;
+pub mod overlay;
 pub mod ratelimit;
+pub mod rules;
 pub mod service;
+pub mod settings;
 pub mod xds;
 
 pub use self::feature::{EnvoyFeature, RunningEnvoy};
-pub use self::service::ENVOY;
+pub use self::settings::ENVOY;

@@ -22,10 +22,11 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::overlay::AllOrNone;
+use crate::rules::{Domain, Domains, Rule};
+use crate::settings::EnvoyConfig;
 use smallvec::SmallVec;
-use weir_config::{AllOrNone, EnvoyConfig};
 use weir_core::algorithm::{EngineKind, LimitVerdict, Op, Verdict};
-use weir_core::envoy::{Domain, Domains, Rule};
 use weir_node::access::Refused;
 use weir_node::feature::Decide;
 use weir_node::feature_parts::{FeatureLimits, FeaturePart};

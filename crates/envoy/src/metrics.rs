@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::files::RefusedDomain;
+use crate::rules::{Domains, Rule};
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
-use weir_core::envoy::{Domains, Rule};
 use weir_node::telemetry::families::{counter, family, labelled};
 use weir_node::telemetry::sampled::gauge;
 use weir_units::Micros;

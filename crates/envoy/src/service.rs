@@ -32,9 +32,7 @@ use crate::limiter::{
     EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded, RateLimitAnswer, RateLimitAsk, RateLimitError,
 };
 use crate::metrics::{AnswerCode, EnvoyMetrics};
-
-/// The name of the feature.
-pub const ENVOY: &str = "envoy";
+use crate::settings::ENVOY;
 
 /// The largest request: values of 64 KiB are legal, and a request has several.
 pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;

@@ -61,8 +61,6 @@ const MAX_CONNECTION_AGE: FeatureSetting = FeatureSetting {
 };
 
 pub(crate) const SECTION: SectionSpec = SectionSpec {
-    name: "http",
-    about: "The HTTP listener.",
     groups: &[
         SettingGroup { name: "", about: "", settings: &[LISTEN] },
         SettingGroup {
@@ -79,10 +77,8 @@ pub(crate) const SECTION: SectionSpec = SectionSpec {
         },
         SectionKey { name: "checks", about: "Questions of proxies, by the names in `/check/NAME`.", schema },
     ],
-    named: None,
-    suffices: false,
-    read,
     example: &[("http", "127.0.0.1:8082")],
+    ..SectionSpec::new("http", "The HTTP listener.", read)
 };
 
 fn read(section: &mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>> {

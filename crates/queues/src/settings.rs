@@ -11,7 +11,7 @@ use crate::model::{
 use serde_json::{Value, json};
 use weir_config::{
     Applies, Config, FeatureSection, FeatureSetting, NamedEntries, SectionReader, SectionSettings,
-    SectionSpec, SettingForm, mapping_schema,
+    SectionSpec, SettingForm, Suffices, mapping_schema,
 };
 use weir_units::Micros;
 
@@ -24,14 +24,9 @@ pub(crate) const MAX_QUEUE_MESSAGE: usize = 7 << 20;
 const MILLISECOND: Micros = Micros::from_millis(1);
 
 pub(crate) const SECTION: SectionSpec = SectionSpec {
-    name: "queues",
-    about: "Bounded queues: work that waits for workers.",
-    groups: &[],
-    keys: &[],
     named: Some(NamedEntries { most: MAX_QUEUES, schema }),
-    suffices: true,
-    read,
-    example: &[],
+    suffices: Suffices::WithEntries,
+    ..SectionSpec::new("queues", "Bounded queues: work that waits for workers.", read)
 };
 
 /// Returns the queues of a configuration.

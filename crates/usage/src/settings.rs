@@ -100,14 +100,8 @@ const TIMESERIES: FeatureSetting = FeatureSetting {
 };
 
 pub(crate) const SECTION: SectionSpec = SectionSpec {
-    name: "usage",
-    about: "Records of decisions, and their readers.",
     groups: &[SettingGroup { name: "", about: "", settings: &[SERVICE, NODE, SHARED, SAMPLE, TIMESERIES] }],
-    keys: &[],
-    named: None,
-    suffices: false,
-    read,
-    example: &[],
+    ..SectionSpec::new("usage", "Records of decisions, and their readers.", read)
 };
 
 fn read(section: &mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>> {

@@ -32,14 +32,14 @@ pub(super) fn run(paths: &[PathBuf], of_envoy: &EnvoyArgs) -> ExitCode {
 }
 
 fn line(paths: &[PathBuf], of_envoy: &EnvoyArgs) -> Result<(String, Vec<String>), Vec<String>> {
-    let Checked { config, envoy: section, .. } = Config::check_all(paths, &no_overrides());
+    let Checked { config, sections, .. } = Config::check_all(paths, &no_overrides());
     let mut config = config.map_err(|errors| vec![errors.to_string()])?;
     let StoreConfig::Redis(redis) = config.store.clone() else {
         return Err(vec!["error: this configuration has no `store.redis`, so there is no user".to_owned()]);
     };
-    let rules = envoy::part(&section, of_envoy).map_err(|errors| vec![errors])?;
+    let rules = envoy::part(&sections, of_envoy).map_err(|errors| vec![errors])?;
     // Such limits are not in files, and may be of any algorithm.
-    let is_open = config.rules.inline_limits().is_some() || section.xds.is_some();
+    let is_open = config.rules.inline_limits().is_some() || envoy::is_open(&sections);
     let uses = app::uses(&mut config, rules, FEATURES).map_err(|error| vec![error.to_string()])?;
     let all = is_open.then(|| EngineKind::ALL.into_iter().collect::<Uses>());
     Ok((acl_line(&redis, &uses.and(&all.unwrap_or_default())), notes(&redis)))

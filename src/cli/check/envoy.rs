@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use weir_config::EnvoyConfig;
+use weir_config::FeatureSection;
 use weir_envoy::ENVOY;
 use weir_envoy::files::{EnvoyErrors, EnvoyFiles, EnvoyFolder};
 use weir_envoy::limiter::limits;
+use weir_envoy::settings::EnvoyConfig;
 use weir_node::feature_parts::FeaturePart;
 
 use super::super::{envoy, explanation, say};
@@ -48,7 +49,8 @@ pub(super) fn files(path: &Path, args: &EnvoyArgs) -> CheckedConfig {
 }
 
 /// Checks the files that a configuration names. Returns their summary.
-pub(super) fn named_by(envoy: &EnvoyConfig, args: &EnvoyArgs) -> Result<Option<String>, String> {
+pub(super) fn named_by(sections: &[FeatureSection], args: &EnvoyArgs) -> Result<Option<String>, String> {
+    let Some(envoy) = section(sections) else { return Ok(None) };
     let Some(folder) = envoy.config.clone() else { return Ok(None) };
     let folder = EnvoyFolder::from(folder).with_config(envoy);
     let summary = envoys(folder, args.merge_domains || envoy.merge_domains);
@@ -57,15 +59,25 @@ pub(super) fn named_by(envoy: &EnvoyConfig, args: &EnvoyArgs) -> Result<Option<S
 
 /// Returns the rules of the files that a configuration names, as a part of the snapshot.
 pub(super) fn part(
-    envoy: &EnvoyConfig,
+    sections: &[FeatureSection],
     args: &EnvoyArgs,
 ) -> Result<Option<(&'static str, FeaturePart)>, String> {
+    let Some(envoy) = section(sections) else { return Ok(None) };
     let Some(folder) = &envoy.config else { return Ok(None) };
     let folder = EnvoyFolder::new(folder, envoy.layout.clone()).with_config(envoy);
     let files =
         EnvoyFiles::load(folder, args.merge_domains || envoy.merge_domains).map_err(|it| it.to_string())?;
     let limits = limits(&files.compile(), envoy.overrides_in_request);
     Ok(Some((ENVOY, FeaturePart::new(Arc::new(())).with_limits(limits))))
+}
+
+/// True if the rules come from a control plane, and may be any.
+pub(super) fn is_open(sections: &[FeatureSection]) -> bool {
+    section(sections).is_some_and(|envoy| envoy.xds.is_some())
+}
+
+fn section(sections: &[FeatureSection]) -> Option<&EnvoyConfig> {
+    sections.iter().find(|section| section.name() == ENVOY)?.settings()
 }
 
 /// Checks Envoy's files, prints warnings about keys without effect, and returns a summary.

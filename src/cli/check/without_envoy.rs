@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_config::EnvoyConfig;
+use weir_envoy::settings::EnvoyConfig;
 use weir_node::feature_parts::FeaturePart;
 
 pub(super) use self::NoEnvoyArgs as EnvoyArgs;
@@ -31,12 +31,20 @@ pub(super) fn files(path: &Path, _: &NoEnvoyArgs) -> CheckedConfig {
 
 /// Returns no summary.
 #[expect(clippy::unnecessary_wraps)]
-pub(super) fn named_by(_: &EnvoyConfig, _: &NoEnvoyArgs) -> Result<Option<String>, String> {
+pub(super) fn named_by(_: &[FeatureSection], _: &NoEnvoyArgs) -> Result<Option<String>, String> {
     Ok(None)
 }
 
 /// Returns no part of the snapshot.
 #[expect(clippy::unnecessary_wraps)]
-pub(super) fn part(_: &EnvoyConfig, _: &NoEnvoyArgs) -> Result<Option<(&'static str, FeaturePart)>, String> {
+pub(super) fn part(
+    _: &[FeatureSection],
+    _: &NoEnvoyArgs,
+) -> Result<Option<(&'static str, FeaturePart)>, String> {
     Ok(None)
+}
+
+/// False: no rules come from a control plane.
+pub(super) fn is_open(_: &[FeatureSection]) -> bool {
+    false
 }

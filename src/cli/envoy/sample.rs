@@ -1,8 +1,9 @@
 //! What commands say of Envoy's files beside what they say of strategies.
 
 use weir_config::Config;
-use weir_core::envoy::{Descriptor, Matcher};
 use weir_envoy::files::EnvoyFiles;
+use weir_envoy::rules::{Descriptor, Matcher};
+use weir_envoy::settings::EnvoyConfig;
 
 use crate::cli::quoted::quoted;
 
@@ -18,7 +19,8 @@ pub(crate) fn changes(_: &Config, _: &Config) -> Vec<String> {
 
 /// Returns a command for a descriptor. If the files have mistakes, the service does not start and reports them.
 pub(crate) fn example(config: &Config) -> Option<String> {
-    let files = EnvoyFiles::load(config.envoy.config.as_deref()?, config.envoy.merge_domains).ok()?;
+    let EnvoyConfig { config, merge_domains, .. } = EnvoyConfig::from_config(config);
+    let files = EnvoyFiles::load(config.as_deref()?, merge_domains).ok()?;
     let (domain, entries) = files
         .domains
         .iter()

@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
-use weir_core::envoy::{Descriptor, Draft, Matcher, RateLimit};
 use weir_core::key::MAX_PART;
 use weir_envoy::files::EnvoyFiles;
+use weir_envoy::rules::{Descriptor, Draft, Matcher, RateLimit};
 
 use super::names::GivenNames;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use weir_core::envoy::{Kind, RateLimit, Unit};
 use weir_core::strategy::FailurePolicy;
+use weir_envoy::rules::{Kind, RateLimit, Unit};
 
 use super::rule::Imported;
 

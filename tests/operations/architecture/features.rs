@@ -1,6 +1,6 @@
-//! Arrows from the trunk to features: files of decisions that name Envoy or counting on the nodes.
+//! Arrows from the trunk to features: files of decisions that name counting on the nodes.
 //!
-//! A feature will be one crate that the trunk never names. Until then the arrows that are left stand in
+//! A feature is one crate that the trunk never names, but for counting on the nodes. Its arrows stand in
 //! `feature_arrows.txt`, one per line, and the list may only shrink.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,25 +12,10 @@ use super::none;
 const TRUNK: [&str; 4] = ["core", "config", "store", "node"];
 
 /// The modules of each feature, by crate and path. A module counts with its folder.
-const FEATURES: [(&str, &[&str]); 2] = [
-    (
-        "envoy",
-        &[
-            "config/all_or_none",
-            "config/envoy",
-            "config/envoy_layout",
-            "config/overlay",
-            "config/table/envoy",
-            "config/table/xds",
-            "config/xds",
-            "core/envoy",
-        ],
-    ),
-    (
-        "approximate",
-        &["core/approximate", "node/telemetry/approximate", "store/approximate", "store/redis/counts"],
-    ),
-];
+const FEATURES: [(&str, &[&str]); 1] = [(
+    "approximate",
+    &["core/approximate", "node/telemetry/approximate", "store/approximate", "store/redis/counts"],
+)];
 
 #[test]
 fn the_trunk_names_features_only_where_it_is_listed() {

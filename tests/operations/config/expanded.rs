@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 
 use tempfile::TempDir;
-use weir_config::{Config, ConfigOverrides, MAX_VALUE_FILE, StoreConfig};
+use weir_config::{Config, MAX_VALUE_FILE, StoreConfig};
 
 /// The variables of these tests.
 fn variable(name: &str) -> Option<OsString> {
@@ -25,7 +25,7 @@ fn variable(name: &str) -> Option<OsString> {
 fn load(folder: &TempDir, text: &str) -> Result<Config, String> {
     let file = folder.path().join("weir.yaml");
     fs::write(&file, text).unwrap();
-    let overrides = ConfigOverrides::default().with_variables(variable);
+    let overrides = weir::features::overrides().with_variables(variable);
     let loaded = Config::load(&file, &overrides).map_err(|errors| errors.to_string());
     loaded.map_err(|errors| errors.replace(&format!("{}:", file.display()), ""))
 }

@@ -1,4 +1,4 @@
-//! Flags and variables: what is apart from single settings, which `crates/config/src/table/tests.rs` tries one by one.
+//! Flags and variables: what is apart from single settings, which `every_setting.rs` tries one by one.
 
 use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology};
 use weir_units::Micros;

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use weir_config::{
-    AdminPath, ClientAuth, Config, DecisionLogConfig, EnvoyConfig, KeyShare, LogTarget, ServerConfig,
-    TlsConfig, XdsConfig,
+    AdminPath, ClientAuth, Config, DecisionLogConfig, KeyShare, LogTarget, ServerConfig, TlsConfig,
 };
+use weir_envoy::settings::{EnvoyConfig, XdsConfig, with_envoy};
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
@@ -100,7 +100,7 @@ fn with_tls() -> String {
 fn with_control_plane() -> String {
     let xds = XdsConfig { server: "127.0.0.1:1".to_owned(), ..XdsConfig::default() };
     let envoy = EnvoyConfig { xds: Some(xds), ..EnvoyConfig::default() };
-    Server::start(Config { envoy, ..config() }).get("/metrics").1
+    Server::start(with_envoy(config(), envoy)).get("/metrics").1
 }
 
 /// The page of a service with live control.
@@ -113,7 +113,7 @@ fn with_live_control() -> String {
 fn with_files() -> String {
     let files = weir_testing::clients::root().join("deploy/envoy/ratelimit");
     let envoy = EnvoyConfig { config: Some(files), ..EnvoyConfig::default() };
-    let server = Server::ready(Config { envoy, ..config() });
+    let server = Server::ready(with_envoy(config(), envoy));
     // The series of a rule appear with its first hit.
     let entry = Entry { key: "user".to_owned(), value: "bob".to_owned() };
     let descriptor = RateLimitDescriptor { entries: vec![entry], ..RateLimitDescriptor::default() };

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use weir_config::{EnvoyConfig, MAX_ERRORS};
+use weir_config::MAX_ERRORS;
 use weir_envoy::files::{EnvoyFiles, EnvoyFolder, EnvoySource, Look, MAX_ENVOY_FILE, MAX_ENVOY_FILES};
+use weir_envoy::settings::EnvoyConfig;
 
 use super::parse;
 use crate::support::scratch;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use weir_core::envoy::{Descriptor, Domain, Domains, Matcher};
+use weir_envoy::rules::{Descriptor, Domain, Domains, Matcher};
 
 use super::{bare, domain, limited};
 

@@ -1,9 +1,9 @@
 //! What files say, and what of it has no effect.
 
 use weir_core::algorithm::{Algorithm, Rate};
-use weir_core::envoy::{Metadata, Unit};
 use weir_core::strategy::FailurePolicy;
 use weir_envoy::files::EnvoyFiles;
+use weir_envoy::rules::{Metadata, Unit};
 use weir_units::Micros;
 
 use super::{accepted, limit_of, parse};

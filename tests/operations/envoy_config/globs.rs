@@ -1,7 +1,7 @@
 //! Patterns found by an index and patterns tried one by one give the same answer.
 
 use proptest::prelude::*;
-use weir_core::envoy::{Descriptor, Glob, Matcher, check_regex};
+use weir_envoy::rules::{Descriptor, Glob, Matcher, check_regex};
 
 use super::{domain, limit_of, limited};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use weir_config::EnvoyLayout;
 use weir_envoy::files::{EnvoyFolder, EnvoySource, Look, RefusedDomain};
+use weir_envoy::settings::EnvoyLayout;
 
 use super::reload::{settled, write};
 use crate::support::scratch;

@@ -1,6 +1,6 @@
 //! The rules of matching, one by one.
 
-use weir_core::envoy::{Descriptor, Domains, Draft, How, Matcher};
+use weir_envoy::rules::{Descriptor, Domains, Draft, How, Matcher};
 
 use super::{bare, domain, limit_of, limited};
 

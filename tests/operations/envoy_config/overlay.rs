@@ -1,9 +1,11 @@
 //! `envoy.rules`: what files and control planes cannot say of a rule.
 
-use weir_config::{Config, ConfigOverrides, EnvoyConfig};
-use weir_core::envoy::{Domains, Kind, RateLimit, Unit};
+use weir::features;
+use weir_config::Config;
 use weir_core::strategy::FailurePolicy;
 use weir_envoy::files::{EnvoyFiles, EnvoyFolder, EnvoySource, Look};
+use weir_envoy::rules::{Domains, Kind, RateLimit, Unit};
+use weir_envoy::settings::EnvoyConfig;
 use weir_units::Micros;
 
 use crate::support::scratch;
@@ -33,7 +35,8 @@ fn rules_that_cannot_be_charged_together_are_refused() {
             "store: {{ redis: {{ nodes: [redis://localhost] }} }}
 envoy: {{ config: /x, all_or_none: [{{ domain: d, by: [] }}], rules: [{rules}] }}"
         );
-        let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).unwrap().envoy;
+        let config = Config::parse(&text, "weir.yaml", &features::overrides()).unwrap();
+        let config = EnvoyConfig::from_config(&config);
         let folder = EnvoyFolder::from(folder.path()).with_overlay(config.rules);
         EnvoyFiles::load(folder, false).map(|_| ()).map_err(|errors| errors.to_string())
     };
@@ -63,8 +66,8 @@ envoy: {{ config: /x, all_or_none: [{{ domain: d, by: [] }}], rules: [{rules}] }
 
 fn config(rules: &str) -> Result<EnvoyConfig, String> {
     let text = format!("envoy: {{ config: /x, rules: [{rules}] }}");
-    let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default());
-    config.map(|config| config.envoy).map_err(|errors| errors.to_string())
+    let config = Config::parse(&text, "weir.yaml", &features::overrides());
+    config.map(|config| EnvoyConfig::from_config(&config)).map_err(|errors| errors.to_string())
 }
 
 /// Limits by the last part of their paths.
@@ -192,12 +195,12 @@ fn on_redis(entry: &str) -> Result<Domains, String> {
     let text = format!(
         "store: {{ redis: {{ nodes: [redis://a] }} }}\nenvoy: {{ config: /x, rules: [{{ domain: d, {entry} }}] }}"
     );
-    let config = Config::parse(&text, "weir.yaml", &ConfigOverrides::default());
+    let config = Config::parse(&text, "weir.yaml", &features::overrides());
     let config = config.map_err(|errors| errors.to_string())?;
     let folder = scratch::dir("overlay-");
     let file = FILE.replace("      - { key: free, rate_limit: { unlimited: true } }\n", "");
     std::fs::write(folder.path().join("d.yaml"), file).unwrap();
-    let folder = EnvoyFolder::from(folder.path()).with_overlay(config.envoy.rules);
+    let folder = EnvoyFolder::from(folder.path()).with_overlay(EnvoyConfig::from_config(&config).rules);
     let files = EnvoyFiles::load(folder, false).map_err(|errors| errors.to_string())?;
     Ok(files.compile())
 }

@@ -1,8 +1,8 @@
 //! The files of the reference's own tests, and what its tests ask of them. The numbers are those of the
 //! cases: a case without one here is about counting, and replayed against a running server.
 
-use weir_core::envoy::{Domains, Unit};
 use weir_envoy::files::EnvoyFiles;
+use weir_envoy::rules::{Domains, Unit};
 
 const FILES: [(&str, &str); 5] = [
     (

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use weir_config::{Config, ConfigOverrides, EnvoyConfig, EnvoyLayout};
+use weir::features;
+use weir_config::Config;
+use weir_envoy::settings::{EnvoyConfig, EnvoyLayout};
 
 fn parse(text: &str) -> Result<EnvoyConfig, String> {
-    let config = Config::parse(text, "weir.yaml", &ConfigOverrides::default());
-    config.map(|config| config.envoy).map_err(|errors| errors.to_string())
+    let config = Config::parse(text, "weir.yaml", &features::overrides());
+    config.map(|config| EnvoyConfig::from_config(&config)).map_err(|errors| errors.to_string())
 }
 
 #[test]
 fn it_says_everything_or_nothing() {
-    let built_in = Config::built_in();
-    assert_eq!(built_in.envoy, EnvoyConfig::default());
+    let built_in = Config::built_in_with(&features::overrides()).unwrap();
+    assert_eq!(EnvoyConfig::from_config(&built_in), EnvoyConfig::default());
     let all = "envoy: { config: /etc/limits, merge_domains: true, isolate_domains: true, max_rules: 7, overrides_in_request: false, headers: true, limit_header: X-Limit, \
                dynamic_metadata: true, near_limit_ratio: 0.25, shadow_mode: true, quota_mode: true }";
     let expected = EnvoyConfig {
@@ -31,11 +33,11 @@ fn it_says_everything_or_nothing() {
         quota_mode: true,
         count_rejected: false,
         stop_when_over: false,
-        all_or_none: weir_config::AllOrNone::default(),
+        all_or_none: weir_envoy::overlay::AllOrNone::default(),
         reference_metrics: false,
         standard_headers: false,
         xds: None,
-        rules: weir_config::EnvoyOverlay::default(),
+        rules: weir_envoy::overlay::EnvoyOverlay::default(),
         layout: EnvoyLayout::Paths,
     };
     // Where Envoy's files say what is limited, strategies need not.
@@ -101,16 +103,13 @@ fn mistakes_are_reported() {
 
 #[test]
 fn flags_go_before_it() {
-    let settings =
-        ConfigOverrides::default().with("envoy_config", "/flag").with("envoy_merge_domains", "true");
+    let settings = features::overrides().with("envoy_config", "/flag").with("envoy_merge_domains", "true");
     let config = Config::parse("envoy: { config: /file }", "weir.yaml", &settings).unwrap();
-    assert_eq!(
-        (config.envoy.config.as_deref(), config.envoy.merge_domains),
-        (Some(Path::new("/flag")), true)
-    );
-    let config = Config::built_in_with(&settings).unwrap();
-    assert_eq!(config.envoy.config.as_deref(), Some(Path::new("/flag")));
-    let settings = ConfigOverrides::default().with("envoy_merge_domains", "maybe");
+    let envoy = EnvoyConfig::from_config(&config);
+    assert_eq!((envoy.config.as_deref(), envoy.merge_domains), (Some(Path::new("/flag")), true));
+    let envoy = EnvoyConfig::from_config(&Config::built_in_with(&settings).unwrap());
+    assert_eq!(envoy.config.as_deref(), Some(Path::new("/flag")));
+    let settings = features::overrides().with("envoy_merge_domains", "maybe");
     let errors = Config::built_in_with(&settings).unwrap_err().to_string();
     let label =
         "--envoy-merge-domains or WEIR_ENVOY_MERGE_DOMAINS: envoy.merge_domains: \"maybe\" is neither";

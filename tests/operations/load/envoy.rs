@@ -1,6 +1,6 @@
 //! `--mode envoy` asks as Envoy's filters do.
 
-use weir_config::{Config, EnvoyConfig};
+use weir_envoy::settings::{EnvoyConfig, with_envoy};
 
 use super::{load, totals};
 use crate::support::scratch;
@@ -15,7 +15,7 @@ fn envoys_protocol_is_spoken() {
     let folder = scratch::dir("load-envoy-");
     std::fs::write(folder.path().join("edge.yaml"), LIMITS).unwrap();
     let envoy = EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() };
-    let server = Server::start(Config { envoy, ..config() });
+    let server = Server::start(with_envoy(config(), envoy));
     eventually(SOON, "it is ready", || server.get("/readyz").0 == 200);
     let envoy = ["--mode", "envoy", "--domain", "edge", "--keys", "100", "--warm-up", "0s"];
     let (report, code) = load(&server, &[&envoy[..], &["--requests", "3000"]].concat());

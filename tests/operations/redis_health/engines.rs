@@ -3,6 +3,7 @@
 use weir_config::{Config, Login, RedisConfig, Secret};
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::{FailurePolicy, Field, Resources, Rules};
+use weir_envoy::settings::{EnvoyConfig, with_envoy};
 use weir_testing::rules::strategy;
 use weir_units::Micros;
 
@@ -54,8 +55,8 @@ fn what_is_in_use_follows_reloads() {
     };
     write("");
     let config = with(without_logs(&redis), &[bucket()]);
-    let envoy = weir_config::EnvoyConfig { config: Some(folder.path().to_owned()), ..config.envoy.clone() };
-    let server = Server::start_by_the_system(Config { envoy, ..config });
+    let envoy = EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() };
+    let server = Server::start_by_the_system(with_envoy(config, envoy));
     ready(&server);
     write(", algorithm: sliding_log");
     says(&server, &["degraded: Redis node", "ACL SETUSER weir ", "+rpush"]);

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use weir_config::{Config, EnvoyConfig, MemoryConfig, StoreConfig};
+use weir_config::{Config, MemoryConfig, StoreConfig};
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::{FailurePolicy, Field, Resources, Rules};
+use weir_envoy::settings::{EnvoyConfig, with_envoy};
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
@@ -25,12 +26,13 @@ async fn a_flood_of_one_strategy_leaves_a_tenth_to_the_others_of_the_configurati
     fs::write(folder.path().join("edge.yaml"), file).unwrap();
     let bucket = Algorithm::bucket(10, Rate { count: 1, period: HOUR }).unwrap();
     let of = |name| strategy(name, &[("each", &[Field::Consumer], bucket)], FailurePolicy::Error);
-    let server = Server::ready(Config {
+    let envoy = EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() };
+    let config = Config {
         store: StoreConfig::Memory(MemoryConfig { budget: MIB, ..MemoryConfig::default() }),
-        envoy: EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() },
         rules: Rules::new(vec![of("flood"), of("other")], Resources::default()),
         ..config()
-    });
+    };
+    let server = Server::ready(with_envoy(config, envoy));
     assert!(spend_ten(&server, "flood", 30_000).await < 20_000, "the rest was refused");
     let page = server.get("/metrics").1;
     let bytes = page.lines().find_map(|line| line.strip_prefix("weir_memory_bytes ")).unwrap();

@@ -1,7 +1,7 @@
 //! The headers that clients get beside Envoy's own, and the metadata for Envoy's access log.
 
 use serde_json::json;
-use weir_config::EnvoyConfig;
+use weir_envoy::settings::EnvoyConfig;
 
 use crate::support::envoy::{EnvoyProcess, patient};
 

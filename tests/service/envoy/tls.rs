@@ -1,6 +1,7 @@
 //! Envoy with a transport socket of TLS and a certificate of its own, as docs/security.md has it.
 
 use weir_config::{ClientAuth, ConfigOverrides, EXAMPLE, ServerConfig, TlsConfig, TransportKind};
+use weir_envoy::settings::with_envoy;
 use weir_testing::certificates::{Authority, Issued};
 use weir_testing::clients::root;
 
@@ -38,7 +39,7 @@ fn guarded(transport: TransportKind, authority: &Authority) -> Server {
     };
     let server = ServerConfig { transport, tls: Some(tls), ..config().server };
     let envoy = EnvoyConfig { config: Some(shipped()), ..EnvoyConfig::default() };
-    Server::ready(Config { envoy, server, authorize: authorize.authorize, ..config() })
+    Server::ready(with_envoy(Config { server, authorize: authorize.authorize, ..config() }, envoy))
 }
 
 /// Envoy asks with its certificate. Another one's has no right, and with `failure_mode_deny: false` requests pass.

@@ -46,7 +46,7 @@ pub(super) fn service() -> Service {
         shadow_mode: false,
         quota_mode: false,
         stop_when_over: false,
-        all_or_none: weir_config::AllOrNone::default(),
+        all_or_none: weir_envoy::overlay::AllOrNone::default(),
     };
     let answers = EnvoyAnswers {
         headers: Some(HeaderNames::default()),

@@ -48,7 +48,7 @@ fn a_named_caller_has_one_turn_and_others_one_for_each_connection() {
         shadow_mode: false,
         quota_mode: false,
         stop_when_over: false,
-        all_or_none: weir_config::AllOrNone::default(),
+        all_or_none: weir_envoy::overlay::AllOrNone::default(),
     };
     let envoy = EnvoyLimiter::new(rules, counted.recorder(0));
     let peers = [Peer::default(), Peer::default()];

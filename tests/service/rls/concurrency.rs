@@ -1,6 +1,7 @@
 //! Ten thousand requests at once on one counter: exactly the limit is OK, on every store.
 
-use weir_config::{EnvoyConfig, StoreConfig};
+use weir_config::StoreConfig;
+use weir_envoy::settings::EnvoyConfig;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 
 use super::notation::request;

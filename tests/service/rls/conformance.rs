@@ -10,7 +10,8 @@
 //! * 49: the reference's cache of what is over. Ours (`crates/store/src/denials.rs`) has tests of its own.
 //! * 52: both global switches at once: in [`super::cases::BOTH_MODES`].
 
-use weir_config::{Config, ConfigOverrides, EnvoyConfig, StoreConfig, XdsConfig};
+use weir_config::{Config, StoreConfig};
+use weir_envoy::settings::{EnvoyConfig, XdsConfig};
 
 use super::cases::{
     ALL_IN_SHADOW, ALL_OR_NONE, BOTH_MODES, COUNT_REJECTED, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE,
@@ -102,14 +103,14 @@ fn counting() -> EnvoyConfig {
 pub(super) fn all_or_none() -> EnvoyConfig {
     let together = "[{ domain: another, by: [] }, { domain: rl, by: [] }, { domain: basic, by: [user] }]";
     let envoy = configured(&format!("all_or_none: {together}"));
-    EnvoyConfig { rules: weir_config::EnvoyOverlay::default(), ..envoy }
+    EnvoyConfig { rules: weir_envoy::overlay::EnvoyOverlay::default(), ..envoy }
 }
 
 /// The section with these settings.
 fn configured(settings: &str) -> EnvoyConfig {
     let text = format!("envoy: {{ config: /nowhere, {settings} }}");
-    let envoy = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).unwrap().envoy;
-    EnvoyConfig { config: None, ..envoy }
+    let config = Config::parse(&text, "weir.yaml", &weir::features::overrides()).unwrap();
+    EnvoyConfig { config: None, ..EnvoyConfig::from_config(&config) }
 }
 
 /// Every kind of line can go otherwise.

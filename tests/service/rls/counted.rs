@@ -6,7 +6,8 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use weir_config::{EnvoyConfig, StoreConfig, Topology};
+use weir_config::{StoreConfig, Topology};
+use weir_envoy::settings::EnvoyConfig;
 
 use super::notation::request;
 use super::{Client, client, memory, serve};

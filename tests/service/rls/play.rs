@@ -1,6 +1,7 @@
 //! Plays cases against a running server.
 
-use weir_config::{EnvoyConfig, StoreConfig};
+use weir_config::StoreConfig;
+use weir_envoy::settings::EnvoyConfig;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitResponse;
 use weir_units::Micros;
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tonic::Code;
-use weir_config::EnvoyConfig;
+use weir_envoy::settings::EnvoyConfig;
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;

@@ -1,6 +1,7 @@
 //! What no line of a case can say: lengths, many descriptors, every unit.
 
-use weir_config::{EnvoyConfig, StoreConfig};
+use weir_config::StoreConfig;
+use weir_envoy::settings::EnvoyConfig;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use weir_units::Micros;

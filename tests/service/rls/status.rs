@@ -5,7 +5,8 @@ use std::fs;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
-use weir_config::{EnvoyConfig, StoreConfig, Topology};
+use weir_config::{StoreConfig, Topology};
+use weir_envoy::settings::EnvoyConfig;
 
 use super::notation::{answer, request};
 use super::{Client, client, memory, serve};

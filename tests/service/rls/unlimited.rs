@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use weir_config::EnvoyConfig;
+use weir_envoy::settings::EnvoyConfig;
 
 use super::notation::{answer, request};
 use super::{client, memory, serve};

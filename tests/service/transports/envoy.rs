@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use weir_config::EnvoyConfig;
 use weir_envoy::files::EnvoyFiles;
 use weir_envoy::limiter::Loaded;
 use weir_envoy::metrics::EnvoyMetrics;
 use weir_envoy::service::{EnvoyAnswers, EnvoyParts};
+use weir_envoy::settings::EnvoyConfig;
 use weir_envoy::{ENVOY, RunningEnvoy};
 use weir_node::feature_parts::FeatureParts;
 

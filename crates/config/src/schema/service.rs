@@ -2,10 +2,9 @@
 
 use super::super::fields::MAX_PATH;
 use super::super::identity::MAX_JWT_TEXT;
-use super::super::overlay::MAX_ENVOY_TEXT;
 use super::super::rights::RIGHTS;
-use super::super::table::ValueKind::{Boolean, Choice, Count, Defined, List, Section, Set, Text};
-use super::super::table::{DenialMessages, EnvoyConfig, ServerConfig, ValueKind, log as log_keys};
+use super::super::table::ValueKind::{Choice, Defined, Section, Set, Text};
+use super::super::table::{DenialMessages, ServerConfig, log as log_keys};
 use super::kinds::{Key, may, must};
 
 pub(super) const ROOT: &[Key] = &[
@@ -22,7 +21,6 @@ pub(super) const ROOT: &[Key] = &[
     ),
     may("authorize", Defined("authorize"), "Rights of callers; rules only allow."),
     may("messages", Section(DenialMessages::rows), "The sentences for people on denial."),
-    may("envoy", Section(EnvoyConfig::rows), "Envoy's rate limit service."),
     may("log", Section(log_keys::rows), "Logs of decisions, beside the log on stderr."),
 ];
 
@@ -49,45 +47,6 @@ const RIGHT_NAMES: [&str; 12] = {
     }
     names
 };
-
-/// A key of an entry.
-const ENTRY_KEY: ValueKind = Text(1, MAX_ENVOY_TEXT);
-
-pub(super) const ENVOY_ALL_OR_NONE: &[Key] = &[
-    must("domain", Text(1, MAX_ENVOY_TEXT), "The domain of the descriptors."),
-    must(
-        "by",
-        List(&ENTRY_KEY),
-        "The keys of the entries that they have in common; none: the whole request.",
-    ),
-];
-
-pub(super) const ENVOY_RULE: &[Key] = &[
-    must("domain", Text(1, MAX_ENVOY_TEXT), "The domain of the rules."),
-    must(
-        "path",
-        Text(1, 64 << 10),
-        "The rules, as the label `rule` of weir_envoy_hits_total names them; an element may end in *.",
-    ),
-    may("algorithm", Choice(&ENVOY_ALGORITHMS), "How hits are counted; fixed_window by default."),
-    may("burst", Count(0, u32::MAX as u64), "Hits that pass at once, for buckets; the limit by default."),
-    may("count_rejected", Boolean, "Whether denied hits are charged too."),
-    may("unit_multiplier", Count(0, u32::MAX as u64), "How many units a period has."),
-    may("on_store_failure", Defined("failure_policy"), "The answer while the store fails."),
-    may("bill", Boolean, "Whether a descriptor's own hits are charged above the limit."),
-    may("max_debt", Defined("max_debt"), "How far bills may exceed the limit."),
-    may("approximate", Defined("approximate"), "Nodes count on their own, within this bound."),
-];
-
-const ENVOY_ALGORITHMS: [&str; 7] = [
-    "fixed_window",
-    "sliding_window",
-    "sliding_log",
-    "token_bucket",
-    "gcra",
-    "leaky_bucket",
-    "interval_refill",
-];
 
 pub(super) const IDENTITY: &[Key] = &[
     may(

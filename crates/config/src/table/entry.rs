@@ -40,7 +40,7 @@ pub struct Setting {
     /// The value's placeholder in `--help`.
     pub value_name: &'static str,
     /// The type of the value.
-    pub(crate) values: ValueKind,
+    pub values: ValueKind,
     /// True if the section requires it.
     pub(crate) required: bool,
     /// Its flag and its variable, if it has them.

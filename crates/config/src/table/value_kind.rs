@@ -7,15 +7,18 @@ use super::Rows;
 
 /// The type of a value, with its bounds.
 #[derive(Debug)]
-pub(crate) enum ValueKind {
+pub enum ValueKind {
+    /// A duration without bounds.
     Duration,
     /// A duration, with inclusive bounds.
     Span(Micros, Micros),
+    /// A rate.
     Rate,
     /// A whole number, with inclusive bounds.
     Count(u64, u64),
     /// A number of bytes, with inclusive bounds.
     Size(usize, usize),
+    /// True or false.
     Boolean,
     /// A fraction of 1.
     Part,
@@ -23,6 +26,7 @@ pub(crate) enum ValueKind {
     Positive,
     /// A number with at most three fractional digits, with inclusive bounds.
     Thousandths(f64, f64),
+    /// One of several words.
     Choice(&'static [&'static str]),
     /// A choice among words of the table of settings.
     Words(Vec<&'static str>),

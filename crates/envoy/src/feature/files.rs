@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::files::{EnvoyFolder, EnvoySource, Look, RefusedDomain};
-use weir_config::{EnvoyConfig, EnvoyOverlay};
+use crate::overlay::EnvoyOverlay;
+use crate::settings::EnvoyConfig;
 use weir_node::feature::{SetPart, StartError};
 use weir_node::readiness::FileKind;
 use weir_node::watch::{ReloadReport, WatchedFiles};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::overlay::EnvoyOverlay;
 use parking_lot::Mutex;
-use weir_config::EnvoyOverlay;
 
 use crate::xds::XdsSets;
 

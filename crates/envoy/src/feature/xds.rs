@@ -3,8 +3,9 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use crate::settings::EnvoyConfig;
 use prometheus::Registry;
-use weir_config::{Config, EnvoyConfig};
+use weir_config::Config;
 use weir_node::app::BackgroundThread;
 use weir_node::feature::{BegunFeature, FeatureWork, NodeBuilder, StartError};
 use weir_time::clock::Clock;
@@ -76,9 +77,10 @@ impl BegunXds {
     /// Starts the client, if a control plane is configured. If the node waits for the first configuration, good or bad, only
     /// the metrics have a port until then.
     pub(super) fn begin(config: &Config, clock: &Clock) -> Result<Option<BegunFeature>, StartError> {
-        let Some(xds) = XdsThread::start(&config.envoy, clock)? else { return Ok(None) };
+        let envoy = EnvoyConfig::from_config(config);
+        let Some(xds) = XdsThread::start(&envoy, clock)? else { return Ok(None) };
         let mut begun = Self { xds, metrics: None, page: None };
-        let waits = config.envoy.xds.as_ref().is_some_and(|xds| xds.wait_for_first);
+        let waits = envoy.xds.as_ref().is_some_and(|xds| xds.wait_for_first);
         let ready = waits.then(|| begun.wait(config)).transpose()?;
         Ok(Some(BegunFeature { state: Box::new(begun), ready }))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_core::envoy::{Cidr, Descriptor, Draft, Glob, Matcher, SharedParts, check_regex};
+use crate::rules::{Cidr, Descriptor, Draft, Glob, Matcher, SharedParts, check_regex};
 
 use super::node::{Map, text};
 use super::rate_limit::rate_limit;

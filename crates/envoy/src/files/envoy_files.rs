@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use weir_core::envoy::{Descriptor, Domains, SharedParts};
+use crate::rules::{Descriptor, Domains, SharedParts};
 
 use super::descriptor::{DescriptorReader, ReadSoFar, SiblingKeys};
 use super::directory::{self, DirectoryListing, MAX_ENVOY_FILE};
@@ -12,8 +12,10 @@ use super::folder::EnvoyFolder;
 use super::keys;
 use super::node::Map;
 use super::rule_count::RuleCount;
+use crate::overlay::ENVOY_RULES;
+use crate::settings::MAX_ENVOY_RULES;
+use weir_config::Position;
 use weir_config::foreign::{MistakeReport, YamlNode, compose_foreign, shortened};
-use weir_config::{ENVOY_RULES, MAX_ENVOY_RULES, Position};
 
 /// The content of a set of files.
 #[derive(Debug, Clone, Default)]

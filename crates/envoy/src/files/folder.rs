@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_config::{EnvoyConfig, EnvoyLayout, EnvoyOverlay, MAX_ENVOY_RULES};
+use crate::overlay::EnvoyOverlay;
+use crate::settings::{EnvoyConfig, EnvoyLayout, MAX_ENVOY_RULES};
 
 /// A directory of files, or a single file.
 #[derive(Debug, Clone, PartialEq)]

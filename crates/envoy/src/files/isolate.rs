@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use weir_core::envoy::{Descriptor, Domains};
+use crate::rules::{Descriptor, Domains};
 
 use super::envoy_files::FileSet;
 

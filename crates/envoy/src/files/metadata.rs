@@ -1,7 +1,7 @@
 //! The `metadata` of a descriptor: arbitrary values, kept as written.
 
+use crate::rules::Metadata;
 use weir_config::foreign::{Content, MistakeReport, YamlNode};
-use weir_core::envoy::Metadata;
 
 use super::scalar::{Plain, plain};
 

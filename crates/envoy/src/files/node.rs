@@ -1,8 +1,9 @@
 //! Typed access to the values of a file. Mistakes have the wording of the reference's YAML library.
 
 use super::scalar::{Plain, plain};
+use crate::overlay::MAX_ENVOY_TEXT as MAX_TEXT;
+use weir_config::Position;
 use weir_config::foreign::{Content, MistakeReport, YamlNode, quote, shortened};
-use weir_config::{MAX_ENVOY_TEXT as MAX_TEXT, Position};
 
 /// A mapping whose keys have been checked.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! The `rate_limit` of a descriptor.
 
+use crate::rules::{Draft, Kind, RateLimit, Unit};
 use weir_config::foreign::{Content, MistakeReport, YamlNode, quote, shortened};
-use weir_core::envoy::{Draft, Kind, RateLimit, Unit};
 use weir_core::strategy::FailurePolicy;
 
 use super::node::{Map, text};

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
+use crate::rules::Domains;
 use arc_swap::ArcSwap;
-use weir_core::envoy::Domains;
 
 use super::directory::DirectoryListing;
 use super::envoy_files::FileSet;
 use super::errors::EnvoyErrors;
 use super::folder::EnvoyFolder;
 use super::isolate::{GoodFiles, RefusedDomain};
-use weir_config::{EnvoyOverlay, Settling};
+use crate::overlay::EnvoyOverlay;
+use weir_config::Settling;
 
 /// The current domains. Reads are lock-free; a reload replaces all of them atomically.
 pub type CurrentDomains = Arc<ArcSwap<Domains>>;

@@ -12,13 +12,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::rules::{Domain, STRATEGY};
 use futures_util::future::{join, join_all};
 use smallvec::SmallVec;
 use weir_core::algorithm::budget::{
     Ask, BudgetLimit, BudgetLimitVerdict, CostedLimits, LimitCost, SettledCosts,
 };
 use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op, Verdict};
-use weir_core::envoy::{Domain, STRATEGY};
 use weir_core::key::Subject;
 use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir_node::limiter::{InvalidField, shown};

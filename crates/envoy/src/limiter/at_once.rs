@@ -3,8 +3,8 @@
 use std::slice;
 use std::time::Instant;
 
+use crate::rules::Domain;
 use smallvec::SmallVec;
-use weir_core::envoy::Domain;
 use weir_node::settle::Outcome;
 use weir_node::telemetry::CountedMethod;
 use weir_store::{Answers, Decision, StoreAnswer, no_verdict};

@@ -3,9 +3,9 @@
 use std::slice;
 use std::time::Instant;
 
+use crate::rules::RateLimit;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
-use weir_core::envoy::RateLimit;
 use weir_core::key::Subject;
 use weir_node::limiter::log_decision;
 use weir_node::settle::{self, Outcome};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::rules::{Kind, RateLimit, Unit};
 use weir_core::algorithm::Invalid;
-use weir_core::envoy::{Kind, RateLimit, Unit};
 use weir_core::strategy::{FailurePolicy, Owner};
 use weir_node::limiter::InvalidField;
 

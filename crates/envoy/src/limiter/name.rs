@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 use ring::digest::{SHA256, digest};
 
-use weir_core::envoy::Matched;
+use crate::rules::Matched;
 use weir_core::key::MAX_PART;
 
 /// The largest name that is kept for the next question.

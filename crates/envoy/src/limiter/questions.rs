@@ -1,8 +1,8 @@
 //! From a request to what the store is asked, or to why it is refused.
 
+use crate::rules::Domain;
 use smallvec::SmallVec;
 use weir_core::algorithm::{Algorithm, Op};
-use weir_core::envoy::Domain;
 use weir_node::limiter::{InvalidField, shown};
 
 use super::{

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::rules::{Domain, Matched, RateLimit, Rule};
 use smallvec::SmallVec;
-use weir_core::envoy::{Domain, Matched, RateLimit, Rule};
 use weir_node::limiter::InvalidField;
 
 use super::given::unit;

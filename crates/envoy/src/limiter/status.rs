@@ -3,8 +3,8 @@
 use std::mem;
 use std::sync::Arc;
 
+use crate::rules::{Domain, Kind, RateLimit, Rule};
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
-use weir_core::envoy::{Domain, Kind, RateLimit, Rule};
 use weir_node::settle::Outcome;
 use weir_units::Micros;
 

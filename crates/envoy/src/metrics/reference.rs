@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::rules::{Domains, Rule};
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Histogram, Metric, MetricFamily, MetricType};
-use weir_core::envoy::{Domains, Rule};
 use weir_node::feature::{NodeBuilder, StartError};
 use weir_node::telemetry::CountedMethod;
 use weir_node::telemetry::families::{counter, family, labelled};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use weir_core::envoy::Domains;
+use crate::rules::Domains;
 
 use super::labels::label;
 use super::lines::Lines;

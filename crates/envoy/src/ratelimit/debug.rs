@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::rules::RateLimit;
 use axum::extract::State as Shared;
 use axum::http::header;
 use prometheus::proto::MetricType;
 use serde_json::{Map, Value};
-use weir_core::envoy::RateLimit;
 use weir_node::telemetry::Metrics;
 
 use super::ShownRules;

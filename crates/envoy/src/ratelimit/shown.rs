@@ -6,7 +6,7 @@ use arc_swap::ArcSwapOption;
 use weir_node::service::Snapshot;
 
 use crate::limiter::Loaded;
-use crate::service::ENVOY;
+use crate::settings::ENVOY;
 
 /// The rules of the current snapshot. Clones share them.
 #[derive(Clone, Default)]

@@ -1,6 +1,6 @@
 //! Headers with the client's limit, what remains, and the time until it resets.
 
-use weir_core::envoy::RateLimit;
+use crate::rules::RateLimit;
 use weir_node::service::http_headers;
 
 use crate::limiter::{DescriptorStatus, RateLimitAnswer};

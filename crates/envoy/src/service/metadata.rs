@@ -2,9 +2,9 @@
 //!
 //! It is a `google.protobuf.Struct`, whose fields are written in the order of their names, as a sorted map would be.
 
+use crate::rules::Metadata;
+use crate::rules::Unit;
 use smallvec::SmallVec;
-use weir_core::envoy::Metadata;
-use weir_core::envoy::Unit;
 use weir_node::service::put::{nested, text};
 
 use crate::limiter::{DescriptorAsk, RateLimitAnswer, RateLimitAsk};

@@ -3,12 +3,12 @@
 use std::error::Error as _;
 use std::time::Duration;
 
+use crate::settings::{EnvoyConfig, XdsAddress, XdsConfig, pairs};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::{Ascii, MetadataKey, MetadataMap, MetadataValue};
 use tonic::transport::Endpoint;
 use tonic::{Request, Streaming};
-use weir_config::{EnvoyConfig, XdsAddress, XdsConfig, pairs};
 use weir_proto::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
 use weir_proto::envoy::service::discovery::v3::{DiscoveryRequest, DiscoveryResponse};
 use weir_time::clock::Clock;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::settings::{XdsAddress, XdsTlsConfig};
 use hyper_util::rt::TokioIo;
 use rustix::net::sockopt;
 use rustls::CertificateError;
@@ -19,7 +20,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tonic::codegen::Service;
 use tonic::transport::Uri;
-use weir_config::{XdsAddress, XdsTlsConfig};
 use weir_node::tls::{ClientTlsFiles, client_config};
 
 /// How long connecting and the handshake may take together.

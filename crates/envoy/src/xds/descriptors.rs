@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::files::MAX_ENVOY_LEVELS;
+use crate::overlay::MAX_ENVOY_TEXT;
+use crate::rules::{Descriptor, Draft, Glob, Kind, Matcher, Metadata, RateLimit, SharedParts, Unit};
 use prost_types::Struct;
 use prost_types::value::Kind as ValueKind;
-use weir_config::MAX_ENVOY_TEXT;
-use weir_core::envoy::{Descriptor, Draft, Glob, Kind, Matcher, Metadata, RateLimit, SharedParts, Unit};
 use weir_core::strategy::FailurePolicy;
 use weir_proto::ratelimit::config::ratelimit::v3::{RateLimitDescriptor, RateLimitPolicy};
 

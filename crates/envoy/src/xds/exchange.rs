@@ -8,9 +8,9 @@
 
 use std::time::Duration;
 
+use crate::settings::XdsConfig;
 use prost_types::Any;
 use ring::digest::{Context, SHA256, SHA256_OUTPUT_LEN, digest};
-use weir_config::XdsConfig;
 use weir_proto::envoy::config::core::v3::Node;
 use weir_proto::envoy::service::discovery::v3::{DiscoveryRequest, DiscoveryResponse};
 use weir_proto::google::rpc::Status;
@@ -61,7 +61,7 @@ pub(super) enum SetNews {
 impl XdsExchange {
     /// Begins without a set. A set that is sent again is refused after `first_wait`, which doubles up to `longest_wait`.
     pub(super) fn new(config: &XdsConfig, first_wait: Duration, longest_wait: Duration) -> Self {
-        let pairs = config.node_metadata.as_deref().and_then(|text| weir_config::pairs(text, '='));
+        let pairs = config.node_metadata.as_deref().and_then(|text| crate::settings::pairs(text, '='));
         let fields = pairs.into_iter().flatten().map(|(key, value)| {
             let kind = prost_types::value::Kind::StringValue(value.to_owned());
             (key.to_owned(), prost_types::Value { kind: Some(kind) })

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::files::{DomainSet, GoodDomains, RuleCount};
+use crate::overlay::{ENVOY_RULES, EnvoyOverlay, MAX_ENVOY_TEXT};
+use crate::rules::{Descriptor, SharedParts};
 use prost::Message as _;
 use prost_types::Any;
-use weir_config::{ENVOY_RULES, EnvoyOverlay, MAX_ENVOY_TEXT};
-use weir_core::envoy::{Descriptor, SharedParts};
 use weir_proto::ratelimit::config::ratelimit::v3::RateLimitConfig;
 
 use super::descriptors::{LevelReader, Mistakes, Siblings, shortened};

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::files::{GoodDomains, RefusedDomain};
+use crate::overlay::EnvoyOverlay;
+use crate::rules::{Domains, Rule};
 use parking_lot::Mutex;
 use prost_types::Any;
 use tokio::sync::Notify;
-use weir_config::EnvoyOverlay;
-use weir_core::envoy::{Domains, Rule};
 use weir_time::clock::Clock;
 
 use super::descriptors::MAX_MISTAKES;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::files::RefusedDomain;
+use crate::rules::Domains;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use weir_core::envoy::Domains;
 
 /// One set, as far as it is good.
 #[derive(Debug, Clone, Default)]

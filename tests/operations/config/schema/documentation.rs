@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::Value;
-use weir::features::schema;
-use weir_config::reference;
+use weir::features::{schema, sections};
+use weir_config::{SectionSpec, reference_table};
 
 use super::keys::mappings;
 use crate::support::clients::{files, root};
@@ -150,6 +150,14 @@ fn the_page_has_every_key_with_its_default_and_bounds() {
 fn one_folder_below(table: &str) -> String {
     let links = table.replace("](configuration/", "](\u{0}").replace("](#", "](\u{0}#");
     links.replace("](", "](../").replace("](../\u{0}", "](")
+}
+
+/// The table of each section, by its heading. docs/http.md has those of the HTTP listener.
+fn reference() -> Vec<(String, String)> {
+    let own = weir_config::reference().into_iter().map(|(heading, table)| (heading.to_owned(), table));
+    let of_features = sections().into_iter().flat_map(SectionSpec::rows);
+    let of_features = of_features.filter(|(heading, _)| !heading.starts_with("http"));
+    own.chain(of_features.map(|(heading, rows)| (heading, reference_table(&rows)))).collect()
 }
 
 /// A page with the tables of [`reference`] below those headings that it has, and how many these are.

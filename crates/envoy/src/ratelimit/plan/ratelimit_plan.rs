@@ -9,8 +9,9 @@ use super::mapped::Mapped;
 use super::variables::VariableEffect;
 use super::{mapper, ports, store, xds};
 use crate::ratelimit::RatelimitPorts;
+use crate::settings::EnvoyLayout;
 use weir_config::foreign::quote;
-use weir_config::{ConfigOverrides, EnvoyLayout, ServesAlone, unix_path, unreadable};
+use weir_config::{ConfigOverrides, ServesAlone, unix_path, unreadable};
 
 /// Everything that the variables say.
 #[derive(Debug)]
@@ -197,15 +198,15 @@ fn files(given: &mut RatelimitGiven, mapped: &mut Mapped) {
     let app = given.text("RUNTIME_APPDIRECTORY").unwrap_or("config").to_owned();
     let root = root.join(below);
     let (folder, layout) = match given.boolean("RUNTIME_WATCH_ROOT").unwrap_or(true) {
-        true => (root, EnvoyLayout::Below(app)),
-        false => (root.join(app), EnvoyLayout::Dotted),
+        true => (root, EnvoyLayout::below(&app)),
+        false => (root.join(app), EnvoyLayout::DOTTED),
     };
     if let Err(reason) = readable(&folder) {
         let names = "RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, RUNTIME_APPDIRECTORY";
         return given.wrong(names, format_args!("{} {reason}", quote(&folder.to_string_lossy())));
     }
     mapped.set("envoy_config", "RUNTIME_ROOT", folder.to_string_lossy());
-    mapped.overrides = std::mem::take(&mut mapped.overrides).with_envoy_layout(layout);
+    mapped.set(EnvoyLayout::PATH, "RUNTIME_WATCH_ROOT", layout);
 }
 
 fn readable(folder: &Path) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use super::given::RatelimitGiven;
 use super::mapped::Mapped;
 use super::variables::VariableEffect;
-use weir_config::{XdsAddress, pairs};
+use crate::settings::{XdsAddress, pairs};
 
 /// Bounds of the times between attempts, in microseconds.
 const SHORTEST: u64 = 10_000;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Descriptor, Kind, RateLimit, RuleEntry, Unit};
-use crate::strategy::Owner;
+use weir_core::strategy::Owner;
 
 /// What equal limits have in common, and can be hashed.
 type Numbers = (u32, Unit, u32, Kind);
@@ -88,7 +88,7 @@ impl SharedParts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::FailurePolicy;
+    use weir_core::strategy::FailurePolicy;
 
     #[test]
     fn equal_limits_are_one_and_others_are_not() {

@@ -1,7 +1,7 @@
 //! The path of a rule, as the label `rule` of `weir_envoy_hits_total` has it: `key=value,key`. An element may end in `*`;
 //! then any text may follow. What is in quotes is literal.
 
-use weir_core::envoy::rule_element;
+use crate::rules::rule_element;
 
 /// A pattern of paths.
 #[derive(Debug, Clone, PartialEq, Eq)]

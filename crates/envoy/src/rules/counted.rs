@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Domains;
-use crate::strategy::Strategy;
+use weir_core::strategy::Strategy;
 
 impl Domains {
     /// Strategies that nodes count on their own. All rules with the same bound share the places of the nodes, so there is

@@ -2,28 +2,29 @@
 //!
 //! An entry names rules by their domain and path. It changes how they count, not what they allow.
 
+mod all_or_none;
 mod change;
 mod pattern;
 
 use std::sync::Arc;
 
-use super::all_or_none::AllOrNone;
-use weir_core::envoy::{Descriptor, Draft, Kind, Matcher, RateLimit, rule_element};
+use crate::rules::{Descriptor, Draft, Kind, Matcher, RateLimit, rule_element};
 
-pub(super) use self::change::{OverlayAlgorithm, RuleChange};
-pub(super) use self::pattern::RulePattern;
+pub use self::all_or_none::AllOrNone;
+pub(crate) use self::change::{OverlayAlgorithm, RuleChange};
+pub(crate) use self::pattern::RulePattern;
 
 /// The section, for messages.
 pub const ENVOY_RULES: &str = "envoy.rules";
 
 /// The largest number of domains of `envoy.all_or_none`.
-pub(super) const MAX_DOMAINS: usize = 1000;
+pub(crate) const MAX_DOMAINS: usize = 1000;
 
 /// The largest number of keys of its `by`.
-pub(super) const MAX_BY: usize = 8;
+pub(crate) const MAX_BY: usize = 8;
 
 /// The most entries.
-pub(super) const MAX_RULES: usize = 1000;
+pub(crate) const MAX_RULES: usize = 1000;
 
 /// Maximum length of a key, value, name or domain of Envoy's limits, in bytes.
 pub const MAX_ENVOY_TEXT: usize = 4096;
@@ -40,12 +41,12 @@ pub struct EnvoyOverlay {
 
 /// One entry.
 #[derive(Debug, PartialEq)]
-pub(super) struct OverlayRule {
-    pub(super) domain: String,
+pub(crate) struct OverlayRule {
+    pub(crate) domain: String,
     /// As it is written.
-    pub(super) path: String,
-    pub(super) pattern: RulePattern,
-    pub(super) change: RuleChange,
+    pub(crate) path: String,
+    pub(crate) pattern: RulePattern,
+    pub(crate) change: RuleChange,
 }
 
 /// What an overlay did to a set of domains.
@@ -59,7 +60,7 @@ pub struct OverlayReport {
 
 impl EnvoyOverlay {
     /// The overlay of these entries, of which one is more specific than the other where two meet.
-    pub(super) fn new(rules: Vec<OverlayRule>) -> Self {
+    pub(crate) fn new(rules: Vec<OverlayRule>) -> Self {
         Self { rules: rules.into(), ..Self::default() }
     }
 

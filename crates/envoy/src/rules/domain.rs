@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::level::{Level, Node};
 use super::{Descriptor, Draft, Matched, Rule, RuleEntry, SharedParts, Step};
-use crate::strategy::Owner;
+use weir_core::strategy::Owner;
 
 /// Every domain of one set of files. The default has none.
 #[derive(Debug, Default)]

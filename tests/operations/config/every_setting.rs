@@ -1,5 +1,5 @@
 //! Tests that each setting works from every source, and that each of its bounds holds. The environment variables are
-//! tested with the program: `tests/operations/config/variables.rs`.
+//! tested with the program: `variables.rs`.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,10 @@ use serde_json::json;
 use weir_core::key::{KeySecret, Namespace};
 use weir_units::Micros;
 
-use super::{Setting, settings};
-use crate::quantities::{written_duration, written_size};
-use crate::table::ValueKind;
-use crate::{
-    Config, ConfigOverrides, DecisionLogConfig, DenialMessages, EnvoyConfig, ServerConfig, StoreConfig,
+use weir::features::{self, settings};
+use weir_config::{
+    Config, ConfigOverrides, DecisionLogConfig, DenialMessages, ServerConfig, Setting, StoreConfig,
+    ValueKind, written_size,
 };
 
 /// The parsed file, or its mistakes.
@@ -24,15 +23,17 @@ struct Read {
     store: StoreConfig,
     key_secret: Option<KeySecret>,
     namespace: Namespace,
-    envoy: EnvoyConfig,
+    /// The sections of features.
+    sections: String,
     messages: DenialMessages,
     decision_log: DecisionLogConfig,
 }
 
 fn read(file: &str, overrides: &ConfigOverrides) -> ReadOutcome {
     let config = Config::parse(file, "weir.yaml", overrides).map_err(|errors| errors.to_string())?;
-    let Config { server, store, key_secret, namespace, envoy, messages, decision_log, .. } = config;
-    Ok(Read { server, store, key_secret, namespace, envoy, messages, decision_log })
+    let Config { server, store, key_secret, namespace, messages, decision_log, sections, .. } = config;
+    let sections = format!("{sections:?}");
+    Ok(Read { server, store, key_secret, namespace, sections, messages, decision_log })
 }
 
 /// A setting under test, with an existing file for settings that name one.
@@ -57,6 +58,7 @@ impl Tried {
                         | "server_tls"
                         | "identity"
                         | "envoy_xds"
+                        | "envoy_xds_tls"
                         | "envoy_rules"
                         | "envoy_all_or_none"
                 )
@@ -86,8 +88,17 @@ impl Tried {
                 "client_crl_file": existing,
             });
         }
+        if self.path.starts_with("http.limits.") {
+            root["http"]["listen"] = json!("127.0.0.1:1");
+        }
+        if self.path.starts_with("usage.") {
+            root["store"] = json!({ "redis": { "nodes": ["redis://a"] } });
+        }
         if self.path.starts_with("envoy.xds.") && self.path != "envoy.xds.server" {
             root["envoy"]["xds"]["server"] = json!("a:1");
+        }
+        if self.path == "server.control" {
+            root["control"]["cache_file"] = json!(existing);
         }
         let (sections, key) = self.path.rsplit_once('.').unwrap();
         let mut section = &mut root;
@@ -146,13 +157,14 @@ impl Tried {
     fn good(&self) -> Vec<String> {
         match (&self.setting.values, self.path.as_str()) {
             (ValueKind::Count(min, max), _) => vec![min.to_string(), max.to_string()],
-            (ValueKind::Span(min, max), _) => vec![written_duration(*min), written_duration(*max)],
+            (ValueKind::Span(min, max), _) => vec![min.to_string(), max.to_string()],
             (ValueKind::Size(min, usize::MAX), _) => vec![min.to_string(), (2 * min).to_string()],
             (ValueKind::Size(min, max), _) => vec![min.to_string(), max.to_string()],
             (ValueKind::Boolean, _) => vec!["true".to_owned(), "false".to_owned()],
             (ValueKind::Part, _) => vec!["0".to_owned(), "0.5".to_owned(), "1".to_owned()],
             (ValueKind::Words(words), _) => words.iter().map(|word| (*word).to_owned()).collect(),
             (_, path) if path.ends_with("_file") => vec![self.existing()],
+            (_, "http.listen") => vec!["127.0.0.1:1".to_owned(), "[::1]:9".to_owned()],
             (_, "envoy.xds.server") => vec!["a:1".to_owned(), "dns:///[::1]:65535".to_owned()],
             (ValueKind::Text(_, max), "envoy.xds.node_metadata") => {
                 vec!["a=b".to_owned(), format!("a={}", "b".repeat(max - 2))]
@@ -166,6 +178,7 @@ impl Tried {
             }
             (_, "server.listen_mode") => vec!["600".to_owned(), "0666".to_owned()],
             (_, "store.namespace") => vec!["n".to_owned(), "n".repeat(32)],
+            (_, "usage.node") => vec!["n-1".to_owned(), "n".repeat(64)],
             (_, "envoy.limit_header" | "envoy.remaining_header" | "envoy.reset_header") => {
                 vec!["X-Left_1.0".to_owned(), "n".repeat(64)]
             }
@@ -210,6 +223,8 @@ impl Tried {
                 vec![("1.001".to_owned(), "\"1.001\" is not a part of one, from 0 to 1".to_owned())]
             }
             (ValueKind::Words(words), _) => word(format!("is not one of {}", words.join(", "))),
+            (_, "http.listen") => word("is not an IP address with a port".to_owned()),
+            (_, "usage.node") => vec![("a b".to_owned(), "\"a b\" is no name of a node".to_owned())],
             (ValueKind::Text(1, max), path) => {
                 let mut bad = long(*max);
                 bad.push((String::new(), "must not be empty".to_owned()));
@@ -250,12 +265,12 @@ fn there() -> tempfile::NamedTempFile {
 }
 
 fn outside(name: &str, value: &str) -> ConfigOverrides {
-    ConfigOverrides::default().with(name, value)
+    features::overrides().with(name, value)
 }
 
 #[test]
 fn every_setting_does_the_same_from_the_file_and_from_outside() {
-    let none = ConfigOverrides::default();
+    let none = features::overrides();
     for tried in Tried::all() {
         let path = &tried.path;
         let without = read(&tried.file(None), &none);
@@ -288,7 +303,7 @@ fn every_setting_does_the_same_from_the_file_and_from_outside() {
 
 #[test]
 fn every_bound_is_refused_with_the_field_the_value_and_the_bound() {
-    let none = ConfigOverrides::default();
+    let none = features::overrides();
     for tried in Tried::all() {
         let path = &tried.path;
         for (value, reason) in tried.bad() {

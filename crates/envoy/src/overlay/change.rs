@@ -1,6 +1,6 @@
 //! What an entry changes of a rule.
 
-use weir_core::envoy::{Draft, Kind, RateLimit};
+use crate::rules::{Draft, Kind, RateLimit};
 use weir_core::strategy::{ApproximateNumbers, FailurePolicy};
 
 /// The names of the algorithms.

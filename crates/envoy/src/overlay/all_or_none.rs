@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::rules::Draft;
 use weir_core::algorithm::Algorithm;
-use weir_core::envoy::Draft;
 use weir_core::strategy::FailurePolicy;
 
 /// The setting, for messages.
@@ -15,7 +15,7 @@ pub struct AllOrNone(Arc<[(String, Vec<String>)]>);
 
 impl AllOrNone {
     /// These domains, each of which is named once.
-    pub(super) fn new(mut domains: Vec<(String, Vec<String>)>) -> Self {
+    pub(crate) fn new(mut domains: Vec<(String, Vec<String>)>) -> Self {
         domains.sort_unstable();
         Self(domains.into())
     }

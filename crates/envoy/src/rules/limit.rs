@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::{Algorithm, Invalid, Rate};
-use crate::strategy::{
+use weir_core::algorithm::{Algorithm, Invalid, Rate};
+use weir_core::strategy::{
     ApproximateNumbers, FailurePolicy, Field, Limit, LocalError, NoApproximate, Owner, Scope, Strategy,
     StrategyError,
 };
@@ -282,7 +282,7 @@ fn unlikely(error: StrategyError) -> Invalid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{LimitVerdict, Op, State, Verdict, VerdictSink, decide};
+    use weir_core::algorithm::{LimitVerdict, Op, State, Verdict, VerdictSink, decide};
 
     #[derive(Default)]
     struct Levels(Vec<u64>);
