@@ -9,7 +9,8 @@ mod changed;
 mod extremes;
 pub mod machine;
 mod memory;
-pub mod random;
 mod reservations;
 mod shadow;
 mod untouched;
+
+pub(crate) use crate::support::random;

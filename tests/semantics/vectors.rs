@@ -7,8 +7,9 @@
 mod access;
 pub mod algorithms;
 mod engines;
-pub mod files;
 mod table;
+
+pub(crate) use crate::support::vectors as files;
 
 use engines::{Fork, Pure, Stored};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What tests stand on: real servers (see `weir_testing`), and a service in this process.
+//! What tests stand on: real servers (see `weir_testing`), a service in this process, random limits, and the tables of rows.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods)] // helpers wait in real time
 #![allow(dead_code)] // a helper is complete, whether or not every part of it has a user today
@@ -10,6 +10,8 @@ pub(crate) mod command;
 pub(crate) mod faulty_nodes;
 pub(crate) mod grpc;
 pub(crate) mod other_server;
+pub(crate) mod random;
 pub(crate) mod server;
+pub(crate) mod vectors;
 
 pub(crate) use weir_testing::*;

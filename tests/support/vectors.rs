@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use weir_testing::clients::root;
+
 /// The folder of the tables.
 pub fn folder() -> PathBuf {
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let default = root().join("tests/vectors");
     std::env::var_os("VECTORS_DIR").map_or(default, PathBuf::from)
 }
 
