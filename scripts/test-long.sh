@@ -16,7 +16,7 @@ simulate() {
 }
 
 # With --workspace: for a single package, cargo would build everything again with other features.
-tests() { "$cargo" test --profile tests -q --workspace --test semantics --test service --test operations -- "$@"; }
+tests() { "$cargo" test --profile tests -q --workspace --test semantics --test service --test operations --test queues -- "$@"; }
 
 part() {
     local name=$1 started=$SECONDS

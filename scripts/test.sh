@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 cargo=${CARGO:-cargo}
 target=${CARGO_TARGET_DIR:-target}
-binaries=(conformance fuzz http nodes)
+binaries=(conformance fuzz http nodes queues)
 failed=()
 times=()
 

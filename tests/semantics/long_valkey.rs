@@ -11,7 +11,6 @@ fn it_decides_as_redis_does() {
         "undo::",
         "denials::",
         "leases::",
-        "queues::",
         "control::",
     ]);
 }

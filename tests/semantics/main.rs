@@ -30,8 +30,6 @@ mod long_worst_cost;
 mod memory;
 mod own_store;
 mod properties;
-#[cfg(feature = "queues")]
-mod queues;
 mod rights;
 mod service;
 mod shadow;

@@ -102,7 +102,7 @@ fn queues_are_refused_at_the_start() {
     use weir_queues::model::{QueueRule, QueueRules};
 
     let folder = tempfile::tempdir().unwrap();
-    let jobs = QueueRule::new("jobs", crate::queues::world::numbers(3)).unwrap();
+    let jobs = QueueRule::new("jobs", crate::support::queues::numbers(3)).unwrap();
     let config = weir_queues::with_queues(config(), QueueRules::new(vec![jobs]));
     let why = server(config, &folder.path().join("queues")).ended().unwrap_err();
     assert!(why.contains("the store can keep no queues"), "{why}");

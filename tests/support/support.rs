@@ -10,6 +10,8 @@ pub(crate) mod command;
 pub(crate) mod faulty_nodes;
 pub(crate) mod grpc;
 pub(crate) mod other_server;
+#[cfg(feature = "queues")]
+pub(crate) mod queues;
 pub(crate) mod random;
 pub(crate) mod server;
 pub(crate) mod vectors;

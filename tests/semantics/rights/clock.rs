@@ -5,7 +5,7 @@ use weir_queues::model::{QueueOp, QueuePart};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
-use crate::queues::world::{START, call, numbers, put, queue, take};
+use crate::support::queues::{START, call, numbers, put, queue, take};
 use crate::support::{RedisServer, redis_store};
 
 const HOUR: u64 = 3_600_000_000;

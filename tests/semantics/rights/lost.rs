@@ -5,7 +5,7 @@ use weir_queues::model::{QueueOp, QueuePart};
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
-use crate::queues::world::{START, call, numbers, put, queue, take};
+use crate::support::queues::{START, call, numbers, put, queue, take};
 use crate::support::{RedisServer, redis_store};
 
 /// Reads so many items into the group, as a call does that is refused afterwards.

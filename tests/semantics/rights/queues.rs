@@ -13,7 +13,7 @@ use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
 use super::Guarded;
-use crate::queues::world::{START, numbers, queue};
+use crate::support::queues::{START, numbers, queue};
 
 /// What became of each item by what was answered.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

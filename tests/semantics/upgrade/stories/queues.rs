@@ -7,7 +7,7 @@ use weir_units::Micros;
 
 use super::super::story::{Act, Item, Law, QueueAct, Step, Story};
 use super::Dice;
-use crate::queues::world::numbers;
+use crate::support::queues::numbers;
 
 const SECOND: u64 = 1_000_000;
 const WORKERS: [&str; 3] = ["ann", "bob", "eve"];

@@ -16,7 +16,7 @@ use weir_time::clock::ManualClock;
 use weir_units::Micros;
 
 use super::world::{self, PureQueues, START};
-use crate::properties::random;
+use crate::support::random;
 
 /// Two configurations of one queue, and what happens.
 #[derive(Debug, Clone)]

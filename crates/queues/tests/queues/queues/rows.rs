@@ -12,7 +12,7 @@ use weir_time::clock::ManualClock;
 use weir_units::Micros;
 
 use super::world::{self, START, numbers};
-use crate::vectors::files::folder;
+use crate::support::vectors::folder;
 
 #[tokio::test]
 async fn pure() {

@@ -10,4 +10,5 @@ mod rows;
 mod service;
 mod steps;
 mod waiting;
-pub(crate) mod world;
+
+use crate::support::queues as world;
