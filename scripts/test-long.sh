@@ -9,6 +9,11 @@ budget=${BUDGET:-480}
 cargo=${CARGO:-cargo}
 status=0
 full=$((budget >= 1800))
+shopt -s nullglob
+
+# Those of features are found by folder.
+binaries=(semantics service operations)
+for main in crates/*/tests/main.rs; do binaries+=("$(basename "${main%/tests/main.rs}")"); done
 
 # The simulator of nodes takes about a second of CPU time for each seed.
 simulate() {
@@ -16,7 +21,7 @@ simulate() {
 }
 
 # With --workspace: for a single package, cargo would build everything again with other features.
-tests() { "$cargo" test --profile tests -q --workspace --test semantics --test service --test operations --test queues -- "$@"; }
+tests() { "$cargo" test --profile tests -q --workspace "${binaries[@]/#/--test=}" -- "$@"; }
 
 part() {
     local name=$1 started=$SECONDS
