@@ -3,8 +3,8 @@
 //! A program that takes the place of `redis-server` serves one on a socket. It is this program again.
 
 mod commands;
+#[path = "../support/simulated_redis.rs"]
 mod front;
-mod replies;
 
 use self::front::FrontMode;
 

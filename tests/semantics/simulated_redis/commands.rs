@@ -10,7 +10,7 @@ use weir_simulator::redis::{SimulatedConnection, SimulatedRedis};
 use weir_testing::RedisServer;
 
 use self::patterns::{Chooser, PATTERNS, SCRIPTS};
-use super::{front, replies};
+use super::front::{self, redis_replies as replies};
 
 #[test]
 fn commands_have_the_same_replies_in_the_old_protocol() {

@@ -1,5 +1,7 @@
 //! A simulated server on a socket, alone or beside a real one.
 
+pub(crate) mod redis_replies;
+
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,20 +12,21 @@ use weir_simulator::redis::{SimulatedConnection, SimulatedRedis, SimulatedTime};
 use weir_testing::{RedisServer, scratch};
 use weir_units::Micros;
 
-use super::replies;
+use self::redis_replies as replies;
 use crate::support::other_server;
 
 /// How the program that takes the place of `redis-server` is told to be one: its mode and its arguments.
 const SERVES: &str = "WEIR_SIMULATED_REDIS";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FrontMode {
+#[allow(dead_code)] // some binaries need one of them
+pub(crate) enum FrontMode {
     Alone,
     Beside,
 }
 
 /// Runs tests of this program on simulated servers. `own` is the test that calls this one: as a server, it serves instead.
-pub(super) fn passes(own: &str, mode: FrontMode, tests: &[&str]) {
+pub(crate) fn passes(own: &str, mode: FrontMode, tests: &[&str]) {
     if let Ok(arguments) = std::env::var(SERVES) {
         return serve(mode, &arguments);
     }
@@ -37,8 +40,8 @@ pub(super) fn passes(own: &str, mode: FrontMode, tests: &[&str]) {
     );
     std::fs::write(&server, text).unwrap();
     std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
-    // Clusters of these are made in another way than real ones. Queues use groups of streams.
-    let mut skipped = vec!["cluster", "queues::", "simulated_redis::"];
+    // Clusters of these are made in another way than real ones.
+    let mut skipped = vec!["cluster", "simulated_redis::"];
     if mode == FrontMode::Beside {
         // It asks for the time itself, which is never the same on two servers.
         skipped.push("control::");
@@ -47,7 +50,7 @@ pub(super) fn passes(own: &str, mode: FrontMode, tests: &[&str]) {
 }
 
 /// The time of this machine.
-pub(super) fn machine_time() -> SimulatedTime {
+pub(crate) fn machine_time() -> SimulatedTime {
     Arc::new(|| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         Micros(u64::try_from(since.as_micros()).unwrap())

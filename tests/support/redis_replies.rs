@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 /// The replies in these bytes.
-pub(super) fn split(mut bytes: &[u8]) -> Vec<&[u8]> {
+pub(crate) fn split(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut replies = Vec::new();
     while !bytes.is_empty() {
         let (reply, rest) = bytes.split_at(end_of(bytes).expect("the reply is whole"));
@@ -14,7 +14,7 @@ pub(super) fn split(mut bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Reads one reply.
-pub(super) fn read(from: &mut impl BufRead) -> Vec<u8> {
+pub(crate) fn read(from: &mut impl BufRead) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         assert!(from.read_until(b'\n', &mut bytes).unwrap() > 0, "the server has closed the connection");
