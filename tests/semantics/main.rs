@@ -18,8 +18,6 @@ mod documented;
 mod http_headers;
 mod inline;
 mod keys;
-#[cfg(feature = "leases")]
-mod leases;
 mod local;
 mod long_concurrency;
 #[cfg(feature = "control")]

@@ -12,7 +12,8 @@ use weir_config::Config;
 use weir_core::algorithm::Algorithm;
 use weir_core::algorithm::budget::{BudgetLimit, CostedLimits, LimitCost};
 use weir_core::strategy::{
-    ApproximateNumbers, ConcurrencyRule, FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy,
+    ApproximateNumbers, ConcurrencyNumbers, ConcurrencyRule, FailurePolicy, Field, Limit, LimitSource,
+    Resources, Rules, Scope, Strategy,
 };
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::{AcquireRequest, Cost, ShouldAllowRequest};
@@ -20,7 +21,6 @@ use weir_testing::{SOON, eventually};
 use weir_units::Micros;
 
 use self::store::RedbStore;
-use crate::leases::world;
 use crate::support::server::{Server, ask_under, config};
 
 fn server(config: Config, file: &Path) -> Server {
@@ -70,7 +70,9 @@ async fn what_it_does_not_offer_is_said_by_name() {
     let limit = BudgetLimit { algorithm, cost: LimitCost::Named(0), at_once: false, near_percent: None };
     let costed =
         costed.with_costs(CostedLimits { limits: vec![limit], names: vec!["tokens".into()], hold: None });
-    let rule = ConcurrencyRule::new(world::numbers(2)).unwrap();
+    let (source, span) = (LimitSource::Fixed(2), Micros::from_secs(30));
+    let permits = ConcurrencyNumbers { source, ttl: span, max_ttl: span, max_weight: None, partitions: None };
+    let rule = ConcurrencyRule::new(permits).unwrap();
     let leased = Strategy::of_leases("leased", scope(), rule, FailurePolicy::Error).unwrap();
     let rules = Rules::new(vec![counted, costed, leased], Resources::default());
     let server = server(Config { rules, ..config() }, &folder.path().join("limits"));

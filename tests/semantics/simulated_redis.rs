@@ -9,20 +9,18 @@ mod front;
 use self::front::FrontMode;
 
 /// Those that ask nothing but scripts and plain commands.
-const TESTS: [&str; 9] = [
+const TESTS: [&str; 7] = [
     "approximate::",
     "control::bans",
     "control::differential",
     "denials::",
     "differential::redis",
     "differential::a_",
-    "leases::differential",
-    "leases::rows",
     "vectors::",
 ];
 
 /// Those of them that tell the scripts the time: the clocks of two servers differ by microseconds.
-const BESIDE: [&str; 2] = ["differential::redis", "leases::differential"];
+const BESIDE: [&str; 1] = ["differential::redis"];
 
 #[test]
 fn it_decides_as_redis_does() {

@@ -9,6 +9,8 @@ pub(crate) mod as_messages;
 pub(crate) mod command;
 pub(crate) mod faulty_nodes;
 pub(crate) mod grpc;
+#[cfg(feature = "leases")]
+pub(crate) mod leases;
 pub(crate) mod other_server;
 #[cfg(feature = "queues")]
 pub(crate) mod queues;

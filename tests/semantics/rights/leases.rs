@@ -16,7 +16,7 @@ use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
 use super::Guarded;
-use crate::leases::world::{START, adaptive, numbers, strategy};
+use crate::support::leases::{START, adaptive, numbers, strategy};
 
 const LIMIT: usize = 3;
 

@@ -11,7 +11,7 @@ use weir_units::Micros;
 
 use super::super::story::{Act, Law, Step, Story};
 use super::Dice;
-use crate::leases::world::{adaptive, numbers, strategy, vegas};
+use crate::support::leases::{adaptive, numbers, strategy, vegas};
 
 const SECOND: u64 = 1_000_000;
 

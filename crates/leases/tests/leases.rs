@@ -10,4 +10,5 @@ mod redis;
 mod rows;
 mod service;
 mod slower;
-pub(crate) mod world;
+
+use crate::support::leases as world;

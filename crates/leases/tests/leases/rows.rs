@@ -14,7 +14,7 @@ use weir_time::clock::ManualClock;
 use weir_units::Micros;
 
 use super::world::{self, START};
-use crate::vectors::files::{folder, is_of_leases};
+use crate::support::vectors::{folder, is_of_leases};
 
 /// How far an estimate may be from that of a row.
 const TOLERANCE: f64 = 1e-9;

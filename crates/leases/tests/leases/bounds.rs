@@ -10,7 +10,7 @@ use weir_leases::model::{
 use weir_units::Micros;
 
 use super::world::{START, numbers};
-use crate::properties::random;
+use crate::support::random;
 
 const TTL: u64 = 1_000;
 

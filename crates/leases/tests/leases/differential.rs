@@ -21,7 +21,7 @@ use weir_time::clock::ManualClock;
 use weir_units::{CEILING, Micros};
 
 use super::world::{self, PureLeases, START};
-use crate::properties::random;
+use crate::support::random;
 
 /// Ids that look like fields of the hash, and some that do not.
 const IDS: [&str; 8] = ["s", "c", "is", "p", "pgold", "", "é {x}", "a lease"];
