@@ -4,4 +4,7 @@
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 
 mod leases;
+mod long_redis_6;
+mod long_valkey;
+mod simulated_redis;
 mod support;
