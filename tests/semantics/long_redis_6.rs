@@ -5,6 +5,6 @@ use crate::support::other_server;
 /// Those that run the scripts, and do not measure time.
 #[test]
 fn it_decides_as_redis_7_does() {
-    let tests = ["vectors::", "differential::", "undo::", "denials::", "rights::", "control::"];
+    let tests = ["vectors::", "differential::", "undo::", "denials::", "rights::"];
     other_server::passes_on_redis_6(&tests);
 }

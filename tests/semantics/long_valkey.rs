@@ -5,5 +5,5 @@ use crate::support::other_server;
 /// Those that would tell the two servers apart, and do not measure time.
 #[test]
 fn it_decides_as_redis_does() {
-    other_server::passes_on_valkey(&["vectors::", "differential::", "undo::", "denials::", "control::"]);
+    other_server::passes_on_valkey(&["vectors::", "differential::", "undo::", "denials::"]);
 }

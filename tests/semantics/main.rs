@@ -9,8 +9,6 @@ mod bounds;
 mod budgets;
 mod changed;
 mod coalesce;
-#[cfg(feature = "control")]
-mod control;
 mod count;
 mod denials;
 mod differential;
@@ -20,8 +18,6 @@ mod inline;
 mod keys;
 mod local;
 mod long_concurrency;
-#[cfg(feature = "control")]
-mod long_control;
 mod long_redis_6;
 mod long_valkey;
 mod long_worst_cost;

@@ -41,12 +41,7 @@ pub(crate) fn passes(own: &str, mode: FrontMode, tests: &[&str]) {
     std::fs::write(&server, text).unwrap();
     std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
     // Clusters of these are made in another way than real ones.
-    let mut skipped = vec!["cluster", "simulated_redis::"];
-    if mode == FrontMode::Beside {
-        // It asks for the time itself, which is never the same on two servers.
-        skipped.push("control::");
-    }
-    other_server::passes(&server, tests, &skipped);
+    other_server::passes(&server, tests, &["cluster", "simulated_redis::"]);
 }
 
 /// The time of this machine.

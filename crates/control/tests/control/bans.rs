@@ -8,7 +8,7 @@ use weir_time::clock::ManualClock;
 use weir_units::Micros;
 
 use super::world::{START, link};
-use crate::properties::random;
+use crate::support::random;
 
 #[derive(Debug, Clone)]
 enum RandomOp {

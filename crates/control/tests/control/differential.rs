@@ -10,7 +10,7 @@ use weir_time::clock::ManualClock;
 use weir_units::Micros;
 
 use super::world::{HOUR, START, link};
-use crate::properties::random;
+use crate::support::random;
 
 const KEYS: [&str; 5] = ["a", "override/b", "c", "é{x}", "access/\n"];
 const GENERATIONS: [&str; 2] = ["generation/s", "generation/{t}"];
