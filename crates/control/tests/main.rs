@@ -5,4 +5,7 @@
 
 mod control;
 mod long_control;
+mod long_redis_6;
+mod long_valkey;
+mod simulated_redis;
 mod support;

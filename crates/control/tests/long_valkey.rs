@@ -1,0 +1,8 @@
+//! What is true on Redis is true on Valkey.
+
+use crate::support::other_server;
+
+#[test]
+fn its_records_are_those_of_redis() {
+    other_server::passes_on_valkey(&["control::"]);
+}
