@@ -7,6 +7,8 @@ pub(crate) mod ads;
 #[cfg(feature = "envoy")]
 pub(crate) mod as_messages;
 pub(crate) mod command;
+#[cfg(feature = "control")]
+pub(crate) mod control;
 pub(crate) mod faulty_nodes;
 pub(crate) mod grpc;
 #[cfg(feature = "leases")]

@@ -7,5 +7,6 @@ mod control;
 mod long_control;
 mod long_redis_6;
 mod long_valkey;
+mod service;
 mod simulated_redis;
 mod support;

@@ -1,7 +1,10 @@
 //! `weir control` and `weir reload` against a real process.
 
-use super::*;
+use std::fs;
+
 use crate::support::command::{Serve, text, weir_command};
+use crate::support::control::Node;
+use crate::support::{SOON, scratch};
 
 struct Done {
     code: Option<i32>,
@@ -201,22 +204,4 @@ fn lists_and_histories_are_clean() {
     }
     let audit = fs::read_to_string(node.path("audit.jsonl")).unwrap();
     assert!(!audit.contains(['\u{202e}', '\u{2028}']) && audit.contains("\\u202e"), "{audit}");
-}
-
-/// Names of consumers and reasons are nobody else's, and a deletion has its time on every node.
-#[tokio::test]
-async fn files_are_private_and_deletions_have_a_time() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let node = Node::start();
-    node.put_access(listed(AccessList::Deny, "eve"), why("abuse")).await.unwrap();
-    let entry = delete_entry_request::Entry::Access(listed(AccessList::Deny, "eve"));
-    node.delete(entry, why("it was us")).await.unwrap();
-    for name in ["audit.jsonl", "entries"] {
-        let mode = fs::metadata(node.path(name)).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600, "{name}");
-    }
-    let history = weir_proto::v1::ListChangesRequest { limit: None };
-    let changes = node.control().await.list_changes(history).await.unwrap().into_inner().changes;
-    let after = changes[0].after.as_ref().unwrap();
-    assert!(after.deleted && after.changed_at.is_some(), "{after:?}");
 }

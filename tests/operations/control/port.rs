@@ -1,7 +1,10 @@
 //! AdminService and ControlService on an address of their own.
 
-use super::*;
+use std::fs;
+
 use crate::support::command::{Serve, text, weir_command};
+use crate::support::control::FILE;
+use crate::support::scratch;
 
 #[test]
 fn operators_have_a_port_of_their_own_and_callers_no_way_to_their_services() {
