@@ -18,6 +18,8 @@ pub(crate) mod other_server;
 pub(crate) mod queues;
 pub(crate) mod random;
 pub(crate) mod server;
+#[cfg(feature = "usage")]
+pub(crate) mod usage;
 pub(crate) mod vectors;
 
 pub(crate) use weir_testing::*;

@@ -5,13 +5,11 @@ use weir_proto::v1::{GetUsageRequest, TopConsumersRequest};
 use weir_usage::{UsageConfig, with_usage};
 
 use super::{get, usage_of};
-use crate::failure::access::{RIGHTS, add_user};
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{RedisServer, SOON, eventually_async, redis_config};
+use crate::support::{RedisServer, SOON, eventually_async, redis_config, rights};
 
 /// What a node must be allowed besides, unless usage is off; docs/usage.md says the same.
-pub(crate) const USAGE_RIGHTS: &str =
-    "+hset +hgetall +expire +zadd +zrange +zremrangebyscore +zremrangebyrank";
+const USAGE_RIGHTS: &str = "+hset +hgetall +expire +zadd +zrange +zremrangebyscore +zremrangebyrank";
 
 fn node(name: &str, redis: &RedisServer) -> Server {
     let login = Login { username: Some("weir".to_owned()), password: Secret::new("hunter2") };
@@ -23,15 +21,16 @@ fn node(name: &str, redis: &RedisServer) -> Server {
 
 #[test]
 fn the_document_says_the_same() {
-    assert!(include_str!("../../../docs/usage.md").contains(&format!("`{USAGE_RIGHTS}`")));
-    assert!(!RIGHTS.contains("hgetall"), "decisions do without");
+    assert!(include_str!("../../../../docs/usage.md").contains(&format!("`{USAGE_RIGHTS}`")));
+    assert!(!rights::of_decisions().contains(&"+hgetall"), "decisions do without");
 }
 
 #[tokio::test]
 async fn usage_needs_its_own_rights_and_no_others() {
     let redis = RedisServer::start();
     let more: Vec<&str> = USAGE_RIGHTS.split(' ').collect();
-    add_user(&redis, "hunter2", &more);
+    let all = [&rights::of_decisions()[..], &more].concat();
+    rights::add_user(&redis, "weir", "hunter2", &all);
     let (one, two) = (node("one", &redis), node("two", &redis));
     let mut client = one.client().await;
     client.should_allow(ask_under("open", "x", "bob")).await.unwrap();
