@@ -13,8 +13,6 @@ mod http_examples;
 mod lease_example;
 #[cfg(feature = "queues")]
 mod queue_example;
-#[cfg(feature = "envoy")]
-mod rls;
 mod server_bounds;
 mod shutdown;
 #[path = "../support/support.rs"]

@@ -53,7 +53,7 @@ impl Guarded {
             lines += &format!("{line}\n");
         }
         std::fs::write(dir.path().join("tokens"), lines).unwrap();
-        let envoy = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
+        let envoy = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/envoy/tests/rls/files");
         let text = format!(
             "server: {{ admin_service: true, inline_limits: true, identity: {{ tokens_file: tokens, {identity} }} }}\n\
              envoy: {{ config: {} }}\n{rules}\n{BASE_CONFIG}",

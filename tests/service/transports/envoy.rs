@@ -15,7 +15,7 @@ use super::ServedFeatures;
 
 /// The service, and its part of the snapshot.
 pub(super) fn served() -> (ServedFeatures, FeatureParts) {
-    let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
+    let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("crates/envoy/tests/rls/files");
     let metrics = EnvoyMetrics::new(1).unwrap();
     let loaded = Loaded::new(Arc::new(EnvoyFiles::load(files.as_path(), false).unwrap().compile()), &metrics);
     let parts = EnvoyParts {

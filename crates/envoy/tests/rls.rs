@@ -30,7 +30,7 @@ type Client = RateLimitServiceClient<Channel>;
 
 /// What most tests ask about: the configurations of the cases, a domain each.
 fn files() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rls/files")
 }
 
 /// A service under `envoy` and the files of the cases, or a control plane, ready to answer.
