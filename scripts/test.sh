@@ -10,7 +10,7 @@ failed=()
 times=()
 shopt -s nullglob
 
-# The test binaries of the crates, by folder. A feature has one, crates/NAME/tests/main.rs.
+# The test binaries of the crates, by folder. A feature has one, crates/F/tests/main.rs.
 binaries=()
 for main in crates/*/tests/main.rs; do binaries+=("$(basename "${main%/tests/main.rs}")"); done
 for main in crates/*/tests/*/main.rs; do binaries+=("$(basename "${main%/main.rs}")"); done

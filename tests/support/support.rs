@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // helpers wait in real time
 #![allow(dead_code)] // a helper is complete, whether or not every part of it has a user today
 
+#[cfg(feature = "envoy")]
 pub(crate) mod ads;
 #[cfg(feature = "envoy")]
 pub(crate) mod as_messages;

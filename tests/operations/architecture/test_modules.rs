@@ -1,8 +1,10 @@
-//! The map of the tests: each module of the three binaries stands in the table of its area in tests/README.md.
+//! The map of the tests: each module of the three binaries stands in the table of its area in tests/README.md, and each
+//! binary of a feature in the table of features.
 
 use std::collections::BTreeSet;
 
 use super::none;
+use super::source::read_all;
 
 const MAP: &str = include_str!("../../README.md");
 
@@ -19,6 +21,17 @@ const SUPPORT: &str = "support";
 #[test]
 fn every_module_stands_in_the_map() {
     none(AREAS.iter().flat_map(|(area, main)| differences(area, main, MAP)).collect());
+}
+
+#[test]
+fn every_feature_stands_in_the_map() {
+    let mains = read_all("crates", "rs").into_iter().map(|source| source.path);
+    let names: Vec<String> = mains
+        .filter_map(|path| Some(path.strip_suffix("/tests/main.rs")?.strip_prefix("crates/")?.to_owned()))
+        .collect();
+    assert!(names.len() > 2, "{names:?}");
+    let mapped = mapped("The features", MAP);
+    none(names.into_iter().filter(|name| !mapped.contains(name)).collect());
 }
 
 #[test]
