@@ -11,8 +11,9 @@ times=()
 shopt -s nullglob
 
 # The test binaries of the crates, by folder. A feature has one, crates/F/tests/main.rs.
+of_features=()
+for main in crates/*/tests/main.rs; do of_features+=("$(basename "${main%/tests/main.rs}")"); done
 binaries=()
-for main in crates/*/tests/main.rs; do binaries+=("$(basename "${main%/tests/main.rs}")"); done
 for main in crates/*/tests/*/main.rs; do binaries+=("$(basename "${main%/main.rs}")"); done
 
 # Always the whole workspace: for one package, cargo would build everything again with other features.
@@ -38,7 +39,7 @@ unit() {
     "$cargo" test --profile tests --workspace --no-fail-fast --doc || status=1
     return $status
 }
-semantics() { tests --test semantics; }
+semantics() { tests --test semantics "${of_features[@]/#/--test=}"; }
 service() { tests --test service; }
 operations() { tests --test operations; }
 clients() { scripts/test-clients.sh; }
