@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_title_is_cut_and_not_clipped() {
+    fn a_title_that_is_too_wide_is_cut_and_not_clipped() {
         assert_eq!(shortened("short"), "short");
         assert_eq!(shortened(&"ü".repeat(500)).chars().count(), LINE + 1);
     }

@@ -161,7 +161,7 @@ fn refused_trials(node: &RedisServer) -> u64 {
 }
 
 #[tokio::test]
-async fn calls_for_one_slot_are_counted_as_long_as_there_are_any() {
+async fn calls_for_one_slot_are_counted_while_there_are_any() {
     let cluster = Cluster::start(3, 0);
     allow_trials(&cluster, false);
     let store = StoreConfig::Redis(config(cluster.urls(), Topology::Cluster));

@@ -83,7 +83,7 @@ async fn a_call_that_named_its_strategy_is_decided_by_the_one_of_that_name() {
 }
 
 #[tokio::test]
-async fn a_limit_that_a_call_brought_along_is_in_the_log_and_decides_again() {
+async fn a_limit_of_a_call_is_in_the_log_and_decides_again() {
     let live = Live::new();
     let inline = "{ match: '*', strategy: large }";
     let mut server = live.server_of(&rules("small", inline, true));

@@ -66,7 +66,7 @@ fn an_id_is_known_for_its_time_and_no_longer() {
 }
 
 #[test]
-fn a_reservation_waits_for_as_long_as_it_was_told() {
+fn a_reservation_waits_for_the_time_that_it_was_told() {
     let rate = Rate { count: 1, period: Micros::from_secs(20) };
     let strategy = per_consumer("paced", Algorithm::bucket(1, rate).unwrap());
     let reserve = Op::Reserve { max_wait: Micros::from_secs(60) };

@@ -83,7 +83,7 @@ fn denied(consumer: &str, deletes: bool) -> ChangeAsked {
 /// A deletion is kept for a day by the clock of Redis. A node that runs two days ahead must not forget it: after Redis has lost
 /// its data, the entry of a node that was away would come back.
 #[tokio::test]
-async fn a_node_that_runs_ahead_keeps_deletions_as_long_as_redis_does() {
+async fn a_node_that_runs_ahead_keeps_deletions_for_the_time_of_redis() {
     let redis = RedisServer::start();
     let (ahead, away) = (scratch::dir("ahead-"), scratch::dir("away-"));
     let early = Clock::Manual(ManualClock::at(Micros(Clock::System.now().0 + 2 * DAY)));

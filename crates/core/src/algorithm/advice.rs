@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_as_long_as_configured_or_as_an_empty_limit_takes_to_fill() {
+    fn windows_last_as_configured_or_as_an_empty_limit_takes_to_fill() {
         let (period, day) = (Micros(7_000), 86_400_000_000);
         for (limit, window) in [
             (Algorithm::bucket(5, Rate { count: 3, period }).unwrap(), 11_667),

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_rules_are_bounded_as_long_as_few_descriptors_lead_to_them() {
+    fn only_rules_are_bounded_while_few_descriptors_lead_to_them() {
         let count = |rules, descriptors| RuleCount { rules, descriptors }.excess(5);
         assert_eq!((count(5, 50), count(0, 0)), (None, None));
         assert!(count(6, 6).unwrap().starts_with("more than 5 rules"));

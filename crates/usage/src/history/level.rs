@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_kept_as_long_as_they_should_be() {
+    fn slots_are_kept_for_their_time() {
         let mut level = UsageLevel::new(10, 3, 100, 1_000);
         for second in (1_000..1_100).step_by(5) {
             level.add(second, (1, 2, 3));

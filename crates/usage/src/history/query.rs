@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_by_name_belong_to_the_series_of_their_calls() {
+    fn costs_by_name_are_in_the_series_of_their_calls() {
         let mut sums = UsageSums::new(plan(back(60, Some(30))).ok().unwrap());
         let from = sums.plan.from;
         let name = |strategy: &str, cost: &str| SeriesName {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_resolution_lasts_as_long_as_it_should() {
+    fn each_resolution_lasts_for_its_time() {
         let mut history = History::new(NOW);
         let days = 40 * 86_400;
         for second in (NOW..NOW + days).step_by(20) {

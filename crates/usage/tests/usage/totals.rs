@@ -73,7 +73,7 @@ async fn calls_and_cost_are_counted_by_strategy_pattern_and_outcome() {
 }
 
 #[tokio::test]
-async fn points_are_as_long_as_the_step_and_lie_where_calls_were() {
+async fn points_have_the_length_of_the_step_and_lie_where_calls_were() {
     let server = Server::start(config());
     let (mut client, mut usage) = (server.client().await, usage_of(&server).await);
     let now = |second: u64| server.clock.set(Micros(BASE.0 + second * 1_000_000));
