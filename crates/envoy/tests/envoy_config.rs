@@ -13,7 +13,7 @@ mod reference;
 mod reload;
 mod section;
 
-use weir_core::envoy::{Descriptor, Domains, Draft, Glob, Kind, Matcher, RateLimit, Unit};
+use weir_envoy::rules::{Descriptor, Domains, Draft, Glob, Kind, Matcher, RateLimit, Unit};
 use weir_core::strategy::FailurePolicy;
 use weir_envoy::files::EnvoyFiles;
 
