@@ -65,7 +65,7 @@ pub struct Enqueued {
 /// Result of an Ack or a Nack.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    /// For each item: true if a worker had it.
+    /// True for each item that a worker had, in the order of the call.
     pub done: Vec<bool>,
     /// Number of items moved to the dead letters.
     pub dead_lettered: u64,
@@ -86,13 +86,13 @@ impl Queues {
         Self { shared, rights, store, recorder, node, reserve }
     }
 
-    /// The same, keeping at least this time of callers' deadlines for answers without the store.
+    /// Sets the time of callers' deadlines that is kept for answers without the store.
     #[must_use]
     pub fn with_reserve(self, reserve: AnswerReserve) -> Self {
         Self { reserve, ..self }
     }
 
-    /// The same of another configuration.
+    /// Returns a copy that serves another configuration.
     #[must_use]
     pub fn under(&self, shared: Arc<SharedQueues>, rights: SnapshotRights) -> Self {
         Self { shared, rights, ..self.clone() }

@@ -49,7 +49,7 @@ static SCRIPTS: [UsedScripts; 2] = [
 /// Queues, once they run.
 struct RunningQueues(QueueStates);
 
-/// Where queues live.
+/// Storage of queues.
 #[derive(Clone)]
 enum QueueStates {
     Scripts(ScriptClient),
@@ -179,7 +179,7 @@ impl QueueStates {
         }
     }
 
-    /// The same on first use.
+    /// Opens a worker's access at the first call.
     fn lazy(&self) -> QueueHandle {
         match self {
             Self::Scripts(scripts) => QueueHandle::new(scripts.lazy_connections()),

@@ -68,7 +68,7 @@ pub struct QueueMetrics(Arc<Mutex<Vec<NamedCounters>>>);
 type NamedCounters = (String, Arc<QueueCounters>);
 
 impl QueueEvent {
-    /// Every event, in the order of their counters.
+    /// Every event, in the order of the counters.
     pub const ALL: [Self; 14] = [
         Self::Accepted,
         Self::Full,

@@ -188,7 +188,7 @@ fn order(fields: &mut SectionReader<'_, '_>, kind: QueueKind) -> QueueOrder {
     fields.choice(&ORDER, &[QueueOrder::Fifo, QueueOrder::Lifo]).unwrap_or_default()
 }
 
-/// What only streams have: the most deliveries, if there are dead letters, and the archive.
+/// Settings of streams alone: the most deliveries, if there are dead letters, and the archive.
 fn redelivery(fields: &mut SectionReader<'_, '_>, kind: QueueKind) -> (Option<u64>, ArchiveRule) {
     if kind == QueueKind::List {
         fields.refuse(&STREAM_KEYS, "is for `kind: stream`; an item of a list is delivered once, and gone");

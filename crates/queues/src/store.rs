@@ -30,10 +30,10 @@ pub struct QueueAsk<'a> {
 
 /// Storage of queues. Each call is atomic.
 pub trait QueueStore: Send + Sync + 'static {
-    /// Does what is asked of a queue.
+    /// Performs an operation on a queue.
     ///
-    /// After [`StoreError::Timeout`] it may have happened once, and the answer was lost. Items that are put under ids
-    /// are then accepted once; items that were handed out are delivered again when their time is over.
+    /// After [`StoreError::Timeout`] the operation may have happened once, with its answer lost. Items that are put
+    /// under ids are then accepted once; items that were handed out are delivered again when their time is over.
     fn queue(&self, ask: &QueueAsk<'_>) -> impl Future<Output = Result<QueueAnswer, StoreError>> + Send;
 }
 

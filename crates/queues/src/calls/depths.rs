@@ -7,7 +7,7 @@ use crate::model::{QueueOp, QueuePart, QueueReply};
 use super::CurrentQueues;
 use crate::store::{QueueAsk, QueueHandle, QueueStore as _};
 
-/// How often the store is asked.
+/// Interval between two questions to the store.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Asks `store` for both, of each queue and of its dead letters, at the start and then every five seconds. What the

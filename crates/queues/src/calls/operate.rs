@@ -1,4 +1,4 @@
-//! What operators do: they look at items, bring dead letters back, and empty queues.
+//! Calls of operators: browse items, redrive dead letters, purge queues.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::metrics::QueueEvent;
 /// A part of a queue: so many items after this one.
 #[derive(Debug, Clone, Copy)]
 pub struct QueuePage {
-    /// Only those with later ids.
+    /// Cursor: items with ids up to this one are skipped.
     pub after: ItemId,
     /// The most items.
     pub max_items: usize,
@@ -26,7 +26,7 @@ pub struct QueuePage {
 pub struct Browsed {
     /// The items, in the order of their ids.
     pub items: Vec<BrowsedItem>,
-    /// Where the next page begins.
+    /// Cursor of the next page; `None` after the last one.
     pub next: Option<ItemId>,
     /// Number of items that hold a place.
     pub depth: u64,
@@ -37,18 +37,18 @@ pub struct Browsed {
 pub struct FoundOutcomes {
     /// The outcomes, the newest first.
     pub outcomes: Vec<OutcomeRecord>,
-    /// Their number by the way in which items left.
+    /// Totals of outcomes by fate.
     pub totals: OutcomeTotals,
-    /// Before which one the next page begins.
+    /// Cursor of the next page; `None` after the last one.
     pub next: Option<ItemId>,
 }
 
 /// Dead letters that came back.
 #[derive(Debug, Clone)]
 pub struct Redriven {
-    /// Their ids now.
+    /// New ids of the items.
     pub items: Vec<ItemId>,
-    /// After which dead letter the next call begins.
+    /// Cursor of the next call; `None` after the last dead letter.
     pub next: Option<ItemId>,
     /// True if the queue had no place for the next one.
     pub is_full: bool,

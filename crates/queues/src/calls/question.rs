@@ -34,20 +34,20 @@ pub struct TakeQuestion<'a> {
     pub rights: Rights<'a>,
     /// The queue.
     pub queue: &'a str,
-    /// Who takes them.
+    /// Consumer that takes the items.
     pub consumer: &'a str,
     /// The most items.
     pub max_items: usize,
-    /// How long to wait for the first.
+    /// Longest wait for the first item.
     pub max_wait: Micros,
-    /// When the caller stops waiting.
+    /// Time at which the caller gives up.
     pub deadline: Option<Instant>,
 }
 
 /// Items that a worker speaks of.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkersItems<'a> {
-    /// Their ids.
+    /// Ids of the items.
     pub ids: &'a [ItemId],
     /// The tokens of their deliveries: none, or one for each.
     pub tokens: &'a [u64],
@@ -58,13 +58,13 @@ pub struct WorkersItems<'a> {
 pub struct TakenItems {
     /// The items; none if there were none in time.
     pub items: Vec<DeliveredItem>,
-    /// How many items hold a place.
+    /// Number of items that hold a place.
     pub depth: u64,
     /// True if the wait ended because this node shuts down.
     pub is_closing: bool,
     /// The token of this delivery; 0 where items are gone once they are taken.
     pub token: u64,
-    /// How long the worker has the items, where they are to be acked.
+    /// Visibility of the items, if they must be acked.
     pub visible_for: Option<Micros>,
 }
 
@@ -77,7 +77,7 @@ pub enum QueueFailure {
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// No queue has the name.
+    /// The configuration has no queue of this name.
     #[error(transparent)]
     Unknown(#[from] UnknownQueue),
     /// Queues of this kind cannot do it.
@@ -88,7 +88,7 @@ pub enum QueueFailure {
         "id is known with another payload: \"{0}\"; other work needs another id, and none of the items was added"
     )]
     OtherPayload(String),
-    /// Too many calls wait for items of the queue.
+    /// The limit of pending takers of the queue is reached.
     #[error("{0} calls wait for items of this queue already, the most on one node")]
     TooManyWait(usize),
     /// The store failed.

@@ -14,7 +14,7 @@ use super::{
 /// Outcomes of items, in the order in which the items left.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
-    /// Each with the millisecond of the steady clock at which it came.
+    /// Records, each with the millisecond of the steady clock at which it was added.
     kept: VecDeque<(u64, OutcomeRecord)>,
     last: ItemId,
     last_came: u64,

@@ -6,12 +6,12 @@ use weir_units::Micros;
 
 use super::{ItemId, OutcomeRecord, OutcomeSearch, OutcomeTotals, QueueTotals};
 
-/// One of the two queues that share a name.
+/// Part of a named queue: the items themselves, or the dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueuePart {
     /// The queue itself.
     Main,
-    /// Its dead letters.
+    /// The dead letters of the queue.
     Dead,
 }
 
@@ -20,7 +20,7 @@ pub enum QueuePart {
 pub enum QueueOp<'a> {
     /// Puts all items into the queue, or none.
     Enqueue {
-        /// At most [`MAX_ITEMS`](super::MAX_ITEMS). No id is there twice.
+        /// The items, at most [`MAX_ITEMS`](super::MAX_ITEMS), with distinct ids.
         items: &'a [NewItem<'a>],
     },
     /// Hands items to a worker.
@@ -34,7 +34,7 @@ pub enum QueueOp<'a> {
     },
     /// Acks items.
     Ack {
-        /// Which items.
+        /// Ids of the items.
         ids: &'a [ItemId],
         /// The token of each item's delivery; 0, or none at all, is not checked.
         tokens: &'a [u64],
@@ -43,32 +43,32 @@ pub enum QueueOp<'a> {
     },
     /// Nacks items, so that they are delivered again.
     Nack {
-        /// Which items.
+        /// Ids of the items.
         ids: &'a [ItemId],
-        /// As of an Ack.
+        /// Tokens of the deliveries, as in an Ack.
         tokens: &'a [u64],
         /// Least delay until the next delivery.
         delay: Micros,
     },
     /// Gives workers more time.
     Extend {
-        /// Which items.
+        /// Ids of the items.
         ids: &'a [ItemId],
-        /// As of an Ack.
+        /// Tokens of the deliveries, as in an Ack.
         tokens: &'a [u64],
         /// Time until the next delivery.
         visibility: Micros,
     },
     /// Shows items without taking them.
     Browse {
-        /// Only those with later ids.
+        /// Cursor: items with ids up to this one are skipped.
         after: ItemId,
         /// The most items, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
         max_items: usize,
     },
     /// Moves dead letters back into their queue, as new items. It is an operation of the queue itself.
     Redrive {
-        /// Only those with later ids.
+        /// Cursor: dead letters with ids up to this one are skipped.
         after: ItemId,
         /// The most dead letters that are looked at, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
         max_items: usize,
@@ -79,7 +79,7 @@ pub enum QueueOp<'a> {
     Outcomes(OutcomeSearch<'a>),
     /// Statistics of the queue.
     Stats {
-        /// How many of the newest outcomes are shown.
+        /// Number of newest outcomes in the answer.
         outcomes: usize,
     },
 }
@@ -92,7 +92,7 @@ pub(super) struct Deliveries<'a> {
 }
 
 impl<'a> Deliveries<'a> {
-    /// Each item with its token.
+    /// Iterates over the items with their tokens.
     pub(super) fn each(self) -> impl Iterator<Item = (ItemId, u64)> + 'a {
         let tokens = self.tokens.iter().copied().chain(std::iter::repeat(0));
         self.ids.iter().copied().zip(tokens)
@@ -126,27 +126,27 @@ pub struct QueueAnswer {
 pub enum QueueReply {
     /// The items are in the queue.
     Accepted {
-        /// Their ids, in order.
+        /// Ids of the items, in order.
         ids: Vec<ItemId>,
         /// Number of new ones.
         added: u64,
         /// Number of others that were dropped for them.
         dropped: u64,
     },
-    /// None of the items is in the queue.
+    /// The items were refused, all of them.
     Refused(QueueRefusal),
     /// Items were handed out.
     Taken {
         /// The items; none if there are none for now.
         items: Vec<DeliveredItem>,
-        /// If there are none: when the next item of the queue may be delivered.
+        /// Time until the next item may be delivered, if none was.
         next_after: Option<Micros>,
         /// Number of items moved to the dead letters meanwhile.
         dead_lettered: u64,
     },
     /// Items were acked or given back.
     Settled {
-        /// For each of them: true if a worker had it.
+        /// True for each item that a worker had, in the order of the call.
         done: Vec<bool>,
         /// Number of items moved to the dead letters.
         dead_lettered: u64,
@@ -155,14 +155,14 @@ pub enum QueueReply {
     Browsed {
         /// The items, in the order of their ids.
         items: Vec<BrowsedItem>,
-        /// Where the next page begins; `None` after the last one.
+        /// Cursor of the next page; `None` after the last one.
         next: Option<ItemId>,
     },
     /// Dead letters were moved back.
     Redriven {
         /// The ids that they have now, in order.
         items: Vec<ItemId>,
-        /// After which dead letter the next call begins; `None` if there are no more.
+        /// Cursor of the next call; `None` after the last dead letter.
         next: Option<ItemId>,
         /// True if the queue had no place for the next one.
         is_full: bool,
@@ -173,26 +173,26 @@ pub enum QueueReply {
     Outcomes {
         /// The outcomes, the newest first; none if only totals were asked for.
         found: Vec<OutcomeRecord>,
-        /// Their number by the way in which items left.
+        /// Totals of outcomes by fate.
         totals: OutcomeTotals,
-        /// Before which one the next search begins; `None` if there are no more.
+        /// Cursor of the next search; `None` after the last outcome.
         next: Option<ItemId>,
     },
-    /// All items were removed.
+    /// The part of the queue was emptied.
     Purged {
-        /// Their number.
+        /// Number of removed items.
         items: u64,
     },
     /// Statistics of the queue.
     Stats(QueueStats),
 }
 
-/// Why items were refused.
+/// Reason of a refused Enqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueRefusal {
-    /// There is no place for all of them now.
+    /// The queue has no room for all of the items now.
     Full,
-    /// There are more items, or bytes, than the queue can ever hold.
+    /// The call has more items, or bytes, than the queue can ever hold.
     Never,
     /// The item at this place has the id of one with another payload.
     OtherPayload(u64),
@@ -201,13 +201,13 @@ pub enum QueueRefusal {
 /// An item that a worker gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveredItem {
-    /// Its id.
+    /// Id of the item.
     pub id: ItemId,
     /// The work.
     pub payload: Arc<[u8]>,
     /// Number of deliveries, including this one.
     pub deliveries: u64,
-    /// Why it is delivered again; `None` at the first delivery.
+    /// Reason of a repeated delivery; `None` at the first delivery.
     pub again: Option<Redelivery>,
     /// A dead letter's id in the queue that it comes from.
     pub origin: Option<ItemId>,
@@ -216,7 +216,7 @@ pub struct DeliveredItem {
 /// An item that an operator looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowsedItem {
-    /// Its id.
+    /// Id of the item.
     pub id: ItemId,
     /// The work.
     pub payload: Arc<[u8]>,
@@ -232,7 +232,7 @@ pub struct BrowsedItem {
     pub origin: Option<ItemId>,
 }
 
-/// Why an item is delivered again.
+/// Reason of a repeated delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redelivery {
     /// The cause.

@@ -41,7 +41,7 @@ pub struct NamedQueue<'a> {
 pub struct UnknownQueue {
     /// The requested name.
     pub name: String,
-    /// At most three names that look like it.
+    /// Similar names, at most three.
     pub near: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ fn index(queues: &[QueueRule]) -> HashMap<Box<str>, usize> {
 }
 
 impl QueueRule {
-    /// Its name, or that of its dead letters.
+    /// Name of the queue, or of its dead letters.
     #[must_use]
     pub fn name_of(&self, part: QueuePart) -> String {
         match part {

@@ -6,14 +6,14 @@ use weir_units::Micros;
 
 use super::{IDS_PER_PLACE, ItemId, MAX_KNOWN_IDS};
 
-/// How long an expired id is kept, as in Redis: a clock that steps back by less still finds it.
+/// Time for which an expired id is kept, as in Redis: a clock that steps back by less still finds it.
 const EXPIRED_KEPT: Micros = Micros::from_secs(60);
 
 /// Ids under which items were accepted, until they expire.
 #[derive(Debug, Default)]
 pub(super) struct KnownIds {
     by_id: HashMap<Box<str>, KnownId>,
-    /// In order of arrival, which is the order of expiry except for steps of the clock.
+    /// Ids in order of arrival, which is the order of expiry except for steps of the clock.
     order: VecDeque<(Box<str>, Micros)>,
 }
 

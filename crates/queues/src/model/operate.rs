@@ -1,7 +1,7 @@
-//! What operators do with a queue: look at its items, bring dead letters back, empty it.
+//! Operations of operators: browse items, redrive dead letters, purge a queue.
 //!
-//! Each call is bounded: it looks at no more than [`MAX_ITEMS`](super::MAX_ITEMS) items, and at no more than
-//! [`MAX_TAKE_BYTES`] of their payloads. It says where the next one goes on.
+//! Each call looks at no more than [`MAX_ITEMS`](super::MAX_ITEMS) items, and at no more than [`MAX_TAKE_BYTES`] of
+//! their payloads. Its answer has the cursor of the next call.
 
 use std::mem;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use super::{
     QueueTime,
 };
 
-/// How far a call has looked.
+/// Progress of a call through the items.
 struct PageLook {
     most: usize,
     items: usize,
@@ -39,7 +39,7 @@ impl PageLook {
         self.last = id;
     }
 
-    /// Where the next call goes on; `None` at the end of the queue.
+    /// Cursor of the next call; `None` at the end of the queue.
     fn next(&self) -> Option<ItemId> {
         (!self.has_place()).then_some(self.last)
     }

@@ -1,4 +1,4 @@
-//! What becomes of items: the rule of the archive, its records, and the search for them.
+//! Outcomes of items: the rule of the archive, its records, and the search for them.
 
 use super::{DEFAULT_OUTCOMES, ItemId};
 use weir_units::Micros;
@@ -6,7 +6,7 @@ use weir_units::Micros;
 /// Bounds of the archive of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveRule {
-    /// How long outcomes are kept; zero keeps none.
+    /// Retention of outcomes; zero keeps none.
     pub keep: Micros,
     /// The most outcomes; the oldest go first.
     pub max: u64,
@@ -17,7 +17,7 @@ pub struct ArchiveRule {
 /// The part of payloads that the archive keeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PayloadRule {
-    /// Nothing but the size.
+    /// Only the size of the payload.
     #[default]
     None,
     /// The SHA-1 digest.
@@ -31,18 +31,18 @@ pub enum PayloadRule {
 pub enum ItemFate {
     /// A worker acked it.
     Acked,
-    /// It went to the dead letters.
+    /// The item was moved to the dead letters.
     DeadLettered,
-    /// It was dropped for a new one.
+    /// The item was dropped for a new one.
     Dropped,
-    /// It was too old, and there are no dead letters.
+    /// The item was too old, and the queue has no dead letters.
     AgedOut,
 }
 
 /// Outcome of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutcomeRecord {
-    /// When the item left its queue: the id of the record.
+    /// Id of the record: the time at which the item left the queue.
     pub at: ItemId,
     /// The item.
     pub item: ItemId,
@@ -69,18 +69,18 @@ pub enum KeptPayload {
     Head(Box<[u8]>),
 }
 
-/// Which outcomes are looked for.
+/// Filters of a search for outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutcomeSearch<'a> {
-    /// Only that of this item.
+    /// The id of the item, if only its outcome is searched.
     pub item: Option<ItemId>,
-    /// Only those of items that left in this way.
+    /// The fate of the items, if only outcomes of one are searched.
     pub fate: Option<ItemFate>,
-    /// Only those with this text; empty for all.
+    /// The text of the outcomes; empty for all.
     pub text: &'a str,
     /// The earliest millisecond.
     pub from_ms: u64,
-    /// Only outcomes before this one.
+    /// Cursor: only older outcomes are found.
     pub before: ItemId,
     /// The most outcomes, 1 to [`MAX_ITEMS`](super::MAX_ITEMS); 0 for totals alone.
     pub max_items: usize,
@@ -108,7 +108,7 @@ impl ArchiveRule {
 }
 
 impl PayloadRule {
-    /// As the configuration names it.
+    /// Name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -41,7 +41,7 @@ pub(super) struct PartState {
     pub(super) items: BTreeMap<ItemId, StoredItem>,
     /// Items that were delivered, by the time at which they are delivered again.
     pub(super) due: BTreeSet<(Micros, ItemId)>,
-    /// All items up to this one were delivered at least once.
+    /// Last id that was delivered at least once, as all items before it.
     pub(super) delivered: ItemId,
     /// The last id.
     pub(super) last: ItemId,

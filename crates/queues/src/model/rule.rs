@@ -33,19 +33,19 @@ pub struct QueueNumbers {
     pub outcomes: ArchiveRule,
     /// Age above which items that no worker has are removed. `None`: never.
     pub max_age: Option<Micros>,
-    /// What an Enqueue does that finds no place.
+    /// Effect of an Enqueue on a full queue.
     pub when_full: FullQueue,
     /// Order of a list.
     pub order: QueueOrder,
 }
 
-/// What an Enqueue does that finds no place.
+/// Effect of an Enqueue on a full queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FullQueue {
-    /// It is refused.
+    /// The Enqueue is refused.
     #[default]
     Refuse,
-    /// It drops the oldest items that no worker has.
+    /// The oldest items that no worker has are dropped.
     DropOldest,
 }
 
@@ -62,9 +62,9 @@ pub enum QueueOrder {
 /// Delivery guarantee of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueKind {
-    /// At least once: an item holds its place until it is acked.
+    /// Delivery at least once: an item holds its place until it is acked.
     Stream,
-    /// At most once: an item is gone as soon as it is taken.
+    /// Delivery at most once: an item is gone as soon as it is taken.
     List,
 }
 
@@ -74,14 +74,14 @@ pub enum QueueKind {
 pub struct QueueError {
     /// The field, as the configuration names it.
     pub field: &'static str,
-    /// Its value.
+    /// Value of the tag.
     pub value: String,
     /// The bound that it breaks, as a sentence.
     pub bound: String,
 }
 
 impl FullQueue {
-    /// As the configuration names it.
+    /// Name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl FullQueue {
 }
 
 impl QueueOrder {
-    /// As the configuration names it.
+    /// Name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl QueueOrder {
 }
 
 impl QueueKind {
-    /// As the configuration names it.
+    /// Name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -136,13 +136,13 @@ impl QueueRule {
         Ok(Self { name: name.into(), numbers })
     }
 
-    /// Its name.
+    /// Name of the queue.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its parameters.
+    /// Parameters of the queue.
     #[must_use]
     pub fn numbers(&self) -> &QueueNumbers {
         &self.numbers

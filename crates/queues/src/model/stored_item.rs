@@ -11,7 +11,7 @@ use super::ItemId;
 pub(super) struct StoredItem {
     pub(super) payload: Arc<[u8]>,
     pub(super) origin: Option<ItemId>,
-    /// Its last delivery, if there was one.
+    /// Last delivery, if the item was delivered.
     pub(super) delivery: Option<DeliveryRecord>,
 }
 

@@ -159,7 +159,7 @@ impl Handing<'_> {
     }
 }
 
-/// When an item of the queue may be delivered.
+/// Time until an item of the queue may be delivered.
 fn next_after(state: &PartState, wait: Micros, now: Micros) -> Option<Micros> {
     if state.first_new().is_some() {
         return Some(wait);

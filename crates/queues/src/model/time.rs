@@ -12,7 +12,7 @@ pub struct QueueTime {
 }
 
 impl From<Micros> for QueueTime {
-    /// Both are one clock.
+    /// The two types name one clock.
     fn from(now: Micros) -> Self {
         Self { steady: now, wall: now }
     }

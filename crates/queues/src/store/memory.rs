@@ -18,7 +18,7 @@ pub struct ProcessQueues {
     clock: ProcessClock,
 }
 
-/// All queues by name; as many as are configured.
+/// All configured queues by name.
 #[derive(Default)]
 struct QueueTable(Mutex<HashMap<Box<str>, Arc<Mutex<BoundedQueue>>>>);
 

@@ -21,7 +21,7 @@ use crate::store::{QueueAsk, QueueStore};
 /// The scripts of queues.
 pub static QUEUES: ScriptSpec = texts::QUEUES;
 
-/// What queues need besides if any of them drops items or lets them age: their scripts ask how far it is read.
+/// Additional needs of queues that drop items or let them age: their scripts read the last delivered id.
 pub static QUEUES_THAT_DROP: ScriptSpec = texts::QUEUES_THAT_DROP;
 
 /// Number of consumer names in the stream's consumer group. The takers' own names are stored with their items, so that

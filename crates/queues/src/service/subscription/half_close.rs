@@ -1,7 +1,7 @@
-//! How long a subscription goes on after its worker has closed its side.
+//! Time for which a subscription continues after its worker has closed its side.
 //!
-//! The worker can no longer add credit, and may be gone: gRPC does not tell a worker that only sends no more from one
-//! that will not read. What is sent to one that is gone is delivered again after the visibility.
+//! The worker can no longer add credit, and may be gone: gRPC does not distinguish a worker that only stops sending
+//! from one that stops reading. Items that are sent to a lost worker are delivered again after the visibility.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use weir_units::Micros;
 
 use crate::calls::MAX_WAIT;
 
-/// When the worker closed its side.
+/// Time at which the worker closed its side.
 #[derive(Debug, Default)]
 pub(super) struct HalfClose(Option<Instant>);
 

@@ -50,7 +50,7 @@ doubles! {
 
 /// The parameters of one operation.
 pub(super) enum QueueCallNumbers {
-    /// For each item, the digest of its payload if it has an id.
+    /// The digest of the payload for each item, if it has an id.
     Enqueue(SmallVec<[Option<u128>; 4]>),
     /// Maximum number of items, and the token of their delivery.
     Take(usize, u64),
@@ -62,7 +62,7 @@ pub(super) enum QueueCallNumbers {
     Page(usize, ItemId),
     /// A search for outcomes: the maximum number, and the filters.
     Outcomes([f64; 7]),
-    /// None.
+    /// A Purge has no arguments.
     Purge,
 }
 
@@ -193,7 +193,7 @@ fn put_digest(out: &mut impl Write, digest: Option<u128>) {
     }
 }
 
-/// Its upper and its lower half: a double is exact only up to 2^53.
+/// Writes the upper and the lower half: a double is exact only up to 2^53.
 fn put_token(out: &mut impl Write, token: u64) {
     put(out, (token >> 32) as f64);
     put(out, f64::from(token as u32));

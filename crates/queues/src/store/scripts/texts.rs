@@ -42,7 +42,7 @@ pub(super) const QUEUES: ScriptSpec = ScriptSpec {
     probe: None,
 };
 
-/// What queues need besides if any of them drops items or lets them age: their scripts ask how far it is read.
+/// Additional needs of queues that drop items or let them age: their scripts read the last delivered id.
 pub(super) const QUEUES_THAT_DROP: ScriptSpec = ScriptSpec {
     name: NAME,
     does: DOES,
