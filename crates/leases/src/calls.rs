@@ -90,13 +90,13 @@ impl Leases {
         Self { rules, removed: Arc::default(), store, recorder, seen, reserve: AnswerReserve::default() }
     }
 
-    /// The same, keeping at least this time of callers' deadlines for answers without the store.
+    /// Sets the time of callers' deadlines that is kept for answers without the store.
     #[must_use]
     pub fn with_reserve(self, reserve: AnswerReserve) -> Self {
         Self { reserve, ..self }
     }
 
-    /// The same under other rules.
+    /// Returns a copy that serves other rules.
     #[must_use]
     pub fn under(&self, rules: Arc<Rules>, removed: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
         let (store, seen) = (self.store.clone(), Arc::clone(&self.seen));

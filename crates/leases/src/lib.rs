@@ -41,11 +41,11 @@ struct RunningLeases {
     gauges: PermitGauges,
 }
 
-/// Where leases live.
+/// Storage of leases.
 enum LeaseStates {
     /// Over scripts, on the connections of each worker's decisions: an acquisition is one of them.
     Scripts,
-    /// In this process.
+    /// Leases in the memory of this process.
     Process(ProcessLeases),
     /// Nowhere: calls are refused by name.
     Nowhere,

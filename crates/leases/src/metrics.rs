@@ -15,7 +15,7 @@ use weir_time::clock;
 /// Keys that one worker remembers.
 const MAX_KEYS: usize = 4_096;
 
-/// How long an answer counts after the leases of its time have ended.
+/// Time for which an answer counts after the leases of its time have ended.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// A gauge: its name, its help, and the sum that it shows.
@@ -35,7 +35,7 @@ const FAMILIES: [PermitFamily; 3] = [
     ("weir_permits_keys", "Keys of a strategy that this node has asked for lately.", |sum| sum.keys),
 ];
 
-/// What all workers have seen, and the strategies that are shown. Clones share it.
+/// Answers that all workers have seen, and the strategies on the metrics page. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct PermitGauges(Arc<GaugesState>);
 
@@ -63,9 +63,9 @@ pub(crate) struct SeenKey {
     pub(crate) held: u64,
     /// Permits that there are.
     pub(crate) limit: u64,
-    /// When the answer came.
+    /// Time of the answer.
     pub(crate) at: Instant,
-    /// After which time every lease of the answer has ended.
+    /// Time after which every lease of the answer has ended.
     pub(crate) longest: Duration,
 }
 

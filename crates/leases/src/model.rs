@@ -29,5 +29,5 @@ pub use listed::{HeldLease, LeaseCursor, LeasePage, MAX_LEASE_PAGE};
 /// The longest id of a lease, in bytes.
 pub const MAX_LEASE_ID: usize = 128;
 
-/// How many leases are looked at to find when a refused call would pass.
+/// Number of leases that are read to find when a refused call would pass.
 pub const BOUND_LOOKS: usize = 100;

@@ -40,7 +40,7 @@ pub struct LeasesAsk<'a> {
     pub strategy: &'a Arc<Strategy>,
     /// The subject whose permits are counted.
     pub subject: Subject<'a>,
-    /// Where the page begins; `None` is the first one.
+    /// Cursor of the page; `None` is the first one.
     pub after: Option<LeaseCursor<'a>>,
     /// The caller's deadline.
     pub deadline: Option<Instant>,

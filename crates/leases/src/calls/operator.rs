@@ -1,5 +1,5 @@
-//! What operators do with the leases of a key: list them, and release them for their holders. Neither is a decision, a
-//! sample of a controller, or an outcome of work.
+//! Calls of operators: list the leases of a key, and release them for their holders. Neither is a decision, a sample of
+//! a controller, or an outcome of work.
 
 use futures_util::future::join_all;
 use weir_config::AccessRight;
@@ -18,7 +18,7 @@ use crate::store::{LeaseStore as _, LeasesAsk};
 pub struct ReleasedLeases {
     /// The ids of those that were held.
     pub ids: Vec<String>,
-    /// How many leases the key has left.
+    /// Number of leases that the key has left.
     pub left: u64,
 }
 

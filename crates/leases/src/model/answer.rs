@@ -7,26 +7,26 @@ use weir_units::Micros;
 pub enum LeaseOp {
     /// Takes `weight` permits for `ttl`.
     Acquire {
-        /// How many.
+        /// Number of permits.
         weight: u64,
-        /// For how long.
+        /// Time until the lease ends.
         ttl: Micros,
     },
     /// Lets the lease end `ttl` from now.
     Renew {
-        /// For how long.
+        /// New time until the lease ends.
         ttl: Micros,
     },
     /// Gives the permits back.
     Release {
-        /// How the work went.
+        /// Outcome of the work.
         outcome: WorkOutcome,
-        /// How long it took; `None` is the time since the lease was acquired.
+        /// Duration of the work; `None` is the time since the lease was acquired.
         rtt: Option<Micros>,
     },
     /// Shows a sample to the controller, without a lease: for tests of the controllers.
     Sample {
-        /// How long the work took.
+        /// Duration of the work.
         rtt: Micros,
         /// Permits in flight when it began.
         in_flight: u64,
@@ -38,12 +38,12 @@ pub enum LeaseOp {
 /// Outcome of the work under a lease, for the controller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WorkOutcome {
-    /// It was done; its time is a sample.
+    /// The work was done; its time is a sample.
     #[default]
     Success,
-    /// Its time says nothing, and is not used.
+    /// The time of the work is no sample.
     Ignored,
-    /// It failed for want of capacity: a timeout, a refusal.
+    /// The work failed for want of capacity: a timeout, a refusal.
     Dropped,
 }
 
@@ -54,9 +54,9 @@ pub struct LeaseAnswer {
     pub now: Micros,
     /// Outcome of the operation.
     pub outcome: LeaseOutcome,
-    /// How many permits there are now.
+    /// Number of permits of the key now.
     pub limit: u64,
-    /// How many are held, after this call.
+    /// Number of permits that are held after this call.
     pub in_flight: u64,
     /// The largest weight that would pass now, after this call.
     pub remaining: u64,
@@ -69,20 +69,20 @@ pub struct LeaseAnswer {
 pub enum LeaseOutcome {
     /// The lease is held.
     Held {
-        /// Until its end, if nobody renews or releases it.
+        /// Time until the lease ends, if nobody renews or releases it.
         expires_after: Micros,
         /// True if this call acquired it; false if it was held before.
         is_new: bool,
     },
     /// The lease was held, and its permits are given back.
     Released,
-    /// There is no such lease: it was never acquired, was released, or has ended.
+    /// The lease was never acquired, was released, or has ended.
     NotHeld,
     /// The id is that of a lease of another weight.
     OtherWeight(u64),
     /// The permits are not granted.
     Refused {
-        /// Why.
+        /// Reason of the refusal.
         refusal: LeaseRefusal,
         /// The time until leases that end by themselves would let the call pass, if nobody renews or acquires.
         bound: Option<Micros>,
@@ -91,10 +91,10 @@ pub enum LeaseOutcome {
     Sampled,
 }
 
-/// Why permits are not granted.
+/// Reason why permits are not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseRefusal {
-    /// Too many are held. How long to wait depends on their holders, and is not known.
+    /// The limit of permits is reached. The wait depends on their holders, and is not known.
     Limited,
     /// The weight is above every limit that there may be.
     Never,

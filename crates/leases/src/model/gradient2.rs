@@ -12,7 +12,7 @@ const WARM_UP: f64 = 10.0;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Gradient2State {
     samples: f64,
-    /// Of the round trips of the first samples.
+    /// Sum of the round trips of the first samples.
     sum: f64,
     /// The long average.
     long: f64,

@@ -16,7 +16,7 @@ use weir_units::{LATEST, Micros};
 pub struct LeaseCall<'a> {
     /// The store's time.
     pub now: Micros,
-    /// Which lease.
+    /// Id of the lease.
     pub id: &'a str,
     /// Operation.
     pub op: LeaseOp,
@@ -38,7 +38,7 @@ pub struct LeaseSet {
     /// Permits held by each partition; empty ones are left out.
     partitions: HashMap<Box<str>, u64>,
     adaptive: Option<AdaptiveState>,
-    /// When the last lease ended, if there is none now.
+    /// End of the last lease, if the key has none now.
     empty_since: Micros,
 }
 

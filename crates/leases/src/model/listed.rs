@@ -8,24 +8,24 @@ pub const MAX_LEASE_PAGE: usize = 100;
 /// A lease that is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldLease {
-    /// As its holder chose it.
+    /// Id that the holder chose.
     pub id: Box<str>,
-    /// How many permits it holds.
+    /// Number of permits that the lease holds.
     pub weight: u64,
-    /// When it was acquired.
+    /// Time at which the lease was acquired.
     pub acquired: Micros,
-    /// When it ends by itself.
+    /// Time at which the lease ends unless it is renewed.
     pub ends: Micros,
-    /// Its partition, if the limit has any.
+    /// Partition of the lease, if the limit has any.
     pub partition: Option<Box<str>>,
 }
 
-/// Where a page begins: after the lease with this end and id.
+/// Cursor of a page, which begins after the lease with this end and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseCursor<'a> {
     /// The end of the last lease of the page before.
     pub ends: Micros,
-    /// Its id.
+    /// Id of the lease.
     pub id: &'a str,
 }
 
@@ -34,7 +34,7 @@ pub struct LeaseCursor<'a> {
 pub struct LeasePage {
     /// The store's time.
     pub now: Micros,
-    /// How many leases the key has, on all pages.
+    /// Number of leases of the key, on all pages.
     pub count: u64,
     /// The leases of the page, by end and id.
     pub leases: Vec<HeldLease>,

@@ -1,4 +1,4 @@
-//! What a controller learns from a release, and the range within which it moves the limit.
+//! The sample that a release gives to a controller, and the range of the limit.
 
 use weir_core::strategy::AdaptiveRule;
 
@@ -24,7 +24,7 @@ impl LimitRange {
 /// Sample of one release.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
-    /// How long the work took, in microseconds; at least 1.
+    /// Duration of the work in microseconds; at least 1.
     pub(super) rtt: f64,
     /// Permits in flight when it began, its own weight included.
     pub(super) in_flight: f64,

@@ -9,7 +9,7 @@ use weir_units::Micros;
 /// The samples of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct SampleWindow {
-    /// When the first one came.
+    /// Time of the first sample.
     began: Micros,
     samples: u64,
     rtt_sum: f64,

@@ -46,7 +46,7 @@ impl VegasState {
         }
     }
 
-    /// Where the limit goes, if it moves.
+    /// The next limit, if it moves.
     fn step(&self, rule: &VegasRule, limit: f64, sample: &Sample) -> Option<f64> {
         let digits = digits_of(limit);
         if sample.dropped {

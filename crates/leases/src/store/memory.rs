@@ -44,7 +44,7 @@ struct LeaseTables {
 /// The leases of one key.
 struct HeldKey {
     set: LeaseSet,
-    /// Its rule determines when the leases and the controller's state expire.
+    /// Strategy whose rule determines when the leases and the controller's state expire.
     strategy: Arc<Strategy>,
     owner: StateOwner,
     /// Bytes counted for it.

@@ -30,7 +30,7 @@ pub static LEASES: ScriptSpec = texts::LEASES;
 struct LeaseRequest {
     script: &'static Script,
     tag: u128,
-    /// Both keys, concatenated. The first one ends at `first_ends`.
+    /// The two keys, concatenated. The first one ends at `first_ends`.
     keys: Vec<u8>,
     first_ends: usize,
     id: Box<str>,

@@ -18,7 +18,7 @@ use crate::store::LeasesAsk;
 /// The request for a page of leases.
 pub(super) struct LeaseListRequest {
     tag: u128,
-    /// Both keys, concatenated. The first one ends at `first_ends`.
+    /// The two keys, concatenated. The first one ends at `first_ends`.
     keys: Vec<u8>,
     first_ends: usize,
     after_id: Box<str>,
@@ -68,7 +68,7 @@ impl LaneRequest for LeaseListRequest {
         decisions
     }
 
-    /// There is one request, because none fits to another.
+    /// Writes the only request: requests of this script are never joined.
     fn write(requests: &[&Self], now: Option<Micros>, argument: &mut dyn FnMut(&[u8])) {
         let Some(request) = requests.first() else { return };
         let (records, ends) = request.keys.split_at(request.first_ends);

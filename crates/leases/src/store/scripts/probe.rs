@@ -21,11 +21,11 @@ pub(super) static PROBE: LaneProbe =
 struct LeaseCalls {
     /// Two rules; leases of the second last half as long.
     rules: [ConcurrencyRule; 2],
-    /// Each call: index of the rule, partition, id, operation.
+    /// Calls of the probe: index of the rule, partition, id, operation.
     calls: [(usize, &'static str, &'static str, LeaseOp); 4],
 }
 
-/// How long a lease lasts if its probe is lost before the release.
+/// Duration of a lease whose probe is lost before the release.
 const TTL: Micros = Micros::from_secs(10);
 
 static CALLS: LazyLock<Option<LeaseCalls>> = LazyLock::new(|| LeaseCalls::new(TTL));
