@@ -48,7 +48,7 @@ const NAME: &str = "control";
 #[derive(Debug)]
 pub struct ControlFeature;
 
-/// Its part of a snapshot: whether it is on, which takes a restart to change.
+/// The feature's part of a snapshot: true if live control is on, which takes a restart to change.
 struct IsOn(bool);
 
 /// The scripts, with the configurations that need them.

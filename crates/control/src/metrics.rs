@@ -6,7 +6,7 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
 use weir_node::telemetry::families::{counter, family, labelled};
 
-/// What the bans of a node are at a time.
+/// Numbers of bans of a node at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BanCounts {
     /// Bans that the node knows.

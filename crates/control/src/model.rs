@@ -62,14 +62,14 @@ pub const MAX_PUT_BYTES: usize = 1 << 20;
 /// see [`changes_kept`].
 pub const MAX_CONTROL_CHANGES: usize = 10_000;
 
-/// How many changes a store keeps once one of so many records was made: together about as many records as there may be
-/// entries.
+/// Number of changes that a store keeps after one of so many records was made: together about as many records as there
+/// may be entries.
 #[must_use]
 pub fn changes_kept(records: usize) -> usize {
     (MAX_CONTROL_ENTRIES / records.max(1)).clamp(1, MAX_CONTROL_CHANGES)
 }
 
-/// How long a deletion or an expired record is kept, by the store's clock.
+/// Time for which a deletion or an expired record is kept, by the store's clock.
 pub const ENDED_KEPT: Micros = Micros::from_secs(24 * 3_600);
 
 /// The greatest version that a store takes over from others. The rest below 2^53 is for changes that follow it.

@@ -15,7 +15,7 @@ const BANS: usize = 100;
 /// Entries that are shown.
 const ENTRIES: usize = 1_000;
 
-/// What a caller with these rights may see.
+/// Returns the data of the page that a caller with these rights may see.
 pub(crate) fn collected(control: &ControlHandle, rights: Rights<'_>) -> Value {
     let (view, bans) = (control.view(), control.bans(""));
     let entries = || view.living().filter(|(_, entry)| may_see(rights, entry));

@@ -234,7 +234,7 @@ impl ControlService for ControlApi {
 
 /// An open watch.
 struct Watched {
-    /// Whose it is: a reload of the rules may take the right away.
+    /// Context of the watcher's call: a reload of the rules may take the right away.
     context: CallContext,
     control: ControlHandle,
     views: watch::Receiver<Arc<ControlView>>,
@@ -281,7 +281,7 @@ impl Watched {
     }
 }
 
-/// What several changes did.
+/// Encodes the result of several changes.
 fn many(changed: &Changed) -> PutManyResponse {
     let count = |is: fn(&ChangedEntry) -> bool| {
         u32::try_from(changed.entries.iter().filter(|one| is(one)).count()).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! Where the entries are: in memory and the cache file, or over scripts.
+//! Storage of the entries: memory with the cache file, or scripts.
 
 mod scripts;
 
@@ -7,7 +7,7 @@ use crate::model::ControlState;
 
 /// The store of the entries.
 pub enum ControlStore {
-    /// This process, and the cache file.
+    /// Entries in this process and the cache file.
     Memory(Box<ControlState>),
     /// Redis.
     Redis(Box<ControlLink>),

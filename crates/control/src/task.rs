@@ -63,7 +63,7 @@ struct ControlTask {
     history: ChangeHistory,
     bans: BanKeeper,
     incomplete: Option<String>,
-    /// When the store was last found without changes that this node knows.
+    /// Time at which the store was last found without changes that this node knows.
     lost_at: Option<std::time::Instant>,
     /// Shows the version in force.
     loads: ConfigLoads,

@@ -34,7 +34,7 @@ pub struct BannedCaller {
 pub struct BannedUntil {
     /// Whom it is about.
     pub caller: BannedCaller,
-    /// In µs since 1970, by the clock of the store.
+    /// End of the ban in µs since 1970, by the clock of the store.
     pub until: u64,
 }
 

@@ -23,7 +23,7 @@ use crate::model::{BanRule, BanSet, DenialSketch, MAX_BANS};
 /// The bans of this node.
 pub struct BanGuard {
     clock: Clock,
-    /// How far the clock of the store is ahead of this node's, in µs. Ends of bans are times of the store.
+    /// Lead of the store's clock over this node's, in µs. Ends of bans are times of the store.
     ahead: AtomicI64,
     has_bans: AtomicBool,
     bans: ArcSwap<BanSet>,

@@ -1,5 +1,5 @@
-//! What the task of live control does about bans: gives the store those that are due, follows it, lifts, and keeps totals
-//! for the audit.
+//! Bans in the task of live control: sends due bans to the store, follows the store, lifts bans, and keeps totals for
+//! the audit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::store::ControlStore;
 /// Least time between two changes of the bans.
 pub(crate) const APPLY_EVERY: Duration = Duration::from_millis(100);
 
-/// How often the audit gets totals.
+/// Interval between totals in the audit.
 const TOTALS_EVERY: Duration = Duration::from_secs(60);
 
 /// Bans of this node since the last totals.
@@ -32,9 +32,9 @@ pub(crate) struct BanTotals {
 /// The bans, as the task of live control keeps them.
 pub(crate) struct BanKeeper {
     pub(crate) guard: Arc<BanGuard>,
-    /// Those of the memory store.
+    /// Bans of the memory store.
     own: BanState,
-    /// Those of Redis, as far as this node knows.
+    /// Bans in Redis, as far as this node knows.
     known: BanSet,
     position: ControlPosition,
     totals: BanTotals,

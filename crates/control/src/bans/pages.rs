@@ -13,7 +13,7 @@ pub struct BanPages {
 }
 
 impl BanPages {
-    /// All bans that this node knows, some of which may have just ended.
+    /// Number of bans that this node knows, some of which may have just ended.
     #[must_use]
     pub fn total(&self) -> usize {
         self.bans.len()

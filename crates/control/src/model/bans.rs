@@ -25,7 +25,7 @@ pub const MAX_BAN_MEMBER: usize = 2 << 10;
 pub struct Ban {
     /// Whom it is about, in the words of the nodes: 1 to [`MAX_BAN_MEMBER`] bytes.
     pub member: Box<str>,
-    /// When it ends, in µs since 1970; 0 if it was lifted.
+    /// End of the ban in µs since 1970; 0 if it was lifted.
     pub until: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct BanSet {
     by_end: BTreeSet<(u64, Box<str>)>,
 }
 
-/// All bans, and the last changes.
+/// State of a store: all bans, and the last changes.
 #[derive(Debug, Clone, Default)]
 pub struct BanState {
     set: BanSet,
@@ -52,10 +52,10 @@ pub struct BanState {
     changes: VecDeque<(ControlPosition, Vec<Ban>)>,
 }
 
-/// What a store answers to a node that tells its position.
+/// Answer of a store to a node that sends its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BanChanges {
-    /// What has changed since then, in order. It may be a part of it: `position` is that of the last change in it.
+    /// Changes since the position, in order. They may be incomplete: `position` is that of the last one.
     Since {
         /// New and lifted bans.
         bans: Vec<Ban>,
@@ -76,7 +76,7 @@ impl BanSet {
         self.ends.get(member).copied().filter(|until| *until > now)
     }
 
-    /// All bans, those that end soonest first. Some may have ended.
+    /// Bans, those that end soonest first. Some may have ended.
     pub fn iter(&self) -> impl Iterator<Item = Ban> {
         self.by_end.iter().map(|(until, member)| Ban { member: member.clone(), until: *until })
     }
@@ -87,7 +87,7 @@ impl BanSet {
         self.ends.range::<str, _>(beyond).map(|(member, until)| (&**member, *until))
     }
 
-    /// How many bans there are. Some may have ended.
+    /// Number of bans. Some may have ended.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -184,7 +184,7 @@ impl BanState {
         self.set.drop_ended(now)
     }
 
-    /// What has changed after this position.
+    /// Changes after a position.
     #[must_use]
     pub fn bans_since(&self, position: ControlPosition) -> BanChanges {
         let first = if position == self.position {

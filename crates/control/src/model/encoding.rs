@@ -20,7 +20,7 @@ pub const HEADER_BYTES: usize = 26;
 /// Bytes that are no record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlDecodeError {
-    /// Another version of Weir wrote it.
+    /// The record has the format of another version of Weir.
     #[error("it is of format {0}, and this version of Weir reads format {FORMAT}")]
     Format(u8),
     /// The header is incomplete or has impossible numbers, or something is too long.

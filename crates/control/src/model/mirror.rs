@@ -1,8 +1,8 @@
-//! What one node knows of the records of a store.
+//! A node's copy of the records of a store.
 //!
 //! A node never forgets a record that the store acknowledged because the store has lost it: it sends such records back.
-//! Until the store has shown that it has them, the mirror is *unsettled*, and asks to read everything again. So a
-//! merge that fails, or a node that ends in the middle of it, needs no care of its own.
+//! Until the store has shown that it has them, the mirror is *unsettled*, and reads everything again. So a merge that
+//! fails, or a node that ends in the middle of it, needs no special care.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,14 +37,14 @@ enum MirrorSettled {
     Reported,
 }
 
-/// What is to be done after everything was read.
+/// Result of a reconciliation after everything was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ControlReconciled {
-    /// What the store lacks, to be merged into it.
+    /// Records that the store lacks, to be merged into it.
     pub to_send: Vec<ControlRecord>,
     /// The changes that the store has lost, if it has. It is told once for each loss.
     pub lost: Option<ControlLoss>,
-    /// Whether a record of the mirror changed.
+    /// True if a record of the mirror changed.
     pub changed: bool,
 }
 

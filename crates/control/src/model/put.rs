@@ -16,17 +16,17 @@ pub struct ControlPut {
     pub expect: Option<ControlPosition>,
     /// The random id of this change. A put that is repeated under its id is answered as before.
     pub change: u64,
-    /// When the entry ends, from the store's time on.
+    /// Lifetime of the entry, from the store's time on.
     pub expires_after: Option<Micros>,
     /// The new body; `None` deletes the entry.
     pub body: Option<Box<[u8]>>,
-    /// What is kept of the entry if it is deleted, such as who did it.
+    /// Body of the tombstone if the entry is deleted, such as the name of the caller.
     pub tombstone: Box<[u8]>,
     /// The key of a generation, which gets the version of this change in the same step.
     pub generation: Option<Box<str>>,
 }
 
-/// Why a change was refused. Nothing was changed.
+/// Reason of a refused change. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlRefusal {
     /// The entry is not the expected one.
@@ -50,10 +50,10 @@ pub enum ControlRefusal {
     /// One put has too many changes, or none.
     #[error("there are {count} changes in one call: it must have 1 to {MAX_PUT_TOGETHER}")]
     Count {
-        /// How many there are.
+        /// Number of changes.
         count: usize,
     },
-    /// There is no entry to delete.
+    /// The entry to delete does not exist.
     #[error("there is no such entry")]
     Missing,
     /// A field has a wrong length.
@@ -61,7 +61,7 @@ pub enum ControlRefusal {
     Length {
         /// The field.
         field: &'static str,
-        /// Its length in bytes.
+        /// Length in bytes.
         length: usize,
         /// The least length.
         least: usize,
@@ -76,12 +76,12 @@ pub enum ControlRefusal {
     },
 }
 
-/// Why one of several changes was refused. Nothing was changed, by none of them.
+/// Reason why one of several changes was refused. None of them was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedPut {
     /// The index of the change.
     pub place: usize,
-    /// Why.
+    /// Reason of the refusal.
     pub refusal: ControlRefusal,
 }
 

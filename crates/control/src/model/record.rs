@@ -5,17 +5,17 @@ use super::{ENDED_KEPT, GENERATION_PREFIX};
 /// An entry, a deletion or a generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlRecord {
-    /// What it is about: 1 to [`MAX_CONTROL_KEY`](super::MAX_CONTROL_KEY) bytes.
+    /// Key of the entry: 1 to [`MAX_CONTROL_KEY`](super::MAX_CONTROL_KEY) bytes.
     pub key: Box<str>,
-    /// Its version, in µs.
+    /// Version of the record, in µs.
     pub version: u64,
     /// The random id of the change that wrote it.
     pub change: u64,
-    /// When it ends, in µs since 1970 by the store's clock; 0 for never. Of a deletion: when it was made.
+    /// End in µs since 1970 by the store's clock; 0 for never. For a deletion, the time at which it was made.
     pub expires_at: u64,
-    /// Whether it is a deletion.
+    /// True for a deletion.
     pub deleted: bool,
-    /// What it says, at most [`MAX_CONTROL_BODY`](super::MAX_CONTROL_BODY) bytes. Of a deletion: who made it, and why.
+    /// Content, at most [`MAX_CONTROL_BODY`](super::MAX_CONTROL_BODY) bytes. For a deletion, the caller and the reason.
     pub body: Box<[u8]>,
 }
 
@@ -67,7 +67,7 @@ impl ControlRecord {
         self.key.starts_with(GENERATION_PREFIX)
     }
 
-    /// When it ends; the greatest number for never. Generations have none, because they do not count.
+    /// End of the record; the greatest number for never. Generations have none, because they do not count.
     pub(super) fn ends(&self) -> Option<u64> {
         let ends = if self.expires_at == 0 { u64::MAX } else { self.expires_at };
         (!self.is_generation()).then_some(ends)

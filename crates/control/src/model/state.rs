@@ -10,7 +10,7 @@ use super::{
     MAX_MERGED_RECORDS, MAX_POLLED_BYTES, MAX_POLLED_CHANGES, MAX_POLLED_RECORDS, changes_kept,
 };
 
-/// All records, and the last changes.
+/// State of a store: all records, and the last changes.
 #[derive(Debug, Clone, Default)]
 pub struct ControlState {
     records: BTreeMap<Box<str>, ControlRecord>,
@@ -21,14 +21,14 @@ pub struct ControlState {
     changes: VecDeque<(ControlPosition, Vec<ControlRecord>)>,
 }
 
-/// How many of the entries have ended until a time.
+/// Number of entries that have ended until a time.
 #[derive(Debug, Clone, Copy, Default)]
 struct EndedEntries {
     until: u64,
     count: usize,
 }
 
-/// What a put will write.
+/// Records that a put will write.
 #[derive(Debug, Clone)]
 pub struct PlannedPut {
     /// The records: of each change the entry, and the generation if it has one.
@@ -45,10 +45,10 @@ impl PlannedPut {
     }
 }
 
-/// What a store answers to a node that tells its position.
+/// Answer of a store to a node that sends its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlChanges {
-    /// What was written since then, in order. It may be a part of it: `position` is that of the last change in it.
+    /// Records written since the position, in order. They may be incomplete: `position` is that of the last one.
     Since {
         /// The records.
         records: Vec<ControlRecord>,
@@ -118,7 +118,7 @@ impl ControlState {
         Ok(written)
     }
 
-    /// What [`ControlState::put_many`] would write. [`ControlState::make`] writes it.
+    /// Returns the records that [`ControlState::put_many`] would write. [`ControlState::make`] writes them.
     pub fn plan(&mut self, now: u64, known: u64, puts: &[ControlPut]) -> Result<PlannedPut, RefusedPut> {
         check_puts(puts)?;
         self.drop_some(now, MAX_DROPPED);
@@ -143,7 +143,7 @@ impl ControlState {
         }
     }
 
-    /// What a put wrote that was made before under the same id.
+    /// Records of an earlier put under the same id.
     fn made_before(&self, puts: &[ControlPut]) -> Option<Vec<ControlRecord>> {
         let own = |put: &ControlPut| self.records.get(&put.key).filter(|entry| entry.change == put.change);
         own(puts.first()?)?;
@@ -202,7 +202,7 @@ impl ControlState {
         count
     }
 
-    /// What was written after this position.
+    /// Changes after a position.
     #[must_use]
     pub fn changes_since(&self, position: ControlPosition) -> ControlChanges {
         let everything = ControlChanges::Everything { position: self.position };
@@ -249,8 +249,8 @@ impl ControlState {
         }
     }
 
-    /// How many entries end later than now, even deletions from before the clock was set back. Those that have ended are
-    /// counted once, as time passes.
+    /// Number of entries that end later than now, even deletions from before the clock was set back. Entries that have
+    /// ended are counted once, as time passes.
     fn lasting(&mut self, now: u64) -> usize {
         let of = |at: u64| (at.saturating_add(1), Box::default());
         if now < self.ended.until {

@@ -234,7 +234,7 @@ impl<'a> ControlRequests<'a> {
     }
 }
 
-/// All states of its strategy start full.
+/// True if all states of the strategy start full.
 fn resets(entry: &Entry) -> bool {
     matches!(entry, Entry::Strategy(one) if one.state() == StateChange::Reset)
 }

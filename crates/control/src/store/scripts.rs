@@ -38,7 +38,7 @@ pub struct ControlLink {
     /// The greatest version that it has seen. A put gets a greater one, also after a loss or with a clock that is behind.
     known: u64,
     store_time: Option<Micros>,
-    /// When old records of the mirror were dropped.
+    /// Time at which old records of the mirror were dropped.
     dropped_at: Micros,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct AuditedChange<'a> {
 
 /// One entry of a change.
 pub(super) struct AuditedEntry<'a> {
-    /// What it will be; of a deletion what is deleted, with `deleted`.
+    /// The new entry; for a deletion the deleted one, with `deleted`.
     pub(super) after: &'a ControlEntry,
     pub(super) before: Option<&'a ControlEntry>,
 }

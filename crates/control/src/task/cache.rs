@@ -23,7 +23,7 @@ use weir_core::checksum::Fnv1a;
 
 use crate::model::{ControlPosition, ControlRecord, decode_record, encode_record};
 
-/// What a file of this version begins with.
+/// First bytes of a file of this version.
 const MAGIC: &[u8; 8] = b"weirctl2";
 
 /// Maximum size: more than 100,000 entries that are ten times as long as usual, twice.
@@ -44,7 +44,7 @@ pub(super) struct CacheFile {
     whole: u64,
 }
 
-/// What a cache file has.
+/// Content of a cache file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CachedRecords {
     pub(super) records: Vec<ControlRecord>,

@@ -71,7 +71,7 @@ impl ControlTask {
         Ok(Changed { entries, change: Some((change, version.unwrap_or_default())) })
     }
 
-    /// Whether a change was made, as far as this node can find out.
+    /// Finds out if a change was made, as far as this node can.
     pub(super) async fn find(&mut self, change: u64) -> FoundChange {
         if self.made.version(change).is_none() {
             self.poll().await;
@@ -83,7 +83,7 @@ impl ControlTask {
         }
     }
 
-    /// What each entry is before the change and after it.
+    /// Pairs of each entry before the change and after it.
     fn planned(
         &self,
         asked: &ChangeAsked,

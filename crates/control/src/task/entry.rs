@@ -16,10 +16,10 @@ use crate::timestamp::timestamp;
 /// An entry as this node uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LiveEntry {
-    /// Its key in the store.
+    /// Key in the store.
     pub(super) key: Arc<str>,
     pub(super) version: ControlPosition,
-    /// When it ends, in microseconds since 1970; 0 is never.
+    /// End of the entry in microseconds since 1970; 0 is never.
     pub(super) expires_at: u64,
     /// The message, without `waiting`.
     pub(super) message: ControlEntry,
@@ -85,7 +85,7 @@ fn deletion(record: &ControlRecord) -> ControlEntry {
     }
 }
 
-/// What the store keeps of a deletion. Its key says what it was of.
+/// Encodes the tombstone of a deletion, whose key names the deleted entry.
 pub(super) fn tombstone_of(deletion: &ControlEntry) -> Box<[u8]> {
     body_of(&ControlEntry { entry: None, ..deletion.clone() })
 }
@@ -136,7 +136,7 @@ pub(super) fn key_of(entry: &Entry) -> String {
     }
 }
 
-/// What a key names, without numbers.
+/// Entry that a key names, without numbers.
 fn target_of(key: &str) -> Option<Entry> {
     let (kind, rest) = key.split_at_checked(1)?;
     Some(match kind {

@@ -39,7 +39,7 @@ impl ControlHandle {
         result.await.map_err(|_| ControlFault::Ending)?
     }
 
-    /// Whether a change was made, as far as this node can find out.
+    /// Finds out if a change was made, as far as this node can.
     pub async fn find(&self, change: u64) -> Result<FoundChange, ControlFault> {
         let (reply, result) = oneshot::channel();
         self.send(ControlRequest::Find(change, reply))?;

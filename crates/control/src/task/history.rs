@@ -19,7 +19,7 @@ impl ChangeHistory {
         self.0.push_back(change);
     }
 
-    /// At most `limit` changes, the last first.
+    /// The last changes, at most `limit`, the last one first.
     pub(super) fn last(&self, limit: usize) -> Vec<ControlChange> {
         self.0.iter().rev().take(limit).cloned().collect()
     }

@@ -23,12 +23,12 @@ pub(super) struct ControlOverlay {
     pub(super) shared: Arc<OverlayState>,
 }
 
-/// What outlasts one set of entries.
+/// State that outlasts one set of entries.
 #[derive(Default)]
 pub(super) struct OverlayState {
     /// Overrides that were read, by the keys of their entries: a change of one entry does not read all again.
     parsed: Mutex<HashMap<Arc<str>, ParsedOverride>>,
-    /// Why entries wait, by their keys.
+    /// Reasons why entries wait, by their keys.
     waiting: Mutex<HashMap<Arc<str>, String>>,
 }
 
@@ -46,7 +46,7 @@ impl OverlayState {
         self.waiting.lock().clear();
     }
 
-    /// Why an entry waits.
+    /// Reason why an entry waits.
     pub(super) fn waiting(&self, key: &str) -> Option<String> {
         self.waiting.lock().get(key).cloned()
     }

@@ -30,13 +30,13 @@ pub struct ChangeAsked {
     pub method: &'static str,
     /// The entries: all are changed, or none.
     pub entries: Vec<EntryAsked>,
-    /// How long they last.
+    /// Lifetime of the entries.
     pub expires_after: Option<Micros>,
-    /// Why.
+    /// Reason of the change, for the audit.
     pub reason: String,
     /// The id of the change, if the caller chose it.
     pub id: Option<u64>,
-    /// Nothing is changed.
+    /// True to check the change without making it.
     pub dry_run: bool,
     /// The caller.
     pub by: String,
@@ -47,9 +47,9 @@ pub struct ChangeAsked {
 pub struct EntryAsked {
     /// The entry.
     pub entry: Entry,
-    /// It is deleted; its numbers do not matter.
+    /// True for a deletion, where the numbers do not matter.
     pub deletes: bool,
-    /// All states of its strategy start full.
+    /// True if all states of the strategy start full.
     pub resets: bool,
     /// The version that the entry must have; 0 and 0: it must not exist.
     pub expect: Option<ControlPosition>,
@@ -67,15 +67,15 @@ impl ChangeAsked {
 pub struct BanLift {
     /// The name of the ban.
     pub member: String,
-    /// Why.
+    /// Reason, for the audit.
     pub reason: String,
-    /// Nothing is lifted.
+    /// True to check the call without lifting anything.
     pub dry_run: bool,
     /// The caller.
     pub by: String,
 }
 
-/// What changed.
+/// Result of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changed {
     /// The entries.
@@ -95,10 +95,10 @@ pub struct ChangedEntry {
     pub files: HashMap<String, String>,
 }
 
-/// Whether a change was made.
+/// Fate of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundChange {
-    /// It was.
+    /// The change was made.
     Made {
         /// The version that it got.
         version: u64,
@@ -110,24 +110,24 @@ pub enum FoundChange {
     },
     /// The store does not answer.
     Unknown {
-        /// Why.
+        /// Error of the store.
         error: String,
     },
 }
 
-/// Why a change was not made.
+/// Reason why a change was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlFault {
-    /// Every mistake, a line each.
+    /// The change has mistakes, one line for each.
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
     /// A name that the files do not have.
     #[error(transparent)]
     Unknown(#[from] Unknown),
-    /// There is no such entry.
+    /// The entry does not exist.
     #[error("there is no such entry; `weir control list` shows all")]
     Missing,
-    /// There is no such ban.
+    /// The ban does not exist.
     #[error("there is no such ban, or it has ended; `weir bans` shows all")]
     NoBan,
     /// The entry has another version than the caller expects.
@@ -142,7 +142,7 @@ pub enum ControlFault {
          again, and try again in a second"
     )]
     Lost,
-    /// There are too many entries.
+    /// The store has as many entries as it takes.
     #[error("there are {0} entries, which is the most; delete some, or write them into the files")]
     Full(usize),
     /// The store failed.
@@ -151,7 +151,7 @@ pub enum ControlFault {
          `weir control applied {change}`, or send the call again with this id, which changes nothing twice"
     )]
     Store {
-        /// Why.
+        /// Error of the store.
         error: String,
         /// The id of the change.
         change: String,
@@ -161,18 +161,18 @@ pub enum ControlFault {
         "the store of the bans does not answer ({0}); nothing is known of the change: look at the bans, and try again"
     )]
     Bans(String),
-    /// One of several entries was refused.
+    /// The change of one of several entries was refused.
     #[error("changes[{place}]: {fault}; nothing was changed")]
     Entry {
-        /// Its index.
+        /// Index of the entry.
         place: usize,
-        /// Why.
+        /// Reason of the refusal.
         fault: Box<ControlFault>,
     },
     /// The audit or the cache file cannot be written.
     #[error("{0}; nothing was changed")]
     NotWritten(String),
-    /// Too many requests wait.
+    /// The queue of requests is full.
     #[error("too many changes wait for their turn; try again later")]
     Busy,
     /// The server ends.

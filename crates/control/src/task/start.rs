@@ -31,16 +31,16 @@ use crate::model::{ControlMirror, ControlState};
 use crate::store::ControlLink;
 use crate::store::ControlStore;
 
-/// How long the start waits for the entries of Redis.
+/// Time for which the start waits for the entries of Redis.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
-/// What live control works with.
+/// Parts of the node that live control works with.
 pub struct ControlParts<'a> {
     /// The file with the last known entries, if there is one.
     pub cache_file: Option<&'a Path>,
     /// The name of this node.
     pub node: String,
-    /// Where changes are written before they are made.
+    /// Log of changes, written before they are made.
     pub audit: AuditLog,
     /// The configuration in force.
     pub target: Arc<dyn OverlayTarget>,
@@ -50,7 +50,7 @@ pub struct ControlParts<'a> {
     pub clock: Clock,
     /// Requests for reloads of the files.
     pub reloads: ReloadRequests,
-    /// How the files were read.
+    /// Results of the files' readings.
     pub loads: ConfigLoads,
     /// Files that are refused.
     pub refused: RefusedFiles,

@@ -18,9 +18,9 @@ const MAX_RECENT: usize = 4_096;
 /// The entries of a time.
 #[derive(Debug, Clone, Default)]
 pub struct ControlView {
-    /// All entries by their keys, also deleted ones and those that are over.
+    /// All entries by their keys, also deleted and ended ones.
     pub(super) entries: LiveEntries,
-    /// It grows with each set of changes.
+    /// Number of the view, which grows with each set of changes.
     pub(super) revision: u64,
     /// The keys that changed last, each with the revision that has the change.
     pub(super) recent: QueueSync<(u64, Arc<str>)>,
@@ -28,7 +28,7 @@ pub struct ControlView {
     pub(super) recent_after: u64,
     /// The last change that this node knows.
     pub position: ControlPosition,
-    /// Why entries of other nodes may be missing.
+    /// Reason why entries of other nodes may be missing.
     pub incomplete: Option<String>,
     /// The time of the last look at the entries, in microseconds since 1970.
     pub(super) now: u64,
@@ -97,7 +97,7 @@ impl ControlView {
     }
 }
 
-/// What became of the entry of a key.
+/// Change of the entry of a key.
 #[derive(Debug, Clone)]
 pub(super) struct KeyChange {
     pub(super) key: Arc<str>,
@@ -113,7 +113,7 @@ pub struct ViewedEntry {
 }
 
 impl ViewedEntry {
-    /// Its key.
+    /// Key of the entry.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.entry.key

@@ -18,10 +18,10 @@ pub const MAX_COUNTED: usize = 10_000;
 
 const SLICES: usize = 8;
 
-/// When a caller is banned: after so many denials within this time.
+/// Threshold of a ban: the number of denials, and the time within which they are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BanRule {
-    /// How many denials, at least 1.
+    /// Number of denials, at least 1.
     pub after: u32,
     /// Within which time: at least 8 µs.
     pub within: Micros,
@@ -45,7 +45,7 @@ struct Counter {
     within: u64,
     /// Number of the newest slice, from 1970 on.
     newest: u64,
-    /// By their numbers modulo [`SLICES`].
+    /// Denials by the numbers of their slices, modulo [`SLICES`].
     slices: [u32; SLICES],
     error: u64,
     /// The sum of the slices and the error, as `by_count` has it.
@@ -157,7 +157,7 @@ impl Counter {
         *newest = newest.saturating_add(1);
     }
 
-    /// What was counted within the time for certain: `count − error`.
+    /// Lower bound of the denials within the time: `count − error`.
     fn certain(&self) -> u64 {
         self.slices.iter().map(|slice| u64::from(*slice)).sum()
     }

@@ -3,7 +3,7 @@ use super::*;
 
 const HOUR: u64 = 3_600_000_000;
 
-/// Nothing was lost, and something was new.
+/// A reconciliation that lost nothing and found a new record.
 const CHANGED: ControlReconciled = ControlReconciled { to_send: Vec::new(), lost: None, changed: true };
 
 fn put(state: &mut ControlState, now: u64, key: &str, change: u64) -> Vec<ControlRecord> {
@@ -33,7 +33,7 @@ fn delete(state: &mut ControlState, now: u64, key: &str, change: u64) {
     state.put(now, put).unwrap();
 }
 
-/// One poll, and what follows from it but for the merge.
+/// Performs one poll with its follow-up, except for the merge.
 fn poll(mirror: &mut ControlMirror, state: &ControlState) -> Option<ControlReconciled> {
     match state.changes_since(mirror.position()) {
         ControlChanges::Since { records, position } => {
@@ -132,7 +132,7 @@ fn an_acknowledged_change_is_not_lost_while_the_position_is_known() {
     agree(&mirror, &state);
 }
 
-/// Without a loss, the same shows nothing: the store repeats the change with the next poll.
+/// The store repeats an acknowledged change with the next poll, which shows nothing unless changes were lost.
 #[test]
 fn an_acknowledged_change_is_seen_again() {
     let (mut state, mut mirror) = (ControlState::default(), ControlMirror::default());

@@ -171,7 +171,7 @@ fn the_newer_record_stays() {
     assert_eq!(state.merge(14, 3, &[with(11, 9)]), 0, "no deletion is undone");
 }
 
-/// What no store writes is no reason to change anything.
+/// A record that no store writes changes nothing.
 #[test]
 fn damaged_records_are_not_merged() {
     let mut state = ControlState::default();

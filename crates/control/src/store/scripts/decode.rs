@@ -12,7 +12,7 @@ pub(super) struct ControlReply {
     pub(super) status: u64,
     /// A bound, or how many records were taken over.
     pub(super) number: u64,
-    /// Which of several entries was refused.
+    /// Index of the refused entry.
     pub(super) place: u64,
     pub(super) position: ControlPosition,
     /// Keys and records, or members and ends, in turn.

@@ -16,7 +16,7 @@ pub(super) struct ControlExchange {
     bans: [String; 2],
 }
 
-/// What a script is about.
+/// Subject of a script.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeysOf {
     Records,

@@ -63,7 +63,7 @@ impl ControlNumbers {
         Self { known: known as f64, most_records: MAX_CONTROL_RECORDS as f64, ..Self::of_all() }
     }
 
-    /// The same at this time, if one is given.
+    /// Sets the time, if one is given.
     pub(super) fn at(self, now: Option<Micros>) -> Self {
         now.map_or(self, |now| Self { now: now.0 as f64, ..self })
     }

@@ -1,4 +1,4 @@
-//! One round of a node's mirror with Redis: a poll, and whatever follows from it.
+//! One round of a node's mirror with Redis: a poll and its consequences.
 
 use weir_units::Micros;
 
@@ -8,22 +8,22 @@ use crate::model::{ControlChanges, ControlLoss, ControlMirror, MAX_CONTROL_CHANG
 /// The most polls of a round: twice what it takes to see all changes. The next round goes on.
 const MAX_POLLS: usize = 2 * MAX_CONTROL_CHANGES / MAX_POLLED_CHANGES;
 
-/// How often all records are read in a round: at first, after the merge, and once more if others write meanwhile.
+/// Most readings of all records in a round: at first, after the merge, and once more if others write meanwhile.
 const MAX_READS: usize = 3;
 
-/// How often old records of the mirror are dropped.
+/// Interval between drops of old records of the mirror.
 const DROP_EVERY: Micros = Micros::from_secs(60);
 
-/// What a round did.
+/// Result of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ControlSynced {
-    /// Whether records of the mirror changed.
+    /// True if records of the mirror changed.
     pub changed: bool,
     /// The changes that Redis has lost, if it has.
     pub lost: Option<ControlLoss>,
-    /// How many records Redis took over from this node.
+    /// Number of records that Redis took over from this node.
     pub sent: usize,
-    /// How many records in Redis this version cannot read. Only a round that reads everything counts them.
+    /// Number of records in Redis that this version cannot read. Only a round that reads everything counts them.
     pub aside: usize,
     /// Keys of records that ended so long ago that the mirror dropped them.
     pub dropped: Vec<Box<str>>,
