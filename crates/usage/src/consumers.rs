@@ -26,7 +26,7 @@ pub struct ConsumerSamplers(Arc<SamplersState>);
 
 #[derive(Debug, Default)]
 struct SamplersState {
-    /// One in so many decisions is sampled; 0 disables.
+    /// Sampling rate: one of `rate` decisions is sampled; 0 disables.
     rate: AtomicU32,
     workers: Mutex<Vec<Arc<ConsumerSampler>>>,
 }

@@ -63,7 +63,7 @@ pub(crate) enum UsageError {
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// Too many questions are waiting, or the service is ending.
+    /// The queue of questions is full, or the service is ending.
     #[error("{MAX_WAITING} questions about usage wait for their answers; try again later")]
     Busy,
 }

@@ -42,7 +42,7 @@ const NAME: &str = "usage";
 #[derive(Debug)]
 pub struct UsageFeature;
 
-/// What a node uses of its store, with the configurations that need it.
+/// Parts of the store that a node uses, with the configurations that need them.
 static SCRIPTS: [UsedScripts; 2] = [
     (&USAGE, |snapshot| part_of(&snapshot.features).is_some_and(|part| part.shared)),
     (&TIME_SERIES, |snapshot| part_of(&snapshot.features).is_some_and(|part| part.timeseries)),
@@ -52,14 +52,14 @@ static SCRIPTS: [UsedScripts; 2] = [
 #[derive(Clone, Copy)]
 struct UsagePart {
     sample: u32,
-    /// These are of the start: a change takes a restart.
+    /// True if nodes share usage through Redis. A change of this or of `timeseries` takes a restart.
     shared: bool,
     timeseries: bool,
 }
 
 /// Usage, once it runs.
 struct RunningUsage {
-    /// Without it there is no `UsageService`.
+    /// Access for `UsageService`; `None` turns the service off.
     served: Option<UsageHandle>,
 }
 

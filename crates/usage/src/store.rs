@@ -24,7 +24,7 @@ pub(crate) enum UsageCommand {
         key: String,
         /// The fields and their values.
         fields: Vec<(String, String)>,
-        /// Its TTL.
+        /// TTL of the key, in seconds.
         seconds: u64,
     },
     /// Adds members to a sorted set, and sets its TTL.
@@ -33,14 +33,14 @@ pub(crate) enum UsageCommand {
         key: String,
         /// The members and their scores.
         members: Vec<(u64, String)>,
-        /// Its TTL.
+        /// TTL of the key, in seconds.
         seconds: u64,
     },
     /// Renews the TTL of a hash. The reply is 1 if the hash exists.
     Keep {
         /// The key.
         key: String,
-        /// Its TTL.
+        /// TTL of the key, in seconds.
         seconds: u64,
     },
     /// Removes members with scores below `least`, and those with the lowest scores beyond `most`.
@@ -70,7 +70,7 @@ pub(crate) struct UsageTimeSeries {
 pub(crate) struct UsageSample<'a> {
     /// The series.
     pub(crate) series: &'a UsageTimeSeries,
-    /// Its time in milliseconds. An existing value at that time is replaced.
+    /// Time of the sample in milliseconds. An existing value at this time is replaced.
     pub(crate) at_ms: u64,
     /// The value.
     pub(crate) value: u64,

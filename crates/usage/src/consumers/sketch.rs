@@ -23,7 +23,7 @@ pub(super) struct SpaceSaving {
     coarsest: u32,
     /// The smallest count, once the sketch is full.
     smallest: u64,
-    /// Where the search for the smallest count continues.
+    /// Position at which the search for the smallest count continues.
     hand: usize,
 }
 

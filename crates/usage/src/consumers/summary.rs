@@ -30,11 +30,11 @@ pub(crate) struct ConsumerTally<S = u32> {
 /// Summary of one span of time. All counts are calls: samples times the sample rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConsumerSummary<S = u32> {
-    /// At most [`MAX_TALLIES`].
+    /// Tallies, at most [`MAX_TALLIES`].
     pub(crate) tallies: Vec<ConsumerTally<S>>,
     /// Upper bound of the calls of a key that is not among them.
     pub(crate) missing: u64,
-    /// All calls.
+    /// Number of all calls.
     pub(crate) calls: u64,
     /// Sample rate: one in so many calls.
     pub(crate) rate: u32,

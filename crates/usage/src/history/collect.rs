@@ -13,8 +13,8 @@ use super::resolutions::History;
 use super::series::SeriesTable;
 use crate::consumers::{ConsumerSamplers, ConsumerSummary};
 
-/// After a longer step back of the clock the history is cleared. After a shorter one, counts belong to the last
-/// second before the step until the clock has caught up.
+/// Longest step back of the clock that keeps the history. After a shorter step, counts belong to the last second before
+/// it until the clock has caught up.
 const LONGEST_STEP_BACK: Micros = Micros::from_secs(3600);
 
 /// Counts of one node.
@@ -25,7 +25,7 @@ pub(super) struct Collector {
     pub(super) history: History,
     pub(super) consumers: ConsumerWindows,
     pub(super) latency: LatencyHistory,
-    /// When the counters were last read. Later counts belong to this second.
+    /// Time at which the counters were last read. Later counts belong to this second.
     last: Micros,
     /// Part of the minute in which the consumers were last taken.
     last_part: u64,

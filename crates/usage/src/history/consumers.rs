@@ -37,17 +37,17 @@ pub(crate) struct ConsumersAsk {
 /// Answer: the consumers with the most calls first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ConsumersAnswer {
-    /// Each with its sampling error.
+    /// Consumers, each with the sampling error.
     pub(crate) consumers: Vec<(ConsumerTally<Arc<str>>, u64)>,
     /// Upper bound of the calls of a consumer that is not among them.
     pub(crate) missing: u64,
     /// Sample rate: one in so many calls.
     pub(crate) rate: u32,
-    /// All calls.
+    /// Number of all calls.
     pub(crate) calls: u64,
     /// Nodes that contributed.
     pub(crate) nodes: Vec<String>,
-    /// Why other nodes' summaries are missing, if they are.
+    /// Reason why other nodes' summaries are missing.
     pub(crate) incomplete: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub(super) enum FoundIn {
 }
 
 impl FoundIn {
-    /// Its key in Redis.
+    /// Key in Redis.
     pub(super) const fn key(self) -> (char, u64) {
         match self {
             Self::Part(slot) => ('c', slot),

@@ -34,7 +34,7 @@ pub(super) const NODES: &str = "nodes";
 /// Most known processes. Those whose last write is oldest are dropped first.
 pub(super) const MAX_NODES: usize = 1_000;
 
-/// How long a process is known after its last write: as long as its values.
+/// Time for which a process is known after its last write: the TTL of its values.
 pub(super) const NODE_SECONDS: u64 = 31 * 86_400;
 
 /// Most slots per write; more are left for the next second.
@@ -56,7 +56,7 @@ pub(super) struct Exchange {
     own: String,
     /// Number of series whose names were written.
     named: usize,
-    /// Why the last write failed, if it did.
+    /// Reason why the last write failed.
     failed: Option<String>,
     /// Sums of processes that have ended.
     former: FormerSums,
@@ -331,7 +331,7 @@ impl Exchange {
         failed.map(|(_, why)| why.clone())
     }
 
-    /// All other processes that wrote in a span of time.
+    /// Reads all other processes that wrote in a span of time.
     async fn others(&mut self, from: u64, to: u64, now: Micros) -> Result<Vec<OtherNode>, String> {
         let members: Vec<(String, u64)> =
             self.link.sets(&[NODES.to_owned()]).await?.into_iter().flatten().take(MAX_NODES + 1).collect();

@@ -1,4 +1,4 @@
-//! One resolution of the history: closed slots, packed, and the one that is open.
+//! One resolution of the history: closed slots, packed, and the open one.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -19,7 +19,7 @@ pub(super) struct UsageLevel {
     pub(super) complete_from: u64,
     /// The number of the open slot: its time divided by the width.
     open: u64,
-    /// Its sums by series, and the series that have any.
+    /// Sums of the slot by series, and the series that have any.
     sums: Vec<(u64, u64)>,
     counted: Vec<SeriesId>,
     /// Bytes of closed slots.

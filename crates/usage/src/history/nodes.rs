@@ -28,13 +28,13 @@ const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// Lifetime of the sign that a node runs, in seconds.
 const UP_SECONDS: u64 = 30;
 
-/// How long a node that has ended is shown, in seconds.
+/// Time in seconds for which a node that has ended is shown.
 const SHOWN_SECONDS: u64 = 3_600;
 
 /// Most nodes in an answer: those that wrote last.
 const MAX_SHOWN: usize = 256;
 
-/// What a node knows of itself.
+/// Facts that a node knows of itself.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnNode {
     /// The name of the node.
@@ -61,7 +61,7 @@ pub(super) struct NodeRoster {
 pub(crate) struct NodesAnswer {
     /// The nodes.
     pub(crate) nodes: Vec<DeploymentNode>,
-    /// Why other nodes are missing, if they are.
+    /// Reason why other nodes are missing.
     pub(crate) incomplete: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl NodeRoster {
         }
     }
 
-    /// All nodes that run, or ended within the last hour. Without a link, this one.
+    /// Reads all nodes that run, or ended within the last hour; without a link, this one alone.
     pub(super) async fn read(&self, link: Option<&mut UsageLink>, now: Micros) -> NodesAnswer {
         let mut answer = NodesAnswer { nodes: vec![self.row()], incomplete: None };
         if let Some(link) = link {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-/// For each unit of CPU time so many units of time must pass.
+/// Units of time that must pass for each unit of CPU time.
 const PARTS: u32 = 10;
 
 /// CPU time that may be used at once, so that a person who asks now and then never waits.
@@ -12,7 +12,7 @@ const BURST: Duration = Duration::from_millis(250);
 /// Pace of the questions: a bucket of CPU time that fills at a tenth of the time.
 #[derive(Debug, Default)]
 pub(super) struct QuestionPace {
-    /// When all CPU time used so far is paid for.
+    /// Time at which all CPU time used so far is paid for.
     paid: Option<Instant>,
 }
 
@@ -23,7 +23,7 @@ impl QuestionPace {
         self.paid = Some(from + busy * PARTS);
     }
 
-    /// When the next question may begin; it may be over.
+    /// Earliest start of the next question, which may be past.
     pub(super) fn next(&self, now: Instant) -> Instant {
         let paid = self.paid.unwrap_or(now);
         paid.checked_sub(BURST * PARTS).map_or(now, |next| next.max(now))

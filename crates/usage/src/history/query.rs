@@ -28,9 +28,9 @@ pub(crate) struct UsageAsk {
     pub(crate) pattern: Option<String>,
     /// The outcome; `None` is any.
     pub(crate) outcome: Option<String>,
-    /// Since the epoch; `None` is an hour before the end.
+    /// Start of the span, since the epoch; `None` is an hour before the end.
     pub(crate) from: Option<Micros>,
-    /// Since the epoch; `None` is now.
+    /// End of the span, since the epoch; `None` is now.
     pub(crate) to: Option<Micros>,
     /// Length of a point; `None` is the whole span.
     pub(crate) step: Option<Micros>,
@@ -51,7 +51,7 @@ pub(crate) struct UsageAnswer {
     pub(crate) resolution: Resolution,
     /// Nodes that contributed.
     pub(crate) nodes: Vec<String>,
-    /// Why other nodes' decisions are missing, if they are.
+    /// Reason why other nodes' decisions are missing.
     pub(crate) incomplete: Option<String>,
 }
 
@@ -68,11 +68,11 @@ pub(crate) struct UsageRow {
     pub(crate) total: UsageTotal,
     /// Start and sum of each point.
     pub(crate) points: Vec<(u64, UsageTotal)>,
-    /// What was used of costs by name, in the order of their names.
+    /// Usage of costs by name, in the order of the names.
     pub(crate) costs: Vec<UsageCost>,
 }
 
-/// What was used of one cost.
+/// Usage of one cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageCost {
     /// The name of the cost.

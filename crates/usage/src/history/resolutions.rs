@@ -25,14 +25,14 @@ pub(crate) enum Resolution {
 pub(crate) struct UsageTotal {
     /// Decisions.
     pub(crate) calls: u64,
-    /// Their cost.
+    /// Sum of the costs.
     pub(crate) cost: u64,
 }
 
 pub(super) struct History([UsageLevel; 3]);
 
 impl Resolution {
-    /// From the finest to the coarsest.
+    /// All resolutions, from the finest to the coarsest.
     pub(super) const ALL: [Self; 3] = [Self::Second, Self::Minute, Self::Hour];
 
     /// Seconds of a slot.
@@ -99,7 +99,7 @@ impl History {
         }
     }
 
-    /// At most `most` slots that changed since they were sent to other nodes.
+    /// Slots that changed since they were sent to other nodes, at most `most`.
     pub(super) fn changed(&self, most: usize) -> Vec<(Resolution, u64)> {
         // The coarsest first: they are few, and contain the sums of the others.
         let of = |one: Resolution| self.level(one).changed().map(move |slot| (one, slot));

@@ -31,7 +31,7 @@ const NO_PATTERN: &str = "none";
 /// The columns written for each counted series: label and place of its value.
 const DATA: [&str; 2] = ["hits", "cost"];
 
-/// In place of the second for costs by name, whose units are no sum: they have the label `cost`.
+/// Label in place of the second for costs by name, whose units are no sum: they have the label `cost`.
 const UNITS: &str = "units";
 
 /// Writer of one process's series.
@@ -46,7 +46,7 @@ pub(super) struct TimeSeries {
     made_since: u64,
     /// Series by number: those of counted series `n` have the numbers `2n` and `2n + 1`.
     series: Vec<UsageTimeSeries>,
-    /// Why the last write failed, if it did.
+    /// Reason why the last write failed.
     failed: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What shared usage needs of Redis. It has no scripts.
+//! Needs of shared usage in Redis. It has no scripts.
 
 use weir_core::key::usage_slot;
 use weir_store::scripts::ScriptSpec;

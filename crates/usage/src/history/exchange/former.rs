@@ -13,7 +13,7 @@ use crate::history::series::SeriesName;
 /// A process that has not written for so many seconds counts as ended.
 const ENDED_AFTER: u64 = 120;
 
-/// How long a process that wrote again is read by each question, in seconds.
+/// Time in seconds for which each question reads a process that wrote again.
 const REVIVED_FOR: u64 = 86_400;
 
 /// Upper bound of merged sums, of 32 bytes each. Processes beyond it are read by each question.
@@ -39,7 +39,7 @@ struct FormerProcess {
     last: u64,
     /// The resolutions that are merged.
     merged: [bool; 3],
-    /// It wrote again at this second, after it had been merged.
+    /// Second at which the process wrote again, after it had been merged.
     revived: Option<u64>,
 }
 
@@ -110,7 +110,7 @@ impl FormerSums {
         total.cost = total.cost.wrapping_add(cost);
     }
 
-    /// All slots of a process are added.
+    /// Marks all slots of a process as added.
     pub(super) fn merged(&mut self, member: &str, resolution: Resolution) {
         if let Some(process) = self.known.get_mut(member) {
             process.merged[place(resolution)] = true;

@@ -1,39 +1,39 @@
-//! What a node says of itself, as fields of a hash. What other nodes have written is data of theirs: it is bounded.
+//! A node's facts as fields of a hash. Other nodes' fields are untrusted data, and bounded.
 
 /// The longest text of a row, in characters.
 const MAX_TEXT: usize = 128;
 
-/// What a node does with calls.
+/// State of a node in serving calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodePhase {
-    /// It decides.
+    /// The node decides.
     Serving,
-    /// It decides, or its failure policies do: some or all nodes of the store do not.
+    /// The node decides, or its failure policies do: some or all nodes of the store do not.
     Degraded,
-    /// It is not ready.
+    /// The node is not ready.
     NotReady,
-    /// It is about to end.
+    /// The node is about to end.
     Draining,
-    /// It has ended.
+    /// The node has ended.
     Ended,
 }
 
 /// One node: a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeploymentNode {
-    /// Its name; several processes may have one.
+    /// Name of the node; several processes may have the same.
     pub(crate) name: String,
-    /// Its gRPC address.
+    /// Address of the gRPC port.
     pub(crate) address: String,
-    /// What it does.
+    /// State in serving calls.
     pub(crate) state: NodePhase,
-    /// When it ended, or wrote last before it crashed, in seconds since 1970.
+    /// End in seconds since 1970, or the last write of a crashed node.
     pub(crate) ended: Option<u64>,
-    /// Its version.
+    /// Version of the program.
     pub(crate) version: String,
-    /// When it began, in seconds since 1970.
+    /// Start in seconds since 1970.
     pub(crate) started: u64,
-    /// When it read its files last without a mistake, in seconds since 1970.
+    /// Last reading of the files without a mistake, in seconds since 1970.
     pub(crate) files_read: u64,
     /// The hash of its files.
     pub(crate) files: String,
@@ -50,7 +50,7 @@ impl NodePhase {
         (Self::Ended, "ended"),
     ];
 
-    /// Its name.
+    /// Name of the state.
     #[must_use]
     pub(crate) fn name(self) -> &'static str {
         Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
