@@ -22,7 +22,7 @@ pub struct RequestBody(BodyKind);
 struct HeldMessage {
     message: Bytes,
     buffer: Arc<BodyBuffer>,
-    /// Its length in the body, in bytes.
+    /// Length of the message in the body, in bytes.
     length: usize,
 }
 

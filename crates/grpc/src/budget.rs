@@ -78,7 +78,7 @@ pub(crate) struct Account {
 /// The reason why an account cannot grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// This connection holds most: it must free memory first.
+    /// The connection holds most of all: it must free memory first.
     HoldsMost,
     /// The overdraft is used up: the outstanding demands on other connections come first.
     Exhausted,

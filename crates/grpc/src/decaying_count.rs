@@ -10,7 +10,7 @@ pub(crate) struct DecayingCount {
     /// Time in which one event decays.
     each: Duration,
     credit: Duration,
-    /// When the count has decayed to zero; before now, there is credit.
+    /// Time at which the count has decayed to zero; before now, there is credit.
     zero_at: Option<Instant>,
 }
 

@@ -51,11 +51,11 @@ pub mod setting {
 /// One frame, borrowed from the read buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Its type, see [`kind`].
+    /// Type of the frame, see [`kind`].
     pub kind: u8,
-    /// Its flags, see [`flag`].
+    /// Flags of the frame, see [`flag`].
     pub flags: u8,
-    /// Its stream; 0 is the connection.
+    /// Stream of the frame; 0 is the connection.
     pub stream: u32,
     /// The bytes after the frame header.
     pub payload: &'a [u8],

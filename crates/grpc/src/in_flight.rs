@@ -31,7 +31,7 @@ pub(crate) enum FutureEvent {
     ResponseBody(StreamingResponse, Option<Frame<Bytes>>),
     /// The call panicked, or its response body failed.
     Failed(u32),
-    /// It was cancelled.
+    /// The call was cancelled.
     Cancelled,
 }
 

@@ -27,7 +27,7 @@ pub trait CheckCalls: Send + Sync + 'static {
     fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, CallRefusal>;
 }
 
-/// Why a call does not begin, as its caller is told.
+/// Reason why a call does not begin, as it is sent to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallRefusal {
     /// The code of the status.
@@ -164,7 +164,7 @@ impl fmt::Debug for SharedIntercept {
 mod tests {
     use super::*;
 
-    /// It does not compile for values that would be left in memory.
+    /// Values that would be left in memory do not compile.
     #[test]
     fn values_are_erased() {
         fn erased<T: ZeroizeOnDrop>(values: &[(usize, T)]) -> usize {

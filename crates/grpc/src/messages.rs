@@ -12,7 +12,7 @@ use tonic::Status;
 use crate::body::{BodyFault, RequestBody};
 use crate::framing::{PREFIX, check_size, take_whole};
 
-/// While fewer bytes of a message than this have arrived, its buffer doubles: the announced length may never come.
+/// Length up to which the buffer of an incomplete message grows by doubling: the announced length may never come.
 const SMALL: usize = 8 << 10;
 
 /// The messages of a call. A message that arrives in one piece is not copied.

@@ -17,7 +17,7 @@ pub struct Peer {
     disconnect: Notify,
 }
 
-/// Where a connection comes from.
+/// Origin of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerAddress {
     /// A TCP connection.

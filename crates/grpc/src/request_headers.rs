@@ -35,13 +35,13 @@ pub(crate) struct RequestHead {
 /// The reason why a header block begins no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderFault {
-    /// It is malformed (RFC 9113, 8.1.1).
+    /// The request is malformed (RFC 9113, 8.1.1).
     Malformed,
-    /// It exceeds the size limit.
+    /// The headers exceed the size limit.
     TooLarge,
-    /// It is valid HTTP but not gRPC; the HTTP status to answer with.
+    /// The request is valid HTTP but not gRPC; the HTTP status to answer with.
     NotGrpc(StatusCode),
-    /// Its path cannot name a method.
+    /// The path cannot name a method.
     UnknownPath,
 }
 

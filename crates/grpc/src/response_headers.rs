@@ -9,9 +9,9 @@ use crate::hpack::{TABLE, write_text};
 /// The state of the client's dynamic table.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseHeaders {
-    /// It has our content-type.
+    /// True if the table has our content-type.
     has_type: bool,
-    /// It also has `grpc-status: 0`, inserted after the content-type.
+    /// True if the table also has `grpc-status: 0`, inserted after the content-type.
     has_status: bool,
     /// The client allows a smaller table than the default, so nothing is inserted.
     small: bool,

@@ -65,7 +65,7 @@ const LOCAL_RESETS_PERIOD: Duration = Duration::from_secs(10);
 /// fraction of it, and a rapid reset sends several times as many.
 const CLIENT_RESETS_PERIOD: Duration = Duration::from_millis(10);
 
-/// How much time without resets is credit for a burst of them. While this process does not run, resets pile up in the
+/// Time without resets that is credit for a burst of them. While this process does not run, resets pile up in the
 /// socket, and a client with deadlines cancels all its calls.
 const CLIENT_RESETS_CREDIT: Duration = Duration::from_secs(1);
 

@@ -39,7 +39,7 @@ pub(crate) struct CallStream {
     pub(crate) call_bytes: usize,
     pub(crate) begun_bytes: usize,
     pub(crate) kind: CallKind,
-    /// Its place among the process's open streams, if its method is streaming.
+    /// Slot among the process's open streams, if the method is streaming.
     _open: Option<OpenStream>,
     /// The value of [`CallStream::held`] when the session last counted it.
     pub(crate) counted: usize,

@@ -23,7 +23,7 @@ pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A message that was incomplete at the end of a turn.
 pub(super) struct PartialMessage {
     stream: u32,
-    /// Its offset in the body plus one. It identifies the message.
+    /// Offset of the message in the body plus one, which identifies the message.
     listed: u64,
     /// The connection's [`ReadingTime`] when the message was found incomplete.
     since: Duration,

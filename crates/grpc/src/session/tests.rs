@@ -34,7 +34,7 @@ fn begun(settings: &[(u16, u32)]) -> Session {
     begun_with(&ConnectionLimits::default(), usize::MAX, settings)
 }
 
-/// Like `begun`, with these limits, and a bound of open streams in the process.
+/// Returns a session like `begun`, with these limits, and a bound of open streams in the process.
 fn begun_with(limits: &ConnectionLimits, max_open_streams: usize, settings: &[(u16, u32)]) -> Session {
     let streams = OpenStreams::new(max_open_streams);
     let mut session = Session::new(limits, methods(), Arc::new(Unobserved), streams);
