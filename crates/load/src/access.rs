@@ -1,4 +1,4 @@
-//! How a client reaches a server, and says who it is: TLS and a token.
+//! Access of a client to a server: TLS and a token.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct ClientTls {
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
-/// Why there is no TLS or no token.
+/// Reason why there is no TLS or no token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     /// The name of the server cannot be in a certificate.

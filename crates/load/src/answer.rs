@@ -80,7 +80,7 @@ pub(super) fn streamed(message: &[u8]) -> impl Iterator<Item = StreamedResult<'_
     })
 }
 
-/// One of them.
+/// A result of a stream's answer message.
 pub(super) struct StreamedResult<'a>(&'a [u8]);
 
 impl StreamedResult<'_> {

@@ -35,7 +35,7 @@ pub struct Client {
     envoy: EnvoyClient<AccessChannel>,
     admin: AdminServiceClient<AccessChannel>,
     health: HealthClient<AccessChannel>,
-    /// For the clients of features, which are made for each call.
+    /// Channel of the features' clients, which are made for each call.
     channel: AccessChannel,
     timeout: Duration,
 }
@@ -54,12 +54,12 @@ pub enum ClientError {
     /// The connection was refused.
     #[error("no server can be reached at {server}: {reason}")]
     Unreachable {
-        /// Where.
+        /// Address of the server.
         server: String,
-        /// Why.
+        /// Reason of the failure.
         reason: String,
     },
-    /// No answer in time.
+    /// The server did not answer in time.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     /// The server answered with an error.
@@ -79,7 +79,7 @@ impl Client {
         Self::connect_with(server, &ServerAccess::default(), timeout).await
     }
 
-    /// The same with TLS, which `https://HOST:PORT` needs, or with a token.
+    /// Connects with TLS, which `https://HOST:PORT` needs, or with a token.
     pub async fn connect_with(
         server: &str,
         access: &ServerAccess,

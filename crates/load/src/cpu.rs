@@ -29,7 +29,7 @@ impl Usages {
     }
 }
 
-/// Of the process with this id, or of this process without one.
+/// CPU time of the process with this id, or of this process without one.
 pub(super) fn usage(pid: Option<u32>) -> Option<Usage> {
     let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

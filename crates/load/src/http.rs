@@ -26,7 +26,7 @@ pub(super) struct HttpConnection {
     begin: usize,
     /// The pending call.
     call: Option<LoadCall>,
-    /// What has come of its answer.
+    /// Bytes of the answer received so far.
     answer: Vec<u8>,
     has_answered: bool,
     is_closing: bool,

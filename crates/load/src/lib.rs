@@ -44,21 +44,21 @@ pub use self::run::run;
 pub use self::run_watch::{RunProgress, RunWatch};
 pub use self::tally::Counts;
 
-/// Why there is no report.
+/// Reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The connection was refused or timed out.
     #[error("no server can be reached at {server}: {reason}")]
     Unreachable {
-        /// Where.
+        /// Address of the server.
         server: String,
-        /// Why.
+        /// Reason of the failure.
         reason: String,
     },
     /// The server speaks another protocol.
     #[error("{server} does not answer as expected: {reason}")]
     Foreign {
-        /// Where.
+        /// Address of the server.
         server: String,
         /// The data or protocol received instead.
         reason: String,
@@ -66,7 +66,7 @@ pub enum LoadError {
     /// The first answers were errors that every further call would get too.
     #[error("{server} refuses the calls: {code}: {message}")]
     Refused {
-        /// Where.
+        /// Address of the server.
         server: String,
         /// The name of the gRPC status code, or `HTTP` and its status.
         code: String,

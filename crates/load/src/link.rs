@@ -38,7 +38,7 @@ pub(super) struct LoadLink {
 /// State of a link after it was served.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinkEvent {
-    /// Still up.
+    /// The connection is up.
     Fine,
     /// Lost, with the reason; and whether the server had greeted before.
     Lost { reason: String, was_greeted: bool },

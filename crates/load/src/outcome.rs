@@ -16,7 +16,7 @@ pub(super) struct LoadCall {
     pub(super) due_ns: u64,
     /// Time when it was made.
     pub(super) sent_ns: u64,
-    /// Its key; of a batch, the last one.
+    /// Key of the call; for a batch, the last one.
     pub(super) key: u64,
     /// True if it is counted; false during the warm-up.
     pub(super) counts: bool,
@@ -35,6 +35,6 @@ pub(super) enum Failure {
     Malformed,
     /// The connection was lost.
     Lost,
-    /// No answer in time.
+    /// The server did not answer in time.
     Timeout,
 }

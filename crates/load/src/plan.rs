@@ -162,8 +162,8 @@ pub enum Pace {
 /// End of the counted part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanEnd {
-    /// After this time.
+    /// The run ends after this time.
     After(Duration),
-    /// After so many calls.
+    /// The run ends after so many calls.
     Calls(u64),
 }

@@ -1,4 +1,4 @@
-//! What a connection does, whatever its protocol: bytes in, bytes and outcomes out.
+//! Interface of a connection, whatever its protocol: bytes in, bytes and outcomes out.
 
 use weir_grpc::frames::FrameFault;
 

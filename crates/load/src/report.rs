@@ -29,7 +29,7 @@ pub struct LoadReport {
     pub cpu: Cpu,
     /// Calls during the warm-up.
     pub warm_up_calls: u64,
-    /// Why it ended early, if it did.
+    /// Reason why the run ended early.
     pub ended_early: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Latency {
     pub max_us: f64,
 }
 
-/// How well the schedule of an open loop was kept.
+/// Adherence to the schedule of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OpenLoop {
     /// Scheduled calls per second.

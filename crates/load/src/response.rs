@@ -72,7 +72,7 @@ fn percent_decoded(text: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// As servers send them: first spelled out, then as places in their table.
+    /// Servers send statuses spelled out first, then as indexes of their table.
     #[test]
     fn statuses_are_read_however_they_are_written() {
         let mut blocks = ResponseBlocks::default();

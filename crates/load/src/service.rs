@@ -134,7 +134,7 @@ fn request(ask: &PlannedQuestion, resource: &str, key: &str) -> ShouldAllowReque
     }
 }
 
-/// The same as JSON.
+/// Writes a question as JSON.
 fn json(ask: &PlannedQuestion, resource: &str, key: &str) -> Vec<u8> {
     let mut request =
         serde_json::json!({ "resource": fill(resource, key), "consumer": fill(&ask.consumer, key) });

@@ -3,7 +3,7 @@
 /// A template with a key number, prepared for every number of digits.
 #[derive(Debug)]
 pub(super) struct Stamp {
-    /// By the number of digits, from 1.
+    /// Plates by the number of digits, from 1.
     plates: Vec<Plate>,
 }
 

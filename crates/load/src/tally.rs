@@ -23,7 +23,7 @@ pub struct Counts {
     pub allowed: u64,
     /// Denied calls.
     pub denied: u64,
-    /// Of both: decisions by a failure policy, because the store failed.
+    /// Allowed and denied calls that a failure policy decided, because the store failed.
     pub degraded: u64,
     /// Requests that ended in an error.
     pub failed: u64,
@@ -49,17 +49,17 @@ pub(super) struct Errors {
 pub(super) struct Tally {
     pub(super) counts: Counts,
     pub(super) errors: BTreeMap<String, Errors>,
-    /// From a call's scheduled time to its answer, in ns.
+    /// Times from a call's scheduled start to its answer, in ns.
     pub(super) latency: Histogram<u64>,
-    /// From a call's scheduled time to when it was sent, in ns.
+    /// Times from a call's scheduled start to its sending, in ns.
     pub(super) lateness: Histogram<u64>,
     /// Scheduled calls that were never made, because there was no room.
     pub(super) missed: u64,
     /// Calls during the warm-up.
     pub(super) warm_up_calls: u64,
-    /// When the last counted call ended.
+    /// End of the last counted call.
     pub(super) last_ns: u64,
-    /// Why the run ended early.
+    /// Reason why the run ended early.
     pub(super) gave_up: Option<String>,
 }
 

@@ -22,8 +22,8 @@ use weir_time::clock::monotonic;
 /// Size of the read buffer.
 const BUFFER: usize = 256 << 10;
 
-/// Without a connection for less than this at its end, a run was not ended by it: a server may be closing one connection
-/// and opening the next.
+/// Longest time without a connection at the end of a run that does not count as its cause: a server may be closing one
+/// connection and opening the next.
 const RECONNECT_NS: u64 = 100_000_000;
 
 /// Interval of checks for timeouts, lost connections and a stop.
@@ -47,7 +47,7 @@ pub(super) struct LoadWorker<'a> {
     /// Counted calls left to make.
     calls_left: u64,
     next_link: usize,
-    /// When a link was last connected.
+    /// Time of the last established link.
     connected_ns: u64,
     /// True if any link is connected.
     was_connected: bool,
@@ -150,7 +150,7 @@ impl<'a> LoadWorker<'a> {
         ns(monotonic() - self.begin)
     }
 
-    /// Why the run did less than it should, if the server was gone at its end.
+    /// Reason why the run did less than it should, if the server was gone at its end.
     fn left_alone(&self, now_ns: u64) -> Option<String> {
         let away_ns = now_ns.saturating_sub(self.connected_ns);
         let is_away = !self.was_connected && (self.tally.missed > 0 || away_ns > RECONNECT_NS);

@@ -49,7 +49,7 @@ impl Client {
         self.answered(answer)
     }
 
-    /// Whether a change was made.
+    /// Finds out if a change was made.
     pub async fn find_change(
         &mut self,
         request: FindChangeRequest,

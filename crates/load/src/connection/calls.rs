@@ -18,7 +18,7 @@ pub(super) struct Calls {
 #[derive(Debug)]
 pub(super) struct PendingAnswer {
     pub(super) call: LoadCall,
-    /// Its answer message; the status follows.
+    /// Answer message of the call; the status follows.
     pub(super) answer: Option<CountedAnswer>,
 }
 

@@ -9,8 +9,8 @@ use weir_grpc::frames::FrameFault;
 const PREFIX: usize = 5;
 const LONGEST_MESSAGE: usize = 4 << 20;
 
-/// Each of our messages is a call. It ends when all its questions have answers, however the server splits these into
-/// messages.
+/// A stream whose requests are calls. A call ends when all its questions have answers, however the server splits these
+/// into messages.
 #[derive(Debug, Default)]
 pub(super) struct LoadStream {
     /// `None` while none is open.
