@@ -89,12 +89,12 @@ impl SimulatedRedis {
         self.core.lock().node.lock().is_replica = is_replica;
     }
 
-    /// What INFO says of the history of the data: the id of this one, and that of the one before the last failover.
+    /// Sets the history of the data in INFO: the id of the current one, and that of the one before the last failover.
     pub fn set_histories(&self, own: impl Into<String>, former: impl Into<String>) {
         self.core.lock().node.lock().histories = [own.into(), former.into()];
     }
 
-    /// What INFO says of the process. It is 1 at first.
+    /// Sets the id of the process in INFO, which is 1 at first.
     pub fn set_process_id(&self, id: u32) {
         self.core.lock().process_id = id;
     }

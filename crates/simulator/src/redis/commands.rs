@@ -5,22 +5,22 @@ use super::keyspace::Keyspace;
 use super::reply::CommandResult;
 use super::{hashes, key_commands, lists, scans, score_ranges, scored, streams, strings};
 
-/// What a command does.
+/// Function of a command.
 type CommandRun = fn(&mut Keyspace, &[Vec<u8>]) -> CommandResult;
 
 /// A command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandEntry {
-    /// In lower case.
+    /// Name in lower case.
     pub(super) name: &'static str,
-    /// How many words it has, with its name; if it is negative, at least as many.
+    /// Number of words, with the name; a negative number is a lower bound.
     arity: isize,
     pub(super) writes: bool,
     keys: KeyWords,
     pub(super) run: CommandRun,
 }
 
-/// Which words are keys.
+/// Positions of the keys among the words.
 #[derive(Debug, Clone, Copy)]
 enum KeyWords {
     None,
@@ -60,7 +60,7 @@ macro_rules! commands {
     (writes) => { true };
 }
 
-/// All of them, by name.
+/// All commands, by name.
 const COMMANDS: &[CommandEntry] = commands! {
     "dbsize" 1 reads None key_commands::dbsize;
     "del" -2 writes All key_commands::del;

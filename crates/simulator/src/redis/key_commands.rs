@@ -89,7 +89,7 @@ fn move_expiry(keys: &mut Keyspace, args: &[Vec<u8>], (name, unit, base): (&str,
     Ok(SimulatedReply::Int(1))
 }
 
-/// Which expiries are moved.
+/// Condition under which an expiry is changed.
 #[derive(Debug, Default)]
 struct ExpiryCondition {
     none: bool,
@@ -124,7 +124,7 @@ impl ExpiryCondition {
         Ok(condition)
     }
 
-    /// No expiry is later than any.
+    /// A key without an expiry outlasts any other.
     fn allows(&self, before: Option<i64>, at: i64) -> bool {
         !(self.none && before.is_some()
             || self.some && before.is_none()

@@ -87,7 +87,7 @@ pub(super) fn ltrim(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     Ok(SimulatedReply::OK)
 }
 
-/// Where an index is, from the end if it is negative.
+/// Position of an index, which counts from the end if it is negative.
 fn place(items: &ListItems, index: i64) -> Option<usize> {
     let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
     usize::try_from(if index < 0 { length.checked_add(index)? } else { index }).ok()

@@ -4,7 +4,7 @@ use mlua::{Lua, Value};
 
 use super::lua_values::single_field;
 
-/// What scripts are called in errors.
+/// Name of scripts in errors.
 pub(super) const SCRIPT_SOURCE: &str = "@user_script";
 
 /// The line of the script that is running, seen from a function that it called.
@@ -43,7 +43,7 @@ pub(super) fn bad_argument(lua: &Lua, number: usize, text: &str) -> mlua::Error 
 #[error("{0}")]
 pub(super) struct FailedCommand(pub(super) String);
 
-/// What scripts see of an error: a table of a failed command, a text of anything else.
+/// Converts an error to the value that scripts see: a table for a failed command, a text for anything else.
 pub(super) fn value_of(lua: &Lua, error: Value) -> mlua::Result<Value> {
     let Value::Error(error) = &error else { return Ok(error) };
     let cause = cause_of(error);

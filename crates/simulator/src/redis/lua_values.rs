@@ -9,7 +9,7 @@ use super::reply::SimulatedReply;
 /// A word of a command that a script calls.
 pub(super) enum ScriptWord {
     Text(Vec<u8>),
-    /// Neither a string nor a number.
+    /// Any value but a string or a number.
     Invalid,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn error_text(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What a script returned, as a reply.
+/// Converts the result of a script to a reply.
 pub(super) fn to_reply(value: &Value) -> mlua::Result<SimulatedReply> {
     Ok(match value {
         Value::String(text) => SimulatedReply::Bulk(text.as_bytes().to_vec()),

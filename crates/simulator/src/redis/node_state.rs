@@ -1,4 +1,4 @@
-//! What a server is beside its data: its role, its slots, its names.
+//! State of a server beside its data: its role, its slots, its names.
 
 use super::commands::{self, CommandEntry};
 use super::error_text::SimulatedError;
@@ -8,14 +8,14 @@ use super::reply::{CommandResult, SimulatedReply};
 use super::slots::{SimulatedSlots, SlotPlace, slot_of};
 use weir_units::Micros;
 
-/// All that commands of a server work on.
+/// State that commands of a server work on.
 #[derive(Debug, Default)]
 pub(super) struct NodeState {
     pub(super) keys: Keyspace,
-    /// Nothing on a server by itself.
+    /// Slots of a cluster; `None` for a standalone server.
     pub(super) slots: Option<SimulatedSlots>,
     pub(super) is_replica: bool,
-    /// Whether the command at hand came after ASKING.
+    /// True if the current command came after ASKING.
     pub(super) is_asking: bool,
     /// Histories of the data: the own one, and the one before a failover.
     pub(super) histories: [String; 2],

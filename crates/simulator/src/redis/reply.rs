@@ -13,7 +13,7 @@ pub(super) enum RespVersion {
     Three,
 }
 
-/// What a command answers.
+/// Reply to a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum SimulatedReply {
     Status(Cow<'static, str>),
@@ -33,7 +33,7 @@ pub(super) enum SimulatedReply {
     Scored(Vec<(Vec<u8>, f64)>),
 }
 
-/// What a command answers, or why it does not.
+/// Reply to a command, or an error.
 pub(super) type CommandResult = Result<SimulatedReply, SimulatedError>;
 
 impl SimulatedReply {

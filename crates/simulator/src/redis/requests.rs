@@ -10,11 +10,11 @@ const MOST_BYTES: i64 = 512 << 20;
 #[derive(Debug, Default)]
 pub(super) struct RequestReader {
     bytes: Vec<u8>,
-    /// Where the next request begins.
+    /// Position at which the next request begins.
     at: usize,
 }
 
-/// Why a connection ends.
+/// Reason why a connection ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProtocolError(pub(super) String);
 

@@ -69,7 +69,7 @@ impl ScanPattern {
     }
 }
 
-/// Whether a text is of a pattern with `*` and `?`.
+/// Returns true if a text matches a pattern with `*` and `?`.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern, text) {
         ([b'*', rest @ ..], _) => (0..=text.len()).any(|at| glob(rest, &text[at..])),

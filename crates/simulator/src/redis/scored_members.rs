@@ -66,12 +66,12 @@ impl ScoredMembers {
         self.order.remove(&(OrderedScore(score), member.to_vec()))
     }
 
-    /// All of them, in order.
+    /// Iterates over all members, in order.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], f64)> {
         self.order.iter().map(|(score, member)| (member.as_slice(), score.0))
     }
 
-    /// Those between two bounds, in order.
+    /// Iterates over the members between two bounds, in order.
     pub(super) fn between(
         &self,
         [least, most]: [ScoreBound; 2],

@@ -20,7 +20,7 @@ pub(super) struct ScriptEngine {
     compiled: HashMap<String, Function>,
 }
 
-/// What scripts may not reach, as in Redis; `math.random` would be another thing than Redis' own.
+/// Functions that scripts cannot reach, as in Redis. `math.random` would differ from Redis' own.
 const REMOVED: [&str; 5] = ["print", "dofile", "loadfile", "require", "module"];
 
 impl ScriptEngine {

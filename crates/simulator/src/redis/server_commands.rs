@@ -62,7 +62,7 @@ pub(super) fn client(session: &mut SessionState, args: &[Vec<u8>]) -> CommandRes
     }
 }
 
-/// There are no passwords.
+/// AUTH fails: the server has no passwords.
 pub(super) fn auth(args: &[Vec<u8>]) -> CommandResult {
     match args {
         [_, _] => Err(SimulatedError::text(
@@ -77,7 +77,7 @@ pub(super) fn auth(args: &[Vec<u8>]) -> CommandResult {
     }
 }
 
-/// There is one database.
+/// SELECT accepts the only database.
 pub(super) fn select(args: &[Vec<u8>]) -> CommandResult {
     match args {
         [_, database] if integer(database)? == 0 => Ok(SimulatedReply::OK),

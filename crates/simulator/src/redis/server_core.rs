@@ -12,10 +12,10 @@ use super::numbers::integer;
 use super::reply::{CommandResult, RespVersion, SimulatedReply};
 use super::script_engine::ScriptEngine;
 
-/// What tells a server the time.
+/// Clock of a server.
 pub type SimulatedTime = Arc<dyn Fn() -> Micros + Send + Sync>;
 
-/// What is called after each script, in the order in which they ran. It must not call the server.
+/// Callback after each script, in the order in which they ran. It must not call the server.
 pub type ScriptObserver = Arc<dyn Fn(&ScriptRun<'_>) + Send + Sync>;
 
 /// A script that ran.
@@ -27,17 +27,17 @@ pub struct ScriptRun<'a> {
     pub at: Micros,
     /// The digest of the script.
     pub sha: &'a str,
-    /// Its text.
+    /// Text of the script.
     pub text: &'a [u8],
     /// The keys that were declared.
     pub keys: &'a [Vec<u8>],
-    /// All other arguments.
+    /// Arguments beside the keys.
     pub args: &'a [Vec<u8>],
     /// The reply in RESP2.
     pub reply: &'a [u8],
 }
 
-/// All of a server.
+/// State of a server.
 pub(super) struct ServerCore {
     pub(super) name: String,
     pub(super) time: SimulatedTime,

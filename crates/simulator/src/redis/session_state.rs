@@ -1,14 +1,14 @@
-//! What a connection has said of itself.
+//! State that a connection has set for itself.
 
 use super::reply::RespVersion;
 
-/// What a connection has said of itself.
+/// State that a connection has set for itself.
 #[derive(Debug, Default)]
 pub(super) struct SessionState {
     pub(super) id: i64,
     pub(super) version: RespVersion,
     pub(super) name: Vec<u8>,
-    /// Whether the next command comes after ASKING.
+    /// True if the next command comes after ASKING.
     pub(super) asking: bool,
     pub(super) closed: bool,
 }

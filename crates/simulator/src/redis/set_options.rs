@@ -3,14 +3,14 @@
 use super::error_text::SimulatedError;
 use super::numbers::integer;
 
-/// When SET writes.
+/// Condition of a SET.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SetCondition {
     IfAbsent,
     IfPresent,
 }
 
-/// When what SET writes goes.
+/// Expiry of the value of a SET.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SetExpiry {
     Kept,
@@ -19,7 +19,7 @@ pub(super) enum SetExpiry {
     At(i64, i64),
 }
 
-/// All options.
+/// Options of a SET.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SetOptions {
     pub(super) condition: Option<SetCondition>,

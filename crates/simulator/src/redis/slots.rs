@@ -1,4 +1,4 @@
-//! Which node of a cluster has which slots, as one of its nodes knows it.
+//! Slots of a cluster's nodes, as one of the nodes knows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,16 +23,16 @@ pub struct SimulatedRange {
     pub last: u16,
     /// The master.
     pub master: SimulatedNode,
-    /// Its replicas.
+    /// Replicas of the node.
     pub replicas: Vec<SimulatedNode>,
 }
 
-/// What a node of a cluster knows. Nodes may differ for a while.
+/// View of a cluster by one of its nodes. Views of nodes may differ for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimulatedSlots {
     /// The node itself.
     pub own: SimulatedNode,
-    /// All slots that somebody has.
+    /// All assigned slots.
     pub ranges: Vec<SimulatedRange>,
     /// Slots that leave this node: keys that are gone already are asked for there.
     pub migrating: BTreeMap<u16, SimulatedNode>,
@@ -40,7 +40,7 @@ pub struct SimulatedSlots {
     pub importing: BTreeSet<u16>,
 }
 
-/// Where keys are.
+/// Location of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SlotPlace {
     Here,
@@ -63,7 +63,7 @@ impl SimulatedSlots {
         Some(&range.master)
     }
 
-    /// Where these keys are. `has` says whether this node has a key.
+    /// Locates keys. `has` returns true if this node has a key.
     pub(super) fn place(
         &self,
         keys: &[Vec<u8>],
@@ -117,7 +117,7 @@ impl SimulatedSlots {
 }
 
 impl SimulatedNode {
-    /// Its name in the cluster.
+    /// Id of the node in the cluster.
     pub(super) fn id(&self) -> String {
         sha1_smol::Sha1::from(format!("{}:{}", self.host, self.port)).digest().to_string()
     }

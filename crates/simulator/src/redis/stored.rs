@@ -1,4 +1,4 @@
-//! What a server keeps, by key. A copy of it costs little: values are shared until one of them is written.
+//! Data of a server, by key. A copy of it costs little: values are shared until one of them is written.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub struct SimulatedData {
 }
 
 impl SimulatedData {
-    /// How many keys there are, also those that have expired and were not removed yet.
+    /// Number of keys, with those that have expired and were not removed yet.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -46,7 +46,7 @@ impl SimulatedData {
 #[derive(Debug, Clone)]
 pub(super) struct StoredKey {
     pub(super) value: Arc<StoredValue>,
-    /// In milliseconds of the server's clock.
+    /// Expiry in milliseconds of the server's clock.
     pub(super) expires_at: Option<i64>,
 }
 
@@ -66,7 +66,7 @@ pub(super) type FieldMap = indexmap::IndexMap<Vec<u8>, Vec<u8>>;
 /// The items of a list.
 pub(super) type ListItems = VecDeque<Vec<u8>>;
 
-/// One of the types of values.
+/// A type of values.
 pub(super) trait StoredKind: Default {
     fn of(value: &StoredValue) -> Option<&Self>;
     fn of_mut(value: &mut StoredValue) -> Option<&mut Self>;

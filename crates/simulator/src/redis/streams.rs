@@ -27,7 +27,7 @@ pub(super) fn xadd(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 
 /// The id that XADD is to give.
 enum AskedId {
-    /// Of the time.
+    /// An id from the clock.
     Any,
     /// The next one of a millisecond.
     Of(u64),
@@ -141,7 +141,7 @@ fn bound(text: &[u8], seq: u64) -> Result<EntryId, SimulatedError> {
     }
 }
 
-/// Which entries go.
+/// Entries that a trim removes.
 #[derive(Debug)]
 enum StreamTrim {
     None,

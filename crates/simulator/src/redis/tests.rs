@@ -1,4 +1,4 @@
-//! What a server does, without a real one beside it.
+//! Behaviour of a server, without a real one beside it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -104,7 +104,7 @@ fn servers_may_be_used_from_any_thread() {
     is_sent::<SimulatedConnection>();
 }
 
-/// Each script calls only what is here, except what only queues of the kind `stream` need.
+/// Scripts call only the commands of the simulator, except for queues of the kind `stream`.
 #[test]
 fn scripts_call_nothing_else() {
     const OF_GROUPS: [&str; 5] = ["XACK", "XCLAIM", "XGROUP", "XINFO", "XREADGROUP"];
@@ -135,7 +135,7 @@ fn calls_of(script: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase())).collect()
 }
 
-/// The same calls leave the same trace.
+/// Equal calls leave equal traces.
 #[test]
 fn the_same_calls_have_the_same_replies() {
     const CALLS: u64 = 20_000;
