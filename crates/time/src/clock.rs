@@ -57,7 +57,7 @@ impl SimulatedClock {
         Self(Arc::new(now))
     }
 
-    /// Its time.
+    /// Time of the clock.
     #[must_use]
     pub fn now(&self) -> Micros {
         (self.0)()
@@ -137,9 +137,9 @@ pub fn thread_cpu() -> Duration {
 pub enum Monotonic {
     /// The machine's.
     System,
-    /// As many microseconds after `origin` as the manual clock would stand at without steps of its wall clock.
+    /// `origin`, advanced by the time that the manual clock would show without steps of its wall clock.
     Manual {
-        /// Any point in time.
+        /// Time point of the clock's zero.
         origin: Instant,
         /// The clock that moves it.
         clock: ManualClock,

@@ -267,7 +267,7 @@ mod tests {
         assert!(deadlines.0.state.lock().waiting.is_empty());
     }
 
-    /// Their number is bounded by the time that passes, and not by the number of deadlines.
+    /// The time that passes bounds the number of wake-ups, whatever the number of deadlines.
     #[tokio::test]
     async fn many_deadlines_share_wake_ups() {
         let deadlines = Deadlines::exact();

@@ -27,7 +27,7 @@ pub const LONGEST_SPAN: Micros = Micros(3_155_760_000_000_000);
 pub struct Micros(pub u64);
 
 impl Micros {
-    /// No time at all.
+    /// Duration zero.
     pub const ZERO: Self = Self(0);
 
     /// `seconds` as microseconds, saturating.
@@ -73,16 +73,16 @@ impl From<Duration> for Micros {
     }
 }
 
-/// How long until something would pass, if ever.
+/// Time until a cost would pass, if ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Retry {
-    /// It passes now.
+    /// The cost passes now.
     Now,
-    /// After exactly this wait, without other traffic; one microsecond earlier it is denied.
+    /// The cost passes after exactly this wait, without other traffic; one microsecond earlier it is denied.
     After(Micros),
-    /// After a wait that is not known, because it depends on other callers: on when they release what they hold.
+    /// The wait is not known, because it depends on other callers: on when they release what they hold.
     Unknown,
-    /// No wait helps: the cost is above the limit.
+    /// The cost never passes: it is above the limit.
     Never,
 }
 

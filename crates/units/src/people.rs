@@ -8,15 +8,15 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 3_600;
 const DAY: u64 = 86_400;
 
-/// Up to here a wait is told in seconds.
+/// Longest wait that is written in seconds.
 const FEW_SECONDS: u64 = 2 * MINUTE;
 
 /// A number of seconds: `59 s`, `1m 1s`, `9d 12h`. What is less than the smaller unit is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastedFor(pub u64);
 
-/// How long to wait: `4 seconds`, `18m`, `9d 13h`, `1h 1s`. It is rounded up, so that who waits for so long does not come too
-/// early.
+/// A wait as people write it: `4 seconds`, `18m`, `9d 13h`, `1h 1s`. It is rounded up, so that a retry after it does
+/// not come too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitFor(pub Micros);
 
