@@ -41,3 +41,22 @@ pub fn lists(text: &str) -> Vec<String> {
     }
     lists
 }
+
+/// Asserts that a script defines these codes with the same numbers, and none of `unnamed`, the remaining cases.
+pub fn assert_codes(text: &str, codes: &[(&str, u64)], unnamed: &[&str]) {
+    let defined = definitions(text);
+    for (name, number) in codes {
+        let there = defined.get(name).map(Vec::as_slice).unwrap_or_default();
+        assert_eq!(there.is_empty(), unnamed.contains(name), "{name}");
+        assert!(there.iter().all(|there| *there == *number as f64), "{name}: {there:?}, {number}");
+    }
+}
+
+/// Asserts that a script unpacks the fields of each request in the order in which they are sent.
+pub fn assert_lists(text: &str, fields: &[&[&str]]) {
+    let read = lists(text);
+    for names in fields {
+        let names = names.join(" ");
+        assert!(read.iter().any(|list| list.contains(&names)), "nothing reads {names}, but {read:#?}");
+    }
+}

@@ -16,7 +16,7 @@ codes! {
 
 #[cfg(test)]
 mod tests {
-    use weir_testing::script_names::{definitions, lists};
+    use weir_testing::script_names::{assert_codes, assert_lists};
 
     use super::control_status;
     use crate::store::scripts::numbers::DOUBLES;
@@ -29,20 +29,11 @@ mod tests {
 
     #[test]
     fn both_sides_have_the_same_numbers() {
-        let defined = definitions(lua!("write" "put" "poll"));
-        for (name, number) in control_status::ALL {
-            let there = defined.get(name).map(Vec::as_slice).unwrap_or_default();
-            assert!(!there.is_empty(), "{name}");
-            assert!(there.iter().all(|there| *there == *number as f64), "{name}: {there:?}, {number}");
-        }
+        assert_codes(lua!("write" "put" "poll"), control_status::ALL, &[]);
     }
 
     #[test]
     fn both_sides_have_the_same_order() {
-        let read = lists(lua!("start" "put"));
-        for names in DOUBLES {
-            let names = names.join(" ");
-            assert!(read.iter().any(|list| list.contains(&names)), "nothing reads {names}, but {read:#?}");
-        }
+        assert_lists(lua!("start" "put"), DOUBLES);
     }
 }

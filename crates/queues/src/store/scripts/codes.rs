@@ -75,7 +75,7 @@ pub(super) const fn fate_of(code: u64) -> Option<ItemFate> {
 
 #[cfg(test)]
 mod tests {
-    use weir_testing::script_names::{definitions, lists};
+    use weir_testing::script_names::{assert_codes, assert_lists};
 
     use super::{enqueue_status, fate, payload, redelivery, settle_op};
     use crate::store::scripts::numbers::DOUBLES;
@@ -86,34 +86,17 @@ mod tests {
         };
     }
 
-    /// A script, its codes, and those that it never names because they are the remaining case.
-    type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
-
     #[test]
     fn both_sides_have_the_same_numbers() {
-        let codes: [Codes; 5] = [
-            (lua!("enqueue"), enqueue_status::ALL, &[]),
-            (lua!("settle"), settle_op::ALL, &["NACK"]),
-            (lua!("take"), redelivery::ALL, &["FIRST"]),
-            (lua!("settle" "dead" "room"), fate::ALL, &[]),
-            (lua!("archive"), payload::ALL, &["NONE", "HEAD"]),
-        ];
-        for (text, codes, unnamed) in codes {
-            let defined = definitions(text);
-            for (name, number) in codes {
-                let there = defined.get(name).map(Vec::as_slice).unwrap_or_default();
-                assert_eq!(there.is_empty(), unnamed.contains(name), "{name}");
-                assert!(there.iter().all(|there| *there == *number as f64), "{name}: {there:?}, {number}");
-            }
-        }
+        assert_codes(lua!("enqueue"), enqueue_status::ALL, &[]);
+        assert_codes(lua!("settle"), settle_op::ALL, &["NACK"]);
+        assert_codes(lua!("take"), redelivery::ALL, &["FIRST"]);
+        assert_codes(lua!("settle" "dead" "room"), fate::ALL, &[]);
+        assert_codes(lua!("archive"), payload::ALL, &["NONE", "HEAD"]);
     }
 
     #[test]
     fn both_sides_have_the_same_order() {
-        let read = lists(lua!("start" "settle"));
-        for names in DOUBLES {
-            let names = names.join(" ");
-            assert!(read.iter().any(|list| list.contains(&names)), "nothing reads {names}, but {read:#?}");
-        }
+        assert_lists(lua!("start" "settle"), DOUBLES);
     }
 }
