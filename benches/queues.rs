@@ -7,6 +7,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods)] // measures real time
 
+use std::sync::Arc;
 use std::time::Instant;
 
 #[path = "queues/beside_log.rs"]
@@ -96,7 +97,7 @@ async fn measured(redis: &RedisServer, calls: usize, run: impl Future<Output = (
 
 async fn measure(redis: &RedisServer, index: usize, ready: usize) -> Figures {
     let way = match index {
-        0 => Way::Weir(QueueHandle::new(store(redis))),
+        0 => Way::Weir(QueueHandle::Scripts(Arc::new(store(redis)))),
         1 => {
             let client = redis::Client::open(redis.url()).unwrap();
             let mut connection = client.get_multiplexed_async_connection().await.unwrap();
@@ -106,7 +107,7 @@ async fn measure(redis: &RedisServer, index: usize, ready: usize) -> Figures {
         }
         _ => {
             let clock = MemoryStore::new(&MemoryConfig::default(), Clock::System).clock();
-            Way::Weir(QueueHandle::new(ProcessQueues::new(clock)))
+            Way::Weir(QueueHandle::Process(ProcessQueues::new(clock)))
         }
     };
     run(&way, 1_000, ready).await;

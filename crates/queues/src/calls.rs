@@ -94,7 +94,7 @@ impl Queues {
 
     /// Returns a copy that serves another configuration.
     #[must_use]
-    pub fn under(&self, shared: Arc<SharedQueues>, rights: SnapshotRights) -> Self {
+    pub fn with_snapshot(&self, shared: Arc<SharedQueues>, rights: SnapshotRights) -> Self {
         Self { shared, rights, ..self.clone() }
     }
 
@@ -216,7 +216,7 @@ impl Queues {
         let answer = self.ask(named, QueueOp::Stats { outcomes }, deadline).await?;
         match answer.reply {
             QueueReply::Stats(mut stats) => {
-                stats.newest = operate::shown_to(rights, queue, stats.newest);
+                stats.newest = operate::redacted_for(rights, queue, stats.newest);
                 Ok((answer.depth, named, stats))
             }
             _ => Err(self.garbled()),

@@ -150,12 +150,12 @@ impl RunningFeature for RunningQueues {
         let store = if queues.is_empty() { self.0.lazy() } else { self.0.open() };
         let queues = Queues::new(queues, store, Arc::clone(&worker.counters), worker.state.clone());
         let queues = queues.with_reserve(snapshot.reserve);
-        let queues = queues.under(queues_of(&snapshot.features), snapshot.rights.clone());
+        let queues = queues.with_snapshot(queues_of(&snapshot.features), snapshot.rights.clone());
         let queues = WorkerQueues::new(Arc::new(queues).into());
         let followed = Arc::downgrade(&queues);
         let follow = move |snapshot: &Snapshot| {
             let Some(queues) = followed.upgrade() else { return false };
-            let next = queues.load().under(queues_of(&snapshot.features), snapshot.rights.clone());
+            let next = queues.load().with_snapshot(queues_of(&snapshot.features), snapshot.rights.clone());
             queues.store(Arc::new(next));
             true
         };
@@ -174,16 +174,16 @@ impl QueueStates {
     /// Opens a worker's access, within its runtime.
     fn open(&self) -> QueueHandle {
         match self {
-            Self::Scripts(scripts) => QueueHandle::new(scripts.connections()),
-            Self::Process(queues) => QueueHandle::new(queues.clone()),
+            Self::Scripts(scripts) => QueueHandle::Scripts(scripts.connections()),
+            Self::Process(queues) => QueueHandle::Process(queues.clone()),
         }
     }
 
     /// Opens a worker's access at the first call.
     fn lazy(&self) -> QueueHandle {
         match self {
-            Self::Scripts(scripts) => QueueHandle::new(scripts.lazy_connections()),
-            Self::Process(queues) => QueueHandle::new(queues.clone()),
+            Self::Scripts(scripts) => QueueHandle::Scripts(scripts.lazy_connections()),
+            Self::Process(queues) => QueueHandle::Process(queues.clone()),
         }
     }
 }

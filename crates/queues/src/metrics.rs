@@ -48,7 +48,7 @@ pub enum QueueEvent {
 /// The counters of one queue, or of its dead letters.
 #[derive(Debug, Default)]
 pub struct QueueCounters {
-    events: [AtomicU64; QueueEvent::ALL.len()],
+    events: [AtomicU64; EVENTS.len()],
     /// Depth in the last answer.
     depth: AtomicU64,
     /// Age of the oldest item in the last answer, in microseconds.
@@ -67,44 +67,23 @@ pub struct QueueMetrics(Arc<Mutex<Vec<NamedCounters>>>);
 /// The counters of one queue, or of its dead letters, under its name.
 type NamedCounters = (String, Arc<QueueCounters>);
 
-impl QueueEvent {
-    /// Every event, in the order of the counters.
-    pub const ALL: [Self; 14] = [
-        Self::Accepted,
-        Self::Full,
-        Self::Never,
-        Self::Delivered,
-        Self::RedeliveredNack,
-        Self::RedeliveredVisibility,
-        Self::Acked,
-        Self::Nacked,
-        Self::Extended,
-        Self::DeadLettered,
-        Self::AgedOut,
-        Self::Dropped,
-        Self::Purged,
-        Self::Redriven,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Full => "full",
-            Self::Never => "never",
-            Self::Delivered => "delivered",
-            Self::RedeliveredNack => "redelivered_nack",
-            Self::RedeliveredVisibility => "redelivered_visibility",
-            Self::Acked => "acked",
-            Self::Nacked => "nacked",
-            Self::Extended => "extended",
-            Self::DeadLettered => "dead_lettered",
-            Self::AgedOut => "aged_out",
-            Self::Dropped => "dropped",
-            Self::Purged => "purged",
-            Self::Redriven => "redriven",
-        }
-    }
-}
+/// Every event with its name, in the order of the counters.
+const EVENTS: [(QueueEvent, &str); 14] = [
+    (QueueEvent::Accepted, "accepted"),
+    (QueueEvent::Full, "full"),
+    (QueueEvent::Never, "never"),
+    (QueueEvent::Delivered, "delivered"),
+    (QueueEvent::RedeliveredNack, "redelivered_nack"),
+    (QueueEvent::RedeliveredVisibility, "redelivered_visibility"),
+    (QueueEvent::Acked, "acked"),
+    (QueueEvent::Nacked, "nacked"),
+    (QueueEvent::Extended, "extended"),
+    (QueueEvent::DeadLettered, "dead_lettered"),
+    (QueueEvent::AgedOut, "aged_out"),
+    (QueueEvent::Dropped, "dropped"),
+    (QueueEvent::Purged, "purged"),
+    (QueueEvent::Redriven, "redriven"),
+];
 
 impl QueueCounters {
     /// Counts an event for `items` items.
@@ -223,8 +202,8 @@ impl Collector for QueueCollector {
             return Vec::new();
         }
         let events = queues.iter().flat_map(|(name, counters)| {
-            QueueEvent::ALL.map(|event| {
-                let labels = [("queue", name.as_str()), ("event", event.name())];
+            EVENTS.map(|(event, called)| {
+                let labels = [("queue", name.as_str()), ("event", called)];
                 counter(&labels, counters.events[event as usize].load(Relaxed))
             })
         });

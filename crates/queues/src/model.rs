@@ -80,7 +80,7 @@ pub const MAX_VISIBILITY: Micros = Micros::from_secs(24 * 3600);
 /// The most deliveries before an item goes to the dead letters.
 pub const MAX_DELIVERIES: u64 = 1000;
 
-/// The longest age after which items that nobody took are removed.
+/// The longest age after which items that no worker took are removed.
 pub const MAX_ITEM_AGE: Micros = Micros::from_secs(30 * 24 * 3600);
 
 /// The longest time that outcomes are kept.

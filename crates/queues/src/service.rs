@@ -9,14 +9,13 @@ mod subscription;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::model::{DeliveredItem, ItemId, NoItemId, QueueRefusal, RedeliveryCause};
+use crate::model::{DeliveredItem, ItemId, QueueRefusal, RedeliveryCause};
 use arc_swap::ArcSwap;
 use prost_types::Duration;
 use tokio_stream::Stream;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
 use weir_node::feature::ServiceContext;
-use weir_node::limiter::{InvalidField, shown};
 use weir_node::service::{AddRoutes, call_context as context, duration, micros};
 use weir_proto::v1::queue_service_server::{self, QueueService, QueueServiceServer};
 use weir_proto::v1::{
@@ -242,14 +241,7 @@ fn taken_item(item: DeliveredItem, token: u64, visible_for: Option<Micros>) -> T
 }
 
 fn item_ids(ids: &[String]) -> Result<Vec<ItemId>, Status> {
-    let read = |id: &String| {
-        id.parse().map_err(|error: NoItemId| {
-            let value = format!("\"{}\"", shown(id));
-            let invalid = InvalidField { field: "ids", value, bound: error.to_string() };
-            status::invalid(&invalid)
-        })
-    };
-    ids.iter().map(read).collect()
+    ids.iter().map(|id| page::item_id("ids", id)).collect()
 }
 
 fn span_or_zero(field: &'static str, given: Option<&Duration>) -> Result<Micros, Status> {

@@ -1,16 +1,16 @@
-//! Storage of queues: a trait of its own, with two engines as the states of rate limits have. Neither names a backend: one
-//! runs scripts, the other keeps queues in this process.
+//! Storage of queues: a trait with two engines, as the states of rate limits have. Neither names a backend: one runs
+//! scripts, the other keeps queues in this process.
 
 mod memory;
 mod scripts;
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::model::{QueueAnswer, QueueOp, QueuePart, QueueRule};
 use weir_store::StoreError;
+use weir_store::scripts::AskScripts;
 
 pub use self::memory::ProcessQueues;
 pub use self::scripts::{QUEUES, QUEUES_THAT_DROP};
@@ -37,32 +37,20 @@ pub trait QueueStore: Send + Sync + 'static {
     fn queue(&self, ask: &QueueAsk<'_>) -> impl Future<Output = Result<QueueAnswer, StoreError>> + Send;
 }
 
-/// Handle of a queue store of any type. Clones share it.
+/// Access of a worker to the queues. Clones share it.
 #[derive(Clone)]
-pub struct QueueHandle(Arc<dyn AnyQueueStore>);
-
-impl QueueHandle {
-    /// A handle to `store`.
-    pub fn new(store: impl QueueStore) -> Self {
-        Self(Arc::new(store))
-    }
+pub enum QueueHandle {
+    /// Queues over scripts.
+    Scripts(Arc<dyn AskScripts>),
+    /// Queues in this process.
+    Process(ProcessQueues),
 }
 
 impl QueueStore for QueueHandle {
     async fn queue(&self, ask: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
-        self.0.queue_boxed(ask).await
-    }
-}
-
-/// Object-safe [`QueueStore`]. The allocation is small beside the cost of a call.
-trait AnyQueueStore: Send + Sync {
-    fn queue_boxed<'a>(&'a self, ask: &'a QueueAsk<'a>) -> QueueFuture<'a>;
-}
-
-type QueueFuture<'a> = Pin<Box<dyn Future<Output = Result<QueueAnswer, StoreError>> + Send + 'a>>;
-
-impl<S: QueueStore> AnyQueueStore for S {
-    fn queue_boxed<'a>(&'a self, ask: &'a QueueAsk<'a>) -> QueueFuture<'a> {
-        Box::pin(self.queue(ask))
+        match self {
+            Self::Scripts(scripts) => scripts.queue(ask).await,
+            Self::Process(queues) => queues.queue(ask).await,
+        }
     }
 }

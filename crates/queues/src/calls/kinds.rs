@@ -64,7 +64,7 @@ impl OtherKind {
         // A store that is away, or a right that only the other kind needs, is no news of this queue.
         let Ok(answer) = store.queue(&ask).await else { return };
         let is_split = answer.depth > 0;
-        let (queue, items, kind) = (self.rule.name(), answer.depth, name(self.rule.numbers().kind));
+        let (queue, items, kind) = (self.rule.name(), answer.depth, self.rule.numbers().kind.name());
         match (std::mem::replace(&mut self.is_split, is_split), is_split) {
             (false, true) => tracing::warn!(
                 queue,
@@ -76,12 +76,5 @@ impl OtherKind {
             (true, false) => tracing::info!(queue, "queue recovered; all items are of this node's kind"),
             _ => {}
         }
-    }
-}
-
-const fn name(kind: QueueKind) -> &'static str {
-    match kind {
-        QueueKind::Stream => "stream",
-        QueueKind::List => "list",
     }
 }

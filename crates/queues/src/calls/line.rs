@@ -31,7 +31,7 @@ impl TakeLine {
         self.came.notified().await;
     }
 
-    /// True if somebody waits.
+    /// True if no call waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.load(Relaxed) == 0
     }

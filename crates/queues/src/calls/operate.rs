@@ -12,7 +12,7 @@ use weir_node::access::Rights;
 use super::{QueueFailure, Queues, bounds};
 use crate::metrics::QueueEvent;
 
-/// A part of a queue: so many items after this one.
+/// A page of a queue: at most `max_items` items after a cursor.
 #[derive(Debug, Clone, Copy)]
 pub struct QueuePage {
     /// Cursor: items with ids up to this one are skipped.
@@ -89,7 +89,7 @@ impl Queues {
         self.checked(bounds::check_shown("max_items", search.max_items))?;
         let answer = self.ask(named, QueueOp::Outcomes(search), deadline).await?;
         let QueueReply::Outcomes { found, totals, next } = answer.reply else { return Err(self.garbled()) };
-        Ok(FoundOutcomes { outcomes: shown_to(rights, queue, found), totals, next })
+        Ok(FoundOutcomes { outcomes: redacted_for(rights, queue, found), totals, next })
     }
 
     /// Moves dead letters of a queue back into it.
@@ -127,7 +127,7 @@ impl Queues {
         Ok(Redriven { items, next, is_full, depth, dead_depth })
     }
 
-    /// Removes all items of a queue, and says how many there were.
+    /// Removes all items of a queue, and returns their number.
     pub async fn purge(
         &self,
         rights: Rights<'_>,
@@ -142,8 +142,8 @@ impl Queues {
     }
 }
 
-/// The outcomes as a caller may see them. Only callers that may see items see the kept parts of payloads.
-pub(super) fn shown_to(
+/// Removes the kept parts of payloads from outcomes, unless the caller may see items.
+pub(super) fn redacted_for(
     caller: Rights<'_>,
     queue: &str,
     mut outcomes: Vec<OutcomeRecord>,

@@ -15,7 +15,7 @@ use super::line::MAX_WAITING;
 use super::{QueueFailure, Queues, TakeQuestion, TakenItems, bounds};
 use crate::metrics::{QueueCounters, QueueEvent};
 
-/// Poll interval of the first in line: items enqueued on other nodes wake nobody here.
+/// Poll interval of the first in line: an Enqueue on another node wakes no call here.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Shortest pause between two polls.

@@ -30,7 +30,7 @@ pub(super) struct LeftItem<'a> {
 }
 
 impl Archive {
-    /// Keeps the outcome of an item. Lists have no archive: nobody says what became of their items.
+    /// Records the outcome of an item. Lists have no archive: their items have no outcomes.
     pub(super) fn push(&mut self, left: &LeftItem<'_>, rule: &QueueNumbers, now: QueueTime) {
         if rule.outcomes.keep == Micros::ZERO || rule.kind == QueueKind::List {
             return;
@@ -56,7 +56,7 @@ impl Archive {
         }
     }
 
-    /// Drops the oldest until there are so many.
+    /// Drops the oldest records until at most `max` are left.
     fn trim(&mut self, max: u64) {
         while self.kept.len() as u64 > max {
             self.kept.pop_front();
@@ -72,8 +72,8 @@ impl Archive {
         }
     }
 
-    /// Outcomes that are looked for, the newest first; how many there are; and before which one the next search begins. It
-    /// looks at no more than [`OUTCOME_LOOKS`](super::OUTCOME_LOOKS).
+    /// Searches outcomes, the newest first. Returns the outcomes, their totals, and the cursor of the next search.
+    /// Reads no more than [`OUTCOME_LOOKS`](super::OUTCOME_LOOKS) records.
     pub(super) fn search(
         &self,
         search: &OutcomeSearch<'_>,

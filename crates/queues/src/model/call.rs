@@ -70,7 +70,7 @@ pub enum QueueOp<'a> {
     Redrive {
         /// Cursor: dead letters with ids up to this one are skipped.
         after: ItemId,
-        /// The most dead letters that are looked at, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
+        /// The most dead letters to read, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
         max_items: usize,
     },
     /// Removes all items.

@@ -53,7 +53,7 @@ impl QueueRules {
         Self { configured: queues.len(), by_name: index(&queues), queues, names }
     }
 
-    /// Adds the queues of `before` that are not configured any more, as far as they are `kept`.
+    /// Adds the queues of `before` that are no longer configured and that are `kept`.
     #[must_use]
     pub fn after(mut self, before: &Self, kept: impl Fn(&QueueRule) -> bool) -> Self {
         let is_gone = |rule: &&QueueRule| self.queues.iter().all(|own| own.name() != rule.name());

@@ -41,8 +41,7 @@ impl BoundedQueue {
         QueueReply::Accepted { ids, added, dropped }
     }
 
-    /// Makes room for so many items and bytes, as the rule allows. Returns how many items it dropped; `None` if there is no
-    /// room.
+    /// Makes room for items and bytes, as the rule allows. Returns the number of dropped items; `None` without room.
     fn make_room(&mut self, rule: &QueueNumbers, new: (u64, u64), now: QueueTime) -> Option<u64> {
         let (added, bytes) = new;
         let fits = |queue: &Self| {

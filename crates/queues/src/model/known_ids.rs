@@ -42,7 +42,7 @@ impl KnownIds {
         self.order.push_back((id.into(), until));
     }
 
-    /// True if so many more ids fit, after expired ones are dropped.
+    /// True if `more` ids fit, after expired ones are dropped.
     pub(super) fn has_place(&mut self, more: usize, now: Micros, capacity: u64) -> bool {
         let places = usize::try_from(capacity.saturating_mul(IDS_PER_PLACE)).unwrap_or(usize::MAX);
         let places = places.max(MAX_KNOWN_IDS);

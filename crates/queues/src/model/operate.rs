@@ -70,7 +70,7 @@ impl BoundedQueue {
         QueueReply::Browsed { items, next: look.next() }
     }
 
-    /// Moves dead letters that nobody holds to the end of their queue, as far as it has places.
+    /// Moves dead letters that no worker has to the end of their queue, while it has room.
     pub(super) fn redrive(
         &mut self,
         rule: &QueueNumbers,

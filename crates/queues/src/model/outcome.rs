@@ -120,14 +120,14 @@ impl PayloadRule {
 }
 
 impl OutcomeSearch<'_> {
-    /// True if this outcome is looked for, whenever it was.
+    /// True if this outcome passes the filters, whatever its time.
     pub(super) fn matches(&self, record: &OutcomeRecord) -> bool {
         self.item.is_none_or(|item| item == record.item)
             && self.fate.is_none_or(|fate| fate == record.fate)
             && (self.text.is_empty() || *self.text == *record.text)
     }
 
-    /// True if more may be found, after so many were found and looked at.
+    /// True if the search continues after `found` outcomes among `looked_at` records.
     pub(super) fn has_place(&self, found: usize, looked_at: usize) -> bool {
         (self.max_items == 0 || found < self.max_items) && looked_at < super::OUTCOME_LOOKS
     }

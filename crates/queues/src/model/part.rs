@@ -25,7 +25,7 @@ pub struct QueueTotals {
     pub acked: u64,
     /// Items that went to the dead letters.
     pub dead_lettered: u64,
-    /// Items that were removed because nobody had taken them within `max_age`, also those that went to the dead letters.
+    /// Items removed because no worker had taken them within `max_age`, with those moved to the dead letters.
     pub aged_out: u64,
     /// Items that were dropped to make places for others.
     pub dropped: u64,
@@ -71,7 +71,7 @@ impl PartState {
         id
     }
 
-    /// True if an item of so many bytes fits.
+    /// True if an item of this size fits.
     pub(super) fn fits(&self, bytes: u64, capacity: u64, max_bytes: u64) -> bool {
         self.depth() < capacity && self.bytes.saturating_add(bytes) <= max_bytes
     }

@@ -21,8 +21,8 @@ impl PartState {
 }
 
 impl BoundedQueue {
-    /// Removes items that no worker has and that are older than `max_age`, as far as the dead letters have places. True if
-    /// there may be more.
+    /// Removes items older than `max_age` that no worker has, while the dead letters have room. True if more may be
+    /// left.
     pub(super) fn age_out(&mut self, rule: &QueueNumbers, part: QueuePart, now: QueueTime) -> bool {
         let Some(max_age) = rule.max_age.filter(|_| part == QueuePart::Main) else { return false };
         let is_aged = |id: ItemId| id.age(now.wall) > max_age;
@@ -67,8 +67,8 @@ impl BoundedQueue {
         size.is_some_and(|size| self.dead.fits(size, rule.capacity, rule.max_bytes))
     }
 
-    /// Drops items that no worker has, until there is place for so many items and bytes: first new ones, then those that
-    /// are due. If that is not enough, it drops none. Returns how many.
+    /// Drops items that no worker has, until the new items and bytes fit: first new ones, then due ones. Drops none if
+    /// that is not enough. Returns the number of dropped items.
     pub(super) fn drop_oldest(
         &mut self,
         rule: &QueueNumbers,

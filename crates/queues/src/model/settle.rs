@@ -1,7 +1,6 @@
 //! Acks, Nacks and extensions of delivered items.
 //!
-//! A worker whose time is over may speak of an item that another one has by now. So it says of which delivery it speaks,
-//! by the token of that delivery.
+//! After its visibility an item can be with another worker. So each call names the delivery by its token.
 
 use std::mem;
 

@@ -1,4 +1,4 @@
-//! `weir.v1.QueueAdminService`: what operators do with queues. Served only if configured.
+//! `weir.v1.QueueAdminService`: operations of operators on queues. Served only if configured.
 
 use crate::model::MAX_ITEMS;
 use serde_json::json;

@@ -10,7 +10,7 @@ use super::{small, status};
 use crate::calls::FoundOutcomes;
 use crate::model::{self, ItemId, KeptPayload, OutcomeRecord, OutcomeSearch, OutcomeTotals};
 
-/// Reads which outcomes are looked for.
+/// Reads the filters of a search.
 pub(super) fn search_of(request: &OutcomesRequest) -> Result<OutcomeSearch<'_>, Status> {
     let OutcomesRequest { item_id, from_unix_ms, until_unix_ms, max_items, before, .. } = request;
     for (field, ms) in [("from_unix_ms", from_unix_ms), ("until_unix_ms", until_unix_ms)] {

@@ -13,7 +13,7 @@ use crate::calls::{Browsed, QueuePage};
 /// Items of a page if the call names no number.
 pub(super) const DEFAULT_PAGE: u32 = 20;
 
-/// Reads which page is asked for.
+/// Reads the page of a request.
 pub(super) fn page_of(after: &str, max_items: Option<u32>, default: u32) -> Result<QueuePage, Status> {
     let after = id_of("after", after)?.unwrap_or_default();
     Ok(QueuePage { after, max_items: max_items.unwrap_or(default) as usize })
@@ -21,16 +21,18 @@ pub(super) fn page_of(after: &str, max_items: Option<u32>, default: u32) -> Resu
 
 /// Reads an id, which may be empty.
 pub(super) fn id_of(field: &'static str, text: &str) -> Result<Option<ItemId>, Status> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    text.parse().map(Some).map_err(|error: NoItemId| {
+    if text.is_empty() { Ok(None) } else { item_id(field, text).map(Some) }
+}
+
+/// Reads an id.
+pub(super) fn item_id(field: &'static str, text: &str) -> Result<ItemId, Status> {
+    text.parse().map_err(|error: NoItemId| {
         let value = format!("\"{}\"", shown(text));
         status::invalid(&InvalidField { field, value, bound: error.to_string() })
     })
 }
 
-/// The text of where the next page begins; empty for none.
+/// The cursor of the next page; empty for none.
 pub(super) fn next_of(next: Option<ItemId>) -> String {
     next.map(|id| id.to_string()).unwrap_or_default()
 }

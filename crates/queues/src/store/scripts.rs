@@ -9,20 +9,13 @@ use crate::model::{ItemId, QueueAnswer, QueueKind, QueueOp, QueuePart};
 use smallvec::SmallVec;
 use weir_core::key::{self, KeySecret, QueueKeys};
 use weir_store::StoreError;
-use weir_store::scripts::{
-    AskScripts, LaneReplies, LaneRequest, LinkReply, Script, ScriptSpec, ask, put_double as put,
-};
+use weir_store::scripts::{AskScripts, LaneReplies, LaneRequest, LinkReply, Script, ask, put_double as put};
 use weir_units::{LATEST, Micros};
 
 use self::numbers::{QueueCallNumbers, QueueRuleNumbers};
+pub use self::texts::{QUEUES, QUEUES_THAT_DROP};
 use self::texts::{QueueScript, queue_script};
 use crate::store::{QueueAsk, QueueStore};
-
-/// The scripts of queues.
-pub static QUEUES: ScriptSpec = texts::QUEUES;
-
-/// Additional needs of queues that drop items or let them age: their scripts read the last delivered id.
-pub static QUEUES_THAT_DROP: ScriptSpec = texts::QUEUES_THAT_DROP;
 
 /// Number of consumer names in the stream's consumer group. The takers' own names are stored with their items, so that
 /// the group does not grow.
@@ -40,15 +33,15 @@ struct QueueRequest {
     script: &'static Script,
     tag: u128,
     keys: QueueKeys,
-    /// Keys beside those of the part. Of an Enqueue, for each new item that has an id: one for the id, and one for the
-    /// digest of its payload. Of a Redrive the due times of the dead letters.
+    /// Extra keys. Enqueue: two per new item with an id (id, payload digest). Redrive: the due times of the dead
+    /// letters.
     more_keys: QueueKeys,
     call: QueueScript,
     rule: QueueRuleNumbers,
     numbers: QueueCallNumbers,
     /// Payloads of an Enqueue, or item ids of an Ack or Nack.
     texts: SmallVec<[Box<[u8]>; 1]>,
-    /// The taker's name, the outcome of an Ack, or the text of outcomes that are looked for.
+    /// Name of the taker, outcome of an Ack, or text of the outcomes in a search.
     said: Box<str>,
 }
 

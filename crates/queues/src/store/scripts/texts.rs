@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use weir_store::scripts::{Script, ScriptSpec, ScriptText};
 
 /// The scripts of queues.
-pub(super) const QUEUES: ScriptSpec = ScriptSpec {
+pub static QUEUES: ScriptSpec = ScriptSpec {
     name: NAME,
     does: DOES,
     scripts: &SCRIPTS,
@@ -43,7 +43,7 @@ pub(super) const QUEUES: ScriptSpec = ScriptSpec {
 };
 
 /// Additional needs of queues that drop items or let them age: their scripts read the last delivered id.
-pub(super) const QUEUES_THAT_DROP: ScriptSpec = ScriptSpec {
+pub static QUEUES_THAT_DROP: ScriptSpec = ScriptSpec {
     name: NAME,
     does: DOES,
     scripts: &[],
@@ -119,8 +119,8 @@ pub(super) enum QueueScript {
     Outcomes,
 }
 
-/// Returns the script of a queue operation. Items of a list are not settled, and have no dead letters. If it `makes_room`, items age out, or are
-/// dropped for new ones.
+/// Returns the script of a queue operation. Items of a list are not settled, and have no dead letters. A script that
+/// `makes_room` lets items age out, or drops them for new ones.
 pub(super) fn queue_script(does: QueueScript, is_list: bool, makes_room: bool) -> &'static Script {
     let number = match (does, is_list) {
         (QueueScript::Enqueue, false) if makes_room => 12,

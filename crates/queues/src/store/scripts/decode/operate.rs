@@ -1,4 +1,4 @@
-//! Replies about what operators do: Browse, Redrive and Purge.
+//! Replies to Browse, Redrive and Purge.
 
 use crate::model::{BrowsedItem, OutcomeTotals, QueueAnswer, QueueReply};
 use weir_store::StoreError;
