@@ -1,7 +1,7 @@
 //! The use case of leases: resolves the strategy, asks the store, applies the failure policy, records one event.
 //!
 //! [`Leases::acquire`] is a decision: access lists come first, and the failure policy answers for a store that is away.
-//! Renewing and releasing concern a lease that somebody holds already, so lists and policies have no say in them.
+//! Renewals and releases are of held leases, so lists and policies do not apply to them.
 
 mod bounds;
 mod operator;
@@ -48,7 +48,7 @@ pub struct LeaseQuestion<'a> {
 /// The store's answer to an acquisition.
 #[derive(Debug, Clone, Copy)]
 pub struct PermitsDecision {
-    /// Tells if the permits were granted, and the state of the strategy.
+    /// The store's answer, with the state of the strategy.
     pub answer: LeaseAnswer,
     /// The highest limit of the strategy: a larger weight never passes.
     pub most: u64,
@@ -98,7 +98,7 @@ impl Leases {
 
     /// Returns a copy that serves other rules.
     #[must_use]
-    pub fn under(&self, rules: Arc<Rules>, removed: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
+    pub fn with_rules(&self, rules: Arc<Rules>, removed: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
         let (store, seen) = (self.store.clone(), Arc::clone(&self.seen));
         Self { rules, removed, store, recorder, seen, reserve: self.reserve }
     }
@@ -110,14 +110,15 @@ impl Leases {
         weight: u64,
         ttl: Option<Micros>,
     ) -> Result<Acquired, LeaseError> {
-        let (resolved, rule) = self.resolve(question)?;
+        let (resolved, rule) = self.resolve(&self.rules, question, AccessRight::Lease)?;
         let ttl = ttl.unwrap_or(rule.numbers().ttl);
         self.checked(bounds::check_weight(weight, rule).and_then(|()| bounds::check_ttl(ttl, rule)))?;
         let started = clock::monotonic();
         let acquired = match resolved.listing {
             Some(listing) => Ok(Outcome::Listed(listing.listed)),
             None => {
-                let asked = self.ask(question, &resolved, LeaseOp::Acquire { weight, ttl }, started).await;
+                let (lease, op) = ((&question.asked, question.id), LeaseOp::Acquire { weight, ttl });
+                let asked = self.ask(lease, &resolved, op, started).await;
                 granted(asked, question, (weight, rule.most()), resolved.strategy)
             }
         };
@@ -159,7 +160,7 @@ impl Leases {
         method: CountedMethod,
     ) -> Result<LeaseAnswer, LeaseError> {
         let started = clock::monotonic();
-        let answer = self.ask(question, resolved, op, started).await;
+        let answer = self.ask((&question.asked, question.id), resolved, op, started).await;
         let counted = match &answer {
             Ok(answer) if answer.outcome == LeaseOutcome::NotHeld => CountedLease::NotHeld,
             Ok(_) => CountedLease::Held,
@@ -174,18 +175,7 @@ impl Leases {
 
     async fn ask(
         &self,
-        question: &LeaseQuestion<'_>,
-        resolved: &Resolved<'_>,
-        op: LeaseOp,
-        started: Instant,
-    ) -> Result<LeaseAnswer, StoreError> {
-        self.ask_of(&question.asked, question.id, resolved, op, started).await
-    }
-
-    async fn ask_of(
-        &self,
-        asked: &Question<'_>,
-        id: &str,
+        (asked, id): (&Question<'_>, &str),
         resolved: &Resolved<'_>,
         op: LeaseOp,
         started: Instant,
@@ -225,11 +215,7 @@ impl Leases {
     }
 
     /// Resolves the strategy and its rule of permits. Fails if the question is invalid.
-    fn resolve(&self, question: &LeaseQuestion<'_>) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
-        self.resolve_under(&self.rules, question, AccessRight::Lease)
-    }
-
-    fn resolve_under<'a>(
+    fn resolve<'a>(
         &self,
         rules: &'a Rules,
         question: &LeaseQuestion<'_>,
@@ -252,7 +238,7 @@ impl Leases {
         }
     }
 
-    /// Resolves the strategy of a lease that somebody holds: also one that the configuration does not have any more.
+    /// Resolves the strategy of a held lease, even one that is no longer configured.
     fn resolve_held(
         &self,
         question: &LeaseQuestion<'_>,
@@ -264,10 +250,10 @@ impl Leases {
                 found.is_ok_and(|found| found.strategy.permits().is_some())
             };
             if !has_permits(&self.rules) && has_permits(&self.removed) {
-                return self.resolve_under(&self.removed, question, right);
+                return self.resolve(&self.removed, question, right);
             }
         }
-        self.resolve_under(&self.rules, question, right)
+        self.resolve(&self.rules, question, right)
     }
 
     /// Counts a question that was rejected.

@@ -26,7 +26,7 @@ use weir_proto::v1::{concurrency_service_server, lease_admin_service_server};
 use self::calls::Leases;
 use self::metrics::PermitGauges;
 use self::service::CurrentLeases;
-use self::store::{LEASES, LeaseHandle, NoLeases, ProcessLeases};
+use self::store::{LEASES, LeaseHandle, ProcessLeases};
 
 /// The feature `leases`.
 #[derive(Debug)]
@@ -37,18 +37,10 @@ static SCRIPTS: [UsedScripts; 1] = [(&LEASES, |snapshot| snapshot.rules.has_leas
 
 /// Leases, once they run.
 struct RunningLeases {
-    states: LeaseStates,
+    /// Storage for all workers. `None` for scripts on the connections of each worker's decisions: an acquisition is a
+    /// decision.
+    store: Option<LeaseHandle>,
     gauges: PermitGauges,
-}
-
-/// Storage of leases.
-enum LeaseStates {
-    /// Over scripts, on the connections of each worker's decisions: an acquisition is one of them.
-    Scripts,
-    /// Leases in the memory of this process.
-    Process(ProcessLeases),
-    /// Nowhere: calls are refused by name.
-    Nowhere,
 }
 
 impl Feature for LeasesFeature {
@@ -87,9 +79,11 @@ impl Feature for LeasesFeature {
 
     fn start(&self, node: &mut NodeBuilder<'_>) -> Result<Option<Arc<dyn RunningFeature>>, StartError> {
         let storage = node.storage;
-        let process = storage.process.clone().map(|states| LeaseStates::Process(ProcessLeases::new(states)));
-        let states = process.or_else(|| storage.scripts.as_ref().map(|_| LeaseStates::Scripts));
-        let states = states.unwrap_or(LeaseStates::Nowhere);
+        let store = match (&storage.process, &storage.scripts) {
+            (Some(states), _) => Some(LeaseHandle::Process(ProcessLeases::new(states.clone()))),
+            (None, Some(_)) => None,
+            (None, None) => Some(LeaseHandle::Nowhere),
+        };
         let gauges = PermitGauges::default();
         node.show(gauges.collector()?)?;
         let shown = gauges.clone();
@@ -97,17 +91,13 @@ impl Feature for LeasesFeature {
             shown.follow(Arc::clone(&snapshot.rules));
             true
         }));
-        Ok(Some(Arc::new(RunningLeases { states, gauges })))
+        Ok(Some(Arc::new(RunningLeases { store, gauges })))
     }
 }
 
 impl RunningFeature for RunningLeases {
     fn services(&self, worker: &ServiceContext, snapshot: &Snapshot) -> FeatureServices {
-        let store = match &self.states {
-            LeaseStates::Scripts => worker.scripts.clone().map(LeaseHandle::new),
-            LeaseStates::Process(leases) => Some(LeaseHandle::new(leases.clone())),
-            LeaseStates::Nowhere => Some(LeaseHandle::new(NoLeases)),
-        };
+        let store = self.store.clone().or_else(|| worker.scripts.clone().map(LeaseHandle::Scripts));
         let Some(store) = store else { return FeatureServices::default() };
         let recorder = Arc::clone(&worker.recorder);
         let (rules, counted) = (Arc::clone(&snapshot.rules), recorder.under(&snapshot.rows));

@@ -138,7 +138,7 @@ impl Collector for PermitCollector {
 }
 
 impl SeenPermits {
-    /// Remembers an answer. At the bound, keys that nobody asked for any more make room, or the key is left out.
+    /// Records an answer. At the bound, stale keys are evicted; without any, the key is left out.
     pub(crate) fn saw(&self, key: u128, seen: SeenKey) {
         let mut keys = self.0.lock();
         if keys.len() >= MAX_KEYS && !keys.contains_key(&key) {

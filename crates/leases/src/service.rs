@@ -80,7 +80,7 @@ impl CurrentLeases {
     /// Serves another snapshot from now on. Calls that have begun keep theirs.
     pub(crate) fn follow(&self, snapshot: &Snapshot, recorder: Arc<Recorder>) {
         let (rules, removed) = (Arc::clone(&snapshot.rules), Arc::clone(&snapshot.removed));
-        let leases = self.0.load().leases.under(rules, removed, recorder);
+        let leases = self.0.load().leases.with_rules(rules, removed, recorder);
         let (rights, templates) = (snapshot.rights.clone(), Arc::clone(&snapshot.templates));
         self.0.store(Arc::new(LeaseService { leases, rights, templates }));
     }

@@ -1,20 +1,18 @@
-//! Storage of leases: a trait of its own, which two engines have: scripts, and this process.
+//! Storage of leases: a trait with two engines: scripts, and this process.
 
 mod memory;
-mod none;
 mod scripts;
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
 use weir_core::key::{self, Subject};
 use weir_core::strategy::{ConcurrencyRule, ControllerRule, Partition, Strategy};
 use weir_store::StoreError;
+use weir_store::scripts::AskScripts;
 
 pub use self::memory::ProcessLeases;
-pub use self::none::NoLeases;
 pub use self::scripts::LEASES;
 use crate::model::{LeaseAnswer, LeaseCursor, LeaseOp, LeasePage};
 
@@ -50,50 +48,43 @@ pub struct LeasesAsk<'a> {
 pub trait LeaseStore: Send + Sync + 'static {
     /// Acquires, renews or releases a lease.
     ///
-    /// After [`StoreError::Timeout`] it may have happened once, and the answer was lost: the same call under the same
-    /// id then says what is the case.
+    /// After [`StoreError::Timeout`] the operation may have happened once, with its answer lost. The same call under
+    /// the same id then returns the state of the lease.
     fn lease(&self, ask: &LeaseAsk<'_>) -> impl Future<Output = Result<LeaseAnswer, StoreError>> + Send;
 
-    /// Lists the leases of a key, a page at a time. It changes nothing.
+    /// Lists the leases of a key, a page at a time.
     fn leases(&self, ask: &LeasesAsk<'_>) -> impl Future<Output = Result<LeasePage, StoreError>> + Send;
 }
 
-/// Handle of a lease store of any type. Clones share it.
+/// Access of a worker to the leases. Clones share it.
 #[derive(Clone)]
-pub struct LeaseHandle(Arc<dyn AnyLeaseStore>);
-
-impl LeaseHandle {
-    /// A handle to `store`.
-    pub fn new(store: impl LeaseStore) -> Self {
-        Self(Arc::new(store))
-    }
+pub enum LeaseHandle {
+    /// Leases over scripts.
+    Scripts(Arc<dyn AskScripts>),
+    /// Leases in this process.
+    Process(ProcessLeases),
+    /// No leases: the backend runs no scripts, and is not this process. Every call is refused by name.
+    Nowhere,
 }
+
+const NO_LEASES: StoreError =
+    StoreError::Unsupported("the store has no leases: it runs no scripts, and is not this process");
 
 impl LeaseStore for LeaseHandle {
     async fn lease(&self, ask: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
-        self.0.lease_boxed(ask).await
+        match self {
+            Self::Scripts(scripts) => scripts.lease(ask).await,
+            Self::Process(leases) => leases.lease(ask).await,
+            Self::Nowhere => Err(NO_LEASES),
+        }
     }
 
     async fn leases(&self, ask: &LeasesAsk<'_>) -> Result<LeasePage, StoreError> {
-        self.0.leases_boxed(ask).await
-    }
-}
-
-/// Object-safe [`LeaseStore`]. The allocation is small beside the cost of a lease.
-trait AnyLeaseStore: Send + Sync {
-    fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a, LeaseAnswer>;
-    fn leases_boxed<'a>(&'a self, ask: &'a LeasesAsk<'a>) -> LeaseFuture<'a, LeasePage>;
-}
-
-type LeaseFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-
-impl<S: LeaseStore> AnyLeaseStore for S {
-    fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a, LeaseAnswer> {
-        Box::pin(self.lease(ask))
-    }
-
-    fn leases_boxed<'a>(&'a self, ask: &'a LeasesAsk<'a>) -> LeaseFuture<'a, LeasePage> {
-        Box::pin(self.leases(ask))
+        match self {
+            Self::Scripts(scripts) => scripts.leases(ask).await,
+            Self::Process(leases) => leases.leases(ask).await,
+            Self::Nowhere => Err(NO_LEASES),
+        }
     }
 }
 

@@ -49,7 +49,7 @@ impl Leases {
         };
         let op = LeaseOp::Release { outcome: WorkOutcome::Ignored, rtt: None };
         let started = clock::monotonic();
-        let releases = ids.iter().map(|id| self.ask_of(asked, id, &resolved, op, started));
+        let releases = ids.iter().map(|id| self.ask((asked, id), &resolved, op, started));
         let mut released = Vec::new();
         for (id, answer) in ids.iter().zip(join_all(releases).await) {
             // What was released stays released; the call can be repeated for the rest.

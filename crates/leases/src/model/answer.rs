@@ -84,7 +84,7 @@ pub enum LeaseOutcome {
     Refused {
         /// Reason of the refusal.
         refusal: LeaseRefusal,
-        /// The time until leases that end by themselves would let the call pass, if nobody renews or acquires.
+        /// Time until expiring leases would let the call pass, if none is renewed or acquired.
         bound: Option<Micros>,
     },
     /// The controller has seen the sample.

@@ -1,4 +1,4 @@
-//! `weir.v1.LeaseAdminService`: what operators do with leases. Served only if configured.
+//! `weir.v1.LeaseAdminService`: operations of operators on leases. Served only if configured.
 
 use std::sync::Arc;
 

@@ -12,19 +12,15 @@ use std::time::Duration;
 use weir_core::key::{self, Namespace};
 use weir_core::strategy::ConcurrencyRule;
 use weir_store::StoreError;
-use weir_store::scripts::{
-    AskScripts, LaneReplies, LaneRequest, LinkReply, Script, ScriptSpec, ask, put_double as put,
-};
+use weir_store::scripts::{AskScripts, LaneReplies, LaneRequest, LinkReply, Script, ask, put_double as put};
 use weir_units::{LATEST, Micros};
 
 use self::list::LeaseListRequest;
 use self::numbers::LeaseNumbers;
+pub use self::texts::LEASES;
 use self::texts::lease_script;
 use crate::model::{LeaseAnswer, LeaseOp, LeasePage};
 use crate::store::{LeaseAsk, LeaseStore, LeasesAsk};
-
-/// The scripts of leases.
-pub static LEASES: ScriptSpec = texts::LEASES;
 
 /// The request of one lease operation, with its keys already built. Its retries share it.
 struct LeaseRequest {

@@ -7,7 +7,7 @@ use std::io::Write;
 macro_rules! doubles {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)+ }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq)]
         pub(crate) struct $name {
             $($(#[$field_doc])* pub(crate) $field: f64,)+
         }

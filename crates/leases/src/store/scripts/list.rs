@@ -1,4 +1,4 @@
-//! The request for a page of leases. The script is `lua/leases/list.lua`; each request has a call of its own.
+//! The request for a page of leases. The script is `lua/leases/list.lua`; requests never share a call.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl LaneRequest for LeaseListRequest {
         self.tag
     }
 
-    /// A page costs about as much as so many keys.
+    /// A page costs about as much as 20 keys.
     fn keys(&self) -> usize {
         20
     }

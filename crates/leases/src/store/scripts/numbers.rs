@@ -34,29 +34,6 @@ doubles! {
     }
 }
 
-/// The defaults of optional parameters.
-const NOTHING: LeaseNumbers = LeaseNumbers {
-    op: 0.0,
-    initial: 0.0,
-    least: 0.0,
-    most: 0.0,
-    max_ttl: 0.0,
-    idle: 0.0,
-    share: -1.0,
-    weight: 0.0,
-    ttl: 0.0,
-    outcome: 0.0,
-    rtt: -1.0,
-    shown_in_flight: 0.0,
-    jitter: 0.0,
-    window_span: 0.0,
-    window_samples: 0.0,
-    p1: 0.0,
-    p2: 0.0,
-    p3: 0.0,
-    p4: 0.0,
-};
-
 impl LeaseNumbers {
     /// Encoded size of the numbers.
     pub(super) const BYTES: usize = size_of::<Self>();
@@ -64,7 +41,8 @@ impl LeaseNumbers {
     pub(super) fn new(rule: &ConcurrencyRule, op: &LeaseOp, jitter: f64, share: Option<u64>) -> Self {
         let max_ttl = rule.numbers().max_ttl.0 as f64;
         let share = share.map_or(-1.0, |share| share as f64);
-        Self { max_ttl, share, jitter, ..NOTHING }.with_limit(&rule.numbers().source).with_op(op)
+        let numbers = Self { max_ttl, share, jitter, rtt: -1.0, ..Self::default() };
+        numbers.with_limit(&rule.numbers().source).with_op(op)
     }
 
     fn with_op(self, op: &LeaseOp) -> Self {

@@ -8,7 +8,7 @@ use weir_store::scripts::{Script, ScriptSpec, ScriptText};
 use super::probe::PROBE;
 
 /// The scripts of leases.
-pub(super) const LEASES: ScriptSpec = ScriptSpec {
+pub static LEASES: ScriptSpec = ScriptSpec {
     name: "leases",
     does: "serve leases",
     scripts: &SCRIPTS,
