@@ -1,4 +1,4 @@
-//! Bans: whom decisions refuse, whom denials are counted of, and which bans the store has.
+//! Bans: denied callers, counted denials, and the bans of the store.
 
 mod banned;
 mod guard;

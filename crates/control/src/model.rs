@@ -2,7 +2,7 @@
 //!
 //! * [`ControlState`]: the records of a store and its last changes. `lua/control/` is its twin on Redis.
 //! * [`ControlMirror`]: what one node knows, and how it catches up with a store that may have lost changes.
-//! * [`BanState`]: bans that nodes share, and [`DenialSketch`], which finds whom to ban.
+//! * [`BanState`]: bans that nodes share, and [`DenialSketch`], which finds callers to ban.
 //! * [`encode_record`], [`decode_record`]: the bytes of a record, the same in Redis and in a node's cache file.
 //!
 //! ```text
@@ -18,6 +18,7 @@
 //! Records are opaque: what an entry means is up to the nodes.
 
 mod bans;
+mod changes;
 mod encoding;
 mod mirror;
 mod put;
@@ -27,6 +28,7 @@ mod state;
 pub use bans::{
     Ban, BanChanges, BanRule, BanSet, BanState, DenialSketch, MAX_BAN_MEMBER, MAX_BANS, MAX_COUNTED,
 };
+pub use changes::ChangesSince;
 pub use encoding::{ControlDecodeError, HEADER_BYTES, decode_record, encode_record, fault};
 pub use mirror::{ControlLoss, ControlMirror, ControlReconciled};
 pub use put::{ControlPut, ControlRefusal, RefusedPut, check_puts};
@@ -62,8 +64,8 @@ pub const MAX_PUT_BYTES: usize = 1 << 20;
 /// see [`changes_kept`].
 pub const MAX_CONTROL_CHANGES: usize = 10_000;
 
-/// Number of changes that a store keeps after one of so many records was made: together about as many records as there
-/// may be entries.
+/// Number of changes that a store keeps after a change of `records` records: together they have about as many records
+/// as there may be entries.
 #[must_use]
 pub fn changes_kept(records: usize) -> usize {
     (MAX_CONTROL_ENTRIES / records.max(1)).clamp(1, MAX_CONTROL_CHANGES)

@@ -19,8 +19,9 @@ const ENTRIES: usize = 1_000;
 pub(crate) fn collected(control: &ControlHandle, rights: Rights<'_>) -> Value {
     let (view, bans) = (control.view(), control.bans(""));
     let entries = || view.living().filter(|(_, entry)| may_see(rights, entry));
-    let entry =
-        |(key, entry): (&str, &ControlEntry)| message("weir.v1.ControlEntry", &control.shown(key, entry));
+    let entry = |(key, entry): (&str, &ControlEntry)| {
+        message("weir.v1.ControlEntry", &control.with_waiting(key, entry))
+    };
     let seen =
         |ban: &BannedCaller| rights.may_inspect(&ban.strategy, named(&ban.resource), Some(&ban.consumer));
     let living = || bans.iter().filter(|(_, ban)| seen(&ban.caller));

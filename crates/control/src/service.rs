@@ -151,7 +151,7 @@ impl ControlService for ControlApi {
         _request: Request<ListEntriesRequest>,
     ) -> Result<Response<ListEntriesResponse>, Status> {
         let view = self.control.view();
-        let entries = view.living().map(|(key, entry)| self.control.shown(key, entry)).collect();
+        let entries = view.living().map(|(key, entry)| self.control.with_waiting(key, entry)).collect();
         Ok(Response::new(ListEntriesResponse {
             entries,
             version: Some(version_message(view.position)),
@@ -258,7 +258,7 @@ impl Watched {
                 return Some((Err(status::refused(refused)), self));
             }
             if let Some(entry) = self.ready.pop() {
-                let entry = Some(self.control.shown(entry.key(), &entry.message()));
+                let entry = Some(self.control.with_waiting(entry.key(), &entry.message()));
                 return Some((Ok(WatchEntriesResponse { entry }), self));
             }
             if !std::mem::take(&mut self.is_first) {

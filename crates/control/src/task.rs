@@ -1,7 +1,7 @@
 //! The task of live control: makes changes one after another, and follows the store.
 //!
-//! It has a thread of its own. It changes the store first and then its own copy, so that nodes agree with the store, and never
-//! with one another alone.
+//! It runs on its own thread. It changes the store first and then its own copy, so that nodes agree with the store, and
+//! never with one another alone.
 
 mod audited;
 mod cache;

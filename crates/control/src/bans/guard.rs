@@ -1,7 +1,7 @@
-//! Bans as decisions see them: counts denials, and denies whom a ban is about.
+//! Bans as decisions see them: counts denials, and denies banned callers.
 //!
-//! The workers share it. A decision whose strategy has no `ban` never comes here, and while nobody is banned, one that has
-//! it reads one flag. The task of live control takes what is due, and tells which bans are in force.
+//! The workers share it. Decisions of strategies without `ban` never call it, and while there are no bans, the others
+//! read one flag. The task of live control takes due bans, and sets the bans in force.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl BanGuard {
         self.clock.now().0.saturating_add_signed(self.ahead.load(Relaxed))
     }
 
-    /// Tells it the store's time. A clock that tests move is the store's clock, too.
+    /// Sets the store's time. A clock that tests move is the store's clock, too.
     pub(crate) fn store_is_at(&self, time: Micros) {
         if self.clock.explicit().is_none() {
             let ahead = i64::try_from(i128::from(time.0) - i128::from(self.clock.now().0));

@@ -9,15 +9,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 pub use self::sketch::{BanRule, DenialSketch, MAX_COUNTED};
+use super::changes::{ChangesSince, since};
 use super::record::ControlPosition;
-use super::{
-    MAX_CONTROL_CHANGES, MAX_CONTROL_VERSION, MAX_POLLED_BYTES, MAX_POLLED_CHANGES, MAX_POLLED_RECORDS,
-};
+use super::{MAX_CONTROL_CHANGES, MAX_CONTROL_VERSION};
 
 /// The most bans. The one that ends soonest leaves.
 pub const MAX_BANS: usize = 10_000;
 
-/// The longest name of whom a ban is about, in bytes.
+/// The longest name of a banned caller, in bytes.
 pub const MAX_BAN_MEMBER: usize = 2 << 10;
 
 /// A ban, or that one was lifted.
@@ -52,22 +51,8 @@ pub struct BanState {
     changes: VecDeque<(ControlPosition, Vec<Ban>)>,
 }
 
-/// Answer of a store to a node that sends its position.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BanChanges {
-    /// Changes since the position, in order. They may be incomplete: `position` is that of the last one.
-    Since {
-        /// New and lifted bans.
-        bans: Vec<Ban>,
-        /// The new position of the node.
-        position: ControlPosition,
-    },
-    /// The store does not know the position: the node must read all bans.
-    Everything {
-        /// The position of the store.
-        position: ControlPosition,
-    },
-}
+/// Changes of bans.
+pub type BanChanges = ChangesSince<Ban>;
 
 impl BanSet {
     /// The ban of a member that has not ended: when it ends.
@@ -187,27 +172,9 @@ impl BanState {
     /// Changes after a position.
     #[must_use]
     pub fn bans_since(&self, position: ControlPosition) -> BanChanges {
-        let first = if position == self.position {
-            self.changes.len()
-        } else {
-            match self.changes.binary_search_by_key(&position, |(position, _)| *position) {
-                Ok(place) => place + 1,
-                Err(_) => return BanChanges::Everything { position: self.position },
-            }
-        };
-        let (mut bans, mut last, mut bytes) = (Vec::new(), position, 0);
-        for (position, changed) in self.changes.range(first..).take(MAX_POLLED_CHANGES) {
-            let is_full = !bans.is_empty() && bans.len() + changed.len() > MAX_POLLED_RECORDS;
-            if bytes >= MAX_POLLED_BYTES || is_full {
-                break;
-            }
-            // The end of a ban is sent as text.
-            let size = |ban: &Ban| ban.member.len() + ban.until.to_string().len();
-            bytes += changed.iter().map(size).sum::<usize>();
-            bans.extend(changed.iter().cloned());
-            last = *position;
-        }
-        BanChanges::Since { bans, position: last }
+        // The end of a ban is sent as text.
+        let size = |ban: &Ban| ban.member.len() + ban.until.to_string().len();
+        since(&self.changes, (position, self.position), size)
     }
 
     fn announce(&mut self, now: u64, change: u64, changed: Vec<Ban>) -> usize {

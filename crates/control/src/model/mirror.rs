@@ -126,7 +126,7 @@ impl ControlMirror {
     }
 
     /// Takes over what an acknowledged put wrote, before the store shows it. Returns whether a record changed.
-    pub fn learn(&mut self, records: &[ControlRecord]) -> bool {
+    pub fn take_acknowledged(&mut self, records: &[ControlRecord]) -> bool {
         let mut changed = false;
         for record in records {
             if self.take(record.clone()) {

@@ -91,7 +91,7 @@ impl RefusedPut {
     }
 }
 
-/// Checks the changes of one put: each of them, that all have one id and keys of their own, and the bounds of the whole.
+/// Checks the changes of one put: each of them, their common id, their distinct keys, and the bounds of the whole.
 pub fn check_puts(puts: &[ControlPut]) -> Result<(), RefusedPut> {
     let count = puts.len();
     if !(1..=MAX_PUT_TOGETHER).contains(&count) {

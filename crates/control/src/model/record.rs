@@ -55,7 +55,7 @@ impl ControlRecord {
         !self.deleted && (self.expires_at == 0 || self.expires_at > now)
     }
 
-    /// True if it ended so long ago that nobody needs it any more.
+    /// True if the record ended so long ago that no node needs it any more.
     #[must_use]
     pub fn is_old(&self, now: u64) -> bool {
         self.expires_at != 0 && self.expires_at.saturating_add(ENDED_KEPT.0) <= now

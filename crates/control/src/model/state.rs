@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::changes::{ChangesSince, since};
 use super::encoding::{HEADER_BYTES, fault};
 use super::put::{ControlPut, ControlRefusal, RefusedPut, check_puts};
 use super::record::{ControlPosition, ControlRecord};
 use super::{
     ENDED_KEPT, MAX_CONTROL_ENTRIES, MAX_CONTROL_RECORDS, MAX_CONTROL_VERSION, MAX_DROPPED,
-    MAX_MERGED_RECORDS, MAX_POLLED_BYTES, MAX_POLLED_CHANGES, MAX_POLLED_RECORDS, changes_kept,
+    MAX_MERGED_RECORDS, changes_kept,
 };
 
 /// State of a store: all records, and the last changes.
@@ -45,22 +46,8 @@ impl PlannedPut {
     }
 }
 
-/// Answer of a store to a node that sends its position.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ControlChanges {
-    /// Records written since the position, in order. They may be incomplete: `position` is that of the last one.
-    Since {
-        /// The records.
-        records: Vec<ControlRecord>,
-        /// The new position of the node.
-        position: ControlPosition,
-    },
-    /// The store does not know the position: the node must read all records.
-    Everything {
-        /// The position of the store.
-        position: ControlPosition,
-    },
-}
+/// Changes of records.
+pub type ControlChanges = ChangesSince<ControlRecord>;
 
 impl ControlState {
     /// The state with these records, such as those of a file.
@@ -205,26 +192,7 @@ impl ControlState {
     /// Changes after a position.
     #[must_use]
     pub fn changes_since(&self, position: ControlPosition) -> ControlChanges {
-        let everything = ControlChanges::Everything { position: self.position };
-        let first = if position == self.position {
-            self.changes.len()
-        } else {
-            match self.changes.binary_search_by_key(&position, |(position, _)| *position) {
-                Ok(place) => place + 1,
-                Err(_) => return everything,
-            }
-        };
-        let (mut records, mut last, mut bytes) = (Vec::new(), position, 0);
-        for (position, written) in self.changes.range(first..).take(MAX_POLLED_CHANGES) {
-            let is_full = !records.is_empty() && records.len() + written.len() > MAX_POLLED_RECORDS;
-            if bytes >= MAX_POLLED_BYTES || is_full {
-                break;
-            }
-            bytes += written.iter().map(size).sum::<usize>();
-            records.extend(written.iter().cloned());
-            last = *position;
-        }
-        ControlChanges::Since { records, position: last }
+        since(&self.changes, (position, self.position), size)
     }
 
     /// Drops records that ended long ago.

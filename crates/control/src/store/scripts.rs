@@ -11,7 +11,7 @@ mod pages;
 mod sync;
 mod texts;
 
-use weir_store::scripts::{ScriptClient, ScriptSpec, garbled};
+use weir_store::scripts::{ScriptClient, garbled};
 use weir_units::Micros;
 
 use self::codes::control_status;
@@ -19,14 +19,12 @@ use self::decode::{ControlReply, records_of};
 use self::exchange::{ControlExchange, KeysOf};
 use self::numbers::{ControlNumbers, EntryNumbers};
 pub use self::sync::ControlSynced;
+pub use self::texts::CONTROL;
 use self::texts::ControlScript;
 use crate::model::{
     ControlChanges, ControlPosition, ControlPut, ControlRecord, ControlRefusal, MAX_POLLED_BYTES, RefusedPut,
     check_puts, encode_record, fault,
 };
-
-/// The scripts of live control, bans among them.
-pub static CONTROL: ScriptSpec = texts::CONTROL;
 
 /// The most records of one merge, and about the most bytes.
 const MERGED_TOGETHER: usize = 100;
@@ -155,20 +153,20 @@ impl ControlLink {
         let reply = self.exchange.run(KeysOf::Records, script, numbers, arguments).await?;
         let reply = ControlReply::read(&reply).map_err(|error| error.to_string())?;
         self.store_time = Some(Micros(reply.now));
-        self.know(reply.position.version);
+        self.note_version(reply.position.version);
         Ok(reply)
     }
 
     /// The records of a reply.
     fn records(&mut self, reply: &ControlReply) -> Result<Vec<ControlRecord>, String> {
         let (records, _) = records_of(&reply.pairs).map_err(|error| error.to_string())?;
-        records.iter().for_each(|record| self.know(record.version));
+        records.iter().for_each(|record| self.note_version(record.version));
         Ok(records)
     }
 
-    /// Tells the link a version that the node knows from elsewhere, such as the greatest of its cache file. It must be
-    /// told before the first put; [`ControlLink::sync`] does so, too.
-    pub fn know(&mut self, version: u64) {
+    /// Records a version that the node knows from elsewhere, such as the greatest of its cache file, before the first
+    /// put. [`ControlLink::sync`] does so, too.
+    pub fn note_version(&mut self, version: u64) {
         self.known = self.known.max(version);
     }
 }

@@ -9,54 +9,37 @@ use weir_node::proto_json;
 use weir_proto::v1::ControlEntry;
 use weir_units::Micros;
 
-use super::request::{BanLift, ChangeAsked};
-use crate::bans::BanTotals;
-use crate::bans::{BannedCaller, BannedUntil};
+use super::request::{BanLift, ChangeAsked, ChangedEntry};
+use crate::bans::{BanTotals, BannedCaller, BannedUntil};
 
 /// The audit of live control.
 pub(super) struct ControlAudit(AuditLog);
-
-/// A change that was asked for.
-pub(super) struct AuditedChange<'a> {
-    /// The id of the change.
-    change: u64,
-    asked: &'a ChangeAsked,
-    entries: Vec<AuditedEntry<'a>>,
-}
-
-/// One entry of a change.
-pub(super) struct AuditedEntry<'a> {
-    /// The new entry; for a deletion the deleted one, with `deleted`.
-    pub(super) after: &'a ControlEntry,
-    pub(super) before: Option<&'a ControlEntry>,
-}
-
-impl<'a> AuditedChange<'a> {
-    pub(super) fn new(asked: &'a ChangeAsked, change: u64, entries: Vec<AuditedEntry<'a>>) -> Self {
-        Self { change, asked, entries }
-    }
-}
 
 impl ControlAudit {
     pub(super) fn new(log: AuditLog) -> Self {
         Self(log)
     }
 
-    /// Writes what was asked for, down to the disk.
-    pub(super) fn asked(&self, at: Micros, change: &AuditedChange<'_>) -> io::Result<()> {
-        let AuditedChange { change, asked, entries } = change;
+    /// Writes a change that was asked for, and its entries before and after it, down to the disk.
+    pub(super) fn asked(
+        &self,
+        at: Micros,
+        change: u64,
+        asked: &ChangeAsked,
+        entries: &[ChangedEntry],
+    ) -> io::Result<()> {
         let ChangeAsked { method, by, reason, expires_after, .. } = asked;
         let mut line = json!({
             "audit": "asked",
             "at": time_text(at),
-            "change": change_id(*change),
+            "change": change_id(change),
             "method": method,
             "by": by,
             "reason": reason,
             "expires_after_seconds": expires_after.map(|span| span.0 / 1_000_000),
         });
-        let both = |one: &AuditedEntry<'_>| (one.before.map(entry), entry(one.after));
-        if let [one] = &entries[..] {
+        let both = |one: &ChangedEntry| (one.before.as_ref().map(entry), entry(&one.after));
+        if let [one] = entries {
             let (before, after) = both(one);
             line["before"] = before.into();
             line["after"] = after;
@@ -122,6 +105,7 @@ fn entry(entry: &ControlEntry) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::path::Path;
 
     use super::*;
@@ -152,11 +136,9 @@ mod tests {
             version: Some(EntryVersion { version: 3, change: "4".to_owned() }),
             ..after.clone()
         };
-        let before = Some(before);
         let asked = asked("PutAccess", Some(Micros::from_secs(60)));
-        let entry = || AuditedEntry { after: &after, before: before.as_ref() };
-        let change = AuditedChange::new(&asked, 0xab, vec![entry()]);
-        audit.asked(Micros(1_700_000_000_000_000), &change).unwrap();
+        let entry = ChangedEntry { after, before: Some(before), files: HashMap::new() };
+        audit.asked(Micros(1_700_000_000_000_000), 0xab, &asked, &[entry.clone()]).unwrap();
         audit.ended(Micros(1_700_000_000_500_000), 0xab, "applied", Some(9));
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -165,8 +147,7 @@ mod tests {
         assert_eq!(lines[0]["reason"], "incident\n12");
         assert_eq!(lines[0]["after"]["access"]["consumer"], "bot \"7\"");
         assert_eq!(lines[0]["before"]["version"]["version"], "3");
-        let many = AuditedChange::new(&asked, 1, vec![entry(), entry()]);
-        audit.asked(Micros(0), &many).unwrap();
+        audit.asked(Micros(0), 1, &asked, &[entry.clone(), entry]).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
         assert_eq!(last["entries"][1]["after"]["access"]["consumer"], "bot \"7\"");
@@ -184,9 +165,7 @@ mod tests {
     fn what_cannot_be_written_is_an_error() {
         let log = AuditLog::open(Some(Path::new("/dev/full")), Clock::System).unwrap();
         let audit = ControlAudit::new(log);
-        let after = ControlEntry::default();
-        let asked = asked("PutAccess", None);
-        let change = AuditedChange::new(&asked, 1, vec![AuditedEntry { after: &after, before: None }]);
-        assert_eq!(audit.asked(Micros(0), &change).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let failed = audit.asked(Micros(0), 1, &asked("PutAccess", None), &[]).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::StorageFull);
     }
 }

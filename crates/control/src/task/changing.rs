@@ -7,7 +7,6 @@ use weir_proto::v1::ControlEntry;
 use weir_proto::v1::control_entry::Entry;
 use weir_units::Micros;
 
-use super::audited::{AuditedChange, AuditedEntry};
 use super::entry::{body_of, generation_key, key_of, tombstone_of};
 use super::overlay::check;
 use super::request::{ChangeAsked, Changed, ChangedEntry, ControlFault, EntryAsked, FoundChange};
@@ -31,10 +30,7 @@ impl ControlTask {
             return Ok(Changed { entries, change: None });
         }
         let change = asked.id.map_or_else(random_id, Ok)?;
-        let audited = entries
-            .iter()
-            .map(|ChangedEntry { after, before, .. }| AuditedEntry { after, before: before.as_ref() });
-        let written = self.audit.asked(now, &AuditedChange::new(&asked, change, audited.collect()));
+        let written = self.audit.asked(now, change, &asked, &entries);
         written.map_err(|error| ControlFault::NotWritten(format!("the audit cannot be written: {error}")))?;
         let puts = asked.entries.iter().zip(&entries);
         let puts: Vec<_> = puts.map(|(one, planned)| put_of(&asked, one, &planned.after, change)).collect();
@@ -46,7 +42,7 @@ impl ControlTask {
             }
         };
         let version = records.first().map(|record| record.version);
-        self.mirror.learn(&records);
+        self.mirror.take_acknowledged(&records);
         if let ControlStore::Memory(state) = &self.store {
             // There is nobody else whose changes it could have missed.
             self.mirror.apply(records.iter().cloned(), state.position());
@@ -97,7 +93,7 @@ impl ControlTask {
             let before = known.map(|known| known.message.clone());
             // Under an id of the caller, it may be a repeated call: the store knows.
             if one.deletes && before.is_none() && asked.id.is_none() {
-                return Err(ControlFault::Missing.at(place, asked));
+                return Err(ControlFault::Missing.in_entry(place, asked));
             }
             let after = ControlEntry {
                 entry: Some(one.entry.clone()),
@@ -129,11 +125,11 @@ impl ControlTask {
             }
             if !strategy.is_empty() {
                 let found = rules.resolve("", strategy);
-                let found = found.map_err(|unknown| ControlFault::from(unknown).at(place, asked))?;
+                let found = found.map_err(|unknown| ControlFault::from(unknown).in_entry(place, asked))?;
                 if one.resets && found.strategy.permits().is_some() {
                     let reason =
                         format!("state: RESET is for rate limits, and `{strategy}` limits concurrency");
-                    return Err(ControlFault::Invalid(vec![reason]).at(place, asked));
+                    return Err(ControlFault::Invalid(vec![reason]).in_entry(place, asked));
                 }
             }
             if let Err(own) = check(&one.entry, &rules, &written) {

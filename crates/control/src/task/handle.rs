@@ -79,9 +79,9 @@ impl ControlHandle {
         self.view.clone()
     }
 
-    /// An entry as callers see it: also why it waits.
+    /// An entry as callers see it, with the reason why it waits.
     #[must_use]
-    pub fn shown(&self, key: &str, entry: &ControlEntry) -> ControlEntry {
+    pub fn with_waiting(&self, key: &str, entry: &ControlEntry) -> ControlEntry {
         let waiting = self.overlay.waiting(key).unwrap_or_default();
         ControlEntry { waiting, ..entry.clone() }
     }

@@ -20,7 +20,7 @@ impl ControlTask {
     }
 
     /// Follows the bans of other nodes, forgets those that have ended, and gives the audit its totals.
-    pub(super) async fn look_at_bans(&mut self) {
+    pub(super) async fn poll_bans(&mut self) {
         if let ControlStore::Redis(link) = &mut self.store
             && self.incomplete.is_none()
             && (self.bans.has_bans() || self.target.rules().has_bans())

@@ -16,7 +16,7 @@ use crate::model::ControlPosition;
 /// The entries in force at a time.
 pub(super) struct ControlOverlay {
     pub(super) entries: LiveEntries,
-    /// The time at which the entries are looked at.
+    /// The time for which entries count as live or ended.
     pub(super) now: u64,
     /// The generations of strategies.
     pub(super) generations: Arc<HashMap<Box<str>, u64>>,
@@ -51,7 +51,7 @@ impl OverlayState {
         self.waiting.lock().get(key).cloned()
     }
 
-    /// The edits of the rules in force that follow from changed entries. `None`: the rules must be made anew, because a
+    /// The edits of the rules in force that follow from changed entries. `None` if the rules must be rebuilt, because a
     /// strategy has other numbers.
     pub(super) fn edits(
         &self,

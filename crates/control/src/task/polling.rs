@@ -1,9 +1,8 @@
 //! Following Redis: what changed since the last look, or everything after a loss.
 
-use ring::rand::{SecureRandom as _, SystemRandom};
 use weir_time::clock::monotonic;
 
-use super::{ControlTask, EVERY};
+use super::{ControlTask, EVERY, random_id};
 use crate::store::ControlStore;
 use crate::store::ControlSynced;
 
@@ -26,8 +25,8 @@ impl ControlTask {
         self.report(result);
     }
 
-    /// True if the store was found without changes that this node knows, so short ago that other nodes may not have sent back
-    /// later ones: what an entry's version is, is not known until each of them has polled.
+    /// True if the store was found without changes that this node knows, so recently that other nodes may not have sent
+    /// back later ones. The version of an entry is not known until each of them has polled.
     pub(super) async fn has_lost_changes(&mut self) -> bool {
         self.poll().await;
         self.lost_at.is_some_and(|at| monotonic().saturating_duration_since(at) < SENT_BACK_WITHIN)
@@ -67,7 +66,5 @@ impl ControlTask {
 
 /// A random id of a change; without random numbers the mirror sends nothing that could be taken for another's.
 fn random() -> u64 {
-    let mut bytes = [0; 8];
-    let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_or(1, |()| u64::from_le_bytes(bytes).max(1))
+    random_id().unwrap_or(1)
 }

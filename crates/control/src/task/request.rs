@@ -182,7 +182,7 @@ pub enum ControlFault {
 
 impl ControlFault {
     /// The fault of the entry at `place`, if there are several.
-    pub(super) fn at(self, place: usize, asked: &ChangeAsked) -> Self {
+    pub(super) fn in_entry(self, place: usize, asked: &ChangeAsked) -> Self {
         if asked.entries.len() == 1 { self } else { Self::Entry { place, fault: Box::new(self) } }
     }
 }

@@ -1,5 +1,6 @@
-//! Serving what the mirror has: entries that changed become edits of the rules in force, whose cost does not grow with the
-//! number of entries. Only numbers of strategies, a clock that was set back, and most of the entries at once make them anew.
+//! Serving the records of the mirror: changed entries become edits of the rules in force, whose cost does not grow with
+//! the number of entries. Only new numbers of strategies, a clock that was set back, and changes of most entries
+//! rebuild the rules.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ impl ControlTask {
     /// Follows the store, and ends entries that are over.
     pub(super) async fn tick(&mut self) {
         self.poll().await;
-        self.look_at_bans().await;
+        self.poll_bans().await;
         let now = self.clock.now().0;
         if self.store.is_memory() {
             // On Redis its clock says what is old: one that runs ahead here must not forget deletions.
@@ -118,8 +119,8 @@ impl ControlTask {
         KeyChange { key, before, after }
     }
 
-    /// The time of the next view. A small step back of the clock is none: what has just ended stays so, and nothing has to be
-    /// made anew.
+    /// The time of the next view. A small step back of the clock is ignored: ended entries stay ended, and nothing is
+    /// rebuilt.
     fn now_after(&self, view: &ControlView) -> u64 {
         let now = self.clock.now().0;
         if now.saturating_add(SMALL_STEP.0) < view.now { now } else { now.max(view.now) }

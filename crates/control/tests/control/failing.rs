@@ -53,7 +53,7 @@ impl Node {
                 }
             }
         };
-        self.mirror.learn(&written);
+        self.mirror.take_acknowledged(&written);
         Some((written[0].key.clone(), written[0].position()))
     }
 }

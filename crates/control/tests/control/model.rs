@@ -264,7 +264,7 @@ impl Trace {
             let acknowledged = self.acknowledged.entry(record.key.clone()).or_default();
             *acknowledged = record.position().max(*acknowledged);
         }
-        mirror.learn(written);
+        mirror.take_acknowledged(written);
         self.nodes[node].know(written, ControlPosition::NONE);
     }
 

@@ -1,12 +1,12 @@
 //! Counts denials of many callers in bounded memory, to find those that are to be banned.
 //!
 //! *Space-saving* (Metwally et al.): a new caller takes the place with the least count, and inherits this count as its
-//! error. So a caller with more than its share of all denials has a place, and `count − error` is never more than what was
-//! really counted.
+//! error. So a caller with more than its share of all denials has a place, and `count − error` never exceeds its
+//! denials.
 //!
 //! Time is cut into slices, an eighth of `within` each. A denial counts in the slice of its time, and slices that are not
-//! wholly within the last `within` do not count: `count − error` never says more than the denials within the time. In turn
-//! a caller is found for certain only if it has `after` denials within seven eighths of it.
+//! wholly within the last `within` do not count: `count − error` never exceeds the denials within the time. In turn a
+//! caller is certain to be found only if it has `after` denials within seven eighths of it.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub struct DenialSketch {
     counters: Vec<Counter>,
     /// Counters by their counts, the least first.
     by_count: BTreeSet<(u64, usize)>,
-    /// The counter that is looked at next for whether it has lapsed.
+    /// The next counter to be checked for expiry.
     hand: usize,
 }
 
@@ -59,7 +59,7 @@ impl Default for DenialSketch {
 }
 
 impl DenialSketch {
-    /// A sketch of at most so many callers.
+    /// Creates a sketch of at most `most` callers.
     #[must_use]
     pub fn new(most: usize) -> Self {
         let (places, by_count) = (HashMap::default(), BTreeSet::new());

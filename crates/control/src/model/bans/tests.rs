@@ -26,8 +26,10 @@ fn a_ban_is_lifted_once() {
     let mut state = BanState::default();
     state.add(10, 1, &[ban("a", 50)]);
     assert!(!state.lift(11, 2, "b") && state.lift(11, 3, "a") && !state.lift(11, 4, "a"));
-    let expected =
-        BanChanges::Since { bans: vec![ban("a", 0)], position: ControlPosition { version: 11, change: 3 } };
+    let expected = BanChanges::Since {
+        records: vec![ban("a", 0)],
+        position: ControlPosition { version: 11, change: 3 },
+    };
     assert_eq!(state.bans_since(ControlPosition { version: 10, change: 1 }), expected);
     let everything = BanChanges::Everything { position: state.position() };
     assert_eq!(state.bans_since(ControlPosition { version: 10, change: 2 }), everything);

@@ -122,7 +122,7 @@ fn an_acknowledged_change_is_not_lost_while_the_position_is_known() {
     put(&mut state, 1, "a", 1);
     poll(&mut mirror, &state);
     let replica = state.clone();
-    assert!(mirror.learn(&put(&mut state, 2, "b", 2)));
+    assert!(mirror.take_acknowledged(&put(&mut state, 2, "b", 2)));
     let mut state = replica;
     assert_eq!(poll(&mut mirror, &state), None);
     assert_eq!(mirror.position(), ControlPosition::UNSETTLED);
@@ -138,7 +138,7 @@ fn an_acknowledged_change_is_seen_again() {
     let (mut state, mut mirror) = (ControlState::default(), ControlMirror::default());
     put(&mut state, 1, "a", 1);
     poll(&mut mirror, &state);
-    mirror.learn(&put(&mut state, 2, "b", 2));
+    mirror.take_acknowledged(&put(&mut state, 2, "b", 2));
     put(&mut state, 3, "b", 3);
     for _ in 0..3 {
         assert_eq!(poll(&mut mirror, &state), None);

@@ -48,8 +48,8 @@ impl ControlLink {
         let position = reply.position;
         match reply.status {
             control_status::SINCE => {
-                let bans = bans_of(&reply.pairs).map_err(|error| error.to_string())?;
-                Ok(BanChanges::Since { bans, position })
+                let records = bans_of(&reply.pairs).map_err(|error| error.to_string())?;
+                Ok(BanChanges::Since { records, position })
             }
             control_status::EVERYTHING => Ok(BanChanges::Everything { position }),
             _ => Err(garbled().to_string()),
@@ -87,9 +87,9 @@ impl ControlLink {
         let mut changed = false;
         for _ in 0..MAX_POLLS {
             match self.bans_since(*position).await? {
-                BanChanges::Since { bans: new, .. } if new.is_empty() => break,
-                BanChanges::Since { bans: new, position: last } => {
-                    new.into_iter().for_each(|ban| bans.apply(ban));
+                BanChanges::Since { records, .. } if records.is_empty() => break,
+                BanChanges::Since { records, position: last } => {
+                    records.into_iter().for_each(|ban| bans.apply(ban));
                     (*position, changed) = (last, true);
                 }
                 BanChanges::Everything { .. } => {

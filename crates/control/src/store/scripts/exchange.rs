@@ -53,7 +53,7 @@ impl ControlExchange {
         arguments: &[&[u8]],
     ) -> Result<LinkReply, String> {
         let mut packed = Vec::with_capacity(size_of::<ControlNumbers>());
-        numbers.at(self.now()).put(&mut packed);
+        numbers.with_time(self.now()).put(&mut packed);
         let arguments: Vec<&[u8]> = std::iter::once(&packed[..]).chain(arguments.iter().copied()).collect();
         let keys = match keys {
             KeysOf::Records => &self.records[..],

@@ -64,7 +64,7 @@ impl ControlNumbers {
     }
 
     /// Sets the time, if one is given.
-    pub(super) fn at(self, now: Option<Micros>) -> Self {
+    pub(super) fn with_time(self, now: Option<Micros>) -> Self {
         now.map_or(self, |now| Self { now: now.0 as f64, ..self })
     }
 }

@@ -41,8 +41,8 @@ impl ControlLink {
         if self.read_position(&key).await? != all.position {
             all.position = ControlPosition::UNSETTLED;
         }
-        self.know(all.position.version);
-        all.records.values().for_each(|record| self.know(record.version));
+        self.note_version(all.position.version);
+        all.records.values().for_each(|record| self.note_version(record.version));
         Ok(all)
     }
 

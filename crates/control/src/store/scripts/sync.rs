@@ -38,7 +38,7 @@ impl ControlLink {
         mut new_change: impl FnMut() -> u64,
     ) -> Result<ControlSynced, String> {
         let (mut synced, mut reads) = (ControlSynced::default(), 0);
-        self.know(mirror.greatest_version());
+        self.note_version(mirror.greatest_version());
         for _ in 0..MAX_POLLS {
             match self.poll(mirror.position()).await? {
                 ControlChanges::Since { records, position } => {

@@ -3,11 +3,10 @@
 use std::sync::OnceLock;
 
 use weir_core::key::control_slot;
-use weir_store::scripts::Script;
-use weir_store::scripts::{ScriptSpec, ScriptText};
+use weir_store::scripts::{Script, ScriptSpec, ScriptText};
 
 /// The scripts of live control, bans among them.
-pub(super) const CONTROL: ScriptSpec = ScriptSpec {
+pub static CONTROL: ScriptSpec = ScriptSpec {
     name: "live control",
     does: "share live control between nodes",
     scripts: &SCRIPTS,
@@ -50,10 +49,10 @@ const SCRIPTS: [ScriptText; 6] = [
     ("bans-poll", control_files!("start" "bans_position" "poll" "finish")),
 ];
 
-/// The scripts of live control, in the order of [`SCRIPTS`].
+/// The texts of [`SCRIPTS`], joined at first use.
 static CONTROL_SCRIPTS: [OnceLock<Script>; SCRIPTS.len()] = [const { OnceLock::new() }; SCRIPTS.len()];
 
-/// A script of live control.
+/// A script of live control, in the order of [`SCRIPTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ControlScript {
     /// Changes an entry.
@@ -72,13 +71,6 @@ pub(super) enum ControlScript {
 
 /// Returns a script of live control.
 pub(super) fn control_script(does: ControlScript) -> &'static Script {
-    let number = match does {
-        ControlScript::Put => 0,
-        ControlScript::Merge => 1,
-        ControlScript::Poll => 2,
-        ControlScript::AddBans => 3,
-        ControlScript::LiftBan => 4,
-        ControlScript::PollBans => 5,
-    };
+    let number = does as usize;
     CONTROL_SCRIPTS[number].get_or_init(|| Script::new(SCRIPTS[number].1.join("\n")))
 }
