@@ -34,13 +34,13 @@ struct SamplersState {
 /// Sampler of one worker.
 #[derive(Debug)]
 struct ConsumerSampler {
-    /// Samples one in so many decisions; 0 disables.
+    /// Sampling rate: one of `rate` decisions is sampled; 0 disables.
     rate: AtomicU32,
     /// Decisions that the next sample stands for.
     next_weight: AtomicU32,
     /// Decisions that the sample at hand stands for.
     weight: AtomicU32,
-    /// Decisions that are still counted one by one. A summary starts it anew; the worker notices at its next sample.
+    /// Decisions left to count one by one. A summary resets it; the worker notices at its next sample.
     exact: AtomicU32,
     /// State of the random number generator.
     random: AtomicU64,

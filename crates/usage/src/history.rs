@@ -69,7 +69,7 @@ pub(crate) enum UsageError {
 }
 
 impl UsageHandle {
-    /// Totals of a span of time, as far as the caller may see them.
+    /// Totals of a span of time that the caller may see.
     pub(crate) async fn totals(&self, rights: Rights<'_>, ask: UsageAsk) -> Result<UsageAnswer, UsageError> {
         rights.check_any(AccessRight::Usage)?;
         let mut answer = self.ask(|reply| UsageQuestion::Totals(ask, reply)).await??;

@@ -23,7 +23,7 @@ const SECONDS: u64 = 600;
 /// Consumers shown of each kind (denied, allowed), over all strategies.
 const CONSUMERS: usize = 100;
 
-/// Strategies with values of their own for each second; those with the most calls.
+/// Strategies with separate values for each second; those with the most calls.
 const BY_SECOND: usize = 20;
 
 /// The name under which all other strategies are added up.

@@ -102,7 +102,6 @@ impl UsageService for UsageApi {
 
 /// Messages of the nodes.
 fn nodes(answer: NodesAnswer) -> ListNodesResponse {
-    let at = |seconds: u64| Timestamp { seconds: i64::try_from(seconds).unwrap_or(i64::MAX), nanos: 0 };
     let one = |node: history::DeploymentNode| DeploymentNode {
         name: node.name,
         address: node.address,
@@ -114,10 +113,10 @@ fn nodes(answer: NodesAnswer) -> ListNodesResponse {
             history::NodePhase::Ended => NodeState::Ended,
         }
         .into(),
-        ended_at: node.ended.map(at),
+        ended_at: node.ended.map(timestamp),
         version: node.version,
-        started_at: Some(at(node.started)),
-        files_read_at: Some(at(node.files_read)),
+        started_at: Some(timestamp(node.started)),
+        files_read_at: Some(timestamp(node.files_read)),
         files: node.files,
         control_version: node.control,
     };

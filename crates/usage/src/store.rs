@@ -7,13 +7,9 @@ mod needs;
 use std::collections::BTreeSet;
 
 use weir_core::key::usage_slot;
-use weir_store::scripts::{Commands, LinkReply, ScriptClient, ScriptSpec, SlotLink};
+use weir_store::scripts::{Commands, LinkReply, ScriptClient, SlotLink};
 
-/// The commands of usage that nodes share.
-pub(crate) static USAGE: ScriptSpec = needs::USAGE;
-
-/// The commands of time series, tried with arguments that the module refuses.
-pub(crate) static TIME_SERIES: ScriptSpec = needs::TIME_SERIES;
+pub(crate) use self::needs::{TIME_SERIES, USAGE};
 
 /// A write command. Key names exclude the hash tag.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -70,7 +70,7 @@ impl SpaceSaving {
         (self.hand, self.smallest)
     }
 
-    /// The summary of the sketch. Its rate is that of the coarsest sample; `rate` without samples, as far as one is set.
+    /// The summary of the sketch. Its rate is that of the coarsest sample; without samples 1, or 0 if `rate` is 0.
     pub(super) fn into_summary(self, rate: u32) -> ConsumerSummary {
         let is_full = self.tallies.len() == MAX_TALLIES;
         let smallest = self.tallies.iter().map(|(_, tally)| tally.count).min().unwrap_or(0);

@@ -36,7 +36,7 @@ pub(crate) struct ConsumerSummary<S = u32> {
     pub(crate) missing: u64,
     /// Number of all calls.
     pub(crate) calls: u64,
-    /// Sample rate: one in so many calls.
+    /// Sample rate: one call in `rate` was counted.
     pub(crate) rate: u32,
 }
 

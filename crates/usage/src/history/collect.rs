@@ -92,7 +92,7 @@ impl Collector {
         let mut sums = UsageSums::new(plan);
         let level = self.history.level(resolution);
         level.slots(from / level.width, to.div_ceil(level.width), |slot, (id, calls, cost)| {
-            if let Some(name) = self.series.name_of(id).filter(|_| !sums.is_too_large()) {
+            if let Some(name) = self.series.name_at(usize::from(id)).filter(|_| !sums.is_too_large()) {
                 sums.add(name, slot * level.width, calls, cost);
             }
         });

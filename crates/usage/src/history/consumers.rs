@@ -41,7 +41,7 @@ pub(crate) struct ConsumersAnswer {
     pub(crate) consumers: Vec<(ConsumerTally<Arc<str>>, u64)>,
     /// Upper bound of the calls of a consumer that is not among them.
     pub(crate) missing: u64,
-    /// Sample rate: one in so many calls.
+    /// Sample rate: one call in `rate` was counted.
     pub(crate) rate: u32,
     /// Number of all calls.
     pub(crate) calls: u64,
@@ -76,8 +76,8 @@ impl FoundIn {
         }
     }
 
-    /// Seconds until its key in Redis expires.
-    pub(super) const fn lasts(self) -> u64 {
+    /// TTL of the key, in seconds.
+    pub(super) const fn ttl(self) -> u64 {
         match self {
             Self::Part(_) => 120,
             Self::Minute(_) => 3_900,

@@ -126,7 +126,7 @@ impl Exchange {
                 commands.push(UsageCommand::Set {
                     key: format!("{kind}:{}:{slot}", self.own),
                     members,
-                    seconds: part.lasts(),
+                    seconds: part.ttl(),
                 });
             }
         }
@@ -175,7 +175,7 @@ impl Exchange {
         }
         for ((resolution, chunk), fields) in hashes {
             let key = chunk_key(resolution, &self.own, chunk);
-            commands.push(UsageCommand::Hash { key, fields, seconds: lasts(resolution) });
+            commands.push(UsageCommand::Hash { key, fields, seconds: ttl(resolution) });
         }
         commands.push(UsageCommand::Set {
             key: NODES.to_owned(),
@@ -364,8 +364,8 @@ fn chunk_key(resolution: Resolution, member: &str, chunk: u64) -> String {
     format!("{kind}:{member}:{chunk}")
 }
 
-/// Lifetime of a hash after its last write: the retention of its first slot, and the time of the slots after it.
-const fn lasts(resolution: Resolution) -> u64 {
+/// TTL of a hash after its last write: the retention of its first slot, and the time of the slots after it.
+const fn ttl(resolution: Resolution) -> u64 {
     (resolution.keep() + per_chunk(resolution)) * resolution.seconds()
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use prost::encoding::{decode_varint, encode_varint};
+
 use super::series::SeriesId;
 
 /// Entry of a slot: the series, its calls and their cost.
@@ -139,34 +141,16 @@ impl UsageLevel {
     }
 }
 
-/// Encodes each number as little-endian groups of seven bits.
 fn pack(entries: &[SlotEntry]) -> Box<[u8]> {
     let mut packed = Vec::new();
     for &(id, calls, cost) in entries {
-        for mut number in [u64::from(id), calls, cost] {
-            while number >= 0x80 {
-                packed.push(number as u8 | 0x80);
-                number >>= 7;
-            }
-            packed.push(number as u8);
-        }
+        [u64::from(id), calls, cost].into_iter().for_each(|number| encode_varint(number, &mut packed));
     }
     packed.into()
 }
 
-fn unpack(packed: &[u8], mut each: impl FnMut(SlotEntry)) {
-    let mut bytes = packed.iter();
-    let mut next = || {
-        let (mut number, mut shift) = (0_u64, 0);
-        for &byte in bytes.by_ref() {
-            number |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte < 0x80 {
-                return Some(number);
-            }
-        }
-        None
-    };
+fn unpack(mut packed: &[u8], mut each: impl FnMut(SlotEntry)) {
+    let mut next = || decode_varint(&mut packed).ok();
     while let (Some(id), Some(calls), Some(cost)) = (next(), next(), next()) {
         each((SeriesId::try_from(id).unwrap_or(0), calls, cost));
     }

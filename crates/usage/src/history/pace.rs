@@ -1,5 +1,5 @@
-//! Bounds what questions take of a core: a tenth, all callers together. A question whose turn has not come waits; when too
-//! many wait, further ones are refused.
+//! Bounds the CPU time of questions to a tenth of a core, for all callers together. A question waits for its turn; when
+//! too many wait, further ones are refused.
 
 use std::time::{Duration, Instant};
 

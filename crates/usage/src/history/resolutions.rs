@@ -29,6 +29,7 @@ pub(crate) struct UsageTotal {
     pub(crate) cost: u64,
 }
 
+/// The history in each resolution, in the order of [`Resolution::ALL`].
 pub(super) struct History([UsageLevel; 3]);
 
 impl Resolution {
@@ -140,12 +141,7 @@ impl History {
     }
 
     pub(super) fn level(&self, resolution: Resolution) -> &UsageLevel {
-        let [seconds, minutes, hours] = &self.0;
-        match resolution {
-            Resolution::Second => seconds,
-            Resolution::Minute => minutes,
-            Resolution::Hour => hours,
-        }
+        &self.0[resolution as usize]
     }
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use weir_node::telemetry::{CountedCost, CountedOutcome, CountedPattern, CountedTotal, CounterNames};
 
-/// Series counted individually. Further ones are counted under [`OTHER`], by outcome.
+/// Series counted individually. Others are counted under [`OTHER`], by outcome.
 pub(super) const MAX_SERIES: usize = 5_000;
 
-/// Outcomes whose further series have the first numbers. What nodes tell one another has these numbers, so those of later
-/// outcomes are given when they are needed.
+/// Outcomes whose series under [`OTHER`] have the first numbers. Nodes exchange these numbers, so those of later
+/// outcomes are assigned when they are needed.
 const FIRST_OTHERS: usize = 8;
 
-/// Strategy and pattern of the further series.
+/// Strategy and pattern of the series that are not counted individually.
 const OTHER: &str = "other";
 
 /// Number of a series on its node.
@@ -52,7 +52,8 @@ struct KnownSeries {
 impl SeriesTable {
     /// A table for counters with these names.
     pub(super) fn new(counted: Arc<CounterNames>) -> Self {
-        let names = CountedOutcome::ALL.iter().take(FIRST_OTHERS).map(|outcome| further(*outcome)).collect();
+        let names =
+            CountedOutcome::ALL.iter().take(FIRST_OTHERS).map(|outcome| other_series(*outcome)).collect();
         let (known, known_costs) = (HashMap::new(), HashMap::new());
         let (other, late_others) = (OTHER.into(), Default::default());
         Self { counted, other, known, known_costs, other_costs: None, names, late_others }
@@ -99,11 +100,6 @@ impl SeriesTable {
         self.counted.unit(strategy, cost).cloned().unwrap_or_default()
     }
 
-    /// Name of a series.
-    pub(super) fn name_of(&self, id: SeriesId) -> Option<&SeriesName> {
-        self.names.get(usize::from(id))
-    }
-
     /// Number of series.
     pub(super) fn len(&self) -> usize {
         self.names.len()
@@ -122,7 +118,7 @@ impl SeriesTable {
     /// The number of a new series: the first numbers are those of [`OTHER`].
     fn name(&mut self, strategy: u32, pattern: CountedPattern, outcome: CountedOutcome) -> SeriesId {
         if self.names.len() >= MAX_SERIES + FIRST_OTHERS {
-            return self.number_of_further(outcome);
+            return self.other_number(outcome);
         }
         let (strategy, pattern) = (self.strategy(strategy), self.pattern(pattern));
         self.push(SeriesName { strategy, pattern, outcome: outcome.name().into(), cost: Arc::default() })
@@ -157,19 +153,19 @@ impl SeriesTable {
         }
     }
 
-    fn number_of_further(&mut self, outcome: CountedOutcome) -> SeriesId {
+    fn other_number(&mut self, outcome: CountedOutcome) -> SeriesId {
         let Some(late) = (outcome as usize).checked_sub(FIRST_OTHERS) else { return outcome as SeriesId };
         let next = SeriesId::try_from(self.names.len()).unwrap_or_default();
         let Some(number) = self.late_others.get_mut(late) else { return 0 };
         if number.is_none() {
-            self.names.push(further(outcome));
+            self.names.push(other_series(outcome));
         }
         *number.get_or_insert(next)
     }
 }
 
-/// Name of the further series of an outcome.
-fn further(outcome: CountedOutcome) -> SeriesName {
+/// Name of the series of an outcome under [`OTHER`].
+fn other_series(outcome: CountedOutcome) -> SeriesName {
     let other: Arc<str> = OTHER.into();
     let (strategy, outcome) = (Arc::clone(&other), outcome.name().into());
     SeriesName { strategy, pattern: other, outcome, cost: Arc::default() }
@@ -196,7 +192,7 @@ mod tests {
         for name in 0..MAX_SERIES + 100 {
             let (id, calls, units) = table.units_since_last(cost(name), 7).unwrap();
             assert_eq!((calls, units), (0, 7));
-            let SeriesName { strategy, outcome, cost, .. } = table.name_of(id).unwrap();
+            let SeriesName { strategy, outcome, cost, .. } = table.name_at(usize::from(id)).unwrap();
             assert_eq!(&**outcome, "allowed");
             of_others += usize::from(&**strategy == OTHER && &**cost == OTHER);
         }
@@ -213,8 +209,8 @@ mod tests {
         for place in 0..6_000 {
             let (id, calls, cost) = table.since_last(&total(place, 3)).unwrap();
             assert_eq!((calls, cost), (3, 6));
-            if &*table.name_of(id).unwrap().strategy == OTHER {
-                assert_eq!(&*table.name_of(id).unwrap().outcome, "denied");
+            if &*table.name_at(usize::from(id)).unwrap().strategy == OTHER {
+                assert_eq!(&*table.name_at(usize::from(id)).unwrap().outcome, "denied");
                 of_others += calls;
             }
         }
@@ -223,7 +219,7 @@ mod tests {
         for _ in 0..2 {
             let peeked = CountedTotal { outcome: CountedOutcome::Peeked, ..total(0, 3) };
             let (id, ..) = table.since_last(&peeked).unwrap_or((table.len() as SeriesId - 1, 0, 0));
-            let name = table.name_of(id).unwrap();
+            let name = table.name_at(usize::from(id)).unwrap();
             assert_eq!((&*name.strategy, &*name.outcome), (OTHER, "peeked"));
         }
         assert_eq!(table.names.len(), MAX_SERIES + FIRST_OTHERS + 1);

@@ -4,7 +4,7 @@ use weir_core::key::usage_slot;
 use weir_store::scripts::ScriptSpec;
 
 /// The commands of usage that nodes share.
-pub(super) const USAGE: ScriptSpec = ScriptSpec {
+pub(crate) static USAGE: ScriptSpec = ScriptSpec {
     name: "usage",
     does: "share usage between nodes",
     scripts: &[],
@@ -22,7 +22,7 @@ pub(super) const USAGE: ScriptSpec = ScriptSpec {
 };
 
 /// The commands of time series, tried with arguments that the module refuses.
-pub(super) const TIME_SERIES: ScriptSpec = ScriptSpec {
+pub(crate) static TIME_SERIES: ScriptSpec = ScriptSpec {
     name: "time series of usage",
     does: "keep time series of usage",
     scripts: &[],

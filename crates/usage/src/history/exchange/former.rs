@@ -2,7 +2,7 @@
 //! has written: 300 of them took seconds.
 //!
 //! A process counts as ended if it has not written for a while. Its sums are read completely, for a resolution, and added
-//! up. If it writes again (it was idle), all is forgotten and merged anew, and it is read by each question for a day.
+//! up. If it writes again (it was idle), all sums are dropped and merged again, and each question reads it for a day.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use crate::history::query::UsageSums;
 use crate::history::resolutions::{Resolution, UsageTotal};
 use crate::history::series::SeriesName;
 
-/// A process that has not written for so many seconds counts as ended.
+/// Seconds without a write after which a process counts as ended.
 const ENDED_AFTER: u64 = 120;
 
 /// Time in seconds for which each question reads a process that wrote again.
@@ -74,7 +74,7 @@ impl FormerSums {
 
     /// True if the sums of this process are merged.
     pub(super) fn has(&self, member: &str, resolution: Resolution) -> bool {
-        self.known.get(member).is_some_and(|process| process.merged[place(resolution)])
+        self.known.get(member).is_some_and(|process| process.merged[resolution as usize])
     }
 
     /// True if the process has ended, and may be merged.
@@ -105,7 +105,7 @@ impl FormerSums {
                 number
             }
         };
-        let total = self.sums[place(resolution)].entry((slot, number)).or_default();
+        let total = self.sums[resolution as usize].entry((slot, number)).or_default();
         total.calls = total.calls.saturating_add(calls);
         total.cost = total.cost.wrapping_add(cost);
     }
@@ -113,7 +113,7 @@ impl FormerSums {
     /// Marks all slots of a process as added.
     pub(super) fn merged(&mut self, member: &str, resolution: Resolution) {
         if let Some(process) = self.known.get_mut(member) {
-            process.merged[place(resolution)] = true;
+            process.merged[resolution as usize] = true;
         }
     }
 
@@ -122,20 +122,12 @@ impl FormerSums {
         let (from, to, resolution) = (sums.plan.from, sums.plan.to, sums.plan.resolution);
         let width = resolution.seconds();
         for (&(slot, number), total) in
-            self.sums[place(resolution)].range((from / width, 0)..(to.div_ceil(width), 0))
+            self.sums[resolution as usize].range((from / width, 0)..(to.div_ceil(width), 0))
         {
             if let Some(name) = self.names.get(number as usize).filter(|_| !sums.is_too_large()) {
                 sums.add(name, slot.saturating_mul(width), total.calls, total.cost);
             }
         }
-    }
-}
-
-const fn place(resolution: Resolution) -> usize {
-    match resolution {
-        Resolution::Second => 0,
-        Resolution::Minute => 1,
-        Resolution::Hour => 2,
     }
 }
 
