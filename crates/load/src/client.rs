@@ -1,9 +1,25 @@
 //! Client for single questions of the commands.
 
+/// Defines calls with the client's timeout, each by its message, its answer and the method of its stub. Of an answer
+/// with a named field, the field alone is returned.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident($request:ty) -> $answer:ty = $stub:ident.$method:ident $(, $field:ident)?;)*) => {
+        impl $crate::client::Client {
+            $($(#[$doc])*
+            pub async fn $name(&mut self, request: $request) -> Result<$answer, $crate::client::ClientError> {
+                let request = $crate::client::within(self.timeout, request);
+                let answer = tokio::time::timeout(self.timeout, self.$stub().$method(request)).await;
+                let answer = self.answered(answer)?;
+                $(let answer = answer.$field.unwrap_or_default();)?
+                Ok(answer)
+            })*
+        }
+    };
+}
+
 mod channel;
 mod control;
 mod leases;
-mod operators;
 mod queues;
 mod usage;
 
@@ -25,17 +41,13 @@ use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
     CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
-    DebitResponse, RefundRequest, RefundResponse, ReserveRequest, ReserveResponse, SettleRequest,
-    SettleResponse, ShouldAllowRequest, ShouldAllowResponse,
+    DebitResponse, RefundRequest, RefundResponse, ReserveRequest, ReserveResponse, ResetRequest,
+    ResetResponse, SettleRequest, SettleResponse, ShouldAllowRequest, ShouldAllowResponse,
 };
 
 /// A connection to a server.
 pub struct Client {
-    inner: RateLimitServiceClient<AccessChannel>,
-    envoy: EnvoyClient<AccessChannel>,
-    admin: AdminServiceClient<AccessChannel>,
-    health: HealthClient<AccessChannel>,
-    /// Channel of the features' clients, which are made for each call.
+    /// Channel of the stubs, which are made for each call.
     channel: AccessChannel,
     timeout: Duration,
 }
@@ -92,88 +104,32 @@ impl Client {
             server: server.to_owned(),
             reason: innermost(&error),
         })?;
-        let admin = AdminServiceClient::new(channel.clone());
-        let health = HealthClient::new(channel.clone());
-        let (inner, envoy) =
-            (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel.clone()));
-        Ok(Self { inner, envoy, channel, admin, health, timeout })
+        Ok(Self { channel, timeout })
     }
 
-    /// Asks one question.
-    pub async fn should_allow(
-        &mut self,
-        request: ShouldAllowRequest,
-    ) -> Result<ShouldAllowResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.inner.should_allow(request)).await;
-        self.answered(answer)
+    fn decisions(&self) -> RateLimitServiceClient<AccessChannel> {
+        RateLimitServiceClient::new(self.channel.clone())
     }
 
-    /// Reserves a call.
-    pub async fn reserve(&mut self, request: ReserveRequest) -> Result<ReserveResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.inner.reserve(request)).await;
-        self.answered(answer)
+    fn envoy(&self) -> EnvoyClient<AccessChannel> {
+        EnvoyClient::new(self.channel.clone())
     }
 
-    /// Charges actual use.
-    pub async fn debit(&mut self, request: DebitRequest) -> Result<DebitResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.inner.debit(request)).await;
-        self.answered(answer)
-    }
-
-    /// Settles a held call.
-    pub async fn settle(&mut self, request: SettleRequest) -> Result<SettleResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.inner.settle(request)).await;
-        self.answered(answer)
-    }
-
-    /// Gives a cost back.
-    pub async fn refund(&mut self, request: RefundRequest) -> Result<RefundResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.inner.refund(request)).await;
-        self.answered(answer)
-    }
-
-    /// Cancels a reservation.
-    pub async fn cancel(
-        &mut self,
-        request: CancelReservationRequest,
-    ) -> Result<CancelReservationResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.inner.cancel_reservation(request)).await;
-        self.answered(answer)
-    }
-
-    /// Counts recent use.
-    pub async fn count(&mut self, request: CountRequest) -> Result<CountResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.inner.count(request)).await;
-        self.answered(answer)
+    fn admin(&self) -> AdminServiceClient<AccessChannel> {
+        AdminServiceClient::new(self.channel.clone())
     }
 
     /// Returns whether a service is ready; `None` if the server does not have it.
     pub async fn health(&mut self, service: &str) -> Result<Option<bool>, ClientError> {
         let request = within(self.timeout, HealthCheckRequest { service: service.to_owned() });
-        let answer = tokio::time::timeout(self.timeout, self.health.check(request)).await;
+        let answer =
+            tokio::time::timeout(self.timeout, HealthClient::new(self.channel.clone()).check(request)).await;
         if let Ok(Err(status)) = &answer
             && status.code() == Code::NotFound
         {
             return Ok(None);
         }
         self.answered(answer).map(|response| Some(response.status() == ServingStatus::Serving))
-    }
-
-    /// Asks one question as Envoy does.
-    pub async fn should_rate_limit(
-        &mut self,
-        request: RateLimitRequest,
-    ) -> Result<RateLimitResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.envoy.should_rate_limit(request)).await;
-        self.answered(answer)
     }
 
     fn answered<T>(&self, answer: Result<Result<Response<T>, Status>, Elapsed>) -> Result<T, ClientError> {
@@ -190,6 +146,27 @@ impl Client {
             code => ClientError::Refused { code: name(code), message: status.message().to_owned() },
         }
     }
+}
+
+calls! {
+    /// Asks one question.
+    should_allow(ShouldAllowRequest) -> ShouldAllowResponse = decisions.should_allow;
+    /// Reserves a call.
+    reserve(ReserveRequest) -> ReserveResponse = decisions.reserve;
+    /// Charges actual use.
+    debit(DebitRequest) -> DebitResponse = decisions.debit;
+    /// Settles a held call.
+    settle(SettleRequest) -> SettleResponse = decisions.settle;
+    /// Gives a cost back.
+    refund(RefundRequest) -> RefundResponse = decisions.refund;
+    /// Cancels a reservation.
+    cancel(CancelReservationRequest) -> CancelReservationResponse = decisions.cancel_reservation;
+    /// Counts recent use.
+    count(CountRequest) -> CountResponse = decisions.count;
+    /// Resets limits to their full quota.
+    reset(ResetRequest) -> ResetResponse = admin.reset;
+    /// Asks one question as Envoy does.
+    should_rate_limit(RateLimitRequest) -> RateLimitResponse = envoy.should_rate_limit;
 }
 
 /// Parses an address. With TLS its calls say `https`, but tonic connects to an address in `http:`.

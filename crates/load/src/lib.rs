@@ -7,11 +7,12 @@
 //! requests are stamped from prepared bytes, and answers are read in place. One thread drives all connections of its
 //! share; running threads share nothing but a few counters for progress.
 //!
-//! * [`Plan`]: parameters of a run. [`run`]: does it. [`LoadReport`]: its results.
-//! * `spread`, `stamp`: which key a call is about, and its bytes. `schedule`: when it is due.
-//! * `request`, `response`, `connection`: HTTP/2, without a socket. `http`: HTTP/1.1 with JSON. `protocol`: what both do. `link`, `socket`: with it, in plain text or TLS.
+//! * [`Plan`]: parameters of a run. [`run`]: executes it. [`LoadReport`]: its results.
+//! * `spread`, `stamp`: the keys of calls, and their bytes. `schedule`: the times of calls.
+//! * `request`, `response`, `connection`: HTTP/2, without a socket. `http`: HTTP/1.1 with JSON. `protocol`: the
+//! interface of both. `link`, `socket`: with a socket, in plain text or TLS.
 //! * [`ServerAccess`]: TLS and a token.
-//! * `worker`: the loop of one thread. `tally`: what it counts. `cpu`: what processes have used.
+//! * `worker`: the loop of one thread. `tally`: its counts. `cpu`: CPU time of processes.
 
 mod access;
 mod answer;

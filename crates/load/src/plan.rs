@@ -69,9 +69,9 @@ impl CallProtocol {
 pub enum CallMode {
     /// `ShouldAllow`, one decision a call.
     Unary,
-    /// `ShouldAllowBatch`, so many decisions a call.
+    /// `ShouldAllowBatch`, with this number of decisions in a call.
     Batch(usize),
-    /// `ShouldAllowStream`, a stream on each connection, and so many decisions in a message.
+    /// `ShouldAllowStream`, a stream on each connection, with this number of decisions in a message.
     Stream(usize),
     /// Envoy's `ShouldRateLimit`, one descriptor a call.
     Envoy,
@@ -154,7 +154,8 @@ pub enum Spread {
 pub enum Pace {
     /// Closed loop: a constant number in flight, each call waits for an earlier answer.
     Closed,
-    /// Open loop: so many calls per second, whatever the server does. Latency counts from the scheduled time, so a
+    /// Open loop: this number of calls per second, whatever the server does. Latency counts from the scheduled time, so
+    /// a
     /// stall of the server shows in the latency of all calls that wait.
     Open(f64),
 }
@@ -164,6 +165,6 @@ pub enum Pace {
 pub enum PlanEnd {
     /// The run ends after this time.
     After(Duration),
-    /// The run ends after so many calls.
+    /// The run ends after this number of calls.
     Calls(u64),
 }

@@ -30,7 +30,7 @@ pub(super) trait ProtocolConnection: Send {
     /// Bytes to write to the socket; [`ProtocolConnection::written`] removes them.
     fn to_write(&self) -> &[u8];
 
-    /// Removes so many written bytes.
+    /// Removes `count` written bytes.
     fn written(&mut self, count: usize);
 
     /// Processes received bytes. An error ends the connection.

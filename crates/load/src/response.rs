@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use percent_encoding::percent_decode;
 use weir_grpc::frames::FrameFault;
 use weir_grpc::hpack::{Decoder, HeaderField};
 
@@ -37,7 +38,8 @@ impl Said {
         match name {
             b":status" => self.http = Some(parsed(value).unwrap_or_default()),
             b"grpc-status" => self.grpc = Some(parsed(value).unwrap_or(UNKNOWN)),
-            b"grpc-message" => self.message = Some(percent_decoded(value).into()),
+            // gRPC writes bytes of a message that are not printable ASCII as %XX.
+            b"grpc-message" => self.message = Some(percent_decode(value).decode_utf8_lossy().into()),
             _ => {}
         }
     }
@@ -45,27 +47,6 @@ impl Said {
 
 fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
-}
-
-/// Decodes %XX, which gRPC writes for bytes of a message that are not printable ASCII.
-fn percent_decoded(text: &[u8]) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&first, after)) = rest.split_first() {
-        let code =
-            after.get(..2).filter(|_| first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                out.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -21,79 +21,10 @@ impl Client {
         ControlServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_CONTROL_BYTES)
     }
 
-    /// Gives some consumers other numbers.
-    pub async fn put_override(&mut self, request: PutOverrideRequest) -> Result<EntryChange, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().put_override(request)).await;
-        Ok(self.answered(answer)?.change.unwrap_or_default())
-    }
-
-    /// Denies consumers, or lets them through.
-    pub async fn put_access(&mut self, request: PutAccessRequest) -> Result<EntryChange, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().put_access(request)).await;
-        Ok(self.answered(answer)?.change.unwrap_or_default())
-    }
-
-    /// Gives a strategy other numbers.
-    pub async fn put_strategy(&mut self, request: PutStrategyRequest) -> Result<EntryChange, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().put_strategy(request)).await;
-        Ok(self.answered(answer)?.change.unwrap_or_default())
-    }
-
-    /// Makes several changes as one.
-    pub async fn put_many(&mut self, request: PutManyRequest) -> Result<PutManyResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().put_many(request)).await;
-        self.answered(answer)
-    }
-
-    /// Finds out if a change was made.
-    pub async fn find_change(
-        &mut self,
-        request: FindChangeRequest,
-    ) -> Result<FindChangeResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().find_change(request)).await;
-        self.answered(answer)
-    }
-
-    /// Removes an entry of live control.
-    pub async fn delete_entry(&mut self, request: DeleteEntryRequest) -> Result<EntryChange, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().delete_entry(request)).await;
-        Ok(self.answered(answer)?.change.unwrap_or_default())
-    }
-
     /// The entries of live control.
     pub async fn list_entries(&mut self) -> Result<ListEntriesResponse, ClientError> {
         let request = within(self.timeout, ListEntriesRequest {});
         let answer = tokio::time::timeout(self.timeout, self.control().list_entries(request)).await;
-        self.answered(answer)
-    }
-
-    /// The last changes by live control.
-    pub async fn control_history(
-        &mut self,
-        request: ListChangesRequest,
-    ) -> Result<ListChangesResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().list_changes(request)).await;
-        self.answered(answer)
-    }
-
-    /// A page of the bans.
-    pub async fn list_bans(&mut self, request: ListBansRequest) -> Result<ListBansResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().list_bans(request)).await;
-        self.answered(answer)
-    }
-
-    /// Ends a ban.
-    pub async fn lift_ban(&mut self, request: LiftBanRequest) -> Result<LiftBanResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.control().lift_ban(request)).await;
         self.answered(answer)
     }
 
@@ -121,4 +52,25 @@ impl Client {
         })?;
         Ok(message.map(|message| message.entry.unwrap_or_default()))
     }
+}
+
+calls! {
+    /// Gives some consumers other numbers.
+    put_override(PutOverrideRequest) -> EntryChange = control.put_override, change;
+    /// Denies consumers, or lets them through.
+    put_access(PutAccessRequest) -> EntryChange = control.put_access, change;
+    /// Gives a strategy other numbers.
+    put_strategy(PutStrategyRequest) -> EntryChange = control.put_strategy, change;
+    /// Makes several changes as one.
+    put_many(PutManyRequest) -> PutManyResponse = control.put_many;
+    /// Finds out if a change was made.
+    find_change(FindChangeRequest) -> FindChangeResponse = control.find_change;
+    /// Removes an entry of live control.
+    delete_entry(DeleteEntryRequest) -> EntryChange = control.delete_entry, change;
+    /// The last changes by live control.
+    control_history(ListChangesRequest) -> ListChangesResponse = control.list_changes;
+    /// A page of the bans.
+    list_bans(ListBansRequest) -> ListBansResponse = control.list_bans;
+    /// Ends a ban.
+    lift_ban(LiftBanRequest) -> LiftBanResponse = control.lift_ban;
 }

@@ -7,8 +7,8 @@ use weir_proto::v1::{
     ReleaseLeasesResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
 };
 
+use super::Client;
 use super::channel::AccessChannel;
-use super::{Client, ClientError, within};
 
 impl Client {
     fn leases(&self) -> ConcurrencyServiceClient<AccessChannel> {
@@ -18,45 +18,17 @@ impl Client {
     fn lease_operators(&self) -> LeaseAdminServiceClient<AccessChannel> {
         LeaseAdminServiceClient::new(self.channel.clone())
     }
+}
 
+calls! {
     /// Takes permits.
-    pub async fn acquire(&mut self, request: AcquireRequest) -> Result<AcquireResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.leases().acquire(request)).await;
-        self.answered(answer)
-    }
-
+    acquire(AcquireRequest) -> AcquireResponse = leases.acquire;
     /// Renews a lease.
-    pub async fn renew(&mut self, request: RenewRequest) -> Result<RenewResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.leases().renew(request)).await;
-        self.answered(answer)
-    }
-
+    renew(RenewRequest) -> RenewResponse = leases.renew;
     /// Gives permits back.
-    pub async fn release(&mut self, request: ReleaseRequest) -> Result<ReleaseResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.leases().release(request)).await;
-        self.answered(answer)
-    }
-
+    release(ReleaseRequest) -> ReleaseResponse = leases.release;
     /// Lists a page of leases.
-    pub async fn list_leases(
-        &mut self,
-        request: ListLeasesRequest,
-    ) -> Result<ListLeasesResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.lease_operators().list_leases(request)).await;
-        self.answered(answer)
-    }
-
+    list_leases(ListLeasesRequest) -> ListLeasesResponse = lease_operators.list_leases;
     /// Releases leases for their holders.
-    pub async fn release_leases(
-        &mut self,
-        request: ReleaseLeasesRequest,
-    ) -> Result<ReleaseLeasesResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.lease_operators().release_leases(request)).await;
-        self.answered(answer)
-    }
+    release_leases(ReleaseLeasesRequest) -> ReleaseLeasesResponse = lease_operators.release_leases;
 }

@@ -8,8 +8,8 @@ use weir_proto::v1::{
     PurgeResponse, RedriveRequest, RedriveResponse, StatsRequest, StatsResponse, TakeRequest, TakeResponse,
 };
 
+use super::Client;
 use super::channel::AccessChannel;
-use super::{Client, ClientError, within};
 
 /// Size limit of a message about queues.
 const MAX_QUEUE_MESSAGE: usize = 7 << 20;
@@ -22,74 +22,27 @@ impl Client {
     fn queue_operators(&self) -> QueueAdminServiceClient<AccessChannel> {
         QueueAdminServiceClient::new(self.channel.clone())
     }
+}
 
+calls! {
     /// Puts items into a queue.
-    pub async fn enqueue(&mut self, request: EnqueueRequest) -> Result<EnqueueResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues().enqueue(request)).await;
-        self.answered(answer)
-    }
-
+    enqueue(EnqueueRequest) -> EnqueueResponse = queues.enqueue;
     /// Takes items out of a queue.
-    pub async fn take(&mut self, request: TakeRequest) -> Result<TakeResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues().take(request)).await;
-        self.answered(answer)
-    }
-
+    take(TakeRequest) -> TakeResponse = queues.take;
     /// Acks items.
-    pub async fn ack(&mut self, request: AckRequest) -> Result<AckResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues().ack(request)).await;
-        self.answered(answer)
-    }
-
+    ack(AckRequest) -> AckResponse = queues.ack;
     /// Nacks items.
-    pub async fn nack(&mut self, request: NackRequest) -> Result<NackResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues().nack(request)).await;
-        self.answered(answer)
-    }
-
+    nack(NackRequest) -> NackResponse = queues.nack;
     /// Gives the workers of items more time.
-    pub async fn extend(&mut self, request: ExtendRequest) -> Result<ExtendResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues().extend(request)).await;
-        self.answered(answer)
-    }
-
+    extend(ExtendRequest) -> ExtendResponse = queues.extend;
     /// Gets the statistics of a queue.
-    pub async fn queue_stats(&mut self, request: StatsRequest) -> Result<StatsResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues().stats(request)).await;
-        self.answered(answer)
-    }
-
+    queue_stats(StatsRequest) -> StatsResponse = queues.stats;
     /// Shows items of a queue.
-    pub async fn browse(&mut self, request: BrowseRequest) -> Result<BrowseResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues().browse(request)).await;
-        self.answered(answer)
-    }
-
+    browse(BrowseRequest) -> BrowseResponse = queues.browse;
     /// Gets a page of outcomes.
-    pub async fn outcomes(&mut self, request: OutcomesRequest) -> Result<OutcomesResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queues().outcomes(request)).await;
-        self.answered(answer)
-    }
-
+    outcomes(OutcomesRequest) -> OutcomesResponse = queues.outcomes;
     /// Brings dead letters back.
-    pub async fn redrive(&mut self, request: RedriveRequest) -> Result<RedriveResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queue_operators().redrive(request)).await;
-        self.answered(answer)
-    }
-
+    redrive(RedriveRequest) -> RedriveResponse = queue_operators.redrive;
     /// Empties a queue.
-    pub async fn purge(&mut self, request: PurgeRequest) -> Result<PurgeResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.queue_operators().purge(request)).await;
-        self.answered(answer)
-    }
+    purge(PurgeRequest) -> PurgeResponse = queue_operators.purge;
 }

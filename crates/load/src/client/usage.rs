@@ -17,27 +17,17 @@ impl Client {
         UsageServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES)
     }
 
-    /// Gets the usage in a span of time.
-    pub async fn get_usage(&mut self, request: GetUsageRequest) -> Result<GetUsageResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.usage().get_usage(request)).await;
-        self.answered(answer)
-    }
-
-    /// The consumers that call most.
-    pub async fn top_consumers(
-        &mut self,
-        request: TopConsumersRequest,
-    ) -> Result<TopConsumersResponse, ClientError> {
-        let request = within(self.timeout, request);
-        let answer = tokio::time::timeout(self.timeout, self.usage().top_consumers(request)).await;
-        self.answered(answer)
-    }
-
     /// The nodes of the deployment.
     pub async fn list_nodes(&mut self) -> Result<ListNodesResponse, ClientError> {
         let request = within(self.timeout, ListNodesRequest {});
         let answer = tokio::time::timeout(self.timeout, self.usage().list_nodes(request)).await;
         self.answered(answer)
     }
+}
+
+calls! {
+    /// Gets the usage in a span of time.
+    get_usage(GetUsageRequest) -> GetUsageResponse = usage.get_usage;
+    /// The consumers that call most.
+    top_consumers(TopConsumersRequest) -> TopConsumersResponse = usage.top_consumers;
 }

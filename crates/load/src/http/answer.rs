@@ -26,7 +26,7 @@ pub(super) struct AnswerBytes<'a> {
     pub(super) length: usize,
 }
 
-/// A decision, as far as it is counted. throttlecrab's has the first field, too.
+/// The counted fields of a decision. throttlecrab's has the first field, too.
 #[derive(Debug, Deserialize)]
 struct JsonDecision {
     allowed: bool,
