@@ -1,7 +1,7 @@
-//! Servers of Redis in this process, which execute the real text of scripts. They have no threads, no sockets and no clock
-//! of their own.
+//! Servers of Redis in this process, which execute the real text of scripts. They have no threads, no sockets and no
+//! clock.
 //!
-//! They behave like Redis 7.0, as far as Weir's scripts and nodes ask: `tests` compares them with a real one.
+//! They behave like Redis 7.0 in all that Weir's scripts and nodes use: `tests` compares them with a real one.
 
 mod commands;
 mod error_text;
@@ -79,7 +79,7 @@ impl SimulatedRedis {
         self.core.lock().forget_scripts();
     }
 
-    /// Makes it a node of a cluster, with what it knows of the slots; `None` makes it a server by itself.
+    /// Makes it a node of a cluster with this view of the slots; `None` makes it a standalone server.
     pub fn serve_slots(&self, slots: Option<SimulatedSlots>) {
         self.core.lock().node.lock().slots = slots;
     }

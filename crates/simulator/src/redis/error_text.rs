@@ -8,22 +8,22 @@ pub(super) struct SimulatedError(pub(super) Cow<'static, str>);
 
 impl SimulatedError {
     pub(super) const WRONG_TYPE: Self =
-        Self::text("WRONGTYPE Operation against a key holding the wrong kind of value");
-    pub(super) const SYNTAX: Self = Self::text("ERR syntax error");
-    pub(super) const NOT_AN_INTEGER: Self = Self::text("ERR value is not an integer or out of range");
-    pub(super) const NOT_A_FLOAT: Self = Self::text("ERR value is not a valid float");
-    pub(super) const OVERFLOW: Self = Self::text("ERR increment or decrement would overflow");
+        Self::new("WRONGTYPE Operation against a key holding the wrong kind of value");
+    pub(super) const SYNTAX: Self = Self::new("ERR syntax error");
+    pub(super) const NOT_AN_INTEGER: Self = Self::new("ERR value is not an integer or out of range");
+    pub(super) const NOT_A_FLOAT: Self = Self::new("ERR value is not a valid float");
+    pub(super) const OVERFLOW: Self = Self::new("ERR increment or decrement would overflow");
 
-    pub(super) const fn text(text: &'static str) -> Self {
+    pub(super) const fn new(text: &'static str) -> Self {
         Self(Cow::Borrowed(text))
     }
 
-    pub(super) fn of(text: String) -> Self {
+    pub(super) fn from_text(text: String) -> Self {
         Self(Cow::Owned(text))
     }
 
     /// The error of a command with too few or too many arguments.
     pub(super) fn arity(command: &str) -> Self {
-        Self::of(format!("ERR wrong number of arguments for '{command}' command"))
+        Self::from_text(format!("ERR wrong number of arguments for '{command}' command"))
     }
 }

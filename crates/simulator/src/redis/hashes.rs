@@ -56,7 +56,7 @@ pub(super) fn hincrby(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let by = integer(&args[3])?;
     let fields = keys.read::<FieldMap>(&args[1])?;
     let before = fields.and_then(|fields| fields.get(&args[2])).map_or(Ok(0), |text| integer(text));
-    let before = before.map_err(|_| SimulatedError::text("ERR hash value is not an integer"))?;
+    let before = before.map_err(|_| SimulatedError::new("ERR hash value is not an integer"))?;
     let after = before.checked_add(by).ok_or(SimulatedError::OVERFLOW)?;
     keys.write(&args[1], |fields: &mut FieldMap| {
         fields.insert(args[2].clone(), after.to_string().into_bytes());

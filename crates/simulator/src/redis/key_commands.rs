@@ -75,7 +75,8 @@ fn move_expiry(keys: &mut Keyspace, args: &[Vec<u8>], (name, unit, base): (&str,
     let condition = ExpiryCondition::parse(&args[3..])?;
     let number = integer(&args[2])?;
     let at = number.checked_mul(unit).and_then(|span| span.checked_add(base));
-    let at = at.ok_or_else(|| SimulatedError::of(format!("ERR invalid expire time in '{name}' command")))?;
+    let at =
+        at.ok_or_else(|| SimulatedError::from_text(format!("ERR invalid expire time in '{name}' command")))?;
     let now = keys.now_ms();
     let Some(stored) = keys.live(&args[1]) else { return Ok(SimulatedReply::Int(0)) };
     if !condition.allows(stored.expires_at, at) {
@@ -109,17 +110,17 @@ impl ExpiryCondition {
                 b"LT" => condition.less = true,
                 _ => {
                     let word = String::from_utf8_lossy(word);
-                    return Err(SimulatedError::of(format!("ERR Unsupported option {word}")));
+                    return Err(SimulatedError::from_text(format!("ERR Unsupported option {word}")));
                 }
             }
         }
         let Self { none, some, greater, less } = condition;
         if none && (some || greater || less) {
             const TEXT: &str = "ERR NX and XX, GT or LT options at the same time are not compatible";
-            return Err(SimulatedError::text(TEXT));
+            return Err(SimulatedError::new(TEXT));
         }
         if greater && less {
-            return Err(SimulatedError::text("ERR GT and LT options at the same time are not compatible"));
+            return Err(SimulatedError::new("ERR GT and LT options at the same time are not compatible"));
         }
         Ok(condition)
     }

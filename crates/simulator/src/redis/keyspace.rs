@@ -1,4 +1,4 @@
-//! The data of a server at its own time. What has expired is removed when it is looked at.
+//! The data of a server at its own time. Expired keys are removed when they are read.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Keyspace {
     /// A value to be read.
     pub(super) fn read<T: StoredKind>(&mut self, key: &[u8]) -> Result<Option<&T>, SimulatedError> {
         let Some(stored) = self.live(key) else { return Ok(None) };
-        T::of(&stored.value).map(Some).ok_or(SimulatedError::WRONG_TYPE)
+        T::get(&stored.value).map(Some).ok_or(SimulatedError::WRONG_TYPE)
     }
 
     /// A value to be changed, if there is one. The key goes if nothing of it is left.
@@ -43,8 +43,8 @@ impl Keyspace {
     ) -> Result<Option<R>, SimulatedError> {
         let Some(stored) = self.live(key) else { return Ok(None) };
         // A value of another type is not copied.
-        T::of(&stored.value).ok_or(SimulatedError::WRONG_TYPE)?;
-        let value = T::of_mut(Arc::make_mut(&mut stored.value)).ok_or(SimulatedError::WRONG_TYPE)?;
+        T::get(&stored.value).ok_or(SimulatedError::WRONG_TYPE)?;
+        let value = T::get_mut(Arc::make_mut(&mut stored.value)).ok_or(SimulatedError::WRONG_TYPE)?;
         let result = change(value);
         if value.is_gone() {
             self.data.keys.remove(key);

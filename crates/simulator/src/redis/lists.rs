@@ -39,7 +39,7 @@ fn pop(
         [_, _, count] => {
             let count = integer(count).ok().and_then(|count| usize::try_from(count).ok());
             const TEXT: &str = "ERR value is out of range, must be positive";
-            Some(count.ok_or(SimulatedError::text(TEXT))?)
+            Some(count.ok_or(SimulatedError::new(TEXT))?)
         }
         _ => return Err(SimulatedError::arity(name)),
     };
@@ -64,10 +64,10 @@ pub(super) fn lindex(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 pub(super) fn lset(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let set = keys.edit(&args[1], |items: &mut ListItems| {
         let item = place(items, integer(&args[2])?).and_then(|place| items.get_mut(place));
-        *item.ok_or(SimulatedError::text("ERR index out of range"))? = args[3].clone();
+        *item.ok_or(SimulatedError::new("ERR index out of range"))? = args[3].clone();
         Ok(SimulatedReply::OK)
     })?;
-    set.unwrap_or(Err(SimulatedError::text("ERR no such key")))
+    set.unwrap_or(Err(SimulatedError::new("ERR no such key")))
 }
 
 pub(super) fn lrange(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {

@@ -84,7 +84,7 @@ pub(super) fn to_reply(value: &Value) -> mlua::Result<SimulatedReply> {
 
 fn table_to_reply(table: &Table) -> mlua::Result<SimulatedReply> {
     if let Some(text) = field(table, "err")? {
-        return Ok(SimulatedReply::Error(SimulatedError::of(text)));
+        return Ok(SimulatedReply::Error(SimulatedError::from_text(text)));
     }
     if let Some(text) = field(table, "ok")? {
         let text: String = text.chars().map(|it| if matches!(it, '\r' | '\n') { ' ' } else { it }).collect();

@@ -47,17 +47,17 @@ impl NodeState {
         }
         let Some(entry) = commands::find(&args[0]) else {
             if NOT_IN_SCRIPTS.iter().any(|name| args[0].eq_ignore_ascii_case(name.as_bytes())) {
-                return Err(SimulatedError::text("ERR This Redis command is not allowed from script"));
+                return Err(SimulatedError::new("ERR This Redis command is not allowed from script"));
             }
-            return Err(SimulatedError::text("ERR Unknown Redis command called from script"));
+            return Err(SimulatedError::new("ERR Unknown Redis command called from script"));
         };
         if !entry.has_arity(args.len()) {
-            return Err(SimulatedError::text("ERR Wrong number of args calling Redis command from script"));
+            return Err(SimulatedError::new("ERR Wrong number of args calling Redis command from script"));
         }
         self.check_write(entry)?;
         if self.check_place(entry.keys(args)).is_err() {
             const TEXT: &str = "ERR Script attempted to access a non local key in a cluster node";
-            return Err(SimulatedError::text(TEXT));
+            return Err(SimulatedError::new(TEXT));
         }
         entry.call(&mut self.keys, args)
     }
@@ -73,7 +73,7 @@ impl NodeState {
 
     fn check_write(&self, entry: &CommandEntry) -> Result<(), SimulatedError> {
         if entry.writes && self.is_replica {
-            return Err(SimulatedError::text("READONLY You can't write against a read only replica."));
+            return Err(SimulatedError::new("READONLY You can't write against a read only replica."));
         }
         Ok(())
     }
@@ -82,14 +82,14 @@ impl NodeState {
     pub(super) fn count_keys_in_slot(&mut self, args: &[Vec<u8>]) -> CommandResult {
         match args {
             [_, name, _] if self.slots.is_none() && name.eq_ignore_ascii_case(b"COUNTKEYSINSLOT") => {
-                Err(SimulatedError::text("ERR This instance has cluster support disabled"))
+                Err(SimulatedError::new("ERR This instance has cluster support disabled"))
             }
             [_, name, slot] if name.eq_ignore_ascii_case(b"COUNTKEYSINSLOT") => {
                 let slot = integer(slot)?;
                 let keys = self.keys.data.names().filter(|key| i64::from(slot_of(key)) == slot);
                 Ok(SimulatedReply::count(keys.count()))
             }
-            _ => Err(SimulatedError::text("ERR Unknown Redis command called from script")),
+            _ => Err(SimulatedError::new("ERR Unknown Redis command called from script")),
         }
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn unknown(args: &[Vec<u8>]) -> SimulatedError {
         }
         words.push_str(&format!("'{}' ", shown(&word[..word.len().min(MOST - words.len())])));
     }
-    SimulatedError::of(format!(
+    SimulatedError::from_text(format!(
         "ERR unknown command '{}', with args beginning with: {words}",
         shown(&args[0])
     ))

@@ -41,7 +41,7 @@ fn check_cursor(cursor: &[u8]) -> Result<(), SimulatedError> {
     if cursor.is_empty() || number.is_some() {
         Ok(())
     } else {
-        Err(SimulatedError::text("ERR invalid cursor"))
+        Err(SimulatedError::new("ERR invalid cursor"))
     }
 }
 

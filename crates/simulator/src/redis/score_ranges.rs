@@ -13,7 +13,7 @@ pub(super) fn bounds(least: &[u8], most: &[u8]) -> Result<[ScoreBound; 2], Simul
         let (text, excludes) = text.strip_prefix(b"(").map_or((text, false), |rest| (rest, true));
         // An empty text is zero.
         let score = if text.is_empty() { Some(0.0) } else { double(text) };
-        let score = score.ok_or(SimulatedError::text("ERR min or max is not a float"))?;
+        let score = score.ok_or(SimulatedError::new("ERR min or max is not a float"))?;
         Ok(ScoreBound { score, excludes })
     };
     Ok([bound(least)?, bound(most)?])
@@ -33,7 +33,7 @@ pub(super) fn zrange(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     if options.limit.is_some() {
         const TEXT: &str =
             "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX";
-        return Err(SimulatedError::text(TEXT));
+        return Err(SimulatedError::new(TEXT));
     }
     let (start, end) = (integer(&args[2])?, integer(&args[3])?);
     let Some(set) = keys.read::<ScoredMembers>(&args[1])? else {

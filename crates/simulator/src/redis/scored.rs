@@ -43,14 +43,14 @@ impl AddOptions {
         }
         if self.absent && self.present {
             const TEXT: &str = "ERR XX and NX options at the same time are not compatible";
-            return Err(SimulatedError::text(TEXT));
+            return Err(SimulatedError::new(TEXT));
         }
         if self.absent && (self.greater || self.less) || self.greater && self.less {
             const TEXT: &str = "ERR GT, LT, and/or NX options at the same time are not compatible";
-            return Err(SimulatedError::text(TEXT));
+            return Err(SimulatedError::new(TEXT));
         }
         if self.adds && words > 2 {
-            return Err(SimulatedError::text("ERR INCR option supports a single increment-element pair"));
+            return Err(SimulatedError::new("ERR INCR option supports a single increment-element pair"));
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl AddOptions {
         }
         let score = if self.adds { before + score } else { score };
         if score.is_nan() {
-            return Err(SimulatedError::text("ERR resulting score is not a number (NaN)"));
+            return Err(SimulatedError::new("ERR resulting score is not a number (NaN)"));
         }
         let stays = self.greater && score <= before || self.less && score >= before;
         Ok((!stays).then_some(score))

@@ -51,7 +51,7 @@ impl ScriptEngine {
         let chunk = self.lua.load(text).set_name(SCRIPT_SOURCE);
         let function = chunk.into_function().map_err(|error| {
             let why = text_of(&error);
-            SimulatedError::of(format!("ERR Error compiling script (new function): {why}"))
+            SimulatedError::from_text(format!("ERR Error compiling script (new function): {why}"))
         })?;
         self.compiled.insert(sha.to_owned(), function.clone());
         Ok(function)
@@ -70,7 +70,9 @@ impl ScriptEngine {
             Err(error) => return SimulatedReply::Error(error),
         };
         self.execute(sha, script, keys, args).unwrap_or_else(|error| {
-            SimulatedReply::Error(SimulatedError::of(format!("ERR Error running script {sha}, {error}")))
+            SimulatedReply::Error(SimulatedError::from_text(format!(
+                "ERR Error running script {sha}, {error}"
+            )))
         })
     }
 
@@ -98,11 +100,11 @@ impl ScriptEngine {
 
 /// The reply to a script that an error ended.
 fn aborted(sha: &str, error: &Value) -> mlua::Result<SimulatedError> {
-    let Value::Table(error) = error else { return Ok(SimulatedError::text("ERR unknown error")) };
+    let Value::Table(error) = error else { return Ok(SimulatedError::new("ERR unknown error")) };
     let text = field(error, "err")?.unwrap_or_default();
     let line: Option<i64> = error.raw_get("line")?;
     let place = line.map_or(String::new(), |line| format!(" script: {sha}, on {SCRIPT_SOURCE}:{line}."));
-    Ok(SimulatedError::of(format!("{text}{place}")))
+    Ok(SimulatedError::from_text(format!("{text}{place}")))
 }
 
 /// Runs a command for a script.
@@ -111,13 +113,13 @@ fn run_command(node: &Mutex<NodeState>, words: Variadic<ScriptWord>) -> CommandR
     for word in words {
         let ScriptWord::Text(word) = word else {
             const TEXT: &str = "ERR Lua redis lib command arguments must be strings or integers";
-            return Err(SimulatedError::text(TEXT));
+            return Err(SimulatedError::new(TEXT));
         };
         args.push(word);
     }
     if args.is_empty() {
         const TEXT: &str = "ERR Please specify at least one argument for this redis lib call";
-        return Err(SimulatedError::text(TEXT));
+        return Err(SimulatedError::new(TEXT));
     }
     node.lock().run_in_script(&args)
 }

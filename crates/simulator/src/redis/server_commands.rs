@@ -12,7 +12,7 @@ use super::slots::slot_of;
 const VERSION: &str = "7.0.15";
 
 pub(super) fn hello(session: &mut SessionState, core: &ServerCore, args: &[Vec<u8>]) -> CommandResult {
-    const NOPROTO: SimulatedError = SimulatedError::text("NOPROTO unsupported protocol version");
+    const NOPROTO: SimulatedError = SimulatedError::new("NOPROTO unsupported protocol version");
     if let Some(version) = args.get(1) {
         session.version = match integer(version) {
             Ok(2) => RespVersion::Two,
@@ -57,7 +57,7 @@ pub(super) fn client(session: &mut SessionState, args: &[Vec<u8>]) -> CommandRes
         (b"SETINFO", [_, _]) => Ok(SimulatedReply::OK),
         (does, _) => {
             let does = String::from_utf8_lossy(does);
-            Err(SimulatedError::of(format!("ERR unknown subcommand '{does}'. Try CLIENT HELP.")))
+            Err(SimulatedError::from_text(format!("ERR unknown subcommand '{does}'. Try CLIENT HELP.")))
         }
     }
 }
@@ -65,13 +65,13 @@ pub(super) fn client(session: &mut SessionState, args: &[Vec<u8>]) -> CommandRes
 /// AUTH fails: the server has no passwords.
 pub(super) fn auth(args: &[Vec<u8>]) -> CommandResult {
     match args {
-        [_, _] => Err(SimulatedError::text(
+        [_, _] => Err(SimulatedError::new(
             "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
              configuration is correct?",
         )),
         [_, user, _] if user == b"default" => Ok(SimulatedReply::OK),
         [_, _, _] => {
-            Err(SimulatedError::text("WRONGPASS invalid username-password pair or user is disabled."))
+            Err(SimulatedError::new("WRONGPASS invalid username-password pair or user is disabled."))
         }
         _ => Err(SimulatedError::arity("auth")),
     }
@@ -81,7 +81,7 @@ pub(super) fn auth(args: &[Vec<u8>]) -> CommandResult {
 pub(super) fn select(args: &[Vec<u8>]) -> CommandResult {
     match args {
         [_, database] if integer(database)? == 0 => Ok(SimulatedReply::OK),
-        [_, _] => Err(SimulatedError::text("ERR DB index is out of range")),
+        [_, _] => Err(SimulatedError::new("ERR DB index is out of range")),
         _ => Err(SimulatedError::arity("select")),
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn cluster(core: &ServerCore, args: &[Vec<u8>]) -> CommandResult {
         return node.count_keys_in_slot(args);
     }
     let Some(slots) = &node.slots else {
-        return Err(SimulatedError::text("ERR This instance has cluster support disabled"));
+        return Err(SimulatedError::new("ERR This instance has cluster support disabled"));
     };
     match does.as_slice() {
         b"SLOTS" => Ok(slots.slots_reply()),

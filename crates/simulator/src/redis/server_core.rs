@@ -90,13 +90,15 @@ impl ServerCore {
             }
             (does, _) => {
                 let does = String::from_utf8_lossy(does);
-                Err(SimulatedError::of(format!("ERR unknown subcommand '{does}'. Try SCRIPT HELP.")))
+                Err(SimulatedError::from_text(format!("ERR unknown subcommand '{does}'. Try SCRIPT HELP.")))
             }
         }
     }
 
     fn engine(&mut self) -> Result<&mut ScriptEngine, SimulatedError> {
-        self.engine.as_mut().map_err(|why| SimulatedError::of(format!("ERR Lua does not start: {why}")))
+        self.engine
+            .as_mut()
+            .map_err(|why| SimulatedError::from_text(format!("ERR Lua does not start: {why}")))
     }
 
     fn load(&mut self, text: &[u8]) -> Result<String, SimulatedError> {
@@ -123,9 +125,9 @@ impl ServerCore {
         let count = match usize::try_from(count) {
             Ok(count) if count <= rest => count,
             Ok(_) => {
-                return Err(SimulatedError::text("ERR Number of keys can't be greater than number of args"));
+                return Err(SimulatedError::new("ERR Number of keys can't be greater than number of args"));
             }
-            Err(_) => return Err(SimulatedError::text("ERR Number of keys can't be negative")),
+            Err(_) => return Err(SimulatedError::new("ERR Number of keys can't be negative")),
         };
         let (keys, words) = args[3..].split_at(count);
         self.node.lock().check_place(keys)?;
@@ -135,7 +137,7 @@ impl ServerCore {
             self.load(&args[1])?
         };
         let Some(text) = self.scripts.get(&sha).cloned() else {
-            return Err(SimulatedError::text("NOSCRIPT No matching script. Please use EVAL."));
+            return Err(SimulatedError::new("NOSCRIPT No matching script. Please use EVAL."));
         };
         let reply = self.engine()?.run(&sha, &text, keys, words);
         if let Some(observer) = &self.observer {

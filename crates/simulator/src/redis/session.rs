@@ -46,7 +46,8 @@ impl SimulatedConnection {
                 }
                 Err(error) => {
                     let text = format!("ERR Protocol error: {}", error.0);
-                    SimulatedReply::Error(SimulatedError::of(text)).write(self.session.version, replies);
+                    SimulatedReply::Error(SimulatedError::from_text(text))
+                        .write(self.session.version, replies);
                     self.session.closed = true;
                 }
             }

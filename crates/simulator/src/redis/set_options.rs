@@ -27,7 +27,7 @@ pub(super) struct SetOptions {
     pub(super) gets: bool,
 }
 
-const INVALID: SimulatedError = SimulatedError::text("ERR invalid expire time in 'set' command");
+const INVALID: SimulatedError = SimulatedError::new("ERR invalid expire time in 'set' command");
 
 impl SetOptions {
     pub(super) fn parse(words: &[Vec<u8>]) -> Result<Self, SimulatedError> {

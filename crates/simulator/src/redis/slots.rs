@@ -72,7 +72,7 @@ impl SimulatedSlots {
     ) -> SlotPlace {
         let Some(first) = keys.first() else { return SlotPlace::Here };
         let slot = slot_of(first);
-        let elsewhere = |text: String| SlotPlace::Elsewhere(SimulatedError::of(text));
+        let elsewhere = |text: String| SlotPlace::Elsewhere(SimulatedError::from_text(text));
         if keys.iter().any(|key| slot_of(key) != slot) {
             return elsewhere("CROSSSLOT Keys in request don't hash to the same slot".to_owned());
         }

@@ -68,8 +68,8 @@ pub(super) type ListItems = VecDeque<Vec<u8>>;
 
 /// A type of values.
 pub(super) trait StoredKind: Default {
-    fn of(value: &StoredValue) -> Option<&Self>;
-    fn of_mut(value: &mut StoredValue) -> Option<&mut Self>;
+    fn get(value: &StoredValue) -> Option<&Self>;
+    fn get_mut(value: &mut StoredValue) -> Option<&mut Self>;
     fn wrapped(self) -> StoredValue;
     /// True if the key goes with its last part.
     fn is_gone(&self) -> bool;
@@ -78,11 +78,11 @@ pub(super) trait StoredKind: Default {
 macro_rules! stored_kind {
     ($type:ty, $variant:ident, $gone:expr) => {
         impl StoredKind for $type {
-            fn of(value: &StoredValue) -> Option<&Self> {
+            fn get(value: &StoredValue) -> Option<&Self> {
                 if let StoredValue::$variant(inner) = value { Some(inner) } else { None }
             }
 
-            fn of_mut(value: &mut StoredValue) -> Option<&mut Self> {
+            fn get_mut(value: &mut StoredValue) -> Option<&mut Self> {
                 if let StoredValue::$variant(inner) = value { Some(inner) } else { None }
             }
 

@@ -23,7 +23,7 @@ impl EntryId {
     pub(super) const MAX: Self = Self { ms: u64::MAX, seq: u64::MAX };
 
     pub(super) const INVALID: SimulatedError =
-        SimulatedError::text("ERR Invalid stream ID specified as stream command argument");
+        SimulatedError::new("ERR Invalid stream ID specified as stream command argument");
 
     /// Reads an id. `seq` stands for a missing second part.
     pub(super) fn parse(text: &[u8], seq: u64) -> Result<Self, SimulatedError> {

@@ -29,8 +29,8 @@ pub(super) fn xadd(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 enum AskedId {
     /// An id from the clock.
     Any,
-    /// The next one of a millisecond.
-    Of(u64),
+    /// The next id within a millisecond.
+    Within(u64),
     Exactly(EntryId),
 }
 
@@ -40,25 +40,25 @@ impl AskedId {
             return Ok(Self::Any);
         }
         if let Some(ms) = text.strip_suffix(b"-*") {
-            return Ok(Self::Of(EntryId::parse(ms, 0)?.ms));
+            return Ok(Self::Within(EntryId::parse(ms, 0)?.ms));
         }
         let id = EntryId::parse(text, 0)?;
         if id == EntryId::default() {
-            return Err(SimulatedError::text("ERR The ID specified in XADD must be greater than 0-0"));
+            return Err(SimulatedError::new("ERR The ID specified in XADD must be greater than 0-0"));
         }
         Ok(Self::Exactly(id))
     }
 
     fn after(self, last: EntryId, now: u64) -> Result<EntryId, SimulatedError> {
-        const SMALL: SimulatedError = SimulatedError::text(
+        const SMALL: SimulatedError = SimulatedError::new(
             "ERR The ID specified in XADD is equal or smaller than the target stream top item",
         );
         let fresh = EntryId { ms: now, seq: 0 };
         let id = match self {
             Self::Any if fresh > last => Some(fresh),
             Self::Any => last.next(),
-            Self::Of(ms) if ms == last.ms => last.next().filter(|id| id.ms == ms),
-            Self::Of(ms) => Some(EntryId { ms, seq: 0 }),
+            Self::Within(ms) if ms == last.ms => last.next().filter(|id| id.ms == ms),
+            Self::Within(ms) => Some(EntryId { ms, seq: 0 }),
             Self::Exactly(id) => Some(id),
         };
         id.filter(|id| *id > last).ok_or(SMALL)
@@ -95,8 +95,8 @@ pub(super) fn xrevrange(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult 
 }
 
 fn range(keys: &mut Keyspace, args: &[Vec<u8>], [start, end]: [&[u8]; 2], is_reverse: bool) -> CommandResult {
-    const START: SimulatedError = SimulatedError::text("ERR invalid start ID for the interval");
-    const END: SimulatedError = SimulatedError::text("ERR invalid end ID for the interval");
+    const START: SimulatedError = SimulatedError::new("ERR invalid start ID for the interval");
+    const END: SimulatedError = SimulatedError::new("ERR invalid end ID for the interval");
     let start = match start.strip_prefix(b"(") {
         Some(id) => EntryId::parse(id, 0)?.next().ok_or(START)?,
         None => bound(start, 0)?,
@@ -169,7 +169,7 @@ impl StreamTrim {
         if !is_length {
             return Ok((Self::Before(EntryId::parse(number, 0)?), used));
         }
-        const NEGATIVE: SimulatedError = SimulatedError::text("ERR The MAXLEN argument must be >= 0.");
+        const NEGATIVE: SimulatedError = SimulatedError::new("ERR The MAXLEN argument must be >= 0.");
         Ok((Self::Longer(usize::try_from(integer(number)?).map_err(|_| NEGATIVE)?), used))
     }
 

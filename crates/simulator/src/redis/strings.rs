@@ -11,7 +11,7 @@ use super::stored::StoredValue;
 const MOST_BYTES: i64 = 512 << 20;
 
 const TOO_LONG: SimulatedError =
-    SimulatedError::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    SimulatedError::new("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
 pub(super) fn get(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     Ok(SimulatedReply::optional(keys.read::<Vec<u8>>(&args[1])?.cloned()))
@@ -47,8 +47,7 @@ pub(super) fn strlen(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
 
 pub(super) fn setrange(keys: &mut Keyspace, args: &[Vec<u8>]) -> CommandResult {
     let (offset, part) = (integer(&args[2])?, &args[3]);
-    let offset_at =
-        usize::try_from(offset).map_err(|_| SimulatedError::text("ERR offset is out of range"))?;
+    let offset_at = usize::try_from(offset).map_err(|_| SimulatedError::new("ERR offset is out of range"))?;
     let length = keys.read::<Vec<u8>>(&args[1])?.map_or(0, Vec::len);
     if part.is_empty() {
         return Ok(SimulatedReply::count(length));
