@@ -97,7 +97,7 @@ impl ApproximateShared {
     /// Wraps one worker's `store`; `counts` has the counters.
     #[must_use]
     pub fn before<S: Store, C: CountStore>(&self, store: S, counts: C) -> ApproximateStore<S, C> {
-        let (sets, deadlines) = (Mutex::default(), Deadlines::on(&self.0.timed_by));
+        let (sets, deadlines) = (Mutex::default(), Deadlines::new(&self.0.timed_by));
         let worker = ApproximateWorker { node: self.clone(), counts, sets, deadlines };
         ApproximateStore { store, worker: Arc::new(worker) }
     }

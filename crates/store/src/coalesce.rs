@@ -89,7 +89,7 @@ impl<S: Store> Coalesce<S> {
             default_deadline: config.deadline.into(),
             max_waiting: config.max_waiting,
             waiting: AtomicUsize::new(0),
-            deadlines: Deadlines::on(clock),
+            deadlines: Deadlines::new(clock),
             secret: KeySecret::random(),
             flights: Mutex::default(),
         }))

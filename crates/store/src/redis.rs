@@ -131,7 +131,7 @@ impl RedisShared {
     /// A store for the current thread's runtime, on which its connections are opened now.
     #[must_use]
     pub fn store(&self) -> RedisStore {
-        let deadlines = Deadlines::on(&self.context.surroundings.clock);
+        let deadlines = Deadlines::new(&self.context.surroundings.clock);
         let links = Links::open(Arc::clone(&self.context), deadlines.clone());
         RedisStore(Arc::new(WorkerConnections { shared: self.clone(), links, deadlines }))
     }

@@ -83,7 +83,7 @@ impl Deadlines {
 
     /// Returns deadlines for a store on this clock: exact ones, unless the time is simulated.
     #[must_use]
-    pub fn on(clock: &Clock) -> Self {
+    pub fn new(clock: &Clock) -> Self {
         if clock.is_of_machine() { Self::exact() } else { Self::default() }
     }
 

@@ -49,7 +49,7 @@ impl fmt::Display for WaitFor {
 }
 
 impl WaitFor {
-    /// Writes it, at half the cost of [`fmt::Display`]: each denial of a service says how long to wait.
+    /// Writes it, at half the cost of [`fmt::Display`]: each denial of a service has the wait in its message.
     #[inline]
     pub fn write(self, out: &mut impl fmt::Write) -> fmt::Result {
         let seconds = self.0.secs_ceil();
