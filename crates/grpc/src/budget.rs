@@ -85,13 +85,13 @@ pub(crate) enum Full {
 }
 
 impl BufferBudget {
-    /// Creates a budget of `limit` bytes for so many workers.
+    /// Creates a budget of `limit` bytes for `workers` workers.
     #[must_use]
     pub fn new(limit: usize, workers: usize) -> Self {
         Self::with_streams(limit, workers, usize::MAX)
     }
 
-    /// Creates a budget of `limit` bytes for so many workers, and a bound of `max_streams` open streams.
+    /// Creates a budget of `limit` bytes for `workers` workers, and a bound of `max_streams` open streams.
     #[must_use]
     pub fn with_streams(limit: usize, workers: usize, max_streams: usize) -> Self {
         let chunk = (limit / 8 / workers.max(1)).clamp(CHUNK.0, CHUNK.1);

@@ -21,16 +21,14 @@ pub struct CurrentPeer {
 
 impl CurrentPeer {
     const NONE: Self = Self { address: PeerAddress::Unknown, number: 0 };
-}
 
-impl CurrentPeer {
     /// Returns the peer whose call is polled now.
     #[must_use]
     pub fn get() -> Self {
         CURRENT.get()
     }
 
-    /// Polls `future` as a part of a call of this peer, in a task of its own.
+    /// Polls `future` as a part of a call of this peer, in a separate task.
     pub fn polls<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
         let mut future = Box::pin(future);
         poll_fn(move |context| with_peer(self, || future.as_mut().poll(context)))

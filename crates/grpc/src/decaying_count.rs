@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// A leaky bucket: the count decays evenly, by its limit per period. Time without events is credit for a burst, up to a
-/// bound: what has piled up while nobody read comes all at once.
+/// bound: events that piled up while the socket was not read come all at once.
 #[derive(Debug)]
 pub(crate) struct DecayingCount {
     period: Duration,

@@ -111,7 +111,7 @@ pub fn write(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]
     out.extend_from_slice(payload);
 }
 
-/// Returns the frame header for a payload of so many bytes.
+/// Returns the frame header for a payload of `length` bytes.
 #[inline]
 pub fn head(kind: u8, flags: u8, stream: u32, length: usize) -> [u8; HEAD] {
     // The length has 24 bits. No longer payload is ever written.

@@ -20,7 +20,7 @@ pub trait Intercept: Send + Sync + 'static {
     fn connected(&self, peer: Arc<Peer>) -> Arc<dyn CheckCalls>;
 }
 
-/// Checks the calls of one connection, and keeps what it has learned of it.
+/// Checks the calls of one connection, and keeps the state of the connection.
 pub trait CheckCalls: Send + Sync + 'static {
     /// Returns the caller of `method` (`/package.Service/Method`), or the refusal that ends the call. A check that
     /// wants to end the connection too asks for it with [`Peer::disconnect`].

@@ -56,7 +56,7 @@ impl Peer {
         Self { certificate: Some(certificate), ..self }
     }
 
-    /// Returns the number of the connection in this process, from 1 on. After two thousand million they begin anew.
+    /// Returns the number of the connection in this process, from 1 on. It wraps after two thousand million.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number

@@ -95,7 +95,7 @@ pub(crate) struct MethodTraits {
 #[derive(Debug, Clone)]
 pub struct Methods(Arc<MethodTable>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct MethodTable {
     hot: Vec<HotMethod>,
     largest_other: usize,
@@ -116,20 +116,15 @@ impl Methods {
     /// Returns the methods with these side streams: streaming methods of the general router.
     #[must_use]
     pub fn with_side_streams(&self, side_streams: Vec<SideStream>) -> Self {
-        let MethodTable { hot, largest_other, kept_headers, intercept, .. } = &*self.0;
-        let (hot, largest_other) = (hot.clone(), *largest_other);
-        let (kept_headers, intercept) = (kept_headers.clone(), intercept.clone());
-        Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept }))
+        Self(Arc::new(MethodTable { side_streams, ..MethodTable::clone(&self.0) }))
     }
 
     /// Returns the methods with an interceptor that checks every call first.
     #[must_use]
     pub fn intercepted_by(&self, intercept: Arc<dyn Intercept>) -> Self {
-        let MethodTable { hot, largest_other, side_streams, .. } = &*self.0;
-        let (hot, largest_other, side_streams) = (hot.clone(), *largest_other, side_streams.clone());
         let kept_headers = intercept.names().to_vec();
         let intercept = Some(SharedIntercept(intercept));
-        Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept }))
+        Self(Arc::new(MethodTable { kept_headers, intercept, ..MethodTable::clone(&self.0) }))
     }
 
     /// Begins a connection, and returns the check of its calls, if there is an interceptor.
@@ -161,9 +156,13 @@ impl Methods {
         headers: &KeptHeaders,
     ) -> Result<Option<Caller>, Status> {
         let Some(check) = check else { return Ok(None) };
-        let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
-        let path = hot.map(|method| method.path).or(path).unwrap_or_default();
+        let path = self.hot(method).map(|method| method.path).or(path).unwrap_or_default();
         Ok(Some(check.check(path, headers)?))
+    }
+
+    #[inline]
+    fn hot(&self, method: Option<MethodId>) -> Option<&HotMethod> {
+        method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)))
     }
 
     /// Returns the hot method with this path.
@@ -183,15 +182,13 @@ impl Methods {
     /// Returns the largest message of a hot method, or of all others.
     #[inline]
     pub(crate) fn largest_message(&self, method: Option<MethodId>) -> usize {
-        let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
-        hot.map_or(self.0.largest_other, |method| method.largest_message)
+        self.hot(method).map_or(self.0.largest_other, |method| method.largest_message)
     }
 
     /// Returns the properties of a hot method, or of the method with a path.
     #[inline]
     pub(crate) fn traits_of(&self, method: Option<MethodId>, path: Option<&str>) -> MethodTraits {
-        let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
-        let Some(hot) = hot else { return self.other_traits(path.unwrap_or_default()) };
+        let Some(hot) = self.hot(method) else { return self.other_traits(path.unwrap_or_default()) };
         let (kind, bytes) =
             if hot.streaming { (CallKind::Stream, STREAM_BYTES) } else { (CallKind::Hot, CALL_BYTES) };
         let bytes_before = if hot.streaming { PENDING_BYTES } else { CALL_BYTES };
@@ -229,14 +226,13 @@ impl Methods {
     #[must_use]
     #[inline]
     pub fn is_together(&self, method: Option<MethodId>) -> bool {
-        method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place))).is_some_and(|hot| hot.together)
+        self.hot(method).is_some_and(|hot| hot.together)
     }
 
     /// True if open calls of this method take so much memory that they reserve it before they begin.
     #[inline]
     pub(crate) fn is_admitted(&self, method: Option<MethodId>) -> bool {
-        let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
-        hot.is_none_or(|hot| hot.streaming)
+        self.hot(method).is_none_or(|hot| hot.streaming)
     }
 
     /// Returns the names of the headers that are kept of every call, beside those that gRPC itself needs.

@@ -29,7 +29,7 @@ thread_local! {
     static SEEN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Resumes a turn that has spent so many decisions.
+/// Resumes a turn that has spent `spent` decisions.
 pub(crate) fn enter(spent: usize) {
     SPENT.set(Some(spent));
     SEEN.set(None);

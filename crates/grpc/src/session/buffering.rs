@@ -111,7 +111,7 @@ impl Session {
         }
     }
 
-    /// Reserves bytes in the budget. If this connection holds most, it ends other calls of its own for them.
+    /// Reserves bytes in the budget. If this connection holds most, it ends other calls for them.
     pub(super) fn grow(&mut self, account: &mut Account, needed: usize) -> bool {
         while let Err(full) = account.grow(needed) {
             if full == Full::Exhausted || self.give_once().is_none() {
