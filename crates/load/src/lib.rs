@@ -10,7 +10,7 @@
 //! * [`Plan`]: parameters of a run. [`run`]: executes it. [`LoadReport`]: its results.
 //! * `spread`, `stamp`: the keys of calls, and their bytes. `schedule`: the times of calls.
 //! * `request`, `response`, `connection`: HTTP/2, without a socket. `http`: HTTP/1.1 with JSON. `protocol`: the
-//! interface of both. `link`, `socket`: with a socket, in plain text or TLS.
+//!   interface of both. `link`, `socket`: with a socket, in plain text or TLS.
 //! * [`ServerAccess`]: TLS and a token.
 //! * `worker`: the loop of one thread. `tally`: its counts. `cpu`: CPU time of processes.
 

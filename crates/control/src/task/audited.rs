@@ -138,7 +138,7 @@ mod tests {
         };
         let asked = asked("PutAccess", Some(Micros::from_secs(60)));
         let entry = ChangedEntry { after, before: Some(before), files: HashMap::new() };
-        audit.asked(Micros(1_700_000_000_000_000), 0xab, &asked, &[entry.clone()]).unwrap();
+        audit.asked(Micros(1_700_000_000_000_000), 0xab, &asked, std::slice::from_ref(&entry)).unwrap();
         audit.ended(Micros(1_700_000_000_500_000), 0xab, "applied", Some(9));
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
