@@ -1,4 +1,5 @@
-//! Whom a ban is about, and its name in the store: the strategy, the limit, and what the limit counts by, in its order.
+//! The caller of a ban, and its name in the store: the strategy, the limit, and the fields of the limit's scope, in
+//! order.
 //!
 //! ```text
 //!   api:each:r10:api/orders:c3:bob
@@ -14,7 +15,7 @@ use weir_proto::v1::ConsumerBan;
 
 use crate::timestamp::timestamp;
 
-/// Whom a ban is about.
+/// The caller of a ban.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BannedCaller {
     /// The strategy.
@@ -32,7 +33,7 @@ pub struct BannedCaller {
 /// A ban, and when it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BannedUntil {
-    /// Whom it is about.
+    /// The banned caller.
     pub caller: BannedCaller,
     /// End of the ban in µs since 1970, by the clock of the store.
     pub until: u64,

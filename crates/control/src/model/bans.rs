@@ -22,7 +22,7 @@ pub const MAX_BAN_MEMBER: usize = 2 << 10;
 /// A ban, or that one was lifted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ban {
-    /// Whom it is about, in the words of the nodes: 1 to [`MAX_BAN_MEMBER`] bytes.
+    /// Name of the caller, as the nodes write it: 1 to [`MAX_BAN_MEMBER`] bytes.
     pub member: Box<str>,
     /// End of the ban in µs since 1970; 0 if it was lifted.
     pub until: u64,

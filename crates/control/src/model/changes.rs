@@ -8,7 +8,7 @@ use super::{MAX_POLLED_BYTES, MAX_POLLED_CHANGES, MAX_POLLED_RECORDS};
 /// Answer of a store to a node that sends its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangesSince<T> {
-    /// What was written since the position, in order. It may be incomplete: `position` is that of the last change in it.
+    /// Changes since the position, in order. They may be incomplete: `position` is that of the last one.
     Since {
         /// The records, or the new and lifted bans.
         records: Vec<T>,
