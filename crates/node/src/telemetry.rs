@@ -5,7 +5,6 @@
 
 mod approximate;
 mod backend;
-mod by_label;
 mod config;
 mod costs;
 mod decision_log;
@@ -33,18 +32,14 @@ mod totals;
 mod transport;
 mod worker_recorder;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
-use self::approximate::ApproximateCollector;
-use self::by_label::{ByLabel, REFUSED_CALLS, REFUSED_FILES};
 pub(crate) use self::decision_log::DecisionSink;
 pub use config::ConfigLoads;
 pub use costs::CountedCost;
@@ -62,12 +57,10 @@ pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
-use weir_store::approximate::ApproximateStats;
 pub use worker_recorder::WorkerRecorder;
 
-use self::costs::CostCollector;
-use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
+use self::families::{FamilySpec, counter, gauge};
 use self::sampled::{Sampled, Series};
 
 /// The metrics of one process.
@@ -89,12 +82,6 @@ pub struct Metrics {
 impl Metrics {
     /// Registers everything that every node has. The strategies of `rules` become label values.
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
-        let decisions = Arc::new(DecisionCounters::new(rules)?);
-        registry.register(Box::new(Arc::clone(&decisions).collector()))?;
-        let counted = Arc::clone(&decisions);
-        registry.register(Box::new(CostCollector::new(move || counted.costs())?))?;
-        let config = ConfigLoads::default();
-        registry.register(Box::new(config.collector()?))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
         let counted = Arc::clone(&connections);
         let connections_refused = Arc::<AtomicU64>::default();
@@ -118,16 +105,23 @@ impl Metrics {
             [of(BufferBudget::taken), of(BufferBudget::limit), streams]
         };
         registry.register(Box::new(Sampled::new(BUFFERS, read)?))?;
-        Ok(Self {
+        let metrics = Self {
             registry: registry.clone(),
-            decisions,
-            config,
+            decisions: Arc::new(DecisionCounters::new(rules)),
+            config: ConfigLoads::default(),
             connections,
             connections_refused,
             transport,
             budget,
             labels: Arc::default(),
-        })
+        };
+        let decisions = Arc::clone(&metrics.decisions);
+        metrics.show_families(decisions::FAMILIES, move || decisions.metrics())?;
+        let decisions = Arc::clone(&metrics.decisions);
+        metrics.show_families(costs::FAMILIES, move || decisions.costs().metrics())?;
+        let config = metrics.config.clone();
+        metrics.show_families(config::FAMILIES, move || config.metrics())?;
+        Ok(metrics)
     }
 
     /// The same metrics with these labels on each of them.
@@ -138,7 +132,8 @@ impl Metrics {
 
     /// Shows the counters of `log`. Recorders that are made from now on write their decisions to it.
     pub fn log_decisions(&self, log: &Arc<DecisionLog>) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(DecisionLogCounters::new(Arc::clone(log))?))?;
+        let shown = Arc::clone(log);
+        self.show_families(decision_log::FAMILIES, move || shown.metrics())?;
         self.decisions.log_to(log);
         Ok(())
     }
@@ -147,71 +142,13 @@ impl Metrics {
     /// configuration.
     #[must_use]
     pub fn recorder(&self) -> Arc<Recorder> {
-        self.recorder_in(&self.decisions.rows(), &self.decisions.worker())
-    }
-
-    /// The counters of one more worker.
-    #[must_use]
-    pub fn worker(&self) -> Arc<WorkerCounters> {
-        self.decisions.worker()
-    }
-
-    /// A worker's counters in the rows of a configuration.
-    #[must_use]
-    pub fn recorder_in(&self, rows: &CountedRows, worker: &Arc<WorkerCounters>) -> Arc<Recorder> {
-        self.decisions.recorder(rows, worker)
-    }
-
-    /// The rows of the current configuration.
-    #[must_use]
-    pub fn rows(&self) -> CountedRows {
-        self.decisions.rows()
+        self.recorder_in(&self.rows(), &self.worker())
     }
 
     /// The readings of the configuration.
     #[must_use]
     pub fn config(&self) -> &ConfigLoads {
         &self.config
-    }
-
-    /// Lays out the rows of a configuration that is about to be served. What remains keeps counting; what is removed is
-    /// still shown, up to a bound.
-    #[must_use]
-    pub fn reconfigure(&self, rules: &Rules) -> CountedRows {
-        self.decisions.reconfigure(rules)
-    }
-
-    /// Decisions counted by all workers so far. One row may be reported in several parts.
-    pub fn totals(&self, each: impl FnMut(CountedTotal)) {
-        self.decisions.totals(each);
-    }
-
-    /// Units that were used of costs by name so far, on all workers.
-    #[must_use]
-    pub fn used_costs(&self) -> BTreeMap<CountedCost, u64> {
-        self.decisions.used_costs()
-    }
-
-    /// Histogram of decision times so far.
-    #[must_use]
-    pub fn latency(&self) -> LatencyCounts {
-        self.decisions.latency()
-    }
-
-    /// Gives decisions to samples that `make` makes, one for each worker. Later calls are ignored: there is one sample.
-    pub fn sample(&self, make: MakeSample) {
-        self.decisions.sample(make);
-    }
-
-    /// Lets the samples of all workers begin with the next decision.
-    pub fn begin_samples(&self) {
-        self.decisions.begin_samples();
-    }
-
-    /// The names of the strategies and patterns in [`CountedTotal`].
-    #[must_use]
-    pub fn names(&self) -> Arc<CounterNames> {
-        self.decisions.names()
     }
 
     /// A count of open connections of its own for one more worker.
@@ -239,26 +176,14 @@ impl Metrics {
         self.budget.store(Some(Arc::new(budget)));
     }
 
-    /// Times of the decisions of one method so far.
-    #[must_use]
-    pub fn latency_of(&self, method: CountedMethod) -> prometheus::proto::Histogram {
-        self.decisions.latency_of(method)
-    }
-
-    /// Registers what nodes count on their own.
-    pub fn show_approximate(
-        &self,
-        stats: impl Fn() -> ApproximateStats + Send + Sync + 'static,
-    ) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(ApproximateCollector::new(stats)?))
-    }
-
     /// Registers refused calls: every reason with its count.
     pub fn show_refusals(
         &self,
         counts: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(ByLabel::new(REFUSED_CALLS, counts)?))
+        self.show_families(REFUSED_CALLS, move || {
+            [counts().into_iter().map(|(reason, count)| counter(&[("reason", reason)], count)).collect()]
+        })
     }
 
     /// Registers refused files: every kind with 1 or 0.
@@ -266,7 +191,9 @@ impl Metrics {
         &self,
         counts: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
     ) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(ByLabel::new(REFUSED_FILES, counts)?))
+        self.show_families(REFUSED_FILES, move || {
+            [counts().into_iter().map(|(files, count)| gauge(&[("files", files)], count as f64)).collect()]
+        })
     }
 
     /// Registers the metrics of TLS.
@@ -291,37 +218,44 @@ impl Metrics {
 }
 
 const CONNECTIONS: [Series; 2] = [
-    Series { name: "weir_connections", help: "Connections that are open now.", kind: MetricType::GAUGE },
-    Series {
-        name: "weir_connections_refused_total",
-        help: "Connections that were closed at once because there were too many.",
-        kind: MetricType::COUNTER,
-    },
+    Series::gauge("weir_connections", "Connections that are open now."),
+    Series::counter(
+        "weir_connections_refused_total",
+        "Connections that were closed at once because there were too many.",
+    ),
 ];
 
 const BUFFERS: [Series; 3] = [
-    Series {
-        name: "weir_buffered_bytes",
-        help: "Bytes that are reserved for open calls, their messages and unsent answers.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_buffered_bytes_limit",
-        help: "The largest number of those bytes: server.limits.max_buffered_bytes.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_open_streams",
-        help: "Open calls of streaming methods; at most server.limits.max_open_streams.",
-        kind: MetricType::GAUGE,
-    },
+    Series::gauge(
+        "weir_buffered_bytes",
+        "Bytes that are reserved for open calls, their messages and unsent answers.",
+    ),
+    Series::gauge(
+        "weir_buffered_bytes_limit",
+        "The largest number of those bytes: server.limits.max_buffered_bytes.",
+    ),
+    Series::gauge(
+        "weir_open_streams",
+        "Open calls of streaming methods; at most server.limits.max_open_streams.",
+    ),
 ];
 
-const LOG: [Series; 1] = [Series {
-    name: "weir_log_lines_dropped_total",
-    help: "Log lines that were dropped because they did not fit or could not be written.",
-    kind: MetricType::COUNTER,
-}];
+const REFUSED_CALLS: [FamilySpec; 1] = [FamilySpec::counter(
+    "weir_refused_calls_total",
+    "Calls and questions that were refused for want of a credential or a right.",
+    &["reason"],
+)];
+
+const REFUSED_FILES: [FamilySpec; 1] = [FamilySpec::gauge(
+    "weir_files_refused",
+    "Whether the newest version of these files has mistakes, so that an older one is in force: 1 or 0.",
+    &["files"],
+)];
+
+const LOG: [Series; 1] = [Series::counter(
+    "weir_log_lines_dropped_total",
+    "Log lines that were dropped because they did not fit or could not be written.",
+)];
 
 fn build_info() -> Result<prometheus::IntGauge, prometheus::Error> {
     let options = prometheus::Opts::new("weir_build_info", "The version that runs; always 1.")

@@ -1,17 +1,14 @@
 //! The metrics of the place where states live, whichever it is.
 
-use prometheus::proto::MetricType;
 use weir_store::backend::Backend;
 
 use super::sampled::{Sampled, Series};
-use super::store::StoreMetrics;
-use super::{Metrics, local, memory};
+use super::{Metrics, local, memory, store};
 
-const SINGLE_SLOT_CALLS: [Series; 1] = [Series {
-    name: "weir_redis_single_slot_calls_total",
-    help: "Script calls to cluster nodes that get one call for each slot.",
-    kind: MetricType::COUNTER,
-}];
+const SINGLE_SLOT_CALLS: [Series; 1] = [Series::counter(
+    "weir_redis_single_slot_calls_total",
+    "Script calls to cluster nodes that get one call for each slot.",
+)];
 
 impl Metrics {
     /// Registers the numbers that the backend has, and the health of its nodes.
@@ -38,7 +35,7 @@ impl Metrics {
         }
         if backend.status_changes().is_some() {
             let backend = backend.clone();
-            self.registry.register(Box::new(StoreMetrics::new(move || backend.status())?))?;
+            self.show_families(store::FAMILIES, move || store::metrics(&backend.status()))?;
         }
         Ok(())
     }

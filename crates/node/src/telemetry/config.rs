@@ -1,24 +1,27 @@
 //! Metrics of the configuration: how its files were read, and what is in force.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Gauge, MetricFamily, MetricType};
+use prometheus::proto::Metric;
 use weir_config::ConfigFingerprint;
 use weir_time::clock::Clock;
 
-use super::families::{counter, family, labelled};
-use super::sampled::gauge;
+use super::families::{FamilySpec, counter, gauge};
 
-const LOADS: &str = "weir_config_loads_total";
-const LOADS_HELP: &str = "How often the files of the configuration were read.";
-const LAST: &str = "weir_config_last_success_timestamp_seconds";
-const LAST_HELP: &str =
-    "Time of the last reading of the configuration without a mistake, in seconds since 1970.";
-const INFO: &str = "weir_config_info";
-const INFO_HELP: &str = "The configuration in force, by its hash; always 1.";
+pub(super) const FAMILIES: [FamilySpec; 3] = [
+    FamilySpec::counter(
+        "weir_config_loads_total",
+        "How often the files of the configuration were read.",
+        &["result"],
+    ),
+    FamilySpec::gauge(
+        "weir_config_last_success_timestamp_seconds",
+        "Time of the last reading of the configuration without a mistake, in seconds since 1970.",
+        &[],
+    ),
+    FamilySpec::gauge("weir_config_info", "The configuration in force, by its hash; always 1.", &["hash"]),
+];
 
 /// The readings of the configuration. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -71,41 +74,14 @@ impl ConfigLoads {
         self.0.lock().refused += 1;
     }
 
-    pub(super) fn collector(&self) -> Result<impl Collector + use<>, prometheus::Error> {
-        let describe = |name: &str, help: &str, labels: &[&str]| {
-            let labels = labels.iter().map(|&label| label.to_owned()).collect();
-            Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
-        };
-        let descriptions = vec![
-            describe(LOADS, LOADS_HELP, &["result"])?,
-            describe(LAST, LAST_HELP, &[])?,
-            describe(INFO, INFO_HELP, &["hash"])?,
-        ];
-        Ok(ConfigCollector { loads: self.clone(), descriptions })
-    }
-}
-
-struct ConfigCollector {
-    loads: ConfigLoads,
-    descriptions: Vec<Desc>,
-}
-
-impl Collector for ConfigCollector {
-    fn desc(&self) -> Vec<&Desc> {
-        self.descriptions.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let state = self.loads.0.lock();
+    /// The metrics, in the order of the families.
+    pub(super) fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
+        let state = self.0.lock();
         let loads = [("ok", state.good), ("error", state.refused)];
-        let loads = loads.map(|(result, count)| counter(&[("result", result)], count));
-        let (mut info, mut one) = (labelled(&[("hash", &state.hash.to_string())]), Gauge::default());
-        one.set_value(1.0);
-        info.set_gauge(one);
-        vec![
-            family(LOADS, LOADS_HELP, MetricType::COUNTER, loads.into()),
-            family(LAST, LAST_HELP, MetricType::GAUGE, vec![gauge(state.last_seconds as f64)]),
-            family(INFO, INFO_HELP, MetricType::GAUGE, vec![info]),
+        [
+            loads.map(|(result, count)| counter(&[("result", result)], count)).into(),
+            vec![gauge(&[], state.last_seconds as f64)],
+            vec![gauge(&[("hash", &state.hash.to_string())], 1.0)],
         ]
     }
 }

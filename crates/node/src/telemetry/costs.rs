@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Metric, MetricFamily, MetricType};
+use prometheus::proto::Metric;
 use weir_core::algorithm::budget::{
     BudgetLimitVerdict, BudgetVerdict, CostedLimits, LimitCost, SettleOutcome,
 };
@@ -21,30 +20,30 @@ use weir_time::clock::monotonic;
 use self::held::{HeldKeys, HeldSums};
 pub use self::used::CountedCost;
 use self::used::UsedCosts;
-use super::families::{counter, family, labelled};
+use super::families::{FamilySpec, counter, gauge};
 use super::names::{CostUnits, CountedPattern, CounterNames, LimitUnit};
-use super::sampled::gauge;
 
 const HOLD_OUTCOMES: [&str; 5] = ["held", "repeated", "settled", "late", "unknown"];
 const KINDS: [&str; 3] = ["granted", "used", "uncharged"];
 
-/// The only gauge.
-const HELD: &str = "weir_held_units";
-
-const FAMILIES: [(&str, &str, &[&str]); 4] = [
-    ("weir_holds_total", "Holds and settlements by strategy and outcome.", &["strategy", "outcome"]),
-    (
+pub(super) const FAMILIES: [FamilySpec; 4] = [
+    FamilySpec::counter(
+        "weir_holds_total",
+        "Holds and settlements by strategy and outcome.",
+        &["strategy", "outcome"],
+    ),
+    FamilySpec::counter(
         "weir_cost_units_total",
         "Units by strategy, cost and kind: granted, used, and uncharged because of max_debt.",
         &["strategy", "cost", "kind"],
     ),
-    (
+    FamilySpec::counter(
         "weir_near_limit_total",
         "How often a call took the use of a limit over its near_limit, by strategy and limit.",
         &["strategy", "limit"],
     ),
-    (
-        HELD,
+    FamilySpec::gauge(
+        "weir_held_units",
         "Units in open holds, as the store's last answers to this node said, summed over the keys of a limit.",
         &["strategy", "limit"],
     ),
@@ -87,7 +86,7 @@ pub(super) struct CostedCall<'a> {
 }
 
 impl CostLayout {
-    pub(super) fn of(rules: &Rules) -> Self {
+    pub(super) fn new(rules: &Rules) -> Self {
         let costs = |strategy: &Strategy| {
             let is_shown = strategy.costed().is_some() || strategy.marks().is_some();
             let mut zero = StrategyCosts { is_shown, ..StrategyCosts::default() };
@@ -226,22 +225,6 @@ fn crossed(counts: &mut StrategyCosts, call: &CostedCall<'_>, verdict: &BudgetVe
     }
 }
 
-/// Collector over a function that returns the series and the workers' counts.
-pub(super) struct CostCollector<F> {
-    read: F,
-    descriptions: Vec<Desc>,
-}
-
-impl<F> CostCollector<F> {
-    pub(super) fn new(read: F) -> Result<Self, prometheus::Error> {
-        let describe = |(name, help, labels): (&str, &str, &[&str])| {
-            let labels = labels.iter().map(|&label| label.to_owned()).collect();
-            Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
-        };
-        Ok(Self { read, descriptions: FAMILIES.into_iter().map(describe).collect::<Result<_, _>>()? })
-    }
-}
-
 /// Adds the workers' counts to the series of `layout`.
 pub(super) fn summed<'w>(layout: &CostLayout, workers: impl Iterator<Item = &'w CostCounts>) -> CostSums {
     let (mut sums, mut held, now) = (layout.0.clone(), HeldSums::default(), monotonic());
@@ -273,7 +256,8 @@ pub(super) fn summed<'w>(layout: &CostLayout, workers: impl Iterator<Item = &'w 
 pub(super) struct CostSums(BTreeMap<Box<str>, StrategyCosts>);
 
 impl CostSums {
-    fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
+    /// The metrics, in the order of the families.
+    pub(super) fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
         let [mut holds, mut units, mut near, mut held] = [const { Vec::new() }; FAMILIES.len()];
         for (strategy, sums) in &self.0 {
             for (outcome, count) in HOLD_OUTCOMES.into_iter().zip(sums.holds).filter(|_| sums.is_shown) {
@@ -288,24 +272,9 @@ impl CostSums {
                 near.push(counter(&[("strategy", strategy), ("limit", limit)], *count));
             }
             for (limit, count) in &sums.held {
-                let mut metric = gauge(*count as f64);
-                metric.set_label(labelled(&[("strategy", strategy), ("limit", limit)]).take_label());
-                held.push(metric);
+                held.push(gauge(&[("strategy", strategy), ("limit", limit)], *count as f64));
             }
         }
         [holds, units, near, held]
-    }
-}
-
-impl<F: Fn() -> CostSums + Send + Sync> Collector for CostCollector<F> {
-    fn desc(&self) -> Vec<&Desc> {
-        self.descriptions.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let families = FAMILIES.into_iter().zip((self.read)().metrics());
-        let families = families.filter(|(_, metrics)| !metrics.is_empty());
-        let kind = |name: &str| if name == HELD { MetricType::GAUGE } else { MetricType::COUNTER };
-        families.map(|((name, help, _), metrics)| family(name, help, kind(name), metrics)).collect()
     }
 }

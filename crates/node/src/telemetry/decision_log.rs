@@ -15,16 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{MetricFamily, MetricType};
+use prometheus::proto::Metric;
 use weir_config::{DecisionLogConfig, KeyShare, LogTarget};
 use weir_time::clock::Clock;
-use weir_units::Micros;
 
 pub use self::costs::LoggedCosts;
 pub use self::line::{DecisionLine, is_denial};
 pub(crate) use self::sink::DecisionSink;
-use super::families::{counter, family};
+use super::families::{FamilySpec, counter};
 use super::lines::LineWriter;
 
 /// Capacity of the queue in bytes: some ten thousand lines. The writing thread may hold as many again.
@@ -89,20 +87,23 @@ impl DecisionLog {
         if decisions.is_none() && denied.is_none() {
             return;
         }
-        let text = line.text(line.time.unwrap_or_else(|| self.now()));
+        let text = line.text(line.time.unwrap_or_else(|| self.clock.now()));
         for log in decisions.into_iter().chain(denied) {
             log.writer.push_numbered(&log.head, &text);
             log.written.fetch_add(1, Relaxed);
         }
     }
 
-    fn now(&self) -> Micros {
-        self.clock.now()
-    }
-
     /// Waits until everything has been written or dropped, but not longer than `wait` each.
     pub fn flush(&self, wait: Duration) {
         self.logs().for_each(|log| log.writer.flush(wait));
+    }
+
+    /// The metrics, in the order of the families.
+    pub(super) fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
+        let counts: [fn(&NumberedLines) -> u64; FAMILIES.len()] =
+            [|log| log.written.load(Relaxed), |log| log.writer.dropped()];
+        counts.map(|count| self.logs().map(|log| counter(&[("log", log.name)], count(log))).collect())
     }
 
     fn logs(&self) -> impl Iterator<Item = &NumberedLines> {
@@ -116,43 +117,15 @@ impl std::fmt::Debug for DecisionLog {
     }
 }
 
-/// The counters of the logs, as a registry takes them.
-pub(super) struct DecisionLogCounters {
-    log: Arc<DecisionLog>,
-    descriptions: Vec<Desc>,
-}
-
-const FAMILIES: [(&str, &str); 2] = [
-    ("weir_decision_log_lines_total", "Lines of the decision log, with dropped ones, by log."),
-    (
+pub(super) const FAMILIES: [FamilySpec; 2] = [
+    FamilySpec::counter(
+        "weir_decision_log_lines_total",
+        "Lines of the decision log, with dropped ones, by log.",
+        &["log"],
+    ),
+    FamilySpec::counter(
         "weir_decision_log_lines_dropped_total",
         "Lines of the decision log that did not fit or could not be written, by log.",
+        &["log"],
     ),
 ];
-
-impl DecisionLogCounters {
-    pub(super) fn new(log: Arc<DecisionLog>) -> Result<Self, prometheus::Error> {
-        let describe = |(name, help): &(&str, &str)| {
-            let labels = vec!["log".to_owned()];
-            Desc::new((*name).to_owned(), (*help).to_owned(), labels, std::collections::HashMap::new())
-        };
-        Ok(Self { log, descriptions: FAMILIES.iter().map(describe).collect::<Result<_, _>>()? })
-    }
-}
-
-impl Collector for DecisionLogCounters {
-    fn desc(&self) -> Vec<&Desc> {
-        self.descriptions.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let counts: [fn(&NumberedLines) -> u64; 2] =
-            [|log| log.written.load(Relaxed), |log| log.writer.dropped()];
-        let mut families = Vec::new();
-        for ((name, help), count) in FAMILIES.iter().zip(counts) {
-            let metrics = self.log.logs().map(|log| counter(&[("log", log.name)], count(log))).collect();
-            families.push(family(name, help, MetricType::COUNTER, metrics));
-        }
-        families
-    }
-}

@@ -1,19 +1,19 @@
 //! Metrics of decisions: sums of the workers' counters, taken at scrape time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Metric, MetricFamily, MetricType};
+use prometheus::proto::Metric;
 use weir_core::strategy::Rules;
 use weir_store::StoreError;
 
+use super::Metrics;
 use super::costs::{self, CostSums, CountedCost};
 use super::decision_log::DecisionLog;
 use super::denials;
-use super::families::{counter, family, labelled};
+use super::families::{FamilySpec, counter, labelled};
 use super::histogram::{Histogram, LatencyCounts};
 use super::names::CounterNames;
 use super::outcome::CountedOutcome;
@@ -27,9 +27,8 @@ use super::totals::{CountedTotal, TotalsLayout};
 pub(super) struct DecisionCounters {
     state: Mutex<CountersState>,
     log: OnceLock<Arc<DecisionLog>>,
-    /// Who samples decisions, if anybody does.
+    /// Constructor of the samples, if decisions are sampled.
     sample: OnceLock<MakeSample>,
-    descriptions: Vec<Desc>,
 }
 
 /// The counters, and the names of their rows.
@@ -54,36 +53,41 @@ impl CountedRows {
     }
 }
 
-/// Collector for a registry, which must own it.
-pub(super) struct SharedDecisionCounters(Arc<DecisionCounters>);
-
-const FAMILIES: [(&str, &str, &[&str]); 10] = [
-    ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
-    (
+pub(super) const FAMILIES: [FamilySpec; 10] = [
+    FamilySpec::counter(
+        "weir_decisions_total",
+        "Decisions by strategy and outcome.",
+        &["strategy", "outcome"],
+    ),
+    FamilySpec::histogram(
         "weir_decision_duration_seconds",
         "Time from a request whose strategy is known to its answer.",
         &["method"],
     ),
-    ("weir_rejected_requests_total", "Requests that could not be decided, by reason.", &["reason"]),
-    ("weir_store_calls_total", "Calls of the store by result.", &["result"]),
-    ("weir_store_errors_total", "Failed calls of the store by kind of error.", &["kind"]),
-    ("weir_store_call_duration_seconds", "Time that one call of the store took.", &[]),
-    (
+    FamilySpec::counter(
+        "weir_rejected_requests_total",
+        "Requests that could not be decided, by reason.",
+        &["reason"],
+    ),
+    FamilySpec::counter("weir_store_calls_total", "Calls of the store by result.", &["result"]),
+    FamilySpec::counter("weir_store_errors_total", "Failed calls of the store by kind of error.", &["kind"]),
+    FamilySpec::histogram("weir_store_call_duration_seconds", "Time that one call of the store took.", &[]),
+    FamilySpec::counter(
         "weir_lease_calls_total",
         "Renewals and releases of leases by strategy, call and outcome; only of strategies with leases.",
         &["strategy", "call", "outcome"],
     ),
-    (
+    FamilySpec::counter(
         "weir_shadow_decisions_total",
         "Decisions of shadow strategies by live strategy, shadow and outcome; only of strategies with shadows.",
         &["strategy", "shadow", "outcome"],
     ),
-    (
+    FamilySpec::counter(
         "weir_denials_total",
         "Decisions that a limit denied, by strategy and limit; of several limits the one that denies longest.",
         &["strategy", "limit"],
     ),
-    (
+    FamilySpec::histogram(
         "weir_strategy_duration_seconds",
         "Time of decisions by configured strategy; only of the first 1,000.",
         &["strategy"],
@@ -106,15 +110,105 @@ impl CountersState {
     }
 }
 
+impl Metrics {
+    /// The rows of the current configuration.
+    #[must_use]
+    pub fn rows(&self) -> CountedRows {
+        CountedRows(Arc::clone(&self.decisions.state.lock().layout))
+    }
+
+    /// Lays out the rows of a configuration that is about to be served. What remains keeps counting; what is removed is
+    /// still shown, up to a bound.
+    #[must_use]
+    pub fn reconfigure(&self, rules: &Rules) -> CountedRows {
+        let state = &mut *self.decisions.state.lock();
+        let mut names = CounterNames::clone(&state.names);
+        state.layout = Arc::new(TotalsLayout::new(rules, &mut names));
+        state.names = Arc::new(names);
+        state.retire();
+        CountedRows(Arc::clone(&state.layout))
+    }
+
+    /// Creates the counters of one more worker.
+    #[must_use]
+    pub fn worker(&self) -> Arc<WorkerCounters> {
+        let worker = Arc::<WorkerCounters>::default();
+        let mut state = self.decisions.state.lock();
+        if let Some(make) = self.decisions.sample.get() {
+            worker.sample.give(make());
+        }
+        state.workers.push(Arc::clone(&worker));
+        worker
+    }
+
+    /// Creates a worker's counters in the rows of a configuration.
+    #[must_use]
+    pub fn recorder_in(&self, rows: &CountedRows, worker: &Arc<WorkerCounters>) -> Arc<Recorder> {
+        let log = self.decisions.log.get().cloned();
+        let recorder = Arc::new(Recorder::new(Arc::clone(&rows.0), Arc::clone(worker), log));
+        self.decisions.state.lock().recorders.push(Arc::clone(&recorder));
+        recorder
+    }
+
+    /// Units that all workers have used of costs by name so far.
+    #[must_use]
+    pub fn used_costs(&self) -> BTreeMap<CountedCost, u64> {
+        let mut sums = BTreeMap::new();
+        self.decisions.state.lock().workers.iter().for_each(|worker| worker.costs.add_used(&mut sums));
+        sums
+    }
+
+    /// The names of the strategies and patterns in [`CountedTotal`].
+    #[must_use]
+    pub fn names(&self) -> Arc<CounterNames> {
+        Arc::clone(&self.decisions.state.lock().names)
+    }
+
+    /// Decisions counted by all workers so far. One row may be reported in several parts.
+    pub fn totals(&self, each: impl FnMut(CountedTotal)) {
+        self.decisions.totals(each);
+    }
+
+    /// Gives decisions to samples that `make` makes, one for each worker. Later calls are ignored: there is one sample.
+    pub fn sample(&self, make: MakeSample) {
+        let state = self.decisions.state.lock();
+        if self.decisions.sample.set(make).is_ok()
+            && let Some(make) = self.decisions.sample.get()
+        {
+            state.workers.iter().for_each(|worker| worker.sample.give(make()));
+        }
+    }
+
+    /// Lets the samples of all workers begin with the next decision.
+    pub fn begin_samples(&self) {
+        self.decisions.state.lock().workers.iter().for_each(|worker| worker.sample.begin());
+    }
+
+    /// Times of the decisions of one method so far.
+    #[must_use]
+    pub fn latency_of(&self, method: CountedMethod) -> prometheus::proto::Histogram {
+        let workers = self.decisions.state.lock().workers.clone();
+        Histogram::sum(workers.iter().map(|worker| &worker.latency[method as usize]))
+    }
+
+    /// Histogram of decision times so far.
+    #[must_use]
+    pub fn latency(&self) -> LatencyCounts {
+        let mut counts = LatencyCounts::default();
+        for worker in &self.decisions.state.lock().workers {
+            for method in [CountedMethod::ShouldAllow, CountedMethod::ShouldRateLimit, CountedMethod::Acquire]
+            {
+                worker.latency[method as usize].add_to(&mut counts);
+            }
+        }
+        counts
+    }
+}
+
 impl DecisionCounters {
-    pub(super) fn new(rules: &Rules) -> Result<Self, prometheus::Error> {
-        let describe = |(name, help, labels): &(&str, &str, &[&str])| {
-            let labels = labels.iter().map(|&label| label.to_owned()).collect();
-            Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
-        };
-        let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
+    pub(super) fn new(rules: &Rules) -> Self {
         let mut names = CounterNames::default();
-        let layout = Arc::new(TotalsLayout::of(rules, &mut names));
+        let layout = Arc::new(TotalsLayout::new(rules, &mut names));
         let state = CountersState {
             names: Arc::new(names),
             layout,
@@ -122,41 +216,7 @@ impl DecisionCounters {
             recorders: Vec::new(),
             past: PastCounts::default(),
         };
-        Ok(Self { state: Mutex::new(state), log: OnceLock::new(), sample: OnceLock::new(), descriptions })
-    }
-
-    /// The rows of the current configuration.
-    pub(super) fn rows(&self) -> CountedRows {
-        CountedRows(Arc::clone(&self.state.lock().layout))
-    }
-
-    /// Lays out the rows of a configuration that is about to be served.
-    pub(super) fn reconfigure(&self, rules: &Rules) -> CountedRows {
-        let state = &mut *self.state.lock();
-        let mut names = CounterNames::clone(&state.names);
-        state.layout = Arc::new(TotalsLayout::of(rules, &mut names));
-        state.names = Arc::new(names);
-        state.retire();
-        CountedRows(Arc::clone(&state.layout))
-    }
-
-    /// The counters of a new worker.
-    pub(super) fn worker(&self) -> Arc<WorkerCounters> {
-        let worker = Arc::<WorkerCounters>::default();
-        let mut state = self.state.lock();
-        if let Some(make) = self.sample.get() {
-            worker.sample.give(make());
-        }
-        state.workers.push(Arc::clone(&worker));
-        worker
-    }
-
-    /// A worker's counters in these rows.
-    pub(super) fn recorder(&self, rows: &CountedRows, worker: &Arc<WorkerCounters>) -> Arc<Recorder> {
-        let log = self.log.get().cloned();
-        let recorder = Arc::new(Recorder::new(Arc::clone(&rows.0), Arc::clone(worker), log));
-        self.state.lock().recorders.push(Arc::clone(&recorder));
-        recorder
+        Self { state: Mutex::new(state), log: OnceLock::new(), sample: OnceLock::new() }
     }
 
     /// Sets the decision log for recorders created from now on.
@@ -165,26 +225,10 @@ impl DecisionCounters {
         let _ = self.log.set(Arc::clone(log));
     }
 
-    pub(super) fn collector(self: Arc<Self>) -> SharedDecisionCounters {
-        SharedDecisionCounters(self)
-    }
-
-    /// What all workers have counted of costs.
+    /// Sums of the costs that all workers have counted.
     pub(super) fn costs(&self) -> CostSums {
         let state = self.state.lock();
         costs::summed(&state.layout.costs, state.workers.iter().map(|worker| &worker.costs))
-    }
-
-    /// What was used of costs by name so far.
-    pub(super) fn used_costs(&self) -> BTreeMap<CountedCost, u64> {
-        let mut sums = BTreeMap::new();
-        self.state.lock().workers.iter().for_each(|worker| worker.costs.add_used(&mut sums));
-        sums
-    }
-
-    /// The names of all rows that are shown.
-    pub(super) fn names(&self) -> Arc<CounterNames> {
-        Arc::clone(&self.state.lock().names)
     }
 
     /// Renewals and releases; empty if no strategy has leases.
@@ -250,45 +294,12 @@ impl DecisionCounters {
         state.recorders.iter().for_each(|recorder| recorder.totals.each(&mut each));
     }
 
-    /// Gives the decisions of all workers to samples that `make` makes.
-    pub(super) fn sample(&self, make: MakeSample) {
-        let state = self.state.lock();
-        // Later calls are ignored: there is one sample.
-        if self.sample.set(make).is_ok()
-            && let Some(make) = self.sample.get()
-        {
-            state.workers.iter().for_each(|worker| worker.sample.give(make()));
-        }
-    }
-
-    /// Lets all samples begin with the next decision.
-    pub(super) fn begin_samples(&self) {
-        self.state.lock().workers.iter().for_each(|worker| worker.sample.begin());
-    }
-
-    /// The times of a method.
-    pub(super) fn latency_of(&self, method: CountedMethod) -> prometheus::proto::Histogram {
-        let workers = self.state.lock().workers.clone();
-        Histogram::sum(workers.iter().map(|worker| &worker.latency[method as usize]))
-    }
-
-    pub(super) fn latency(&self) -> LatencyCounts {
-        let mut counts = LatencyCounts::default();
-        for worker in &self.state.lock().workers {
-            for method in [CountedMethod::ShouldAllow, CountedMethod::ShouldRateLimit, CountedMethod::Acquire]
-            {
-                worker.latency[method as usize].add_to(&mut counts);
-            }
-        }
-        counts
-    }
-
     fn by_outcome(&self) -> Vec<Metric> {
         let mut sums = BTreeMap::<u32, [u64; CountedOutcome::ALL.len()]>::new();
         self.totals(|one| {
             sums.entry(one.strategy).or_default()[one.outcome as usize] += one.calls;
         });
-        let names = self.names();
+        let names = Arc::clone(&self.state.lock().names);
         let of = |(number, strategy): (u32, &Arc<str>)| {
             let sums = sums.get(&number).copied().unwrap_or_default();
             CountedOutcome::ALL.map(|outcome| {
@@ -298,16 +309,10 @@ impl DecisionCounters {
         };
         names.strategies.iter().flat_map(of).collect()
     }
-}
-
-impl Collector for SharedDecisionCounters {
-    fn desc(&self) -> Vec<&Desc> {
-        self.0.descriptions.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let decisions = self.0.by_outcome();
-        let state = self.0.state.lock();
+    /// The metrics, in the order of the families.
+    pub(super) fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
+        let decisions = self.by_outcome();
+        let state = self.state.lock();
         let workers = &state.workers;
         let sum = |of: &dyn Fn(&WorkerCounters) -> &AtomicU64| -> u64 {
             workers.iter().map(|worker| of(worker).load(Relaxed)).sum()
@@ -327,24 +332,18 @@ impl Collector for SharedDecisionCounters {
             let parts = workers.iter().map(|worker| &worker.latency[method as usize]);
             histogram(&[("method", method.name())], parts)
         };
-        let metrics = [
-            (MetricType::COUNTER, decisions),
-            (MetricType::HISTOGRAM, CountedMethod::ALL.map(by_method).to_vec()),
-            (MetricType::COUNTER, rejections.to_vec()),
-            (MetricType::COUNTER, calls.to_vec()),
-            (MetricType::COUNTER, by_kind.collect()),
-            (MetricType::HISTOGRAM, vec![histogram(&[], workers.iter().map(|worker| &worker.store_latency))]),
-            (MetricType::COUNTER, DecisionCounters::of_leases(&state)),
-            (MetricType::COUNTER, DecisionCounters::of_shadows(&state)),
-            (MetricType::COUNTER, DecisionCounters::of_denials(&state)),
-            (MetricType::HISTOGRAM, DecisionCounters::of_strategies(&state)),
-        ];
-        FAMILIES
-            .iter()
-            .zip(metrics)
-            .filter(|(_, (_, metrics))| !metrics.is_empty())
-            .map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics))
-            .collect()
+        [
+            decisions,
+            CountedMethod::ALL.map(by_method).to_vec(),
+            rejections.to_vec(),
+            calls.to_vec(),
+            by_kind.collect(),
+            vec![histogram(&[], workers.iter().map(|worker| &worker.store_latency))],
+            Self::of_leases(&state),
+            Self::of_shadows(&state),
+            Self::of_denials(&state),
+            Self::of_strategies(&state),
+        ]
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct DenialCounts(Box<[AtomicU64]>);
 
 impl DenialLayout {
     /// The limits of `rules`, whose strategies have these numbers, in the order of `Rules::counted_names`.
-    pub(super) fn of(rules: &Rules, numbers: &[u32]) -> Self {
+    pub(super) fn new(rules: &Rules, numbers: &[u32]) -> Self {
         let (mut begins, mut limits) = (vec![0], Vec::new());
         for (index, &number) in numbers.iter().enumerate() {
             match rules.strategies().get(index).map(|strategy| strategy.rule()) {

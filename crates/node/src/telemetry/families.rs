@@ -1,14 +1,82 @@
 //! Families of metrics, written by hand: collectors that sum at scrape time make them.
 
-use prometheus::core::Collector;
-use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
+use std::collections::HashMap;
+
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
 
 use super::Metrics;
+
+/// A family as registries must know it.
+pub struct FamilySpec {
+    name: &'static str,
+    help: &'static str,
+    kind: MetricType,
+    labels: &'static [&'static str],
+}
+
+impl FamilySpec {
+    /// Creates a family of counters with these labels.
+    pub const fn counter(name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Self {
+        Self { name, help, kind: MetricType::COUNTER, labels }
+    }
+
+    /// Creates a family of gauges with these labels.
+    pub const fn gauge(name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Self {
+        Self { name, help, kind: MetricType::GAUGE, labels }
+    }
+
+    /// Creates a family of histograms with these labels.
+    pub const fn histogram(name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Self {
+        Self { name, help, kind: MetricType::HISTOGRAM, labels }
+    }
+
+    fn description(&self) -> Result<Desc, prometheus::Error> {
+        let labels = self.labels.iter().map(|&label| label.to_owned()).collect();
+        Desc::new(self.name.to_owned(), self.help.to_owned(), labels, HashMap::new())
+    }
+}
+
+/// Collector of the families that one call of `read` returns, in the order of `specs`. Empty ones are left out, because
+/// registries refuse them.
+pub struct FamilyCollector<const N: usize, F> {
+    specs: [FamilySpec; N],
+    descriptions: Vec<Desc>,
+    read: F,
+}
+
+impl<const N: usize, F: Fn() -> [Vec<Metric>; N] + Send + Sync> FamilyCollector<N, F> {
+    /// Creates the collector.
+    pub fn new(specs: [FamilySpec; N], read: F) -> Result<Self, prometheus::Error> {
+        let descriptions = specs.iter().map(FamilySpec::description).collect::<Result<_, _>>()?;
+        Ok(Self { specs, descriptions, read })
+    }
+}
+
+impl<const N: usize, F: Fn() -> [Vec<Metric>; N] + Send + Sync> Collector for FamilyCollector<N, F> {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let families = self.specs.iter().zip((self.read)()).filter(|(_, metrics)| !metrics.is_empty());
+        families.map(|(spec, metrics)| family(spec.name, spec.help, spec.kind, metrics)).collect()
+    }
+}
 
 impl Metrics {
     /// Shows the metrics of a feature.
     pub(crate) fn show(&self, collector: Box<dyn Collector>) -> Result<(), prometheus::Error> {
         self.registry.register(collector)
+    }
+
+    /// Registers families that `read` returns.
+    pub(super) fn show_families<const N: usize>(
+        &self,
+        specs: [FamilySpec; N],
+        read: impl Fn() -> [Vec<Metric>; N] + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(FamilyCollector::new(specs, read)?))
     }
 }
 
@@ -30,6 +98,15 @@ pub fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
     counter.set_value(count as f64);
     let mut metric = labelled(labels);
     metric.set_counter(counter);
+    metric
+}
+
+/// A gauge with these labels.
+#[must_use]
+pub fn gauge(labels: &[(&str, &str)], value: f64) -> Metric {
+    let (mut metric, mut gauge) = (labelled(labels), Gauge::default());
+    gauge.set_value(value);
+    metric.set_gauge(gauge);
     metric
 }
 

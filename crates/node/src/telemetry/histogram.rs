@@ -39,7 +39,7 @@ pub(super) struct LatencyBucket(usize);
 
 impl LatencyBucket {
     #[inline]
-    pub(super) fn of(ns: u64) -> Self {
+    pub(super) fn new(ns: u64) -> Self {
         Self(bucket(&BOUNDS_NS, ns))
     }
 }
@@ -79,7 +79,7 @@ impl Histogram {
     /// Adds `count` durations of so many nanoseconds each.
     #[inline]
     pub(super) fn observe_ns(&self, ns: u64, count: u64) {
-        self.add(LatencyBucket::of(ns), ns, count);
+        self.add(LatencyBucket::new(ns), ns, count);
     }
 
     /// The same with their bucket.

@@ -85,33 +85,13 @@ fn open_files() -> Option<f64> {
 }
 
 const SERIES: [Series; 7] = [
-    Series {
-        name: "process_cpu_seconds_total",
-        help: "CPU time of user and system, in seconds.",
-        kind: MetricType::COUNTER,
-    },
-    Series { name: "process_threads", help: "Threads of the process.", kind: MetricType::GAUGE },
-    Series {
-        name: "process_virtual_memory_bytes",
-        help: "Virtual memory, in bytes.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "process_resident_memory_bytes",
-        help: "Resident memory, in bytes.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "process_start_time_seconds",
-        help: "When the process began, in seconds since 1970.",
-        kind: MetricType::GAUGE,
-    },
-    Series { name: "process_open_fds", help: "Open file descriptors.", kind: MetricType::GAUGE },
-    Series {
-        name: "process_max_fds",
-        help: "The most file descriptors that may be open.",
-        kind: MetricType::GAUGE,
-    },
+    Series::counter("process_cpu_seconds_total", "CPU time of user and system, in seconds."),
+    Series::gauge("process_threads", "Threads of the process."),
+    Series::gauge("process_virtual_memory_bytes", "Virtual memory, in bytes."),
+    Series::gauge("process_resident_memory_bytes", "Resident memory, in bytes."),
+    Series::gauge("process_start_time_seconds", "When the process began, in seconds since 1970."),
+    Series::gauge("process_open_fds", "Open file descriptors."),
+    Series::gauge("process_max_fds", "The most file descriptors that may be open."),
 ];
 
 #[cfg(test)]

@@ -280,7 +280,7 @@ impl Recorder {
     pub fn took(&self, method: CountedMethod, took: Duration, decisions: u64, store_answers: u64) {
         let worker = &*self.worker;
         let ns = nanos(took);
-        let bucket = LatencyBucket::of(ns);
+        let bucket = LatencyBucket::new(ns);
         worker.latency[method as usize].add(bucket, ns, decisions);
         worker.store_answers.fetch_add(store_answers, Relaxed);
         match store_answers {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Counter, Gauge, Metric, MetricFamily, MetricType};
+use prometheus::proto::{Counter, Metric, MetricFamily, MetricType};
 
-use super::families::family;
+use super::families::{self, family};
 
 /// One metric without labels.
 pub struct Series {
@@ -15,6 +15,18 @@ pub struct Series {
     pub help: &'static str,
     /// A counter or a gauge.
     pub kind: MetricType,
+}
+
+impl Series {
+    /// Creates a counter.
+    pub(super) const fn counter(name: &'static str, help: &'static str) -> Self {
+        Self { name, help, kind: MetricType::COUNTER }
+    }
+
+    /// Creates a gauge.
+    pub(super) const fn gauge(name: &'static str, help: &'static str) -> Self {
+        Self { name, help, kind: MetricType::GAUGE }
+    }
 }
 
 /// `N` metrics that one call of `read` returns, in the same order. Those without a value are left out.
@@ -64,8 +76,5 @@ fn metric(series: &Series, value: f64) -> Metric {
 /// A gauge without labels.
 #[must_use]
 pub fn gauge(value: f64) -> Metric {
-    let (mut metric, mut gauge) = (Metric::default(), Gauge::default());
-    gauge.set_value(value);
-    metric.set_gauge(gauge);
-    metric
+    families::gauge(&[], value)
 }

@@ -87,7 +87,7 @@ impl TotalsRow {
 
 impl TotalsLayout {
     /// The layout of a configuration, whose names get their numbers from `names`.
-    pub(super) fn of(rules: &Rules, names: &mut CounterNames) -> Self {
+    pub(super) fn new(rules: &Rules, names: &mut CounterNames) -> Self {
         let strategies: Vec<Arc<str>> = rules.counted_names().map(Into::into).collect();
         let size = rules.resources().iter().map(|(pattern, _)| pattern.place() + 1).max().unwrap_or(0);
         let mut patterns: Vec<Arc<str>> = vec!["".into(); size];
@@ -104,8 +104,8 @@ impl TotalsLayout {
         let strategies = names.strategies.configure(&strategies);
         names.units = costs::units_of(rules);
         Self {
-            denials: DenialLayout::of(rules, &strategies),
-            costs: CostLayout::of(rules),
+            denials: DenialLayout::new(rules, &strategies),
+            costs: CostLayout::new(rules),
             strategies,
             patterns: names.patterns.configure(&patterns),
             own,
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn each_pair_of_a_strategy_and_a_pattern_has_a_row() {
         let rules = rules(3, &[("a/*", 0), ("b", 2), ("a/b/*", 1)]);
-        let totals = Totals::new(Arc::new(TotalsLayout::of(&rules, &mut CounterNames::default())));
+        let totals = Totals::new(Arc::new(TotalsLayout::new(&rules, &mut CounterNames::default())));
         let asked =
             [("a/x", ""), ("a/b/c", ""), ("b", ""), ("b", "s0"), ("b", "s1"), ("none", "s1"), ("b", "s0")];
         for (resource, strategy) in asked {
@@ -295,7 +295,7 @@ mod tests {
         let names: Vec<String> = (0..2_000).map(|index| format!("r{index}")).collect();
         let patterns: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 0)).collect();
         let rules = rules(2, &patterns);
-        let totals = Totals::new(Arc::new(TotalsLayout::of(&rules, &mut CounterNames::default())));
+        let totals = Totals::new(Arc::new(TotalsLayout::new(&rules, &mut CounterNames::default())));
         for name in &names {
             totals.count(totals.row(&rules.resolve(name, "s1").unwrap()), CountedOutcome::Denied, 1, 3);
         }
