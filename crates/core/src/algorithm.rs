@@ -160,7 +160,6 @@ impl EngineKind {
     }
 
     /// The engine of this number.
-    #[must_use]
     pub fn of_number(number: usize) -> Option<Self> {
         Self::ALL.get(number.wrapping_sub(1)).copied()
     }
@@ -192,7 +191,6 @@ impl Reading {
 
 impl Engine {
     /// The kind of engine.
-    #[must_use]
     pub const fn kind(&self) -> EngineKind {
         match self {
             Self::Bucket(_) => EngineKind::Bucket,
@@ -207,13 +205,11 @@ impl Engine {
     }
 
     /// The engine's name: the stem of its files, and its part of every key.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.kind().name()
     }
 
     /// True if its states allocate memory beyond their own size, which a key's slot does not include.
-    #[must_use]
     pub const fn is_boxed(&self) -> bool {
         match self {
             Self::Log(_) | Self::Sliding(_) | Self::Slots(_) | Self::WarmUp(_) => true,
@@ -224,49 +220,41 @@ impl Engine {
 
 impl Algorithm {
     /// The largest cost that is ever admitted.
-    #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
     /// Level that one unit of cost takes.
-    #[must_use]
     pub const fn weight(&self) -> u64 {
         self.weight
     }
 
     /// The largest level.
-    #[must_use]
     pub const fn ceiling(&self) -> u64 {
         self.ceiling
     }
 
     /// True if denied attempts are charged too.
-    #[must_use]
     pub const fn counts_denied(&self) -> bool {
         self.count_denied
     }
 
     /// The engine and its parameters.
-    #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
     }
 
     /// True if each key's windows start at a time of its own, see [`Cells::phase`].
-    #[must_use]
     pub const fn is_spread(&self) -> bool {
         matches!(self.engine, Engine::Window(Window { grid: Grid::Spread, .. }))
     }
 
     /// The level above which nothing is admitted: the capacity, or the burst where calls pay afterwards.
-    #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
     /// The level up to which forced debits charge, if not only the ceiling bounds them.
-    #[must_use]
     pub const fn debt_level(&self) -> Option<u64> {
         if self.debt_level == UNLIMITED_DEBT { None } else { Some(self.debt_level) }
     }

@@ -58,7 +58,6 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// The value of `field`; empty if the request has none.
-    #[must_use]
     pub fn field(&self, field: &Field) -> &'a str {
         match field {
             Field::Resource => self.resource,
@@ -70,7 +69,6 @@ impl<'a> Subject<'a> {
 
 /// Phase of a key in a spread window: below 2^52, derived from its name only, so that it is the same on all nodes, in
 /// both stores, after every restart, and under any secret.
-#[must_use]
 pub fn phase(name: &[u8]) -> u64 {
     (KeySecret::BUILT_IN.hash(name) >> 76) as u64
 }

@@ -32,7 +32,6 @@ impl<'a> FromIterator<&'a str> for KnownNames {
 
 impl KnownNames {
     /// At most three that look like `name`, the likeliest first.
-    #[must_use]
     pub fn near(&self, name: &str) -> Vec<String> {
         let compared = self.candidates(name).into_iter();
         let compared = compared.map(|known| (likeness(known, name), known));

@@ -227,14 +227,12 @@ impl Strategy {
     }
 
     /// Its rule: rates or permits.
-    #[must_use]
     #[inline]
     pub fn rule(&self) -> &StrategyRule {
         &self.rule
     }
 
     /// The rule of permits, if it limits these.
-    #[must_use]
     pub fn permits(&self) -> Option<&ConcurrencyRule> {
         match &self.rule {
             StrategyRule::Permits(rule) => Some(rule),
@@ -251,26 +249,22 @@ impl Strategy {
     }
 
     /// Id that is unique among all strategies of the process.
-    #[must_use]
     pub fn id(&self) -> StrategyId {
         self.id
     }
 
     /// Every field that its limits count by.
-    #[must_use]
     pub fn fields(&self) -> &Scope {
         &self.fields
     }
 
     /// True if some limit counts by fewer fields than another, so that decisions with other keys share its counters.
-    #[must_use]
     pub fn shares_counters(&self) -> bool {
         self.shares_counters
     }
 
     /// True if its counters may also be charged under other numbers: those of an override for some resources, or those
     /// that another request brings along.
-    #[must_use]
     pub fn mixes_numbers(&self) -> bool {
         self.mixes_numbers
     }
@@ -283,26 +277,22 @@ impl Strategy {
     }
 
     /// True if the tag has every field that its limits count by, unless a routing group replaces one.
-    #[must_use]
     pub fn tag_is_whole(&self) -> bool {
         self.tag_is_whole
     }
 
     /// The name callers use.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// A number shared by a strategy and its overrides, which alone have keys in common; unique in the process
     /// otherwise.
-    #[must_use]
     pub fn family(&self) -> usize {
         self.family
     }
 
     /// The name in keys: [`Strategy::name`], followed by the generation if there is one.
-    #[must_use]
     #[inline]
     pub fn key_name(&self) -> &str {
         &self.key_name
@@ -328,31 +318,26 @@ impl Strategy {
     }
 
     /// Owner of its keys: the strategy with its overrides, unless [`Strategy::owned_by`] set another.
-    #[must_use]
     pub fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }
 
     /// Hash tag of all keys of one decision.
-    #[must_use]
     pub fn tag(&self) -> &Tag {
         &self.tag
     }
 
     /// The failure policy.
-    #[must_use]
     pub fn on_store_failure(&self) -> FailurePolicy {
         self.on_store_failure
     }
 
     /// True if a request must name its consumer.
-    #[must_use]
     pub fn names_consumer(&self) -> bool {
         self.fields.has(Field::Consumer)
     }
 
     /// The attributes that a request must carry, each with a limit that counts by it.
-    #[must_use]
     pub fn needed_attributes(&self) -> &[Needed] {
         &self.needed
     }

@@ -195,7 +195,6 @@ fn file_states(identity: &IdentityConfig) -> Vec<FileState> {
 }
 
 /// Explains whether rules allow a caller something, without a server.
-#[must_use]
 pub fn rights_of(rules: Option<&[AuthorizeRule]>, name: &CallerName) -> Arc<CallerRights> {
     AccessRules::new(rules, Arc::default()).rights_of(name)
 }

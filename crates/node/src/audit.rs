@@ -184,7 +184,6 @@ fn text_of(line: &Value) -> Vec<u8> {
 }
 
 /// The caller as the audit names it: its name, or the address of its peer.
-#[must_use]
 pub fn named_caller(name: &str) -> String {
     if name.is_empty() { peer().unwrap_or_default() } else { name.to_owned() }
 }
@@ -198,13 +197,11 @@ fn peer() -> Option<String> {
 }
 
 /// An id of a change, as the audit, the log, the commands and the API write it.
-#[must_use]
 pub fn change_id(change: u64) -> String {
     format!("{change:016x}")
 }
 
 /// A time as the audit writes it.
-#[must_use]
 pub fn time_text(at: Micros) -> String {
     let seconds = i64::try_from(at.0 / 1_000_000).unwrap_or(i64::MAX);
     let nanos = i32::try_from(at.0 % 1_000_000 * 1_000).unwrap_or_default();

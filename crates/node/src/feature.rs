@@ -292,7 +292,6 @@ impl<'a> NodeBuilder<'a> {
     }
 
     /// Returns the metrics of the node.
-    #[must_use]
     pub fn metrics(&self) -> &Metrics {
         self.metrics
     }

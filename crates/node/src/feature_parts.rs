@@ -52,7 +52,6 @@ impl FeaturePart {
     }
 
     /// Returns the data, if it is of this type.
-    #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         Arc::clone(&self.data).downcast().ok()
     }
@@ -60,19 +59,16 @@ impl FeaturePart {
 
 impl FeatureParts {
     /// Returns the part of a feature.
-    #[must_use]
     pub fn part(&self, feature: &str) -> Option<&FeaturePart> {
         self.0.iter().find(|(name, _)| *name == feature).map(|(_, part)| part)
     }
 
     /// Returns the data of a feature's part, if it is of this type.
-    #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self, feature: &str) -> Option<Arc<T>> {
         self.part(feature)?.get()
     }
 
     /// Returns the parts with another one of a feature that runs. It stays until the feature sets the next one.
-    #[must_use]
     pub fn with(&self, feature: &'static str, part: FeaturePart) -> Self {
         let others = self.0.iter().filter(|(name, _)| *name != feature).cloned();
         others.chain([(feature, FeaturePart { is_set: true, ..part })]).collect()

@@ -20,7 +20,6 @@ pub(crate) struct KnownMethods(Arc<HashMap<&'static str, RightSet>>);
 
 impl MethodSpec {
     /// Creates the method with this path, which needs one of these rights.
-    #[must_use]
     pub const fn new(path: &'static str, rights: &'static [AccessRight]) -> Self {
         Self { path, rights }
     }

@@ -70,7 +70,6 @@ pub struct Limiter<S> {
 
 impl<S: Store> Limiter<S> {
     /// A limiter that counts what it does in `recorder`, which was made for the same rules.
-    #[must_use]
     pub fn new(rules: Arc<Rules>, store: S, recorder: Arc<Recorder>) -> Self {
         let reserve = AnswerReserve::default();
         Self { rules, store: Arc::new(store), recorder, guard: None, reserve }
@@ -89,7 +88,6 @@ impl<S: Store> Limiter<S> {
     }
 
     /// The limiter of the same store under other rules.
-    #[must_use]
     pub fn under(&self, rules: Arc<Rules>, recorder: Arc<Recorder>) -> Self {
         let (store, guard) = (Arc::clone(&self.store), self.guard.clone());
         Self { rules, store, recorder, guard, reserve: self.reserve }

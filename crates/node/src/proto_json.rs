@@ -9,7 +9,6 @@ static POOL: LazyLock<Option<DescriptorPool>> =
     LazyLock::new(|| DescriptorPool::decode(weir_proto::DESCRIPTORS).ok());
 
 /// The descriptors of everything in `proto/`. They are part of the program, so none is missing.
-#[must_use]
 pub fn pool() -> Option<&'static DescriptorPool> {
     POOL.as_ref()
 }

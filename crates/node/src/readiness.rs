@@ -85,7 +85,6 @@ impl fmt::Debug for MoreNotes {
 
 impl Readiness {
     /// The handle of a starting node. If it does not need its store, it is ready without.
-    #[must_use]
     pub fn starting(needs_store: bool) -> Self {
         let state = Arc::new(watch::Sender::new(State::NotReady("starting".into())));
         Self {
@@ -164,7 +163,6 @@ impl Readiness {
     }
 
     /// Returns the services that do not serve for want of a capability of the store, now and later.
-    #[must_use]
     pub fn missing_services(&self) -> watch::Receiver<Vec<&'static str>> {
         self.missing.subscribe()
     }
@@ -181,20 +179,17 @@ impl Readiness {
     }
 
     /// Returns a flag that is true from the drain on.
-    #[must_use]
     pub fn draining(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.draining)
     }
 
     /// The state now.
-    #[must_use]
     pub fn state(&self) -> State {
         self.state.borrow().clone()
     }
 
     /// Returns true if calls are answered, and a text for people: the state, and the problems that make answers
     /// worse.
-    #[must_use]
     pub fn page(&self) -> (bool, String) {
         let accepts = self.accepts.0.get().is_none_or(|accepts| accepts());
         let (is_ready, text) = match self.state() {
@@ -217,7 +212,6 @@ impl Readiness {
     }
 
     /// The state now and every later one.
-    #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<State> {
         self.state.subscribe()
     }

@@ -76,7 +76,6 @@ pub struct FileRules {
 
 impl RunningConfig {
     /// Begins with the current snapshot, which is that of the files.
-    #[must_use]
     pub fn new(live: Arc<LiveSnapshot>, config: &Config, followers: SnapshotFollowers) -> Self {
         (followers.publish)(&config.meanings);
         let written = Arc::clone(&config.written);
@@ -87,7 +86,6 @@ impl RunningConfig {
     }
 
     /// The current snapshot.
-    #[must_use]
     pub fn current(&self) -> Snapshot {
         self.0.live.current()
     }

@@ -84,7 +84,6 @@ pub fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> Counted
 
 impl<D: StoreDecision> Outcome<D> {
     /// True if the call may go ahead.
-    #[must_use]
     pub fn is_allowed(&self) -> bool {
         match self {
             Self::Decided(decision) | Self::Local(decision) => decision.counted().is_allowed() == Some(true),

@@ -140,19 +140,16 @@ impl Metrics {
 
     /// Counters of its own for one more worker, so that workers share no cache line; in the rows of the current
     /// configuration.
-    #[must_use]
     pub fn recorder(&self) -> Arc<Recorder> {
         self.recorder_in(&self.rows(), &self.worker())
     }
 
     /// The readings of the configuration.
-    #[must_use]
     pub fn config(&self) -> &ConfigLoads {
         &self.config
     }
 
     /// A count of open connections of its own for one more worker.
-    #[must_use]
     pub fn connections(&self) -> Arc<AtomicUsize> {
         let open = Arc::default();
         self.connections.lock().push(Arc::clone(&open));
@@ -160,13 +157,11 @@ impl Metrics {
     }
 
     /// The count of connections that were closed because there were too many.
-    #[must_use]
     pub fn connections_refused(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.connections_refused)
     }
 
     /// The counters of connection events.
-    #[must_use]
     pub fn transport(&self) -> Arc<TransportMetrics> {
         Arc::clone(&self.transport)
     }
@@ -207,7 +202,6 @@ impl Metrics {
     }
 
     /// Everything registered.
-    #[must_use]
     pub fn gather(&self) -> Vec<prometheus::proto::MetricFamily> {
         let mut families = self.registry.gather();
         if !self.labels.is_empty() {

@@ -47,7 +47,6 @@ pub use self::share::HandshakeShare;
 pub use self::source::TlsSource;
 
 /// Reads the files of a port to find every mistake in them: a [`PortTlsCheck`](weir_config::PortTlsCheck).
-#[must_use]
 pub fn check(config: &TlsConfig) -> Vec<TlsError> {
     loaded::LoadedFiles::read(config, &Clock::System).err().unwrap_or_default()
 }

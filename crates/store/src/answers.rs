@@ -143,7 +143,6 @@ impl VerdictSink for Verdicts {
 impl Verdicts {
     /// The verdict over limits with costs of their own, and those that summarize it. Costs by name are of different units,
     /// so their sum is 0.
-    #[must_use]
     pub fn of_costs(costed: &CostedLimits, verdict: BudgetVerdict) -> Self {
         let most = verdict.limits.iter().filter_map(|limit| limit.granted).max();
         let granted = most.filter(|_| verdict.allowed && costed.names.is_empty()).unwrap_or(0);
@@ -157,7 +156,6 @@ impl Verdicts {
     }
 
     /// Returns the verdict at `index` and those of its limits.
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<(&Verdict, &[LimitVerdict])> {
         let per_decision = self.limits.len() / self.decisions.len().max(1);
         let limits = self.limits.get(index * per_decision..(index + 1) * per_decision)?;

@@ -81,7 +81,6 @@ struct ApproximateWorker<C> {
 
 impl ApproximateShared {
     /// No counters yet. Callers wait within the bounds of `config`.
-    #[must_use]
     pub fn new(config: &RedisConfig, clock: &Clock) -> Self {
         Self(Arc::new(ApproximateNode {
             table: CountTable::new(),
@@ -95,7 +94,6 @@ impl ApproximateShared {
     }
 
     /// Wraps one worker's `store`; `counts` has the counters.
-    #[must_use]
     pub fn before<S: Store, C: CountStore>(&self, store: S, counts: C) -> ApproximateStore<S, C> {
         let (sets, deadlines) = (Mutex::default(), Deadlines::new(&self.0.timed_by));
         let worker = ApproximateWorker { node: self.clone(), counts, sets, deadlines };

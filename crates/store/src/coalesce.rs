@@ -75,13 +75,11 @@ type VerdictReceiver = oneshot::Receiver<Result<Verdicts, StoreError>>;
 
 impl<S: Store> Coalesce<S> {
     /// Wraps one worker's `store`. Callers wait within the bounds of `config`, on a runtime with I/O.
-    #[must_use]
     pub fn before(store: S, config: &RedisConfig) -> Self {
         Self::on(&Clock::System, store, config)
     }
 
     /// The same on another clock than the machine's.
-    #[must_use]
     pub fn on(clock: &Clock, store: S, config: &RedisConfig) -> Self {
         Self(Arc::new(Inner {
             store,

@@ -45,7 +45,6 @@ pub(crate) type Phases = SmallVec<[u64; 1]>;
 
 impl<'a> Decision<'a> {
     /// A decision over all limits, for a caller without a deadline.
-    #[must_use]
     pub fn new(strategy: &'a Arc<Strategy>, subject: Subject<'a>, op: Op, costs: &'a [u64]) -> Self {
         Self { strategy, subject, op, costs, part: None, deadline: None, caller: 0 }
     }
@@ -118,7 +117,6 @@ pub struct OwnedSubject {
 
 impl OwnedSubject {
     /// A copy of `subject`.
-    #[must_use]
     pub fn of(subject: &Subject<'_>) -> Self {
         let Subject { resource, consumer, group, attributes } = *subject;
         Self {
@@ -130,7 +128,6 @@ impl OwnedSubject {
     }
 
     /// The subject.
-    #[must_use]
     pub fn subject(&self) -> Subject<'_> {
         Subject {
             resource: &self.resource,

@@ -86,13 +86,11 @@ pub struct DenialsShared {
 
 impl DenialsShared {
     /// A cache of denials for at most `max_age`; with 0, every decision goes to the store.
-    #[must_use]
     pub fn new(max_age: Micros, clock: Monotonic) -> Self {
         Self::under(KeySecret::random(), max_age, clock)
     }
 
     /// The same with this secret, which says which keys collide.
-    #[must_use]
     pub fn under(secret: KeySecret, max_age: Micros, clock: Monotonic) -> Self {
         let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
         let (epochs, under_way) = (counters(), counters());
@@ -109,7 +107,6 @@ impl DenialsShared {
     }
 
     /// Wraps one worker's `store`.
-    #[must_use]
     pub fn before<S: Store>(&self, store: S) -> Denials<S> {
         let (shared, known, lookup_credit) = (Arc::new(self.clone()), Mutex::default(), AtomicU32::new(0));
         let counts = self.counts.worker();
@@ -117,7 +114,6 @@ impl DenialsShared {
     }
 
     /// Returns how often the caches of all workers answered.
-    #[must_use]
     pub fn stats(&self) -> DenialStats {
         self.counts.sum()
     }

@@ -54,7 +54,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// True if the store is healthy and the request is refused for what it asks: no failure policy answers it.
-    #[must_use]
     pub const fn is_callers(&self) -> bool {
         matches!(
             self,
@@ -67,7 +66,6 @@ impl StoreError {
     }
 
     /// The kind of error, as a metric label.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
@@ -105,7 +103,6 @@ impl StoreError {
 }
 
 /// The error for an answer without a verdict.
-#[must_use]
 pub fn no_verdict() -> StoreError {
     StoreError::Refused("it answered without a verdict".into())
 }

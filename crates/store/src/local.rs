@@ -62,7 +62,6 @@ struct LocalStates {
 
 impl LocalShared {
     /// No states yet; at most `budget` bytes of them, and as many of what is known of the store.
-    #[must_use]
     pub fn new(budget: usize, clock: Clock) -> Self {
         let monotonic = Monotonic::from_clock(&clock);
         Self(Arc::new(LocalStates {
@@ -77,7 +76,6 @@ impl LocalShared {
     }
 
     /// Wraps one worker's `store`.
-    #[must_use]
     pub fn before<S: Store>(&self, store: S) -> LocalFallback<S> {
         LocalFallback { store, node: self.clone(), strategies: OwnStrategies::new(self.clone()) }
     }
@@ -90,7 +88,6 @@ impl LocalShared {
     }
 
     /// Current statistics.
-    #[must_use]
     pub fn stats(&self) -> LocalStats {
         let states = self.0.memory.get().map(MemoryStore::stats).unwrap_or_default();
         LocalStats { decided: self.0.decided.load(Relaxed), states, known: self.0.known.len() }

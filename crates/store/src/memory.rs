@@ -99,7 +99,6 @@ impl Shard {
 
 impl MemoryStore {
     /// An empty store within `config`'s budget, on `clock`.
-    #[must_use]
     pub fn new(config: &MemoryConfig, clock: Clock) -> Self {
         let budget = Budget::new(config);
         let shards = (0..SHARDS).map(|_| Shard(Mutex::new(ShardTable::new(&budget)))).collect();
@@ -118,7 +117,6 @@ impl MemoryStore {
     }
 
     /// Current statistics.
-    #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let keys: usize = self.0.shards.iter().map(|shard| shard.0.lock().len()).sum();
         let features = self.0.features();

@@ -23,7 +23,6 @@ pub struct OwnAuthorities(Vec<CertificateDer<'static>>);
 
 impl OwnAuthorities {
     /// Keeps those of the trusted certificates that are their own authority.
-    #[must_use]
     pub fn among(trusted: &[CertificateDer<'static>]) -> Self {
         let is_own = |der: &&CertificateDer<'static>| {
             parsed(der).is_some_and(|one| one.is_ca() && one.subject().as_raw() == one.issuer().as_raw())
@@ -32,13 +31,11 @@ impl OwnAuthorities {
     }
 
     /// True if there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Checks a certificate that is one of them, apart from its names; `None` if it is not.
-    #[must_use]
     pub fn check(
         &self,
         presented: &CertificateDer<'_>,

@@ -102,13 +102,11 @@ struct WorkerConnections {
 impl RedisShared {
     /// Opens no connection yet. With a manual clock the scripts get the time instead of reading
     /// the server's.
-    #[must_use]
     pub fn new(config: &RedisConfig, secret: KeySecret, clock: Clock) -> Self {
         Self::within(config, secret, Surroundings { clock, ..Surroundings::default() })
     }
 
     /// The same in other surroundings than the machine's.
-    #[must_use]
     pub fn within(config: &RedisConfig, secret: KeySecret, surroundings: Surroundings) -> Self {
         let topology = Arc::new(ClusterView::new(config));
         let single_slot_nodes = SingleSlotNodes::default();
@@ -129,7 +127,6 @@ impl RedisShared {
     }
 
     /// A store for the current thread's runtime, on which its connections are opened now.
-    #[must_use]
     pub fn store(&self) -> RedisStore {
         let deadlines = Deadlines::new(&self.context.surroundings.clock);
         let links = Links::open(Arc::clone(&self.context), deadlines.clone());
@@ -138,25 +135,21 @@ impl RedisShared {
 
     /// A store that is as [`RedisShared::store`] from its first use on, and opens no connection before. It is used on
     /// one runtime only.
-    #[must_use]
     pub fn lazy_store(&self) -> LateStore {
         LateStore(Arc::new(LateConnections { shared: self.clone(), store: OnceLock::new() }))
     }
 
     /// Returns the number of script calls to cluster nodes that get one call per slot.
-    #[must_use]
     pub fn single_slot_calls(&self) -> u64 {
         self.context.single_slot_nodes.calls()
     }
 
     /// Returns the counters of connections.
-    #[must_use]
     pub fn connections(&self) -> ConnectionCounts {
         self.context.connections.clone()
     }
 
     /// Returns the health of the nodes. It is kept current while [`RedisShared::monitor`] runs.
-    #[must_use]
     pub fn health(&self) -> &StoreHealth {
         &self.health
     }
@@ -169,7 +162,6 @@ impl RedisShared {
     }
 
     /// Returns what features keep their data over. A connection is opened on first use.
-    #[must_use]
     pub fn scripts(&self) -> ScriptClient {
         ScriptClient::new(RedisLinks(self.clone()))
     }

@@ -18,13 +18,11 @@ impl Engine {
 impl Algorithm {
     /// True if it never denies, and is charged only where it would admit.
     #[inline]
-    #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.is_shadow
     }
 
     /// True if a call waits only for the use of earlier calls, and the next one pays for it.
-    #[must_use]
     pub const fn charges_after(&self) -> bool {
         self.upfront == 0
     }
@@ -38,13 +36,11 @@ impl Algorithm {
     }
 
     /// True if [`Op::Refund`](super::Op::Refund) and [`Op::Force`](super::Op::Force) are defined for it.
-    #[must_use]
     pub const fn is_adjustable(&self) -> bool {
         self.warms_up().is_none()
     }
 
     /// The backlog that is not paced, in ticks, of a bucket that makes its callers wait.
-    #[must_use]
     pub const fn undelayed(&self) -> Option<u64> {
         match self.engine {
             Engine::Bucket(Bucket { undelayed, .. }) => undelayed,
@@ -53,7 +49,6 @@ impl Algorithm {
     }
 
     /// True if [`Op::Reserve`](super::Op::Reserve) is defined for a strategy of this limit alone.
-    #[must_use]
     pub const fn reserves(&self) -> bool {
         match self.engine {
             Engine::Bucket(bucket) => bucket.undelayed.is_none(),
@@ -65,13 +60,11 @@ impl Algorithm {
     }
 
     /// True if [`Op::Cancel`](super::Op::Cancel) is defined for its reservations.
-    #[must_use]
     pub const fn cancels(&self) -> bool {
         self.reserves() && !self.charges_after()
     }
 
     /// The longest wait that a reservation may have, where the algorithm itself bounds it.
-    #[must_use]
     pub const fn longest_wait(&self) -> Option<Micros> {
         match self.holds() {
             Some(log) => Some(Micros(log.span)),
@@ -80,13 +73,11 @@ impl Algorithm {
     }
 
     /// True if it accepts reservations, which are held beside it under a key of their own.
-    #[must_use]
     pub const fn is_held(&self) -> bool {
         self.holds().is_some()
     }
 
     /// The units that a forced debit of `cost` charges to this limit, which was at `level_before`.
-    #[must_use]
     pub const fn debited(&self, level_before: u64, cost: u64) -> u64 {
         let most = if self.debt_level < self.ceiling { self.debt_level } else { self.ceiling };
         let units = most.saturating_sub(level_before) / self.weight;

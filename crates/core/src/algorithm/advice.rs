@@ -19,7 +19,6 @@ pub enum NextUnit {
 impl Algorithm {
     /// The length of the window as it is configured, as of `now`; for limits without one the time in which an empty limit fills
     /// up. A unit of a strict bucketed window counts up to one part longer.
-    #[must_use]
     pub fn window(&self, now: Micros) -> Micros {
         Micros(match &self.engine {
             // Where calls pay afterwards, the limit is the largest single cost, not the burst.
@@ -40,7 +39,6 @@ impl Algorithm {
     }
 
     /// When a limit with the verdict `said` on `cost`, within `verdict`, gets its next unit.
-    #[must_use]
     pub fn next_unit(&self, op: Op, cost: u64, verdict: &Verdict, said: &LimitVerdict) -> NextUnit {
         if said.remaining >= self.limit || said.reset_after == Micros::ZERO {
             return NextUnit::Full;

@@ -97,7 +97,6 @@ pub enum NotDecided<F> {
 
 impl HoldBounds {
     /// The distance of two possible ends.
-    #[must_use]
     pub const fn grain(&self) -> u64 {
         let grain = self.max.0.div_ceil(16);
         if grain == 0 { 1 } else { grain }
@@ -111,19 +110,16 @@ impl HoldBounds {
 
 impl BudgetLimit {
     /// True if a call names no cost for it.
-    #[must_use]
     pub const fn is_fixed(&self) -> bool {
         matches!(self.cost, LimitCost::Fixed(_))
     }
 
     /// True if a hold sets units aside for it.
-    #[must_use]
     pub const fn holds(&self) -> bool {
         !self.is_fixed() && !self.at_once
     }
 
     /// The level from which on `near_limit` is reached, if there is one.
-    #[must_use]
     pub fn near_level(&self) -> Option<u64> {
         Some(self.algorithm.near_level(self.near_percent?))
     }
@@ -131,7 +127,6 @@ impl BudgetLimit {
 
 impl CostedLimits {
     /// The cost of its only limit, if that is fixed.
-    #[must_use]
     pub fn only_fixed(&self) -> Option<u64> {
         match &*self.limits {
             [BudgetLimit { cost: LimitCost::Fixed(cost), .. }] => Some(*cost),

@@ -33,19 +33,16 @@ impl HeldParts {
     }
 
     /// All units.
-    #[must_use]
     pub fn units(&self) -> u64 {
         self.ends.iter().map(|(_, units)| units).sum()
     }
 
     /// Its heap bytes.
-    #[must_use]
     pub fn heap_bytes(&self) -> usize {
         if self.ends.spilled() { self.ends.capacity() * size_of::<(u64, u64)>() } else { 0 }
     }
 
     /// The last end, if there is a part.
-    #[must_use]
     pub fn last_end(&self) -> Option<u64> {
         self.ends.last().map(|(end, _)| *end)
     }

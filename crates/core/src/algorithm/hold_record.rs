@@ -70,7 +70,6 @@ pub struct CallRecord {
 
 impl HoldRecord {
     /// Its heap bytes.
-    #[must_use]
     pub fn heap_bytes(&self) -> usize {
         if self.entries.spilled() { self.entries.capacity() * size_of::<HoldEntry>() } else { 0 }
     }

@@ -4,7 +4,6 @@ use super::{Algorithm, LimitVerdict};
 
 impl Algorithm {
     /// The level from which on this part of the limit, in percent, is used.
-    #[must_use]
     pub fn near_level(&self, percent: u8) -> u64 {
         let units = u128::from(self.limit()) * u128::from(percent);
         u64::try_from(units.div_ceil(100)).unwrap_or(u64::MAX).saturating_mul(self.weight())
@@ -12,7 +11,6 @@ impl Algorithm {
 
     /// True if this part of the limit is used after `charged` units were charged; and if the charge has taken the use over
     /// it.
-    #[must_use]
     pub fn is_near(&self, percent: u8, said: &LimitVerdict, charged: u64) -> (bool, bool) {
         let (mark, before) = (self.near_level(percent), said.level_before);
         let level = before.saturating_add(charged.saturating_mul(self.weight()));

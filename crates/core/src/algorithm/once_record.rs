@@ -60,7 +60,6 @@ impl OnceRecord {
     }
 
     /// How long the call still has to wait.
-    #[must_use]
     pub fn wait_left(&self, now: Micros) -> Micros {
         Micros(self.start.saturating_sub(now.0).min(self.wait))
     }

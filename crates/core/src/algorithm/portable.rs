@@ -31,7 +31,6 @@ const RECORD: u64 = 101;
 impl State {
     /// The state as numbers; `None` for what holds keep, which a store without
     /// [costs by limit](super::budget) never has.
-    #[must_use]
     pub fn to_numbers(&self) -> Option<Vec<u64>> {
         Some(match self {
             Self::Bucket(bucket::State { level, at, per_token }) => vec![BUCKET, *level, *at, *per_token],
@@ -59,7 +58,6 @@ impl State {
     }
 
     /// The state of these numbers, if they are one.
-    #[must_use]
     pub fn from_numbers(numbers: &[u64]) -> Option<Self> {
         let small = |number: u64| number <= CEILING;
         let time = |at: u64| at <= LATEST.0;

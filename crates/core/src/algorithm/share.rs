@@ -38,7 +38,6 @@ impl Share {
     pub const ALL: Self = Self { part: 1, of: 1 };
 
     /// `part` of `of`, if 0 < `part` ≤ `of` ≤ [`MAX_SHARE`].
-    #[must_use]
     pub const fn new(part: u16, of: u16) -> Option<Self> {
         if part > 0 && part <= of && of <= MAX_SHARE { Some(Self { part, of }) } else { None }
     }
@@ -95,7 +94,6 @@ impl std::fmt::Display for Share {
 
 impl Algorithm {
     /// True if it is a bucket of one unit, which has a part at any share.
-    #[must_use]
     pub const fn is_uniform(&self) -> bool {
         let Engine::Bucket(Bucket { undelayed: None, .. }) = self.engine else { return false };
         self.limit == 1 && !self.charges_after()

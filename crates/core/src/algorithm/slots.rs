@@ -53,7 +53,6 @@ struct Hit {
 
 impl Slots {
     /// Parts of `width` microseconds of each `window`; `None` unless there are 1 to [`MAX_BUCKETS`].
-    #[must_use]
     pub const fn new(width: u64, window: u64, strict: bool) -> Option<Self> {
         if width == 0 || width > window {
             return None;
@@ -71,14 +70,12 @@ impl Slots {
     }
 
     /// How long a state is kept after its last charge, at least, in microseconds; `None`: until it is fresh.
-    #[must_use]
     pub const fn expire(&self) -> Option<u64> {
         if self.expire == 0 { None } else { Some(self.expire) }
     }
 
     /// How long a state is kept after it is fresh, so that all charges of a part have one expiry: its newest part counts for a
     /// window from its start, or, strict, from its end, which is no earlier than the last charge.
-    #[must_use]
     pub const fn stays(&self) -> u64 {
         let to_end = if self.strict { 0 } else { self.width };
         if self.expire == 0 { 0 } else { self.expire - self.window + to_end }
@@ -90,61 +87,51 @@ impl Slots {
     }
 
     /// Length of a part, in microseconds. The last one of a window may be shorter.
-    #[must_use]
     pub const fn width(&self) -> u64 {
         self.width
     }
 
     /// The window, in microseconds.
-    #[must_use]
     pub const fn window(&self) -> u64 {
         self.window
     }
 
     /// Parts of a window.
-    #[must_use]
     pub const fn parts(&self) -> u64 {
         self.parts as u64
     }
 
     /// Parts that count, including the current one.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.parts() + self.strict as u64
     }
 
     /// True if one part more counts than the window has.
-    #[must_use]
     pub const fn is_strict(&self) -> bool {
         self.strict
     }
 
     /// Window and strictness in one number: twice the window, and 1 if it is strict.
-    #[must_use]
     pub const fn frame(&self) -> u64 {
         2 * self.window + self.strict as u64
     }
 
     /// The longest time for which a hit counts.
-    #[must_use]
     pub const fn longest(&self) -> u64 {
         self.window + if self.strict { self.width } else { 0 }
     }
 
     /// The part at a time.
-    #[must_use]
     pub const fn part(&self, at: u64) -> u64 {
         at / self.window * self.parts() + at % self.window / self.width
     }
 
     /// The time at which a part begins.
-    #[must_use]
     pub const fn start(&self, part: u64) -> u64 {
         part / self.parts() * self.window + part % self.parts() * self.width
     }
 
     /// The time from which a part no longer counts.
-    #[must_use]
     pub const fn end(&self, part: u64) -> u64 {
         self.start(part + self.count())
     }

@@ -40,7 +40,6 @@ pub enum State {
 
 impl State {
     /// Its heap bytes.
-    #[must_use]
     #[inline]
     pub fn heap_bytes(&self) -> usize {
         match self {
@@ -59,7 +58,6 @@ impl State {
     /// The time that its arithmetic begins at, which lies ahead of a clock that was set back, and how many times as long
     /// as the state lasts from then it may last once the clock is further behind: then reading it moves it back. `None`
     /// for what does not follow the wall clock.
-    #[must_use]
     pub fn begins(&self) -> Option<(Micros, u64)> {
         let (at, times) = match self {
             Self::Bucket(state) => (state.at, 1),
@@ -77,7 +75,6 @@ impl State {
     }
 
     /// Bytes by which its heap bytes may grow with a charge by `limit` at `now`.
-    #[must_use]
     pub fn growth(&self, limit: &Algorithm, now: Micros) -> usize {
         match (self, &limit.engine) {
             (Self::Log(state), Engine::Log(log)) => state.growth(log, now.0),

@@ -90,13 +90,11 @@ pub enum Cause {
 
 impl LimitVerdict {
     /// The units of `algorithm` that were used before the decision; more than its limit where it was in debt.
-    #[must_use]
     pub const fn used_before(&self, algorithm: &Algorithm) -> u64 {
         self.level_before.div_ceil(algorithm.weight())
     }
 
     /// True if this limit alone would let the call pass.
-    #[must_use]
     pub const fn fits(&self) -> bool {
         self.cause.is_none()
     }
@@ -117,7 +115,6 @@ pub struct Summary {
 
 impl Summary {
     /// Summarizes the enforced ones of `limits`, which correspond to `algorithms` one by one.
-    #[must_use]
     pub fn of(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Self {
         let start =
             Self { limit: u64::MAX, remaining: u64::MAX, retry: Retry::Now, reset_after: Micros::ZERO };

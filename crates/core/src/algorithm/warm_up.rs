@@ -63,7 +63,6 @@ struct Curve {
 
 impl WarmUp {
     /// Microseconds of a fresh permit.
-    #[must_use]
     pub fn fresh(&self) -> f64 {
         self.period as f64 / self.count as f64
     }

@@ -63,31 +63,26 @@ impl ApproximateBound {
     }
 
     /// The most units above the limit in a window.
-    #[must_use]
     pub const fn max_over(&self) -> u64 {
         self.max_over
     }
 
     /// The number of places.
-    #[must_use]
     pub const fn nodes(&self) -> u64 {
         self.nodes
     }
 
     /// The length of a window, in which a node that hears nothing of its place may still count.
-    #[must_use]
     pub const fn window(&self) -> Micros {
         self.window
     }
 
     /// The most units of a key that a node may owe.
-    #[must_use]
     pub const fn share(&self) -> u64 {
         self.max_over / (self.nodes - 1)
     }
 
     /// How long a node waits from one heartbeat to the next: a quarter of a window, and 5 s at most.
-    #[must_use]
     pub const fn heartbeat(&self) -> Micros {
         let quarter = self.window.0 / 4;
         Micros(if quarter < 5_000_000 { quarter } else { 5_000_000 })

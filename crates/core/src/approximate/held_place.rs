@@ -33,7 +33,6 @@ pub struct LocalWindow {
 
 impl HeldPlace {
     /// A place that the node was given at the store's time `got`, by the answer to what it sent at `sent`.
-    #[must_use]
     pub fn new(
         bound: &ApproximateBound,
         (place, incarnation): (u64, u64),
@@ -56,14 +55,12 @@ impl HeldPlace {
     }
 
     /// True if the node may count at its time `now`: a heartbeat was answered within a window, less the error.
-    #[must_use]
     pub fn may_count(&self, now: Micros) -> bool {
         now < self.until
     }
 
     /// The window in which the node may count at its time `now`. None if it may not: its heartbeats were not answered, or
     /// the store's window is not certain.
-    #[must_use]
     pub fn window(&self, bound: &ApproximateBound, store: StoreClock, now: Micros) -> Option<LocalWindow> {
         if !self.may_count(now) {
             return None;

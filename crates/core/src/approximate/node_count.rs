@@ -105,13 +105,11 @@ impl NodeCount {
     }
 
     /// Units that the store has not counted.
-    #[must_use]
     pub fn owes(&self) -> u64 {
         self.admitted - self.seen
     }
 
     /// The window that it is about. When it has ended, the counter may be dropped, and not before (R3).
-    #[must_use]
     pub fn window(&self) -> u64 {
         self.window
     }

@@ -64,14 +64,12 @@ pub enum PlaceAnswer {
 
 impl Places {
     /// No place is taken.
-    #[must_use]
     pub fn new(bound: ApproximateBound) -> Self {
         // R1: two windows.
         Self::blocked_for(bound, 2)
     }
 
     /// The same with places that are blocked for another number of windows. With less than two the bound does not hold.
-    #[must_use]
     pub fn blocked_for(bound: ApproximateBound, blocked_windows: u64) -> Self {
         Self { bound, blocked_windows, places: Vec::new(), incarnation: 0 }
     }

@@ -106,7 +106,6 @@ pub struct CountAnswer {
 
 impl CountAsk {
     /// What a push alone asks for.
-    #[must_use]
     pub const fn of_push(push: NodePush, limit: u64) -> Self {
         Self { push: Some(push), op: CountOp::Peek, cost: 0, times: 1, limit, share: 0, most: 0 }
     }

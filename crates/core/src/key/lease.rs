@@ -48,7 +48,6 @@ fn write_name_of(out: &mut Vec<u8>, kind: u8, strategy: &Strategy, subject: &Sub
 
 /// Jitter from a half to one, derived from a lease's name and id only: the same on all nodes and in both stores, but
 /// different from lease to lease. It sets the time after which Vegas measures the shortest round trip again.
-#[must_use]
 pub fn lease_jitter(strategy: &Strategy, subject: &Subject<'_>, id: &str) -> f64 {
     const STEPS: u128 = 1 << 20;
     let mut name = Vec::with_capacity(128);

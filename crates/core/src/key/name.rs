@@ -63,7 +63,6 @@ fn write_approximate(out: &mut Vec<u8>, bound: &ApproximateBound) {
 }
 
 /// Hash tag of the places of a strategy's nodes.
-#[must_use]
 pub fn places_tag(secret: &KeySecret, strategy: &str) -> u128 {
     let mut text = Vec::with_capacity(64);
     write_places(&mut text, strategy);

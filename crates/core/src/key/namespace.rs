@@ -39,13 +39,11 @@ impl Namespace {
     }
 
     /// Its text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The key prefix with this tag.
-    #[must_use]
     pub fn prefix(&self, tag: u128) -> KeyPrefix<'_> {
         KeyPrefix { namespace: self, tag }
     }
@@ -53,13 +51,11 @@ impl Namespace {
     /// Key of the nodes' secret fingerprints. Its tag is the only one that is not a hash, so that nodes with other
     /// secrets find it. No other key has this tag, because that of a decision has four
     /// characters.
-    #[must_use]
     pub fn fingerprint_key(&self) -> String {
         format!("{self}:{{key_secret}}:fingerprint")
     }
 
     /// Key of what a node says of its rules, beside the fingerprints; without a name, the key of the nodes' names.
-    #[must_use]
     pub fn rules_key(&self, node: &str) -> String {
         let kind = if node.is_empty() { "nodes" } else { "rules:" };
         format!("{self}:{{key_secret}}:{kind}{node}")
@@ -67,14 +63,12 @@ impl Namespace {
 
     /// Key of usage data that nodes share: `name` is made of their own names, never of a caller's. The hash tag
     /// cannot be a decision's, which has four characters.
-    #[must_use]
     pub fn usage_key(&self, name: &str) -> String {
         format!("{self}:{{usage}}:{name}")
     }
 
     /// Key of live control, which all nodes share: `name` is a constant. The hash tag cannot be a decision's, which has
     /// four characters.
-    #[must_use]
     pub fn control_key(&self, name: &str) -> String {
         format!("{self}:{{control}}:{name}")
     }

@@ -62,13 +62,11 @@ pub struct NoPartFree {
 
 impl Placements {
     /// No placements among `shards` shards.
-    #[must_use]
     pub fn among(shards: u16) -> Self {
         Self { shards, groups: BTreeMap::new() }
     }
 
     /// Number of shards, if it is known.
-    #[must_use]
     pub fn shards(&self) -> Option<u16> {
         Some(self.shards).filter(|shards| *shards > 0)
     }
@@ -100,7 +98,6 @@ impl Placements {
     }
 
     /// The hash tag of every key of a decision. `text` is a scratch buffer.
-    #[must_use]
     pub fn tag(
         &self,
         secret: &KeySecret,
@@ -121,7 +118,6 @@ impl Placements {
     }
 
     /// The part that contains `slot`, if the number of shards is known.
-    #[must_use]
     pub fn part(&self, slot: u16) -> Option<SlotPart> {
         let shards = self.shards()?;
         let number = part_of(slot, shards);
@@ -131,7 +127,6 @@ impl Placements {
     }
 
     /// The placement of `group`; `None` if it need not lie apart from another.
-    #[must_use]
     pub fn part_of_group(&self, group: &str) -> Option<u16> {
         self.groups.get(group).map(|placement| placement.part)
     }

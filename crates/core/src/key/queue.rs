@@ -5,7 +5,6 @@ use super::tag::write_queue;
 use super::{KeyPrefix, KeySecret, kind};
 
 /// Hash tag of all keys of a queue, which so lie in one slot.
-#[must_use]
 pub fn queue_tag(secret: &KeySecret, queue: &str) -> u128 {
     let mut text = Vec::with_capacity(64);
     write_queue(&mut text, queue);
@@ -22,7 +21,6 @@ pub struct QueueKeys {
 impl QueueKeys {
     /// The keys of `queue` with these kinds, in order: `NAMESPACE:{TAG}QQUEUE:KIND`. A queue's name has no
     /// colon.
-    #[must_use]
     pub fn new(prefix: KeyPrefix<'_>, queue: &str, kinds: &[&str]) -> Self {
         let mut keys = Self { text: Vec::with_capacity(512), ends: Vec::with_capacity(kinds.len()) };
         for kind in kinds {
@@ -33,7 +31,6 @@ impl QueueKeys {
 
     /// The keys of a queue, or of its dead letters, in the order of `lua/queues/start.lua`: items, due times, numbers and
     /// outcomes, and then the items and the numbers of the dead letters.
-    #[must_use]
     pub fn of_part(prefix: KeyPrefix<'_>, queue: &str, is_list: bool, is_dead: bool) -> Self {
         let [items, due, meta, outcomes] = if is_dead {
             ["dead", "dead_due", "dead_meta", "dead_outcomes"]
@@ -55,7 +52,6 @@ impl QueueKeys {
     }
 
     /// Number of keys.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.ends.len()
     }

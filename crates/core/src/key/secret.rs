@@ -17,7 +17,6 @@ impl KeySecret {
     pub const BUILT_IN: Self = Self(*b"weir built-in id");
 
     /// A secret from a text of any length.
-    #[must_use]
     pub fn from_text(text: &str) -> Self {
         let mut hasher = SipHasher24::new_with_key(&Self::BUILT_IN.0);
         hasher.write(text.as_bytes());
@@ -25,7 +24,6 @@ impl KeySecret {
     }
 
     /// A secret of this process alone, for digests that never leave it.
-    #[must_use]
     pub fn random() -> Self {
         let word = || RandomState::new().hash_one(0_u8);
         Self::from_text(&format!("{:x}{:x}", word(), word()))
@@ -34,7 +32,6 @@ impl KeySecret {
     /// 128-bit keyed hash of `whose` keys they are and of every field that the strategy's limits count by. With the
     /// strategy it identifies the keys. The resource determines the routing group, which is irrelevant for keys
     /// without the resource.
-    #[must_use]
     pub fn hash_fields(&self, whose: u64, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         hasher.write_u64(whose);
@@ -52,13 +49,11 @@ impl KeySecret {
     }
 
     /// Fingerprint of the secret: 64 bits as 16 hex digits. It does not reveal the secret.
-    #[must_use]
     pub fn fingerprint(&self) -> String {
         format!("{:016x}", (self.hash(b"fingerprint of the key secret") >> 64) as u64)
     }
 
     /// The 128-bit keyed hash of `bytes`.
-    #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u128 {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         hasher.write(bytes);
@@ -69,7 +64,6 @@ impl KeySecret {
 impl KeySecret {
     /// Keyed hash of `bytes` with fewer rounds, for digests that never leave the process, so that callers cannot
     /// search for collisions.
-    #[must_use]
     #[inline]
     pub fn digest(&self, bytes: &[u8]) -> u128 {
         // In one step: a digest that is continued keeps a state between its parts.
@@ -77,7 +71,6 @@ impl KeySecret {
     }
 
     /// The digest of no bytes.
-    #[must_use]
     pub fn digester(&self) -> Digester {
         Digester(SipHasher13::new_with_key(&self.0))
     }

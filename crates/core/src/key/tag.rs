@@ -58,7 +58,6 @@ pub(super) fn write_digits(out: &mut Vec<u8>, tag: u128) {
 }
 
 /// The Redis Cluster slot of every key with this tag: CRC16 of the tag's digits, modulo 16384.
-#[must_use]
 pub fn slot(tag: u128) -> u16 {
     let mut digits = Vec::with_capacity(TAG_LENGTH);
     write_digits(&mut digits, tag);
@@ -66,19 +65,16 @@ pub fn slot(tag: u128) -> u16 {
 }
 
 /// The Redis Cluster slot of [`Namespace::fingerprint_key`](super::Namespace::fingerprint_key).
-#[must_use]
 pub fn fingerprint_slot() -> u16 {
     slot_of(b"key_secret")
 }
 
 /// The Redis Cluster slot of [`Namespace::usage_key`](super::Namespace::usage_key).
-#[must_use]
 pub fn usage_slot() -> u16 {
     slot_of(b"usage")
 }
 
 /// The Redis Cluster slot of [`Namespace::control_key`](super::Namespace::control_key).
-#[must_use]
 pub fn control_slot() -> u16 {
     slot_of(b"control")
 }

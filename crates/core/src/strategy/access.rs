@@ -53,7 +53,6 @@ pub struct Listing<'a> {
 
 impl Access {
     /// The lists of these consumers and patterns.
-    #[must_use]
     pub fn new(deny: impl IntoIterator<Item = String>, allow: impl IntoIterator<Item = String>) -> Self {
         let list = |entry: String| (entry, ());
         let deny = Patterns::new(deny.into_iter().map(list));
@@ -63,13 +62,11 @@ impl Access {
     }
 
     /// True if the files' lists of `other` have the same entries.
-    #[must_use]
     pub fn has_the_same(&self, other: &Self) -> bool {
         self.sorted() == other.sorted()
     }
 
     /// Returns the entries that stand on both lists, sorted.
-    #[must_use]
     pub fn on_both_lists(&self) -> Vec<String> {
         let [deny, allow] = self.sorted();
         deny.intersection(&allow).cloned().collect()
@@ -104,7 +101,6 @@ impl Access {
 
     /// True if both lists are empty.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_none() && self.first.is_none()
     }

@@ -36,7 +36,6 @@ pub struct AccessEntry {
 
 impl Rules {
     /// These rules with `changes`. What names an unknown strategy has no effect.
-    #[must_use]
     pub fn amended(&self, changes: RuleChanges) -> Self {
         let RuleChanges { strategies, generations, overrides, access } = changes;
         let mut changed: HashMap<Box<str>, Strategy> =

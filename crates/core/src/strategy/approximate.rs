@@ -74,7 +74,6 @@ impl Strategy {
     }
 
     /// How it is counted on the nodes, if it is.
-    #[must_use]
     #[inline]
     pub fn approximate(&self) -> Option<&ApproximateRule> {
         self.approximate.as_deref()

@@ -29,19 +29,16 @@ impl<'a> Attributes<'a> {
     pub const NONE: Self = Self(AttributeSource::Pairs(&[]));
 
     /// Those of a map.
-    #[must_use]
     pub const fn of(map: &'a HashMap<String, String>) -> Self {
         Self(AttributeSource::Map(map))
     }
 
     /// Those of a list that has each name once.
-    #[must_use]
     pub const fn of_pairs(pairs: &'a [(&'a str, &'a str)]) -> Self {
         Self(AttributeSource::Pairs(pairs))
     }
 
     /// The value of `name`; empty if there is none, which counts as none everywhere.
-    #[must_use]
     pub fn get(&self, name: &str) -> &'a str {
         match self.0 {
             AttributeSource::Map(map) => map.get(name).map_or("", String::as_str),
@@ -62,7 +59,6 @@ impl<'a> Attributes<'a> {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
             AttributeSource::Map(map) => map.len(),
@@ -71,7 +67,6 @@ impl<'a> Attributes<'a> {
     }
 
     /// True if there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

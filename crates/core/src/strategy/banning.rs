@@ -13,14 +13,12 @@ impl Strategy {
     }
 
     /// The limits that ban their callers.
-    #[must_use]
     #[inline]
     pub fn bans(&self) -> &[LimitBan] {
         self.rates().map_or(&[], |rates| &rates.bans)
     }
 
     /// The terms of limit number `limit`, if it bans.
-    #[must_use]
     pub fn ban_of(&self, limit: usize) -> Option<(&Limit, BanTerms)> {
         let ban = self.bans().iter().find(|ban| ban.limit == limit)?;
         Some((self.limits().get(limit)?, ban.terms))

@@ -71,7 +71,6 @@ impl<T> BeforeAfter<T> {
 
 impl Rules {
     /// Returns the strategies that differ in `next`, by name.
-    #[must_use]
     pub fn strategy_changes<'a>(&'a self, next: &'a Self) -> Vec<StrategyChange<'a>> {
         let named =
             |rules: &'a Self| rules.strategies.iter().enumerate().map(|(at, it)| (it.name(), (at, &**it)));
@@ -138,7 +137,6 @@ impl Rules {
     }
 
     /// Returns the patterns of resources that differ in `next`, sorted.
-    #[must_use]
     pub fn resource_changes(&self, next: &Self) -> Vec<ResourceChange> {
         let all = BeforeAfter::all(self.meanings(), next.meanings());
         let differing = all.into_iter().filter(|(_, both)| both.before != both.after);
@@ -155,7 +153,6 @@ impl Rules {
     }
 
     /// True if the access lists for all strategies are those of `next`.
-    #[must_use]
     pub fn has_lists_of(&self, next: &Self) -> bool {
         self.access.has_the_same(&next.access)
     }

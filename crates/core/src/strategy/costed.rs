@@ -10,7 +10,6 @@ use crate::algorithm::budget::CostedLimits;
 impl Strategy {
     /// True if a limit has a cost of its own or marks, or makes its callers wait: few strategies. One look tells an answer
     /// that it needs none of it.
-    #[must_use]
     #[inline]
     pub fn is_special(&self) -> bool {
         self.is_special
@@ -57,7 +56,6 @@ impl Strategy {
     }
 
     /// What is only said about its limits.
-    #[must_use]
     #[inline]
     pub fn marks(&self) -> Option<&LimitMarks> {
         if self.is_special { self.rates()?.marks.as_deref() } else { None }
@@ -65,7 +63,6 @@ impl Strategy {
 
     /// The limits with their costs, if a limit has a cost of its own, or calls may be held. Then the store is asked by
     /// them.
-    #[must_use]
     #[inline]
     pub fn costed(&self) -> Option<&Arc<CostedLimits>> {
         if self.is_special { self.rates()?.costed.as_ref() } else { None }

@@ -8,7 +8,6 @@ use super::{Overrides, Rules, Strategy};
 impl Rules {
     /// All strategies that nodes count on their own, with their overrides and as shadows. Only such a strategy has
     /// overrides that they count, and the others may have many.
-    #[must_use]
     pub fn approximate(&self) -> Vec<Arc<Strategy>> {
         let own = self.strategies.iter().zip(self.exceptions.iter().map(|own| &own.overrides));
         let shadows = self.shadows.iter().flatten().map(|shadow| (&shadow.strategy, &shadow.overrides));

@@ -27,7 +27,6 @@ impl Default for InlineLimits {
 
 impl InlineLimits {
     /// Owner of the keys of all inline limits.
-    #[must_use]
     pub fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }
@@ -58,7 +57,6 @@ impl InlineLimits {
 
 /// The name of the inline limit that decides under this strategy, if it is one, and true if it is separate from those
 /// with other numbers.
-#[must_use]
 pub fn inline_name(strategy: &str) -> Option<(&str, bool)> {
     let name = strategy.strip_prefix(INLINE).and_then(|rest| rest.strip_prefix('='))?;
     Some((limit_name(name), name.contains('=')))

@@ -66,7 +66,6 @@ pub enum LocalError {
 
 impl LocalStrategy {
     /// The strategy to decide with.
-    #[must_use]
     #[inline]
     pub fn strategy(&self) -> &Arc<Strategy> {
         &self.strategy
@@ -74,7 +73,6 @@ impl LocalStrategy {
 
     /// The id under which the store's answers are known: the same for a strategy and its overrides, and another one
     /// after each change of the configuration that concerns them.
-    #[must_use]
     #[inline]
     pub fn known_as(&self) -> StrategyId {
         self.known_as
@@ -98,7 +96,6 @@ impl Strategy {
     }
 
     /// What a node decides with by itself.
-    #[must_use]
     #[inline]
     pub fn local(&self) -> Option<&LocalStrategy> {
         self.local.as_deref()

@@ -91,7 +91,6 @@ pub enum OverrideError {
 impl Overrides {
     /// A table of `overrides`. Of two for the same consumers and resources the first applies; the configuration
     /// refuses them.
-    #[must_use]
     pub fn new(overrides: impl IntoIterator<Item = Override>) -> Self {
         let mut by_consumer: HashMap<String, Vec<(String, Arc<Strategy>)>> = HashMap::new();
         for Override { consumer, resource, strategy } in overrides {
@@ -119,7 +118,6 @@ impl Overrides {
 
     /// True if there is none.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table.is_none() && self.first.is_none()
     }
@@ -165,7 +163,6 @@ impl Overrides {
 
     /// The override for `consumer` on `resource`: of those whose patterns match both, the most specific one, first by
     /// consumer and then by resource.
-    #[must_use]
     pub fn find(&self, consumer: &str, resource: &str) -> Option<Applied<'_>> {
         let first = self.first.as_ref().and_then(|first| first.find(consumer, resource));
         let first = first.map(|(consumer, resource, strategy)| Applied { consumer, resource, strategy });
@@ -180,7 +177,6 @@ impl Overrides {
 
 impl OverrideError {
     /// The error for an unknown limit, where there are `limits`.
-    #[must_use]
     pub fn unknown<'n>(strategy: &str, limits: impl Iterator<Item = &'n str>) -> Self {
         let limits: Vec<String> = limits.map(|limit| format!("`{limit}`")).collect();
         Self::Unknown { strategy: strategy.into(), limits: limits.join(", ") }

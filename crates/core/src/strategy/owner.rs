@@ -18,7 +18,6 @@ impl Owner {
     }
 
     /// The owner of the keys of an Envoy domain's rules. It cannot be a strategy's: their names have no colon.
-    #[must_use]
     pub fn of_domain(name: &str) -> Self {
         Self::named(format!("domain:{name}").into())
     }
@@ -28,14 +27,12 @@ impl Owner {
     }
 
     /// Its unique name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The last mark that a store set with [`Owner::set_mark`]; 0 if none did. Several stores may set marks, so a
     /// mark must say which store it belongs to.
-    #[must_use]
     pub fn mark(&self) -> u64 {
         self.mark.load(Relaxed)
     }

@@ -37,7 +37,6 @@ pub struct Pattern<'a> {
 
 impl<T> Patterns<T> {
     /// A table of `patterns`. Of two equal patterns the first applies; the configuration refuses them.
-    #[must_use]
     pub fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
         let mut exact = NameTable::default();
         let mut prefixes: Vec<Prefix<T>> = Vec::new();
@@ -61,7 +60,6 @@ impl<T> Patterns<T> {
     }
 
     /// The value for `name`, if any pattern matches it: exact, else the longest prefix.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<(Pattern<'_>, &T)> {
         if self.is_empty() {
             return None;
@@ -96,14 +94,12 @@ impl<T> Patterns<T> {
     }
 
     /// Number of patterns.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.exact.len() + self.prefixes.len()
     }
 
     /// True if there is no pattern.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty()
     }
@@ -127,7 +123,6 @@ impl<'a> Pattern<'a> {
     }
 
     /// Index among all that were configured together, from 0.
-    #[must_use]
     pub const fn place(&self) -> usize {
         self.place
     }

@@ -47,7 +47,6 @@ pub struct LimitMarks {
 
 impl LimitMarks {
     /// `near_limit` of the limit at `place`.
-    #[must_use]
     pub fn near_percent(&self, place: usize) -> Option<u8> {
         self.near_percent.get(place).copied().flatten()
     }
@@ -139,14 +138,12 @@ impl RateLimits {
 
 impl Strategy {
     /// The limits, in the order in which they are judged and reported. Empty for permits.
-    #[must_use]
     #[inline]
     pub fn limits(&self) -> &[Limit] {
         self.rates().map_or(&[], RateLimits::limits)
     }
 
     /// The limits' algorithms, in the same order.
-    #[must_use]
     #[inline]
     pub fn algorithms(&self) -> &[Algorithm] {
         self.rates().map_or(&[], RateLimits::algorithms)
@@ -168,14 +165,12 @@ impl Strategy {
     }
 
     /// The longest wait that a reservation may ask for.
-    #[must_use]
     #[inline]
     pub fn max_reservation(&self) -> Micros {
         self.rates().map_or(MAX_RESERVATION, |rates| rates.max_reservation)
     }
 
     /// True if a limit makes its callers wait for their turn.
-    #[must_use]
     #[inline]
     pub fn paces(&self) -> bool {
         self.rates().is_some_and(RateLimits::paces)

@@ -10,7 +10,6 @@ const MAX_REMOVED: usize = 1_000;
 
 impl Strategy {
     /// True if both decide alike, under the same keys.
-    #[must_use]
     pub fn means_the_same(&self, other: &Self) -> bool {
         self.key_name == other.key_name
             && self.tag == other.tag
@@ -82,7 +81,6 @@ impl Rules {
 
     /// The concurrency strategies of `before` that are none in these rules, with their resources and lists. A strategy
     /// of several rules is that of the first.
-    #[must_use]
     pub fn removed_permits(&self, before: [&Self; 2]) -> Self {
         let (mut removed, mut by_name, mut resources) = (Self::default(), NameTable::default(), Vec::new());
         for rules in before {

@@ -53,7 +53,6 @@ pub(super) struct Exceptions {
 
 impl Rules {
     /// The rules of a configuration. `resources` count strategies in the order given here.
-    #[must_use]
     pub fn new(strategies: Vec<Strategy>, resources: Resources) -> Self {
         let by_name: NameTable<usize> =
             strategies.iter().enumerate().map(|(index, s)| (s.name().into(), index)).collect();
@@ -73,7 +72,6 @@ impl Rules {
     }
 
     /// The access lists for all strategies.
-    #[must_use]
     pub fn access(&self) -> &Access {
         &self.access
     }
@@ -90,19 +88,16 @@ impl Rules {
 
     /// True if any strategy has a shadow, or a limit in shadow mode.
     #[inline]
-    #[must_use]
     pub fn has_shadows(&self) -> bool {
         self.has_shadows
     }
 
     /// The shadows of strategy number `live`.
-    #[must_use]
     pub fn shadows(&self, live: usize) -> &[Shadow] {
         self.shadows.get(live).map_or(&[], Vec::as_slice)
     }
 
     /// The limits of strategy number `live` that are in shadow mode.
-    #[must_use]
     pub fn shadow_limits(&self, live: usize) -> &[ShadowLimit] {
         self.shadow_limits.get(live).map_or(&[], Vec::as_slice)
     }
@@ -116,7 +111,6 @@ impl Rules {
     }
 
     /// The shadow's strategy for `consumer`, or the list that applies.
-    #[must_use]
     pub fn shadow_for<'a>(
         &'a self,
         shadow: &'a Shadow,
@@ -138,7 +132,6 @@ impl Rules {
     }
 
     /// Settings of inline limits; `None` if they are off.
-    #[must_use]
     pub fn inline_limits(&self) -> Option<&InlineLimits> {
         self.inline.as_ref()
     }
@@ -158,7 +151,6 @@ impl Rules {
     }
 
     /// All strategies, in the order of the configuration.
-    #[must_use]
     pub fn strategies(&self) -> &[Arc<Strategy>] {
         &self.strategies
     }
@@ -169,19 +161,16 @@ impl Rules {
     }
 
     /// True if a limit of any strategy bans its callers.
-    #[must_use]
     pub fn has_bans(&self) -> bool {
         self.strategies.iter().any(|strategy| !strategy.bans().is_empty())
     }
 
     /// True if any strategy has leases.
-    #[must_use]
     pub fn has_leases(&self) -> bool {
         self.strategies.iter().any(|strategy| strategy.permits().is_some())
     }
 
     /// The default strategies of resources.
-    #[must_use]
     pub fn resources(&self) -> &Resources {
         &self.resources
     }
@@ -197,14 +186,12 @@ impl Rules {
     }
 
     /// Applies the exceptions for `consumer` to `resolved`, the rule of other consumers on the same resource.
-    #[must_use]
     pub fn excepted<'a>(&'a self, resolved: Resolved<'a>, resource: &str, consumer: &str) -> Resolved<'a> {
         self.exception(&resolved, resource, consumer).unwrap_or(resolved)
     }
 
     /// Applies the exceptions for `consumer`. `None`: no consumer has any, so that `resolved` holds as it is.
     #[inline(always)]
-    #[must_use]
     pub fn exception<'a>(
         &'a self,
         resolved: &Resolved<'a>,
@@ -253,7 +240,6 @@ impl Rules {
     }
 
     /// Resolves the rule for `consumer` and an inline limit: lists of all strategies, then the limit.
-    #[must_use]
     pub fn resolve_inline<'a>(
         &'a self,
         resource: &str,

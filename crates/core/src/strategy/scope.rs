@@ -23,7 +23,6 @@ pub struct Scope(Vec<Field>);
 
 impl Scope {
     /// The scope of `fields`, whatever their order or repetition.
-    #[must_use]
     pub fn of(fields: &[Field]) -> Self {
         let mut fields = fields.to_vec();
         fields.sort_unstable();
@@ -32,13 +31,11 @@ impl Scope {
     }
 
     /// Its fields, in their order in keys.
-    #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.0
     }
 
     /// True if it names `field`.
-    #[must_use]
     pub fn has(&self, field: Field) -> bool {
         self.0.contains(&field)
     }

@@ -98,19 +98,16 @@ impl Shadow {
     }
 
     /// The configured name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Its number among the shadows of all strategies.
-    #[must_use]
     pub fn pair(&self) -> usize {
         self.pair
     }
 
     /// The strategy for consumers without an exception.
-    #[must_use]
     pub fn strategy(&self) -> &Arc<Strategy> {
         &self.strategy
     }

@@ -9,7 +9,6 @@ impl Strategy {
     ///
     /// Both count by the same fields. What the limit in front admits is bounded from above, so a pair that is missing
     /// here may be unreachable, too; a pair that is here is.
-    #[must_use]
     pub fn unreachable_limits(&self) -> Vec<(&Limit, &Limit)> {
         let limits = || self.limits().iter().enumerate();
         let in_front_of = |(place, behind): (usize, &Limit)| {

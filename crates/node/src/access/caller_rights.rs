@@ -67,7 +67,6 @@ impl CallerRights {
     }
 
     /// The caller's name.
-    #[must_use]
     pub fn name(&self) -> &CallerName {
         &self.name
     }
@@ -193,7 +192,6 @@ impl CallerRights {
     }
 
     /// Explains whether the caller may ask for a decision. `strategy` is the one that would apply.
-    #[must_use]
     pub fn explain(&self, right: AccessRight, resource: &str, consumer: &str, strategy: &str) -> Explained {
         if self.rules.is_empty() {
             return Explained::NoRule;

@@ -16,13 +16,11 @@ impl CallerName {
     pub(super) const NAMELESS: &'static str = "certificate";
 
     /// Wraps one name.
-    #[must_use]
     pub fn one(name: &str) -> Self {
         Self([name.into()].into())
     }
 
     /// Returns the name that logs show: the first by bytes.
-    #[must_use]
     pub fn shown(&self) -> &str {
         self.0.first().map_or("", |first| first)
     }
@@ -33,13 +31,11 @@ impl CallerName {
     }
 
     /// True for callers without a credential.
-    #[must_use]
     pub fn is_anonymous(&self) -> bool {
         self.shown() == Self::ANONYMOUS
     }
 
     /// Reads the name of a verified certificate in DER; `None` if it has none that can be used.
-    #[must_use]
     pub fn of_certificate(der: &[u8]) -> Option<Self> {
         let (rest, certificate) = X509Certificate::from_der(der).ok()?;
         if !rest.is_empty() {
@@ -67,7 +63,6 @@ impl CallerName {
     }
 
     /// Reads the URI of the last element of `x-forwarded-client-cert`; `None` if it is no valid SPIFFE ID.
-    #[must_use]
     pub fn of_forwarded(header: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(header).ok()?;
         let last = split(text, ',')?.pop()?;

@@ -99,19 +99,16 @@ pub struct AccessMetrics {
 
 impl AccessMetrics {
     /// Creates counts whose refusals are in the audit too.
-    #[must_use]
     pub fn audited(audit: AuditLog) -> Self {
         Self { audit: Some(audit), ..Self::default() }
     }
 
     /// Returns all reasons with their counts.
-    #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
         RefusalReason::ALL.map(|reason| (reason.name(), self.refused(reason))).into()
     }
 
     /// Returns the number of refusals for a reason.
-    #[must_use]
     pub fn refused(&self, reason: RefusalReason) -> u64 {
         self.refused[reason as usize].load(Relaxed)
     }

@@ -27,7 +27,6 @@ impl<'a> Rights<'a> {
 
     /// Returns the rights of a call. A server with identity has checked it, and one without has not.
     #[inline]
-    #[must_use]
     pub fn of(context: &'a CallContext) -> Self {
         Self(
             context
@@ -38,7 +37,6 @@ impl<'a> Rights<'a> {
     }
 
     /// Returns the rights of a known caller.
-    #[must_use]
     pub const fn known(rights: &'a CallerRights) -> Self {
         Self(Some(rights))
     }

@@ -26,7 +26,6 @@ impl SnapshotRights {
 
     /// The rights of a call's caller.
     #[inline]
-    #[must_use]
     pub fn of<'a>(&self, context: &'a CallContext) -> Rights<'a> {
         let Some(caller) = &context.caller else { return Rights::ALL };
         match (caller.get::<Authenticated>(), &self.0) {

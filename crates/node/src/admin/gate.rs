@@ -62,7 +62,6 @@ impl AdminCaller {
 
 impl AdminGate {
     /// Creates the gate of a server.
-    #[must_use]
     pub fn new(access: Option<Arc<CallerAccess>>, server: &ServerConfig) -> Arc<Self> {
         let check = access.map(|access| access.port());
         let hosts = KnownHosts::new(server.admin_hosts.clone());
@@ -70,7 +69,6 @@ impl AdminGate {
     }
 
     /// Creates the gate of a port that is open to everybody and under every name, as those of envoyproxy/ratelimit are.
-    #[must_use]
     pub fn open() -> Arc<Self> {
         Arc::new(Self { check: None, open: Vec::new(), hosts: KnownHosts::all() })
     }

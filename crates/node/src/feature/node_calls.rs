@@ -51,7 +51,6 @@ impl CallsCheck {
     }
 
     /// Returns the largest message of a method, in bytes.
-    #[must_use]
     pub fn largest_message(&self, method: &str) -> usize {
         self.methods.largest_message_of(method)
     }

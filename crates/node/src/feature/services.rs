@@ -32,7 +32,6 @@ pub struct ServiceSpec {
 
 impl ServiceSpec {
     /// Creates one without methods of its own, streams and larger messages.
-    #[must_use]
     pub const fn new(name: &'static str, needs: &'static str) -> Self {
         Self { name, needs, methods: &[], streams: &[], largest_message: 0 }
     }
@@ -66,7 +65,6 @@ pub struct ServiceContext {
 
 impl ServiceContext {
     /// Creates the context of a worker with this number and a store of its own, apart from those of gRPC.
-    #[must_use]
     pub fn apart(
         worker: usize,
         store: Arc<dyn Decide>,

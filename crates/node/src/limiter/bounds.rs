@@ -243,7 +243,6 @@ fn invalid(field: &'static str, text: &str, bound: String) -> InvalidField {
 }
 
 /// The beginning of a text that somebody else chose, with everything escaped that is not printable.
-#[must_use]
 pub fn shown(text: &str) -> String {
     const SHOWN_CHARS: usize = 64;
     let mut out = String::new();

@@ -60,7 +60,6 @@ pub struct AskedFields {
 
 impl AskedFields {
     /// Fields of a plain question.
-    #[must_use]
     pub const fn plain(cost: u64) -> Self {
         Self { cost, granted: false, applied: false, headers: false, peek: false }
     }
@@ -105,7 +104,6 @@ pub enum InlineLimit<'a> {
 
 impl<'a> Shaping<'a> {
     /// Shaping under `id`; an empty id is none.
-    #[must_use]
     pub fn under(id: &'a str) -> Self {
         let once = (!id.is_empty()).then_some(Part { limits: LimitSet::ALL, id });
         Self { once, ..Self::default() }
@@ -115,7 +113,6 @@ impl<'a> Shaping<'a> {
 impl<'a> Question<'a> {
     /// An empty question with the default cost, from a caller with these rights.
     #[inline(always)] // so that it is made in its place
-    #[must_use]
     pub fn until(deadline: Option<Instant>, rights: Rights<'a>) -> Self {
         Question {
             rights,
@@ -185,7 +182,6 @@ impl<'a> Question<'a> {
 
     /// The fields on which its answer depends.
     #[inline]
-    #[must_use]
     pub fn asked(&self) -> AskedFields {
         if self.is_plain() {
             return AskedFields { headers: self.headers, peek: self.peek, ..AskedFields::plain(self.cost) };

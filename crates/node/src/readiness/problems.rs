@@ -24,7 +24,6 @@ impl From<Vec<Problem>> for Problems {
 
 impl Problems {
     /// True if there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -45,7 +45,6 @@ impl FileKind {
     pub const TLS: Self = Self::new("tls", "the TLS files of a port are refused");
 
     /// Creates a kind by the label of its metric, and the sentence about refused files.
-    #[must_use]
     pub const fn new(label: &'static str, refused: &'static str) -> Self {
         Self { label, refused }
     }
@@ -79,7 +78,6 @@ impl RefusedFiles {
     }
 
     /// Each kind, and whether files of it are refused: 1 or 0.
-    #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
         let all = self.refused.lock();
         let is_refused = |kind| all.iter().any(|one| one.kind == kind);
@@ -87,7 +85,6 @@ impl RefusedFiles {
     }
 
     /// The refused files as problems, with the first mistake of each.
-    #[must_use]
     pub fn notes(&self) -> Vec<Problem> {
         let all = self.refused.lock();
         let note = |one: &RefusedSource| Problem {

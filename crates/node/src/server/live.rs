@@ -23,13 +23,11 @@ struct LiveState {
 
 impl LiveSnapshot {
     /// Begins with the snapshot of the configuration at the start.
-    #[must_use]
     pub fn new(snapshot: Snapshot) -> Arc<Self> {
         Arc::new(Self { state: Mutex::new(LiveState { snapshot, followers: Vec::new() }) })
     }
 
     /// The current snapshot.
-    #[must_use]
     pub fn current(&self) -> Snapshot {
         self.state.lock().snapshot.clone()
     }

@@ -57,7 +57,6 @@ pub(crate) fn write_retry_after(out: &mut Vec<u8>, wait: Micros) {
 
 /// The two fields of a limit, for answers that are no map of headers: its name, how much it lets pass in a period of so many
 /// seconds, what remains, and the seconds until it is full again. `None` if no header can hold the name.
-#[must_use]
 pub fn fields(
     name: &str,
     limit: u64,

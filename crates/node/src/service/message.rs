@@ -51,7 +51,6 @@ enum Piece {
 
 impl Templates {
     /// Parses the templates of a configuration. Unknown placeholders stay as text.
-    #[must_use]
     pub fn new(messages: &DenialMessages) -> Self {
         let built_in = DenialMessages::default();
         let unless_own = |own: &str, built_in: &str, of_permits: &str| {

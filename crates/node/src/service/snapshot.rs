@@ -35,7 +35,6 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The snapshot of rules whose names `metrics` has, with nothing else.
-    #[must_use]
     pub fn of(rules: Rules, metrics: &Metrics) -> Self {
         Self {
             rules: Arc::new(rules),
@@ -50,7 +49,6 @@ impl Snapshot {
     }
 
     /// All strategies that nodes count on their own: those of the files, and those of features.
-    #[must_use]
     pub fn approximate(&self) -> Vec<Arc<Strategy>> {
         let mut all = self.rules.approximate();
         all.extend(self.features.limits().flat_map(|limits| limits.approximate.iter().cloned()));

@@ -25,7 +25,6 @@ pub fn micros(field: &'static str, span: &Duration, bound: &str) -> Result<Micro
 }
 
 /// Converts to a duration. Exact: both sides are integers, and our spans are far below the largest duration.
-#[must_use]
 pub fn duration(span: Micros) -> Duration {
     let nanos = (span.0 % 1_000_000) * 1_000;
     Duration {

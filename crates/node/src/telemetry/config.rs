@@ -47,19 +47,16 @@ impl ConfigLoads {
     }
 
     /// The hash of the configuration in force.
-    #[must_use]
     pub fn hash(&self) -> ConfigFingerprint {
         self.0.lock().hash
     }
 
     /// The time of the last reading without a mistake, in seconds since 1970.
-    #[must_use]
     pub fn last_read(&self) -> u64 {
         self.0.lock().last_seconds
     }
 
     /// The version of live control in force; 0 if there is none.
-    #[must_use]
     pub fn control(&self) -> u64 {
         self.0.lock().control
     }

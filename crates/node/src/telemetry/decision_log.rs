@@ -74,7 +74,6 @@ impl DecisionLog {
     }
 
     /// True if a call with this key is logged; `denied` is true if it is or may be denied. Costs a hash at most.
-    #[must_use]
     pub fn wants(&self, resource: &str, consumer: &str, denied: bool) -> bool {
         denied && self.denied.is_some() || self.share.has(resource, consumer)
     }

@@ -47,7 +47,6 @@ pub struct CountedRows(Arc<TotalsLayout>);
 
 impl CountedRows {
     /// True if both are the rows of one configuration.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -112,14 +111,12 @@ impl CountersState {
 
 impl Metrics {
     /// The rows of the current configuration.
-    #[must_use]
     pub fn rows(&self) -> CountedRows {
         CountedRows(Arc::clone(&self.decisions.state.lock().layout))
     }
 
     /// Lays out the rows of a configuration that is about to be served. What remains keeps counting; what is removed is
     /// still shown, up to a bound.
-    #[must_use]
     pub fn reconfigure(&self, rules: &Rules) -> CountedRows {
         let state = &mut *self.decisions.state.lock();
         let mut names = CounterNames::clone(&state.names);
@@ -130,7 +127,6 @@ impl Metrics {
     }
 
     /// Creates the counters of one more worker.
-    #[must_use]
     pub fn worker(&self) -> Arc<WorkerCounters> {
         let worker = Arc::<WorkerCounters>::default();
         let mut state = self.decisions.state.lock();
@@ -142,7 +138,6 @@ impl Metrics {
     }
 
     /// Creates a worker's counters in the rows of a configuration.
-    #[must_use]
     pub fn recorder_in(&self, rows: &CountedRows, worker: &Arc<WorkerCounters>) -> Arc<Recorder> {
         let log = self.decisions.log.get().cloned();
         let recorder = Arc::new(Recorder::new(Arc::clone(&rows.0), Arc::clone(worker), log));
@@ -151,7 +146,6 @@ impl Metrics {
     }
 
     /// Units that all workers have used of costs by name so far.
-    #[must_use]
     pub fn used_costs(&self) -> BTreeMap<CountedCost, u64> {
         let mut sums = BTreeMap::new();
         self.decisions.state.lock().workers.iter().for_each(|worker| worker.costs.add_used(&mut sums));
@@ -159,7 +153,6 @@ impl Metrics {
     }
 
     /// The names of the strategies and patterns in [`CountedTotal`].
-    #[must_use]
     pub fn names(&self) -> Arc<CounterNames> {
         Arc::clone(&self.decisions.state.lock().names)
     }
@@ -185,14 +178,12 @@ impl Metrics {
     }
 
     /// Times of the decisions of one method so far.
-    #[must_use]
     pub fn latency_of(&self, method: CountedMethod) -> prometheus::proto::Histogram {
         let workers = self.decisions.state.lock().workers.clone();
         Histogram::sum(workers.iter().map(|worker| &worker.latency[method as usize]))
     }
 
     /// Histogram of decision times so far.
-    #[must_use]
     pub fn latency(&self) -> LatencyCounts {
         let mut counts = LatencyCounts::default();
         for worker in &self.decisions.state.lock().workers {

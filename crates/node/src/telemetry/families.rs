@@ -81,7 +81,6 @@ impl Metrics {
 }
 
 /// A metric family. Registries refuse empty ones, so `metrics` has at least one.
-#[must_use]
 pub fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
     let mut family = MetricFamily::default();
     family.set_name(name.to_owned());
@@ -92,7 +91,6 @@ pub fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) ->
 }
 
 /// A counter with these labels.
-#[must_use]
 pub fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
     let mut counter = Counter::default();
     counter.set_value(count as f64);
@@ -102,7 +100,6 @@ pub fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
 }
 
 /// A gauge with these labels.
-#[must_use]
 pub fn gauge(labels: &[(&str, &str)], value: f64) -> Metric {
     let (mut metric, mut gauge) = (labelled(labels), Gauge::default());
     gauge.set_value(value);
@@ -111,7 +108,6 @@ pub fn gauge(labels: &[(&str, &str)], value: f64) -> Metric {
 }
 
 /// A metric with these labels, and no value yet.
-#[must_use]
 pub fn labelled(labels: &[(&str, &str)]) -> Metric {
     let pair = |(name, value): &(&str, &str)| {
         let mut pair = LabelPair::default();

@@ -49,7 +49,6 @@ pub type LatencyCounts = [u64; BOUNDS_US.len() + 1];
 
 /// The quantile `part` in microseconds, interpolated linearly within its bucket. Durations beyond the last bound
 /// count as that bound.
-#[must_use]
 pub fn quantile_us(counts: &LatencyCounts, part: f64) -> f64 {
     let wanted = part * counts.iter().sum::<u64>() as f64;
     let (mut before, mut from) = (0.0, 0.0);

@@ -93,7 +93,6 @@ impl LineWriter {
     }
 
     /// Number of dropped lines.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Relaxed)
     }

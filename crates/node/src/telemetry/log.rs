@@ -25,7 +25,6 @@ pub enum Format {
 
 impl Format {
     /// Text where stderr is a terminal, JSON elsewhere.
-    #[must_use]
     pub fn fitting() -> Self {
         if std::io::stderr().is_terminal() { Self::Text } else { Self::Json }
     }

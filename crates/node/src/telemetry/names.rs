@@ -100,7 +100,6 @@ impl NumberedNames {
 
 impl CounterNames {
     /// Creates names with their places as numbers.
-    #[must_use]
     pub fn new(strategies: &[Arc<str>], patterns: &[Arc<str>]) -> Self {
         let mut names = Self::default();
         names.strategies.configure(strategies);
@@ -109,7 +108,6 @@ impl CounterNames {
     }
 
     /// The unit of a cost, of the first of its limits that has one; `None` if the configuration gives it none.
-    #[must_use]
     pub fn unit(&self, strategy: &str, cost: &str) -> Option<&Arc<str>> {
         let mut limits = self.units.get(strategy)?.iter().filter(|limit| *limit.cost == *cost);
         limits.find(|limit| !limit.unit.is_empty()).map(|limit| &limit.unit)
@@ -121,13 +119,11 @@ impl CounterNames {
     }
 
     /// The name of a strategy's number.
-    #[must_use]
     pub fn strategy(&self, number: u32) -> Option<&Arc<str>> {
         self.strategies.get(number)
     }
 
     /// The name of a resource pattern's number.
-    #[must_use]
     pub fn pattern(&self, number: u32) -> Option<&Arc<str>> {
         self.patterns.get(number)
     }

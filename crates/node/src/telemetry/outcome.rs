@@ -56,7 +56,6 @@ impl CountedOutcome {
     ];
 
     /// The outcome of an allowed call that charged nothing; `is_first` is false if its id is known.
-    #[must_use]
     pub const fn uncharged(is_first: bool) -> Self {
         if is_first { Self::Peeked } else { Self::Repeated }
     }

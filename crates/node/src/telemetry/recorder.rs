@@ -140,7 +140,6 @@ impl Recorder {
     }
 
     /// Its worker's counters that outlast reloads.
-    #[must_use]
     pub fn worker(&self) -> &Arc<WorkerCounters> {
         &self.worker
     }

@@ -51,7 +51,6 @@ const NAMES: [&str; KINDS] = [
 static COUNTS: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
 
 /// How many requests of each kind this process has rejected.
-#[must_use]
 pub fn rejected_by_kind() -> [(&'static str, u64); KINDS] {
     std::array::from_fn(|kind| (NAMES[kind], COUNTS[kind].load(Relaxed)))
 }

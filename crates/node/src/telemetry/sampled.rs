@@ -74,7 +74,6 @@ fn metric(series: &Series, value: f64) -> Metric {
 }
 
 /// A gauge without labels.
-#[must_use]
 pub fn gauge(value: f64) -> Metric {
     families::gauge(&[], value)
 }

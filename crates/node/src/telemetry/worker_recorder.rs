@@ -17,19 +17,16 @@ pub struct WorkerRecorder {
 
 impl WorkerRecorder {
     /// Creates the counters of one more worker.
-    #[must_use]
     pub fn new(metrics: &Metrics) -> Self {
         Self { metrics: metrics.clone(), counters: metrics.worker(), last: Mutex::default() }
     }
 
     /// Returns the counters that have no names of the configuration.
-    #[must_use]
     pub fn counters(&self) -> &Arc<WorkerCounters> {
         &self.counters
     }
 
     /// Returns the counters in the rows of a snapshot.
-    #[must_use]
     pub fn under(&self, rows: &CountedRows) -> Arc<Recorder> {
         let mut last = self.last.lock();
         if let Some((known, recorder)) = &*last

@@ -53,7 +53,6 @@ pub struct HandshakeSlot {
 
 impl Handshakes {
     /// Allows `most` at a time.
-    #[must_use]
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most, open: Mutex::default() })
     }

@@ -62,7 +62,6 @@ impl ClientCertificate {
     }
 
     /// Returns it as interceptors see it.
-    #[must_use]
     pub fn shared(&self) -> &Arc<PeerCertificate> {
         &self.shared
     }

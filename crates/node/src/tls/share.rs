@@ -60,7 +60,6 @@ struct Turn<'s> {
 
 impl HandshakeShare {
     /// Creates the share of a worker.
-    #[must_use]
     pub fn new() -> Arc<Self> {
         let allowance = Allowance { saved: SAVED, owed: Duration::ZERO, at: monotonic() };
         Arc::new(Self(Mutex::new(Turns { allowance, is_taken: false, waiting: Vec::new(), next: 0 })))

@@ -61,7 +61,6 @@ impl StrategyCounting {
 
 impl ApproximateShared {
     /// Current statistics.
-    #[must_use]
     pub fn stats(&self) -> ApproximateStats {
         let node = &self.0;
         let mut strategies = BTreeMap::<Arc<str>, StrategyCounting>::new();
@@ -84,7 +83,6 @@ impl ApproximateShared {
     }
 
     /// The strategies for which this node has no place, as the store said: all are taken.
-    #[must_use]
     pub fn notes(&self) -> Vec<PlaceNote> {
         let note = |set: &Arc<super::PlaceSet>| {
             let (strategy, nodes) = (Arc::clone(&set.strategy), set.bound.nodes());

@@ -23,13 +23,11 @@ impl ProcessClock {
     }
 
     /// Returns the time of the monotonic clock.
-    #[must_use]
     pub fn steady(&self) -> Micros {
         self.0.steady()
     }
 
     /// Returns the time of the wall clock.
-    #[must_use]
     pub fn wall(&self) -> Micros {
         self.0.wall()
     }

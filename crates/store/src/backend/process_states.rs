@@ -47,7 +47,6 @@ impl ProcessStates {
     }
 
     /// Returns the clocks of the backend.
-    #[must_use]
     pub fn clock(&self) -> ProcessClock {
         self.0.clock()
     }
@@ -58,7 +57,6 @@ impl ProcessStates {
     }
 
     /// Returns the number of an owner of states.
-    #[must_use]
     pub fn number_of(&self, owner: &Owner) -> StateOwner {
         self.0.number_of(owner)
     }

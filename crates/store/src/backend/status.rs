@@ -57,7 +57,6 @@ pub struct Problem {
 
 impl BackendStatus {
     /// True if at least one node decides.
-    #[must_use]
     pub fn can_decide(&self) -> bool {
         self.nodes.iter().any(|node| node.up)
     }
@@ -82,13 +81,11 @@ pub struct Since {
 
 impl Since {
     /// Returns the current time.
-    #[must_use]
     pub fn now() -> Self {
         Self { wall: Clock::System.now(), instant: monotonic() }
     }
 
     /// Returns a time on the monotonic clock, on both clocks.
-    #[must_use]
     pub fn of(instant: Instant) -> Self {
         let now = Self::now();
         let passed = Micros::from(now.instant.saturating_duration_since(instant));

@@ -16,7 +16,6 @@ pub enum Once<'a> {
 impl<'a> Decision<'a> {
     /// How the decision is remembered; `None` if it may be repeated.
     #[inline]
-    #[must_use]
     pub fn once(&self) -> Option<Once<'a>> {
         let id = self.part.map_or("", |part| part.id);
         if id.is_empty() {

@@ -49,13 +49,11 @@ impl Backend for MemoryStore {
 
 impl MemoryStore {
     /// Returns its clocks.
-    #[must_use]
     pub fn clock(&self) -> ProcessClock {
         ProcessClock::new(self.clone())
     }
 
     /// Returns what features keep states beside its own with.
-    #[must_use]
     pub fn states(&self) -> ProcessStates {
         ProcessStates::new(self.clone())
     }

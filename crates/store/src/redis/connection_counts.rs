@@ -25,7 +25,6 @@ impl ConnectionCounts {
     }
 
     /// Returns the counts.
-    #[must_use]
     pub fn now(&self) -> ConnectionStats {
         // In this order, so that no more are closed than opened.
         let closed = self.0.closed.load(Relaxed);

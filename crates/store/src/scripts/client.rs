@@ -62,19 +62,16 @@ impl ScriptClient {
     }
 
     /// Returns a link to the owner of `slot`, where the data of `of` lies.
-    #[must_use]
     pub fn link(&self, of: &'static str, slot: u16) -> Box<dyn SlotLink> {
         self.0.link(of, slot)
     }
 
     /// Opens the connections of one worker, within the worker's runtime.
-    #[must_use]
     pub fn connections(&self) -> Arc<dyn AskScripts> {
         self.0.connections()
     }
 
     /// The same, which opens them on their first use, within the runtime that uses it.
-    #[must_use]
     pub fn lazy_connections(&self) -> Arc<dyn AskScripts> {
         self.0.lazy_connections()
     }

@@ -17,13 +17,11 @@ impl Commands {
     }
 
     /// Returns the number of commands.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// True if there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -5,14 +5,12 @@ use std::slice::ChunksExact;
 use crate::StoreError;
 
 /// Returns the error for a reply that breaks the contract.
-#[must_use]
 pub fn garbled() -> StoreError {
     StoreError::Refused("the script's reply is not one that this version understands".into())
 }
 
 /// Iterates over the doubles in a string.
 #[inline]
-#[must_use]
 pub fn doubles_of(bytes: &[u8]) -> ReplyDoubles<'_> {
     ReplyDoubles(bytes.chunks_exact(8))
 }

@@ -15,7 +15,6 @@ impl PartialEq for Script {
 
 impl Script {
     /// Creates a script of this text.
-    #[must_use]
     pub fn new(source: String) -> Self {
         let sha = sha1_smol::Sha1::from(&source).digest().to_string();
         Self { source, sha }

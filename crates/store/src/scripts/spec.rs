@@ -32,13 +32,11 @@ pub(crate) const COMMON: &[Right] = &[("del", "DEL @"), ("time", "TIME"), ("pexp
 
 impl ScriptSpec {
     /// The name of the capability.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
     /// Its rights beside those of decisions, in the syntax of `ACL SETUSER`.
-    #[must_use]
     pub fn rights(&self) -> String {
         self.rights.iter().map(|(name, _)| format!("+{name}")).collect::<Vec<_>>().join(" ")
     }

@@ -122,7 +122,6 @@ impl CostedLimits {
 
 impl Ask {
     /// What is asked of a limit.
-    #[must_use]
     pub fn of(&self, cost: LimitCost) -> AskedCost {
         let plain = |cost: u64| AskedCost { cost: cost.min(CEILING), at_least: None };
         match cost {
@@ -133,7 +132,6 @@ impl Ask {
     }
 
     /// A digest of 52 bits of what makes two questions the same: their costs.
-    #[must_use]
     pub fn digest(&self) -> u64 {
         let named = self.costs.iter().flat_map(|asked| [asked.cost, asked.at_least.unwrap_or(0)]);
         digest(std::iter::once(self.cost).chain(named))
@@ -142,7 +140,6 @@ impl Ask {
 
 impl SettledCosts {
     /// The use of a limit, if it is named.
-    #[must_use]
     pub fn of(&self, cost: LimitCost) -> Option<u64> {
         match cost {
             LimitCost::Request => self.cost.map(|cost| cost.min(CEILING)),
@@ -152,7 +149,6 @@ impl SettledCosts {
     }
 
     /// A digest of 52 bits of what makes two settlements the same.
-    #[must_use]
     pub fn digest(&self) -> u64 {
         // One more than a cost, so that 0 is another one than none.
         let number = |cost: &Option<u64>| cost.map_or(0, |cost| cost.saturating_add(1));

@@ -62,7 +62,6 @@ pub struct BudgetLimitVerdict {
 
 impl BudgetLimitVerdict {
     /// The same without costs.
-    #[must_use]
     pub const fn plain(&self) -> LimitVerdict {
         let Self { cause, remaining, retry, reset_after, level_before, .. } = *self;
         LimitVerdict { cause, remaining, retry, reset_after, level_before }

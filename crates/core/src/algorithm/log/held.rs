@@ -59,7 +59,6 @@ pub const MOST_MAX_HELD: u64 = 1000;
 
 impl Log {
     /// True if it accepts reservations.
-    #[must_use]
     pub const fn holds(&self) -> bool {
         self.max_held > 0
     }

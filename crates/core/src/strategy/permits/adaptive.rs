@@ -36,7 +36,6 @@ pub enum ControllerRule {
 
 impl ControllerRule {
     /// Its name in the configuration.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Aimd(_) => "aimd",

@@ -27,26 +27,22 @@ pub struct Partition<'a> {
 
 impl Partitions {
     /// Shares in thousandths of the values of the attribute `by`.
-    #[must_use]
     pub fn new(by: &str, mut shares: Vec<(Box<str>, u64)>) -> Self {
         shares.sort();
         Self { by: by.into(), shares }
     }
 
     /// The attribute whose values have shares.
-    #[must_use]
     pub fn by(&self) -> &str {
         &self.by
     }
 
     /// The listed values with their shares in thousandths, in order.
-    #[must_use]
     pub fn shares(&self) -> &[(Box<str>, u64)] {
         &self.shares
     }
 
     /// The partition of a caller whose attribute has this value. All values that are not listed are one partition.
-    #[must_use]
     pub fn of(&self, value: &str) -> Partition<'_> {
         let found = self.shares.binary_search_by(|(name, _)| (**name).cmp(value));
         let listed = found.ok().and_then(|index| self.shares.get(index));
@@ -56,7 +52,6 @@ impl Partitions {
 
 impl Partition<'_> {
     /// Guaranteed permits of this partition: max(1, ⌈limit · share⌉), exactly.
-    #[must_use]
     pub fn guaranteed(&self, limit: u64) -> u64 {
         let (whole, rest) = (limit / WHOLE, limit % WHOLE);
         (whole * self.share + (rest * self.share).div_ceil(WHOLE)).max(1)

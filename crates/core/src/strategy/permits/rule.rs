@@ -81,13 +81,11 @@ impl ConcurrencyRule {
     }
 
     /// The parameters.
-    #[must_use]
     pub fn numbers(&self) -> &ConcurrencyNumbers {
         &self.0
     }
 
     /// The rule of an adaptive limit.
-    #[must_use]
     pub fn adaptive(&self) -> Option<&AdaptiveRule> {
         match &self.0.source {
             LimitSource::Fixed(_) => None,
@@ -96,13 +94,11 @@ impl ConcurrencyRule {
     }
 
     /// The most permits that there ever are: a larger weight never passes.
-    #[must_use]
     pub fn most(&self) -> u64 {
         most(&self.0.source)
     }
 
     /// The largest weight that a call may name.
-    #[must_use]
     pub fn max_weight(&self) -> u64 {
         self.0.max_weight.unwrap_or(CEILING - 1)
     }

@@ -29,13 +29,11 @@ pub struct Malformed(pub &'static str);
 impl<'a> MessageFields<'a> {
     /// Begins with the first field.
     #[inline]
-    #[must_use]
     pub const fn of(message: &'a [u8]) -> Self {
         Self(message)
     }
 
     /// Number of unread bytes.
-    #[must_use]
     pub const fn left(&self) -> usize {
         self.0.len()
     }

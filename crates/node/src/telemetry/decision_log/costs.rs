@@ -15,7 +15,6 @@ pub struct LoggedCosts {
 
 impl LoggedCosts {
     /// The costs, sorted, so that equal calls have equal lines.
-    #[must_use]
     pub fn new(mut costs: Vec<(Box<str>, u64, Option<u64>)>, hold_for: Option<Micros>) -> Self {
         costs.sort_unstable();
         Self { costs, hold_for }

@@ -49,7 +49,6 @@ pub struct DecisionLine<'a> {
 }
 
 /// True if this outcome is a denial.
-#[must_use]
 pub fn is_denial(outcome: &str) -> bool {
     matches!(outcome, "denied" | "never" | "deny_list" | "banned" | "degraded_denied")
 }

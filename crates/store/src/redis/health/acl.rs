@@ -12,7 +12,6 @@ use crate::scripts::Uses;
 const USER: &str = "weir";
 
 /// Returns the `ACL SETUSER` of a user who may do what `uses` needs on `config`, and nothing else. It sets no password.
-#[must_use]
 pub fn acl_line(config: &RedisConfig, uses: &Uses) -> String {
     let user = config.login.as_ref().and_then(|login| login.username.as_deref()).unwrap_or(USER);
     // Probes of nodes write plain values whatever is in use.

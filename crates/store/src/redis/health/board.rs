@@ -67,7 +67,6 @@ impl StoreHealth {
     }
 
     /// Returns a snapshot of the current status.
-    #[must_use]
     pub fn status(&self) -> BackendStatus {
         self.0.board.lock().status(&self.0.config, &self.0.breakers)
     }
@@ -78,7 +77,6 @@ impl StoreHealth {
     }
 
     /// Subscribes to changes of [`StoreHealth::status`].
-    #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.0.changes.subscribe()
     }

@@ -17,13 +17,11 @@ pub enum RandomSource {
 
 impl RandomSource {
     /// The numbers of this seed.
-    #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self::Seeded(Arc::new(AtomicU64::new(seed)))
     }
 
     /// The next number.
-    #[must_use]
     pub fn number(&self) -> u64 {
         match self {
             Self::System => RandomState::new().hash_one(0_u8),
@@ -38,7 +36,6 @@ impl RandomSource {
     }
 
     /// The next number, below `bound`; 0 if `bound` is.
-    #[must_use]
     pub fn below(&self, bound: u64) -> u64 {
         self.number().checked_rem(bound).unwrap_or(0)
     }
