@@ -66,7 +66,6 @@ pub struct Algorithm {
     upfront: u64,
     /// The level above which nothing is admitted.
     capacity: u64,
-    /// The largest level.
     ceiling: u64,
     /// The level up to which forced debits charge; `u64::MAX` where only the ceiling bounds them.
     debt_level: u64,

@@ -93,7 +93,6 @@ pub struct Strategy {
     overridden: u8,
     /// The limits whose `near_limit` is an override's own.
     overridden_near: u8,
-    /// See [`Strategy::family`].
     family: usize,
     /// Shared with the overrides too.
     owner: Arc<Owner>,

@@ -59,7 +59,6 @@ use self::rules::AccessRules;
 pub use self::snapshot_rights::SnapshotRights;
 use crate::known_methods::KnownMethods;
 
-/// Bytes of a new token.
 const TOKEN_BYTES: usize = 32;
 
 /// Identity and rights of a server, shared by all of its ports and workers.

@@ -109,7 +109,6 @@ async fn serve(
     Ok(AdminConnections::new(max_connections, tls, gate).serve(listener, router).await)
 }
 
-/// A page of a feature.
 async fn shown(
     Shared(show): Shared<ShowJson>,
     Extension(AdminCaller(caller)): Extension<AdminCaller>,

@@ -36,7 +36,6 @@ use crate::telemetry::{DecisionSink, LineWriter};
 /// Size at which the file is rotated.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Files, including the current one.
 const MAX_FILES: usize = 5;
 
 /// Capacity of the queue in bytes. Refusals cannot fill it: see `refusals.rs`.

@@ -40,7 +40,6 @@ pub enum CardForm {
 }
 
 impl CardForm {
-    /// As the page names it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Count => "count",

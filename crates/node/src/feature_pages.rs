@@ -44,7 +44,6 @@ pub struct FeaturePages {
 }
 
 impl FeaturePages {
-    /// Adds the pages of another feature.
     pub(crate) fn extend(&mut self, other: Self) {
         let Self { cards, modules, sources, paths } = other;
         self.cards.extend(cards);

@@ -33,7 +33,6 @@ const fn obeyed(letter: char) -> bool {
     )
 }
 
-/// Appends a value to a line.
 pub(crate) fn push(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     // Writing to a Vec cannot fail.
     let _ = value.serialize(&mut Serializer::with_formatter(out, LineFormatter));

@@ -14,7 +14,6 @@ pub struct MethodSpec {
     pub rights: &'static [AccessRight],
 }
 
-/// All methods. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownMethods(Arc<HashMap<&'static str, RightSet>>);
 

@@ -93,7 +93,6 @@ impl<S: Store> Limiter<S> {
         Self { rules, store, recorder, guard, reserve: self.reserve }
     }
 
-    /// The store.
     pub(crate) fn store(&self) -> Arc<S> {
         Arc::clone(&self.store)
     }
@@ -161,7 +160,6 @@ pub fn authorize(rules: &Rules, right: AccessRight, question: &Question<'_>) -> 
     Ok(question.rights.check(right, question.named(), |resource| strategy_name_of(rules, resource))?)
 }
 
-/// The strategy of a resource, if it has one.
 pub(crate) fn strategy_name_of<'a>(rules: &'a Rules, resource: &str) -> Option<&'a str> {
     rules.resolve(resource, "").ok().map(|found| found.strategy.name())
 }

@@ -48,7 +48,6 @@ pub struct Readiness {
 #[derive(Clone, Default)]
 struct Accepts(Arc<OnceLock<Box<dyn Fn() -> bool + Send + Sync>>>);
 
-/// Functions that return problems.
 #[derive(Clone, Default)]
 struct MoreNotes(Arc<Mutex<Vec<AskForNotes>>>);
 
@@ -61,7 +60,6 @@ pub enum State {
     NotReady(Arc<str>),
     /// No node of the store decides, and this node is not ready without.
     WithoutStore(Problems),
-    /// Decisions are made.
     Ready,
     /// Some nodes of the store do not decide, or none does; the failure policy of each strategy answers.
     Degraded(Problems),

@@ -35,7 +35,6 @@ struct Running {
 
 /// Inputs of a snapshot, besides the parts that features set while the node runs.
 struct Sources {
-    /// The rules of the files.
     rules: Arc<Rules>,
     /// The strategies as the files write them.
     written: Arc<WrittenStrategies>,

@@ -120,11 +120,9 @@ pub struct Parts<S> {
 /// The services of a port, as far as the configuration turns them on. Health is always there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortServices {
-    /// All.
     All,
     /// All but those of operators, which have a port of their own.
     Calls,
-    /// The services of operators.
     Operations,
     /// The services of one feature, by its name, in the place of another program.
     Feature(&'static str),
@@ -139,7 +137,6 @@ impl PortServices {
         matches!(self, Self::All | Self::Operations)
     }
 
-    /// True if the calls of a feature are served.
     fn calls_of(self, feature: &str) -> bool {
         self.calls() || matches!(self, Self::Feature(name) if name == feature)
     }
@@ -288,7 +285,6 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ServerError> {
         .map_err(|error| ServerError::Io { what: "starting a runtime", error })
 }
 
-/// Returns the number of workers.
 pub(crate) fn worker_count(config: &ServerConfig) -> usize {
     match config.workers {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

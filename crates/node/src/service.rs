@@ -136,7 +136,6 @@ impl<S: Store> DecisionService<S> {
         self.current.load().largest
     }
 
-    /// The store of the decisions.
     pub(crate) fn store(&self) -> Arc<S> {
         self.current.load().limiter.store()
     }

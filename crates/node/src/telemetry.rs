@@ -69,7 +69,6 @@ pub struct Metrics {
     registry: Registry,
     decisions: Arc<DecisionCounters>,
     config: ConfigLoads,
-    /// Open connections of each worker.
     connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
     connections_refused: Arc<AtomicU64>,
     transport: Arc<TransportMetrics>,

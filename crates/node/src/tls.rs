@@ -51,7 +51,6 @@ pub fn check(config: &TlsConfig) -> Vec<TlsError> {
     loaded::LoadedFiles::read(config, &Clock::System).err().unwrap_or_default()
 }
 
-/// Returns the provider of all cryptography.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }

@@ -64,7 +64,6 @@ struct Inner<S> {
 enum Join {
     /// No call is in flight, so it makes one.
     Leader,
-    /// Its denial is cached.
     Cached(StoreAnswer<Verdicts>),
     /// It waits for the next call, until its deadline at most.
     Follower(Instant, VerdictReceiver),

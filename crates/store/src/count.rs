@@ -14,15 +14,12 @@ use crate::StoreError;
 /// The key of a counter.
 #[derive(Debug, Clone)]
 pub struct CounterKey {
-    /// Its name in the store.
     pub(crate) name: Arc<[u8]>,
-    /// Its slot in a cluster.
     pub(crate) slot: u16,
 }
 
 /// Storage of such counters. Each call is atomic.
 pub trait CountStore: Clone + Send + Sync + 'static {
-    /// The key of the counter of a subject.
     fn counter(&self, strategy: &Strategy, subject: &Subject<'_>) -> CounterKey;
 
     /// A number of the server that has this counter now; `None` if none is known.
@@ -42,7 +39,6 @@ pub trait CountStore: Clone + Send + Sync + 'static {
     /// The key of the places of a strategy, by its name in keys.
     fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey;
 
-    /// Asks the places of a strategy.
     fn place(
         &self,
         key: &CounterKey,

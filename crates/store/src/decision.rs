@@ -60,7 +60,6 @@ impl<'a> Decision<'a> {
             }
     }
 
-    /// The limits that it is about.
     pub(crate) fn limit_set(&self) -> LimitSet {
         self.part.map_or(LimitSet::ALL, |part| part.limits)
     }
@@ -72,7 +71,6 @@ impl<'a> Decision<'a> {
         all.filter(move |(index, _)| part.has(*index)).map(|(_, limit)| limit)
     }
 
-    /// Their algorithms.
     #[inline]
     pub(crate) fn algorithms(&self) -> Cow<'a, [Algorithm]> {
         if self.limit_set() == LimitSet::ALL {

@@ -90,7 +90,6 @@ impl Shard {
         self.0.lock()
     }
 
-    /// The lock, if it is free.
     #[inline]
     fn lock_if_free(&self) -> Option<MutexGuard<'_, ShardTable>> {
         self.0.try_lock()
@@ -248,7 +247,6 @@ impl SharedMemory {
         }
     }
 
-    /// The marker of an idempotent refund.
     fn marker(&self, decision: &Decision<'_>) -> Option<Marker> {
         let Some(Once::Marker(id)) = decision.once() else { return None };
         let Decision { strategy, subject, .. } = decision;

@@ -72,7 +72,6 @@ impl Bucket {
         excess.div_ceil(self.drain)
     }
 
-    /// The state to store at the new `level`.
     pub(super) fn write(&self, reading: &Reading, level: u64) -> State {
         State { level, at: reading.at, per_token: self.per_token }
     }

@@ -91,7 +91,6 @@ pub enum NotDecided<F> {
     OtherContents,
     /// Too many holds of one limit end at different times.
     TooManyEnds,
-    /// There is no room.
     Full(F),
 }
 

@@ -36,7 +36,6 @@ struct Judged<'l> {
     /// The level before anything is written.
     level: u64,
     judgement: Judgement,
-    /// The level to write, if any.
     write: Option<u64>,
     /// How long until fresh, once all is written.
     reset_after: Micros,

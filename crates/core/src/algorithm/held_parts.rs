@@ -26,7 +26,6 @@ impl HeldParts {
         self.seen <= now.saturating_add(MOST_AHEAD)
     }
 
-    /// Removes the parts that have ended.
     pub(super) fn live(mut self, at: u64) -> Self {
         self.ends.retain(|(end, units)| *end > at && *units > 0);
         self
@@ -47,7 +46,6 @@ impl HeldParts {
         self.ends.last().map(|(end, _)| *end)
     }
 
-    /// Adds units that end at `end`.
     pub(super) fn add(&mut self, end: u64, units: u64) {
         match self.ends.binary_search_by_key(&end, |(end, _)| *end) {
             Ok(found) => self.ends[found].1 += units,

@@ -74,12 +74,10 @@ impl HoldRecord {
         if self.entries.spilled() { self.entries.capacity() * size_of::<HoldEntry>() } else { 0 }
     }
 
-    /// True if the hold has ended at `at`.
     pub(super) const fn has_ended(&self, at: u64) -> bool {
         at >= self.end || self.end - at > MOST_AHEAD
     }
 
-    /// The entry of a limit's key.
     pub(super) fn entry(&self, key: u64) -> Option<&HoldEntry> {
         self.entries.iter().find(|entry| entry.key == key)
     }

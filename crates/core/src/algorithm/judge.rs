@@ -171,7 +171,6 @@ impl Algorithm {
     }
 }
 
-/// The log in a state.
 pub(super) fn log_of(state: Option<&State>) -> Option<&log::State> {
     match state {
         Some(State::Log(log)) => Some(log),

@@ -131,7 +131,6 @@ impl State {
         fine.then_some(Self { base, entries: entries.into(), held: None })
     }
 
-    /// The held starts, in order.
     fn held(&self) -> &VecDeque<HeldStart> {
         self.held.as_deref().unwrap_or(&held::NONE)
     }
@@ -140,7 +139,6 @@ impl State {
         self.held.get_or_insert_default()
     }
 
-    /// Time of the newest entry.
     pub(super) fn newest(&self) -> Option<u64> {
         self.entries.back().map(|newest| newest.at)
     }
@@ -164,7 +162,6 @@ impl State {
         })
     }
 
-    /// Moves all entries back in time.
     pub(super) fn move_back(&mut self, shift: u64) {
         if shift > 0 {
             for entry in &mut self.entries {
@@ -183,7 +180,6 @@ impl State {
         }
     }
 
-    /// Bytes that the entries take.
     pub(super) fn heap_bytes(&self) -> usize {
         let held = self.held.as_ref();
         let held = held.map_or(0, |held| size_of_val(&**held) + held.capacity() * size_of::<HeldStart>());

@@ -33,7 +33,6 @@ pub struct OnceRecord {
 pub enum OnceDetail {
     /// None: a charge.
     None,
-    /// A reservation's.
     Reserved {
         /// The level after it, or the number of its held start.
         level: u64,

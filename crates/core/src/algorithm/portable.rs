@@ -96,7 +96,6 @@ impl State {
     }
 }
 
-/// Numbers two by two.
 fn pairs(numbers: &[u64]) -> Option<Vec<(u64, u64)>> {
     let (pairs, rest) = numbers.as_chunks();
     rest.is_empty().then(|| pairs.iter().map(|[first, second]| (*first, *second)).collect())

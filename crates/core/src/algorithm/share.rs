@@ -74,7 +74,6 @@ impl Share {
         best
     }
 
-    /// True if `one` is nearer than `other`.
     fn is_nearer(self, one: Self, other: Self) -> bool {
         // |part/of − self| times all three denominators.
         let distance = |share: Self, third: u16| {

@@ -88,7 +88,6 @@ impl Sliding {
         }
     }
 
-    /// The state to store at the new `level`.
     pub(super) fn write(&self, reading: &Reading, level: u64) -> State {
         let (span, start) = (reading.span, reading.origin);
         if span != self.span {
@@ -108,7 +107,6 @@ impl Sliding {
         current.saturating_sub(cost) + self.weighted(reading.extra, reading.at - reading.origin)
     }
 
-    /// The cost in the current window.
     fn current(&self, reading: &Reading) -> u64 {
         reading.level.saturating_sub(self.weighted(reading.extra, reading.at - reading.origin))
     }

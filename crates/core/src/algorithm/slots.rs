@@ -44,7 +44,6 @@ pub struct State {
     hit: Vec<Hit>,
 }
 
-/// A part that was hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Hit {
     part: u64,
@@ -223,7 +222,6 @@ impl Slots {
         self.count() > MOST_WHOLE
     }
 
-    /// An empty state.
     pub(super) const fn empty(self) -> State {
         State { slots: self, hit: Vec::new() }
     }
@@ -276,7 +274,6 @@ impl State {
         if is_full && !joins && !frees { self.heap_bytes() } else { 0 }
     }
 
-    /// Bytes that the parts take.
     pub(super) fn heap_bytes(&self) -> usize {
         self.hit.capacity() * size_of::<Hit>()
     }

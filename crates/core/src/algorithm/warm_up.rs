@@ -51,7 +51,6 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Permits(u64);
 
-/// The curve that the parameters define.
 struct Curve {
     fresh: f64,
     threshold: f64,
@@ -181,7 +180,6 @@ impl Permits {
         fine.then_some((Self(stored), Self(most)))
     }
 
-    /// The bits of the double.
     pub(super) const fn bits(self) -> u64 {
         self.0
     }

@@ -97,7 +97,6 @@ impl Window {
         month(at, ahead).1
     }
 
-    /// A window without hits.
     fn opening(&self, at: u64, phase: u64) -> Reading {
         let (origin, extra) = match self.grid {
             Grid::Aligned { ahead } => (aligned(at, self.span, ahead), self.span),

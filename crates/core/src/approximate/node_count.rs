@@ -9,7 +9,6 @@ use super::{CountAnswer, LocalWindow, NodePush};
 pub struct NodeCount {
     window: u64,
     incarnation: u64,
-    /// Units that the node has admitted.
     admitted: u64,
     /// Of them, those that the store has counted.
     seen: u64,
@@ -36,7 +35,6 @@ pub enum LocalAnswer {
     },
     /// They are more than what is left, as far as the node knows.
     Denied {
-        /// What is used.
         used: u64,
         /// When they fit, if they ever do.
         retry: Retry,

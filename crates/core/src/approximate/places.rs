@@ -28,20 +28,14 @@ struct TakenPlace {
 /// What a node asks of the places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceAsk {
-    /// A place.
     Take,
-    /// To keep its place.
     Keep {
-        /// The place.
         place: u64,
-        /// Its incarnation.
         incarnation: u64,
     },
     /// To give its place back, after everything that it owes was pushed.
     Free {
-        /// The place.
         place: u64,
-        /// Its incarnation.
         incarnation: u64,
     },
 }
@@ -49,9 +43,7 @@ pub enum PlaceAsk {
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceAnswer {
-    /// The node holds this place.
     Holds {
-        /// The place.
         place: u64,
         /// The incarnation under which the node holds it.
         incarnation: u64,

@@ -15,7 +15,6 @@ pub struct SharedCount {
     refunded: u64,
     /// Units above the limit that nodes have pushed.
     over: u64,
-    /// By the number of the place.
     pushed: BTreeMap<u64, PushedUnits>,
 }
 

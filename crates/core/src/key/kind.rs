@@ -7,9 +7,7 @@ use crate::algorithm::EngineKind;
 pub enum Operation {
     /// A charge, of all its cost or of as much as fits.
     Charge,
-    /// A forced debit.
     Debit,
-    /// A reservation.
     Reserve,
 }
 
@@ -17,9 +15,7 @@ pub enum Operation {
 pub(super) const APPROXIMATE: u8 = b'A';
 /// Reservations beside a log.
 pub(super) const HELD: u8 = b'H';
-/// Records of leases.
 pub(super) const LEASES: u8 = b'R';
-/// Ends of leases.
 pub(super) const LEASE_ENDS: u8 = b'E';
 /// Places of the nodes that count a strategy.
 pub(super) const PLACES: u8 = b'N';

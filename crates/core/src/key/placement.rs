@@ -14,7 +14,6 @@ use crate::strategy::{Field, Strategy, Tag};
 /// Most shards for a placement. A tag of a group and further fields tries as many suffixes on average.
 pub const MAX_SHARDS: u16 = 1000;
 
-/// Slots of a cluster.
 const SLOTS: u32 = 16_384;
 
 /// Suffixes tried per shard. The probability that none fits is e^-64.
@@ -31,7 +30,6 @@ pub struct Placements {
     groups: BTreeMap<Box<str>, GroupPlacement>,
 }
 
-/// Placement of one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct GroupPlacement {
     part: u16,
@@ -172,7 +170,6 @@ fn begin_of(part: u16, shards: u16) -> u32 {
     (2 * u32::from(part) * SLOTS + shards) / (2 * shards)
 }
 
-/// The part that contains `slot`.
 fn part_of(slot: u16, shards: u16) -> u16 {
     // Rounding moves a boundary by less than one slot, so that the part is this one or the next.
     let about = (u32::from(slot) * u32::from(shards) / SLOTS) as u16;

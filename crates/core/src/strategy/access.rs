@@ -24,7 +24,6 @@ struct FileLists {
     allow: Patterns<()>,
 }
 
-/// The lists of live control.
 #[derive(Debug, Clone, Default)]
 struct LiveLists {
     deny: SharedPatterns<()>,

@@ -121,7 +121,6 @@ mod tests {
         Algorithm::fixed_window(limit, Micros::from_secs(60), false, false).unwrap()
     }
 
-    /// The strategy `api` with the limits `a` and `b`.
     fn api(a: u64, b: u64) -> Strategy {
         let limit = |name: &str, limit| Limit {
             name: name.into(),

@@ -23,7 +23,6 @@ impl Strategy {
     }
 }
 
-/// A strategy's name in keys.
 pub(super) fn generation_name(name: &Arc<str>, generation: u64) -> Arc<str> {
     match generation {
         0 => Arc::clone(name),

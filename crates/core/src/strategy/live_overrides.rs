@@ -8,7 +8,6 @@ use super::{Pattern, Strategy};
 /// The pattern of all resources.
 const ALL: &str = "*";
 
-/// Overrides that change one by one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LiveOverrides {
     by_consumer: SharedPatterns<OfConsumer>,
@@ -37,7 +36,6 @@ impl LiveOverrides {
         self.by_consumer.insert(consumer, of);
     }
 
-    /// Removes an override, if it is there.
     pub(super) fn remove(&mut self, consumer: &str, resource: &str) {
         let Some(mut of) = self.by_consumer.get(consumer).cloned() else { return };
         if resource == ALL {
@@ -61,7 +59,6 @@ impl LiveOverrides {
         self.partial > 0
     }
 
-    /// True if there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.by_consumer.is_empty()
     }
@@ -88,7 +85,6 @@ impl LiveOverrides {
         })
     }
 
-    /// True if both have the same overrides.
     pub(super) fn mean_the_same(&self, other: &Self) -> bool {
         let same = |(consumer, resource, strategy): (Pattern<'_>, Pattern<'_>, &Arc<Strategy>)| {
             let theirs = other.get(&consumer.to_string(), &resource.to_string());

@@ -39,7 +39,6 @@ pub struct Applied<'a> {
     pub consumer: Pattern<'a>,
     /// Its pattern of resources.
     pub resource: Pattern<'a>,
-    /// The strategy that decides.
     pub(super) strategy: &'a Arc<Strategy>,
 }
 

@@ -12,7 +12,6 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner of a strategy's keys.
     pub(super) fn of_strategy(name: &str) -> Self {
         Self::named(name.into())
     }

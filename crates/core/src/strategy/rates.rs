@@ -53,7 +53,6 @@ impl LimitMarks {
 }
 
 impl RateLimits {
-    /// Those of the strategy `name`.
     pub(super) fn new(name: &str, limits: Vec<Limit>) -> Self {
         Self {
             algorithms: limits.iter().map(|limit| limit.algorithm).collect(),
@@ -110,7 +109,6 @@ impl RateLimits {
         }
     }
 
-    /// See [`Strategy::is_special`](super::Strategy::is_special).
     pub(super) fn is_special(&self) -> bool {
         self.paces || self.costed.is_some() || self.marks.is_some()
     }

@@ -39,7 +39,6 @@ pub struct Rules {
     pub(super) shadows: Vec<Vec<Shadow>>,
     pub(super) shadow_limits: Vec<Vec<ShadowLimit>>,
     pub(super) has_shadows: bool,
-    /// Engines of strategies and overrides.
     pub(super) engines: BTreeSet<EngineKind>,
     pub(super) inline: Option<InlineLimits>,
 }

@@ -45,7 +45,6 @@ pub struct ShadowLimit {
 }
 
 impl ShadowLimit {
-    /// The shadow limits of `strategy`, numbered by `pairs`.
     pub(super) fn all_of(strategy: &Strategy, pairs: &mut impl Iterator<Item = usize>) -> Vec<Self> {
         let limits = strategy.limits().iter().enumerate().filter(|(_, limit)| limit.algorithm.is_shadow());
         limits

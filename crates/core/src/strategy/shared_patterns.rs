@@ -76,13 +76,11 @@ impl<T> SharedPatterns<T> {
         self.matches(name).next()
     }
 
-    /// All patterns with their values, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Pattern<'_>, &T)> {
         let exact = self.exact.iter().map(|(text, value)| (Pattern::exact(text), value));
         exact.chain(self.prefixes.iter().map(|(text, value)| (Pattern::prefix(text), value)))
     }
 
-    /// True if there is no pattern.
     pub(super) fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty()
     }

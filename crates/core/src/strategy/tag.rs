@@ -9,7 +9,6 @@ use super::{Field, Limit, Scope, StrategyError};
 /// Content of the hash tag of a strategy's keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tag {
-    /// These fields of the request.
     Fields(Scope),
     /// The strategy itself: all its keys are in one slot.
     Strategy(Box<str>),

@@ -57,7 +57,6 @@ impl Authenticated {
         if self.is_current() { &self.rights } else { &self.newest().rights }
     }
 
-    /// The rights under the rules of a snapshot.
     #[inline]
     pub(super) fn rights_under(&self, rules: &AccessRules) -> &CallerRights {
         if self.rules == rules.generation() { &self.rights } else { &self.other_under(rules).rights }

@@ -2,7 +2,6 @@
 
 use super::credentials::MAX_CREDENTIAL;
 
-/// Reads `Bearer CREDENTIAL`.
 pub(super) fn bearer(value: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(value).ok()?;
     let (scheme, credential) = text.split_once(' ')?;

@@ -22,7 +22,6 @@ pub struct CallerRights {
     number: Option<u32>,
     /// Rights of rules without lists.
     unbounded: RightSet,
-    /// Rights of any rule.
     any: RightSet,
     rules: Box<[CompiledRule]>,
     metrics: Arc<AccessMetrics>,
@@ -76,7 +75,6 @@ impl CallerRights {
         self.number
     }
 
-    /// The rights that any rule gives.
     pub(crate) fn any(&self) -> RightSet {
         self.any
     }

@@ -31,7 +31,6 @@ pub struct AccessCheck {
     names: [HeaderName; 2],
 }
 
-/// The check of one connection.
 pub(super) struct PeerCheck {
     access: Arc<CallerAccess>,
     worker: Arc<WorkerState>,

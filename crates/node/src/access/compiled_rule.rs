@@ -46,7 +46,6 @@ impl CompiledRule {
         self.lists.iter().all(Option::is_none)
     }
 
-    /// True if it has this list.
     pub(super) fn has(&self, list: RuleList) -> bool {
         self.lists[list as usize].is_some()
     }
@@ -57,7 +56,6 @@ impl CompiledRule {
         self.lists[list as usize].as_ref().is_none_or(|names| names.has(name))
     }
 
-    /// True if the rule is about such targets.
     pub(super) fn is_about(&self, target: RuleTarget) -> bool {
         self.is_about[target as usize]
     }

@@ -12,7 +12,6 @@ use super::proof::{Proof, ProofSource};
 use super::refusals::RefusalReason;
 use super::tokens::{Digest, TokenTable};
 
-/// The longest credential, in bytes.
 pub(super) const MAX_CREDENTIAL: usize = 8 << 10;
 
 /// Mistakes in the files of credentials.

@@ -12,11 +12,9 @@ use super::authenticated::Authenticated;
 use super::check::{AccessCheck, PeerCheck};
 use super::refusals::RefusalReason;
 
-/// The check of an HTTP port.
 #[derive(Debug)]
 pub(crate) struct PortCheck(AccessCheck);
 
-/// The check of one connection of an HTTP port.
 pub(crate) struct HttpConnectionCheck(PeerCheck, Vec<HeaderName>);
 
 impl PortCheck {

@@ -21,7 +21,6 @@ use super::signatures;
 /// How far the clocks of an issuer and of this machine may differ.
 const LEEWAY: Micros = Micros::from_secs(30);
 
-/// An issuer, and its keys.
 #[derive(Debug)]
 pub(super) struct IssuerKeys {
     config: JwtIssuer,
@@ -123,7 +122,6 @@ impl<'t> ParsedJwt<'t> {
         Ok((Self { signed, signature, name, until }, Arc::clone(key)))
     }
 
-    /// Checks the signature.
     pub(super) fn verify(self, key: Arc<JwtKey>) -> Result<Proof, RefusalReason> {
         if !key.verifies(self.signature, self.signed) {
             return Err(RefusalReason::Signature);

@@ -9,7 +9,6 @@ use ring::agreement::{ECDH_P256, EphemeralPrivateKey, UnparsedPublicKey, agree_e
 use ring::rand::SystemRandom;
 use weir_config::{Jwk, JwtAlgorithm};
 
-/// A public key.
 pub(super) struct JwtKey {
     issuer: String,
     jwk: Jwk,

@@ -10,7 +10,6 @@ use super::names::CallerName;
 /// Up to so many names are compared one by one, which costs less than a hash.
 const FEW: usize = 4;
 
-/// Names and prefixes.
 #[derive(Debug)]
 pub(super) struct NameSet {
     exact: ExactNames,

@@ -70,7 +70,6 @@ impl RefusalReason {
         }
     }
 
-    /// Returns what the caller is told.
     pub(crate) const fn refusal(self) -> CallRefusal {
         let (code, message) = match self {
             Self::Rights => (RefusalCode::PermissionDenied, "the caller has no right to this"),

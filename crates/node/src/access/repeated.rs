@@ -25,7 +25,6 @@ pub(crate) struct RoundRights<'q> {
 }
 
 impl<'q> RoundRights<'q> {
-    /// Begins a round.
     pub(crate) const fn of(right: AccessRight) -> Self {
         Self { right, last: None }
     }

@@ -59,7 +59,6 @@ impl<'a> Rights<'a> {
         self.0.is_none()
     }
 
-    /// The rights of a caller; `None` is everybody.
     #[inline]
     pub(super) const fn of_caller(self) -> Option<&'a CallerRights> {
         self.0

@@ -34,7 +34,6 @@ impl AccessRules {
         self.generation
     }
 
-    /// Compiles the rules of one caller.
     pub(super) fn rights_of(&self, name: &CallerName) -> Arc<CallerRights> {
         let rules = match &self.rules {
             None if name.is_anonymous() => Vec::new(),

@@ -61,7 +61,6 @@ impl SignaturePeer {
 }
 
 impl Debt {
-    /// True if there is time left of `burst`.
     fn has_some(&mut self, now: Instant, (share, burst): (u32, Duration)) -> bool {
         self.paid = self.paid.max(now);
         self.paid - now < burst * share
@@ -94,7 +93,6 @@ impl SignatureTime {
         (uses_little && self.kept.has_some(now, Self::OF_HALF)).then_some(SignatureHalf::Kept)
     }
 
-    /// Takes the time that a signature took.
     pub(super) fn spend(&mut self, took: Duration, half: SignatureHalf, now: Instant, peer: SignaturePeer) {
         match half {
             SignatureHalf::Common => self.common.spend(took, Self::OF_HALF),

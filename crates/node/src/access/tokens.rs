@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use ring::digest::{SHA256, digest as ring_digest};
 use weir_config::TokenEntry;
 
-/// Bytes of a digest.
 pub(super) const DIGEST: usize = 32;
 
 /// The SHA-256 of a credential.
@@ -25,7 +24,6 @@ impl TokenTable {
     }
 }
 
-/// The SHA-256 of `bytes`.
 pub(super) fn digest(bytes: &[u8]) -> Digest {
     let mut digest = [0; DIGEST];
     digest.copy_from_slice(ring_digest(&SHA256, bytes).as_ref());

@@ -25,7 +25,6 @@ pub(super) struct WorkerState {
     methods: KnownMethods,
 }
 
-/// The rights that a method requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MethodRights {
     Open,

@@ -26,7 +26,6 @@ const PAGE: [&str; 4] = ["/ui", "/ui/", "/ui/page.js", "/ui/page.css"];
 /// The path that has data of consumers.
 const UI_DATA: &str = "/ui/data";
 
-/// The path of the metrics.
 const METRICS: &str = "/metrics";
 
 /// The path that answers Envoy's requests.
@@ -41,7 +40,6 @@ pub struct AdminGate {
     hosts: KnownHosts,
 }
 
-/// The gate of one connection.
 #[derive(Clone)]
 pub(super) struct ConnectionGate {
     gate: Arc<AdminGate>,
@@ -73,7 +71,6 @@ impl AdminGate {
         Arc::new(Self { check: None, open: Vec::new(), hosts: KnownHosts::all() })
     }
 
-    /// Begins a connection.
     pub(super) fn connected(self: &Arc<Self>, peer: Peer) -> ConnectionGate {
         let check = self.check.as_ref().map(|check| Arc::new(check.connected(Arc::new(peer))));
         ConnectionGate { gate: Arc::clone(self), check }

@@ -43,7 +43,6 @@ impl Progress {
         }
     }
 
-    /// True if a deadline has passed.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         match *self.0.lock() {
             Phase::Request(since) | Phase::Blocked(since) => now >= since + REQUEST_TIMEOUT,
@@ -79,7 +78,6 @@ impl Phase {
     }
 }
 
-/// A socket that records its progress.
 pub(super) struct ObservedSocket<I> {
     pub(super) socket: I,
     pub(super) progress: Arc<Progress>,

@@ -29,7 +29,6 @@ const STYLE: &str = include_str!("ui.css");
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Returns the routes of the page and its data.
 pub(super) fn routes(pages: AdminPages) -> Router {
     let modules = &pages.features.modules;
     let sections: String = modules.iter().map(|module| module.sections).collect();

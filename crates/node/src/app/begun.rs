@@ -49,7 +49,6 @@ impl BegunFeatures {
         }))
     }
 
-    /// Takes the state of a feature.
     pub(super) fn take(&mut self, feature: &str) -> Option<Box<dyn Any + Send>> {
         self.states.remove(feature)
     }

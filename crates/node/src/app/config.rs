@@ -12,7 +12,6 @@ use crate::reload::{FileRules, RunningConfig};
 use crate::telemetry::Metrics;
 use crate::watch::{ReloadReport, WatchedFiles};
 
-/// The files of the configuration.
 pub(super) struct WatchedConfig {
     /// The settings in force, without the rules. One that needs a restart keeps its value here.
     settings: Config,
@@ -22,7 +21,6 @@ pub(super) struct WatchedConfig {
     metrics: Metrics,
     /// The access of callers; `None` without identity.
     access: Option<Arc<CallerAccess>>,
-    /// What features do with each configuration.
     followers: Vec<FollowConfig>,
 }
 

@@ -6,7 +6,6 @@ use crate::access::{CallerAccess, CredentialFault};
 use crate::readiness::FileKind;
 use crate::watch::{ReloadReport, WatchedFiles};
 
-/// The files of credentials.
 pub(super) struct WatchedCredentials(pub(super) Arc<CallerAccess>);
 
 impl WatchedFiles for WatchedCredentials {

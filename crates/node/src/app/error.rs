@@ -81,7 +81,6 @@ impl fmt::Display for PortTlsError {
 }
 
 impl AppError {
-    /// Returns the error of a feature that cannot start.
     pub(super) fn of_feature(name: &'static str, error: StartError) -> Self {
         match error {
             StartError::Bind { what, address, error } => Self::Bind { what, address, error },

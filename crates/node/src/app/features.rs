@@ -22,7 +22,6 @@ pub(super) struct StartedFeatures {
     pub(super) before_calls: Vec<(&'static str, BeforeCalls)>,
     /// What they show on the admin port.
     pub(super) pages: FeaturePages,
-    /// Files that they watch.
     pub(super) files: Vec<Box<dyn WatchedFiles>>,
     /// What gets each later configuration of the files.
     pub(super) configs: Vec<FollowConfig>,

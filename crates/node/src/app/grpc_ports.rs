@@ -31,7 +31,6 @@ pub(super) struct GrpcPorts<S> {
     pub(super) features: Vec<StartedFeature>,
     /// The same, for their services on each port.
     pub(super) running: Vec<(&'static str, Arc<dyn RunningFeature>)>,
-    /// All features of the program.
     pub(super) known: FeatureList,
 }
 

@@ -28,7 +28,6 @@ use crate::service::Snapshot;
 use crate::telemetry::{Metrics, log_rejected_each_minute};
 use crate::watch::{WatchedFiles, watch};
 
-/// Work of the background thread.
 pub(super) type BoxedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// How long a node that ends takes for what is left to do.
@@ -196,7 +195,6 @@ fn callers(
     Ok(access)
 }
 
-/// Returns what features share with the node.
 fn shared_with_features(
     timing: &Timing,
     (metrics, readiness, refused, audit): (&Metrics, &Readiness, &RefusedFiles, &AuditLog),

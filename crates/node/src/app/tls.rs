@@ -22,7 +22,6 @@ pub(super) struct Ports {
     pub(super) control: Option<Arc<TlsPort>>,
     /// Those of features, by the keys of their sections.
     pub(super) features: HashMap<&'static str, Arc<TlsPort>>,
-    /// Their files.
     pub(super) sources: Vec<Box<dyn WatchedFiles>>,
 }
 

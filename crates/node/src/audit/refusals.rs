@@ -26,14 +26,12 @@ const MAX_CALLER: usize = 256;
 /// Paths of the HTTP ports. Others have one name, because a caller can make up any number of them.
 const PATHS: [&str; 5] = ["/metrics", "/ui/data", "/ui/control", "/json", "the connection"];
 
-/// A refused call.
 pub(super) struct RefusedCall<'a> {
     /// The caller, or its address.
     pub(super) by: &'a str,
     pub(super) method: &'a str,
 }
 
-/// The lines of the last second.
 #[derive(Debug)]
 pub(super) struct RefusalLines {
     pairs: HashMap<u64, PairLine>,
@@ -47,7 +45,6 @@ pub(super) struct RefusalLines {
 #[derive(Debug)]
 struct PairLine {
     at: Instant,
-    /// Refusals since that line.
     left_out: u64,
 }
 

@@ -116,7 +116,6 @@ pub struct HotRoute {
 /// Begins a call of a hot method.
 pub type BeginHotCall = Arc<dyn Fn(IncomingCall) -> Call + Send + Sync>;
 
-/// Returns all methods of a node with these features.
 pub(crate) fn methods(features: FeatureList) -> KnownMethods {
     let services = features.iter().flat_map(|feature| feature.services());
     KnownMethods::new(services.flat_map(|service| service.methods))

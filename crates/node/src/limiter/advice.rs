@@ -95,7 +95,6 @@ impl AdviceWanted {
         }
     }
 
-    /// The same, waited for.
     pub(super) async fn wait<S: Store>(
         &self,
         store: &S,

@@ -10,7 +10,6 @@ use weir_store::Decision;
 use super::{LimiterError, Question, costs};
 use crate::telemetry::TotalsRow;
 
-/// A question in its slot.
 pub(super) struct CostedSlot<'q, 'm> {
     pub(super) row: TotalsRow,
     pub(super) strategy: &'q Arc<Strategy>,

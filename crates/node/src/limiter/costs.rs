@@ -197,7 +197,6 @@ fn check_at_most(shaping: &Shaping<'_>, strategy: &Strategy) -> Result<(), Inval
     Err(InvalidField { field: "at_most", value: "true".to_owned(), bound })
 }
 
-/// The length of the hold.
 fn hold_for(question: &Question<'_>, shaping: &Shaping<'_>) -> Result<Option<Micros>, InvalidField> {
     let Some((seconds, nanos)) = shaping.hold_for else { return Ok(None) };
     let invalid = |bound: &str| {

@@ -109,7 +109,6 @@ impl<S: Store> Limiter<S> {
         self.log_line(&Decision { strategy, ..*decision }, is_for_default, counted.name(), verdict, costs);
     }
 
-    /// Logs a decision that was pending.
     #[cold]
     pub(super) fn log_waited(
         &self,

@@ -11,7 +11,6 @@ impl<S: Store> Round<'_, S> {
         self.is_late = true;
     }
 
-    /// Appends the store's answers to `decisions`.
     #[inline(always)]
     pub(super) fn ask_store(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
         if self.is_late && self.is_left_to_policy(decisions) {

@@ -12,7 +12,6 @@ use crate::telemetry::CountedOutcome;
 
 /// Senders that tell the shadows of a pending call its outcome.
 pub(super) struct LiveWaits {
-    /// Index of the live strategy.
     pub(super) index: usize,
     pub(super) shadows: SmallVec<[oneshot::Sender<bool>; 1]>,
 }

@@ -98,7 +98,6 @@ pub struct NamedCost<'a> {
 pub enum InlineLimit<'a> {
     /// As it arrived: an encoded `weir.v1.InlineLimit`.
     Encoded(Cow<'a, [u8]>),
-    /// As a strategy of one limit.
     Built(Arc<Strategy>),
 }
 
@@ -129,7 +128,6 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The fields that rules match.
     pub(crate) fn named(&self) -> NamedFields<'_> {
         let inline = self.inline().is_some();
         NamedFields { resource: self.resource, consumer: self.consumer, strategy: self.strategy, inline }
@@ -148,7 +146,6 @@ impl<'a> Question<'a> {
         self.shaping.is_none()
     }
 
-    /// The operation.
     #[inline]
     pub(super) fn op(&self) -> Op {
         match self.shaping.as_deref() {
@@ -164,12 +161,10 @@ impl<'a> Question<'a> {
         self.strategy.is_empty() && self.inline().is_none()
     }
 
-    /// The inline limit.
     pub(crate) fn inline(&self) -> Option<&InlineLimit<'_>> {
         self.shaping.as_deref().and_then(|shaping| shaping.inline.as_ref())
     }
 
-    /// The id; empty if there is none.
     pub(super) fn id(&self) -> &str {
         self.part().map_or("", |part| part.id)
     }

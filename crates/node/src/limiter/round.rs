@@ -49,7 +49,6 @@ pub struct Round<'a, S: Store> {
     pub(super) is_late: bool,
 }
 
-/// A question in its slot.
 enum RoundSlot<'q, 'm> {
     /// Takes the store's next answer; with the row that counts it.
     Asked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>),
@@ -57,7 +56,6 @@ enum RoundSlot<'q, 'm> {
     Costed(Box<CostedSlot<'q, 'm>>),
     /// Decided by an access list or a ban.
     ShortCircuited(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, ShortCircuit),
-    /// Rejected.
     Refused(LimiterError),
 }
 
@@ -71,7 +69,6 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<'a, S: Store> Round<'a, S> {
-    /// The limiter of this round.
     pub(super) fn limiter(&self) -> &'a Limiter<S> {
         self.limiter
     }
@@ -98,7 +95,6 @@ impl<'a, S: Store> Round<'a, S> {
         }
     }
 
-    /// Decides without shadows.
     #[inline(always)]
     pub(super) fn decide_live<'q, 'm: 'q>(
         &mut self,

@@ -12,10 +12,8 @@ pub(super) struct SameOutcomes {
 }
 
 impl SameOutcomes {
-    /// A run of no decision.
     pub(super) const NONE: Self = Self::new(TotalsRow::FIRST, CountedOutcome::Allowed);
 
-    /// Begins a run.
     pub(super) const fn new(row: TotalsRow, outcome: CountedOutcome) -> Self {
         Self { row, outcome, count: 0, cost: 0 }
     }
@@ -26,7 +24,6 @@ impl SameOutcomes {
         (self.row, self.outcome) == (row, outcome)
     }
 
-    /// Adds a decision.
     #[inline]
     pub(super) fn add(&mut self, cost: u64) {
         self.count += 1;

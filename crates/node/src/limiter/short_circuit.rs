@@ -7,8 +7,6 @@ use crate::guard::BanHit;
 /// The reason why a question is decided without the store.
 #[derive(Clone, Copy)]
 pub(super) enum ShortCircuit {
-    /// An access list.
     Listed(Listed),
-    /// A ban.
     Banned(BanHit),
 }

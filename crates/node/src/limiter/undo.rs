@@ -107,7 +107,6 @@ fn check_reset(strategy: &Strategy, names: &[String]) -> Result<LimitSet, Limite
     Ok(set)
 }
 
-/// The limits of these names.
 fn named(strategy: &Strategy, names: &[String]) -> Result<LimitSet, LimiterError> {
     let place = |name: &String| strategy.limits().iter().position(|limit| *limit.name == **name);
     let unknown: Vec<&str> = names.iter().filter(|name| place(name).is_none()).map(String::as_str).collect();

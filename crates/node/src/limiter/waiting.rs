@@ -20,10 +20,8 @@ use crate::telemetry::{CountedMethod, CountedOutcome, TotalsRow};
 /// A pending question. Kept small: the enum that it is part of is moved by value. It owns its data, so it belongs to
 /// one call only. If it is dropped before its first poll, the store is not asked; later, only its own answer is lost.
 pub struct Waiting {
-    /// The row that counts it.
     pub(super) row: TotalsRow,
     pub(super) peek: bool,
-    /// The requested cost.
     pub(super) cost: u64,
     pub(super) strategy: Arc<Strategy>,
     pub(super) asked: Instant,
@@ -39,7 +37,6 @@ pub struct Waiting {
 pub(super) struct WaitingNotes {
     /// For the service's own log, if it takes such lines.
     pub(super) log: Option<OwnedLogFields>,
-    /// For the decision log.
     pub(super) decision_log: Option<PendingLogLine>,
     /// The caller, if a limit has a `near_limit`, whose line names it, or if calls may be held.
     pub(super) subject: Option<OwnedSubject>,
@@ -51,9 +48,7 @@ pub(super) struct WaitingNotes {
     pub(super) live: Option<LiveWaits>,
 }
 
-/// The pending step.
 pub(super) enum WaitingStage {
-    /// The decision.
     Decision(LaterVerdicts),
     /// Decided and counted. Pending is the time of the next unit of the limit at this index.
     Advice(usize, LaterVerdicts, Box<Verdicts>),
@@ -142,7 +137,6 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// The decision of a store.
 pub(super) fn decision(verdicts: &Verdicts) -> Result<LimitsDecision<'_>, StoreError> {
     let verdict = *verdicts.decisions.first().ok_or_else(no_verdict)?;
     Ok(LimitsDecision { verdict, limits: &verdicts.limits, costs: verdicts.budget.as_deref() })

@@ -14,9 +14,7 @@ const REMEDY: &str = "correct them; until then the version that was read before 
 /// A kind of files that are read again while the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileKind {
-    /// The label of the metric.
     label: &'static str,
-    /// The sentence about refused ones.
     refused: &'static str,
 }
 
@@ -29,7 +27,6 @@ pub struct RefusedFiles {
 
 #[derive(Debug)]
 struct RefusedSource {
-    /// The number of what reads the files.
     source: usize,
     kind: FileKind,
     since: Since,

@@ -38,7 +38,6 @@ struct Dealer {
     max_connections: usize,
     files: OpenFiles,
     refused: Arc<AtomicU64>,
-    /// TLS of TCP connections.
     tls: Option<Arc<TlsPort>>,
     /// True if the last connection was refused.
     full: AtomicBool,

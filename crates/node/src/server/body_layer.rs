@@ -23,7 +23,6 @@ pub(super) trait BodyLayer: Send + Unpin + Sized + 'static {
         http_body::Body::is_end_stream(body)
     }
 
-    /// Puts this layer around `body`.
     fn around(self, body: Body) -> Body {
         Body::new(LayeredBody { body, layer: self })
     }

@@ -157,7 +157,6 @@ fn name_flooding_peer(error: &ConnectionEnd, peer: &Peer, metrics: &TransportMet
     }
 }
 
-/// The lifetime of one connection.
 struct Life {
     age: Option<Duration>,
     /// Grace period for the calls of a connection that has reached its maximum age.
@@ -167,7 +166,6 @@ struct Life {
     metrics: Arc<TransportMetrics>,
 }
 
-/// Why a connection has to end.
 enum LifeEnd {
     Aged,
     Stopped,

@@ -86,7 +86,6 @@ fn unframed(mut framed: Bytes) -> Bytes {
     framed
 }
 
-/// Returns the only message of a reply.
 async fn message_of(reply: Reply) -> Result<Bytes, Status> {
     match reply {
         Reply::Message(framed) => Ok(unframed(framed)),

@@ -38,10 +38,8 @@ pub struct FeatureSocket {
     pub refused: Arc<AtomicU64>,
 }
 
-/// The ports of all features on one worker.
 pub(super) struct WorkerPorts(Vec<WorkerPort<PortConnections>>);
 
-/// The port of a feature on one worker.
 struct PortConnections(Arc<dyn ServePort>);
 
 /// An accepted connection without its byte stream.

@@ -20,7 +20,6 @@ use weir_proto::v1::rate_limit_service_server::SERVICE_NAME;
 
 use crate::readiness::{Readiness, State};
 
-/// The implementation of the health service.
 pub(super) struct HealthApi {
     readiness: Readiness,
     /// The full names of all enabled services.
@@ -30,7 +29,6 @@ pub(super) struct HealthApi {
 /// The service name in the reference implementation of Envoy's service.
 const REFERENCE: &str = "ratelimit";
 
-/// The subject of a health check.
 #[derive(Clone, Copy)]
 enum HealthName {
     Process,

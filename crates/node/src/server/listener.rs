@@ -26,9 +26,7 @@ const EADDRNOTAVAIL: i32 = 99;
 
 /// A listening socket.
 pub enum Listener {
-    /// A TCP port.
     Tcp(TcpListener),
-    /// A Unix socket, with its file.
     Unix(UnixListener, SocketFile),
 }
 
@@ -39,7 +37,6 @@ pub struct SocketFile {
     inode: u64,
 }
 
-/// An accepted connection.
 pub(super) enum Accepted {
     /// Over TLS it has the place of its handshake.
     Tcp(TcpStream, Option<HandshakeSlot>),

@@ -17,7 +17,6 @@ use super::open_files::OpenFiles;
 use super::worker::Workers;
 use super::{Listener, Parts, ServerError, runtime};
 
-/// Connections of operators at a time.
 pub(crate) const MAX_OPERATORS: usize = 64;
 
 /// Bytes that their connections may hold for them.

@@ -23,7 +23,6 @@ pub(super) struct Router {
 /// What the paths of calls may name.
 #[derive(Debug)]
 pub(super) struct KnownServices {
-    /// The services of features.
     pub(super) of_features: Vec<ServiceSpec>,
     pub(super) methods: KnownMethods,
 }

@@ -72,7 +72,6 @@ pub(super) fn services<S: Store>(
     Ok(Services { decisions, hot, router: Router::new(routes, Arc::new(known)), methods, on })
 }
 
-/// Services by name.
 type NamedRoutes = Vec<(&'static str, AddRoutes)>;
 
 /// Returns the services and hot methods of features, as far as they are on. They follow the snapshots while the worker lives.

@@ -11,7 +11,6 @@ use super::router::Router;
 use crate::feature::HotRoute;
 use crate::service::DecisionService;
 
-/// All services of one worker.
 pub(super) struct Services<S> {
     /// The services of the hot methods, from bytes to bytes.
     pub(super) decisions: Arc<DecisionService<S>>,
@@ -20,7 +19,6 @@ pub(super) struct Services<S> {
     /// tonic's router for all methods, hot ones included.
     pub(super) router: Router,
     pub(super) methods: Methods,
-    /// The names of the services that are on.
     pub(super) on: Vec<&'static str>,
 }
 

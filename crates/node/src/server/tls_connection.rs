@@ -11,14 +11,12 @@ use weir_grpc::{Peer, PeerAddress};
 
 use crate::tls::{ClientCertificate, HandshakeShare, HandshakeSlot, TlsConnection, TlsPort};
 
-/// TLS on one worker.
 #[derive(Clone)]
 pub(super) struct TlsWorker {
     port: Arc<TlsPort>,
     share: Arc<HandshakeShare>,
 }
 
-/// A connection after its handshake.
 pub(super) struct SecuredConnection {
     pub(super) stream: TlsStream<TcpStream>,
     pub(super) peer: Arc<Peer>,
@@ -42,7 +40,6 @@ impl TlsWorker {
         (!self.port.is_over(socket, &slot)).then_some(slot)
     }
 
-    /// Performs the handshake.
     pub(super) async fn handshake(
         &self,
         socket: TcpStream,

@@ -29,7 +29,6 @@ pub(super) async fn until_deadline(
     response.map(|body| UntilDeadline { deadline }.around(body))
 }
 
-/// Ends a body at a deadline.
 struct UntilDeadline {
     /// `None` once the body has ended.
     deadline: Option<Deadline>,

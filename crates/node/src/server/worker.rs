@@ -20,10 +20,8 @@ use super::{Parts, ServerError, routes, runtime};
 use crate::feature::{NodeCalls, WorkerContext};
 use crate::memory::give_back;
 
-/// All worker threads.
 pub(super) struct Workers {
     hands: Vec<Hand>,
-    /// The hands of each worker for each feature.
     feature_hands: Vec<Vec<Hand>>,
     threads: Vec<Option<JoinHandle<Result<(), ServerError>>>>,
     ended: mpsc::UnboundedReceiver<usize>,
@@ -129,7 +127,6 @@ impl Workers {
     }
 }
 
-/// The body of a worker thread.
 fn serve<S: Store>(
     index: usize,
     parts: &Parts<S>,

@@ -21,7 +21,6 @@ const BEGUN_AT_ONCE: usize = 16;
 /// Connections that the acceptor of a port gives to a worker.
 pub(super) type AcceptedConnections = mpsc::UnboundedReceiver<(Accepted, OpenConnection)>;
 
-/// Serves the connections of a port on one worker.
 pub(super) trait ServeConnections {
     /// An accepted connection without its byte stream.
     type Opened: ServeStream;
@@ -30,7 +29,6 @@ pub(super) trait ServeConnections {
     fn opened(&mut self, counted: OpenConnection, stop: watch::Receiver<()>) -> Self::Opened;
 }
 
-/// Serves one connection.
 pub(super) trait ServeStream: Sized + Send + 'static {
     /// Serves the connection until it ends.
     fn serve<I>(self, stream: I, peer: Arc<Peer>) -> impl Future<Output = ()> + Send
@@ -38,7 +36,6 @@ pub(super) trait ServeStream: Sized + Send + 'static {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 }
 
-/// A port on one worker.
 pub(super) struct WorkerPort<P> {
     served: P,
     /// TLS of TCP connections; without it they are plain text.

@@ -26,7 +26,6 @@ use super::{DecisionService, Decisions, status};
 use crate::current_method;
 use crate::limiter::{LimiterError, check_batch};
 
-/// Bytes of a typical result.
 const RESULT_BYTES: usize = 80;
 
 /// Field number of the response in a result; the error's is the next one.
@@ -40,7 +39,6 @@ const PIECE: usize = 2 * TOGETHER;
 /// Questions that are left to the failure policy at a time. They take some 30 µs.
 const LATE_PIECE: usize = 4 * TOGETHER;
 
-/// A batch that is being decided.
 struct Batch<S> {
     service: Arc<Decisions<S>>,
     context: CallContext,
@@ -48,7 +46,6 @@ struct Batch<S> {
     rest: Bytes,
     /// Encoded results of questions that were answered at once.
     out: Vec<u8>,
-    /// Results that came later.
     others: Vec<LaterBytes>,
     /// Number of questions whose results come later.
     numbered: usize,

@@ -44,13 +44,10 @@ pub(super) struct BatchGate {
 
 /// The lines of one caller. The batch at the head of each has its permit.
 pub(super) struct BatchLine {
-    /// Batches that ask the store.
     pub(super) asking: Arc<Semaphore>,
-    /// Batches out of time.
     pub(super) late: Arc<Semaphore>,
 }
 
-/// The lines of all callers with batches.
 #[derive(Default)]
 struct CallerLines {
     lines: HashMap<u32, Weak<BatchLine>, foldhash::fast::RandomState>,
@@ -81,7 +78,6 @@ impl BatchGate {
         Some(self.budget.as_ref()?.hold_anyway(bytes))
     }
 
-    /// The lines of a caller.
     pub(super) fn line(&self, caller: u32) -> Arc<BatchLine> {
         let mut lines = self.lines.lock();
         if let Some(line) = lines.lines.get(&caller).and_then(Weak::upgrade) {

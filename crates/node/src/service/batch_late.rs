@@ -78,7 +78,6 @@ impl LateTurns {
 }
 
 impl LateShare {
-    /// Counts a piece.
     fn spend(&mut self, began: Instant, took: Duration) {
         let spared = began.checked_sub(SPARED).unwrap_or(began);
         self.0 = self.0.max(spared) + took.min(MOST_TIME) * PART;

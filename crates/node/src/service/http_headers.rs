@@ -17,7 +17,6 @@ const BINDING: u32 = 15;
 
 const RETRY_AFTER: &str = "Retry-After";
 
-/// The parameters.
 const QUOTA: &KeyRef = key_ref("q");
 const WINDOW: &KeyRef = key_ref("w");
 const REMAINING: &KeyRef = key_ref("r");

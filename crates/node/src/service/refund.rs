@@ -38,7 +38,6 @@ pub(super) fn states(undone: &Undone<'_>) -> Vec<LimitState> {
     undone.limits.iter().map(|(limit, verdict)| state(limit, verdict)).collect()
 }
 
-/// The state of one limit.
 pub(super) fn state(limit: &Limit, verdict: &LimitVerdict) -> LimitState {
     LimitState {
         name: limit.name.to_string(),

@@ -17,7 +17,6 @@ use super::{DecisionService, Decisions, status, wire};
 use crate::current_method;
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
-/// Bytes of a typical answer.
 const ANSWER_BYTES: usize = 123;
 
 /// Largest buffer that is kept for the next round.
@@ -59,7 +58,6 @@ impl<S: Store> DecisionService<S> {
 }
 
 impl<S: Store> Decisions<S> {
-    /// Answers a call by itself.
     pub(super) async fn answer(self: &Arc<Self>, pending: PendingCall) -> Result<Reply, Status> {
         let mut answered = None;
         let mut unanswered = self.answer_each(std::slice::from_ref(&pending), |_, answer| {
@@ -128,7 +126,6 @@ impl<S: Store> Decisions<S> {
         unanswered
     }
 
-    /// Reads a question in place.
     #[inline(always)]
     pub(super) fn read<'a>(
         &self,

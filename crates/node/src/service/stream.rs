@@ -37,7 +37,6 @@ const RESPONSE_FIELD: u32 = 2;
 /// Encoded results of pending questions.
 type InFlight = FuturesOrdered<Pin<Box<dyn Future<Output = Vec<u8>> + Send>>>;
 
-/// State of a stream.
 struct DecisionStream<S> {
     service: Arc<DecisionService<S>>,
     messages: Messages,

@@ -71,7 +71,6 @@ impl ConfigLoads {
         self.0.lock().refused += 1;
     }
 
-    /// The metrics, in the order of the families.
     pub(super) fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
         let state = self.0.lock();
         let loads = [("ok", state.good), ("error", state.refused)];

@@ -49,7 +49,6 @@ pub(super) const FAMILIES: [FamilySpec; 4] = [
     ),
 ];
 
-/// One worker's counts.
 #[derive(Debug, Default)]
 pub(crate) struct CostCounts(Mutex<CountedCosts>);
 
@@ -252,11 +251,9 @@ pub(super) fn summed<'w>(layout: &CostLayout, workers: impl Iterator<Item = &'w 
     CostSums(sums)
 }
 
-/// The sums of all workers.
 pub(super) struct CostSums(BTreeMap<Box<str>, StrategyCosts>);
 
 impl CostSums {
-    /// The metrics, in the order of the families.
     pub(super) fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
         let [mut holds, mut units, mut near, mut held] = [const { Vec::new() }; FAMILIES.len()];
         for (strategy, sums) in &self.0 {

@@ -44,7 +44,6 @@ pub struct DecisionLog {
     clock: Clock,
 }
 
-/// One log.
 struct NumberedLines {
     name: &'static str,
     writer: LineWriter,
@@ -98,7 +97,6 @@ impl DecisionLog {
         self.logs().for_each(|log| log.writer.flush(wait));
     }
 
-    /// The metrics, in the order of the families.
     pub(super) fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
         let counts: [fn(&NumberedLines) -> u64; FAMILIES.len()] =
             [|log| log.written.load(Relaxed), |log| log.writer.dropped()];

@@ -27,7 +27,6 @@ use super::totals::{CountedTotal, TotalsLayout};
 pub(super) struct DecisionCounters {
     state: Mutex<CountersState>,
     log: OnceLock<Arc<DecisionLog>>,
-    /// Constructor of the samples, if decisions are sampled.
     sample: OnceLock<MakeSample>,
 }
 
@@ -259,14 +258,12 @@ impl DecisionCounters {
         sums.into_iter().flat_map(of).collect()
     }
 
-    /// Denials by limit.
     fn of_denials(state: &CountersState) -> Vec<Metric> {
         let mut sums = state.past.denials.clone();
         state.recorders.iter().for_each(|recorder| recorder.add_denials(&mut sums));
         denials::metrics(sums, &state.layout.denials, &state.names)
     }
 
-    /// Times by strategy.
     fn of_strategies(state: &CountersState) -> Vec<Metric> {
         let mut sums = state.past.times.clone();
         state.recorders.iter().for_each(|recorder| recorder.add_times(&mut sums));
@@ -300,7 +297,6 @@ impl DecisionCounters {
         };
         names.strategies.iter().flat_map(of).collect()
     }
-    /// The metrics, in the order of the families.
     pub(super) fn metrics(&self) -> [Vec<Metric>; FAMILIES.len()] {
         let decisions = self.by_outcome();
         let state = self.state.lock();

@@ -23,10 +23,8 @@ const INLINE: &str = "inline";
 /// A limit: the number of its strategy's name, and its own name.
 pub(super) type LimitName = (u32, Arc<str>);
 
-/// Denials by limit.
 pub(super) type DenialSums = BTreeMap<LimitName, u64>;
 
-/// The limits of one configuration.
 #[derive(Debug)]
 pub(super) struct DenialLayout {
     /// Where the limits of each strategy begin, and where the last ones end.
@@ -70,7 +68,6 @@ impl DenialCounts {
         Self(layout.limits.iter().map(|_| AtomicU64::default()).collect())
     }
 
-    /// Counts a denial by the limit with this index.
     #[inline]
     pub(super) fn count(&self, layout: &DenialLayout, strategy: usize, limit: usize) {
         if let Some(count) = layout.row(strategy, limit).and_then(|row| self.0.get(row)) {

@@ -65,12 +65,10 @@ impl<const N: usize, F: Fn() -> [Vec<Metric>; N] + Send + Sync> Collector for Fa
 }
 
 impl Metrics {
-    /// Shows the metrics of a feature.
     pub(crate) fn show(&self, collector: Box<dyn Collector>) -> Result<(), prometheus::Error> {
         self.registry.register(collector)
     }
 
-    /// Registers families that `read` returns.
     pub(super) fn show_families<const N: usize>(
         &self,
         specs: [FamilySpec; N],

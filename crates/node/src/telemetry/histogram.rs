@@ -11,7 +11,6 @@ const BOUNDS_US: [u64; 17] = [
 
 const BOUNDS_NS: [u64; BOUNDS_US.len()] = in_nanos(BOUNDS_US);
 
-/// Bounds of microseconds in nanoseconds.
 pub(super) const fn in_nanos<const N: usize>(mut bounds: [u64; N]) -> [u64; N] {
     let mut place = 0;
     while place < N {
@@ -70,7 +69,6 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    /// Adds `count` durations of `took` each.
     pub(super) fn observe(&self, took: Duration, count: u64) {
         self.observe_ns(nanos(took), count);
     }
@@ -81,7 +79,6 @@ impl Histogram {
         self.add(LatencyBucket::new(ns), ns, count);
     }
 
-    /// The same with their bucket.
     #[inline]
     pub(super) fn add(&self, bucket: LatencyBucket, ns: u64, count: u64) {
         if let Some(counted) = self.counts.get(bucket.0) {
@@ -90,7 +87,6 @@ impl Histogram {
         self.sum_ns.fetch_add(ns.wrapping_mul(count), Relaxed);
     }
 
-    /// Adds its buckets to `sums`.
     pub(super) fn add_to(&self, sums: &mut LatencyCounts) {
         sums.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count.load(Relaxed));
     }

@@ -21,7 +21,6 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 pub struct LineWriter(Arc<LineQueue>);
 
 struct LineQueue {
-    /// Capacity in bytes.
     capacity: usize,
     pending: Mutex<Pending>,
     /// Signals that there is something to write.
@@ -34,7 +33,6 @@ struct LineQueue {
 #[derive(Default)]
 struct Pending {
     text: Vec<u8>,
-    /// Last number given to a line.
     numbered: u64,
     /// True while the thread writes text that it took.
     writing: bool,
@@ -147,7 +145,6 @@ struct Sink<W> {
 }
 
 impl<W: Write> Sink<W> {
-    /// Writes lines. Returns the number of incomplete ones.
     fn write(&mut self, text: &[u8]) -> u64 {
         if self.mid_line {
             // Ends the cut line first. If this fails, the next lines fail as well.

@@ -19,7 +19,6 @@ pub enum CountedPattern {
     At(u32),
 }
 
-/// Names with their numbers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NumberedNames {
     numbers: HashMap<Arc<str>, u32>,
@@ -82,7 +81,6 @@ impl NumberedNames {
         number
     }
 
-    /// True if this name has a number.
     pub(super) fn has(&self, name: &str) -> bool {
         self.numbers.contains_key(name)
     }
@@ -92,7 +90,6 @@ impl NumberedNames {
         self.names.get(&number)
     }
 
-    /// All names by their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<str>)> {
         self.names.iter().map(|(number, name)| (*number, name))
     }

@@ -18,7 +18,6 @@ const MAX_SHADOWS: usize = 1_000;
 /// Outcomes of the renewals and the releases of one strategy's leases.
 pub(super) type LeaseSums = [[u64; CountedLease::ALL.len()]; 2];
 
-/// Outcomes of one shadow.
 pub(super) type ShadowSums = [u64; CountedOutcome::ALL.len()];
 
 /// Sums of rows that nobody writes to any more, by the numbers of their names.
@@ -62,7 +61,6 @@ impl PastCounts {
         }
     }
 
-    /// Reports the totals.
     pub(super) fn each(&self, mut each: impl FnMut(CountedTotal)) {
         for (&(strategy, pattern, outcome), &(calls, cost)) in &self.totals {
             let Some(&outcome) = CountedOutcome::ALL.get(usize::from(outcome)) else { continue };

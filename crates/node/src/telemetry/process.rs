@@ -12,7 +12,6 @@ use rustix::process::{Resource, getrlimit};
 
 use super::sampled::{Sampled, Series};
 
-/// The metrics of this process.
 pub(super) fn collector() -> Result<impl Collector + 'static, prometheus::Error> {
     // Read once: the time of boot in /proc/stat moves when the wall clock is set.
     let start = start_seconds();
@@ -98,7 +97,6 @@ const SERIES: [Series; 7] = [
 mod tests {
     use super::*;
 
-    /// The value of the metric with this name.
     fn collected(collector: &impl Collector, name: &str) -> Option<f64> {
         let families = collector.collect();
         let family = families.iter().find(|family| family.name() == name)?;

@@ -21,11 +21,9 @@ use super::totals::{Totals, TotalsLayout, TotalsRow};
 /// One worker's counters under one configuration; [`super::Metrics`] sums them at scrape time.
 #[derive(Debug)]
 pub struct Recorder {
-    /// Decisions.
     pub(super) totals: Totals,
     /// Renewals and releases by strategy.
     leases: Box<[LeaseCounts]>,
-    /// By shadow, in the order of their numbers.
     shadows: Box<[ShadowCounts]>,
     denials: DenialCounts,
     /// Times by strategy, in the order of the configuration.
@@ -46,7 +44,6 @@ pub struct WorkerCounters {
     pub(super) store_latency: Histogram,
 }
 
-/// Outcomes of one shadow.
 #[derive(Debug, Default)]
 pub(super) struct ShadowCounts {
     pub(super) outcomes: [AtomicU64; CountedOutcome::ALL.len()],
@@ -87,7 +84,6 @@ pub enum CountedLease {
 impl CountedLease {
     pub(super) const ALL: [Self; 3] = [Self::Held, Self::NotHeld, Self::Error];
 
-    /// Label value.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Held => "held",
@@ -101,7 +97,6 @@ impl CountedMethod {
     pub(super) const ALL: [Self; 5] =
         [Self::ShouldAllow, Self::ShouldRateLimit, Self::Acquire, Self::Renew, Self::Release];
 
-    /// Label value.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::ShouldAllow => "ShouldAllow",
@@ -156,7 +151,6 @@ impl Recorder {
         self.totals.layout().shadows.iter().zip(&self.shadows)
     }
 
-    /// Counts of costs by name.
     pub(crate) fn costs(&self) -> &CostCounts {
         &self.worker.costs
     }
@@ -226,7 +220,6 @@ impl Recorder {
         }
     }
 
-    /// Adds the times by strategy.
     pub(super) fn add_times(&self, sums: &mut StrategyTimeSums) {
         let numbers = &self.totals.layout().strategies;
         self.times.iter().zip(numbers).for_each(|(times, &number)| times.add_to(sums, number));
@@ -248,7 +241,6 @@ impl Recorder {
         }
     }
 
-    /// Adds the denials by limit.
     pub(super) fn add_denials(&self, sums: &mut DenialSums) {
         self.denials.add_to(&self.totals.layout().denials, sums);
     }

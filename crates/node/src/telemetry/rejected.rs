@@ -36,7 +36,6 @@ pub enum RejectedKind {
 
 const KINDS: usize = 7;
 
-/// The names of the kinds, in their order.
 const NAMES: [&str; KINDS] = [
     "unknown_strategy",
     "unknown_resource",
@@ -92,7 +91,6 @@ fn log_line(counts: [u64; KINDS]) {
 /// Decides when a line is due.
 #[derive(Debug, Default)]
 struct RejectedMinutes {
-    /// The counts that lines have shown.
     shown: [u64; KINDS],
     last: Option<Instant>,
 }

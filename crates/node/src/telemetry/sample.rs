@@ -22,7 +22,6 @@ pub type MakeSample = Box<dyn Fn() -> Arc<dyn DecisionSample> + Send + Sync>;
 /// The countdown of one worker. Between two samples a decision costs a counter and a branch.
 #[derive(Debug)]
 pub(super) struct SampleCountdown {
-    /// Decisions until the next sample.
     until_next: AtomicU32,
     sample: OnceLock<Arc<dyn DecisionSample>>,
 }
@@ -40,12 +39,10 @@ impl SampleCountdown {
         self.begin();
     }
 
-    /// Begins with the next decision.
     pub(super) fn begin(&self) {
         self.until_next.store(1, Relaxed);
     }
 
-    /// True if this decision is sampled.
     #[inline]
     pub(super) fn takes(&self) -> bool {
         let until_next = self.until_next.load(Relaxed).wrapping_sub(1);
@@ -60,7 +57,6 @@ impl SampleCountdown {
         next.is_some()
     }
 
-    /// Adds a decision that is sampled.
     #[cold]
     pub(super) fn add(&self, strategy: u32, outcome: CountedOutcome, consumer: &str) {
         if let Some(sample) = self.sample.get() {

@@ -18,12 +18,10 @@ pub struct Series {
 }
 
 impl Series {
-    /// Creates a counter.
     pub(super) const fn counter(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: MetricType::COUNTER }
     }
 
-    /// Creates a gauge.
     pub(super) const fn gauge(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: MetricType::GAUGE }
     }

@@ -32,7 +32,6 @@ pub(super) type StrategyTimeSums = BTreeMap<u32, StrategyTimes>;
 pub(super) struct StrategyLatency([AtomicU64; BOUNDS_US.len() + 2]);
 
 impl StrategyLatency {
-    /// Adds `count` decisions of `took` each.
     #[inline]
     pub(super) fn observe(&self, took: Duration, count: u64) {
         let ns = nanos(took);
@@ -43,7 +42,6 @@ impl StrategyLatency {
         sum_ns.fetch_add(ns.wrapping_mul(count), Relaxed);
     }
 
-    /// Adds the times to `sums` under this number.
     pub(super) fn add_to(&self, sums: &mut StrategyTimeSums, number: u32) {
         let sums = sums.entry(number).or_default();
         sums.iter_mut().zip(&self.0).for_each(|(sum, add)| *sum = sum.wrapping_add(add.load(Relaxed)));

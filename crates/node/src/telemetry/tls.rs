@@ -79,7 +79,6 @@ impl HandshakeResult {
 }
 
 impl TlsMetrics {
-    /// Registers the counters, each at 0.
     pub(super) fn register(registry: &Registry) -> Result<Arc<Self>, prometheus::Error> {
         let counters = |name: &str, help: &str| {
             let counters = IntCounterVec::new(Opts::new(name, help), &["result"])?;
@@ -110,7 +109,6 @@ impl TlsMetrics {
         }))
     }
 
-    /// A handshake ended.
     pub(crate) fn handshake(&self, result: HandshakeResult) {
         if let Some(count) = self.handshakes.get(result as usize) {
             count.inc();

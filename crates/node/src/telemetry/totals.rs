@@ -38,13 +38,10 @@ pub(super) struct TotalsLayout {
     own: Vec<u32>,
     /// Number of strategies, from the first, whose times are counted; none for inline limits.
     pub(super) timed: usize,
-    /// Indexes of the strategies with leases.
     pub(super) leases: Vec<usize>,
     /// The names of each live strategy and its shadow.
     pub(super) shadows: Vec<[String; 2]>,
-    /// The limits that may deny.
     pub(super) denials: DenialLayout,
-    /// The series of costs.
     pub(super) costs: CostLayout,
 }
 
@@ -115,7 +112,6 @@ impl TotalsLayout {
         }
     }
 
-    /// The number of a strategy's name.
     fn strategy(&self, index: u32) -> u32 {
         self.strategies.get(index as usize).copied().unwrap_or(u32::MAX)
     }
@@ -144,7 +140,6 @@ impl Totals {
         Self { layout, rows, pairs }
     }
 
-    /// The row of a resolution.
     #[inline]
     pub(super) fn row(&self, resolved: &Resolved<'_>) -> TotalsRow {
         let strategy = number(resolved.index);
@@ -171,7 +166,6 @@ impl Totals {
         TotalsRow(number(self.layout.strategies.len()) + strategy)
     }
 
-    /// Counts decisions.
     #[inline]
     pub(super) fn count(&self, row: TotalsRow, outcome: CountedOutcome, calls: u64, cost: u64) {
         if let Some(counts) = self.rows.get(row.0 as usize) {
@@ -180,12 +174,10 @@ impl Totals {
         }
     }
 
-    /// The layout of its rows.
     pub(super) fn layout(&self) -> &Arc<TotalsLayout> {
         &self.layout
     }
 
-    /// The index of a row's strategy.
     pub(super) fn index_of(&self, row: TotalsRow) -> Option<usize> {
         self.key_of(row.0 as usize).map(|(strategy, _)| strategy as usize)
     }
@@ -219,7 +211,6 @@ impl Totals {
         (pair != 0).then(|| (strategy.saturating_sub(1), CountedPattern::At(place.saturating_sub(1))))
     }
 
-    /// Reports all counts.
     pub(super) fn each(&self, mut each: impl FnMut(CountedTotal)) {
         for (row, counts) in self.rows.iter().enumerate() {
             let Some((strategy, pattern)) = self.key_of(row) else { continue };

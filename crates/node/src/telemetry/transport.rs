@@ -54,7 +54,6 @@ pub(super) struct Counted {
 }
 
 impl TransportMetrics {
-    /// Registers the counters, each at 0.
     pub(super) fn register(registry: &Registry) -> Result<Arc<Self>, prometheus::Error> {
         let goaways = Opts::new("weir_goaways_total", "GOAWAY frames that were sent, by error code.");
         let goaways = IntCounterVec::new(goaways, &["code"])?;

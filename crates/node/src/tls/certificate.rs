@@ -12,7 +12,6 @@ use weir_config::TlsError;
 use super::files::TlsFile;
 use super::key_kinds::{self, KeyUse, check_signature, parsed};
 
-/// A certificate that fits its key.
 pub(super) struct PortCertificate {
     pub(super) key: CertifiedKey,
     /// The earliest `notAfter` of the certificate and its intermediates, in seconds since the Unix epoch.
@@ -20,7 +19,6 @@ pub(super) struct PortCertificate {
 }
 
 impl PortCertificate {
-    /// Reads `cert_file` and `key_file`.
     pub(super) fn read(cert_file: &Path, key_file: &Path) -> Result<Self, TlsError> {
         let file = TlsFile::read("cert_file", cert_file)?;
         let chain = file.certificates()?;

@@ -43,7 +43,6 @@ pub(super) struct CheckedClients<C> {
 }
 
 impl<C: ClientCheck + 'static> CheckedClients<C> {
-    /// Adds a check to a verifier.
     pub(super) fn wrap(verifier: Arc<dyn ClientCertVerifier>, check: C) -> Arc<dyn ClientCertVerifier> {
         Arc::new(Self { verifier, check })
     }

@@ -12,7 +12,6 @@ use x509_parser::extensions::GeneralName;
 use super::checked_clients::{CheckedClients, ClientCheck};
 use super::key_kinds::parsed;
 
-/// The name that certificates must have.
 #[derive(Debug)]
 pub(super) struct NamedClients(String);
 

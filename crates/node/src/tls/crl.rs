@@ -10,13 +10,11 @@ use super::files::TlsFile;
 /// Upper bound of lists in a file: one for each authority that anybody trusts.
 const MAX_LISTS: usize = 1000;
 
-/// The lists of a file.
 #[derive(Default)]
 pub(super) struct RevocationLists {
     pub(super) lists: Vec<RevocationList>,
 }
 
-/// One list.
 pub(super) struct RevocationList {
     pub(super) der: CertificateRevocationListDer<'static>,
     /// The issuer's name in DER.
@@ -45,7 +43,6 @@ impl RevocationLists {
         Ok(Self { lists: lists.collect::<Result<_, _>>()? })
     }
 
-    /// Returns the earliest `nextUpdate`, if any has one.
     pub(super) fn next_update(&self) -> Option<i64> {
         self.lists.iter().filter_map(|list| list.next_update).min()
     }
@@ -76,7 +73,6 @@ impl RevocationList {
     }
 }
 
-/// Splits lists in DER.
 fn split(file: &TlsFile<'_>) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
     let mut found = Vec::new();
     let mut rest: &[u8] = &file.bytes;

@@ -11,7 +11,6 @@ use weir_config::{TlsError, unreadable};
 /// Size limit of a file in bytes. A revocation list of this size has about 400,000 entries.
 const MAX_FILE: u64 = 16 << 20;
 
-/// A file that was read.
 pub(super) struct TlsFile<'p> {
     setting: &'static str,
     path: &'p Path,
@@ -19,7 +18,6 @@ pub(super) struct TlsFile<'p> {
 }
 
 impl<'p> TlsFile<'p> {
-    /// Reads the file of a setting.
     pub(super) fn read(setting: &'static str, path: &'p Path) -> Result<Self, TlsError> {
         let mut file = Self { setting, path, bytes: Vec::new() };
         // Reading one byte more than allowed detects a file that is too large, even an endless one.

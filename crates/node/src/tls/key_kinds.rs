@@ -11,10 +11,8 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::prelude::{X509Certificate, X509Version};
 use x509_parser::public_key::PublicKey;
 
-/// The kind of a public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyKind {
-    /// RSA with so many bits.
     Rsa(usize),
     P256,
     P384,

@@ -37,7 +37,6 @@ pub struct TlsShared {
 
 /// TLS of one port. No other port has its ticket keys, and its workers share them.
 pub struct TlsPort {
-    /// The metrics' name of the port.
     name: &'static str,
     config: TlsConfig,
     protocols: PortProtocols,
@@ -45,11 +44,9 @@ pub struct TlsPort {
     pub(super) clock: Clock,
     current: ArcSwap<PortFiles>,
     pub(super) certificates: ConnectedCertificates,
-    /// Held during a reload.
     reload: Mutex<()>,
 }
 
-/// One generation of a port's files.
 pub(super) struct PortFiles {
     pub(super) server: Arc<ServerConfig>,
     pub(super) clients: Option<ClientFilesInUse>,
@@ -59,7 +56,6 @@ pub(super) struct PortFiles {
 pub(super) struct ClientFilesInUse {
     verifier: Arc<dyn ClientCertVerifier>,
     digest: [u8; 32],
-    /// Counts their changes, from 1.
     pub(super) revision: u64,
 }
 

@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use tokio::task::yield_now;
 use weir_time::clock::monotonic;
 
-/// The reciprocal of the share.
 const PART: u32 = 5;
 
 /// Time that a worker without handshakes saves up for later ones.

@@ -44,9 +44,7 @@ pub(super) struct PendingCount<C> {
     deadline: Instant,
 }
 
-/// What becomes of a charge.
 enum ChargeStep {
-    /// The node has decided.
     Decided(CountVerdict),
     /// It waits for a call about its key.
     Waits(WaitingVerdict<CountVerdict>),

@@ -12,7 +12,6 @@ const MAX_SERVERS: usize = 2_000;
 #[derive(Default)]
 pub(super) struct StoreClocks {
     known: ArcSwap<Vec<(u64, StoreClock)>>,
-    /// Held while one is changed.
     changes: Mutex<()>,
 }
 

@@ -12,7 +12,6 @@ pub(super) struct NodeMoment<'c> {
     pub(super) clocks: &'c StoreClocks,
 }
 
-/// A window in which the node counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NodeWindow {
     pub(super) local: LocalWindow,

@@ -16,7 +16,6 @@ pub(super) struct PlaceSet {
     pub(super) number: u64,
     /// The strategy's name, for people.
     pub(super) strategy: Arc<str>,
-    /// Its name in keys.
     pub(super) key_name: Arc<str>,
     pub(super) bound: ApproximateBound,
     /// How often the node pushes, in microseconds.
@@ -28,7 +27,6 @@ pub(super) struct PlaceSet {
     owing: Mutex<Vec<u128>>,
     /// The most units above the limit that nodes have pushed of one key in one window.
     pub(super) over: AtomicU64,
-    /// Answered pushes.
     pub(super) pushed: AtomicU64,
     /// Since when the store says that no place is free.
     without_since: Mutex<Option<Instant>>,
@@ -71,7 +69,6 @@ impl PlaceSet {
         self.held.store(held.map(Arc::new));
     }
 
-    /// Notes that no place is free.
     pub(super) fn has_none(&self) {
         self.without_since.lock().get_or_insert_with(monotonic);
     }

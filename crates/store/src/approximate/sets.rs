@@ -54,7 +54,6 @@ impl PlaceSets {
         (new, in_order(before))
     }
 
-    /// Removes all of them.
     pub(super) fn take_all(&self) -> Vec<Arc<PlaceSet>> {
         in_order(std::mem::take(&mut *self.all.lock()))
     }

@@ -32,10 +32,8 @@ thread_local! {
 /// What the node knows of keys, by their digests.
 pub(super) struct CountTable {
     parts: Box<[Mutex<TablePart>]>,
-    /// Keys of all parts.
     keys: AtomicUsize,
     secret: KeySecret,
-    /// Decisions of the store.
     pub(super) central: AtomicU64,
 }
 
@@ -46,7 +44,6 @@ struct TablePart {
 }
 
 impl CountTable {
-    /// No keys yet.
     pub(super) fn new() -> Self {
         let part = |_| Mutex::new(TablePart { entries: HashMap::default(), decided: 0 });
         Self {
@@ -86,7 +83,6 @@ impl CountTable {
         });
     }
 
-    /// Does something with the entry of a key.
     pub(super) fn with<T>(&self, digest: u128, does: impl FnOnce(&mut KeyEntry) -> T) -> Option<T> {
         self.part(digest).lock().entries.get_mut(&digest).map(does)
     }
@@ -116,7 +112,6 @@ impl CountTable {
         self.part(digest).lock().decided += count;
     }
 
-    /// Removes the keys that are not to be kept.
     pub(super) fn retain(&self, is_kept: impl Fn(&KeyEntry) -> bool) {
         for part in &self.parts {
             let mut part = part.lock();
@@ -138,7 +133,6 @@ impl CountTable {
         found.into_iter().map(|(_, digest)| digest).collect()
     }
 
-    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.keys.load(Relaxed)
     }
@@ -148,7 +142,6 @@ impl CountTable {
         self.parts.iter().map(|part| part.lock().decided).sum()
     }
 
-    /// The digest of the key of a decision.
     pub(super) fn digest(&self, set: &PlaceSet, decision: &Decision<'_>) -> u128 {
         SCRATCH.with_borrow_mut(|text| {
             text.clear();
@@ -163,7 +156,6 @@ impl CountTable {
     }
 }
 
-/// The limit of a decision.
 pub(super) fn limit_of(decision: &Decision<'_>) -> u64 {
     decision.strategy.algorithms().first().map_or(0, |limit| limit.limit())
 }

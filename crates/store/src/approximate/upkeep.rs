@@ -24,10 +24,8 @@ pub(super) const PUSHED_TOGETHER: usize = 100;
 /// Shorter pauses between pushes than this are left out: timers count milliseconds.
 const SHORTEST_PAUSE: Micros = Micros(2_000);
 
-/// Attempts of the last push.
 const LAST_PUSHES: usize = 3;
 
-/// An answered push, or why it was not.
 type Pushed = (u128, Micros, Result<CountAnswer, StoreError>);
 
 impl ApproximateShared {

@@ -17,7 +17,6 @@ pub(super) struct CountVerdict {
     allowed: bool,
     /// True if the cost is more than the limit.
     is_never: bool,
-    /// True if the cost fits.
     fits: bool,
     granted: u64,
     before: u64,
@@ -82,7 +81,6 @@ impl CountVerdict {
         }
     }
 
-    /// The verdicts for a caller.
     pub(super) fn verdicts(&self, op: CountOp, strategy: &Strategy) -> Verdicts {
         let weight = strategy.algorithms().first().map_or(1, |limit| limit.weight());
         let cause = match () {

@@ -17,14 +17,12 @@ use weir_core::strategy::Strategy;
 /// Costs per call. Their cost for the store is bounded, too.
 const MAX_COSTS: u64 = 512;
 
-/// A waiting caller.
 pub(super) struct Waiter {
     /// The strategy or an override of it, which has other numbers for the same keys.
     pub(super) strategy: Arc<Strategy>,
     pub(super) op: Op,
     pub(super) cost: u64,
     pub(super) deadline: Instant,
-    /// A number of the caller.
     pub(super) caller: u32,
     pub(super) reply: oneshot::Sender<Result<Verdicts, StoreError>>,
 }
@@ -100,7 +98,6 @@ impl Together {
         &self.strategy
     }
 
-    /// The caller that has waited longest.
     pub(super) fn caller(&self) -> u32 {
         self.waiters.first().map_or(0, |first| first.caller)
     }

@@ -31,20 +31,17 @@ impl Default for SharedCacheCounts {
     }
 }
 
-/// One worker's handle.
 pub(super) struct WorkerCacheCounts {
     counts: CacheCounts,
     line: usize,
 }
 
 impl CacheCounts {
-    /// The handle of one more worker.
     pub(super) fn worker(&self) -> WorkerCacheCounts {
         let line = self.0.workers.fetch_add(1, Relaxed) % LINES;
         WorkerCacheCounts { counts: self.clone(), line }
     }
 
-    /// Sums of all workers.
     pub(super) fn sum(&self) -> DenialStats {
         let sum = |count: fn(&CacheLineCounts) -> &AtomicU64| {
             self.0.lines.iter().map(|line| count(line).load(Relaxed)).fold(0, u64::wrapping_add)
@@ -54,7 +51,6 @@ impl CacheCounts {
 }
 
 impl WorkerCacheCounts {
-    /// Counts an answer of the cache.
     pub(super) fn hit(&self) {
         if let Some(line) = self.counts.0.lines.get(self.line) {
             line.hits.fetch_add(1, Relaxed);

@@ -56,7 +56,6 @@ impl LastSeenStates {
 pub(super) struct Epochs {
     /// Index of the tag's epoch, and of its changes under way.
     tag: usize,
-    /// Index of the keys' epoch.
     keys: usize,
     /// Index of the last seen states of its keys.
     last_seen: usize,
@@ -114,14 +113,12 @@ impl Epochs {
 pub(super) struct StateChange {
     /// The worker's own.
     shared: Arc<DenialsShared>,
-    /// Index of the epoch to raise, if any.
     raises: Option<usize>,
     /// Changes of a tag: index of the counter of changes under way.
     under_way: Option<usize>,
 }
 
 impl StateChange {
-    /// A change of the keys.
     pub(super) fn of_keys(shared: &Arc<DenialsShared>, Epochs { keys, .. }: Epochs) -> Self {
         Self { shared: Arc::clone(shared), raises: Some(keys), under_way: None }
     }

@@ -23,7 +23,6 @@ const CHOICES: usize = 4;
 /// The fingerprint of a place without an entry.
 const NO_ENTRY: u32 = 0;
 
-/// Key of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownQuestion {
     /// The hash of the fields of its keys.
@@ -33,7 +32,6 @@ pub(super) struct KnownQuestion {
     pub(super) cost: u64,
 }
 
-/// A cached denial.
 pub(super) struct Known {
     /// The epoch of its keys, read before the store was asked.
     pub(super) epoch: u64,
@@ -49,7 +47,6 @@ pub(super) struct Aged<'a> {
     age: Micros,
 }
 
-/// Entries by set.
 pub(super) struct DenialTable {
     /// Fingerprints of the entries, by set. Most questions have no entry, and the entries are several cache lines each: those
     /// of 100,000 keys cost a twentieth of a decision in cache misses alone.
@@ -117,14 +114,12 @@ impl DenialTable {
 }
 
 impl Aged<'_> {
-    /// The verdict, aged.
     #[inline]
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let verdict = self.answer.decisions.first()?;
         Some(Verdict { now: Micros(verdict.now.0.saturating_add(self.age.0)), ..*verdict })
     }
 
-    /// The limits, aged.
     #[inline]
     pub(super) fn limits(&self) -> impl Iterator<Item = LimitVerdict> {
         self.answer.limits.iter().map(|&limit| older(limit, self.cost, self.age))

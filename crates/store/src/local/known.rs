@@ -14,17 +14,14 @@ use self::part::{KnownPart, PLACE_BYTES};
 /// Parts of the table; many more than workers.
 const PARTS: usize = 128;
 
-/// The use of keys.
 pub(super) struct KnownUse(Box<[Mutex<KnownPart>]>);
 
 /// A key as one strategy knows it. Another one, whose number is new, does not know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct KnownKey(u128);
 
-/// What was used of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Use {
-    /// Units.
     pub(super) used: u64,
     /// When the limit is full again, in microseconds since the table was made; less than 2^63.
     pub(super) until: u64,
@@ -40,7 +37,6 @@ impl KnownKey {
         (self.0 >> 40) as usize % PARTS
     }
 
-    /// Chooses the place.
     fn hash(self) -> u32 {
         self.0 as u32
     }
@@ -71,12 +67,10 @@ impl KnownUse {
         self.part(key).lock().remove(key).filter(|known| now < known.until)
     }
 
-    /// Forgets a key.
     pub(super) fn forget(&self, key: KnownKey) {
         self.part(key).lock().remove(key);
     }
 
-    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.0.iter().map(|part| part.lock().len()).sum()
     }

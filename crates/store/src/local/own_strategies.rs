@@ -34,7 +34,6 @@ impl Deref for OwnStrategy {
 }
 
 impl OwnStrategies {
-    /// None yet, on a node.
     pub(super) fn new(node: LocalShared) -> Self {
         Self { node, kept: Mutex::default() }
     }

@@ -16,7 +16,6 @@ use crate::{Decision, LimitSet, StoreError, Verdicts};
 /// What an operation has to do with the node's own states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recourse {
-    /// Nothing.
     None,
     /// Its answer teaches what was used. Without one it is an error: it has an id, or is due later.
     Learns,

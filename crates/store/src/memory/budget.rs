@@ -48,7 +48,6 @@ impl Budget {
         &self.owners
     }
 
-    /// Takes `bytes` if they fit.
     pub(super) fn take(&self, bytes: usize) -> bool {
         self.take_up_to(bytes, self.limit)
     }
@@ -96,7 +95,6 @@ impl Budget {
         self.evictions.fetch_add(1, Relaxed);
     }
 
-    /// Counts a refused key.
     pub(super) fn refuse(&self, why: NoRoom) -> StoreError {
         self.refusals.fetch_add(1, Relaxed);
         match why {

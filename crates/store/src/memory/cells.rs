@@ -20,7 +20,6 @@ use super::time::WallReading;
 pub(super) struct ShardCells<'a, T> {
     pub(super) shared: &'a SharedMemory,
     pub(super) table: T,
-    /// The strategy that owns the keys.
     pub(super) strategy: &'a Strategy,
     pub(super) limits: &'a [Algorithm],
     pub(super) at: &'a StatePlace,

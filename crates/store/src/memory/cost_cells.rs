@@ -17,7 +17,6 @@ use super::table::ShardTable;
 /// Where the parts and the records of a decision are.
 #[derive(Debug, Default)]
 pub(super) struct CostPlace {
-    /// Digests of the parts of each limit.
     pub(super) parts: SmallVec<[u128; MAX_LIMITS]>,
     /// Digests of the records of its id; 0 without an id.
     pub(super) hold: u128,

@@ -38,7 +38,6 @@ struct LockedCosts<'t> {
 }
 
 impl SharedMemory {
-    /// Decides with all keys locked.
     pub(super) fn decide_costs(&self, decision: &BudgetDecision<'_>) -> Result<BudgetVerdict, StoreError> {
         let located = self.locate_costs(decision);
         let mut stamp = self.time.stamp();

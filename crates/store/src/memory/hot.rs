@@ -21,7 +21,6 @@ const NO_SLOT: Slot = Slot::MAX;
 pub(super) struct Hot {
     digest: [u64; 2],
     state: Option<State>,
-    /// The slot whose state this is.
     slot: Slot,
     run: Run,
 }
@@ -43,7 +42,6 @@ impl Hot {
         (self.digest == digest && self.slot != NO_SLOT).then_some(self.slot)
     }
 
-    /// True if the state of this slot is here.
     #[inline]
     pub(super) fn has(&self, slot: Slot) -> bool {
         self.slot == slot

@@ -7,10 +7,8 @@
 /// Number of an entry; its upper byte is free for a tag.
 pub(crate) type Slot = u32;
 
-/// The most slots that an index can number.
 pub(super) const MAX_SLOTS: usize = (1 << 24) - 1;
 
-/// Bits of a slot's number.
 pub(super) const SLOT_BITS: u32 = 24;
 const EMPTY: u32 = u32::MAX;
 
@@ -30,12 +28,10 @@ impl Index {
         self.len
     }
 
-    /// The slot with this hash that `is_it` accepts.
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(Slot) -> bool) -> Option<Slot> {
         self.place_of(hash, is_it).map(|place| slot_of(self.at(place)))
     }
 
-    /// The first slot that may have this hash.
     pub(super) fn guess(&self, hash: u64) -> Option<Slot> {
         self.find(hash, |_| true)
     }

@@ -22,7 +22,6 @@ pub(crate) struct LocatedDecision<'a> {
 }
 
 impl LocatedKeys {
-    /// The digest of each key.
     pub(crate) fn digests(&self) -> &[u128] {
         &self.0.digests
     }
@@ -92,7 +91,6 @@ fn charge_up_to<C: Cells>(least: u64, limit: &Algorithm, mut cells: C, now: Micr
     Ok(())
 }
 
-/// One limit of several.
 struct OneLimit<'c, C> {
     cells: &'c mut C,
     index: usize,

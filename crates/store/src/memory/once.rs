@@ -16,7 +16,6 @@ use crate::{REFUND_ID_LASTS, StoreError};
 /// The marker of one decision, within its locked shard.
 #[derive(Clone, Copy)]
 pub(super) struct Marker {
-    /// Digest of its key.
     pub(super) digest: u128,
     /// Now, by the steady clock of ids.
     pub(super) steady: Micros,

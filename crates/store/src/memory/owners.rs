@@ -20,7 +20,6 @@ use parking_lot::Mutex;
 
 use weir_core::strategy::Owner;
 
-/// The number of an owner.
 pub(super) type OwnerId = u16;
 
 /// Set in the number under which the ids of an owner's calls count.
@@ -44,7 +43,6 @@ pub(super) struct Owners {
     budget: usize,
     /// Upper bound of the bytes of all ids.
     ids_limit: usize,
-    /// Bytes of all ids.
     ids: AtomicUsize,
     /// The configured share; `None` is an equal part for each.
     configured: Option<usize>,
@@ -114,7 +112,6 @@ impl Owners {
         self.share.store(self.share_of_each(names.count()), Relaxed);
     }
 
-    /// The number of an owner.
     #[inline]
     pub(super) fn number(&self, owner: &Owner) -> OwnerId {
         let (mark, stamp) = (owner.mark(), self.stamp.load(Relaxed));
@@ -171,7 +168,6 @@ impl Owners {
         }
     }
 
-    /// Bytes that an owner holds.
     pub(super) fn held(&self, owner: OwnerId) -> usize {
         self.count(owner).load(Relaxed)
     }
@@ -204,7 +200,6 @@ impl Owners {
         &self.page(owner)[usize::from(owner) % PAGE]
     }
 
-    /// The page of a number.
     fn page(&self, owner: OwnerId) -> &Page {
         let page = &self.held[usize::from(owner) / PAGE];
         page.get_or_init(|| Box::new(std::array::from_fn(|_| AtomicUsize::new(0))))
@@ -212,7 +207,6 @@ impl Owners {
 }
 
 impl Names {
-    /// An unused number.
     fn next(&mut self) -> Option<OwnerId> {
         self.free.pop().or_else(|| {
             self.given = Some(self.given + 1).filter(|&next| next < IDS)?;

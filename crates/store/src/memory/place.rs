@@ -22,7 +22,6 @@ thread_local! {
 #[derive(Default)]
 pub(super) struct StatePlace {
     pub(super) shard: usize,
-    /// Digest of each key.
     pub(super) digests: SmallVec<[u128; 2]>,
     /// Phases of the keys of spread windows.
     pub(super) phases: Phases,
@@ -42,7 +41,6 @@ struct BegunDigest<'d> {
     strategy: &'d Arc<Strategy>,
     resource: &'d str,
     digester: Digester,
-    /// How many fields it has.
     fields: usize,
 }
 
@@ -70,7 +68,6 @@ impl SharedMemory {
         SCRATCH.with_borrow_mut(|text| find(&mut Locator { secret, text, begun: None, is_for_one: false }))
     }
 
-    /// Returns the location of one decision.
     #[inline]
     pub(super) fn locate_one(&self, decision: &Decision<'_>) -> StatePlace {
         let mut place = StatePlace::default();

@@ -22,7 +22,6 @@ use weir_core::algorithm::State;
 /// to have room for the alignment: 3,072 bytes for 64 slots took 3,584.
 const BLOCK: usize = 2048;
 
-/// Cells of a chunk.
 const CHUNK: usize = BLOCK / (size_of::<Cell>() + size_of::<Expiry>());
 
 /// Bits of a slot's number that select its cell within a chunk. Some numbers have no cell: shifting is cheaper than
@@ -51,7 +50,6 @@ pub(super) struct ShardTable {
     ahead: i32,
 }
 
-/// Not a slot.
 const NO_SLOT: Slot = Slot::MAX;
 
 struct Chunk {
@@ -82,7 +80,6 @@ impl ShardTable {
         table
     }
 
-    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.index.len()
     }
@@ -171,7 +168,6 @@ impl ShardTable {
         self.release(slot);
     }
 
-    /// The owner of this slot's key.
     pub(super) fn owner(&self, slot: Slot) -> OwnerId {
         // The bits above are an owner's number.
         (self.cell(slot).digest[1] >> KEY_BITS) as OwnerId

@@ -75,7 +75,6 @@ impl StoreTime {
         Self { clock, monotonic, begin, origin, ahead, from, to, comparing }
     }
 
-    /// A reading.
     #[inline]
     pub(super) fn stamp(&self) -> WallReading {
         let ahead = self.ahead.load(Acquire);

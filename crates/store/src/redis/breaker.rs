@@ -29,7 +29,6 @@ pub(super) struct Breakers {
     opened: Arc<AtomicU64>,
 }
 
-/// The breaker of one node.
 pub(super) struct Breaker {
     address: Address,
     /// The judge's phase, for calls to read without its lock.
@@ -51,12 +50,10 @@ pub(super) struct Breaker {
     connections: Mutex<Vec<Weak<Notify>>>,
 }
 
-/// How a breaker stands, for operators.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BreakerStatus {
     /// Since when calls are refused, and the failure that was the reason.
     pub(super) open: Option<(Instant, Arc<str>)>,
-    /// Number of times that the breaker has opened.
     pub(super) opened: u64,
 }
 
@@ -181,7 +178,6 @@ impl Breaker {
         !self.is_settled(now) || self.is_troubled.load(Relaxed)
     }
 
-    /// Returns its state.
     pub(super) fn phase(&self) -> BreakerPhase {
         self.judge.lock().phase()
     }
@@ -237,7 +233,6 @@ impl Breaker {
         connections.iter().filter_map(Weak::upgrade).for_each(|given_up| given_up.notify_one());
     }
 
-    /// Why it is open.
     pub(super) fn reason(&self) -> Option<Arc<str>> {
         self.status().open.map(|(_, reason)| reason)
     }

@@ -56,7 +56,6 @@ impl Drop for Driver {
 }
 
 impl Connection {
-    /// Sends one command, and returns its reply.
     pub(super) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
         self.multiplexed.req_packed_command(command).await?.extract_error()
     }

@@ -31,7 +31,6 @@ const TOGETHER: usize = 100;
 /// Bytes of the arguments of one request, about.
 const ARGUMENTS: usize = 160;
 
-/// The numbers of a reply.
 type CountNumbers = SmallVec<[u64; 10]>;
 
 /// A request to one counter, or to the places of a strategy.
@@ -44,7 +43,6 @@ pub(super) struct CountRequest {
 /// What a script is told of one request.
 type CountArguments = SmallVec<[CountArgument; 13]>;
 
-/// An argument of a script.
 #[derive(Debug, Clone, Copy)]
 enum CountArgument {
     Number(u64),

@@ -37,9 +37,7 @@ use crate::{BudgetDecision, Decision, LimitSet, Once, Phases, StoreError, Verdic
 /// The request of one decision, with its keys already built. Its retries share it.
 pub(super) struct DecisionRequest {
     strategy: Arc<Strategy>,
-    /// The limits to decide on.
     limits: LimitSet,
-    /// A number of its caller.
     caller: u32,
     /// The worst time that it takes the node.
     cost: ScriptCost,
@@ -58,7 +56,6 @@ pub(super) struct DecisionRequest {
     ends: KeyEnds,
 }
 
-/// The end of each key among all of them.
 type KeyEnds = SmallVec<[usize; MAX_LIMITS]>;
 
 /// The kind of a request's idempotency key.
@@ -68,7 +65,6 @@ enum OnceKey {
     None,
     /// A marker that the operation was executed, and may not be again.
     Marker,
-    /// A record of the answer.
     Record,
 }
 
@@ -191,7 +187,6 @@ impl DecisionRequest {
         }
     }
 
-    /// The request as one of this caller.
     #[cfg(test)]
     pub(super) fn of_caller(self, caller: u32) -> Self {
         Self { caller, ..self }
@@ -233,7 +228,6 @@ impl DecisionRequest {
         both.is_some_and(|(own, other)| own.shares_limits(other))
     }
 
-    /// Its keys.
     pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let start = |index: usize| index.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.ends.iter().enumerate().map(move |(index, &end)| &self.keys[start(index)..end])

@@ -17,7 +17,6 @@ use std::mem;
 
 /// A queue of calls, each of an owner.
 pub(super) trait TurnQueue: Default {
-    /// The owner of a call.
     type Owner: Copy;
 
     type Call;
@@ -41,7 +40,6 @@ pub(super) trait TurnQueue: Default {
     /// Takes the newest call of the longest queue.
     fn pop_newest(&mut self) -> Option<Self::Call>;
 
-    /// Drops the calls that are not live.
     fn retain(&mut self, is_live: &mut impl FnMut(&Self::Call) -> bool);
 }
 
@@ -84,7 +82,6 @@ impl<T> TurnQueue for VecDeque<T> {
     }
 }
 
-/// Queues `Q`, by their owners `K`.
 pub(super) struct FairQueues<K, Q> {
     owners: HashMap<K, OwnerQueue<Q>, foldhash::fast::RandomState>,
     /// Owners that wait and have not had their turn.

@@ -22,7 +22,6 @@ use crate::StoreError;
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::scripts::{AnyAnswer, AnyLaneRequest, AskFuture, AskScripts, LANE_DEADLINE, LaneProbe, Script};
 
-/// A request of a feature.
 pub(super) struct FeatureRequest {
     target: ScriptTarget<&'static Script>,
     request: Arc<dyn AnyLaneRequest>,

@@ -90,7 +90,6 @@ impl Drop for Link {
 /// A place of a waiting request. Their number is bounded.
 struct LinkPlace<'a> {
     waiting: &'a AtomicUsize,
-    /// How many there were before.
     number: usize,
 }
 

@@ -2,10 +2,8 @@
 
 use weir_core::algorithm::EngineKind;
 
-/// The files of one engine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EngineFiles {
-    /// Its part of the full driver.
     pub(super) driver: &'static str,
     /// Its parts of the short path, if it has one.
     pub(super) plain: Option<&'static str>,
@@ -26,7 +24,6 @@ macro_rules! driver_and_short_path {
     };
 }
 
-/// Returns the files of an engine.
 pub(super) const fn files_of(engine: EngineKind) -> EngineFiles {
     match engine {
         EngineKind::Bucket => driver_and_short_path!("bucket"),
@@ -70,7 +67,6 @@ pub(super) const BUDGET: [&str; 8] = [
     include_str!("../../../../lua/budget.lua"),
 ];
 
-/// The full driver.
 pub(super) const DECIDE: &str = include_str!("../../../../lua/decide.lua");
 
 /// The template of the short path.

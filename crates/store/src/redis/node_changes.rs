@@ -11,15 +11,12 @@ use tokio::sync::Notify;
 /// The number of changes after the last one.
 const ENDED: u64 = u64::MAX;
 
-/// Tells of changes.
 #[derive(Debug, Default)]
 pub(super) struct NodeChanges(Arc<ChangeCount>);
 
-/// Waits for changes.
 #[derive(Debug)]
 pub(super) struct NextChange {
     count: Arc<ChangeCount>,
-    /// The changes that it knows.
     seen: u64,
 }
 
@@ -30,7 +27,6 @@ struct ChangeCount {
 }
 
 impl NodeChanges {
-    /// Tells of a change.
     pub(super) fn tell(&self) {
         self.0.made.fetch_add(1, SeqCst);
         self.0.notify.notify_waiters();

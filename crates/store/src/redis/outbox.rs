@@ -44,7 +44,6 @@ type HeldUpCalls = FairQueues<u32, FairQueues<usize, VecDeque<ScriptCall<Decisio
 pub(super) struct WaitingCalls {
     /// Decisions that came since the last call left.
     decisions: VecDeque<ScriptCall<DecisionRequest>>,
-    /// Their cost.
     cost: ScriptCost,
     /// Earlier decisions, which did not fit.
     held_up: HeldUpCalls,
@@ -73,7 +72,6 @@ pub(super) struct ReadyCalls {
 /// The link or its task has ended.
 pub(super) struct LinkClosed;
 
-/// A request that can be queued in an outbox.
 pub(super) trait OutboxRequest: ScriptRequest {
     /// Adds a call to the queue of its kind.
     fn queue(waiting: &mut WaitingCalls, call: ScriptCall<Self>);

@@ -12,7 +12,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use weir_time::clock::monotonic;
 
-/// How long the command may take.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// The most that it may print, in bytes, without a line break at the end.
@@ -24,25 +23,15 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Why a command has printed no password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CommandError {
-    /// It did not start.
     #[error("it cannot be started: {reason}")]
-    Start {
-        /// The system's reason.
-        reason: String,
-    },
-    /// Its output could not be read.
+    Start { reason: String },
     #[error("what it prints cannot be read: {reason}")]
-    Read {
-        /// The system's reason.
-        reason: String,
-    },
+    Read { reason: String },
     /// It took too long.
     #[error("it did not end within {} s, and was killed", WITHIN.as_secs())]
     Late,
-    /// It printed too much.
     #[error("it printed more than {MAX_PRINTED} bytes, and was killed")]
     TooLong,
-    /// It failed.
     #[error("it ended with {status}")]
     Failed {
         /// The exit code, or the signal.
@@ -51,7 +40,6 @@ pub(super) enum CommandError {
     /// It printed nothing, or just an empty line.
     #[error("it printed nothing")]
     Empty,
-    /// The output is no text.
     #[error("it printed something that is not UTF-8")]
     NotText,
     /// The thread that ran it is gone.
@@ -91,7 +79,6 @@ fn run_within(words: &[String], within: Duration) -> Result<String, CommandError
     password(printed)
 }
 
-/// Reads all that it prints.
 fn output(child: &mut Child, ends: Instant) -> Result<Vec<u8>, CommandError> {
     let read_error = |error: io::Error| CommandError::Read { reason: error.to_string() };
     let stdout = child.stdout.take().ok_or(CommandError::Empty)?;

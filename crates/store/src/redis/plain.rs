@@ -6,7 +6,6 @@ use weir_core::algorithm::{Algorithm, Engine, EngineKind, Grid, MAX_LIMITS, Wind
 /// The limits that a script can decide. Decisions of one form may share a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Form {
-    /// Any limits.
     Any,
     /// Limits that the short path decides: a packed list of their engines' numbers, the first in the lowest bits.
     Plain(u32),

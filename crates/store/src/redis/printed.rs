@@ -22,7 +22,6 @@ pub(super) struct PrintedPasswords {
     pub(super) sentinels: PrintedPassword,
 }
 
-/// What one command has printed.
 #[derive(Default)]
 pub(super) struct PrintedPassword(Arc<Mutex<Option<Printed>>>);
 
@@ -32,7 +31,6 @@ struct Printed {
     is_refused: bool,
 }
 
-/// A password.
 pub(super) struct GivenPassword {
     pub(super) text: Arc<str>,
     /// True if the command was run for this caller.

@@ -35,7 +35,6 @@ pub(super) enum Refusal {
     /// No two slots of the node were found. It does not need such calls, or will get more slots.
     #[error("the node has no two slots that were found")]
     FewSlots,
-    /// The node refused the script.
     #[error("{0}")]
     Refused(String),
     /// The script ran, and its keys were counted in other slots.
@@ -44,13 +43,11 @@ pub(super) enum Refusal {
     /// The trial timed out.
     #[error("the node did not answer a trial within {0:?}")]
     Silence(Duration),
-    /// The connection has ended.
     #[error("the connection has ended")]
     Disconnected,
 }
 
 impl Refusal {
-    /// Returns the remedy, for operators.
     pub(super) fn to_do(&self) -> &'static str {
         // The wording depends on the version of Redis.
         let wants_right =

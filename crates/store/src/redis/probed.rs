@@ -13,16 +13,12 @@ use crate::redis::fault::as_written;
 use crate::redis::script_call::{CallTerms, ScriptRequest, exchange};
 use crate::scripts::LaneProbe;
 
-/// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Probed {
-    /// The node decides.
     Decides,
     /// The slot belongs to another node, or is being migrated there: no evidence about the node.
     Elsewhere,
-    /// The node refused, with this reason.
     Refuses(String),
-    /// No answer, or a broken connection.
     Broken(String),
 }
 
@@ -39,7 +35,6 @@ pub(super) trait ScriptProbe: Send + Sync {
 /// The probe of a capability, as its record has it.
 pub(super) struct RedisProbe(pub(super) &'static dyn ScriptProbe);
 
-/// Returns the probe in a record.
 pub(super) fn script_of(probe: &(dyn Any + Send + Sync)) -> Option<&dyn ScriptProbe> {
     let of_redis: Option<&dyn ScriptProbe> = probe.downcast_ref().map(|RedisProbe(script)| *script);
     of_redis.or_else(|| probe.downcast_ref::<LaneProbe>().map(|probe| probe as &dyn ScriptProbe))

@@ -22,7 +22,6 @@ pub(super) fn packed(reply: &Value) -> Result<(&[u8], &[Value]), StoreError> {
     }
 }
 
-/// Returns the bytes of a string.
 fn bytes(value: &Value) -> Result<&[u8], StoreError> {
     if let Value::BulkString(bytes) = value { Ok(bytes) } else { Err(garbled()) }
 }

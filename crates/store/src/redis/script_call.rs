@@ -26,13 +26,11 @@ use weir_units::Micros;
 
 /// A request to a node, with its keys already built: a decision, or an operation on a lease or a queue.
 pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
-    /// The decoded answer.
     type Answer: Send + 'static;
 
     /// Identifies the scripts that can answer it. Only calls of one form are joined.
     type Form: Copy + PartialEq + Send + Sync + 'static;
 
-    /// Returns its target in a call of its own.
     fn target(&self) -> &ScriptTarget<Self::Form>;
 
     /// Returns the worst time that it takes the node.
@@ -51,7 +49,6 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
         true
     }
 
-    /// Returns the timeout of a call.
     fn deadline(context: &LinkContext) -> Duration;
 
     /// Returns the timeout of a call of this request, if it is shorter than that of others of its kind.
@@ -62,7 +59,6 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
     /// Returns the script for `requests`, which are of one form.
     fn script(form: Self::Form, requests: &[Arc<Self>]) -> &'static Script;
 
-    /// Encodes all of them as one command.
     fn command(script: ScriptName<'_>, requests: &[Arc<Self>], terms: CallTerms) -> Cmd;
 
     /// Decodes the answer to each of them. An error means that the whole reply is unusable.
@@ -110,9 +106,7 @@ pub(super) struct ScriptCall<R: ScriptRequest> {
     /// True if the call may have keys of one slot only.
     alone: bool,
     spans: bool,
-    /// The cost of its requests.
     cost: ScriptCost,
-    /// The time of its first request.
     time: CallTime,
 }
 
@@ -126,7 +120,6 @@ pub(super) struct CallTime {
 /// How a request is sent, after earlier redirects.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Redirection {
-    /// As in [`CallTerms`].
     pub(super) asking: bool,
     /// True if its call may have keys of one slot only.
     pub(super) alone: bool,
@@ -144,7 +137,6 @@ pub(super) async fn exchange<R: ScriptRequest>(
 }
 
 impl<R: ScriptRequest> ScriptCall<R> {
-    /// Creates a call of one request.
     pub(super) fn new(
         request: &Arc<R>,
         how: Redirection,
@@ -158,7 +150,6 @@ impl<R: ScriptRequest> ScriptCall<R> {
         Self { requests, callers, form, asking, alone, spans: false, cost, time }
     }
 
-    /// Number of its requests.
     pub(super) fn len(&self) -> usize {
         self.requests.len()
     }
@@ -168,7 +159,6 @@ impl<R: ScriptRequest> ScriptCall<R> {
         self.time.deadline <= now
     }
 
-    /// Returns its first request.
     pub(super) fn first(&self) -> Option<&R> {
         self.requests.first().map(|first| &**first)
     }
@@ -193,7 +183,6 @@ impl<R: ScriptRequest> ScriptCall<R> {
         self.callers.are_gone()
     }
 
-    /// Fails it without sending it.
     pub(super) fn fail(self, fault: &Fault) {
         self.callers.fail(fault);
     }

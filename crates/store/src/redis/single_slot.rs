@@ -23,18 +23,15 @@ pub(super) struct SingleSlotNodes {
 struct RefusingNode {
     /// Links whose last trial failed.
     links: usize,
-    /// True if the failure was logged.
     is_logged: bool,
     logged_at: Option<Instant>,
 }
 
 impl SingleSlotNodes {
-    /// Counts calls to such nodes.
     pub(super) fn count(&self, calls: usize) {
         self.calls.fetch_add(calls as u64, Relaxed);
     }
 
-    /// Returns the number of such calls.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Relaxed)
     }

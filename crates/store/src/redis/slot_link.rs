@@ -18,13 +18,10 @@ use crate::scripts::{AskScripts, Commands, LinkFuture, LinkReply, LinkScript, Op
 /// Timeout of an exchange. It is longer than that of a decision, because a reply may be large.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// The most redirects of one call.
 const MAX_REDIRECTS: usize = 4;
 
-/// Opens links of one process.
 pub(super) struct RedisLinks(pub(super) RedisShared);
 
-/// The connection, and what it is for.
 struct RedisSlotLink {
     context: Arc<LinkContext>,
     of: &'static str,

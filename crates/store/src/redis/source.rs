@@ -20,7 +20,6 @@ const ONCE: usize = 1;
 const OPEN: &str = "local function driver()";
 const CLOSE: &str = "end\nreturn driver()";
 
-/// Number of possible sets of bits.
 const SETS: usize = 1 << (EngineKind::ALL.len() + 2);
 
 /// The bit of scripts with reservations of logs.

@@ -30,7 +30,6 @@ pub enum Dialer {
     /// TCP, with TLS if it is configured, and Unix sockets.
     #[default]
     Sockets,
-    /// What a simulation opens.
     Given(Arc<dyn Dial>),
 }
 

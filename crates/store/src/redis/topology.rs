@@ -17,7 +17,6 @@ use weir_config::{RedisConfig, Topology as Kind};
 use super::node_changes::{NextChange, NodeChanges};
 use crate::StoreError;
 
-/// Number of slots of a Redis Cluster.
 const SLOTS: usize = 16384;
 
 /// A node's address. The host of a Unix socket is its absolute path, and its port 0.
@@ -37,7 +36,6 @@ pub(super) struct ClusterView {
     changes: NodeChanges,
 }
 
-/// The owner of every slot.
 pub(super) struct SlotMap {
     nodes: Vec<Address>,
     /// For each slot the owner's index in `nodes`; [`NOBODY`] if it has none.
@@ -53,7 +51,6 @@ impl ClusterView {
         Self { kind: config.topology, seeds, map, suspicion, changes }
     }
 
-    /// Returns the owner of `slot`.
     pub(super) fn owner(&self, slot: u16) -> Result<Address, StoreError> {
         let unknown = |why: &str| StoreError::Unavailable(why.into());
         if self.kind == Kind::Single {
@@ -170,7 +167,6 @@ impl Address {
         Self { host: host.into(), port }
     }
 
-    /// The path, if it is a Unix socket.
     pub(super) fn socket(&self) -> Option<&Path> {
         self.host.starts_with('/').then(|| Path::new(&*self.host))
     }

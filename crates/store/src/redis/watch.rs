@@ -94,7 +94,6 @@ impl Watcher<'_> {
         Err(listed(&failures))
     }
 
-    /// Returns what the configured addresses are.
     fn peer(&self) -> RedisPeer {
         if self.context.config.sentinel.is_some() { RedisPeer::Sentinel } else { RedisPeer::Redis }
     }

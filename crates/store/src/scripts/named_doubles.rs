@@ -17,7 +17,6 @@ macro_rules! doubles {
             #[cfg(test)]
             pub(crate) const NAMES: &[&str] = &[$(stringify!($field)),+];
 
-            /// Writes the fields, in order.
             pub(crate) fn put(&self, out: &mut impl std::io::Write) {
                 $($crate::scripts::put_double(out, self.$field);)+
             }

@@ -51,12 +51,10 @@ impl Uses {
         Self { engines: self.engines | if is_empty { bit(EngineKind::Window) } else { 0 }, ..self }
     }
 
-    /// True if `engine` is in use.
     pub(crate) fn has(&self, engine: EngineKind) -> bool {
         self.engines & bit(engine) != 0
     }
 
-    /// True if decisions are made.
     pub(crate) fn decides(&self) -> bool {
         self.engines != 0
     }
@@ -68,7 +66,6 @@ impl UsesInForce {
         *self.0.lock() = uses;
     }
 
-    /// Returns all of them.
     pub(crate) fn all(&self) -> Uses {
         self.0.lock().clone().or_window()
     }

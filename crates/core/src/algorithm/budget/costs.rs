@@ -46,7 +46,6 @@ pub struct SettledCosts {
 pub enum CostError<'a> {
     /// The strategy has no such name.
     Unknown(&'a str),
-    /// This name is missing.
     Missing(&'a str),
     /// The cost of this name is 2^52 or more.
     TooLarge(&'a str),
@@ -57,15 +56,11 @@ pub enum CostError<'a> {
 /// A hold that cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldError {
-    /// It stands beside a peek.
     Peek,
-    /// It has no id.
     NoId,
-    /// It has no length.
     Zero,
     /// It is longer than the strategy allows.
     TooLong(Micros),
-    /// The strategy has no holds.
     NoHolds,
 }
 

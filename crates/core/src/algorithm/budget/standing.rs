@@ -18,12 +18,10 @@ pub(super) struct Standings<'l> {
     pub(super) at: u64,
 }
 
-/// One limit.
 pub(super) struct Standing<'l> {
     pub(super) limit: &'l BudgetLimit,
     pub(super) reading: Reading,
     pub(super) level_before: u64,
-    /// The open parts.
     pub(super) parts: HeldParts,
     pub(super) judgement: Judgement,
     pub(super) cost: u64,
@@ -31,11 +29,8 @@ pub(super) struct Standing<'l> {
     pub(super) charged: Option<u64>,
     /// The units above `max_debt`.
     pub(super) uncharged: u64,
-    /// The level to write.
     pub(super) write: Option<u64>,
-    /// True if the parts are to be written.
     pub(super) parts_changed: bool,
-    /// True if a part is added.
     pub(super) adds_part: bool,
     pub(super) reset_after: Micros,
 }
@@ -97,7 +92,6 @@ impl Standing<'_> {
         self.limit.algorithm.is_shadow()
     }
 
-    /// The level of the open parts.
     pub(super) fn held_level(&self) -> u64 {
         self.parts.units().saturating_mul(self.limit.algorithm.weight())
     }

@@ -177,7 +177,6 @@ impl Log {
     }
 }
 
-/// Start of the last reserved call.
 fn last_start(state: &State, reading: &Reading) -> Option<u64> {
     state.held().back().map(|last| last.start - reading.span.min(last.start))
 }

@@ -5,7 +5,6 @@ use super::{LogEntry, MAX_ENTRIES, MODULUS, State, total_between};
 use weir_units::{CEILING, LATEST};
 
 impl State {
-    /// The numbers, after `first`.
     pub(in crate::algorithm) fn numbers(&self, first: u64) -> Vec<u64> {
         let mut numbers = vec![first, self.base, self.entries.len() as u64];
         numbers.extend(self.entries.iter().flat_map(|entry| [entry.at, entry.total]));
@@ -13,7 +12,6 @@ impl State {
         numbers
     }
 
-    /// The log of these numbers, if they are one.
     pub(in crate::algorithm) fn of_numbers(numbers: &[u64]) -> Option<Self> {
         let (&[base, count], rest) = numbers.split_first_chunk()?;
         let count = usize::try_from(count).ok().filter(|count| *count as u64 <= MAX_ENTRIES)?;

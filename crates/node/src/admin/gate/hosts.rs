@@ -19,7 +19,6 @@ impl KnownHosts {
         Self(Some(names))
     }
 
-    /// Every name.
     pub(super) const fn all() -> Self {
         Self(None)
     }

@@ -8,10 +8,8 @@ use crate::access::Rights;
 use crate::card::{CardColumn, CardSpec};
 use crate::telemetry::{LimitUnit, Metrics, rejected_by_kind};
 
-/// The most rows of each table.
 const ROWS: usize = 50;
 
-/// The tables of this node's state.
 pub(super) fn state(metrics: &Metrics, cards: &[&CardSpec], rights: Rights<'_>) -> Map<String, Value> {
     let families = metrics.gather();
     let strategy = |one: &Metric| rights.may_show(&label(one, "strategy"), None, None);

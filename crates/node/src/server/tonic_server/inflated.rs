@@ -11,7 +11,6 @@ use weir_grpc::Inflater;
 
 use crate::server::body_layer::{BodyLayer, PolledFrame};
 
-/// Inflates the messages of a request.
 pub(super) struct InflatedMessages(pub(super) Inflater);
 
 impl BodyLayer for InflatedMessages {

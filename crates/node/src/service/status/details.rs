@@ -18,7 +18,6 @@ const DOMAIN: &str = "weir.v1";
 /// keep to it.
 const RETRY_DELAY: Duration = Duration { seconds: 1, nanos: 0 };
 
-/// `google.rpc.Status`, with details.
 #[derive(Clone, PartialEq, Message)]
 struct RichStatus {
     #[prost(int32, tag = "1")]

@@ -103,7 +103,6 @@ const APPROXIMATE: [u8; 3] = [0x88, 0x01, 1]; // 17 << 3 | 0, as a varint
 /// Field 18, true. Its tag has two bytes.
 const LOCAL: [u8; 3] = [0x90, 0x01, 1]; // 18 << 3 | 0, as a varint
 
-/// Field 16.
 fn denial_valid_for(out: &mut Vec<u8>, valid: Option<Micros>) {
     if let Some(valid) = valid {
         long_duration(out, 16, valid);

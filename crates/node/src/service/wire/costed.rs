@@ -10,7 +10,6 @@ use crate::limiter::AskedFields;
 use crate::service::message::{Facts, Templates};
 use crate::service::put::{duration, long_duration, nested, number, optional, text, truth};
 
-/// The number of `held_for`.
 const HELD_FOR: u32 = 19;
 
 /// Appends all fields before the headers, of a decision of the store or of the node itself. Costs by name are of different units, so with them there is no smallest limit, no

@@ -17,7 +17,6 @@ pub(crate) struct TextsBefore<'a> {
 }
 
 impl<'a> TextsBefore<'a> {
-    /// The texts of `question`.
     #[inline]
     pub(crate) fn of(question: &Question<'a>) -> Self {
         Self { resource: question.resource, strategy: question.strategy }

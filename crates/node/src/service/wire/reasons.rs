@@ -4,7 +4,6 @@ use weir_core::algorithm::Cause;
 use weir_proto::v1::Reason;
 use weir_units::{Micros, Retry};
 
-/// The word for a cause.
 pub(super) const fn cause(cause: Option<Cause>) -> &'static str {
     match cause {
         None => "",

@@ -7,7 +7,6 @@ use weir_core::algorithm::budget::{BudgetVerdict, HoldBounds};
 use weir_core::key::{KeySecret, Subject, write_parts_identity};
 use weir_core::strategy::Strategy;
 
-/// Keys that one worker remembers.
 const MAX_KEYS: usize = 4_096;
 
 /// One worker's answers, by the digests of their keys.
@@ -78,7 +77,6 @@ impl HeldSums {
         }
     }
 
-    /// The sums by strategy and limit.
     pub(super) fn by_limit(self) -> BTreeMap<(Box<str>, Box<str>), u64> {
         let mut sums = BTreeMap::new();
         for HeldUnits { strategy, limit, held, .. } in self.0.into_values() {

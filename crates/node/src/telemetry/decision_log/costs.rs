@@ -20,7 +20,6 @@ impl LoggedCosts {
         Self { costs, hold_for }
     }
 
-    /// Appends the fields.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         key(out, "costs");
         units(out, self.costs.iter().map(|(name, units, _)| (&**name, *units)));

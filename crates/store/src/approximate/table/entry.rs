@@ -10,17 +10,14 @@ use crate::approximate::moment::{NodeMoment, NodeWindow};
 use crate::approximate::places::PlaceSet;
 use crate::approximate::verdict::CountVerdict;
 
-/// A charge of a key.
 pub(in crate::approximate) type CountQuestion = KeyQuestion<CountOp, u64>;
 
 /// A caller that waits for the store's answer.
 pub(in crate::approximate) type CountWaiter = KeyWaiter<CountOp, u64, CountVerdict>;
 
-/// The counter of one key.
 pub(in crate::approximate) struct KeyEntry {
     pub(in crate::approximate) set: Arc<PlaceSet>,
     pub(in crate::approximate) key: CounterKey,
-    /// The server that has the counter.
     pub(in crate::approximate) server: u64,
     pub(in crate::approximate) count: NodeCount,
     /// The place under which the node counted last, and the limit.
@@ -45,7 +42,6 @@ impl KeyEntry {
         }
     }
 
-    /// Decides if the node can.
     pub(in crate::approximate) fn decide(
         &mut self,
         window: &NodeWindow,

@@ -6,7 +6,6 @@
 
 use super::{KnownKey, Use};
 
-/// Bytes of a place.
 pub(super) const PLACE_BYTES: usize = size_of::<UsePlace>();
 
 /// How many entries a new key looks at for one that goes.
@@ -27,7 +26,6 @@ pub(super) struct KnownPart {
     len: usize,
     /// The next entry to go, if it has no mark.
     hand: usize,
-    /// The most places.
     most: usize,
 }
 

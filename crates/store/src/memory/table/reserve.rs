@@ -198,10 +198,8 @@ impl ShardTable {
     }
 }
 
-/// Rank in the eviction order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// Its owner is above its share.
     AboveShare,
     /// Its owner holds as much as the asking owner, or more.
     AsLarge,

@@ -21,7 +21,6 @@ const RUN_LASTS: Duration = Duration::from_millis(100);
 const LEAST_CALLS: u32 = 20;
 const STEP: Duration = Duration::from_millis(100);
 
-/// The state of a breaker.
 #[derive(Debug, Default)]
 pub(super) struct BreakerJudge {
     phase: BreakerPhase,
@@ -41,14 +40,12 @@ pub(in crate::redis) enum BreakerPhase {
     },
 }
 
-/// Failures in a row.
 #[derive(Debug, Clone, Copy)]
 struct FailureRun {
     failures: u32,
     first_sent: Instant,
 }
 
-/// Calls that are admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AdmittedShare {
     None,

@@ -8,7 +8,6 @@ use weir_time::clock::monotonic;
 const TENTHS: usize = 10;
 const TENTH_MS: u128 = 100;
 
-/// The calls of the last second.
 pub(super) struct RecentCalls {
     begun: Instant,
     /// Each packs the number of its tenth, its calls and its failures: 32, 16 and 16 bits.
@@ -58,7 +57,6 @@ impl RecentCalls {
         })
     }
 
-    /// Forgets all calls.
     pub(super) fn clear(&self) {
         self.tenths.iter().for_each(|tenth| tenth.store(0, Relaxed));
     }

@@ -34,7 +34,6 @@ pub(in crate::redis) enum ConnectError {
     /// A timeout.
     #[error("no answer within {within}{}", if *.tls { "; does this port speak TLS?" } else { "" })]
     Silent {
-        /// `connect_timeout`.
         within: Micros,
         /// True if TLS is configured. A server without TLS does not refuse a handshake; it waits for the line to end.
         tls: bool,
@@ -51,25 +50,16 @@ pub(in crate::redis) enum ConnectError {
     /// The server refused the login for another reason. Only the error code is shown: a server that does not know
     /// `AUTH` echoes its arguments.
     #[error("login refused ({code}): is this user, or a password, configured there?")]
-    LoginRefused {
-        /// The error code of the reply.
-        code: String,
-    },
+    LoginRefused { code: String },
     /// The server has no such database, or this user may not use it.
     #[error("database {database} cannot be selected: {reason}")]
-    Database {
-        /// `store.redis.database`.
-        database: u32,
-        /// The reply.
-        reason: String,
-    },
+    Database { database: u32, reason: String },
     /// The blocking task that reads the password did not complete.
     #[error("cannot read the password: {0}")]
     Stopped(#[from] tokio::task::JoinError),
 }
 
 impl ConnectError {
-    /// True if another password may do.
     pub(super) fn refuses_password(&self) -> bool {
         matches!(self, Self::WrongPassword | Self::LoginRefused { .. })
     }

@@ -19,7 +19,6 @@ pub static APPROXIMATE: ScriptSpec = ScriptSpec {
     probe: None,
 };
 
-/// The scripts, in the order of [`CountScript`].
 const SCRIPTS: [ScriptText; 2] = [
     ("count", &[include_str!("../../../../../lua/approximate/count.lua")]),
     ("places", &[include_str!("../../../../../lua/approximate/places.lua")]),
@@ -30,13 +29,10 @@ static ASSEMBLED: [OnceLock<Script>; SCRIPTS.len()] = [const { OnceLock::new() }
 /// A script of counters that nodes count on their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::redis) enum CountScript {
-    /// Counts and decides.
     Count,
-    /// Gives places to nodes.
     Places,
 }
 
-/// Returns a script of such counters.
 pub(in crate::redis) fn count_script(does: CountScript) -> &'static Script {
     let number = match does {
         CountScript::Count => 0,

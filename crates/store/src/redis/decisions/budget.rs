@@ -19,7 +19,6 @@ use self::question::BudgetQuestion;
 use crate::redis::plain::{self, Form};
 use crate::{BudgetDecision, BudgetOp};
 
-/// The question of a request.
 pub(super) struct BudgetRequest {
     costed: Arc<CostedLimits>,
     question: BudgetQuestion,
@@ -40,7 +39,6 @@ impl BudgetRequest {
         Some((&self.costed, self.plain.as_ref()?))
     }
 
-    /// The form of the request.
     pub(super) fn form(&self) -> Form {
         match self.plain {
             Some(_) => plain::form_of_costs(self.costed.limits.iter().map(|limit| &limit.algorithm)),

@@ -14,12 +14,9 @@ use crate::{StoreError, Verdicts};
 use weir_core::algorithm::{Cause, LimitVerdict, Verdict};
 use weir_units::{Micros, Retry};
 
-/// A reply's tail.
 pub(super) struct Tail {
     pub(super) now: Micros,
-    /// The number of decisions on the short path.
     pub(super) short: usize,
-    /// Its admitted charges.
     pub(super) admitted: u64,
 }
 
@@ -51,7 +48,6 @@ pub(super) fn decode(
 }
 
 impl Tail {
-    /// Bytes of it.
     const BYTES: usize = 24;
 
     pub(super) fn read(packed: &[u8]) -> Result<Self, StoreError> {
@@ -106,7 +102,6 @@ pub(super) fn read_cause(numbers: &mut impl Iterator<Item = f64>) -> Result<Opti
     }
 }
 
-/// Reads a wait.
 pub(super) fn read_retry(numbers: &mut impl Iterator<Item = f64>) -> Result<Retry, StoreError> {
     match numbers.next().ok_or_else(garbled)? {
         never if never < 0.0 => Ok(Retry::Never),

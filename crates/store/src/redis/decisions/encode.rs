@@ -11,7 +11,6 @@ use weir_core::algorithm::{Algorithm, Engine, Grid, Op};
 use weir_units::{CEILING, LATEST, Micros};
 
 doubles! {
-    /// The header of a request.
     RequestHead {
         /// The time, or -1 to use the server's clock.
         now,
@@ -95,7 +94,6 @@ pub(super) fn put_head(now: Option<Micros>, groups: usize, repeats: bool, out: &
     head.put(out);
 }
 
-/// Writes the parameters of a limit.
 pub(super) fn put_limit(limit: &Algorithm, out: &mut impl Write) {
     LimitNumbers::of(limit).put(out);
 }

@@ -101,7 +101,6 @@ fn restored(
     Ok(limit.engine().restore(&mut whole).map(Some))
 }
 
-/// The states of one decision.
 struct Replayed(SmallVec<[Option<State>; 3]>);
 
 impl Cells for Replayed {

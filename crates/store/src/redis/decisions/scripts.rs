@@ -31,7 +31,6 @@ const fn of(rights: &'static [Right]) -> ScriptSpec {
     ScriptSpec { name: "decisions", does: "decide", scripts: &[], rights, slot: None, probe: None }
 }
 
-/// Returns what decisions with these engines need.
 pub(in crate::redis) fn needed(
     has: impl Fn(EngineKind) -> bool,
 ) -> impl Iterator<Item = &'static ScriptSpec> {

@@ -5,7 +5,6 @@ use redis::{Cmd, Value};
 use crate::redis::connect::Connection;
 use crate::redis::fault::as_written;
 
-/// The error of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AskError {
     /// A permanent refusal: the user lacks the right, the command is unknown, or the key has another type.
@@ -14,7 +13,6 @@ pub(super) enum AskError {
     Failed,
 }
 
-/// Sends the query.
 pub(super) async fn ask(connection: &mut Connection, question: &Cmd) -> Result<Value, AskError> {
     connection.send(question).await.map_err(|error| match error.code() {
         Some("NOPERM" | "ERR" | "WRONGTYPE") => AskError::Refused(as_written(&error)),

@@ -41,7 +41,6 @@ struct Board {
     rules: RulesWatch,
     /// True once `INFO` was refused; it is not requested again.
     info_refused: bool,
-    /// What is in use, for remedies.
     uses: Uses,
 }
 
@@ -141,7 +140,6 @@ impl StoreHealth {
         });
     }
 
-    /// Returns this node's fingerprint.
     pub(super) fn own_fingerprint(&self) -> String {
         self.0.board.lock().fingerprint.own().to_owned()
     }
@@ -199,7 +197,6 @@ impl StoreHealth {
         );
     }
 
-    /// Records the reply of `INFO`.
     pub(super) fn informed(&self, node: &Address, info: MemoryInfo) {
         self.change(|board| {
             let Some(known) = board.nodes.get_mut(node) else { return };

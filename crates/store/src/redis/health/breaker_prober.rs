@@ -51,7 +51,6 @@ pub(in crate::redis) async fn keep_probing_breakers(
     for_each_node(&context.topology, |_| {}, start).await;
 }
 
-/// The prober of one node's breaker.
 struct BreakerProber {
     address: Address,
     breaker: Arc<Breaker>,
@@ -61,7 +60,6 @@ struct BreakerProber {
     /// Of which one that passes while this process does not run is known.
     deadlines: Deadlines,
     connection: Option<Connection>,
-    /// The phase that was told last.
     told: BreakerPhase,
 }
 

@@ -24,7 +24,6 @@ pub(super) struct MemoryInfo {
     pub(super) policy: Option<String>,
 }
 
-/// The eviction state of one node.
 #[derive(Debug, Default)]
 pub(super) struct Evictions {
     /// The server's own counter, at the last query.
@@ -43,14 +42,11 @@ struct Rising {
     keys: u64,
 }
 
-/// A change to be logged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Keys are evicted.
     Evicts,
     /// No key was evicted for longer than [`REPORTED`].
     Stopped,
-    /// The policy evicts keys.
     MayEvict,
     /// The policy no longer evicts keys.
     Keeps,

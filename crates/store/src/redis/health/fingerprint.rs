@@ -12,7 +12,6 @@ use super::ask::{AskError, ask};
 use crate::backend::Since;
 use crate::redis::connect::Connection;
 
-/// Interval of the exchanges.
 pub(super) const EVERY: Duration = Duration::from_secs(20);
 
 /// The TTL of a written fingerprint, and how long another node's fingerprint is reported after it was last seen.
@@ -23,7 +22,6 @@ const LASTS: Duration = Duration::from_secs(60);
 pub(super) struct Fingerprint {
     own: String,
     other: Option<Other>,
-    /// True once a refusal was logged.
     refusal_logged: bool,
 }
 
@@ -34,7 +32,6 @@ struct Other {
     last: Since,
 }
 
-/// A change to be logged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Another node has another secret.
@@ -48,7 +45,6 @@ impl Fingerprint {
         Self { own: secret.fingerprint(), other: None, refusal_logged: false }
     }
 
-    /// Returns this node's own fingerprint.
     pub(super) fn own(&self) -> &str {
         &self.own
     }

@@ -67,7 +67,6 @@ async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines:
     for_each_node(&context.topology, |nodes| health.keep(nodes), start).await;
 }
 
-/// The prober of one node.
 struct Prober {
     address: Address,
     context: Arc<LinkContext>,
@@ -79,7 +78,6 @@ struct Prober {
     tags: Vec<u128>,
     /// The last comparison of secrets.
     compared: Option<Instant>,
-    /// What this node has written of its rules.
     rules_written: Option<RulesDigest>,
     /// True if a right was missing when rules were to be compared last.
     lacks_comparison: bool,

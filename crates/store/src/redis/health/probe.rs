@@ -39,7 +39,6 @@ pub(super) struct Probes {
     strategies: Vec<Arc<Strategy>>,
 }
 
-/// The findings of one round.
 pub(super) struct NodeProbe {
     /// The result of a decision on the node.
     pub(super) node: Probed,

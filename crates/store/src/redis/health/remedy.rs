@@ -12,20 +12,16 @@ use crate::scripts::Uses;
 pub(super) const RUNS_NO_SCRIPTS: &str =
     "this Redis runs no scripts for Weir, so it counts nothing; on_store_failure answers every call";
 
-/// The remedy for differing secrets.
 pub(super) const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
 
-/// The remedy for differing rules.
 pub(super) const ONE_FILE: &str = "give all nodes of one namespace the same strategies";
 
-/// The remedy for evictions.
 pub(super) const NO_EVICTION: &str =
     "set `maxmemory-policy noeviction`, and a `maxmemory` that is enough, or give Weir a Redis of its own";
 
 /// What a connection does that ends when a script is called.
 pub(super) const ENDS_AT_SCRIPTS: &str = "it answers, but ends the connection at a script";
 
-/// The remedy where there are no scripts.
 const NO_SCRIPTS: &str = "this server runs no scripts: is it a sentinel, or a proxy that forbids them? Weir counts by Lua \
                           scripts (EVAL, EVALSHA): name Redis itself in `store.redis.nodes`";
 
@@ -126,7 +122,6 @@ const KNOWN: [(&str, Option<Topology>, &str); 31] = [
 
 const ANY: &str = "check that Redis runs there, can be reached from here, and lets this user in";
 
-/// Returns the remedy for `reason`.
 pub(super) fn remedy(reason: &str, config: &RedisConfig, uses: &Uses) -> Cow<'static, str> {
     if reason.contains("NOPERM") || reason.contains("The user executing the script") {
         return Cow::Owned(grant(reason, config, uses));

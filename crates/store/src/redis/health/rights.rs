@@ -11,7 +11,6 @@ use crate::scripts::{COMMON, Right, ScriptSpec};
 /// The text before the missing rights in a reason.
 pub(super) const WITHOUT: &str = "NOPERM this user has no right to ";
 
-/// A digest that no script has.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
 
 /// A capability, and why the node lacks it, if it does.
@@ -63,7 +62,6 @@ pub(super) fn needed(specs: impl Iterator<Item = &'static ScriptSpec>) -> String
     list(["evalsha", "eval"].into_iter().chain(rights.iter().map(|(name, _)| *name)))
 }
 
-/// Each right once.
 fn rights_of(specs: impl Iterator<Item = &'static ScriptSpec>) -> Vec<Right> {
     let mut names = BTreeSet::new();
     let all = COMMON.iter().chain(specs.flat_map(|spec| spec.rights));

@@ -17,7 +17,6 @@ use crate::backend::{RulesDigest, Since};
 use crate::redis::connect::Connection;
 use crate::scripts::ScriptSpec;
 
-/// What the comparison needs of Redis.
 pub(super) static COMPARISON: ScriptSpec = ScriptSpec {
     name: "comparison of limits",
     does: "compare limits between nodes",
@@ -50,7 +49,6 @@ const MOST_NODES: usize = 100;
 /// Strategies that are named.
 const NAMED: usize = 3;
 
-/// Fields of one HSET.
 const FIELDS_AT_ONCE: usize = 1_000;
 
 /// Another node that has other rules, and strategies that differ.
@@ -70,12 +68,10 @@ pub(super) struct RulesWatch {
     refusal: Option<(Since, Arc<str>)>,
 }
 
-/// A change to be logged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RulesChange {
     /// Another node has had other rules for longer than a rolling update takes.
     Differs,
-    /// It has not any more.
     Agrees,
 }
 

@@ -8,7 +8,6 @@ use crate::backend::Since;
 /// Consecutive failures that begin the failed state.
 const BEGINS: u32 = 3;
 
-/// Consecutive successes that end it.
 const ENDS: u32 = 2;
 
 /// The state of a node (or of the topology), from its latest results.
@@ -30,20 +29,16 @@ enum State {
     Failed,
 }
 
-/// A change to be logged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StreakChange {
     /// The failed state begins.
     Began,
-    /// It ends.
     Ended {
-        /// Its duration, from its first failure.
         lasted: Duration,
     },
 }
 
 impl Streak {
-    /// Records a failure.
     pub(super) fn failed(&mut self, why: &str, now: Since) -> Option<StreakChange> {
         let since = match &self.failing {
             Some((since, _)) if self.state == State::Failed || self.against > 0 => *since,
@@ -61,7 +56,6 @@ impl Streak {
         })
     }
 
-    /// Records a success.
     pub(super) fn succeeded(&mut self, now: Since) -> Option<StreakChange> {
         if self.state == State::Failed {
             self.against += 1;
@@ -75,7 +69,6 @@ impl Streak {
         Some(StreakChange::Ended { lasted: now.instant.saturating_duration_since(since.instant) })
     }
 
-    /// True if it is known to work.
     pub(super) fn is_working(&self) -> bool {
         self.state == State::Working
     }

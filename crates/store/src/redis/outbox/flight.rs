@@ -57,7 +57,6 @@ impl Flying {
         Self { outbox: Arc::clone(outbox), call }
     }
 
-    /// Records that the node has answered.
     pub(in crate::redis) fn answered(&mut self) {
         self.call.is_answered = true;
     }

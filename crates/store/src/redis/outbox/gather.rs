@@ -50,7 +50,6 @@ impl Gather {
         self.until = self.until.filter(|until| came.deadline > *until && waiting < ENOUGH);
     }
 
-    /// Ends the wait.
     pub(super) fn end(&mut self) {
         self.until = None;
     }

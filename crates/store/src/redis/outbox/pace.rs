@@ -100,7 +100,6 @@ impl NodePace {
         self.fill.cost
     }
 
-    /// Records the end of a call.
     pub(super) fn landed(&mut self, call: LandedCall, now: Instant) {
         let took = now.saturating_duration_since(call.sent);
         if call.is_answered {

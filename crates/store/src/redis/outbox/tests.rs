@@ -47,7 +47,6 @@ fn call_of(strategy: &Arc<Strategy>, deadline: Instant) -> (ScriptCall<DecisionR
     )
 }
 
-/// A call of this caller.
 fn put_by(outbox: &Outbox, strategy: &Arc<Strategy>, caller: u32) -> OutboxAnswer {
     let namespace = Namespace::new("test").unwrap();
     let request = Arc::new(DecisionRequest::probe(strategy, &namespace, 1).of_caller(caller));

@@ -9,7 +9,6 @@ use crate::redis::callers::append;
 pub(in crate::redis) enum CallSlots {
     /// Any: the server is not a cluster node.
     Any,
-    /// One slot.
     Apart,
     /// All slots of the node; the keys of a call over several slots are not declared.
     Together,

@@ -126,7 +126,6 @@ async fn each_caller_gets_its_own_answer() {
     }
 }
 
-/// Each of them costs 1.
 #[test]
 fn a_call_is_filled_up_to_a_cost() {
     let request =

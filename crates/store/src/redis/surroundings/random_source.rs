@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Where random numbers come from.
 #[derive(Debug, Clone, Default)]
 pub enum RandomSource {
-    /// The operating system.
     #[default]
     System,
     /// A seed: the same numbers each time. Clones share them.

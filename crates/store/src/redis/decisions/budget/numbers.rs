@@ -44,13 +44,11 @@ doubles! {
 }
 
 doubles! {
-    /// One limit of a decision.
     BudgetUnits {
         /// The units; -1 for a limit that the operation leaves alone or whose use is not named.
         asked,
         /// The least that may be granted instead; -1 if all must be.
         least,
-        /// The digest of its key.
         digest,
         /// The offset of its windows, if they are spread.
         phase,

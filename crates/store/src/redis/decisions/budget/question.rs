@@ -10,7 +10,6 @@ use super::numbers::{BudgetHead, BudgetUnits};
 use crate::redis::codes::op;
 use crate::{BudgetDecision, BudgetOp};
 
-/// The numbers of one operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BudgetQuestion {
     pub(super) head: BudgetHead,

@@ -9,14 +9,12 @@ use crate::redis::topology::Address;
 use crate::scripts::ScriptSpec;
 use crate::scripts::Uses;
 
-/// A capability of one node.
 pub(super) struct CapabilityBoard {
     spec: &'static ScriptSpec,
     streak: Streak,
 }
 
 impl StoreHealth {
-    /// Sets what is in use, for remedies.
     pub(in crate::redis::health) fn set_uses(&self, uses: &Uses) {
         let mut board = self.0.board.lock();
         if board.uses != *uses {
@@ -87,7 +85,6 @@ impl NodeBoard {
         &mut self.capabilities[place]
     }
 
-    /// True if it is known to lack this capability.
     pub(super) fn lacks(&self, name: &str) -> bool {
         self.capabilities.iter().any(|own| own.spec.name == name && own.streak.failure().is_some())
     }

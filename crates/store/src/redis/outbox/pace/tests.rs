@@ -4,7 +4,6 @@ use super::*;
 
 const DEADLINE: Duration = Duration::from_millis(50);
 
-/// A node and the time.
 struct PacedNode {
     pace: NodePace,
     now: Instant,
