@@ -152,7 +152,7 @@ const _: () = {
 };
 
 impl EngineKind {
-    /// Its number.
+    /// Returns the number.
     #[must_use]
     pub const fn number(self) -> usize {
         self as usize

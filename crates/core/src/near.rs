@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// How alike two names must be, from 0 to 1.
+/// Least likeness of two names, from 0 to 1.
 const ALIKE: f64 = 0.7;
 
 /// Names that an error offers.
@@ -11,7 +11,7 @@ const MOST: usize = 3;
 /// Names that are compared with an unknown one, about half a microsecond each.
 const MOST_COMPARED: usize = 32;
 
-/// Those of one length.
+/// Most names of one length.
 const MOST_OF_A_LENGTH: usize = 12;
 
 /// Names among which those that look like another one are found, in a time that does not depend on their number. Clones
@@ -76,7 +76,7 @@ pub(crate) fn or_near(which: &str, near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!(" ({which}: {})", near.join(", ")) }
 }
 
-/// How alike two names are. Two letters that changed places are one mistake, also in a short name.
+/// Returns the likeness of two names. Two letters that changed places are one mistake, also in a short name.
 fn likeness(one: &str, other: &str) -> f64 {
     const SHORT: usize = 8;
     let are_short = one.len() <= SHORT && one.len().abs_diff(other.len()) <= 1;

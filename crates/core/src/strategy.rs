@@ -107,9 +107,9 @@ pub struct Strategy {
     is_special: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
-    /// What a node decides with by itself, see [`Strategy::with_local`].
+    /// The strategy of a node by itself, see [`Strategy::with_local`].
     local: Option<Arc<LocalStrategy>>,
-    /// How nodes count it on their own, see [`Strategy::with_approximate`].
+    /// The rule by which nodes count on their own, see [`Strategy::with_approximate`].
     approximate: Option<Arc<ApproximateRule>>,
 }
 
@@ -120,7 +120,7 @@ pub struct Limit {
     pub name: Box<str>,
     /// The fields of a request in this limit's key.
     pub scope: Scope,
-    /// Its algorithm.
+    /// The algorithm.
     pub algorithm: Algorithm,
 }
 
@@ -225,7 +225,7 @@ impl Strategy {
         })
     }
 
-    /// Its rule: rates or permits.
+    /// Returns the rule: rates or permits.
     #[inline]
     pub fn rule(&self) -> &StrategyRule {
         &self.rule

@@ -90,7 +90,7 @@ impl CallerAccess {
         Self::knowing(config, clock, metrics, KnownMethods::default())
     }
 
-    /// The same on a node with more methods.
+    /// Reads the files of credentials, on a node with more methods.
     pub(crate) fn knowing(
         config: &Config,
         clock: Clock,

@@ -37,7 +37,7 @@ use crate::service::{Snapshot, Templates};
 use crate::telemetry::{DecisionLog, Metrics};
 use crate::watch::{POLL_EVERY, ReloadRequests};
 
-/// How long a shutdown waits for the decision log, and for the audit, to be written.
+/// Time for which a shutdown waits for the decision log, and for the audit, to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The clock, intervals and reload requests of a service. Tests inject their own.
@@ -84,7 +84,7 @@ pub fn run(
     run_with(config, listeners, timing, shutdown, (features, begun))
 }
 
-/// The same with features that have begun already.
+/// Runs a node with features that have begun already.
 pub fn run_with(
     config: Config,
     listeners: Listeners,
@@ -95,7 +95,7 @@ pub fn run_with(
     run_by(config, timing, features, |base| stores::serve(base, listeners, shutdown))
 }
 
-/// The same on `backend`, a store of one's own, instead of the one that the configuration names.
+/// Runs a node on `backend` instead of the store that the configuration names.
 pub fn run_on(
     backend: &impl Backend,
     config: Config,

@@ -76,7 +76,7 @@ impl AuditLog {
         Self::open_knowing(path, clock, KnownMethods::default())
     }
 
-    /// The same on a node with more methods.
+    /// Opens the log, on a node with more methods.
     pub(crate) fn open_knowing(path: Option<&Path>, clock: Clock, methods: KnownMethods) -> io::Result<Self> {
         let target = path.map_or(LogTarget::Stdout, |path| LogTarget::File(path.to_owned()));
         let sink = AuditSink::new(DecisionSink::open_private(&target, MAX_BYTES, MAX_FILES)?);

@@ -50,14 +50,14 @@ use crate::watch::WatchedFiles;
 /// The features of a program.
 pub type FeatureList = &'static [&'static dyn Feature];
 
-/// What a feature begins when the background work of the node runs, and before the first call. It may wait. What it returns is
+/// Work of a feature after the background work of the node has begun, and before the first call. It may wait. Its result is
 /// dropped after the last answer.
 pub type BeforeCalls = Box<dyn FnOnce() -> Result<Box<dyn Any>, StartError>>;
 
 /// Work that a feature does later.
 pub type FeatureWork = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a node does beyond decisions.
+/// A part of a node beyond decisions.
 pub trait Feature: Send + Sync + 'static {
     /// Returns the name of the feature.
     fn name(&self) -> &'static str;
@@ -129,7 +129,7 @@ pub trait RunningFeature: Send + Sync {
 
 /// A feature that has begun, before the node opens its ports.
 pub struct BegunFeature {
-    /// What its start gets as [`NodeBuilder::begun`].
+    /// State for [`NodeBuilder::begun`].
     pub state: Box<dyn Any + Send>,
     /// Resolves when the ports may be opened; `None` if they may at once.
     pub ready: Option<FeatureWork>,
@@ -154,7 +154,7 @@ pub struct NodeBuilder<'a> {
     pub config: &'a Config,
     /// The number of workers.
     pub workers: usize,
-    /// What the feature began before the ports were opened.
+    /// State that the feature began before the ports were opened.
     pub begun: Option<Box<dyn Any + Send>>,
     /// Sets its part of the snapshot.
     pub set_part: SetPart,
@@ -162,30 +162,30 @@ pub struct NodeBuilder<'a> {
     pub start_worker: StartWorker,
     /// Files that it reads again when they change. They are looked at after those of the configuration.
     pub files: Vec<Box<dyn WatchedFiles>>,
-    /// What gets each later configuration of the files.
+    /// Callbacks with each later configuration of the files.
     pub configs: Vec<FollowConfig>,
     /// The parts of the first snapshot.
     pub parts: &'a FeatureParts,
     /// Counts the connections that the port of the feature refuses.
     pub refused_connections: Arc<AtomicU64>,
-    /// Where its states may live.
+    /// Storage for the feature's states.
     pub storage: &'a Storage,
-    /// What it does in the background until the node ends, on a thread apart from the workers.
+    /// Work in the background until the node ends, on a thread apart from the workers.
     pub background: Vec<FeatureWork>,
-    /// What gets the current snapshot, and then each later one.
+    /// Callbacks with the current snapshot, and then each later one.
     pub followers: Vec<FollowSnapshot>,
-    /// What it shows on the admin port.
+    /// Pages on the admin port.
     pub pages: FeaturePages,
-    /// What it begins before the first call.
+    /// Work before the first call.
     pub before_calls: Vec<BeforeCalls>,
     /// Open files that it needs at most, besides those of connections to its port and of the workers to the store.
     pub open_files: usize,
-    /// What features share with the node.
+    /// Parts that features share with the node.
     pub shared: &'a NodeShared,
     metrics: &'a Metrics,
 }
 
-/// What a node lends to the features that start.
+/// Parts of a node for the features that start.
 pub(crate) struct NodeParts<'a> {
     pub(crate) config: &'a Config,
     pub(crate) metrics: &'a Metrics,
@@ -196,7 +196,7 @@ pub(crate) struct NodeParts<'a> {
     pub(crate) start_worker: &'a StartWorker,
 }
 
-/// Where states of features may live: over scripts, or in this process. On a backend with neither a feature says so at the
+/// Storage for states of features: over scripts, or in this process. On a backend with neither a feature says so at the
 /// start.
 #[derive(Clone, Default)]
 pub struct Storage {
@@ -214,7 +214,7 @@ pub type ReadStats = Arc<dyn Fn() -> BackendStats + Send + Sync>;
 /// The reason why a feature cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its metrics contradict others.
+    /// The metrics contradict others.
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     /// A socket cannot be opened.
@@ -245,7 +245,7 @@ pub struct WorkerContext {
     pub draining: Arc<AtomicBool>,
 }
 
-/// What a feature serves on one worker.
+/// Services of a feature on one worker.
 #[derive(Default)]
 pub struct WorkerServices {
     /// The connections of the feature's port.
@@ -260,9 +260,9 @@ pub trait ServePort: Send + Sync {
 
 /// A connection of a feature's port, after its handshake.
 pub struct PortConnection {
-    /// Its bytes.
+    /// The bytes.
     pub stream: BoxedStream,
-    /// Its client.
+    /// The client.
     pub peer: Arc<Peer>,
     /// Resolves when the node drains, or the connection's credential is no longer good: it must end soon.
     pub over: FeatureWork,

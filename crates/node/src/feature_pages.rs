@@ -18,7 +18,7 @@ pub trait PageSource: Send + Sync {
     fn fields<'a>(&'a self, rights: Rights<'a>) -> PageFields<'a>;
 }
 
-/// What a feature adds to the page `/ui`.
+/// Part of the page `/ui` of a feature.
 #[derive(Debug)]
 pub struct PageModule {
     /// Sections of the page, in HTML. Their classes `o1` to `o7` say where they stand.
@@ -30,7 +30,7 @@ pub struct PageModule {
 /// JSON of a feature, as far as a caller with these rights may see it.
 pub type ShowJson = Arc<dyn Fn(Rights<'_>) -> Value + Send + Sync>;
 
-/// What features show on the admin port. Clones share it.
+/// Pages of features on the admin port. Clones share them.
 #[derive(Clone, Default)]
 pub struct FeaturePages {
     /// Cards of the page `/ui`.

@@ -19,13 +19,13 @@ pub struct FeaturePart {
 /// Limits of a feature besides those of strategies.
 #[derive(Debug, Default)]
 pub struct FeatureLimits {
-    /// What the store must be able to do for them.
+    /// Uses of the store by features.
     pub uses: Uses,
     /// The owners of their states, who share the memory of states with strategies.
     pub owners: Vec<Arc<Owner>>,
     /// Strategies of them that nodes count on their own. They are looked up every second, and there may be many limits.
     pub approximate: Vec<Arc<Strategy>>,
-    /// What messages call those strategies.
+    /// Name for those strategies in messages.
     pub called: &'static str,
 }
 

@@ -8,7 +8,7 @@ use weir_config::{AccessRight, RIGHTS, RightSet};
 /// A gRPC method of a feature.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodSpec {
-    /// Its path, `/package.Service/Method`.
+    /// The path, `/package.Service/Method`.
     pub path: &'static str,
     /// The rights of which a caller needs one.
     pub rights: &'static [AccessRight],

@@ -97,14 +97,15 @@ impl<S: Store> Limiter<S> {
         Arc::clone(&self.store)
     }
 
-    /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that
+    /// Returns the time by which the store must have answered, so that its absence can still be answered before `deadline`. A
+    /// store that
     /// answers at once needs no deadline.
     #[inline]
     pub fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
         deadline.filter(|_| !S::AT_ONCE).map(|deadline| self.reserve.for_store(deadline, now))
     }
 
-    /// How long the store lets a decision wait whose caller sets no deadline.
+    /// Returns the timeout of the store for a decision whose caller sets no deadline.
     pub fn store_patience(&self) -> Option<Duration> {
         self.store.patience()
     }

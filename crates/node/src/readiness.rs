@@ -103,7 +103,7 @@ impl Readiness {
         let _ = self.needed.set(needed);
     }
 
-    /// The same, but not ready until the store has answered once. After that, only `needs_store` counts.
+    /// Makes the node not ready until the store has answered once. After that, only `needs_store` counts.
     #[must_use]
     pub fn needing_first_answer(self) -> Self {
         self.has_answered.store(false, Relaxed);

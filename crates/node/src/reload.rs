@@ -51,7 +51,7 @@ pub struct SnapshotFollowers {
     pub share: Arc<ShareMemory>,
     /// The features, whose scripts the probes exercise as well.
     pub features: FeatureList,
-    /// How long denials are valid.
+    /// Time for which denials are valid.
     pub denials_valid: Micros,
     /// Shows other nodes what the files say of each strategy.
     pub publish: Arc<PublishMeanings>,
@@ -69,7 +69,7 @@ pub struct FileRules {
     pub rights: Option<SnapshotRights>,
     /// The texts of denials.
     pub messages: DenialMessages,
-    /// What they say of each strategy.
+    /// Meaning of each strategy.
     pub meanings: StrategyMeanings,
 }
 

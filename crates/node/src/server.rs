@@ -63,7 +63,7 @@ use crate::tls::TlsPort;
 pub struct WorkerStores<S> {
     /// The store of rate limits.
     pub decisions: S,
-    /// What features run scripts over on the same connections, if the backend runs scripts.
+    /// Scripts of features on the same connections, if the backend runs scripts.
     pub scripts: Option<Arc<dyn AskScripts>>,
 }
 
@@ -101,7 +101,7 @@ pub struct Parts<S> {
     pub readiness: Readiness,
     /// The metrics of the workers.
     pub metrics: Metrics,
-    /// Where calls of operators are written to.
+    /// Log of operators' calls.
     pub audit: AuditLog,
     /// The services of this port.
     pub served: PortServices,
@@ -176,7 +176,7 @@ pub enum Shutdown {
 /// Resolves when the server has to stop. Boxed, so that `run` is not generic over it and is compiled once.
 pub type ShutdownSignal = Pin<Box<dyn Future<Output = Shutdown>>>;
 
-/// What is called once a server has begun; nothing by default.
+/// Callback once a server has begun; nothing by default.
 #[derive(Default)]
 pub struct Serving(Option<Box<dyn FnOnce() + Send>>);
 
@@ -193,7 +193,8 @@ impl Serving {
     }
 }
 
-/// Serves on `listener` until `shutdown`, and says so by `serving` when nothing can be refused any more. From then on the node is not ready. It serves for the drain delay, unless
+/// Serves on `listener` until `shutdown`, and says so by `serving` when nothing can be refused any more. From then on the node
+/// is not ready. It serves for the drain delay, unless
 /// the shutdown is immediate. Then it closes the listener and lets the calls in flight finish, for the drain
 /// timeout at most. Blocks its thread.
 pub fn run<S: Store>(

@@ -70,7 +70,7 @@ pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
 /// It outlasts reloads. Each round has the current [`Decisions`] once.
 pub struct DecisionService<S> {
     current: ArcSwap<Decisions<S>>,
-    /// The same for rounds of unary calls, which are the most. To hold it costs 57 instructions less than to load
+    /// The decisions for rounds of unary calls, which are the most. To hold them costs 57 instructions less than to load
     /// `current`, 1 % of a call. Only a reload takes it besides the worker: a round that meets one loads `current`.
     held: Mutex<Arc<Decisions<S>>>,
     deadlines: Deadlines,
@@ -96,7 +96,7 @@ impl<S: Store> DecisionService<S> {
         Self::within(limiter, templates, largest, None)
     }
 
-    /// The same, with batches that wait counted in `budget`.
+    /// Creates the service, with batches that wait counted in `budget`.
     pub fn within(
         limiter: Limiter<S>,
         templates: Arc<Templates>,

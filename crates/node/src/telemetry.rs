@@ -123,7 +123,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// The same metrics with these labels on each of them.
+    /// Adds these labels to each metric.
     #[must_use]
     pub fn with_labels(self, labels: &[(String, String)]) -> Self {
         Self { labels: labels.into(), ..self }

@@ -20,7 +20,7 @@ pub struct Verdicts {
     pub decisions: SmallVec<[Verdict; 1]>,
     /// For each cost, one verdict per limit of the decision, in the order of the strategy.
     pub limits: SmallVec<[LimitVerdict; 2]>,
-    /// Why the store could not decide, if the node decided by itself: these are verdicts of the strategy's
+    /// Error of the store, if the node decided by itself: these are verdicts of the strategy's
     /// [`LocalStrategy`](weir_core::strategy::LocalStrategy).
     pub local: Option<StoreError>,
     /// The verdict over limits with costs of their own, which the others summarize.

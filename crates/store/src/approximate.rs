@@ -49,7 +49,7 @@ use crate::{
     Answers, BudgetDecision, CountStore, Decision, Store, StoreAnswer, StoreError, Verdicts, check_supported,
 };
 
-/// What all workers of a process share. Clones share it.
+/// State that all workers of a process share. Clones share it.
 #[derive(Clone)]
 pub struct ApproximateShared(Arc<ApproximateNode>);
 
@@ -71,7 +71,7 @@ pub struct ApproximateStore<S, C> {
     worker: Arc<ApproximateWorker<C>>,
 }
 
-/// What pending decisions of one worker share.
+/// State that pending decisions of one worker share.
 struct ApproximateWorker<C> {
     node: ApproximateShared,
     counts: C,
@@ -171,7 +171,7 @@ impl<C: CountStore> ApproximateWorker<C> {
     }
 }
 
-/// What a decision asks of its counter.
+/// Returns the operation and the cost of a decision at its counter.
 fn asked(decision: &Decision<'_>) -> Result<(CountOp, u64), StoreError> {
     check_supported(decision)?;
     if decision.part.is_some_and(|part| !part.id.is_empty()) {

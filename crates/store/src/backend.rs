@@ -40,7 +40,7 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// One worker's access to the states. Clones share it, and its connections.
     type Worker: Clone + Send + Sync + 'static;
 
-    /// The same, without a connection until it is used.
+    /// A worker's access without a connection until it is used.
     type LazyWorker: Clone + Send + Sync + 'static;
 
     /// One worker's store of rate limits.

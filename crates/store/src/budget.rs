@@ -29,7 +29,7 @@ pub enum BudgetOp<'a> {
 pub struct BudgetDecision<'a> {
     /// The strategy.
     pub strategy: &'a Arc<Strategy>,
-    /// Its limits with their costs.
+    /// Limits with their costs.
     pub costed: &'a Arc<CostedLimits>,
     /// The subject whose state is used.
     pub subject: Subject<'a>,

@@ -50,7 +50,7 @@ pub struct Coalesce<S>(Arc<Inner<S>>);
 struct Inner<S> {
     store: S,
     enabled: bool,
-    /// How long a caller without a deadline waits.
+    /// Timeout of a caller without a deadline.
     default_deadline: Duration,
     max_waiting: usize,
     waiting: AtomicUsize,
@@ -65,7 +65,7 @@ enum Join {
     /// No call is in flight, so it makes one.
     Leader,
     Cached(StoreAnswer<Verdicts>),
-    /// It waits for the next call, until its deadline at most.
+    /// Waits for the next call, until its deadline at most.
     Follower(Instant, VerdictReceiver),
 }
 
@@ -78,7 +78,7 @@ impl<S: Store> Coalesce<S> {
         Self::on(&Clock::System, store, config)
     }
 
-    /// The same on another clock than the machine's.
+    /// Creates the store on another clock than the machine's.
     pub fn on(clock: &Clock, store: S, config: &RedisConfig) -> Self {
         Self(Arc::new(Inner {
             store,

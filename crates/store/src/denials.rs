@@ -55,7 +55,7 @@ pub struct Denials<S>(Arc<WorkerDenials<S>>);
 
 struct WorkerDenials<S> {
     store: S,
-    /// Its own clone, so that no other worker touches its reference count.
+    /// Clone of this worker, so that no other worker touches its reference count.
     shared: Arc<DenialsShared>,
     known: Mutex<DenialTable>,
     /// Lookups left before a call begins; misses use them up.
@@ -90,7 +90,7 @@ impl DenialsShared {
         Self::under(KeySecret::random(), max_age, clock)
     }
 
-    /// The same with this secret, which says which keys collide.
+    /// Creates the cache with this secret, which determines the keys that collide.
     pub fn under(secret: KeySecret, max_age: Micros, clock: Monotonic) -> Self {
         let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
         let (epochs, under_way) = (counters(), counters());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_core::algorithm::budget::MAX_ENDS;
 
-/// Why a store could not decide.
+/// Reason that a store could not decide.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// No answer within the deadline.

@@ -62,7 +62,7 @@ pub trait Store: Send + Sync + 'static {
         StoreAnswer::Ready(Err(StoreError::Unsupported("costs by limit")))
     }
 
-    /// How long a decision waits whose caller sets no deadline; `None` for stores that answer at once.
+    /// Returns the timeout of a decision whose caller sets no deadline; `None` for stores that answer at once.
     fn patience(&self) -> Option<Duration> {
         None
     }

@@ -45,7 +45,7 @@ pub struct LocalFallback<S> {
     strategies: OwnStrategies,
 }
 
-/// What all workers of a process share. Clones share it.
+/// State that all workers of a process share. Clones share it.
 #[derive(Clone)]
 pub struct LocalShared(Arc<LocalStates>);
 

@@ -33,7 +33,7 @@ impl LimitSet {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// These and the limit at `index`.
+    /// Adds the limit at `index`.
     #[must_use]
     pub const fn with(self, index: usize) -> Self {
         Self(self.0 | 1 << (index % MAX_LIMITS))

@@ -106,7 +106,7 @@ impl RedisShared {
         Self::within(config, secret, Surroundings { clock, ..Surroundings::default() })
     }
 
-    /// The same in other surroundings than the machine's.
+    /// Creates the store in other surroundings than the machine's.
     pub fn within(config: &RedisConfig, secret: KeySecret, surroundings: Surroundings) -> Self {
         let topology = Arc::new(ClusterView::new(config));
         let single_slot_nodes = SingleSlotNodes::default();

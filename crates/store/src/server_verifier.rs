@@ -16,9 +16,9 @@ use crate::own_authority::{CertificateUse, OwnAuthorities};
 pub struct ServerVerifier {
     /// The authorities.
     pub roots: Arc<RootCertStore>,
-    /// Those of them that a server may present itself.
+    /// Authorities that a server may present itself.
     pub own: OwnAuthorities,
-    /// What checks signatures.
+    /// Provider that checks signatures.
     pub provider: Arc<CryptoProvider>,
     /// False if a certificate may be for any name.
     pub check_host_name: bool,

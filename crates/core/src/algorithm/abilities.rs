@@ -27,7 +27,7 @@ impl Algorithm {
         self.upfront == 0
     }
 
-    /// Its parameters, if it warms up.
+    /// Returns the parameters of a warm-up.
     pub(super) const fn warms_up(&self) -> Option<&WarmUp> {
         match &self.engine {
             Engine::WarmUp(warm_up) if !self.is_plain => Some(warm_up),

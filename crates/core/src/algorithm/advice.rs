@@ -38,7 +38,7 @@ impl Algorithm {
         })
     }
 
-    /// When a limit with the verdict `said` on `cost`, within `verdict`, gets its next unit.
+    /// Returns when a limit with the verdict `said` on `cost`, within `verdict`, gets its next unit.
     pub fn next_unit(&self, op: Op, cost: u64, verdict: &Verdict, said: &LimitVerdict) -> NextUnit {
         if said.remaining >= self.limit || said.reset_after == Micros::ZERO {
             return NextUnit::Full;

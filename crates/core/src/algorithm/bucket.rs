@@ -32,7 +32,7 @@ pub struct Bucket {
     pub drain: u64,
     /// Ticks per token.
     pub per_token: u64,
-    /// Of a queue: the level in ticks up to which calls go ahead at once; above it each waits for its turn.
+    /// Level of a queue, in ticks, up to which calls go ahead at once; above it each waits for its turn.
     pub undelayed: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ pub struct Bucket {
 pub struct State {
     /// Ticks in the bucket at `at`.
     pub level: u64,
-    /// When `level` was true.
+    /// Time at which `level` was true.
     pub at: u64,
     /// Ticks per token when this was written: a changed rate is rescaled when read.
     pub per_token: u64,

@@ -69,7 +69,7 @@ pub struct BudgetLimit {
 pub struct HoldBounds {
     /// The longest hold.
     pub max: Micros,
-    /// How long ids are known after their settlement, or after the end of their hold.
+    /// Time for which ids are known after their settlement, or after the end of their hold.
     pub known_for: Micros,
 }
 
@@ -84,7 +84,7 @@ pub struct CostedLimits {
     pub hold: Option<HoldBounds>,
 }
 
-/// Why nothing was decided.
+/// Reason that nothing was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotDecided<F> {
     /// The id belongs to a call with other costs, or it was settled, or its hold has ended.

@@ -37,7 +37,7 @@ struct Judged<'l> {
     level: u64,
     judgement: Judgement,
     write: Option<u64>,
-    /// How long until fresh, once all is written.
+    /// Time for which until fresh, once all is written.
     reset_after: Micros,
 }
 
@@ -235,7 +235,7 @@ impl Algorithm {
         }
     }
 
-    /// How long a state is kept after it is fresh, and decides as none.
+    /// Returns the time for which a state is kept after it is fresh, and decides as none.
     #[inline]
     const fn stays(&self) -> u64 {
         match &self.engine {

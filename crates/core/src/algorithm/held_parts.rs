@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-/// How far ahead of the clock the time of parts and the end of a hold may lie.
+/// Longest time by which parts and the end of a hold may lie ahead of the clock.
 pub(super) const MOST_AHEAD: u64 = 2 * 3600 * 1_000_000;
 
 /// The largest number of different ends of one limit's parts.
@@ -36,7 +36,7 @@ impl HeldParts {
         self.ends.iter().map(|(_, units)| units).sum()
     }
 
-    /// Its heap bytes.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         if self.ends.spilled() { self.ends.capacity() * size_of::<(u64, u64)>() } else { 0 }
     }

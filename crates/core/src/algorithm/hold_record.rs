@@ -8,7 +8,7 @@ use super::held_parts::MOST_AHEAD;
 /// The record of a hold, or of a settlement that came without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldRecord {
-    /// When the hold ends.
+    /// Time at which the hold ends.
     pub end: u64,
     /// Until when the id is known.
     pub until: u64,
@@ -25,11 +25,11 @@ pub struct HoldRecord {
 pub struct Settlement {
     /// A digest of its costs.
     pub digest: u64,
-    /// Its outcome.
+    /// The outcome.
     pub outcome: SettleOutcome,
 }
 
-/// What a settlement found.
+/// State in which a settlement found the hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleOutcome {
     /// An open hold.
@@ -45,13 +45,13 @@ pub enum SettleOutcome {
 pub struct HoldEntry {
     /// A digest of the key of the limit's state, of 52 bits.
     pub key: u64,
-    /// What was granted; `None` of a limit in shadow mode that did not admit it.
+    /// Granted units; `None` for a limit in shadow mode that did not admit the call.
     pub granted: Option<u64>,
     /// The units of it that were charged at once.
     pub kept: u64,
     /// The units of its part; after the settlement, what that charged.
     pub open: u64,
-    /// When its part ends.
+    /// Time at which its part ends.
     pub end: u64,
     /// The mark of the parts that it belongs to.
     pub mark: u64,
@@ -64,12 +64,12 @@ pub struct CallRecord {
     pub question: u64,
     /// Until when it is known, by the store's now.
     pub until: u64,
-    /// What each limit granted.
+    /// Units that each limit granted.
     pub granted: [Option<u64>; MAX_LIMITS],
 }
 
 impl HoldRecord {
-    /// Its heap bytes.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         if self.entries.spilled() { self.entries.capacity() * size_of::<HoldEntry>() } else { 0 }
     }

@@ -14,7 +14,7 @@ pub(super) struct Judgement {
 impl Judgement {
     pub(super) const FITS: Self = Self { cause: None, retry: Retry::Now };
 
-    /// It fits after `wait`, or now.
+    /// Fits after `wait`, or now.
     pub(super) const fn after(wait: u64) -> Self {
         if wait == 0 {
             return Self::FITS;
@@ -98,7 +98,7 @@ impl Algorithm {
         (Judgement { retry: Retry::After(Micros(excess)), ..judged }, 0)
     }
 
-    /// How long an admitted call waits for its turn, if the limit paces its calls.
+    /// Returns the time for which an admitted call waits for its turn, if the limit paces its calls.
     #[inline]
     pub(super) const fn pace(&self, reading: &Reading) -> u64 {
         match self.engine {

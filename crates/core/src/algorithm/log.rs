@@ -45,14 +45,14 @@ const MODULUS: u64 = weir_units::CEILING;
 /// The engine's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Log {
-    /// How long an entry counts, in microseconds.
+    /// Time for which an entry counts, in microseconds.
     pub span: u64,
     /// The shortest time between two charges, in microseconds; never above the span.
     pub min_gap: u64,
-    /// How many of the newest units are kept: one above the limit where denied attempts are charged,
+    /// Number of the newest units that are kept: one above the limit where denied attempts are charged,
     /// and all, where not.
     pub keep: u64,
-    /// How many reservations may be held beside it at a time; 0 if it accepts none.
+    /// Most reservations held beside the log at a time; 0 if it accepts none.
     pub max_held: u64,
 }
 
@@ -143,7 +143,8 @@ impl State {
         self.entries.back().map(|newest| newest.at)
     }
 
-    /// When the newest entry was made, or the last call starts. Entries may be read as moved back to now, a start to a
+    /// Returns the time at which the newest entry was made, or the last call starts. Entries may be read as moved back to now,
+    /// a start to a
     /// window after the newest entry, and the state then lasts for a window more.
     pub(super) fn begins(&self) -> Option<(u64, u64)> {
         match self.held().back() {
@@ -216,7 +217,7 @@ impl State {
         self.entries.partition_point(|entry| total_between(entry.total, newest.total) >= keep)
     }
 
-    /// When the first entry expires that, with those before it, frees `excess`.
+    /// Returns the time at which the first entry expires that, with those before it, frees `excess`.
     fn freeing(&self, first_live: usize, excess: u64) -> Option<u64> {
         let base = self.total_before(first_live);
         let freed = |entry: &LogEntry| total_between(base, entry.total);

@@ -346,7 +346,7 @@ fn units(field: &'static str, units: u64) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// How many ticks drain per microsecond, and how many a unit takes, so that `units` of them can be counted; `named` is
+/// Returns the ticks that drain per microsecond, and ticks of a unit, so that `units` of them can be counted; `named` is
 /// the field to blame where they cannot.
 fn ticks(rate: Rate, units: u64, named: (&'static str, u64)) -> Result<(u64, u64), Invalid> {
     span("rate", rate.period)?;

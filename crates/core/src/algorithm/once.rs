@@ -45,7 +45,7 @@ impl<C: RecordCells> RecordCells for &mut C {
     }
 }
 
-/// Why a decision under an id was not made.
+/// Reason that a decision under an id was not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotOnce<F> {
     /// Another decision has this id; it had this cost.

@@ -3,10 +3,10 @@
 use super::{MAX_LIMITS, Op, Verdict};
 use weir_units::Micros;
 
-/// How long a decision is remembered from the start of its call on.
+/// Time for which a decision is remembered from the start of its call on.
 pub const RECORD_LASTS: Micros = Micros::from_secs(60);
 
-/// How long a forced debit is remembered.
+/// Time for which a forced debit is remembered.
 pub const DEBIT_LASTS: Micros = Micros::from_secs(24 * 3600);
 
 /// Record of a decision that was made under an id.
@@ -18,11 +18,11 @@ pub struct OnceRecord {
     pub granted: u64,
     /// True if the cost fitted.
     pub fitted: bool,
-    /// When the call starts.
+    /// Time at which the call starts.
     pub start: u64,
-    /// How long it had to wait then.
+    /// Time for which it had to wait then.
     pub wait: u64,
-    /// When the record expires.
+    /// Time at which the record expires.
     pub until: u64,
     /// Details by kind of decision.
     pub detail: OnceDetail,
@@ -36,7 +36,7 @@ pub enum OnceDetail {
     Reserved {
         /// The level after it, or the number of its held start.
         level: u64,
-        /// When `level` was true.
+        /// Time at which `level` was true.
         at: u64,
         /// The limit's parameters then.
         numbers: [u64; 4],
@@ -58,7 +58,7 @@ impl OnceRecord {
         Self { cost, granted, fitted, start, wait: wait.0, until, detail: OnceDetail::None }
     }
 
-    /// How long the call still has to wait.
+    /// Returns the time for which the call still has to wait.
     pub fn wait_left(&self, now: Micros) -> Micros {
         Micros(self.start.saturating_sub(now.0).min(self.wait))
     }

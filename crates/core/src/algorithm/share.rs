@@ -22,7 +22,7 @@ pub struct Share {
 /// The largest number of a [`Share`].
 pub const MAX_SHARE: u16 = 1000;
 
-/// Why a limit has no such part.
+/// Reason that a limit has no such part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoShare {
     /// A number would become 0: its name and its value.

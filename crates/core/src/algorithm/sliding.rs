@@ -30,7 +30,7 @@ pub struct Sliding {
 /// Stored state of two windows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// When the newer window started.
+    /// Time at which the newer window started.
     pub start: u64,
     /// Cost charged in it.
     pub current: u64,

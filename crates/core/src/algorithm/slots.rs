@@ -33,7 +33,7 @@ pub struct Slots {
     window: u64,
     parts: u32,
     strict: bool,
-    /// How long a state is kept after its last charge, at least; 0: until it is fresh.
+    /// Time for which a state is kept after its last charge, at least; 0: until it is fresh.
     expire: u64,
 }
 
@@ -68,12 +68,13 @@ impl Slots {
         if expire < self.window { None } else { Some(Self { expire, ..self }) }
     }
 
-    /// How long a state is kept after its last charge, at least, in microseconds; `None`: until it is fresh.
+    /// Returns the time for which a state is kept after its last charge, at least, in microseconds; `None`: until it is fresh.
     pub const fn expire(&self) -> Option<u64> {
         if self.expire == 0 { None } else { Some(self.expire) }
     }
 
-    /// How long a state is kept after it is fresh, so that all charges of a part have one expiry: its newest part counts for a
+    /// Returns the time for which a state is kept after it is fresh, so that all charges of a part have one expiry: its newest
+    /// part counts for a
     /// window from its start, or, strict, from its end, which is no earlier than the last charge.
     pub const fn stays(&self) -> u64 {
         let to_end = if self.strict { 0 } else { self.width };
@@ -254,12 +255,12 @@ impl State {
         &self.slots
     }
 
-    /// Its parts with their hits, oldest first.
+    /// Iterates over the parts with their hits, oldest first.
     pub(super) fn hits(&self) -> impl Iterator<Item = (u64, u64)> {
         self.hit.iter().map(|hit| (hit.part, hit.hits))
     }
 
-    /// When the newest part began.
+    /// Returns the time at which the newest part began.
     pub(super) fn begins(&self) -> Option<u64> {
         self.hit.last().map(|newest| self.slots.start(newest.part))
     }
@@ -280,7 +281,7 @@ impl State {
 }
 
 impl Hit {
-    /// Its part, moved back with a clock that went back far.
+    /// The part, moved back with a clock that went back far.
     const fn moved(&self, reading: &Reading) -> u64 {
         self.part.saturating_sub(reading.shift)
     }

@@ -8,19 +8,19 @@ use weir_units::Micros;
 /// The stored state of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// Of a [`Bucket`](super::Bucket).
+    /// State of a [`Bucket`](super::Bucket).
     Bucket(bucket::State),
-    /// Of a [`Window`](super::Window).
+    /// State of a [`Window`](super::Window).
     Window(window::State),
-    /// Of an [`Interval`](super::Interval).
+    /// State of an [`Interval`](super::Interval).
     Interval(interval::State),
-    /// Of a [`Log`](super::Log); boxed, so that the others stay small.
+    /// State of a [`Log`](super::Log); boxed, so that the others stay small.
     Log(Box<log::State>),
-    /// Of a [`Sliding`](super::Sliding); boxed.
+    /// State of a [`Sliding`](super::Sliding); boxed.
     Sliding(Box<sliding::State>),
-    /// Of [`Slots`](super::Slots); boxed.
+    /// State of [`Slots`](super::Slots); boxed.
     Slots(Box<slots::State>),
-    /// Of a [`WarmUp`](super::WarmUp); boxed.
+    /// State of a [`WarmUp`](super::WarmUp); boxed.
     WarmUp(Box<warm_up::State>),
     /// Not a limit's state: a marker of an idempotent operation. To limits it is absent.
     Marker {
@@ -29,7 +29,7 @@ pub enum State {
     /// Not a limit's state: the record of an idempotent decision. To limits it is absent. Boxed, so that limits'
     /// states stay small.
     Record(Box<OnceRecord>),
-    /// What open holds have of a limit. To limits it is absent, and so are the two below.
+    /// Parts of a limit in open holds. To limits this state is absent, and so are the two below.
     Parts(Box<HeldParts>),
     Hold(Box<HoldRecord>),
     /// The record of a call with costs by name.
@@ -37,7 +37,7 @@ pub enum State {
 }
 
 impl State {
-    /// Its heap bytes.
+    /// Returns the bytes on the heap.
     #[inline]
     pub fn heap_bytes(&self) -> usize {
         match self {

@@ -52,7 +52,7 @@ pub struct Verdict {
     /// limit was charged; 0 when denied, and for a repeated refund. Of [`Op::Cancel`]: 1 if the reservation was
     /// cancelled before, otherwise 0.
     pub granted: u64,
-    /// How long the caller must wait before it goes ahead: after [`Op::Reserve`], and where a limit paces its calls.
+    /// Time for which the caller must wait before it goes ahead: after [`Op::Reserve`], and where a limit paces its calls.
     pub wait: Micros,
     /// True if this call made the change: false for a denial, and if it was made before under the same id. For
     /// [`Op::Cancel`]: true if the reservation existed and had not started.
@@ -62,7 +62,7 @@ pub struct Verdict {
 /// Verdict of one limit within a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitVerdict {
-    /// Why this limit would deny the call; `None` if it would not. Also set for a limit in shadow mode, which denies
+    /// Reason that this limit would deny the call; `None` if it would not. Also set for a limit in shadow mode, which denies
     /// nothing.
     pub cause: Option<Cause>,
     /// The largest cost that would pass now; uncharged when the decision was denied.

@@ -37,11 +37,11 @@ pub struct WarmUp {
 /// Stored state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
-    /// How long after `at` the next call may start, in microseconds.
+    /// Time for which after `at` the next call may start, in microseconds.
     pub backlog: u64,
     /// Permits that were stored at `at`.
     pub stored: Permits,
-    /// When both were true.
+    /// Time at which both were true.
     pub at: u64,
     /// The most permits that could be stored under the parameters then.
     pub most: Permits,
@@ -128,7 +128,7 @@ impl WarmUp {
         f64::from_bits(reading.extra).floor() as u64
     }
 
-    /// How long a call of `cost` delays the next one.
+    /// Returns the time for which a call of `cost` delays the next one.
     pub(super) fn time_of(&self, reading: &Reading, cost: u64) -> u64 {
         self.curve().spend(f64::from_bits(reading.extra), cost).1
     }

@@ -22,11 +22,11 @@ pub(super) const DAY: u64 = 86_400_000_000;
 pub struct Window {
     /// Length of a window, in microseconds; of a month, the longest.
     pub span: u64,
-    /// Where windows start.
+    /// Grid of the starts of windows.
     pub grid: Grid,
 }
 
-/// Where windows start.
+/// Grid of the starts of windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grid {
     /// So much ahead of the multiples of the span; less than it.
@@ -41,7 +41,7 @@ pub enum Grid {
     Anchored,
     /// On the first of a month.
     Month {
-        /// How far local time is ahead of a day behind UTC, in microseconds: never negative.
+        /// Distance of local time from a day behind UTC, in microseconds: never negative.
         ahead: u64,
     },
 }
@@ -49,7 +49,7 @@ pub enum Grid {
 /// Stored state of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
-    /// When the window started.
+    /// Time at which the window started.
     pub start: u64,
     /// Cost charged in it.
     pub hits: u64,

@@ -8,7 +8,7 @@ pub const MAX_NODES: u64 = 1_000;
 /// The largest bound: as the largest limit.
 const MAX_OVER: u64 = 1 << 52;
 
-/// How many units more than its limit a strategy may admit, and how many nodes may count.
+/// Units that a strategy may admit above its limit, and number of nodes that may count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ApproximateBound {
     max_over: u64,
@@ -16,7 +16,7 @@ pub struct ApproximateBound {
     window: Micros,
 }
 
-/// Why numbers are no bound.
+/// Reason that numbers are no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ApproximateError {
     /// Too few or too many nodes.
@@ -72,7 +72,7 @@ impl ApproximateBound {
         self.max_over / (self.nodes - 1)
     }
 
-    /// How long a node waits from one heartbeat to the next: a quarter of a window, and 5 s at most.
+    /// Returns the time for which a node waits from one heartbeat to the next: a quarter of a window, and 5 s at most.
     pub const fn heartbeat(&self) -> Micros {
         let quarter = self.window.0 / 4;
         Micros(if quarter < 5_000_000 { quarter } else { 5_000_000 })

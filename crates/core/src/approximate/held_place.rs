@@ -8,7 +8,7 @@ use super::{ApproximateBound, StoreClock};
 /// The place of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldPlace {
-    /// Its number.
+    /// The number.
     pub place: u64,
     /// The incarnation under which the node holds it.
     pub incarnation: u64,
@@ -25,7 +25,7 @@ pub struct LocalWindow {
     pub window: u64,
     /// The place of the node.
     pub place: u64,
-    /// Its incarnation.
+    /// The incarnation.
     pub incarnation: u64,
     /// True if each key begins at the store: the node got its place in this window (R2).
     pub begins_at_store: bool,

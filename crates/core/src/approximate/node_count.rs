@@ -4,13 +4,13 @@ use weir_units::{Micros, Retry};
 
 use super::{CountAnswer, LocalWindow, NodePush};
 
-/// What a node knows of a key in one window, and what it has admitted by itself.
+/// Use of a key in one window as a node knows it, and units that it has admitted by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeCount {
     window: u64,
     incarnation: u64,
     admitted: u64,
-    /// Of them, those that the store has counted.
+    /// Admitted units that the store has counted.
     seen: u64,
     /// The store's count and its version.
     count: u64,
@@ -25,18 +25,18 @@ pub struct NodeCount {
     has_begun: bool,
 }
 
-/// What a node answers by itself.
+/// Answer of a node by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalAnswer {
     /// The units are admitted and counted here.
     Allowed {
-        /// What was used before, as far as the node knows.
+        /// Units used before, as far as the node knows.
         used: u64,
     },
-    /// They are more than what is left, as far as the node knows.
+    /// The units exceed what is left, as far as the node knows.
     Denied {
         used: u64,
-        /// When they fit, if they ever do.
+        /// Wait until the units fit, if they ever do.
         retry: Retry,
     },
     /// The store decides: see [`NodeCount::charge`].
@@ -71,7 +71,7 @@ impl NodeCount {
         LocalAnswer::Allowed { used }
     }
 
-    /// What goes with a charge that the store decides. Until the answer the node counts no further (R5).
+    /// Returns the push that goes with a charge that the store decides. Until the answer the node counts no further (R5).
     #[must_use]
     pub fn charge(&mut self, place: u64) -> NodePush {
         let push = self.push(place);
@@ -124,7 +124,8 @@ impl NodeCount {
         *self == Self::default()
     }
 
-    /// What is used, as far as the node knows. After losses of the store's data, at least what the node has admitted, unless
+    /// Units used, as far as the node knows. After losses of the store's data, at least the units that the node has admitted,
+    /// unless
     /// it was taken back.
     fn used(&self) -> u64 {
         (self.count + self.owes()).max(self.admitted.saturating_sub(self.refunded))

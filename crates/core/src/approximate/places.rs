@@ -25,7 +25,7 @@ struct TakenPlace {
     is_free: bool,
 }
 
-/// What a node asks of the places.
+/// Request of a node for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceAsk {
     Take,
@@ -61,7 +61,7 @@ impl Places {
         Self::blocked_for(bound, 2)
     }
 
-    /// The same with places that are blocked for another number of windows. With less than two the bound does not hold.
+    /// Creates places that are blocked for another number of windows. With less than two the bound does not hold.
     pub fn blocked_for(bound: ApproximateBound, blocked_windows: u64) -> Self {
         Self { bound, blocked_windows, places: Vec::new(), incarnation: 0 }
     }

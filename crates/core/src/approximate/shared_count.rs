@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_units::Micros;
 
-/// What the store has counted of a key in its current window.
+/// Count of a key in its current window, in the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedCount {
     window: u64,
@@ -18,7 +18,7 @@ pub struct SharedCount {
     pushed: BTreeMap<u64, PushedUnits>,
 }
 
-/// What the last holder of a place has pushed.
+/// Units pushed by the last holder of a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct PushedUnits {
     incarnation: u64,
@@ -33,7 +33,7 @@ pub struct NodePush {
     pub window: u64,
     /// The place of the node.
     pub place: u64,
-    /// Its incarnation.
+    /// The incarnation.
     pub incarnation: u64,
     /// Grows with each call of the node for this key. What was overtaken may know too little of what the node owes.
     pub sequence: u64,
@@ -41,7 +41,7 @@ pub struct NodePush {
     pub units: u64,
 }
 
-/// What is done at the counter.
+/// Operation on the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountOp {
     /// Charges the cost, if it fits: so many times, as long as it does.
@@ -58,20 +58,21 @@ pub enum CountOp {
     Reset,
 }
 
-/// What a node asks of the counter.
+/// Request of a node to the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountAsk {
-    /// What is counted first.
+    /// Push that is counted first.
     pub push: Option<NodePush>,
-    /// What is done then.
+    /// Operation after the push.
     pub op: CountOp,
     /// The units to decide on; 0 asks for the count alone.
     pub cost: u64,
-    /// How many calls of this cost there are, one after the other. For [`CountOp::Charge`]; 1 for the others.
+    /// Number of calls of this cost, one after the other. For [`CountOp::Charge`]; 1 for the others.
     pub times: u64,
     /// The limit.
     pub limit: u64,
-    /// What each holder of a place may owe. A call of another node is decided at so much less, and so is one that does not
+    /// Units that each holder of a place may owe. A call of another node is decided at so much less, and so is one that does
+    /// not
     /// show all that its node owes: of a past window, of a holder of before, or overtaken by a later one.
     pub share: u64,
     /// Up to which count a debit charges.
@@ -81,7 +82,7 @@ pub struct CountAsk {
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountAnswer {
-    /// How many of the calls passed: the first ones.
+    /// Number of calls that passed: the first ones.
     pub passed: u64,
     /// Units that were charged, or taken back.
     pub units: u64,
@@ -104,14 +105,14 @@ pub struct CountAnswer {
 }
 
 impl CountAsk {
-    /// What a push alone asks for.
+    /// Creates the request of a push alone.
     pub const fn of_push(push: NodePush, limit: u64) -> Self {
         Self { push: Some(push), op: CountOp::Peek, cost: 0, times: 1, limit, share: 0, most: 0 }
     }
 }
 
 impl CountOp {
-    /// Its name in the script.
+    /// Returns the name in the script.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -140,7 +141,7 @@ impl SharedCount {
         CountAnswer { passed, units, at, before, window, count, version, refunded, over, now }
     }
 
-    /// How many calls pass, and the units that are charged or taken back.
+    /// Returns the number of calls that pass, and the units that are charged or taken back.
     fn decide(&mut self, ask: &CountAsk, at: u64) -> (u64, u64) {
         let (cost, before) = (ask.cost, self.count);
         let fits = u64::from(before + cost <= at);

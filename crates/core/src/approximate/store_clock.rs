@@ -16,14 +16,15 @@ pub struct StoreClock {
 }
 
 impl StoreClock {
-    /// What an answer says: the store read `time` after the node sent the call at `sent`, and before it had the answer at
+    /// Creates the bounds that an answer gives: the store read `time` after the node sent the call at `sent`, and before it had
+    /// the answer at
     /// `received`.
     pub fn of_answer(time: Micros, sent: Micros, received: Micros) -> Self {
         let offset = |node: Micros| (time.0 as i64).saturating_sub(node.0 as i64);
         Self { least: offset(received), most: offset(sent), as_of: received }
     }
 
-    /// What both say. If they contradict one another, a clock has stepped, and the later one counts.
+    /// Combines both bounds. If they contradict one another, a clock has stepped, and the later one counts.
     #[must_use]
     pub fn and(self, later: Self) -> Self {
         let aged = self.aged(later.as_of);
@@ -39,7 +40,7 @@ impl StoreClock {
         (time(aged.least), time(aged.most))
     }
 
-    /// How far the bounds are apart.
+    /// Returns the distance of the bounds.
     #[must_use]
     pub fn error(self, now: Micros) -> Micros {
         let (least, most) = self.at(now);

@@ -181,7 +181,7 @@ fn write_field(out: &mut Vec<u8>, field: &Field) {
     }
 }
 
-/// What stands before each part of a key that callers choose.
+/// Byte before each part of a key that callers choose.
 pub(super) const SEPARATOR: u8 = b'|';
 
 /// Appends a text of a caller's, which so has no separator and no brace.

@@ -38,7 +38,7 @@ impl Namespace {
         Ok(Self(Cow::Owned(text.to_owned())))
     }
 
-    /// Its text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -44,7 +44,7 @@ pub struct SlotPart {
     pub number: u16,
     /// Number of parts.
     pub shards: u16,
-    /// Its slots.
+    /// The slots.
     pub slots: RangeInclusive<u16>,
 }
 
@@ -52,7 +52,7 @@ pub struct SlotPart {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("every one of the {shards} shards has a group that `{group}` must be apart from")]
 pub struct NoPartFree {
-    /// Its name.
+    /// The name.
     pub group: String,
     /// Number of parts.
     pub shards: u16,

@@ -35,7 +35,7 @@ pub struct AccessEntry {
 }
 
 impl Rules {
-    /// These rules with `changes`. What names an unknown strategy has no effect.
+    /// Returns the rules with `changes`. A change of an unknown strategy has no effect.
     pub fn amended(&self, changes: RuleChanges) -> Self {
         let RuleChanges { strategies, generations, overrides, access } = changes;
         let mut changed: HashMap<Box<str>, Strategy> =
@@ -92,7 +92,7 @@ impl Rules {
 }
 
 impl Strategy {
-    /// This override of `base`, whose other limits may have changed.
+    /// Rebases the override on `base`, whose other limits may have changed.
     pub(super) fn rebased(&self, base: &Self) -> Self {
         let mut rebased = base.clone();
         for (place, limit) in self.limits().iter().enumerate() {
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(limits(&back, "gold-1"), [100, 20]);
     }
 
-    /// What is said of limits, and what the store decides by, are one.
+    /// Limits as they are shown and as the store decides by them are one.
     #[test]
     fn an_override_keeps_its_own_near_limit_and_only_that() {
         use crate::algorithm::budget::{BudgetLimit, CostedLimits, LimitCost};

@@ -18,27 +18,27 @@ pub const MIN_SYNC: Micros = Micros(10_000);
 /// The longest one.
 pub const MAX_SYNC: Micros = Micros::from_secs(10);
 
-/// How a strategy is counted on the nodes, as it was configured.
+/// Numbers of counting on the nodes, as they were configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApproximateNumbers {
     /// The most units above the limit in a window.
     pub max_over: u64,
     /// The number of nodes that may count.
     pub nodes: u64,
-    /// How often a node shows what it has counted.
+    /// Interval at which a node shows its counts.
     pub sync: Micros,
 }
 
-/// How a strategy is counted on the nodes.
+/// Rule for counting a strategy on the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApproximateRule {
     /// The bound, for the strategy's window.
     pub bound: ApproximateBound,
-    /// How often a node shows what it has counted.
+    /// Interval at which a node shows its counts.
     pub sync: Micros,
 }
 
-/// Why a strategy cannot be counted on the nodes.
+/// Reason that a strategy cannot be counted on the nodes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoApproximate {
     /// Not exactly one aligned window.
@@ -68,7 +68,7 @@ impl Strategy {
         Ok(Self { approximate: Some(Arc::new(rule)), ..self })
     }
 
-    /// How it is counted on the nodes, if it is.
+    /// Returns the rule for counting on the nodes, if there is one.
     #[inline]
     pub fn approximate(&self) -> Option<&ApproximateRule> {
         self.approximate.as_deref()
@@ -93,7 +93,7 @@ impl Strategy {
         Ok(ApproximateRule { bound, sync })
     }
 
-    /// Its only limit, if that is an aligned window; or why it is not.
+    /// Returns the single limit if it is an aligned window, otherwise the reason.
     fn only_window(&self) -> Result<&Limit, String> {
         match self.limits() {
             [] => Err("this one has permits".to_owned()),

@@ -28,12 +28,12 @@ impl<'a> Attributes<'a> {
     /// No attributes.
     pub const NONE: Self = Self(AttributeSource::Pairs(&[]));
 
-    /// Those of a map.
+    /// Creates the attributes of a map.
     pub const fn of(map: &'a HashMap<String, String>) -> Self {
         Self(AttributeSource::Map(map))
     }
 
-    /// Those of a list that has each name once.
+    /// Creates the attributes of a list that has each name once.
     pub const fn of_pairs(pairs: &'a [(&'a str, &'a str)]) -> Self {
         Self(AttributeSource::Pairs(pairs))
     }
@@ -58,7 +58,7 @@ impl<'a> Attributes<'a> {
         map.chain(pairs.iter().copied())
     }
 
-    /// How many there are.
+    /// Returns the number of attributes.
     pub fn len(&self) -> usize {
         match self.0 {
             AttributeSource::Map(map) => map.len(),

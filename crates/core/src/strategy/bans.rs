@@ -11,14 +11,14 @@ pub const MAX_BAN_AFTER: u64 = 1_000_000;
 /// The most attributes that a limit with bans may count by: names of bans are bounded.
 const MAX_BAN_ATTRIBUTES: usize = 1;
 
-/// When a limit bans a caller, and for how long.
+/// Condition under which a limit bans a caller, and duration of the ban.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BanTerms {
     /// After so many denials, at least 1.
     pub after: u32,
     /// Within this time.
     pub within: Micros,
-    /// How long the ban lasts.
+    /// Duration of the ban.
     pub lasts: Micros,
 }
 
@@ -27,11 +27,11 @@ pub struct BanTerms {
 pub struct LimitBan {
     /// Index of the limit.
     pub limit: usize,
-    /// Its terms.
+    /// The terms.
     pub terms: BanTerms,
 }
 
-/// Why a limit cannot ban its callers.
+/// Reason that a limit cannot ban its callers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BanError {
     /// Consumers share its counters.
@@ -42,7 +42,7 @@ pub enum BanError {
     /// The name of a ban would be too long.
     #[error("the limit counts by {0} attributes: one with a ban may count by at most {MAX_BAN_ATTRIBUTES}")]
     Attributes(usize),
-    /// It denies nothing.
+    /// The limit denies nothing.
     #[error(
         "a limit in shadow mode denies nothing, so nobody would be banned; remove `ban` or `mode: shadow`"
     )]

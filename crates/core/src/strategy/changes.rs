@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use super::{Limit, Patterns, Resource, Rules, Strategy, StrategyRule};
 
-/// What became of a strategy, a limit, an override or a pattern. Both are there if it has changed.
+/// Change of a strategy, a limit, an override or a pattern. A changed one has both.
 #[derive(Debug, Clone, Copy)]
 pub struct BeforeAfter<T> {
-    /// As it was; `None` if it is new.
+    /// The former one; `None` if it is new.
     pub before: Option<T>,
-    /// As it is; `None` if it is gone.
+    /// The current one; `None` if it is gone.
     pub after: Option<T>,
 }
 
 /// A strategy that differs.
 #[derive(Debug)]
 pub struct StrategyChange<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     /// The strategy.
     pub strategy: BeforeAfter<&'a Strategy>,
-    /// Its limits that differ, if it is not new or gone.
+    /// Limits that differ, if the strategy is not new or gone.
     pub limits: Vec<LimitChange<'a>>,
     /// True if all of its states get other keys in Redis, so that they start full there: its keys lie elsewhere.
     pub moves: bool,
@@ -29,7 +29,7 @@ pub struct StrategyChange<'a> {
     pub starts_full: bool,
     /// True if something else than its limits differs: its failure policy, its permits, its longest reservation.
     pub differs: bool,
-    /// Its overrides that differ: consumer, resource, and the strategy with its numbers.
+    /// Overrides that differ: consumer, resource, and the strategy with its numbers.
     pub overrides: Vec<(String, String, BeforeAfter<&'a Strategy>)>,
     /// True if its access lists differ.
     pub lists: bool,
@@ -38,7 +38,7 @@ pub struct StrategyChange<'a> {
 /// A limit that differs.
 #[derive(Debug)]
 pub struct LimitChange<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     /// The limit.
     pub limit: BeforeAfter<&'a Limit>,
@@ -143,7 +143,7 @@ impl Rules {
         differing.map(|(pattern, means)| ResourceChange { pattern, means }).collect()
     }
 
-    /// What each pattern of resources means: the name of its strategy, and its routing group.
+    /// Returns the meaning of each pattern of resources: the name of its strategy, and its routing group.
     fn meanings(&self) -> impl Iterator<Item = (String, (String, Option<String>))> {
         let resources: &Patterns<Resource> = self.resources();
         resources.iter().map(|(pattern, Resource { strategy, group })| {

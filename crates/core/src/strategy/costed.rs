@@ -55,7 +55,7 @@ impl Strategy {
         self
     }
 
-    /// What is only said about its limits.
+    /// Returns the marks of the limits.
     #[inline]
     pub fn marks(&self) -> Option<&LimitMarks> {
         if self.is_special { self.rates()?.marks.as_deref() } else { None }

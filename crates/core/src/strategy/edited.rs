@@ -28,7 +28,7 @@ pub enum RuleEdit {
 }
 
 impl Rules {
-    /// These rules with `edits`. `None`: an edit changes more than single entries, and the rules must be made anew: it is
+    /// Returns the rules with `edits`. `None`: an edit changes more than single entries, and the rules must be made anew: it is
     /// the first or the last override for some resources of a counter that resources share.
     pub fn edited(&self, edits: &[RuleEdit]) -> Option<Self> {
         let mut rules = self.clone();

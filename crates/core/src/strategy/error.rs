@@ -3,7 +3,7 @@
 use super::scope::MAX_ATTRIBUTES;
 use crate::algorithm::MAX_LIMITS;
 
-/// Why a list of limits cannot be a strategy.
+/// Reason that a list of limits cannot be a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StrategyError {
     /// A name that cannot be part of a key.

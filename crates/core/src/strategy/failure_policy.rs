@@ -16,12 +16,12 @@ pub enum FailurePolicy {
     Local(LocalPolicy),
 }
 
-/// How a node decides by itself.
+/// Policy of a node that decides by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalPolicy {
     /// The part of each limit.
     pub share: Share,
-    /// What answers for new keys when the node has no memory for them.
+    /// Answer for new keys when the node has no memory for them.
     pub when_full: WhenLocalFull,
 }
 

@@ -11,7 +11,7 @@ const ALL: &str = "*";
 #[derive(Debug, Clone, Default)]
 pub(super) struct LiveOverrides {
     by_consumer: SharedPatterns<OfConsumer>,
-    /// How many are for some resources only.
+    /// Number of overrides for some resources only.
     partial: usize,
 }
 

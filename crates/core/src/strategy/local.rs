@@ -17,10 +17,10 @@ pub struct LocalStrategy {
     known_as: StrategyId,
 }
 
-/// Why a strategy cannot be decided by a node itself.
+/// Reason that a strategy cannot be decided by a node itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocalError {
-    /// It has permits.
+    /// The strategy has permits.
     #[error(
         "`local` is for strategies of rate limits; a node by itself cannot know who holds permits: write allow, deny or \
          error"
@@ -42,7 +42,7 @@ pub enum LocalError {
         limit: Box<str>,
         /// The number's name.
         number: &'static str,
-        /// Its value.
+        /// The value.
         value: u64,
         /// The share that was asked for.
         share: Share,
@@ -95,7 +95,7 @@ impl Strategy {
         Ok(Self { local: Some(Arc::new(local)), ..self })
     }
 
-    /// What a node decides with by itself.
+    /// Returns the strategy of a node by itself.
     #[inline]
     pub fn local(&self) -> Option<&LocalStrategy> {
         self.local.as_deref()

@@ -17,7 +17,7 @@ use crate::algorithm::budget::{BudgetLimit, NotHeld};
 pub struct Overrides {
     /// Snapshots share it until the files say something else: there may be many. `None` if there are none.
     table: Option<Arc<Patterns<Patterns<Arc<Strategy>>>>>,
-    /// Those of live control, which take precedence; `None` if there are none.
+    /// Overrides of live control, which take precedence; `None` if there are none.
     first: Option<Arc<LiveOverrides>>,
 }
 
@@ -35,17 +35,17 @@ pub struct Override {
 /// The override that applies to a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Applied<'a> {
-    /// Its pattern of consumers.
+    /// The pattern of consumers.
     pub consumer: Pattern<'a>,
-    /// Its pattern of resources.
+    /// The pattern of resources.
     pub resource: Pattern<'a>,
     pub(super) strategy: &'a Arc<Strategy>,
 }
 
-/// Why a limit cannot be overridden.
+/// Reason that a limit cannot be overridden.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OverrideError {
-    /// There is no limit of that name.
+    /// No limit has that name.
     #[error("strategy `{strategy}` has no limit of this name; it has {limits}")]
     Unknown {
         /// The strategy.
@@ -53,10 +53,10 @@ pub enum OverrideError {
         /// The limits it has.
         limits: String,
     },
-    /// It has permits and no rate limits.
+    /// The strategy has permits and no rate limits.
     #[error("strategy `{0}` limits concurrency; only rate limits can have other numbers for some consumers")]
     Concurrency(Box<str>),
-    /// It has no part for nodes that decide by themselves.
+    /// The limit has no part for nodes that decide by themselves.
     #[error(transparent)]
     Local(#[from] LocalError),
     /// Nodes cannot count it on their own within the strategy's bound.
@@ -69,10 +69,10 @@ pub enum OverrideError {
     NotHeld {
         /// The limit.
         limit: Box<str>,
-        /// Why not.
+        /// Reason that not.
         why: NotHeld,
     },
-    /// Its counter is shared between consumers, for whom different numbers would apply.
+    /// The counter is shared between consumers, for whom different numbers would apply.
     #[error(
         "limit `{limit}` of strategy `{strategy}` counts by {scope}, so that consumers share its counters; \
          only limits that count by consumer can differ between consumers"
@@ -82,7 +82,7 @@ pub enum OverrideError {
         strategy: Box<str>,
         /// The limit.
         limit: Box<str>,
-        /// Its scope.
+        /// The scope.
         scope: String,
     },
 }
@@ -135,7 +135,7 @@ impl Overrides {
         }
     }
 
-    /// Those that take precedence over the rest.
+    /// Returns the overrides that take precedence over the rest.
     pub(super) fn first(&self) -> Option<&LiveOverrides> {
         self.first.as_deref()
     }

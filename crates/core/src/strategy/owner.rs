@@ -25,7 +25,7 @@ impl Owner {
         Self { name, mark: AtomicU64::new(0) }
     }
 
-    /// Its unique name.
+    /// Returns the unique name.
     pub fn name(&self) -> &str {
         &self.name
     }

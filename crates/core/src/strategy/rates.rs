@@ -36,7 +36,7 @@ pub struct RateLimits {
     pub(super) marks: Option<Arc<LimitMarks>>,
 }
 
-/// What is only said about limits.
+/// Properties of limits that only reports use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitMarks {
     /// `near_limit` of each limit, from 1 to 100.
@@ -66,7 +66,7 @@ impl RateLimits {
         }
     }
 
-    /// The same limits for the strategy `name`.
+    /// Returns the limits for the strategy `name`.
     pub(super) fn renamed(&self, name: &str) -> Self {
         let identities = self.limits.iter().map(|limit| identity_prefix(name, limit)).collect();
         Self { identities, ..self.clone() }

@@ -61,7 +61,7 @@ impl Overrides {
 }
 
 impl Rules {
-    /// These rules after `before`: a strategy that means the same, with the same overrides, is the same one, so that
+    /// Returns the rules after `before`: a strategy that means the same, with the same overrides, is the same one, so that
     /// what is known of it stays.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {

@@ -30,7 +30,7 @@ impl Scope {
         Self(fields)
     }
 
-    /// Its fields, in their order in keys.
+    /// Returns the fields, in their order in keys.
     pub fn fields(&self) -> &[Field] {
         &self.0
     }

@@ -38,7 +38,7 @@ pub struct Shadow {
 pub struct ShadowLimit {
     /// Index in its strategy.
     pub place: usize,
-    /// Its number among all shadows.
+    /// The number among all shadows.
     pub pair: usize,
     /// Label: `limit:NAME`, which no strategy can be called.
     pub label: Box<str>,
@@ -77,7 +77,7 @@ impl Shadow {
         }
     }
 
-    /// This shadow with other overrides that take precedence, where neither strategy has changed.
+    /// Returns the shadow with other overrides that take precedence, where neither strategy has changed.
     pub(super) fn with_first(&self, live: &Strategy, pair: usize, first: &[Override]) -> Self {
         let (name, owner) = (&self.strategy.name, &self.strategy.owner);
         let first = first.iter().filter(|one| *one.strategy.name == *self.name);
@@ -101,7 +101,7 @@ impl Shadow {
         &self.name
     }
 
-    /// Its number among the shadows of all strategies.
+    /// Returns the number among the shadows of all strategies.
     pub fn pair(&self) -> usize {
         self.pair
     }

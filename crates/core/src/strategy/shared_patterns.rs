@@ -16,7 +16,7 @@ type SharedNames<T> = HashTrieMapSync<Box<str>, T, foldhash::fast::FixedState>;
 pub(super) struct SharedPatterns<T> {
     exact: SharedNames<T>,
     prefixes: SharedNames<T>,
-    /// How many prefixes there are of each length in bytes.
+    /// Number of prefixes of each length in bytes.
     lengths: Arc<BTreeMap<usize, usize>>,
 }
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::strategy::Patterns;
 
-    /// It finds what [`Patterns`] finds, and a copy from before a change still finds what it found.
+    /// The table finds the same as [`Patterns`], and a copy from before a change still finds the same.
     #[test]
     fn it_agrees_with_the_table_that_cannot_change() {
         let names = ["", "a", "ab", "abc", "abd", "b", "é", "éa", "a*"];

@@ -12,7 +12,7 @@ use super::{Field, Override, Overrides, Rules, Shadow, ShadowLimit, Strategy};
 pub(super) struct KeptStrategies<'a> {
     /// The other rules; `None`: all strategies are new.
     pub(super) of: Option<&'a Rules>,
-    /// Whether the strategy at each place is as they have it.
+    /// True for each place whose strategy is the same in both.
     pub(super) same: &'a [bool],
 }
 
@@ -30,7 +30,8 @@ impl Rules {
         self.with_tiers(overrides, [], KeptStrategies::default())
     }
 
-    /// Sets the overrides of the files, and those of live control, which take precedence. The files' overrides of strategies that
+    /// Sets the overrides of the files, and those of live control, which take precedence. The files' overrides of strategies
+    /// that
     /// are `kept` stay as they are there.
     pub(super) fn with_tiers(
         mut self,

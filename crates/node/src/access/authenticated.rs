@@ -26,13 +26,13 @@ pub(crate) struct Authenticated {
     access: Arc<CallerAccess>,
     rights: Arc<CallerRights>,
     source: ProofSource,
-    /// When it ends, in microseconds since 1970; `u64::MAX` is never.
+    /// Time at which it ends, in microseconds since 1970; `u64::MAX` is never.
     until: AtomicU64,
     /// The generation of the files under which the credential was found good last.
     generation: AtomicU64,
     /// The generation of the rules that `rights` are of.
     rules: u64,
-    /// The same caller under other rules: a list that only grows, so that rights can be borrowed from it.
+    /// The caller under other rules: a list that only grows, so that rights can be borrowed from it.
     other: OnceLock<Arc<Self>>,
 }
 

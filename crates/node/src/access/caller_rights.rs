@@ -27,7 +27,7 @@ pub struct CallerRights {
     metrics: Arc<AccessMetrics>,
 }
 
-/// Which rule allows something, or why none does.
+/// The rule that allows something, or the reason that none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Explained {
     /// The rule at this place of the files. The default place is no rule: there is no section `authorize`.
@@ -45,7 +45,7 @@ pub enum Explained {
 pub(crate) struct NamedFields<'a> {
     pub(crate) resource: &'a str,
     pub(crate) consumer: &'a str,
-    /// As the question names it: empty for the resource's own.
+    /// The strategy as the question names it: empty for the resource's own.
     pub(crate) strategy: &'a str,
     pub(crate) inline: bool,
 }
@@ -168,7 +168,8 @@ impl CallerRights {
         })
     }
 
-    /// True if an answer may have this name under a right. A row that does not name a field may count what the field's list leaves out, so the list must be absent.
+    /// True if an answer may have this name under a right. A row that does not name a field may count what the field's list
+    /// leaves out, so the list must be absent.
     pub(super) fn may_show(
         &self,
         right: AccessRight,

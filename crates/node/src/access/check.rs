@@ -41,7 +41,7 @@ pub(super) struct PeerCheck {
 }
 
 struct ConnectionState {
-    /// Who calls without a credential in the headers.
+    /// Caller without a credential in the headers.
     own: Result<Arc<Authenticated>, RefusalReason>,
     /// The last credential, with the index of its header: what one header proves, another does not.
     last: Option<(usize, Zeroizing<Vec<u8>>, Arc<Authenticated>)>,

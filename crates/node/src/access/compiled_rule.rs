@@ -13,7 +13,7 @@ pub(super) struct CompiledRule {
     lists: [Option<NameSet>; 5],
     /// By the number of the target.
     is_about: [bool; 3],
-    /// Its place in the files; the default for no rule.
+    /// The place in the files; the default for no rule.
     pub(super) place: Position,
 }
 

@@ -18,7 +18,7 @@ use super::proof::{Proof, ProofSource};
 use super::refusals::RefusalReason;
 use super::signatures;
 
-/// How far the clocks of an issuer and of this machine may differ.
+/// Largest difference between the clocks of an issuer and of this machine.
 const LEEWAY: Micros = Micros::from_secs(30);
 
 #[derive(Debug)]

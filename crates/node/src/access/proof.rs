@@ -13,7 +13,7 @@ use super::tokens::Digest;
 pub(super) struct Proof {
     pub(super) name: CallerName,
     pub(super) source: ProofSource,
-    /// When it ends, in microseconds since 1970.
+    /// Time at which it ends, in microseconds since 1970.
     pub(super) until: Option<Micros>,
 }
 

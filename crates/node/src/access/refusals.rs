@@ -12,11 +12,11 @@ use crate::audit::AuditLog;
 /// Shortest time between two log lines of one reason.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 
-/// Why a call was refused: the label of the metric, and the word in the log.
+/// Reason that a call was refused: the label of the metric, and the word in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RefusalReason {
-    /// There is no credential.
+    /// No credential.
     Anonymous,
     /// The `authorization` header is not one `Bearer` credential.
     Malformed,
@@ -90,7 +90,7 @@ pub struct Refused(pub RefusalReason);
 /// Counts of refusals.
 #[derive(Debug, Default)]
 pub struct AccessMetrics {
-    /// Where refusals are written to.
+    /// Log of refusals.
     audit: Option<AuditLog>,
     refused: [AtomicU64; RefusalReason::ALL.len()],
     logged: [Mutex<Option<Instant>>; RefusalReason::ALL.len()],

@@ -34,14 +34,14 @@ pub(super) struct SignatureTime {
     peers: HashMap<SignaturePeer, Debt>,
 }
 
-/// Where the time of a signature comes from.
+/// Source of the time of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignatureHalf {
     Common,
     Kept,
 }
 
-/// When all signatures so far have been paid for with other time. It may lie ahead by a burst, and by one signature.
+/// Time at which all signatures so far have been paid for with other time. It may lie ahead by a burst, and by one signature.
 #[derive(Debug, Clone, Copy)]
 struct Debt {
     paid: Instant,
@@ -81,7 +81,7 @@ impl SignatureTime {
         Self { common: none, kept: none, peers: HashMap::new() }
     }
 
-    /// Where the time of a signature of this peer would come from; `None` if there is none now.
+    /// Returns the source of the time of a signature of this peer; `None` if there is none now.
     pub(super) fn half_for(&mut self, now: Instant, peer: SignaturePeer) -> Option<SignatureHalf> {
         if self.common.has_some(now, Self::OF_HALF) {
             return Some(SignatureHalf::Common);
@@ -128,7 +128,7 @@ mod tests {
         half.inspect(|half| time.spend(ONE, *half, now, peer)).is_some()
     }
 
-    /// As many signatures as there is time for, of one address: a twentieth of the time, and a little of the other half.
+    /// One address gets a twentieth of the time, and a little of the other half.
     #[test]
     fn signatures_of_one_address_get_half_of_a_tenth_and_strangers_the_rest() {
         let start = weir_time::clock::monotonic();

@@ -4,13 +4,13 @@ use crate::feature_pages::FeaturePages;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 
-/// What the pages of the admin port show. Clones share it.
+/// Sources of the pages of the admin port. Clones share them.
 #[derive(Clone)]
 pub struct AdminPages {
     /// The metrics.
     pub metrics: Metrics,
     /// The readiness.
     pub readiness: Readiness,
-    /// What features show.
+    /// Pages of features.
     pub features: FeaturePages,
 }

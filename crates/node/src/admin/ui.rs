@@ -17,7 +17,7 @@ use crate::access::Rights;
 const PAGE: &str = include_str!("ui.html");
 const SCRIPT: &str = include_str!("ui.js");
 
-/// Where the sections of modules stand in the page.
+/// Mark for the sections of modules in the page.
 const MODULES: &str = "<!--modules-->\n";
 
 /// The end of the script, after the modules.

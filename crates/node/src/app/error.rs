@@ -9,7 +9,7 @@ use crate::feature::StartError;
 use crate::server::ServerError;
 use crate::telemetry::DecisionLogError;
 
-/// Why a service could not start, or ended by itself.
+/// Reason that a service could not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// A socket cannot be opened.
@@ -19,7 +19,7 @@ pub enum AppError {
         what: &'static str,
         /// The address that was tried.
         address: ListenAddress,
-        /// Why it failed.
+        /// The reason.
         error: io::Error,
     },
     /// The metrics contradict one another.
@@ -36,7 +36,7 @@ pub enum AppError {
     Audit {
         /// The file.
         target: String,
-        /// Why it failed.
+        /// The reason.
         error: io::Error,
     },
     /// The files of tokens and keys have mistakes.
@@ -59,7 +59,7 @@ pub enum AppError {
     Feature {
         /// The feature.
         name: &'static str,
-        /// Why it cannot.
+        /// The reason.
         error: StartError,
     },
     /// The gRPC server failed.

@@ -18,12 +18,12 @@ use crate::watch::WatchedFiles;
 pub(super) struct StartedFeatures {
     pub(super) features: Vec<StartedFeature>,
     pub(super) background: Vec<FeatureWork>,
-    /// What they begin before the first call.
+    /// Work of features before the first call.
     pub(super) before_calls: Vec<(&'static str, BeforeCalls)>,
-    /// What they show on the admin port.
+    /// Pages of features on the admin port.
     pub(super) pages: FeaturePages,
     pub(super) files: Vec<Box<dyn WatchedFiles>>,
-    /// What gets each later configuration of the files.
+    /// Callbacks with each later configuration of the files.
     pub(super) configs: Vec<FollowConfig>,
     /// Open files that they need at most.
     pub(super) open_files: usize,

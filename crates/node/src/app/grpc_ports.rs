@@ -17,7 +17,7 @@ use crate::server::{
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
 
-/// What both ports serve with.
+/// Parts that both ports share.
 pub(super) struct GrpcPorts<S> {
     pub(super) live: Arc<LiveSnapshot>,
     pub(super) store: Arc<MakeStores<S>>,
@@ -29,7 +29,7 @@ pub(super) struct GrpcPorts<S> {
     pub(super) access: Option<Arc<CallerAccess>>,
     /// The features, whose ports run beside that of all callers.
     pub(super) features: Vec<StartedFeature>,
-    /// The same, for their services on each port.
+    /// Running features, for their services on each port.
     pub(super) running: Vec<(&'static str, Arc<dyn RunningFeature>)>,
     pub(super) known: FeatureList,
 }

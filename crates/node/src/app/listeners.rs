@@ -17,7 +17,7 @@ pub struct Listeners {
     pub operations: Option<Listener>,
     /// The ports of features, by the keys of their sections.
     pub features: Vec<(&'static str, Listener)>,
-    /// What is called once they are served, when nothing can be refused any more.
+    /// Callback once the ports are served, when nothing can be refused any more.
     pub serving: Serving,
 }
 

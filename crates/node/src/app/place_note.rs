@@ -6,7 +6,8 @@ use prost_types::Timestamp;
 use weir_store::approximate::PlaceNote;
 use weir_store::backend::{Problem, Since};
 
-/// Says until when a place that was lost can be blocked. More nodes than places are the reason only after that. `called` says how
+/// Says until when a place that was lost can be blocked. More nodes than places are the reason only after that. `called` says
+/// how
 /// features call their limits.
 pub(super) fn without_place(
     note: PlaceNote,

@@ -30,14 +30,14 @@ use crate::watch::{WatchedFiles, watch};
 
 pub(super) type BoxedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How long a node that ends takes for what is left to do.
+/// Deadline of the final work at shutdown.
 const LAST_WITHIN: Duration = Duration::from_secs(2);
 
 /// A service without its store.
 pub(super) struct App {
     pub(super) base: AppBase,
     pub(super) listeners: Listeners,
-    /// Where features keep their data.
+    /// Storage of features.
     pub(super) storage: Storage,
     /// Capabilities that the store's probes exercise.
     pub(super) engines: UsesInForce,
@@ -47,7 +47,7 @@ pub(super) struct App {
     pub(super) share: Arc<ShareMemory>,
     /// Shows other nodes what the files say, at the start and after each reload.
     pub(super) publish: Arc<PublishMeanings>,
-    /// What is left to do for the store when all calls have been answered.
+    /// Final work for the store, after the last answer.
     pub(super) last: BoxedWork,
 }
 
@@ -153,7 +153,8 @@ fn more_workers<S: Store>(
     })
 }
 
-/// Starts the thread of work that no worker does: `background`, watched files and what comes each minute; and `last` when it ends.
+/// Starts the thread of work that no worker does: `background`, watched files and what comes each minute; and `last` when it
+/// ends.
 fn in_background(
     sources: Vec<Box<dyn WatchedFiles>>,
     timing: &Timing,

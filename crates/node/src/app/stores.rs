@@ -110,7 +110,7 @@ fn watch_over(backend: impl Backend, readiness: Readiness) -> impl Future<Output
     }
 }
 
-/// What keeps the counters of the node itself in the background, and what ends them after the last answer.
+/// Background work for the counters of the node itself, and their end after the last answer.
 struct NodeCounters {
     kept: BoxedWork,
     last: BoxedWork,

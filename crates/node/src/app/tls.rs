@@ -20,7 +20,7 @@ pub(super) struct Ports {
     pub(super) grpc: Option<Arc<TlsPort>>,
     pub(super) admin: Option<Arc<TlsPort>>,
     pub(super) control: Option<Arc<TlsPort>>,
-    /// Those of features, by the keys of their sections.
+    /// TLS of the ports of features, by the keys of their sections.
     pub(super) features: HashMap<&'static str, Arc<TlsPort>>,
     pub(super) sources: Vec<Box<dyn WatchedFiles>>,
 }

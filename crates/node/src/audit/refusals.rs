@@ -38,7 +38,7 @@ pub(super) struct RefusalLines {
     hasher: RandomState,
     /// Lines that may be written now.
     allowance: u64,
-    /// When the allowance last grew.
+    /// Time at which the allowance last grew.
     grown_at: Instant,
 }
 
@@ -81,7 +81,7 @@ impl RefusalLines {
     }
 }
 
-/// What tells callers apart: an address without its port, because each connection has another one.
+/// Source of a call: an address without its port, because each connection has another one.
 fn source_of(by: &str) -> Cow<'_, str> {
     by.parse::<SocketAddr>().map_or(Cow::Borrowed(by), |address| Cow::Owned(address.ip().to_string()))
 }

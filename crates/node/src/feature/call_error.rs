@@ -7,7 +7,7 @@ pub struct CallError {
     pub code: u8,
     /// A sentence for the caller.
     pub message: String,
-    /// Its details, as in `grpc-status-details-bin`.
+    /// Details, as in `grpc-status-details-bin`.
     pub details: Vec<CallErrorDetail>,
 }
 

@@ -12,9 +12,9 @@ use super::CallError;
 
 /// A call that has begun.
 pub enum NodeCall {
-    /// It was answered at once.
+    /// Answered at once.
     Answered(Result<Bytes, CallError>),
-    /// It is answered later. Dropping it cancels the call.
+    /// Answered later. Dropping it cancels the call.
     Waiting(Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send>>),
 }
 

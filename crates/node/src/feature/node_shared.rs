@@ -10,22 +10,22 @@ use crate::readiness::{Readiness, RefusedFiles};
 use crate::telemetry::ConfigLoads;
 use crate::watch::ReloadRequests;
 
-/// What features share with the node that starts.
+/// Parts that features share with the node that starts.
 pub struct NodeShared {
     /// The clock of the decisions.
     pub clock: Clock,
-    /// Where calls of operators are written to.
+    /// Log of operators' calls.
     pub audit: AuditLog,
     /// The rules in force, on which one feature may lay changes.
     pub target: Arc<dyn OverlayTarget>,
     /// Requests to read all files at once.
     pub reloads: ReloadRequests,
-    /// How the files were read.
+    /// Readings of the files.
     pub loads: ConfigLoads,
     /// Files that are refused.
     pub refused: RefusedFiles,
     /// The state of the node.
     pub readiness: Readiness,
-    /// Its gRPC address.
+    /// The gRPC address.
     pub address: String,
 }

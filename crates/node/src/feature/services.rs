@@ -20,9 +20,9 @@ use crate::telemetry::{Metrics, WorkerCounters, WorkerRecorder};
 pub struct ServiceSpec {
     /// The full name.
     pub name: &'static str,
-    /// What it takes to have it, as a sentence; empty if the node says so.
+    /// Requirement of the service, as a sentence; empty if the node states it.
     pub needs: &'static str,
-    /// Its methods, as far as the table of rights has no row for them.
+    /// Methods without a row in the table of rights.
     pub methods: &'static [MethodSpec],
     /// The paths of its streaming methods, with the memory of an open call in bytes, measured and rounded up.
     pub streams: &'static [(&'static str, usize)],
@@ -53,7 +53,7 @@ pub struct ServiceContext {
     pub scripts: Option<Arc<dyn AskScripts>>,
     /// Tells when this node shuts down.
     pub state: watch::Receiver<State>,
-    /// Where calls of operators are written to.
+    /// Log of operators' calls.
     pub audit: AuditLog,
     /// True if the port serves the calls of everybody.
     pub serves_calls: bool,
@@ -94,9 +94,9 @@ pub type FollowSnapshot = Box<dyn FnMut(&Snapshot) -> bool + Send>;
 /// The services of a feature on one worker.
 #[derive(Default)]
 pub struct FeatureServices {
-    /// Those that are on, by name.
+    /// Routes of the services that are on, by name.
     pub routes: Vec<(&'static str, AddRoutes)>,
-    /// Those of its methods that go from bytes to bytes.
+    /// Methods from bytes to bytes.
     pub hot: Vec<HotRoute>,
     /// Gets each later snapshot.
     pub follow: Option<FollowSnapshot>,
@@ -105,7 +105,7 @@ pub struct FeatureServices {
 /// A hot method: the bytes of a message go to the bytes of the answer, without the general router.
 #[derive(Clone)]
 pub struct HotRoute {
-    /// Its path, `/package.Service/Method`.
+    /// The path, `/package.Service/Method`.
     pub path: &'static str,
     /// The bound of its messages in bytes.
     pub largest_message: usize,

@@ -10,7 +10,7 @@ use weir_time::clock;
 
 use super::{Limiter, LimiterError, Question, bounds, costs};
 
-/// How limits stand after a debit or a cancellation.
+/// State of limits after a debit or a cancellation.
 #[derive(Debug, Clone)]
 pub struct Adjusted<'a> {
     /// True if this call changed anything. False for a debit whose id was charged before, and for a cancellation

@@ -21,7 +21,7 @@ pub const MAX_ID: usize = 128;
 pub struct InvalidField {
     /// The field, as the request names it.
     pub field: &'static str,
-    /// Its value, escaped and shortened.
+    /// The value, escaped and shortened.
     pub value: String,
     /// The bound, as a sentence.
     pub bound: String,
@@ -223,7 +223,7 @@ fn limit_names(strategy: &Strategy) -> String {
     names.join(", ")
 }
 
-/// The same error with a name that is fit to be shown.
+/// Escapes and shortens the name in an error.
 pub(super) fn shortened(unknown: Unknown) -> Unknown {
     match unknown {
         Unknown::Strategy { name, near } => Unknown::Strategy { name: shown(&name), near },

@@ -56,7 +56,7 @@ pub(super) fn plain_cost<'q>(
     }
 }
 
-/// What a question asks of limits with costs of their own.
+/// Returns the costs that a question asks of limits with costs of their own.
 #[cold]
 pub(super) fn ask(
     question: &Question<'_>,
@@ -84,7 +84,8 @@ pub(super) fn ask(
     }
 }
 
-/// What a shadow is asked: the costs that it names, of those of its live strategy. `None` if the question has none of it.
+/// Returns the costs that a shadow is asked for: those of its live strategy that it names. `None` if the question has none of
+/// them.
 pub(super) fn ask_of_shadow(question: &Question<'_>, costed: &CostedLimits) -> Option<Ask> {
     let given = question.shaping.as_deref().map(|shaping| &*shaping.costs).unwrap_or_default();
     let find = |name: &str| given.iter().find(|cost| cost.name == name);
@@ -99,7 +100,7 @@ pub(super) fn ask_of_shadow(question: &Question<'_>, costed: &CostedLimits) -> O
     })
 }
 
-/// What was really used, by name. `cost` is for limits without `cost:`.
+/// Returns the units that were really used, by name. `cost` is for limits without `cost:`.
 pub(super) fn used(
     shaping: &Shaping<'_>,
     cost: Option<u64>,

@@ -22,7 +22,7 @@ pub struct LimitsDecision<'l> {
     pub costs: Option<&'l BudgetVerdict>,
 }
 
-/// Why there is no answer.
+/// Reason that there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimiterError {
     /// A field breaks its bound.
@@ -40,9 +40,9 @@ pub enum LimiterError {
     /// The store failed, and the failure policy is to return the error.
     #[error("{whose}: {error}")]
     Store {
-        /// Whose policy: "strategy `name`", or "rule `name`" of Envoy's.
+        /// Owner of the policy: "strategy `name`", or "rule `name`" of Envoy's.
         whose: Box<str>,
-        /// Why the store could not decide.
+        /// Reason that the store could not decide.
         error: StoreError,
     },
     /// The operation is not defined for these limits.

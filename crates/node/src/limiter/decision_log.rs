@@ -31,7 +31,7 @@ pub(super) struct PendingLogLine {
     costs: Option<LoggedCosts>,
 }
 
-/// What a line says of costs by name.
+/// Costs by name in a line.
 #[derive(Clone, Copy, Default)]
 struct LineCosts<'a> {
     asked: Option<&'a LoggedCosts>,

@@ -12,7 +12,7 @@ pub(super) fn asked(question: &Question<'_>) -> Option<LoggedCosts> {
     has_some.then(|| of(Some(shaping)))
 }
 
-/// What was used, also if no cost is named: the others count as granted then.
+/// Creates the used costs, also if no cost is named: the others count as granted then.
 pub(super) fn used(question: &Question<'_>) -> LoggedCosts {
     of(question.shaping.as_deref())
 }

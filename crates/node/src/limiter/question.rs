@@ -23,7 +23,7 @@ pub struct Question<'a> {
     pub rights: Rights<'a>,
     /// The resource that is used.
     pub resource: &'a str,
-    /// Who uses it; may be empty where no limit is scoped to the consumer.
+    /// The consumer; may be empty where no limit is scoped to the consumer.
     pub consumer: &'a str,
     /// A configured strategy; empty means the resource's own.
     pub strategy: &'a str,
@@ -39,7 +39,7 @@ pub struct Question<'a> {
     pub headers: bool,
     /// A number of the caller, for turns in the store.
     pub caller: u32,
-    /// When the store must have answered, see [`Limiter::store_deadline`](super::Limiter::store_deadline).
+    /// Deadline of the store, see [`Limiter::store_deadline`](super::Limiter::store_deadline).
     pub deadline: Option<Instant>,
 }
 
@@ -78,14 +78,14 @@ pub struct Shaping<'a> {
     pub inline: Option<InlineLimit<'a>>,
     /// Costs by their names, each name once.
     pub costs: Vec<NamedCost<'a>>,
-    /// How long to hold what is granted, in seconds and nanoseconds as they were sent.
+    /// Time for which to hold what is granted, in seconds and nanoseconds as they were sent.
     pub hold_for: Option<(i64, i32)>,
 }
 
 /// A cost by its name in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedCost<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     /// The units to charge.
     pub cost: u64,
@@ -96,7 +96,7 @@ pub struct NamedCost<'a> {
 /// A limit inside a request.
 #[derive(Debug, Clone)]
 pub enum InlineLimit<'a> {
-    /// As it arrived: an encoded `weir.v1.InlineLimit`.
+    /// The encoded `weir.v1.InlineLimit`, as it arrived.
     Encoded(Cow<'a, [u8]>),
     Built(Arc<Strategy>),
 }

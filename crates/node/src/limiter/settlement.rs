@@ -19,7 +19,7 @@ use super::{Adjusted, InvalidField, Limiter, LimiterError, Question, bounds, cos
 pub struct SettledCall<'a> {
     /// False if it was settled before.
     pub applied: bool,
-    /// What was found; `None` for a consumer on an allow list, who is not charged.
+    /// The outcome; `None` for a consumer on an allow list, who is not charged.
     pub outcome: Option<SettleOutcome>,
     /// The limits, in the order of the strategy.
     pub limits: Vec<(&'a Limit, BudgetLimitVerdict)>,

@@ -10,7 +10,7 @@ use weir_store::{LimitSet, Part, Store};
 use super::{Limiter, LimiterError, Question, bounds};
 use crate::telemetry::Rejection;
 
-/// How limits stand after something was taken back.
+/// State of limits after something was taken back.
 #[derive(Debug, Clone)]
 pub struct Undone<'a> {
     /// False when this refund had been made before.

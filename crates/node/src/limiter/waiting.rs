@@ -42,7 +42,7 @@ pub(super) struct WaitingNotes {
     pub(super) subject: Option<OwnedSubject>,
     /// The consumer, if calls are sampled.
     pub(super) sampled: Option<Box<str>>,
-    /// Whose denial is counted for bans.
+    /// Subject whose denial is counted for bans.
     pub(super) banning: Option<OwnedSubject>,
     /// Set if its strategy has shadows.
     pub(super) live: Option<LiveWaits>,

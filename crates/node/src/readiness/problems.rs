@@ -9,7 +9,7 @@ use weir_store::backend::{Problem, Since};
 use weir_time::clock::monotonic;
 use weir_units::{LastedFor, Micros};
 
-/// Why some or all decisions cannot be made.
+/// Reason that some or all decisions cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(Arc<[Problem]>);
 

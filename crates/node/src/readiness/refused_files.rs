@@ -8,7 +8,7 @@ use weir_store::backend::{Problem, Since};
 /// The longest mistake that is shown, in characters.
 const MAX_SHOWN: usize = 300;
 
-/// What to do about refused files.
+/// Remedy for refused files.
 const REMEDY: &str = "correct them; until then the version that was read before is in force";
 
 /// A kind of files that are read again while the server runs.

@@ -35,7 +35,8 @@ const SIDE_STREAMS: [(&str, usize); 3] = [
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
 ];
 
-/// Returns the hot methods in the order of their numbers above, those of features last. Messages of decisions may have `largest`
+/// Returns the hot methods in the order of their numbers above, those of features last. Messages of decisions may have
+/// `largest`
 /// bytes, and those of `features` what these say. No call finds those that are not `served`: no path is empty.
 pub(super) fn methods<'a>(
     largest: usize,

@@ -18,13 +18,13 @@ use crate::tls::TlsPort;
 
 /// A feature that runs, with its port if it has one.
 pub struct StartedFeature {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
     /// The feature.
     pub running: Arc<dyn RunningFeature>,
     /// TLS of its port.
     pub tls: Option<Arc<TlsPort>>,
-    /// Its port, until the server accepts on it.
+    /// The port, until the server accepts on it.
     pub socket: Option<FeatureSocket>,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Router {
     known: Arc<KnownServices>,
 }
 
-/// What the paths of calls may name.
+/// Services that the paths of calls may name.
 #[derive(Debug)]
 pub(super) struct KnownServices {
     pub(super) of_features: Vec<ServiceSpec>,

@@ -156,7 +156,7 @@ impl<S: Store> DecisionService<S> {
         Ok(self.decide_batch(batch).await)
     }
 
-    /// When a batch that arrived at `arrived` stops asking: its caller's deadline says so, or else the store's.
+    /// Returns the time at which a batch that arrived at `arrived` stops asking: its caller's deadline, or else the store's.
     fn batch_deadline(&self, context: &CallContext, arrived: Instant) -> Option<Instant> {
         let limiter = &self.current.load().limiter;
         let own = || Some(arrived + limiter.store_patience()?);

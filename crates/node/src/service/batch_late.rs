@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
-/// How long a batch waits for its share of the worker's time. With 512 batches of 1,000 in flight, a bound of one second
+/// Time for which a batch waits for its share of the worker's time. With 512 batches of 1,000 in flight, a bound of one second
 /// alone would take half of a worker.
 pub(super) const LONGEST: Duration = Duration::from_secs(5);
 
@@ -39,7 +39,7 @@ pub(super) struct LateTurns {
     share: Mutex<LateShare>,
 }
 
-/// When the next piece may begin.
+/// Time at which the next piece may begin.
 #[derive(Debug, Clone, Copy)]
 struct LateShare(Instant);
 

@@ -31,7 +31,7 @@ const MAX_KEPT_BYTES: usize = 160;
 /// Largest limit of a log, because a log keeps an entry for each call.
 const MAX_LOG: u64 = 1000;
 
-/// How long a key of an inline limit may live. Callers choose the numbers, and a key that lives for years is never freed.
+/// Time for which a key of an inline limit may live. Callers choose the numbers, and a key that lives for years is never freed.
 const LONGEST_LIFE: Micros = Micros::from_secs(400 * 86_400);
 
 /// Bound of a span of time, in error texts.

@@ -13,7 +13,7 @@ pub struct Templates {
     limited: Template,
     unknown: Template,
     never: Template,
-    /// The same for a weight of permits: the built-in text speaks of a cost.
+    /// Text for a weight of permits: the built-in text speaks of a cost.
     never_permits: Template,
     /// The text if a weight above 1 is refused: some permits may be free then.
     too_few_permits: Template,
@@ -66,7 +66,7 @@ impl Templates {
         }
     }
 
-    /// The same, where clients may cache a denial for so long at most.
+    /// Sets the longest time for which clients may cache a denial.
     #[must_use]
     pub fn with_denials_valid_for(self, most_valid: Micros) -> Self {
         Self { most_valid, ..self }
@@ -89,7 +89,7 @@ impl Templates {
         (valid > Micros::ZERO && !may_change).then_some(valid)
     }
 
-    /// The same for a denial by a ban that ends after `wait`: only an operator ends it earlier.
+    /// Returns the validity of a denial by a ban that ends after `wait`: only an operator ends it earlier.
     pub(crate) fn valid_for_ban(&self, wait: Micros) -> Option<Micros> {
         Some(wait.min(self.most_valid)).filter(|valid| *valid > Micros::ZERO)
     }

@@ -76,13 +76,13 @@ impl Packed {
         both.nested(field)
     }
 
-    /// The same bytes with another first byte.
+    /// Replaces the first byte.
     #[inline]
     pub(super) const fn under(self, first: u8) -> Self {
         Self { bytes: self.bytes & !0xff | first as u128, length: self.length }
     }
 
-    /// The same bytes, of which there are at most 14, as a message in this field.
+    /// Returns the bytes, at most 14, as a message in this field.
     #[inline]
     #[must_use]
     pub const fn nested(self, field: u32) -> Self {
@@ -90,14 +90,14 @@ impl Packed {
         Self { bytes: self.bytes << 16 | begin as u128, length: self.length + 2 }
     }
 
-    /// These bytes and then those of `next`, together at most 16.
+    /// Appends the bytes of `next`, together at most 16.
     #[inline]
     #[must_use]
     pub const fn then(self, next: Self) -> Self {
         Self { bytes: self.bytes | next.bytes << (8 * self.length), length: self.length + next.length }
     }
 
-    /// The same values, each in the field after its own; `tags` are the places of their tags of one byte. To pack a number
+    /// Moves each value to the field after its own; `tags` are the places of their tags of one byte. To pack a number
     /// again costs ten times as much.
     #[inline]
     pub(super) fn in_next_fields<const N: usize>(self, tags: [u32; N]) -> Self {

@@ -27,9 +27,9 @@ pub struct Snapshot {
     pub features: FeatureParts,
     /// The rows that count decisions.
     pub rows: CountedRows,
-    /// Who refuses banned callers, which outlasts snapshots; `None` if nobody can be banned.
+    /// The guard that refuses banned callers, which outlasts snapshots; `None` if nobody can be banned.
     pub guard: Option<Arc<dyn Guard>>,
-    /// What is kept of callers' deadlines for answers without the store.
+    /// Part of callers' deadlines that is kept for answers without the store.
     pub reserve: AnswerReserve,
 }
 

@@ -105,7 +105,7 @@ impl CostLayout {
     }
 }
 
-/// Which cost each limit takes, and in which unit it counts.
+/// Returns the cost and the unit of each limit.
 pub(super) fn units_of(rules: &Rules) -> CostUnits {
     let units = |strategy: &Arc<Strategy>| {
         let costed = strategy.costed()?;

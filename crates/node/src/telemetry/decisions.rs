@@ -35,7 +35,7 @@ struct CountersState {
     names: Arc<CounterNames>,
     layout: Arc<TotalsLayout>,
     workers: Vec<Arc<WorkerCounters>>,
-    /// Those of the current configuration, and older ones that calls may still write to.
+    /// Recorders of the current configuration, and older ones that calls may still write to.
     recorders: Vec<Arc<Recorder>>,
     past: PastCounts,
 }

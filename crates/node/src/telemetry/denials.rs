@@ -27,7 +27,7 @@ pub(super) type DenialSums = BTreeMap<LimitName, u64>;
 
 #[derive(Debug)]
 pub(super) struct DenialLayout {
-    /// Where the limits of each strategy begin, and where the last ones end.
+    /// Places where the limits of each strategy begin, and where the last ones end.
     begins: Vec<usize>,
     limits: Vec<LimitName>,
 }

@@ -14,7 +14,7 @@ use super::lines::LineWriter;
 /// The log of this process, once it has been started.
 static LOG: OnceLock<LineWriter> = OnceLock::new();
 
-/// How log lines look.
+/// Form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For people.
@@ -81,7 +81,7 @@ pub fn flush_logs(wait: Duration) {
     }
 }
 
-/// How many log lines did not fit or could not be written.
+/// Returns the number of log lines that did not fit or could not be written.
 pub(super) fn lines_dropped() -> u64 {
     LOG.get().map_or(0, LineWriter::dropped)
 }

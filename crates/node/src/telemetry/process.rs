@@ -63,7 +63,7 @@ impl Stat {
     }
 }
 
-/// When this process began, in seconds since 1970. Whole ones, because the time of boot has no fraction.
+/// Returns the start of this process, in seconds since 1970. Whole ones, because the time of boot has no fraction.
 fn start_seconds() -> Option<f64> {
     let lines = BufReader::new(fs::File::open("/proc/stat").ok()?).lines();
     let boot =

@@ -75,7 +75,7 @@ pub enum CountedMethod {
 pub enum CountedLease {
     /// The lease was held.
     Held,
-    /// It had expired, or was released before.
+    /// The lease had expired, or was released before.
     NotHeld,
     /// The store failed.
     Error,
@@ -134,7 +134,7 @@ impl Recorder {
         }
     }
 
-    /// Its worker's counters that outlast reloads.
+    /// Returns the worker's counters that outlast reloads.
     pub fn worker(&self) -> &Arc<WorkerCounters> {
         &self.worker
     }

@@ -49,7 +49,7 @@ const NAMES: [&str; KINDS] = [
 /// Counts of this process, as its log is one.
 static COUNTS: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
 
-/// How many requests of each kind this process has rejected.
+/// Returns the number of requests of each kind that this process has rejected.
 pub fn rejected_by_kind() -> [(&'static str, u64); KINDS] {
     std::array::from_fn(|kind| (NAMES[kind], COUNTS[kind].load(Relaxed)))
 }

@@ -12,7 +12,7 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 
 const HANDSHAKES: &str = "weir_tls_handshakes_total";
 
-/// How a handshake ended.
+/// End of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeResult {
     /// With a new session.
@@ -33,7 +33,7 @@ pub enum HandshakeResult {
     Evicted,
 }
 
-/// How a load of files ended.
+/// End of a load of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsLoad {
     /// The files are in use.

@@ -73,7 +73,7 @@ pub struct CountedTotal {
     pub outcome: CountedOutcome,
     /// Number of decisions.
     pub calls: u64,
-    /// Their total cost.
+    /// Sum of the decisions' costs.
     pub cost: u64,
 }
 

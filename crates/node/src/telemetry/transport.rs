@@ -14,7 +14,7 @@ use weir_time::clock::monotonic;
 /// Between two log lines of one kind.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// The same of floods, whose lines name a peer.
+/// Interval of the log lines about floods, which name a peer.
 const LOG_FLOODS_EVERY: Duration = Duration::from_secs(60);
 
 const STREAM_REFUSALS: &str = "weir_stream_refusals_total";
@@ -148,7 +148,7 @@ impl Counted {
         }
     }
 
-    /// How many events had no line since the last one, if this one has.
+    /// Returns the number of events without a line since the last one, if this one has a line.
     pub(super) fn turn_to_log(&self, every: Duration) -> Option<u64> {
         // Somebody else is logging if the lock is held.
         let Some(mut logged) = self.logged.try_lock() else {

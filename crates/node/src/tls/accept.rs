@@ -30,7 +30,7 @@ pub struct TlsConnection {
     pub certificate: Option<Arc<ClientCertificate>>,
 }
 
-/// Why a handshake did not succeed, and the socket of a client that was told.
+/// Reason that a handshake did not succeed, and the socket of a client that was told.
 struct HandshakeFailure {
     result: HandshakeResult,
     reason: String,

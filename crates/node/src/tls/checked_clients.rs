@@ -9,7 +9,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use weir_store::tls::{CertificateUse, OwnAuthorities};
 
-/// What a certificate must have besides authorities that are known.
+/// Check of a certificate besides its authorities.
 pub(super) trait ClientCheck: Debug + Send + Sync {
     /// Verifies a certificate in place of its authorities; `None` if these have to.
     fn verify(&self, _end_entity: &CertificateDer<'_>, _now: UnixTime) -> Option<Result<(), Error>> {

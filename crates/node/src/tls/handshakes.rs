@@ -31,7 +31,7 @@ struct Unfinished {
     closed: Notify,
 }
 
-/// Whose handshakes are counted together.
+/// Network whose handshakes are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum ClientNetwork {
     V4([u8; 4]),
@@ -46,7 +46,7 @@ pub struct HandshakeSlot {
     handshakes: Arc<Handshakes>,
     source: ClientNetwork,
     id: u64,
-    /// How many its source had when it began, itself included.
+    /// Number of its source's handshakes when it began, itself included.
     pub(super) of_source: usize,
     entry: Arc<Unfinished>,
 }

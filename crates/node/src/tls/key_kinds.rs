@@ -31,7 +31,7 @@ pub(super) enum KeyUse {
 /// RFC 3279, 2.2.3.
 const ECDSA_WITH_SHA1: &str = "1.2.840.10045.4.1";
 
-/// How to make a key that any client understands.
+/// Instructions to make a key that any client understands.
 const MAKE_KEY: &str = "make one of P-256 (`openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`), P-384, \
                         Ed25519, or RSA of 2,048 to 4,096 bits";
 

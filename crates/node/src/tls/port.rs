@@ -29,7 +29,7 @@ pub type PortProtocols = &'static [&'static [u8]];
 pub struct TlsShared {
     /// The bound of handshakes.
     pub handshakes: Arc<Handshakes>,
-    /// How long a handshake may take.
+    /// Time for which a handshake may take.
     pub timeout: Duration,
     /// Counters of loads and handshakes.
     pub metrics: Arc<TlsMetrics>,

@@ -46,7 +46,7 @@ pub(super) struct PendingCount<C> {
 
 enum ChargeStep {
     Decided(CountVerdict),
-    /// It waits for a call about its key.
+    /// Waits for a call about its key.
     Waits(WaitingVerdict<CountVerdict>),
     /// The store decides it alone.
     Alone,
@@ -141,7 +141,7 @@ impl<C: CountStore> PendingCount<C> {
         Some(KeyEntry::new(set, self.key.clone(), server))
     }
 
-    /// What the node owes of the key, if it may count it.
+    /// Returns the units that the node owes of the key, if it may count it.
     fn push(&self) -> Option<NodePush> {
         let set = self.set.as_ref()?;
         let node = &self.worker.node.0;

@@ -16,7 +16,7 @@ pub(super) struct StoreClocks {
 }
 
 impl StoreClocks {
-    /// What is known of a server's clock.
+    /// Returns the known bounds of a server's clock.
     pub(super) fn of(&self, server: u64) -> Option<StoreClock> {
         let known = self.known.load();
         known.iter().find(|(number, _)| *number == server).map(|(_, clock)| *clock)

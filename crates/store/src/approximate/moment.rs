@@ -17,7 +17,7 @@ pub(super) struct NodeWindow {
     pub(super) local: LocalWindow,
     /// The store's time, at least.
     pub(super) now: Micros,
-    /// When it ends, by the store's time.
+    /// Time at which it ends, by the store's time.
     pub(super) ends: Micros,
 }
 

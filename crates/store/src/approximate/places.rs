@@ -18,7 +18,7 @@ pub(super) struct PlaceSet {
     pub(super) strategy: Arc<str>,
     pub(super) key_name: Arc<str>,
     pub(super) bound: ApproximateBound,
-    /// How often the node pushes, in microseconds.
+    /// Interval of pushes, in microseconds.
     pub(super) sync: AtomicU64,
     held: ArcSwapOption<HeldPlace>,
     /// True from the moment that the node gives its place back: it counts no more.

@@ -23,7 +23,7 @@ pub struct ApproximateStats {
     pub keys: usize,
 }
 
-/// How this node counts a strategy.
+/// Counts of a strategy on this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrategyCounting {
     /// The bound: the most units above the limit, in a window; of Envoy's rules the largest one.
@@ -45,7 +45,7 @@ pub struct PlaceNote {
     pub nodes: u64,
     /// Since when.
     pub since: Instant,
-    /// How long the place of a node that crashed stays blocked: two windows.
+    /// Time for which the place of a node that crashed stays blocked: two windows.
     pub blocked_for: Micros,
 }
 

@@ -29,7 +29,7 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the node knows of keys, by their digests.
+/// Entries of keys, by their digests.
 pub(super) struct CountTable {
     parts: Box<[Mutex<TablePart>]>,
     keys: AtomicUsize,
@@ -87,7 +87,7 @@ impl CountTable {
         self.part(digest).lock().entries.get_mut(&digest).map(does)
     }
 
-    /// The same; if the key is not there, and there is room, `make` makes its entry.
+    /// Calls `does` with the entry of a key; if there is none, and there is room, `make` makes it.
     pub(super) fn with_new<T>(
         &self,
         digest: u128,

@@ -26,7 +26,7 @@ pub(super) struct CountVerdict {
 }
 
 impl CountVerdict {
-    /// What the node has decided itself; `None` if the store decides.
+    /// Creates the verdict of the node itself; `None` if the store decides.
     pub(super) fn of_node(answer: LocalAnswer, cost: u64, limit: u64, window: &NodeWindow) -> Option<Self> {
         let of = |allowed, is_never, before, after| Self {
             now: window.now,
@@ -46,7 +46,7 @@ impl CountVerdict {
         }
     }
 
-    /// What the store has decided on call number `index` of those that it was asked for together.
+    /// Creates the store's verdict on call number `index` of those that it was asked for together.
     pub(super) fn of_store(
         answer: &CountAnswer,
         (op, cost, limit): (CountOp, u64, u64),
@@ -116,7 +116,7 @@ impl CountVerdict {
     }
 }
 
-/// What an operation of a decision is at a counter; the counter knows no ids and no reservations.
+/// Returns the counter's operation for that of a decision; the counter knows no ids and no reservations.
 pub(super) fn count_op(op: Op) -> Option<CountOp> {
     match op {
         Op::Charge => Some(CountOp::Charge),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What this node's files say of its strategies.
+/// Digest of the strategies in this node's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RulesDigest {
     /// The name of this node, which no other process has.

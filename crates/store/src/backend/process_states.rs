@@ -7,7 +7,7 @@ use weir_core::strategy::Owner;
 
 use super::ProcessClock;
 
-/// What a backend in this process gives to features that keep their states beside its own. Clones share it.
+/// Storage in this process for states of features, beside the backend's own. Clones share it.
 #[derive(Clone)]
 pub struct ProcessStates(Arc<dyn KeepStates>);
 

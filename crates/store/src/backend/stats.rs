@@ -9,7 +9,7 @@ pub struct BackendStats {
     pub connections: Option<ConnectionStats>,
     /// Script calls to cluster nodes that get one call per slot.
     pub single_slot_calls: Option<u64>,
-    /// What the node decides by itself.
+    /// Decisions of the node by itself.
     pub local: Option<LocalStats>,
     /// Answers of the cache of denials.
     pub denials: Option<DenialStats>,
@@ -31,7 +31,7 @@ pub struct MemoryStats {
     pub keys: usize,
     /// Bytes of tables, entries and logs.
     pub bytes: usize,
-    /// Their bound.
+    /// Bound of the bytes.
     pub budget: usize,
     /// Keys that were evicted before they expired.
     pub evictions: u64,
@@ -42,18 +42,18 @@ pub struct MemoryStats {
 /// Connections to the nodes of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConnectionStats {
-    /// Those that were opened and logged in.
+    /// Connections that were opened and logged in.
     pub opened: u64,
-    /// Those of them that have ended.
+    /// Opened connections that have ended.
     pub closed: u64,
 }
 
-/// What the node decides by itself.
+/// Decisions of the node by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LocalStats {
     /// Decisions of this node by itself.
     pub decided: u64,
-    /// Its own states: keys, bytes, and new keys that were refused.
+    /// The node's own states: keys, bytes, and new keys that were refused.
     pub states: MemoryStats,
     /// Keys of which the use in the store is known.
     pub known: usize,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use weir_time::clock::{Clock, monotonic};
 use weir_units::Micros;
 
-/// What a backend tells of its health.
+/// Health of a backend.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackendStatus {
     /// Every node that is probed.
@@ -15,7 +15,7 @@ pub struct BackendStatus {
     pub problems: Vec<Problem>,
     /// Problems that degrade answers while decisions are still made.
     pub notes: Vec<Problem>,
-    /// How often the breaker of any node has opened, those of nodes that are gone among them.
+    /// Number of times that the breaker of any node has opened, also of nodes that are gone.
     pub breakers_opened: u64,
     /// The capabilities that no node has of those that need them, by name. Decisions are none of them.
     pub missing: Vec<&'static str>,
@@ -28,13 +28,13 @@ pub struct BackendStatus {
 /// The health of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeStatus {
-    /// Its address.
+    /// The address.
     pub node: String,
     /// True if it is known to decide.
     pub up: bool,
     /// True while its calls fail, and rate limits are answered by their policy at once.
     pub breaker_open: bool,
-    /// How often that has begun.
+    /// Number of times that this has begun.
     pub breaker_opened: u64,
     /// Number of keys it evicted since this process first checked.
     pub evicted_keys: u64,
@@ -47,9 +47,9 @@ pub struct NodeStatus {
 pub struct Problem {
     /// The problem, as a sentence.
     pub what: String,
-    /// Its start.
+    /// The start.
     pub since: Since,
-    /// Its cause, as far as it is known.
+    /// The cause, as far as it is known.
     pub reason: String,
     /// The remedy.
     pub remedy: String,

@@ -4,7 +4,7 @@ use super::Decision;
 use weir_core::algorithm::Op;
 use weir_core::key::Operation;
 
-/// How a decision is remembered, and the caller's id of it.
+/// Memory of a decision, and the caller's id of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Once<'a> {
     /// A refund: a marker that it was made.
@@ -14,7 +14,7 @@ pub enum Once<'a> {
 }
 
 impl<'a> Decision<'a> {
-    /// How the decision is remembered; `None` if it may be repeated.
+    /// Returns the memory of the decision; `None` if it may be repeated.
     #[inline]
     pub fn once(&self) -> Option<Once<'a>> {
         let id = self.part.map_or("", |part| part.id);

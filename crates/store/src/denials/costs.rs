@@ -85,7 +85,8 @@ impl<S: Store> WorkerDenials<S> {
         })
     }
 
-    /// Caches a denial for as long as it holds. Beside another limit for some milliseconds only: a call whose cost of the limit that
+    /// Caches a denial for as long as it holds. Beside another limit for some milliseconds only: a call whose cost of the limit
+    /// that
     /// denies is 0 passes it, and charges the others.
     fn learn_costs(&self, sent: &SentCosts, verdict: &BudgetVerdict, verdicts: &Verdicts) {
         if nears_by_itself(&sent.costed, verdict) {

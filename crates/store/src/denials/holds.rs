@@ -19,7 +19,7 @@ use weir_units::{Micros, Retry};
 
 /// Staleness bound where `remaining` may rise at any time. An answer from a distant Redis is about as old.
 pub(super) const MAX_STALENESS: Duration = Duration::from_millis(10);
-/// Where `remaining` may rise, it is cached for at most this part of the shortest time until a limit is full again.
+/// Part of the shortest time until a limit is full again, for which a `remaining` that may rise is cached.
 const STALENESS_PART: u32 = 16;
 
 /// Lifetime of a denial, from when the store was asked.
@@ -27,7 +27,7 @@ pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Du
     holds_of_costs(strategy, says, |_| cost)
 }
 
-/// The same where each limit was asked for a cost of its own.
+/// Returns the time for which a denial holds where each limit was asked for a cost of its own.
 pub(super) fn holds_of_costs(
     strategy: &Strategy,
     says: &[LimitVerdict],
@@ -86,7 +86,8 @@ fn unchanged_for(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
     }
 }
 
-/// When a limit that denies `cost` would admit a cost of 1. Before then no node can charge this limit, so that its
+/// Returns the time at which a limit that denies `cost` would admit a cost of 1. Before then no node can charge this limit, so
+/// that its
 /// numbers only age.
 fn admits_one(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
     let gap_alone = says.cause == Some(Cause::MinGap);

@@ -65,13 +65,13 @@ impl Default for DenialTable {
 }
 
 impl KnownQuestion {
-    /// Its set. Mixes in the cost, so that costs of one key spread over the sets.
+    /// Returns the set. Mixes in the cost, so that costs of one key spread over the sets.
     fn set(&self) -> usize {
         let spread = self.cost.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         (self.fields as u64 ^ spread ^ self.strategy.number()) as usize % (PLACES / CHOICES)
     }
 
-    /// Its fingerprint. Other bits than those of the set; never that of no entry.
+    /// Returns the fingerprint. Other bits than those of the set; never that of no entry.
     fn fingerprint(&self) -> u32 {
         (self.fields >> 96) as u32 | 1
     }

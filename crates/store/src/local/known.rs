@@ -23,7 +23,7 @@ pub(super) struct KnownKey(u128);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Use {
     pub(super) used: u64,
-    /// When the limit is full again, in microseconds since the table was made; less than 2^63.
+    /// Time at which the limit is full again, in microseconds since the table was made; less than 2^63.
     pub(super) until: u64,
 }
 

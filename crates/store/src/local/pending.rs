@@ -13,17 +13,17 @@ use super::own_strategies::{OwnStrategies, OwnStrategy};
 use crate::memory::{LocatedDecision, LocatedKeys, Locator};
 use crate::{Decision, LimitSet, StoreError, Verdicts};
 
-/// What an operation has to do with the node's own states.
+/// Relation of an operation to the node's own states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recourse {
     None,
-    /// Its answer teaches what was used. Without one it is an error: it has an id, or is due later.
+    /// The answer teaches what was used. Without one it is an error: it has an id, or is due later.
     Learns,
-    /// Its answer teaches what was used. Without one the node decides.
+    /// The answer teaches what was used. Without one the node decides.
     Decides,
-    /// It changes the store in ways that are not known: what is known is forgotten.
+    /// The operation changes the store in ways that are not known: what is known is forgotten.
     Forgets,
-    /// The same; without an answer the node gives back by itself.
+    /// As [`Self::Forgets`]; without an answer the node gives back by itself.
     GivesBack,
 }
 

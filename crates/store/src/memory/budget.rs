@@ -21,7 +21,7 @@ pub(super) struct Budget {
     owners: Owners,
 }
 
-/// Why there is no room for a state.
+/// Reason that there is no room for a state.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NoRoom {
     /// The budget is exhausted, and nothing may be evicted.

@@ -14,7 +14,7 @@ use super::budget::NoRoom;
 use super::cells::ShardCells;
 use super::table::ShardTable;
 
-/// Where the parts and the records of a decision are.
+/// Location of the parts and the records of a decision.
 #[derive(Debug, Default)]
 pub(super) struct CostPlace {
     pub(super) parts: SmallVec<[u128; MAX_LIMITS]>,
@@ -29,7 +29,7 @@ pub(super) struct CostCells<'a, 't> {
     /// The table of the record of a hold, if that is another one.
     records: Option<&'t mut ShardTable>,
     place: &'a CostPlace,
-    /// How far the wall clock is ahead of the steady one; it may be behind.
+    /// Distance of the wall clock from the steady one; negative if it is behind.
     ahead: i64,
     parts: SmallVec<[Option<HeldParts>; MAX_LIMITS]>,
     hold: Option<HoldRecord>,

@@ -9,7 +9,7 @@ use super::cells::ShardCells;
 use super::place::{Locator, StatePlace};
 use crate::{Decision, LimitSet, StoreError, Verdicts};
 
-/// Where the states of a decision are. Owns its data.
+/// Location of the states of a decision. Owns its data.
 pub(crate) struct LocatedKeys(StatePlace);
 
 /// One operation on the limits of a strategy, at located keys.
@@ -37,7 +37,7 @@ impl<'d> Locator<'_, 'd> {
 }
 
 impl LocatedDecision<'_> {
-    /// Its algorithms, in the order of the keys.
+    /// Iterates over the algorithms, in the order of the keys.
     pub(crate) fn algorithms(&self) -> impl Iterator<Item = Algorithm> {
         let all = self.strategy.algorithms().iter().enumerate();
         all.filter(|(index, _)| self.limits.has(*index)).map(|(_, algorithm)| *algorithm)

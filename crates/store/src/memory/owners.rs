@@ -61,9 +61,9 @@ pub(super) struct Owners {
 struct Names {
     numbers: HashMap<Box<str>, OwnerId>,
     free: Vec<OwnerId>,
-    /// How many numbers were given, without [`OTHERS`].
+    /// Number of ids that were given, without [`OTHERS`].
     given: OwnerId,
-    /// How many owners are configured, once that is known.
+    /// Number of configured owners, once that is known.
     configured: Option<usize>,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct ShardTable {
     /// Head of the list of free slots, linked through the digests of free cells; [`NO_SLOT`] if there is none.
     free: Slot,
     free_count: u32,
-    /// Where the search for expired keys continues.
+    /// Slot at which the search for expired keys continues.
     hand: Slot,
     /// Steps of the wall clock included in the expiry times (`memory/time.rs`).
     ahead: i32,

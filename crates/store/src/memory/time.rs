@@ -22,7 +22,7 @@ use weir_units::Micros;
 
 const SECOND: i64 = 1_000_000;
 
-/// How long the wall clock is trusted after a comparison.
+/// Time for which the wall clock is trusted after a comparison.
 const TRUSTED: u64 = 1_000_000;
 
 /// Tolerated step back: a thread may use a comparison that another made after it read the clock itself.

@@ -35,7 +35,7 @@ codes! {
 }
 
 codes! {
-    /// How a decision over limits with costs of their own went.
+    /// Status of a decision over limits with costs of their own.
     budget_status {
         DENIED = 0,
         ALLOWED = 1,

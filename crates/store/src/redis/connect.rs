@@ -38,7 +38,7 @@ const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
 #[derive(Clone)]
 pub(super) struct Connection {
     multiplexed: MultiplexedConnection,
-    /// Its sender is dropped when the connection ends.
+    /// Receiver whose sender is dropped when the connection ends.
     ended: watch::Receiver<()>,
     _driver: Arc<Driver>,
     /// Set when it is logged in; it counts the connection until that is dropped.
@@ -84,11 +84,11 @@ impl Connection {
     }
 }
 
-/// What is at an address.
+/// Kind of server at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RedisPeer {
     Redis,
-    /// It has a login of its own, and no databases.
+    /// A sentinel has a login of its own, and no databases.
     Sentinel,
 }
 

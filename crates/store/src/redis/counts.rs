@@ -40,7 +40,7 @@ pub(super) struct CountRequest {
     arguments: CountArguments,
 }
 
-/// What a script is told of one request.
+/// Arguments of one request.
 type CountArguments = SmallVec<[CountArgument; 13]>;
 
 #[derive(Debug, Clone, Copy)]

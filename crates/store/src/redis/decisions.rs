@@ -192,7 +192,7 @@ impl DecisionRequest {
         Self { caller, ..self }
     }
 
-    /// Its caller, and within it a number of the owner of its keys: the strategy with its overrides, all inline limits, or
+    /// The caller, and within it a number of the owner of its keys: the strategy with its overrides, all inline limits, or
     /// a domain of Envoy's.
     pub(super) fn place_in_turns(&self) -> (u32, (usize, ())) {
         (self.caller, (Arc::as_ptr(self.strategy.owner()) as usize, ()))

@@ -5,7 +5,7 @@ use weir_core::algorithm::EngineKind;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EngineFiles {
     pub(super) driver: &'static str,
-    /// Its parts of the short path, if it has one.
+    /// Parts of the short path, if the engine has one.
     pub(super) plain: Option<&'static str>,
 }
 

@@ -20,14 +20,14 @@ const MAX_PRINTED: usize = 4096;
 /// Interval at which the end of a command is looked for that has closed its output.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Why a command has printed no password.
+/// Reason that a command has printed no password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CommandError {
     #[error("it cannot be started: {reason}")]
     Start { reason: String },
     #[error("what it prints cannot be read: {reason}")]
     Read { reason: String },
-    /// It took too long.
+    /// The command took too long.
     #[error("it did not end within {} s, and was killed", WITHIN.as_secs())]
     Late,
     #[error("it printed more than {MAX_PRINTED} bytes, and was killed")]
@@ -37,7 +37,7 @@ pub(super) enum CommandError {
         /// The exit code, or the signal.
         status: String,
     },
-    /// It printed nothing, or just an empty line.
+    /// The command printed nothing, or just an empty line.
     #[error("it printed nothing")]
     Empty,
     #[error("it printed something that is not UTF-8")]

@@ -9,7 +9,7 @@ pub(super) enum Form {
     Any,
     /// Limits that the short path decides: a packed list of their engines' numbers, the first in the lowest bits.
     Plain(u32),
-    /// The same of limits with costs of their own.
+    /// Limits with costs of their own.
     PlainCosts(u32),
     /// Limits with costs of their own, which `lua/budget.lua` decides.
     Budget,

@@ -9,7 +9,7 @@ use weir_time::clock::monotonic;
 
 use super::password_command::{CommandError, run};
 
-/// How long a password is used for new connections.
+/// Time for which a password is used for new connections.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// The command begins no sooner than this after it ended, whatever Redis refuses.

@@ -65,7 +65,7 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
     fn decode(requests: &[Arc<Self>], reply: Value) -> Result<Replies<Self::Answer>, StoreError>;
 }
 
-/// Where a request goes, and which scripts can answer it.
+/// Slot of a request, and scripts that can answer it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScriptTarget<F> {
     /// The cluster slot of all its keys; 0 without a cluster.
@@ -110,14 +110,14 @@ pub(super) struct ScriptCall<R: ScriptRequest> {
     time: CallTime,
 }
 
-/// When a request came, and when its caller is gone.
+/// Arrival of a request, and deadline of its caller.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallTime {
     pub(super) begun: Instant,
     pub(super) deadline: Instant,
 }
 
-/// How a request is sent, after earlier redirects.
+/// Redirects of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Redirection {
     pub(super) asking: bool,
@@ -231,7 +231,7 @@ pub(super) fn is_stalled(due: Instant, now: Instant) -> bool {
     now.saturating_duration_since(due) >= STALL
 }
 
-/// What a call without an answer shows.
+/// Returns the fate of a call without an answer.
 fn timed_out(timeout: Duration, is_stalled: bool) -> Fate {
     let failure = (!is_stalled).then(|| format!("no answer within {timeout:?}").into());
     Fate { failure, is_stalled, ..Fate::default() }

@@ -29,7 +29,7 @@ struct RedisSlotLink {
     connection: Option<(Address, Connection)>,
 }
 
-/// Why a script call has no answer.
+/// Reason that a script call has no answer.
 enum CallFault {
     /// The slot is elsewhere. Nothing was executed.
     Elsewhere {

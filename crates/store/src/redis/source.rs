@@ -15,8 +15,10 @@ use weir_core::algorithm::{Algorithm, EngineKind};
 /// The bit of scripts with idempotent decisions. No engine has it, because their numbers start at 1.
 const ONCE: usize = 1;
 
-/// What engines and driver stand in. A function that is defined finds each name of its own chunk in the list of all names that
-/// are in use, the first ones last; those of a chunk around it, it takes at once. This saves a third of the time of all definitions.
+/// Function around engines and driver. A function that is defined finds each name of its own chunk in the list of all names
+/// that
+/// are in use, the first ones last; those of a chunk around it, it takes at once. This saves a third of the time of all
+/// definitions.
 const OPEN: &str = "local function driver()";
 const CLOSE: &str = "end\nreturn driver()";
 
@@ -25,7 +27,8 @@ const SETS: usize = 1 << (EngineKind::ALL.len() + 2);
 /// The bit of scripts with reservations of logs.
 const HELD: usize = 1 << (EngineKind::ALL.len() + 1);
 
-/// Scripts by the bits of their set of engines, those of limits with costs of their own, and by their list on the short path. Assembled on first use.
+/// Scripts by the bits of their set of engines, those of limits with costs of their own, and by their list on the short path.
+/// Assembled on first use.
 static SCRIPTS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static BUDGETS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static PLAIN: [OnceLock<Script>; plain::SHORT_FORMS] = [const { OnceLock::new() }; plain::SHORT_FORMS];
@@ -89,7 +92,8 @@ fn plain_text(list: u32, has_own_costs: bool) -> String {
     join(bits(plain::engines(list)), &plain::text(list, has_own_costs), driver)
 }
 
-/// Returns scripts that cover every part of decisions, by name: the full driver with all engines, the short path of every list of
+/// Returns scripts that cover every part of decisions, by name: the full driver with all engines, the short path of every list
+/// of
 /// one or two engines and of the longest list of each (a third limit repeats the parts of the second), and rights.
 pub(super) fn scripts_of_decisions() -> impl Iterator<Item = (String, String)> {
     let all = bits(EngineKind::ALL.into_iter()) | ONCE | HELD;

@@ -13,12 +13,12 @@ use weir_time::clock::Clock;
 
 pub use self::random_source::RandomSource;
 
-/// What a store takes from outside.
+/// Parts of a store from outside.
 #[derive(Clone, Default)]
 pub struct Surroundings {
     /// The clock. With a manual one the scripts get the time instead of reading the server's.
     pub clock: Clock,
-    /// How connections are opened.
+    /// Opener of connections.
     pub dialer: Dialer,
     /// For pauses that differ from node to node, and for names of probes.
     pub random: RandomSource,

@@ -71,7 +71,7 @@ impl ScriptClient {
         self.0.connections()
     }
 
-    /// The same, which opens them on their first use, within the runtime that uses it.
+    /// Creates connections that open on their first use, within the runtime that uses them.
     pub fn lazy_connections(&self) -> Arc<dyn AskScripts> {
         self.0.lazy_connections()
     }

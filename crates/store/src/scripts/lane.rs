@@ -58,28 +58,28 @@ pub type AnyAnswer = Box<dyn Any + Send>;
 
 /// A request of any feature. [`LaneRequest`] says what its methods mean.
 pub trait AnyLaneRequest: Any + Send + Sync {
-    /// As [`LaneRequest::script`].
+    /// See [`LaneRequest::script`].
     fn any_script(&self) -> &'static Script;
 
-    /// As [`LaneRequest::tag`].
+    /// See [`LaneRequest::tag`].
     fn any_tag(&self) -> u128;
 
-    /// As [`LaneRequest::keys`].
+    /// See [`LaneRequest::keys`].
     fn any_keys(&self) -> usize;
 
-    /// As [`LaneRequest::is_like`].
+    /// See [`LaneRequest::is_like`].
     fn is_like_any(&self, other: &dyn AnyLaneRequest) -> bool;
 
-    /// As [`LaneRequest::fits`].
+    /// See [`LaneRequest::fits`].
     fn fits_any(&self, others: &[&dyn AnyLaneRequest]) -> bool;
 
-    /// As [`LaneRequest::patience`].
+    /// See [`LaneRequest::patience`].
     fn any_patience(&self, decisions: Duration) -> Duration;
 
-    /// As [`LaneRequest::write`]. `self` is one of `requests`.
+    /// See [`LaneRequest::write`]. `self` is one of `requests`.
     fn write_all(&self, requests: &[&dyn AnyLaneRequest], now: Option<Micros>, put: &mut dyn FnMut(&[u8]));
 
-    /// As [`LaneRequest::decode`]. `self` is one of `requests`.
+    /// See [`LaneRequest::decode`]. `self` is one of `requests`.
     fn decode_all(
         &self,
         requests: &[&dyn AnyLaneRequest],

@@ -36,7 +36,7 @@ impl ScriptSpec {
         self.name
     }
 
-    /// Its rights beside those of decisions, in the syntax of `ACL SETUSER`.
+    /// Returns the rights beside those of decisions, in the syntax of `ACL SETUSER`.
     pub fn rights(&self) -> String {
         self.rights.iter().map(|(name, _)| format!("+{name}")).collect::<Vec<_>>().join(" ")
     }

@@ -16,7 +16,7 @@ pub struct Uses {
     pub(crate) features: Vec<&'static ScriptSpec>,
 }
 
-/// What all current strategies and features use. Clones share it.
+/// Uses of all current strategies and features. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct UsesInForce(Arc<Mutex<Uses>>);
 

@@ -28,7 +28,7 @@ pub struct Ask {
     pub peek: bool,
     /// True if it has an id.
     pub has_id: bool,
-    /// How long to hold what is granted.
+    /// Time for which to hold what is granted.
     pub hold_for: Option<Micros>,
 }
 
@@ -37,7 +37,7 @@ pub struct Ask {
 pub struct SettledCosts {
     /// The costs that are named, in the order of the strategy's names.
     pub costs: SmallVec<[Option<u64>; MAX_COST_NAMES]>,
-    /// Of limits that take the request's cost.
+    /// Cost of limits that take the request's.
     pub cost: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ pub enum HoldError {
     Peek,
     NoId,
     Zero,
-    /// It is longer than the strategy allows.
+    /// The hold is longer than the strategy allows.
     TooLong(Micros),
     NoHolds,
 }
@@ -116,7 +116,7 @@ impl CostedLimits {
 }
 
 impl Ask {
-    /// What is asked of a limit.
+    /// Returns the cost that a limit is asked for.
     pub fn of(&self, cost: LimitCost) -> AskedCost {
         let plain = |cost: u64| AskedCost { cost: cost.min(CEILING), at_least: None };
         match cost {

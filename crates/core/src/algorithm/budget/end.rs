@@ -15,7 +15,7 @@ impl BudgetLimit {
         self.stop(state, (at, phase), bounds).map_or(hold_end, |stop| hold_end.min(stop))
     }
 
-    /// When a charge that is made at `at` no longer counts. A bucket has no such time, because it drains.
+    /// Returns the time at which a charge made at `at` stops counting. A bucket has none, because it drains.
     fn stop(&self, state: Option<&State>, (at, phase): (u64, u64), bounds: &HoldBounds) -> Option<u64> {
         let reading = self.algorithm.read(state, at, phase);
         let stop = match self.algorithm.engine() {

@@ -3,25 +3,25 @@
 use super::BudgetLimit;
 use crate::algorithm::{Engine, Log};
 
-/// Why a limit cannot be held.
+/// Reason that a limit cannot be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotHeld {
-    /// It charges denied attempts.
+    /// Denied attempts are charged.
     #[error("it counts denied calls (`count_denied`)")]
     CountsDenied,
-    /// Its charges must be apart.
+    /// Charges must be apart.
     #[error("its calls must be apart (`min_gap`)")]
     MinGap,
-    /// It has reservations.
+    /// The limit has reservations.
     #[error("it has reservations of its own (`hold: true`)")]
     Reserves,
-    /// Its calls pay afterwards.
+    /// Calls pay afterwards.
     #[error("its calls pay afterwards (`charge_after`)")]
     ChargesAfter,
-    /// Its calls wait for their turn.
+    /// Calls wait for their turn.
     #[error("its calls wait for their turn (`leaky_queue`)")]
     Paces,
-    /// Its rate changes.
+    /// The rate changes.
     #[error("its rate changes (`warm_up`)")]
     WarmsUp,
 }

@@ -17,11 +17,11 @@ pub struct BudgetVerdict {
     pub fitted: bool,
     /// True if this call made the change.
     pub applied: bool,
-    /// How long the call must wait before it starts.
+    /// Time for which the call must wait before it starts.
     pub wait: Micros,
-    /// How long the hold lasts from now, while it is open.
+    /// Time for which the hold lasts from now, while it is open.
     pub held_for: Option<Micros>,
-    /// Of a settlement.
+    /// Outcome of a settlement.
     pub outcome: Option<SettleOutcome>,
     /// The longest wait of the enforced limits that deny.
     pub retry: Retry,
@@ -34,7 +34,7 @@ pub struct BudgetVerdict {
 /// The answer of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetLimitVerdict {
-    /// Why it would not let the call pass.
+    /// Reason that it would not let the call pass.
     pub cause: Option<Cause>,
     /// The units that were asked of it.
     pub cost: u64,
@@ -61,7 +61,7 @@ pub struct BudgetLimitVerdict {
 }
 
 impl BudgetLimitVerdict {
-    /// The same without costs.
+    /// Returns the verdict without costs.
     pub const fn plain(&self) -> LimitVerdict {
         let Self { cause, remaining, retry, reset_after, level_before, .. } = *self;
         LimitVerdict { cause, remaining, retry, reset_after, level_before }

@@ -51,7 +51,7 @@ impl Algorithm {
     }
 }
 
-/// How many reservations a log may hold unless its configuration says otherwise.
+/// Default of the most reservations that a log may hold.
 pub const DEFAULT_MAX_HELD: u64 = 100;
 
 /// Upper bound of `max_held`.

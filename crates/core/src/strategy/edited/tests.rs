@@ -35,7 +35,7 @@ fn override_of(base: &Strategy, consumer: &str, resource: &str, number: u64) -> 
     Override { consumer: consumer.into(), resource: resource.into(), strategy }
 }
 
-/// What every caller would meet.
+/// Limits of every caller.
 fn seen(rules: &Rules) -> Vec<String> {
     let mut seen = Vec::new();
     for resource in ["x", "y/1", "y/2"] {
@@ -132,7 +132,7 @@ fn random_edits_make_what_all_changes_together_make() {
     assert!((1..600).contains(&anew), "{anew} of 3000 were made anew");
 }
 
-/// What is unchanged keeps its identity, and with it what is known of it.
+/// Unchanged strategies keep their identity, and with it the known denials.
 #[test]
 fn an_edit_leaves_the_ids_of_everything_else() {
     let files = files();

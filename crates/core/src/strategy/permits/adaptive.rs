@@ -19,7 +19,7 @@ pub struct AdaptiveRule {
     pub controller: ControllerRule,
     /// Settings of the sample window. `None`: each release is a sample.
     pub sampling: Option<SamplingRule>,
-    /// How long after its last lease a key remembers its limit.
+    /// Time for which after its last lease a key remembers its limit.
     pub idle: Micros,
 }
 
@@ -35,7 +35,7 @@ pub enum ControllerRule {
 }
 
 impl ControllerRule {
-    /// Its name in the configuration.
+    /// Returns the name in the configuration.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Aimd(_) => "aimd",

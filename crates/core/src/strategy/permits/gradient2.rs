@@ -3,12 +3,12 @@
 /// The numbers of a Gradient2 limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gradient2Rule {
-    /// How much of a new limit is adopted, from 0 to 1.
+    /// Part of a new limit that is adopted, from 0 to 1.
     pub smoothing: f64,
-    /// How many calls may wait.
+    /// Most calls that may wait.
     pub queue: f64,
-    /// How many samples the long average is over.
+    /// Number of samples in the long average.
     pub long_window: f64,
-    /// How many times longer than the long average a round trip may be.
+    /// Factor by which a round trip may exceed the long average.
     pub tolerance: f64,
 }

@@ -21,7 +21,7 @@ pub struct Partitions {
 pub struct Partition<'a> {
     /// The value that the configuration lists; empty: all values that it does not list.
     pub name: &'a str,
-    /// Its share in thousandths.
+    /// The share in thousandths.
     pub share: u64,
 }
 

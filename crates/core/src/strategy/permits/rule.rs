@@ -47,7 +47,7 @@ pub enum LimitSource {
 pub struct ConcurrencyError {
     /// The field, as the configuration names it.
     pub field: &'static str,
-    /// Its value.
+    /// The value.
     pub value: String,
     /// The bound that it breaks.
     pub bound: String,

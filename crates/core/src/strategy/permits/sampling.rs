@@ -5,7 +5,7 @@ use weir_units::Micros;
 /// Shorter round trips are no samples of a window: they say nothing of what is limited.
 pub const SHORTEST_RTT: Micros = Micros(100);
 
-/// When a window is complete.
+/// Condition under which a window is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplingRule {
     /// Least duration of a window.

@@ -3,20 +3,20 @@
 /// The numbers of a Vegas limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VegasRule {
-    /// How much of a new limit is adopted, from 0 to 1.
+    /// Part of a new limit that is adopted, from 0 to 1.
     pub smoothing: f64,
     /// Fewer calls that wait than this raise the limit. `None`: three times the digits of the limit.
     pub alpha: Option<f64>,
     /// More calls that wait than this lower the limit. `None`: six times the digits of the limit.
     pub beta: Option<f64>,
-    /// When the shortest round trip is measured again.
+    /// Times at which the shortest round trip is measured again.
     pub probe: ProbeRule,
 }
 
-/// When the shortest round trip is measured again.
+/// Times at which the shortest round trip is measured again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ProbeRule {
-    /// It never is.
+    /// No further measurement.
     Never,
     /// At every sample of this number.
     Every(f64),

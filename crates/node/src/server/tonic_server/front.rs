@@ -31,13 +31,13 @@ const GRPC_ENCODING: http::HeaderName = http::HeaderName::from_static("grpc-enco
 /// Bytes of an unsupported encoding's name that are sent back.
 const MAX_ENCODING: usize = 64;
 
-/// What the calls of one connection pass through.
+/// Parts that the calls of one connection pass through.
 pub(super) struct FrontParts {
     pub(super) router: Router,
     pub(super) decisions: Arc<dyn AnswerAlone>,
     pub(super) methods: Methods,
     pub(super) check: ConnectionCheck,
-    /// Where the connection comes from.
+    /// Peer of the connection.
     pub(super) from: CurrentPeer,
     pub(super) closing: Closing,
     pub(super) bounds: CallBounds,

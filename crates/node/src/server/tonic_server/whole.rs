@@ -98,7 +98,7 @@ mod tests {
     use std::collections::VecDeque;
     use weir_grpc::RequestBody;
 
-    /// What is left of a body that was not taken.
+    /// Returns the rest of a body that was not taken.
     fn rest(body: Body) -> Vec<u8> {
         let (mut body, mut bytes) = (body, Vec::new());
         let context = &mut Context::from_waker(Waker::noop());

@@ -13,14 +13,14 @@ const MAX_KEYS: usize = 4_096;
 #[derive(Debug, Default)]
 pub(super) struct HeldKeys(HashMap<u128, HeldUnits>);
 
-/// What an answer said of a key.
+/// Held units of a key, by an answer.
 #[derive(Debug, Clone)]
 struct HeldUnits {
     strategy: Box<str>,
     limit: Box<str>,
     held: u64,
     at: Instant,
-    /// When every hold of the answer has ended.
+    /// Time at which every hold of the answer has ended.
     ends: Instant,
 }
 

@@ -20,7 +20,7 @@ pub(super) fn say((strategy, limit): (&str, &str), consumer: &str, (remaining, m
     tracing::info!(strategy, limit, consumer, remaining, most, left_out, "a limit is nearly used");
 }
 
-/// How many lines about a limit were left out, if the next one is due.
+/// Returns the number of lines about a limit that were left out, if the next one is due.
 fn due(said: &mut SaidLines, (strategy, limit): (&str, &str), now: Instant) -> Option<u64> {
     match said.get_mut(&(strategy.into(), limit.into())) {
         Some((at, left_out)) if now.saturating_duration_since(*at) < LINE_EVERY => {

@@ -13,7 +13,7 @@ const MAX_NAMES: usize = 64;
 /// The name of further costs.
 const OTHER: &str = "other";
 
-/// What the units of a sum belong to.
+/// Strategy, pattern and name of a sum of units.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CountedCost {
     /// The number of the strategy's name.

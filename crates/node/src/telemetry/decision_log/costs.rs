@@ -4,12 +4,12 @@ use weir_units::Micros;
 
 use super::text::{key, number, quoted};
 
-/// What a call asks of limits with costs of their own; of a settlement or a debit, what was used.
+/// Costs by name of a call; for a settlement or a debit, the units that were used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoggedCosts {
     /// Name, units, and the least that may be granted instead; in the order of the names.
     costs: Vec<(Box<str>, u64, Option<u64>)>,
-    /// How long to hold what is granted.
+    /// Time for which to hold what is granted.
     hold_for: Option<Micros>,
 }
 

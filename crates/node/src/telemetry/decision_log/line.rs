@@ -42,9 +42,9 @@ pub struct DecisionLine<'a> {
     pub named: SmallVec<[&'a str; 4]>,
     /// Verdict of each limit.
     pub limits: SmallVec<[(&'a Limit, LimitVerdict); 4]>,
-    /// What was asked of limits with costs of their own, or used of them.
+    /// Costs that were asked of limits with costs of their own, or used.
     pub asked: Option<&'a LoggedCosts>,
-    /// What they were asked and granted, where limits have costs of their own.
+    /// Costs that were asked and granted, where limits have costs of their own.
     pub costs: Option<&'a BudgetVerdict>,
 }
 

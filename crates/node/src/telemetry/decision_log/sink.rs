@@ -42,7 +42,7 @@ impl DecisionSink {
         }
     }
 
-    /// The same for what only the user of the process may read.
+    /// Opens a log that only the user of the process may read.
     pub(crate) fn open_private(target: &LogTarget, max_bytes: u64, max_files: usize) -> io::Result<Self> {
         match target {
             LogTarget::Stdout => Ok(Self::Stdout),

@@ -85,7 +85,7 @@ impl CountBatch {
         Some(Self { push: None, question, waiters })
     }
 
-    /// What the node owes goes with the call.
+    /// Adds the units that the node owes to the call.
     pub(super) fn with_push(self, push: Option<NodePush>) -> Self {
         Self { push, ..self }
     }

@@ -65,19 +65,20 @@ impl KeyEntry {
         CountVerdict::of_node(answer, cost, limit, window)
     }
 
-    /// What goes with a charge that the store decides, after [`KeyEntry::decide`] could not.
+    /// Returns the push with a charge that the store decides, after [`KeyEntry::decide`] could not.
     pub(in crate::approximate) fn charge(&mut self) -> NodePush {
         self.count.charge(self.place)
     }
 
-    /// What goes with another call to the store.
+    /// Returns the push with another call to the store.
     pub(in crate::approximate) fn push(&mut self, window: &NodeWindow) -> NodePush {
         self.count.enter(window.local);
         self.place = window.local.place;
         self.count.push(self.place)
     }
 
-    /// What the node owes of this key, and its limit. `None` if it is nothing, or can be pushed no more. While a charge is on
+    /// Returns the units that the node owes of this key, and its limit. `None` if it owes none, or can push no more. While a
+    /// charge is on
     /// its way, which shows it too, it is to be asked for again.
     pub(in crate::approximate) fn owed(
         &mut self,

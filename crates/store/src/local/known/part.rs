@@ -8,7 +8,7 @@ use super::{KnownKey, Use};
 
 pub(super) const PLACE_BYTES: usize = size_of::<UsePlace>();
 
-/// How many entries a new key looks at for one that goes.
+/// Entries that a new key searches for one to evict.
 const LOOKS: usize = 64;
 
 /// An entry, or none. It does not lie in two cache lines.
@@ -171,7 +171,7 @@ impl KnownPart {
     }
 }
 
-/// How many entries so many places have room for.
+/// Returns the number of entries for which `places` have room.
 fn room(places: usize) -> usize {
     places - places.div_ceil(4)
 }

@@ -201,7 +201,7 @@ impl ShardTable {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     AboveShare,
-    /// Its owner holds as much as the asking owner, or more.
+    /// The owner holds as much as the asking owner, or more.
     AsLarge,
 }
 

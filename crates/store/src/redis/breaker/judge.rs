@@ -25,7 +25,7 @@ const STEP: Duration = Duration::from_millis(100);
 pub(super) struct BreakerJudge {
     phase: BreakerPhase,
     run: Option<FailureRun>,
-    /// When it opened, and the failure that was the reason.
+    /// Time at which it opened, and the failure that was the reason.
     opened: Option<(Instant, Arc<str>)>,
 }
 

@@ -22,7 +22,7 @@ use crate::{BudgetDecision, BudgetOp};
 pub(super) struct BudgetRequest {
     costed: Arc<CostedLimits>,
     question: BudgetQuestion,
-    /// What the short path is asked, if the question is one for it.
+    /// Question of the short path, if it can answer.
     plain: Option<Ask>,
 }
 

@@ -13,7 +13,7 @@ pub(in crate::redis) static DECISIONS: ScriptSpec = of(&[
     ("exists", "EXISTS @"),
 ]);
 
-/// What a log needs besides.
+/// Further rights for a log.
 static LOGS: ScriptSpec = of(&[
     ("rpop", "RPOP @"),
     ("llen", "LLEN @"),
@@ -24,7 +24,7 @@ static LOGS: ScriptSpec = of(&[
     ("rpush", "RPUSH @ x"),
 ]);
 
-/// What a window of many buckets needs besides.
+/// Further rights for a window of many buckets.
 static SPARSE: ScriptSpec = of(&[("getrange", "GETRANGE @ 0 0")]);
 
 const fn of(rights: &'static [Right]) -> ScriptSpec {

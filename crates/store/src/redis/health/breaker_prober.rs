@@ -57,16 +57,16 @@ struct BreakerProber {
     context: Arc<LinkContext>,
     health: Option<StoreHealth>,
     tags: Arc<ProcessTags>,
-    /// Of which one that passes while this process does not run is known.
+    /// Deadlines of which one that passes while this process does not run is known.
     deadlines: Deadlines,
     connection: Option<Connection>,
     told: BreakerPhase,
 }
 
-/// How a probe ended that did not fail.
+/// End of a probe that did not fail.
 enum ProbeEnd {
     Answered,
-    /// It was not sent, because the node has no slot; or this process did not run when it fell due.
+    /// Not sent, because the node has no slot; or this process did not run when the answer fell due.
     Unknown,
 }
 

@@ -12,7 +12,7 @@ use weir_core::key::Namespace;
 use super::ask::{AskError, ask};
 use crate::redis::connect::Connection;
 
-/// How long the key lives. A look that comes later than half of it says nothing.
+/// TTL of the key. A poll later than half of it says nothing.
 const LASTS: Duration = Duration::from_secs(60);
 
 /// The key of one node, as it was written last.

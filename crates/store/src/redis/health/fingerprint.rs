@@ -17,7 +17,7 @@ pub(super) const EVERY: Duration = Duration::from_secs(20);
 /// The TTL of a written fingerprint, and how long another node's fingerprint is reported after it was last seen.
 const LASTS: Duration = Duration::from_secs(60);
 
-/// This node's fingerprint, and the last other one that it has seen.
+/// Fingerprint of this node, and the last other one that it has seen.
 #[derive(Debug)]
 pub(super) struct Fingerprint {
     own: String,

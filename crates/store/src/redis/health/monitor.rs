@@ -155,7 +155,7 @@ impl Prober {
         probed
     }
 
-    /// What this node must be able to do: data that lies in one slot is asked for at its owner.
+    /// Returns the capabilities that this node needs: data in one slot is asked for at its owner.
     fn needed_here(&self, uses: &Uses) -> Vec<&'static ScriptSpec> {
         let compares = !self.health.own_rules().strategies.is_empty();
         let topology = &self.context.topology;

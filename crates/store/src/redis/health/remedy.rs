@@ -8,7 +8,7 @@ use super::needed::specs;
 use super::rights::{self, WITHOUT};
 use crate::scripts::Uses;
 
-/// What is wrong where nothing can ever be counted.
+/// Problem where nothing can ever be counted.
 pub(super) const RUNS_NO_SCRIPTS: &str =
     "this Redis runs no scripts for Weir, so it counts nothing; on_store_failure answers every call";
 
@@ -19,7 +19,7 @@ pub(super) const ONE_FILE: &str = "give all nodes of one namespace the same stra
 pub(super) const NO_EVICTION: &str =
     "set `maxmemory-policy noeviction`, and a `maxmemory` that is enough, or give Weir a Redis of its own";
 
-/// What a connection does that ends when a script is called.
+/// Failure of a connection that ends when a script is called.
 pub(super) const ENDS_AT_SCRIPTS: &str = "it answers, but ends the connection at a script";
 
 const NO_SCRIPTS: &str = "this server runs no scripts: is it a sentinel, or a proxy that forbids them? Weir counts by Lua \

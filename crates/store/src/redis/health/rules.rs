@@ -37,7 +37,7 @@ pub(super) static COMPARISON: ScriptSpec = ScriptSpec {
 /// Version of the hash. Those of other versions are not compared.
 const FORMAT: &[u8] = b"1";
 
-/// How long what a node says is kept.
+/// TTL of a node's rules.
 const LASTS: Duration = Duration::from_secs(60);
 
 /// A difference is a warning after so long: a rolling update is quiet.
@@ -58,7 +58,7 @@ pub(super) struct OtherRules {
     pub(super) strategies: Vec<String>,
 }
 
-/// What is known of other nodes.
+/// Rules of other nodes, as far as they are known.
 #[derive(Debug, Default)]
 pub(super) struct RulesWatch {
     own: Arc<RulesDigest>,

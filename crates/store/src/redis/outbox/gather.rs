@@ -14,7 +14,7 @@ const ENOUGH: usize = 16;
 pub(super) struct Gather {
     /// Upper bound of the wait of a decision; zero if none waits.
     longest: Duration,
-    /// When those that wait leave.
+    /// Time at which the decisions that wait leave.
     until: Option<Instant>,
 }
 

@@ -18,7 +18,7 @@ const ALWAYS: usize = 16;
 /// The least span over which a pace is measured.
 const SPAN: Duration = Duration::from_millis(5);
 
-/// How long the shortest time of a call is remembered, once or twice.
+/// Time for which the shortest time of a call is remembered, once or twice.
 const REMEMBERED: Duration = Duration::from_secs(10);
 
 /// Calls of which the fastest tells how fast the node is.
@@ -43,7 +43,7 @@ pub(super) struct NodePace {
 pub(super) struct LandedCall {
     pub(super) decisions: usize,
     pub(super) cost: ScriptCost,
-    /// When its oldest decision was queued.
+    /// Time at which its oldest decision was queued.
     pub(super) queued: Instant,
     pub(super) sent: Instant,
     pub(super) is_answered: bool,
@@ -57,7 +57,7 @@ struct ShortestTime {
     now: Option<Duration>,
 }
 
-/// How full calls may be: adapted so that they take the time that `CALL_COST` is meant to be.
+/// Bound of the cost of calls: adapted so that they take the time that `CALL_COST` is meant to be.
 #[derive(Debug)]
 struct CallFill {
     cost: ScriptCost,

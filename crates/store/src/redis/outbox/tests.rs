@@ -148,7 +148,7 @@ fn a_flood_of_one_caller_holds_no_other_up() {
     assert_eq!(callers, [2], "3,488 of the flood wait");
 }
 
-/// What is in flight has a bound by cost, beside that of the number.
+/// Calls in flight have a bound by cost, beside that of the number.
 #[test]
 fn heavy_decisions_leave_a_few_at_a_time() {
     let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
@@ -171,7 +171,7 @@ fn heavy() -> Arc<Strategy> {
     Arc::new(Strategy::new("one", vec![limit], true, FailurePolicy::Error).unwrap())
 }
 
-/// What cannot be sent in time is refused at the door, by what is ahead of it: that is more for the flood.
+/// Decisions that cannot be sent in time are refused at the door, by those ahead of them: that is more for the flood.
 #[test]
 fn who_comes_too_late_is_not_queued() {
     let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));

@@ -4,7 +4,7 @@ use super::{ScriptCall, ScriptRequest};
 use crate::cost::ScriptCost;
 use crate::redis::callers::append;
 
-/// Which cluster slots the keys of one call may have.
+/// Cluster slots that the keys of one call may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::redis) enum CallSlots {
     /// Any: the server is not a cluster node.

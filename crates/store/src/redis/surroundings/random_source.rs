@@ -5,7 +5,7 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Where random numbers come from.
+/// Source of random numbers.
 #[derive(Debug, Clone, Default)]
 pub enum RandomSource {
     #[default]

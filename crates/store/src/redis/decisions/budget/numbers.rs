@@ -3,14 +3,14 @@
 use crate::scripts::doubles;
 
 doubles! {
-    /// What the decisions of a group have in common, before their limits.
+    /// Common numbers of the decisions of a group, before their limits.
     BudgetGroupHead {
         /// Number of limits of each decision.
         count,
         decisions,
         /// The distance of two possible ends of holds; 0 without holds.
         grain,
-        /// How long ids of holds are known.
+        /// Time for which ids of holds are known.
         known_for,
     }
 }
@@ -35,7 +35,7 @@ doubles! {
         op,
         /// 1 if it has the key of a record.
         has_record,
-        /// What makes two of them under one id the same.
+        /// Digest by which two decisions under one id are the same.
         digest,
         /// The mark of parts that it makes.
         mark,
