@@ -164,7 +164,7 @@ fn lies_in_one_slot(
     others: OtherSections<'_>,
     report: &mut MistakeReport,
 ) -> bool {
-    let Err(StrategyError::NoCommonField(scopes)) = Tag::of(name, limits, false) else { return false };
+    let Err(StrategyError::NoCommonField(scopes)) = Tag::new(name, limits, false) else { return false };
     if !others.slots {
         report.note(
             entry.key_at,

@@ -159,7 +159,7 @@ impl Strategy {
             }
         }
         let needed = attributes::needed(limits.iter().map(|limit| (&*limit.name, &limit.scope)))?;
-        let tag = Tag::of(name, &limits, single_slot)?;
+        let tag = Tag::new(name, &limits, single_slot)?;
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         let fields = Scope::of(&fields);
         let (id, name) = (StrategyId::next(), Arc::<str>::from(name));

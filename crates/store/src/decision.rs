@@ -115,7 +115,7 @@ pub struct OwnedSubject {
 
 impl OwnedSubject {
     /// A copy of `subject`.
-    pub fn of(subject: &Subject<'_>) -> Self {
+    pub fn new(subject: &Subject<'_>) -> Self {
         let Subject { resource, consumer, group, attributes } = *subject;
         Self {
             resource: resource.to_owned(),

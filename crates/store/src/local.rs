@@ -157,7 +157,7 @@ impl<S: Store> LocalFallback<S> {
     ) -> usize {
         let Some(answer) = answers.each.get_mut(place) else { return 0 };
         let count = if matches!(answer, StoreAnswer::Later(_)) { 1 } else { decision.costs.len() };
-        let recourse = Recourse::of(decision);
+        let recourse = Recourse::new(decision);
         match answer {
             StoreAnswer::Later(later) if recourse.is_concerned() => {
                 let pending = PendingDecision::new(&self.strategies, locator, decision, recourse);

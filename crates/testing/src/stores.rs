@@ -165,7 +165,7 @@ impl OwnedDecision {
     pub fn of(decision: &Decision<'_>) -> Self {
         let Decision { strategy, ref subject, op, costs, deadline, .. } = *decision;
         let deadline = deadline.copied();
-        let (strategy, subject, costs) = (Arc::clone(strategy), OwnedSubject::of(subject), costs.to_vec());
+        let (strategy, subject, costs) = (Arc::clone(strategy), OwnedSubject::new(subject), costs.to_vec());
         Self { strategy, subject, op, costs, deadline }
     }
 

@@ -54,7 +54,7 @@ impl Algorithm {
     pub fn bucket(burst: u64, rate: Rate) -> Result<Self, Invalid> {
         let (drain, per_token) = ticks(rate, burst, ("burst", burst))?;
         let engine = Engine::Bucket(Bucket { drain, per_token, undelayed: None });
-        Ok(Self::of(burst, per_token, CEILING, engine))
+        Ok(Self::new(burst, per_token, CEILING, engine))
     }
 
     /// A queue that is drained at `rate`, of one call in service and `burst` that wait; the first `delay` of these do
@@ -66,7 +66,7 @@ impl Algorithm {
             return Err(invalid("delay", delay, &format!("it must be at most the burst, {burst}")));
         }
         let undelayed = Some(delay * per_token);
-        Ok(Self::of(limit, per_token, CEILING, Engine::Bucket(Bucket { drain, per_token, undelayed })))
+        Ok(Self::new(limit, per_token, CEILING, Engine::Bucket(Bucket { drain, per_token, undelayed })))
     }
 
     /// A [`Algorithm::bucket`] whose calls wait only for what earlier calls have used above `burst`; the next ones
@@ -75,7 +75,7 @@ impl Algorithm {
         let (drain, per_token) = ticks(rate, burst.saturating_add(max_cost), ("max_cost", max_cost))?;
         let engine = Engine::Bucket(Bucket { drain, per_token, undelayed: None });
         let capacity = burst * per_token;
-        let plain = Self::of(max_cost, per_token, CEILING, engine);
+        let plain = Self::new(max_cost, per_token, CEILING, engine);
         Ok(Self { upfront: 0, capacity, is_plain: false, ..plain })
     }
 
@@ -104,7 +104,7 @@ impl Algorithm {
             let bound = "its time, of a cold limit, must stay below 2^52 microseconds (142 years)";
             return Err(invalid("max_cost", limit, bound));
         }
-        Ok(Self { upfront: 0, ..Self::of(limit, 1, CEILING, Engine::WarmUp(warm_up)) })
+        Ok(Self { upfront: 0, ..Self::new(limit, 1, CEILING, Engine::WarmUp(warm_up)) })
     }
 
     /// Bounds forced debits: they charge until the limit is `max_debt` units above its limit; `None` leaves only the
@@ -115,7 +115,7 @@ impl Algorithm {
         Self { debt_level: max_debt.map_or(UNLIMITED_DEBT, debt), ..self }
     }
 
-    const fn of(limit: u64, weight: u64, ceiling: u64, engine: Engine) -> Self {
+    const fn new(limit: u64, weight: u64, ceiling: u64, engine: Engine) -> Self {
         let capacity = limit * weight;
         let (upfront, debt_level, count_denied) = (weight, UNLIMITED_DEBT, false);
         let is_plain = engine.is_plain();
@@ -156,7 +156,7 @@ impl Algorithm {
         units("limit", limit)?;
         let grid = if anchored { Grid::Anchored } else { Grid::Aligned { ahead: 0 } };
         let engine = Engine::Window(Window { span: window.0, grid });
-        Ok(Self::of(limit, 1, CEILING, engine).counting_denied(count_denied))
+        Ok(Self::new(limit, 1, CEILING, engine).counting_denied(count_denied))
     }
 
     /// A [`Algorithm::fixed_window`] whose windows start at another time for each key, always the same.
@@ -165,7 +165,7 @@ impl Algorithm {
         span("window", window)?;
         units("limit", limit)?;
         let engine = Engine::Window(Window { span: window.0, grid: Grid::Spread });
-        Ok(Self::of(limit, 1, CEILING, engine).counting_denied(count_denied))
+        Ok(Self::new(limit, 1, CEILING, engine).counting_denied(count_denied))
     }
 
     /// At most `limit` units in each day or month of a place whose clocks are `offset_minutes` ahead of
@@ -189,7 +189,7 @@ impl Algorithm {
             Calendar::Month => Window { span: 31 * window::DAY, grid: Grid::Month { ahead } },
         };
         let engine = Engine::Window(window);
-        Ok(Self::of(limit, 1, CEILING, engine).counting_denied(count_denied))
+        Ok(Self::new(limit, 1, CEILING, engine).counting_denied(count_denied))
     }
 
     /// Up to `capacity` units; `refill` of them come back at once every `period`, at multiples of
@@ -212,7 +212,7 @@ impl Algorithm {
             return Err(invalid("capacity", capacity, bound));
         }
         let engine = Engine::Interval(Interval { refill, period: period.0, aligned });
-        Ok(Self::of(capacity, 1, ceiling, engine))
+        Ok(Self::new(capacity, 1, ceiling, engine))
     }
 
     /// At most `limit` units in any span of `window`, exactly. Fields of errors: `limit`, `window`.
@@ -244,7 +244,7 @@ impl Algorithm {
         }
         let keep = if count_denied { limit + 1 } else { u64::MAX };
         let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep, max_held: 0 });
-        Ok(Self::of(limit, 1, log::CEILING, engine).counting_denied(count_denied))
+        Ok(Self::new(limit, 1, log::CEILING, engine).counting_denied(count_denied))
     }
 
     /// A [`Algorithm::sliding_log`] that accepts reservations, of which at most `max_held` lie ahead. Fields of errors:
@@ -255,7 +255,7 @@ impl Algorithm {
             return Err(invalid("max_held", max_held, "it must be from 1 to 1000"));
         }
         let engine = Engine::Log(Log { span: window.0, min_gap: 0, keep: u64::MAX, max_held });
-        Ok(Self::of(plain.limit, plain.weight, plain.ceiling, engine))
+        Ok(Self::new(plain.limit, plain.weight, plain.ceiling, engine))
     }
 
     /// At most `limit` units in the window that slides, where the aligned window before counts by the part
@@ -266,7 +266,7 @@ impl Algorithm {
             return Err(invalid("limit", limit, "it must be below 2^51"));
         }
         let engine = Engine::Sliding(Sliding { span: window.0 });
-        Ok(Self::of(limit, 1, sliding::CEILING, engine))
+        Ok(Self::new(limit, 1, sliding::CEILING, engine))
     }
 
     /// At most `limit` units in the newest `buckets` parts of the window; `strict`, one part more, so that
@@ -296,7 +296,7 @@ impl Algorithm {
         let Some(slots) = Slots::new(width.0.min(window.0), window.0, strict) else {
             return Err(invalid("accuracy", width, "a window has 1 to 3600 parts"));
         };
-        Ok(Self::of(limit, 1, CEILING, Engine::Slots(slots)))
+        Ok(Self::new(limit, 1, CEILING, Engine::Slots(slots)))
     }
 
     /// A bucketed window whose states are kept for `expire` after their last charge, at least; other algorithms stay as they

@@ -98,7 +98,7 @@ fn first<C: RecordCells>(
     let Some(admitted) = plan.verdict.filter(|verdict| verdict.allowed) else {
         return decide(limits, cells, op, cost, now, sink);
     };
-    let mut record = OnceRecord::of(&admitted, op, cost, now);
+    let mut record = OnceRecord::new(&admitted, op, cost, now);
     if op == Op::Force {
         let mut charged = [0; MAX_LIMITS];
         for (charged, (limit, said)) in charged.iter_mut().zip(limits.iter().zip(&plan.limits)) {

@@ -48,7 +48,7 @@ pub enum OnceDetail {
 }
 
 impl OnceRecord {
-    pub(super) fn of(verdict: &Verdict, op: Op, cost: u64, now: Micros) -> Self {
+    pub(super) fn new(verdict: &Verdict, op: Op, cost: u64, now: Micros) -> Self {
         let start = now.0.saturating_add(verdict.wait.0);
         let until = match op {
             Op::Force => now.0 + DEBIT_LASTS.0,

@@ -83,7 +83,7 @@ impl State {
                 let hits: Vec<(u64, u64)> = pairs(hits)?;
                 let (_, older) = hits.split_last()?;
                 let rest = older.iter().try_fold(0, |rest: u64, (_, hits)| rest.checked_add(*hits))?;
-                Self::Slots(Box::new(slots::State::of(own, hits, rest)?))
+                Self::Slots(Box::new(slots::State::from_hits(own, hits, rest)?))
             }
             [WARM_UP, backlog, stored, at, most] if small(backlog) && time(at) => {
                 let (stored, most) = warm_up::Permits::pair(stored, most)?;

@@ -239,7 +239,7 @@ impl Slots {
 
 impl State {
     /// Parts that were hit: numbers and hits, oldest first, of which all but the newest hold `rest`.
-    pub(super) fn of(slots: Slots, hit: Vec<(u64, u64)>, rest: u64) -> Option<Self> {
+    pub(super) fn from_hits(slots: Slots, hit: Vec<(u64, u64)>, rest: u64) -> Option<Self> {
         let (newest, older) = hit.split_last()?;
         let held = older.iter().try_fold(0, |held: u64, (_, hits)| held.checked_add(*hits));
         let fine = held == Some(rest)

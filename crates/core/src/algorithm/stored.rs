@@ -43,7 +43,8 @@ impl Engine {
                 let older = (0..older).map_while(|_| take(numbers).map(<[u64; 2]>::into));
                 let hit = older.chain([(newest, hits)]).collect();
                 let fine = (width, frame) == (own.width(), own.frame());
-                fine.then_some(slots::State::of(*own, hit, rest)?).map(|state| State::Slots(Box::new(state)))
+                fine.then_some(slots::State::from_hits(*own, hit, rest)?)
+                    .map(|state| State::Slots(Box::new(state)))
             }
         }
     }

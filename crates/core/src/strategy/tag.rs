@@ -16,7 +16,7 @@ pub enum Tag {
 
 impl Tag {
     /// The tag of a strategy's limits. A single limit for all (`per: []`) is one key, so it needs no `single_slot`.
-    pub fn of(strategy: &str, limits: &[Limit], single_slot: bool) -> Result<Self, StrategyError> {
+    pub fn new(strategy: &str, limits: &[Limit], single_slot: bool) -> Result<Self, StrategyError> {
         let everywhere = |field: &&Field| limits.iter().all(|limit| limit.scope.fields().contains(field));
         let first = limits.first().map(|limit| limit.scope.fields()).unwrap_or_default();
         let shared: Vec<Field> = first.iter().filter(everywhere).cloned().collect();

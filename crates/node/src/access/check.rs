@@ -191,7 +191,7 @@ impl PeerCheck {
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         self.remembered((AUTHORIZATION, value), state, || {
             let credential = bearer(value).ok_or(RefusalReason::Malformed)?;
-            self.worker.proven(&self.access, credential, SignaturePeer::of(&self.peer.address()))
+            self.worker.proven(&self.access, credential, SignaturePeer::new(&self.peer.address()))
         })
     }
 

@@ -31,10 +31,10 @@ impl CompiledRule {
         Self { may, lists: Default::default(), is_about: [true; 3], place: Position::default() }
     }
 
-    pub(super) fn of(rule: &AuthorizeRule, name: &CallerName) -> Self {
+    pub(super) fn new(rule: &AuthorizeRule, name: &CallerName) -> Self {
         let AuthorizeRule { may, resources, strategies, consumers, queues, envoy_domains, place, .. } = rule;
         let lists = [resources, strategies, consumers, queues, envoy_domains];
-        let lists = lists.map(|list| list.as_ref().map(|entries| NameSet::of(entries, name)));
+        let lists = lists.map(|list| list.as_ref().map(|entries| NameSet::new(entries, name)));
         let unbounded = lists.iter().all(Option::is_none);
         let is_about = RuleTarget::ALL
             .map(|target| unbounded || target.lists().iter().any(|list| lists[*list as usize].is_some()));

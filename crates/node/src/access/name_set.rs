@@ -24,7 +24,7 @@ enum ExactNames {
 }
 
 impl NameSet {
-    pub(super) fn of(entries: &[ListEntry], caller: &CallerName) -> Self {
+    pub(super) fn new(entries: &[ListEntry], caller: &CallerName) -> Self {
         let mut exact: HashSet<Box<str>, foldhash::fast::RandomState> = HashSet::default();
         let mut prefixes = Vec::new();
         for entry in entries {
@@ -83,7 +83,7 @@ mod tests {
 
     fn prefixes(of: &[&str]) -> NameSet {
         let entries: Vec<ListEntry> = of.iter().map(|prefix| ListEntry::Prefix((*prefix).into())).collect();
-        NameSet::of(&entries, &CallerName::one("x"))
+        NameSet::new(&entries, &CallerName::one("x"))
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
         for count in [1, FEW, FEW + 1, 100] {
             let entries: Vec<ListEntry> =
                 (0..count).map(|number| ListEntry::Exact(format!("name-{number}").into())).collect();
-            let set = NameSet::of(&entries, &CallerName::one("x"));
+            let set = NameSet::new(&entries, &CallerName::one("x"));
             assert!((0..count).all(|number| set.has(&format!("name-{number}"))), "{count}");
             assert!(!set.has("name") && !set.has("") && !set.has(&format!("name-{count}")), "{count}");
         }
@@ -115,10 +115,10 @@ mod tests {
 
     #[test]
     fn the_callers_own_name_is_no_pattern() {
-        let set = NameSet::of(&[ListEntry::Caller], &CallerName::one("dns:*"));
+        let set = NameSet::new(&[ListEntry::Caller], &CallerName::one("dns:*"));
         assert!(set.has("dns:*") && !set.has("dns:x"));
         let long = CallerName::one(&format!("spiffe://prod/{}", "x".repeat(MAX_PART)));
-        let set = NameSet::of(&[ListEntry::Caller], &long);
+        let set = NameSet::new(&[ListEntry::Caller], &long);
         assert!(matches!(set.exact, ExactNames::Few(names) if names.is_empty()));
     }
 }

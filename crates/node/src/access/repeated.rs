@@ -25,7 +25,7 @@ pub(crate) struct RoundRights<'q> {
 }
 
 impl<'q> RoundRights<'q> {
-    pub(crate) const fn of(right: AccessRight) -> Self {
+    pub(crate) const fn new(right: AccessRight) -> Self {
         Self { right, last: None }
     }
 

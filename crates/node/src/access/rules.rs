@@ -41,7 +41,7 @@ impl AccessRules {
             Some(rules) => {
                 let fits = |pattern: &CallerPattern| name.all().any(|name| pattern.matches(name));
                 let own = rules.iter().filter(|rule| rule.callers.iter().any(fits));
-                own.map(|rule| CompiledRule::of(rule, name)).collect()
+                own.map(|rule| CompiledRule::new(rule, name)).collect()
             }
         };
         Arc::new(CallerRights::new(name.clone(), rules, Arc::clone(&self.metrics)))

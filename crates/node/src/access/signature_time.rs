@@ -48,7 +48,7 @@ struct Debt {
 }
 
 impl SignaturePeer {
-    pub(super) fn of(address: &PeerAddress) -> Self {
+    pub(super) fn new(address: &PeerAddress) -> Self {
         Self(match address {
             PeerAddress::Tcp(address) => match address.ip().to_canonical() {
                 IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
@@ -119,7 +119,7 @@ mod tests {
     const ONE: Duration = Duration::from_micros(100);
 
     fn peer(text: &str) -> SignaturePeer {
-        SignaturePeer::of(&PeerAddress::Tcp(format!("{text}:1").parse().unwrap()))
+        SignaturePeer::new(&PeerAddress::Tcp(format!("{text}:1").parse().unwrap()))
     }
 
     /// Asks for a signature, and spends it if there is time.

@@ -129,7 +129,7 @@ mod tests {
         let config = Config::parse(&text, "cache", &ConfigOverrides::default()).unwrap();
         let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
         let (worker, peer) =
-            (WorkerState::new(KnownMethods::default()), SignaturePeer::of(&PeerAddress::Unknown));
+            (WorkerState::new(KnownMethods::default()), SignaturePeer::new(&PeerAddress::Unknown));
         assert_eq!(worker.proven(&access, "nobody's", peer).unwrap_err(), RefusalReason::Unknown);
         assert!(worker.kept.lock().is_empty());
         for (number, token) in tokens.iter().enumerate() {

@@ -16,7 +16,7 @@ pub(super) fn without_place(
 ) -> Problem {
     let PlaceNote { strategy, nodes, since, blocked_for } = note;
     let of = called(&strategy).map_or_else(|| format!("strategy `{strategy}`"), str::to_owned);
-    let (begun, lasted) = (Since::of(since), now.saturating_duration_since(since));
+    let (begun, lasted) = (Since::from_instant(since), now.saturating_duration_since(since));
     let (reason, remedy) = if lasted < Duration::from(blocked_for) {
         let seconds =
             i64::try_from(begun.wall.0.saturating_add(blocked_for.0) / 1_000_000).unwrap_or(i64::MAX);

@@ -44,10 +44,10 @@ pub(super) enum AdviceBegun {
 }
 
 impl AdviceWanted {
-    pub(super) fn of(decision: &Decision<'_>) -> Self {
+    pub(super) fn new(decision: &Decision<'_>) -> Self {
         let Decision { ref subject, op, costs, deadline, caller, .. } = *decision;
         let cost = costs.first().copied().unwrap_or_default();
-        Self { subject: OwnedSubject::of(subject), op, cost, deadline: deadline.copied(), caller }
+        Self { subject: OwnedSubject::new(subject), op, cost, deadline: deadline.copied(), caller }
     }
 
     /// Finds out from the answer, which is about the limits of `answered_by`, or asks the store for a peek of one unit

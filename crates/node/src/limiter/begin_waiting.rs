@@ -23,10 +23,10 @@ impl<S: Store> Round<'_, S> {
         let sampled = self.limiter().recorder.samples().then(|| fields.consumer.into());
         let (cost, peek, log) = (fields.cost, fields.peek, fields.owned_if_logged());
         let decision_log = self.limiter().logged_later(decision, question);
-        let banning = self.limiter().counts_denial(decision).then(|| OwnedSubject::of(&decision.subject));
+        let banning = self.limiter().counts_denial(decision).then(|| OwnedSubject::new(&decision.subject));
         let holds = || decision.strategy.costed().is_some_and(|costed| costed.hold.is_some());
         let subject = decision.strategy.is_special() && (decision.strategy.marks().is_some() || holds());
-        let subject = subject.then(|| OwnedSubject::of(&decision.subject));
+        let subject = subject.then(|| OwnedSubject::new(&decision.subject));
         let is_noted = subject.is_some()
             || log.is_some()
             || decision_log.is_some()
@@ -34,7 +34,7 @@ impl<S: Store> Round<'_, S> {
             || banning.is_some();
         let notes = is_noted
             .then(|| Box::new(WaitingNotes { log, decision_log, subject, sampled, banning, live: None }));
-        let advice = question.headers.then(|| Box::new(AdviceWanted::of(decision)));
+        let advice = question.headers.then(|| Box::new(AdviceWanted::new(decision)));
         let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
         Waiting { row, peek, cost, strategy, asked: self.started, stage, notes, advice }
     }

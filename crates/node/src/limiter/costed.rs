@@ -76,8 +76,11 @@ impl<S: Store> Round<'_, S> {
         let fields = LogFields::of_decision(&plain).without_named_cost();
         let mut answer = self.record(slot.row, strategy, &fields, outcome)?;
         if slot.question.headers {
-            let begun =
-                AdviceWanted::of(&plain).begin(&*self.limiter().store, (strategy, strategy), &answer.outcome);
+            let begun = AdviceWanted::new(&plain).begin(
+                &*self.limiter().store,
+                (strategy, strategy),
+                &answer.outcome,
+            );
             // It needs no further question.
             answer.advice = if let AdviceBegun::Known(advice) = begun { advice } else { None };
         }

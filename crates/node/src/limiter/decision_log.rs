@@ -39,10 +39,10 @@ struct LineCosts<'a> {
 }
 
 impl PendingLogLine {
-    fn of(decision: &Decision<'_>, question: &Question<'_>) -> Self {
+    fn new(decision: &Decision<'_>, question: &Question<'_>) -> Self {
         Self {
             strategy: Arc::clone(decision.strategy),
-            subject: OwnedSubject::of(&decision.subject),
+            subject: OwnedSubject::new(&decision.subject),
             op: decision.op,
             cost: decision.costs.first().copied().unwrap_or_default(),
             is_for_default: question.is_for_default(),
@@ -76,7 +76,7 @@ impl<S: Store> Limiter<S> {
     ) -> Option<PendingLogLine> {
         self.recorder.decision_log().and_then(|log| {
             let wanted = log.wants(decision.subject.resource, decision.subject.consumer, true);
-            (wanted && name_of(decision.op).is_some()).then(|| PendingLogLine::of(decision, question))
+            (wanted && name_of(decision.op).is_some()).then(|| PendingLogLine::new(decision, question))
         })
     }
 

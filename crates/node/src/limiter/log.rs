@@ -24,7 +24,7 @@ pub(super) struct OwnedLogFields {
 }
 
 impl<'a> LogFields<'a> {
-    pub(super) fn of(question: &'a Question<'_>, strategy: &'a Strategy) -> Self {
+    pub(super) fn new(question: &'a Question<'_>, strategy: &'a Strategy) -> Self {
         let Question { resource, consumer, cost, peek, .. } = *question;
         Self { strategy, resource, consumer, cost, peek }
     }

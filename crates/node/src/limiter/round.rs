@@ -106,7 +106,7 @@ impl<'a, S: Store> Round<'a, S> {
         let mut slots = SmallVec::<[RoundSlot<'q, 'm>; TOGETHER]>::new();
         let mut decisions = SmallVec::<[Decision<'q>; TOGETHER]>::new();
         let mut named = None;
-        let mut rights = RoundRights::of(AccessRight::Decide);
+        let mut rights = RoundRights::new(AccessRight::Decide);
         for question in questions {
             if let Err(error) = self.resolve(question, (&mut rights, &mut named), &mut slots, &mut decisions)
             {
@@ -282,7 +282,7 @@ impl<'a, S: Store> Round<'a, S> {
             let asked = logged_costs::asked(question);
             self.limiter.log_decision(&decision, (question.is_for_default(), asked.as_ref()), &outcome);
         }
-        self.record(row, strategy, &LogFields::of(question, strategy).without_named_cost(), outcome)
+        self.record(row, strategy, &LogFields::new(question, strategy).without_named_cost(), outcome)
     }
 
     /// Adds advice to the answer. If the store answers later, the answer is pending too.
@@ -297,7 +297,7 @@ impl<'a, S: Store> Round<'a, S> {
             Ok(answer) => answer,
             Err(error) => return Begun::Answered(Err(error)),
         };
-        let wanted = AdviceWanted::of(decision);
+        let wanted = AdviceWanted::new(decision);
         let later =
             match wanted.begin(&*self.limiter.store, (decision.strategy, answer.strategy), &answer.outcome) {
                 AdviceBegun::Known(advice) => {

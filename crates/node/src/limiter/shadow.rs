@@ -48,7 +48,7 @@ struct ShadowCount {
 
 impl LiveCall {
     /// The state of `begun`, which is under strategy number `index` of `rules`.
-    fn of(begun: &mut Begun<'_, '_>, index: usize, rules: &Rules) -> Self {
+    fn new(begun: &mut Begun<'_, '_>, index: usize, rules: &Rules) -> Self {
         match begun {
             Begun::Answered(Ok(answer)) => Self::Ended(Some(answer.outcome.is_allowed())),
             Begun::Answered(Err(LimiterError::Store { .. })) => Self::Ended(None),
@@ -109,7 +109,7 @@ impl<S: Store> Limiter<S> {
         if let Begun::Answered(Ok(answer)) = begun {
             self.count_shadow_limits(index, &answer.outcome);
         }
-        LiveCall::of(begun, index, &self.rules)
+        LiveCall::new(begun, index, &self.rules)
     }
 
     fn decide_shadows(&self, question: &Question<'_>, mut live: LiveCall) {

@@ -53,7 +53,7 @@ impl Listener {
                 remove_if_stale(path)?;
                 let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
                 socket.bind(&SockAddr::unix(path)?)?;
-                let file = SocketFile::of(path)?;
+                let file = SocketFile::new(path)?;
                 // The mode is set before the socket listens, so before clients can connect.
                 fs::set_permissions(path, Permissions::from_mode(mode))?;
                 socket.listen(BACKLOG)?;
@@ -162,7 +162,7 @@ impl AsRawFd for Listener {
 }
 
 impl SocketFile {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn new(path: &Path) -> io::Result<Self> {
         let found = fs::symlink_metadata(path)?;
         Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino() })
     }

@@ -60,7 +60,7 @@ impl<S: Store> Decisions<S> {
                 questions.pop();
                 break;
             }
-            before = TextsBefore::of(question);
+            before = TextsBefore::new(question);
             ids.push(id);
         }
         let mut asked = ids.iter().zip(&questions);

@@ -89,7 +89,7 @@ impl<S: Store> Decisions<S> {
             let Some(question) = questions.last_mut() else { continue };
             match self.read(question, message, before) {
                 Ok(()) => {
-                    before = TextsBefore::of(question);
+                    before = TextsBefore::new(question);
                     numbers.push(number);
                 }
                 Err(status) => {

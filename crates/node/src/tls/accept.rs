@@ -175,7 +175,7 @@ async fn begin(socket: TcpStream, acceptor: TlsAcceptor) -> Result<TlsStream<Tcp
         .accept(socket)
         .into_fallible()
         .await
-        .map_err(|(error, socket)| HandshakeFailure::of(&error, socket))
+        .map_err(|(error, socket)| HandshakeFailure::from_io(&error, socket))
 }
 
 impl HandshakeFailure {
@@ -184,7 +184,7 @@ impl HandshakeFailure {
     }
 
     /// The failure of a handshake whose alert is sent.
-    fn of(error: &io::Error, socket: TcpStream) -> Self {
+    fn from_io(error: &io::Error, socket: TcpStream) -> Self {
         let library = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let result = match library {
             Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {

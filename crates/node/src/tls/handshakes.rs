@@ -59,7 +59,7 @@ impl Handshakes {
 
     /// Begins a handshake. At the bound, another one is closed.
     pub(super) fn begin(self: &Arc<Self>, peer: Option<IpAddr>) -> HandshakeSlot {
-        let source = ClientNetwork::of(peer);
+        let source = ClientNetwork::new(peer);
         let entry = Arc::new(Unfinished {
             has_sent: AtomicBool::new(false),
             is_evicted: AtomicBool::new(false),
@@ -80,7 +80,7 @@ impl Handshakes {
 }
 
 impl ClientNetwork {
-    fn of(peer: Option<IpAddr>) -> Self {
+    fn new(peer: Option<IpAddr>) -> Self {
         match peer.map(|peer| peer.to_canonical()) {
             Some(IpAddr::V4(address)) => Self::V4(address.octets()),
             Some(IpAddr::V6(address)) => {
@@ -169,8 +169,8 @@ mod tests {
         assert!(is_evicted(&first) && !is_evicted(&other) && !is_evicted(&second));
         // An IPv4 client of a socket for both is no network of IPv6.
         assert_eq!(
-            ClientNetwork::of("::ffff:10.0.0.1".parse().ok()),
-            ClientNetwork::of("10.0.0.1".parse().ok())
+            ClientNetwork::new("::ffff:10.0.0.1".parse().ok()),
+            ClientNetwork::new("10.0.0.1".parse().ok())
         );
     }
 

@@ -53,7 +53,7 @@ pub(super) fn check(certificate: &X509Certificate<'_>, key_use: KeyUse) -> Resul
                 .to_owned(),
         );
     }
-    let kind = KeyKind::of(certificate);
+    let kind = KeyKind::new(certificate);
     let is_good = match kind {
         KeyKind::Rsa(bits) => match key_use {
             KeyUse::Sign => (2048..=4096).contains(&bits),
@@ -76,7 +76,7 @@ pub(super) fn check_signature(certificate: &X509Certificate<'_>) -> Result<(), S
 }
 
 impl KeyKind {
-    fn of(certificate: &X509Certificate<'_>) -> Self {
+    fn new(certificate: &X509Certificate<'_>) -> Self {
         let key = certificate.public_key();
         let algorithm = &key.algorithm.algorithm;
         if *algorithm == OID_PKCS1_RSAENCRYPTION {

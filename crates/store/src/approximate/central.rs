@@ -118,7 +118,7 @@ impl<C: CountStore> PendingCount<C> {
                     entry.line.join(waiter, node.max_waiting)?;
                 } else {
                     entry.line.depart();
-                    begun = CountBatch::of(vec![waiter]).map(|batch| batch.with_push(Some(entry.charge())));
+                    begun = CountBatch::new(vec![waiter]).map(|batch| batch.with_push(Some(entry.charge())));
                 }
                 Ok(ChargeStep::Waits(waiting))
             },

@@ -86,7 +86,7 @@ impl Since {
     }
 
     /// Returns a time on the monotonic clock, on both clocks.
-    pub fn of(instant: Instant) -> Self {
+    pub fn from_instant(instant: Instant) -> Self {
         let now = Self::now();
         let passed = Micros::from(now.instant.saturating_duration_since(instant));
         Self { wall: Micros(now.wall.0.saturating_sub(passed.0)), instant }

@@ -58,7 +58,7 @@ pub(super) struct Together {
 impl Queue {
     pub(super) fn push(&mut self, waiter: Waiter, subject: &Subject<'_>) {
         self.waiters.push_back(waiter);
-        self.subject.get_or_insert_with(|| OwnedSubject::of(subject));
+        self.subject.get_or_insert_with(|| OwnedSubject::new(subject));
     }
 
     /// Takes the subject of the keys, if anybody waits.

@@ -34,7 +34,7 @@ pub(super) fn answered(
     let own = || OwnQuestion {
         node: node.clone(),
         strategy: Arc::clone(decision.strategy),
-        subject: OwnedSubject::of(&decision.subject),
+        subject: OwnedSubject::new(&decision.subject),
         asked: Ask { has_id: false, hold_for: None, ..asked.clone() },
         caller: decision.caller,
     };

@@ -28,7 +28,7 @@ pub(super) enum Recourse {
 }
 
 impl Recourse {
-    pub(super) fn of(decision: &Decision<'_>) -> Self {
+    pub(super) fn new(decision: &Decision<'_>) -> Self {
         if decision.strategy.local().is_none() || decision.costs.len() != 1 {
             return Self::None;
         }

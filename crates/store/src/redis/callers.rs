@@ -29,7 +29,7 @@ pub(super) struct Fate {
 }
 
 impl<T> Callers<T> {
-    pub(super) fn of(caller: WaitingCaller<T>) -> Self {
+    pub(super) fn new(caller: WaitingCaller<T>) -> Self {
         Self(SmallVec::from_buf([caller]))
     }
 

@@ -37,7 +37,7 @@ impl Fault {
     }
 
     /// Classifies an error reply or a connection error. `host` is the node's own, for redirects without a host.
-    pub(super) fn of(error: &RedisError, host: &str) -> Self {
+    pub(super) fn new(error: &RedisError, host: &str) -> Self {
         let refused = || match error.code() {
             Some("WRONGTYPE") => StoreError::Unreadable(error.to_string().into()),
             _ => StoreError::Refused(error.to_string().into()),

@@ -146,7 +146,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
         let Redirection { asking, alone } = how;
         let (form, cost, requests) =
             (request.target().form, request.cost(), SmallVec::from_buf([Arc::clone(request)]));
-        let (callers, alone) = (Callers::of(caller), alone || asking);
+        let (callers, alone) = (Callers::new(caller), alone || asking);
         Self { requests, callers, form, asking, alone, spans: false, cost, time }
     }
 
@@ -210,7 +210,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
         match reply {
             Ok(reply) => self.callers.answer(R::decode(&self.requests, reply), self.spans),
             Err(error) => {
-                let fault = Fault::of(&error, host);
+                let fault = Fault::new(&error, host);
                 self.callers.fail(&fault);
                 Fate {
                     failure: node_failure(&error).map(Into::into),

@@ -142,7 +142,7 @@ impl RedisSlotLink {
             command
         };
         let evaluated = evaluate(connection, script, asking, command).await;
-        let redirected = |error: RedisError| match Fault::of(&error, &host) {
+        let redirected = |error: RedisError| match Fault::new(&error, &host) {
             Fault::Moved(to) if is_cluster => CallFault::Elsewhere { to, asking: false },
             Fault::Ask(to) if is_cluster => CallFault::Elsewhere { to, asking: true },
             _ => CallFault::Failed(as_written(&error)),

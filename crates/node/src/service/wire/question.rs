@@ -18,7 +18,7 @@ pub(crate) struct TextsBefore<'a> {
 
 impl<'a> TextsBefore<'a> {
     #[inline]
-    pub(crate) fn of(question: &Question<'a>) -> Self {
+    pub(crate) fn new(question: &Question<'a>) -> Self {
         Self { resource: question.resource, strategy: question.strategy }
     }
 }

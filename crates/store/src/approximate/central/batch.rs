@@ -74,13 +74,13 @@ fn next(
         entry.decide(window, (asked.op, asked.cost, asked.limit), digest)
     });
     entry.line = line;
-    let batch = CountBatch::of(waiters).map(|batch| batch.with_push(window.map(|_| entry.charge())));
+    let batch = CountBatch::new(waiters).map(|batch| batch.with_push(window.map(|_| entry.charge())));
     (batch, decided)
 }
 
 impl CountBatch {
     /// The call of these callers; `None` if there are none.
-    pub(super) fn of(waiters: Vec<CountWaiter>) -> Option<Self> {
+    pub(super) fn new(waiters: Vec<CountWaiter>) -> Option<Self> {
         let question = waiters.first()?.question;
         Some(Self { push: None, question, waiters })
     }

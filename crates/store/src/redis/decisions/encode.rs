@@ -95,7 +95,7 @@ pub(super) fn put_head(now: Option<Micros>, groups: usize, repeats: bool, out: &
 }
 
 pub(super) fn put_limit(limit: &Algorithm, out: &mut impl Write) {
-    LimitNumbers::of(limit).put(out);
+    LimitNumbers::new(limit).put(out);
 }
 
 /// Estimates the encoded size, so that the command's buffer rarely grows.
@@ -147,7 +147,7 @@ fn op_numbers(request: &DecisionRequest) -> (u64, u64) {
 }
 
 impl LimitNumbers {
-    fn of(limit: &Algorithm) -> Self {
+    fn new(limit: &Algorithm) -> Self {
         let flag = u64::from;
         let (p1, p2, p3) = match *limit.engine() {
             Engine::Bucket(own) => match own.undelayed {

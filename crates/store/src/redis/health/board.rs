@@ -56,7 +56,7 @@ impl StoreHealth {
         let board = Board {
             nodes: BTreeMap::new(),
             topology: Streak::default(),
-            fingerprint: Fingerprint::of(secret),
+            fingerprint: Fingerprint::new(secret),
             rules: RulesWatch::default(),
             info_refused: false,
             uses: Uses::default(),
@@ -242,7 +242,7 @@ impl Board {
         let refused = decide.filter_map(|(node, _)| {
             let (at, reason) = breakers.status(node).open?;
             let what = format!("Redis node {node} fails, and is not asked until probes succeed");
-            Some(problem(what, (Since::of(at), &reason), config, uses))
+            Some(problem(what, (Since::from_instant(at), &reason), config, uses))
         });
         let nodes = self.nodes.iter().map(|(node, known)| known.status(node, &breakers.status(node)));
         BackendStatus {

@@ -32,7 +32,7 @@ pub(in crate::redis) async fn keep_probing_breakers(
     context: &Arc<LinkContext>,
     health: Option<&StoreHealth>,
 ) {
-    let tags = Arc::new(ProcessTags::of(&context.surroundings.random));
+    let tags = Arc::new(ProcessTags::new(&context.surroundings.random));
     let start = |address: Address| {
         let breaker = context.breakers.of(&address);
         let (context, health, tags) = (Arc::clone(context), health.cloned(), Arc::clone(&tags));

@@ -41,7 +41,7 @@ pub(super) enum Change {
 }
 
 impl Fingerprint {
-    pub(super) fn of(secret: &KeySecret) -> Self {
+    pub(super) fn new(secret: &KeySecret) -> Self {
         Self { own: secret.fingerprint(), other: None, refusal_logged: false }
     }
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn another_fingerprint_is_reported_until_it_has_not_been_seen_for_a_minute() {
-        let mut watched = Fingerprint::of(&KeySecret::from_text("one"));
+        let mut watched = Fingerprint::new(&KeySecret::from_text("one"));
         let own = watched.own().to_owned();
         let start = Since::now();
         let at = |second: u64| {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_logged_once() {
-        let mut watched = Fingerprint::of(&KeySecret::BUILT_IN);
+        let mut watched = Fingerprint::new(&KeySecret::BUILT_IN);
         assert_eq!([watched.refused(), watched.refused(), watched.refused()], [true, false, false]);
     }
 }

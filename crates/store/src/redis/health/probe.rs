@@ -54,7 +54,7 @@ impl From<Probed> for NodeProbe {
 
 impl Probes {
     pub(super) fn new(random: &RandomSource) -> Self {
-        Self { tags: ProcessTags::of(random), strategies: strategies() }
+        Self { tags: ProcessTags::new(random), strategies: strategies() }
     }
 
     /// Chooses hash tags for the node at `address`: in a cluster one in a slot of the node, otherwise two of different

@@ -15,7 +15,7 @@ const TRIES: u64 = 64 * 16_384;
 pub(super) struct ProcessTags(AtomicU64);
 
 impl ProcessTags {
-    pub(super) fn of(random: &RandomSource) -> Self {
+    pub(super) fn new(random: &RandomSource) -> Self {
         Self(AtomicU64::new(random.number()))
     }
 
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn a_node_with_a_single_slot_gets_a_tag_as_well() {
-        let tags = ProcessTags::of(&RandomSource::System);
+        let tags = ProcessTags::new(&RandomSource::System);
         for only in [0, 1, 8191, 16_383] {
             let tag = tags.next(|slot| slot == only).unwrap();
             assert_eq!(slot(tag), only);
@@ -42,8 +42,8 @@ mod tests {
         }
         assert_eq!(tags.next(|_| false), None);
         assert_ne!(
-            ProcessTags::of(&RandomSource::System).next(|_| true),
-            ProcessTags::of(&RandomSource::System).next(|_| true)
+            ProcessTags::new(&RandomSource::System).next(|_| true),
+            ProcessTags::new(&RandomSource::System).next(|_| true)
         );
     }
 }

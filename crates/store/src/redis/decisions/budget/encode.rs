@@ -31,7 +31,7 @@ pub(in crate::redis::decisions) fn encode(
         head.put(out);
         for limit in &costed.limits {
             put_limit(&limit.algorithm, out);
-            BudgetLimitNumbers::of(limit).put(out);
+            BudgetLimitNumbers::new(limit).put(out);
         }
         for question in group.iter().filter_map(|request| request.budget()).map(|budget| &budget.question) {
             question.head.put(out);
@@ -41,7 +41,7 @@ pub(in crate::redis::decisions) fn encode(
 }
 
 impl BudgetLimitNumbers {
-    fn of(limit: &BudgetLimit) -> Self {
+    fn new(limit: &BudgetLimit) -> Self {
         let number = |level: Option<u64>| level.map_or(-1.0, |level| level.min(CEILING) as f64);
         Self {
             debt_level: number(limit.algorithm.debt_level()),
