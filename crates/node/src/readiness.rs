@@ -60,6 +60,7 @@ pub enum State {
     NotReady(Arc<str>),
     /// No node of the store decides, and this node is not ready without.
     WithoutStore(Problems),
+    /// Decisions are made.
     Ready,
     /// Some nodes of the store do not decide, or none does; the failure policy of each strategy answers.
     Degraded(Problems),

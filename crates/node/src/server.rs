@@ -120,9 +120,11 @@ pub struct Parts<S> {
 /// The services of a port, as far as the configuration turns them on. Health is always there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortServices {
+    /// All.
     All,
     /// All but those of operators, which have a port of their own.
     Calls,
+    /// The services of operators.
     Operations,
     /// The services of one feature, by its name, in the place of another program.
     Feature(&'static str),

@@ -22,10 +22,8 @@ use weir_core::strategy::Owner;
 
 pub use self::digest::RulesDigest;
 pub use self::layer::StoreLayer;
-pub use self::process_clock::ProcessClock;
-pub(crate) use self::process_clock::ReadClocks;
-pub(crate) use self::process_states::KeepStates;
-pub use self::process_states::{FeatureStates, ProcessStates, StateOwner};
+pub use self::process_clock::{ProcessClock, ReadClocks};
+pub use self::process_states::{FeatureStates, KeepStates, ProcessStates, StateOwner};
 pub use self::stats::{BackendStats, ConnectionStats, DenialStats, LocalStats, MemoryStats};
 pub use self::status::{BackendStatus, NodeStatus, Problem, Since};
 pub use self::sweeping::every_second;

@@ -20,6 +20,7 @@ pub struct CounterKey {
 
 /// Storage of such counters. Each call is atomic.
 pub trait CountStore: Clone + Send + Sync + 'static {
+    /// The key of the counter of a subject.
     fn counter(&self, strategy: &Strategy, subject: &Subject<'_>) -> CounterKey;
 
     /// A number of the server that has this counter now; `None` if none is known.
@@ -39,6 +40,7 @@ pub trait CountStore: Clone + Send + Sync + 'static {
     /// The key of the places of a strategy, by its name in keys.
     fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey;
 
+    /// Asks the places of a strategy.
     fn place(
         &self,
         key: &CounterKey,

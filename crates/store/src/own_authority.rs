@@ -11,7 +11,9 @@ use x509_parser::prelude::X509Certificate;
 /// The side that presents a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CertificateUse {
+    /// A server.
     Server,
+    /// A client.
     Client,
 }
 

@@ -59,7 +59,6 @@ use self::outbox::OutboxRequest;
 use self::printed::PrintedPasswords;
 use self::script_call::{CallTime, Redirection, ScriptRequest as _, slot_of};
 use self::single_slot::SingleSlotNodes;
-use self::slot_link::RedisLinks;
 pub use self::source::scripts_to_check;
 pub use self::surroundings::{Dial, Dialer, DialledStream, Dialling, RandomSource, Surroundings};
 use self::topology::ClusterView;
@@ -163,7 +162,7 @@ impl RedisShared {
 
     /// Returns what features keep their data over. A connection is opened on first use.
     pub fn scripts(&self) -> ScriptClient {
-        ScriptClient::new(RedisLinks(self.clone()))
+        Arc::new(self.clone())
     }
 
     /// Refreshes the slot map without probes, and reports after each refresh whether Redis can be reached. Runs

@@ -14,8 +14,7 @@ mod spec;
 mod status_codes;
 mod uses;
 
-pub(crate) use self::client::OpenLinks;
-pub use self::client::{LinkFuture, LinkScript, ScriptClient, SlotLink};
+pub use self::client::{LinkFuture, LinkScript, OpenLinks, ScriptClient, SlotLink};
 pub use self::commands::{Commands, LinkCommand};
 pub use self::lane::{
     AnyAnswer, AnyLaneRequest, AskFuture, AskScripts, LANE_DEADLINE, LaneProbe, LaneReplies, LaneRequest, ask,

@@ -91,6 +91,7 @@ pub enum NotDecided<F> {
     OtherContents,
     /// Too many holds of one limit end at different times.
     TooManyEnds,
+    /// No room is left.
     Full(F),
 }
 

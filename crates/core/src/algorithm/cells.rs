@@ -10,6 +10,7 @@ pub trait Cells {
     /// The error of a store without room.
     type Full;
 
+    /// The state of limit `index`, if there is one.
     fn get(&self, index: usize) -> Option<&State>;
 
     /// Phase of the key of limit `index` in a spread window: any constant number below 2^52. Called only if

@@ -23,11 +23,13 @@ use weir_units::{CEILING, LATEST, Micros, Retry};
 
 /// Access to the states of one decision, and to the record of its id.
 pub trait RecordCells: Cells {
+    /// The record of the id, if there is one.
     fn record(&self) -> Option<OnceRecord>;
 
     /// Stores the record. It must not be evicted before it expires.
     fn put_record(&mut self, record: OnceRecord) -> Result<(), Self::Full>;
 
+    /// Drops the record.
     fn clear_record(&mut self);
 }
 
@@ -50,6 +52,7 @@ impl<C: RecordCells> RecordCells for &mut C {
 pub enum NotOnce<F> {
     /// Another decision has this id; it had this cost.
     OtherCost(u64),
+    /// No room is left.
     Full(F),
 }
 

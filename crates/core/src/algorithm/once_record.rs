@@ -33,6 +33,7 @@ pub struct OnceRecord {
 pub enum OnceDetail {
     /// None: a charge.
     None,
+    /// A reservation.
     Reserved {
         /// The level after it, or the number of its held start.
         level: u64,

@@ -24,6 +24,7 @@ pub enum State {
     WarmUp(Box<warm_up::State>),
     /// Not a limit's state: a marker of an idempotent operation. To limits it is absent.
     Marker {
+        /// Time of the expiry.
         until: Micros,
     },
     /// Not a limit's state: the record of an idempotent decision. To limits it is absent. Boxed, so that limits'
@@ -31,6 +32,7 @@ pub enum State {
     Record(Box<OnceRecord>),
     /// Parts of a limit in open holds. To limits this state is absent, and so are the two below.
     Parts(Box<HeldParts>),
+    /// The record of a hold.
     Hold(Box<HoldRecord>),
     /// The record of a call with costs by name.
     Call(Box<CallRecord>),

@@ -25,13 +25,23 @@ pub enum ApproximateError {
     /// A bound below one unit for each other node, or too large.
     #[error("`max_over` is {max_over}; with {nodes} nodes it must be from {least} to 2^52: one unit for each other node",
             least = nodes - 1)]
-    MaxOver { max_over: u64, nodes: u64 },
+    MaxOver {
+        /// The bound.
+        max_over: u64,
+        /// The nodes.
+        nodes: u64,
+    },
     /// A share that is not below the limit.
     #[error(
         "each node may admit {share} units that the others have not seen (`max_over` divided by `nodes` − 1), which must be \
          less than the limit of {limit}"
     )]
-    Share { share: u64, limit: u64 },
+    Share {
+        /// The share of a node.
+        share: u64,
+        /// The limit.
+        limit: u64,
+    },
 }
 
 impl ApproximateBound {

@@ -35,6 +35,7 @@ pub enum LocalAnswer {
     },
     /// The units exceed what is left, as far as the node knows.
     Denied {
+        /// Used units.
         used: u64,
         /// Wait until the units fit, if they ever do.
         retry: Retry,

@@ -28,14 +28,20 @@ struct TakenPlace {
 /// Request of a node for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceAsk {
+    /// A place.
     Take,
+    /// To keep its place.
     Keep {
+        /// The place.
         place: u64,
+        /// The incarnation.
         incarnation: u64,
     },
     /// To give its place back, after everything that it owes was pushed.
     Free {
+        /// The place.
         place: u64,
+        /// The incarnation.
         incarnation: u64,
     },
 }
@@ -43,7 +49,9 @@ pub enum PlaceAsk {
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceAnswer {
+    /// The node holds this place.
     Holds {
+        /// The place.
         place: u64,
         /// The incarnation under which the node holds it.
         incarnation: u64,

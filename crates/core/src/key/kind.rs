@@ -7,7 +7,9 @@ use crate::algorithm::EngineKind;
 pub enum Operation {
     /// A charge, of all its cost or of as much as fits.
     Charge,
+    /// A forced debit.
     Debit,
+    /// A reservation.
     Reserve,
 }
 

@@ -52,7 +52,12 @@ pub enum NoApproximate {
         "`approximate` needs a window of at least {MIN_APPROXIMATE_WINDOW}, in which nodes hear of their places several times; \
          that of limit `{limit}` is {window}"
     )]
-    Window { limit: Box<str>, window: Micros },
+    Window {
+        /// The limit.
+        limit: Box<str>,
+        /// The window.
+        window: Micros,
+    },
     /// A time between two pushes that is out of bounds.
     #[error("`sync` is {0}; it must be from {MIN_SYNC} to {MAX_SYNC}")]
     Sync(Micros),

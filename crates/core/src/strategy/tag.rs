@@ -9,6 +9,7 @@ use super::{Field, Limit, Scope, StrategyError};
 /// Content of the hash tag of a strategy's keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tag {
+    /// Fields of the request.
     Fields(Scope),
     /// The strategy itself: all its keys are in one slot.
     Strategy(Box<str>),

@@ -1,8 +1,8 @@
 //! Leases in this process. They are never evicted: a lease that is gone is a permit too many.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use weir_core::key;
@@ -57,7 +57,8 @@ impl ProcessLeases {
     pub fn new(states: ProcessStates) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         let tables = Arc::new(LeaseTables { shards, hand: AtomicUsize::new(0), states });
-        tables.states.join(&tables);
+        let joined: Weak<LeaseTables> = Arc::downgrade(&tables);
+        tables.states.join(joined);
         Self(tables)
     }
 }
@@ -99,7 +100,7 @@ impl LeaseStore for ProcessLeases {
 
 impl LeaseTables {
     fn leases(&self, ask: &LeasesAsk<'_>) -> LeasePage {
-        let digest = self.states.digest(|text| key::write_lease_name(text, ask.strategy, &ask.subject));
+        let digest = self.states.digest(&|text| key::write_lease_name(text, ask.strategy, &ask.subject));
         let table = self.shard(digest).lock();
         let now = self.states.clock().steady();
         match table.get(&digest) {
@@ -110,7 +111,7 @@ impl LeaseTables {
 
     fn lease(&self, ask: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
         let rule = ask.rule()?;
-        let digest = self.states.digest(|text| key::write_lease_name(text, ask.strategy, &ask.subject));
+        let digest = self.states.digest(&|text| key::write_lease_name(text, ask.strategy, &ask.subject));
         let (partition, jitter) = (ask.partition(), ask.jitter());
         let mut table = self.shard(digest).lock();
         let now = self.states.clock().steady();

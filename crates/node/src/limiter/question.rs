@@ -98,6 +98,7 @@ pub struct NamedCost<'a> {
 pub enum InlineLimit<'a> {
     /// The encoded `weir.v1.InlineLimit`, as it arrived.
     Encoded(Cow<'a, [u8]>),
+    /// A strategy of one limit.
     Built(Arc<Strategy>),
 }
 

@@ -26,7 +26,9 @@ const EADDRNOTAVAIL: i32 = 99;
 
 /// A listening socket.
 pub enum Listener {
+    /// A TCP port.
     Tcp(TcpListener),
+    /// A Unix socket, with its file.
     Unix(UnixListener, SocketFile),
 }
 

@@ -6,7 +6,6 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 
 use prometheus::core::Collector;
-use prometheus::proto::MetricType;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 

@@ -23,7 +23,7 @@ pub(super) enum Recourse {
     Decides,
     /// The operation changes the store in ways that are not known: what is known is forgotten.
     Forgets,
-    /// As [`Self::Forgets`]; without an answer the node gives back by itself.
+    /// Like [`Self::Forgets`]; without an answer the node gives back by itself.
     GivesBack,
 }
 

@@ -1,6 +1,6 @@
 //! The memory store as a backend: every access is the store itself.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use weir_core::strategy::Owner;
 use weir_units::Micros;
@@ -48,14 +48,14 @@ impl Backend for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Returns its clocks.
+    /// Returns the clocks of the store.
     pub fn clock(&self) -> ProcessClock {
-        ProcessClock::new(self.clone())
+        Arc::new(self.clone())
     }
 
-    /// Returns what features keep states beside its own with.
+    /// Returns the storage of features beside the store's own states.
     pub fn states(&self) -> ProcessStates {
-        ProcessStates::new(self.clone())
+        Arc::new(self.clone())
     }
 }
 

@@ -20,8 +20,6 @@ const WITHIN: Duration = Duration::from_secs(2);
 
 const MAX_REDIRECTS: usize = 4;
 
-pub(super) struct RedisLinks(pub(super) RedisShared);
-
 struct RedisSlotLink {
     context: Arc<LinkContext>,
     of: &'static str,
@@ -39,17 +37,17 @@ enum CallFault {
     Failed(String),
 }
 
-impl OpenLinks for RedisLinks {
+impl OpenLinks for RedisShared {
     fn link(&self, of: &'static str, slot: u16) -> Box<dyn SlotLink> {
-        Box::new(RedisSlotLink { context: Arc::clone(&self.0.context), of, slot, connection: None })
+        Box::new(RedisSlotLink { context: Arc::clone(&self.context), of, slot, connection: None })
     }
 
     fn connections(&self) -> Arc<dyn AskScripts> {
-        Arc::new(self.0.store())
+        Arc::new(self.store())
     }
 
     fn lazy_connections(&self) -> Arc<dyn AskScripts> {
-        Arc::new(self.0.lazy_store())
+        Arc::new(self.lazy_store())
     }
 }
 

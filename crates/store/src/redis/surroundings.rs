@@ -30,6 +30,7 @@ pub enum Dialer {
     /// TCP, with TLS if it is configured, and Unix sockets.
     #[default]
     Sockets,
+    /// The dialer of a simulation.
     Given(Arc<dyn Dial>),
 }
 

@@ -8,16 +8,18 @@ use weir_units::Micros;
 
 use super::{AskScripts, Commands, LinkReply, Script};
 
-/// A backend that runs scripts. Clones share it.
-#[derive(Clone)]
-pub struct ScriptClient(Arc<dyn OpenLinks>);
+/// A backend that runs scripts.
+pub type ScriptClient = Arc<dyn OpenLinks>;
 
-/// The backend's part of a client.
-pub(crate) trait OpenLinks: Send + Sync {
+/// Opens connections to a backend that runs scripts. A trait, because only the store of Redis names its client.
+pub trait OpenLinks: Send + Sync {
+    /// Returns a link to the owner of `slot`, where the data of `of` lies.
     fn link(&self, of: &'static str, slot: u16) -> Box<dyn SlotLink>;
 
+    /// Opens the connections of one worker, within the worker's runtime.
     fn connections(&self) -> Arc<dyn AskScripts>;
 
+    /// Creates connections that open on their first use, within the runtime that uses them.
     fn lazy_connections(&self) -> Arc<dyn AskScripts>;
 }
 
@@ -54,25 +56,4 @@ pub struct LinkScript<'a> {
     pub keys: &'a [String],
     /// The arguments.
     pub arguments: &'a [&'a [u8]],
-}
-
-impl ScriptClient {
-    pub(crate) fn new(links: impl OpenLinks + 'static) -> Self {
-        Self(Arc::new(links))
-    }
-
-    /// Returns a link to the owner of `slot`, where the data of `of` lies.
-    pub fn link(&self, of: &'static str, slot: u16) -> Box<dyn SlotLink> {
-        self.0.link(of, slot)
-    }
-
-    /// Opens the connections of one worker, within the worker's runtime.
-    pub fn connections(&self) -> Arc<dyn AskScripts> {
-        self.0.connections()
-    }
-
-    /// Creates connections that open on their first use, within the runtime that uses them.
-    pub fn lazy_connections(&self) -> Arc<dyn AskScripts> {
-        self.0.lazy_connections()
-    }
 }

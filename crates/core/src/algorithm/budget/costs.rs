@@ -46,6 +46,7 @@ pub struct SettledCosts {
 pub enum CostError<'a> {
     /// The strategy has no such name.
     Unknown(&'a str),
+    /// A name is missing.
     Missing(&'a str),
     /// The cost of this name is 2^52 or more.
     TooLarge(&'a str),
@@ -56,11 +57,15 @@ pub enum CostError<'a> {
 /// A hold that cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldError {
+    /// A hold stands beside a peek.
     Peek,
+    /// The hold has no id.
     NoId,
+    /// The hold has no length.
     Zero,
     /// The hold is longer than the strategy allows.
     TooLong(Micros),
+    /// The strategy has no holds.
     NoHolds,
 }
 

@@ -13,6 +13,7 @@ pub struct MessageFields<'a>(&'a [u8]);
 /// A field's value on the wire.
 #[derive(Debug, Clone, Copy)]
 pub enum FieldValue<'a> {
+    /// A varint: number or bool.
     Number(u64),
     /// Length-delimited: text, bytes or message.
     Bytes(&'a [u8]),

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Source of random numbers.
 #[derive(Debug, Clone, Default)]
 pub enum RandomSource {
+    /// The operating system.
     #[default]
     System,
     /// A seed: the same numbers each time. Clones share them.
