@@ -38,25 +38,14 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// One worker's access to the states. Clones share it, and its connections.
     type Worker: Clone + Send + Sync + 'static;
 
-    /// A worker's access without a connection until it is used.
-    type LazyWorker: Clone + Send + Sync + 'static;
-
     /// One worker's store of rate limits.
     type Decisions: Store;
 
     /// Opens one worker's access, within the worker's runtime.
     fn worker(&self) -> Self::Worker;
 
-    /// Opens an access on its first use, within the runtime that uses it.
-    fn lazy_worker(&self) -> Self::LazyWorker;
-
     /// Creates the store of rate limits of a worker with this access.
     fn decisions(&self, worker: &Self::Worker) -> Self::Decisions;
-
-    /// True if the states outlive this process.
-    fn outlives_process(&self) -> bool {
-        false
-    }
 
     /// Returns a signal of changes of [`Backend::status`]; `None` if the backend can always decide.
     fn status_changes(&self) -> Option<watch::Receiver<()>> {

@@ -98,6 +98,14 @@ struct WorkerConnections {
     deadlines: Deadlines,
 }
 
+/// One worker's access, whose connections are open, or open on first use.
+trait Connected: Clone + Send + Sync + 'static {
+    fn shared(&self) -> &RedisShared;
+
+    /// Returns the open connections.
+    fn store(&self) -> &RedisStore;
+}
+
 impl RedisShared {
     /// Opens no connection yet. With a manual clock the scripts get the time instead of reading
     /// the server's.
@@ -217,10 +225,23 @@ impl Store for RedisStore {
     }
 }
 
-impl LateStore {
+impl Connected for RedisStore {
+    fn shared(&self) -> &RedisShared {
+        &self.0.shared
+    }
+
     fn store(&self) -> &RedisStore {
-        let LateConnections { shared, store } = &*self.0;
-        store.get_or_init(|| shared.store())
+        self
+    }
+}
+
+impl Connected for LateStore {
+    fn shared(&self) -> &RedisShared {
+        &self.0.shared
+    }
+
+    fn store(&self) -> &RedisStore {
+        self.0.store.get_or_init(|| self.0.shared.store())
     }
 }
 

@@ -107,12 +107,6 @@ impl<'a> Rights<'a> {
         self.0.is_none_or(|rights| rights.may_show(AccessRight::Inspect, strategy, resource, consumer))
     }
 
-    /// True if the caller has a right at all. Nothing is refused.
-    #[must_use]
-    pub fn has_any(self, right: AccessRight) -> bool {
-        self.0.is_none_or(|rights| rights.any().has(right))
-    }
-
     #[inline]
     fn decide(self, may: impl FnOnce(&CallerRights) -> bool, right: AccessRight) -> Result<(), Refused> {
         match self.0 {

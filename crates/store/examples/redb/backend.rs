@@ -7,14 +7,9 @@ use super::store::RedbStore;
 /// Every access is the store itself. It runs no scripts and is not this process, so there are no queues and no leases on it.
 impl Backend for RedbStore {
     type Worker = Self;
-    type LazyWorker = Self;
     type Decisions = Self;
 
     fn worker(&self) -> Self {
-        self.clone()
-    }
-
-    fn lazy_worker(&self) -> Self {
         self.clone()
     }
 

@@ -14,14 +14,9 @@ use crate::backend::{
 
 impl Backend for MemoryStore {
     type Worker = Self;
-    type LazyWorker = Self;
     type Decisions = Self;
 
     fn worker(&self) -> Self {
-        self.clone()
-    }
-
-    fn lazy_worker(&self) -> Self {
         self.clone()
     }
 

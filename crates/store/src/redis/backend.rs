@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use weir_config::RedisConfig;
 use weir_time::clock::{Clock, Monotonic};
 
-use super::{LateStore, RedisShared, RedisStore};
+use super::{RedisShared, RedisStore};
 use crate::backend::{
     Backend, BackendStats, BackendStatus, BackendWork, RulesDigest, StoreLayer, every_second,
 };
@@ -50,24 +50,15 @@ impl<L> RedisBackend<L> {
 
 impl<L: StoreLayer<ExactStore, RedisStore>> Backend for RedisBackend<L> {
     type Worker = RedisStore;
-    type LazyWorker = LateStore;
     type Decisions = LocalFallback<L::Store>;
 
     fn worker(&self) -> RedisStore {
         self.shared.store()
     }
 
-    fn lazy_worker(&self) -> LateStore {
-        self.shared.lazy_store()
-    }
-
     fn decisions(&self, worker: &RedisStore) -> Self::Decisions {
         let exact = Coalesce::on(&self.clock, self.denials.before(worker.clone()), &self.config);
         self.local.before(self.layer.layered(exact, worker.clone()))
-    }
-
-    fn outlives_process(&self) -> bool {
-        true
     }
 
     fn status_changes(&self) -> Option<watch::Receiver<()>> {

@@ -20,7 +20,7 @@ use super::context::LinkContext;
 use super::evaluate::ScriptName;
 use super::reply::{NOT_A_STATE, garbled, text};
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
-use super::{LateStore, RedisStore};
+use super::{Connected, RedisStore};
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::scripts::Script;
 use crate::{CountStore, CounterKey, StoreError};
@@ -171,9 +171,9 @@ fn numbers(values: &[Value]) -> Result<CountNumbers, StoreError> {
     values.iter().map(number).collect()
 }
 
-impl CountStore for RedisStore {
+impl<T: Connected> CountStore for T {
     fn counter(&self, strategy: &Strategy, subject: &Subject<'_>) -> CounterKey {
-        let shared = &self.0.shared;
+        let shared = &self.store().0.shared;
         let config = &shared.context.config;
         let mut name = Vec::with_capacity(160);
         let tag = config.placements.tag(&shared.secret, strategy, subject, &mut name);
@@ -181,12 +181,12 @@ impl CountStore for RedisStore {
         for limit in strategy.limits() {
             key::write_key(&mut name, config.namespace.prefix(tag), strategy, limit, subject);
         }
-        self.key(tag, &name)
+        self.store().key(tag, &name)
     }
 
     fn server_of(&self, key: &CounterKey) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
-        self.0.topology().owner(key.slot).ok()?.hash(&mut hasher);
+        self.store().0.topology().owner(key.slot).ok()?.hash(&mut hasher);
         Some(hasher.finish())
     }
 
@@ -198,7 +198,7 @@ impl CountStore for RedisStore {
         deadline: Option<Instant>,
     ) -> Result<CountAnswer, StoreError> {
         let request = CountRequest::of_count(key, window, ask);
-        let numbers = self.0.ask(&Arc::new(request), deadline).await?;
+        let numbers = self.store().0.ask(&Arc::new(request), deadline).await?;
         let [passed, units, at, before, window, count, version, refunded, over, now] = numbers[..] else {
             return Err(garbled());
         };
@@ -207,11 +207,11 @@ impl CountStore for RedisStore {
     }
 
     fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey {
-        let shared = &self.0.shared;
+        let shared = &self.store().0.shared;
         let tag = key::places_tag(&shared.secret, strategy);
         let mut name = Vec::with_capacity(160);
         key::write_places_key(&mut name, shared.context.config.namespace.prefix(tag), strategy, bound);
-        self.key(tag, &name)
+        self.store().key(tag, &name)
     }
 
     async fn place(
@@ -221,7 +221,7 @@ impl CountStore for RedisStore {
         ask: PlaceAsk,
     ) -> Result<PlaceAnswer, StoreError> {
         let request = CountRequest::of_place(key, bound, ask);
-        match self.0.ask(&Arc::new(request), None).await?[..] {
+        match self.store().0.ask(&Arc::new(request), None).await?[..] {
             [] => Ok(PlaceAnswer::None),
             [place, incarnation, now] => Ok(PlaceAnswer::Holds { place, incarnation, now: Micros(now) }),
             _ => Err(garbled()),
@@ -233,38 +233,5 @@ impl RedisStore {
     fn key(&self, tag: u128, name: &[u8]) -> CounterKey {
         let is_cluster = self.0.topology().is_cluster();
         CounterKey { name: name.into(), slot: if is_cluster { key::slot(tag) } else { 0 } }
-    }
-}
-
-impl CountStore for LateStore {
-    fn counter(&self, strategy: &Strategy, subject: &Subject<'_>) -> CounterKey {
-        self.store().counter(strategy, subject)
-    }
-
-    fn server_of(&self, key: &CounterKey) -> Option<u64> {
-        self.store().server_of(key)
-    }
-
-    async fn count(
-        &self,
-        key: &CounterKey,
-        window: Micros,
-        ask: CountAsk,
-        deadline: Option<Instant>,
-    ) -> Result<CountAnswer, StoreError> {
-        self.store().count(key, window, ask, deadline).await
-    }
-
-    fn places(&self, strategy: &str, bound: &ApproximateBound) -> CounterKey {
-        self.store().places(strategy, bound)
-    }
-
-    async fn place(
-        &self,
-        key: &CounterKey,
-        bound: &ApproximateBound,
-        ask: PlaceAsk,
-    ) -> Result<PlaceAnswer, StoreError> {
-        self.store().place(key, bound, ask).await
     }
 }

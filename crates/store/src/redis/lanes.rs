@@ -17,7 +17,7 @@ use super::evaluate::ScriptName;
 use super::probed::{Probed, ScriptProbe, probe};
 use super::script_call::{CallTerms, ScriptRequest, ScriptTarget};
 use super::slot_link::reply_of;
-use super::{LateStore, RedisShared, RedisStore};
+use super::{Connected, RedisShared};
 use crate::StoreError;
 use crate::cost::{KEY_COST, ScriptCost};
 use crate::scripts::{AnyAnswer, AnyLaneRequest, AskFuture, AskScripts, LANE_DEADLINE, LaneProbe, Script};
@@ -27,43 +27,25 @@ pub(super) struct FeatureRequest {
     request: Arc<dyn AnyLaneRequest>,
 }
 
-impl AskScripts for RedisStore {
+impl<T: Connected> AskScripts for T {
     fn namespace(&self) -> &Namespace {
-        &self.0.shared.context.config.namespace
+        &self.shared().context.config.namespace
     }
 
     fn secret(&self) -> &KeySecret {
-        &self.0.shared.secret
+        &self.shared().secret
     }
 
     fn tag_of(&self, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
-        tag_of(&self.0.shared, strategy, subject)
+        tag_of(self.shared(), strategy, subject)
     }
 
     fn ask_any(&self, request: Arc<dyn AnyLaneRequest>, deadline: Option<Instant>) -> AskFuture<'_> {
-        let context = &self.0.shared.context;
+        let context = &self.shared().context;
         let request = FeatureRequest::new(request, context.topology.is_cluster());
         let own = monotonic() + request.patience(context);
         let deadline = Some(deadline.map_or(own, |callers| callers.min(own)));
-        Box::pin(async move { self.0.ask(&Arc::new(request), deadline).await })
-    }
-}
-
-impl AskScripts for LateStore {
-    fn namespace(&self) -> &Namespace {
-        &self.0.shared.context.config.namespace
-    }
-
-    fn secret(&self) -> &KeySecret {
-        &self.0.shared.secret
-    }
-
-    fn tag_of(&self, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
-        tag_of(&self.0.shared, strategy, subject)
-    }
-
-    fn ask_any(&self, request: Arc<dyn AnyLaneRequest>, deadline: Option<Instant>) -> AskFuture<'_> {
-        self.store().ask_any(request, deadline)
+        Box::pin(async move { self.store().0.ask(&Arc::new(request), deadline).await })
     }
 }
 
