@@ -68,7 +68,6 @@ pub struct CallerAccess {
     /// True in the place of envoyproxy/ratelimit, which reads no names: a verified certificate is enough.
     serves_nameless: bool,
     rules: ArcSwap<AccessRules>,
-    /// The generation of `rules`, stored after them.
     rules_generation: AtomicU64,
     files: ArcSwap<CredentialFiles>,
     /// The generation of `files`, stored after them: each call reads it, and a number is cheaper to read.

@@ -67,7 +67,6 @@ struct AppBase {
     audit: AuditLog,
     live: Arc<LiveSnapshot>,
     denials_valid: Micros,
-    /// The features of the program, with what they began.
     features: (FeatureList, BegunFeatures),
 }
 

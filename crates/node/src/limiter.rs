@@ -97,9 +97,8 @@ impl<S: Store> Limiter<S> {
         Arc::clone(&self.store)
     }
 
-    /// Returns the time by which the store must have answered, so that its absence can still be answered before `deadline`. A
-    /// store that
-    /// answers at once needs no deadline.
+    /// Returns the time by which the store must have answered, so that its absence can still be answered before `deadline`.
+    /// A store that answers at once needs no deadline.
     #[inline]
     pub fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
         deadline.filter(|_| !S::AT_ONCE).map(|deadline| self.reserve.for_store(deadline, now))

@@ -195,10 +195,9 @@ impl Serving {
     }
 }
 
-/// Serves on `listener` until `shutdown`, and says so by `serving` when nothing can be refused any more. From then on the node
-/// is not ready. It serves for the drain delay, unless
-/// the shutdown is immediate. Then it closes the listener and lets the calls in flight finish, for the drain
-/// timeout at most. Blocks its thread.
+/// Serves on `listener` until `shutdown`, and says so by `serving` when nothing can be refused any more. From then on the
+/// node is not ready. It serves for the drain delay, unless the shutdown is immediate. Then it closes the listener and lets
+/// the calls in flight finish, for the drain timeout at most. Blocks its thread.
 pub fn run<S: Store>(
     config: &ServerConfig,
     (listener, serving): (Listener, Serving),
@@ -280,7 +279,6 @@ fn open_files<S>(
     Ok(files)
 }
 
-/// Creates a runtime on the current thread.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ServerError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

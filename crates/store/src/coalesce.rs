@@ -292,7 +292,6 @@ impl<S> Drop for Served<'_, S> {
     }
 }
 
-/// A counted place of a waiting caller.
 struct WaitingPlace<S>(Arc<Inner<S>>);
 
 impl<S> Drop for WaitingPlace<S> {

@@ -30,12 +30,10 @@ const PARTS: ScriptCost = 25_000;
 /// The waits of a log whose parts are searched by halves for the earliest time, in whole costs of the log.
 const WAITS: ScriptCost = 2;
 
-/// Returns the worst cost of one operation on `limits`.
 pub(crate) fn of<'a>(limits: impl Iterator<Item = &'a Algorithm>, op: Op) -> ScriptCost {
     limits.map(|limit| of_limit(limit, op)).sum::<ScriptCost>().max(FIXED)
 }
 
-/// Returns the worst cost of a decision, for each of its costs.
 pub(crate) fn of_decision(decision: &Decision<'_>) -> ScriptCost {
     let limits = of(decision.limits().map(|limit| &limit.algorithm), decision.op);
     limits + if decision.once().is_some() { FULL_DRIVER } else { 0 }

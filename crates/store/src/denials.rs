@@ -118,7 +118,6 @@ impl DenialsShared {
         self.counts.sum()
     }
 
-    /// True if denials of such decisions are cached.
     #[inline]
     fn keeps(&self, decision: &Decision<'_>) -> bool {
         let counts_denied = || decision.strategy.algorithms().iter().any(|limit| limit.counts_denied());

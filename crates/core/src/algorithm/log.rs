@@ -49,8 +49,7 @@ pub struct Log {
     pub span: u64,
     /// The shortest time between two charges, in microseconds; never above the span.
     pub min_gap: u64,
-    /// Number of the newest units that are kept: one above the limit where denied attempts are charged,
-    /// and all, where not.
+    /// Number of the newest units that are kept: one above the limit where denied attempts are charged, and all, where not.
     pub keep: u64,
     /// Most reservations held beside the log at a time; 0 if it accepts none.
     pub max_held: u64,
@@ -143,9 +142,8 @@ impl State {
         self.entries.back().map(|newest| newest.at)
     }
 
-    /// Returns the time at which the newest entry was made, or the last call starts. Entries may be read as moved back to now,
-    /// a start to a
-    /// window after the newest entry, and the state then lasts for a window more.
+    /// Returns the time at which the newest entry was made, or the last call starts. Entries may be read as moved back to
+    /// now, a start to a window after the newest entry, and the state then lasts for a window more.
     pub(super) fn begins(&self) -> Option<(u64, u64)> {
         match self.held().back() {
             Some(last) => Some((last.start(), 3)),
@@ -153,7 +151,6 @@ impl State {
         }
     }
 
-    /// Times and costs of the entries from number `first` on.
     pub(super) fn costs(&self, first: usize) -> impl Iterator<Item = (u64, u64)> + Clone {
         let mut before = self.total_before(first);
         self.entries.iter().skip(first).map(move |entry| {
@@ -197,7 +194,6 @@ impl State {
         held + if is_full && !joins && !frees { self.entries.capacity() * size_of::<LogEntry>() } else { 0 }
     }
 
-    /// The running total before entry number `index`.
     fn total_before(&self, index: usize) -> u64 {
         index
             .checked_sub(1)

@@ -73,9 +73,8 @@ impl Slots {
         if self.expire == 0 { None } else { Some(self.expire) }
     }
 
-    /// Returns the time for which a state is kept after it is fresh, so that all charges of a part have one expiry: its newest
-    /// part counts for a
-    /// window from its start, or, strict, from its end, which is no earlier than the last charge.
+    /// Returns the time for which a state is kept after it is fresh, so that all charges of a part have one expiry: its
+    /// newest part counts for a window from its start, or, strict, from its end, which is no earlier than the last charge.
     pub const fn stays(&self) -> u64 {
         let to_end = if self.strict { 0 } else { self.width };
         if self.expire == 0 { 0 } else { self.expire - self.window + to_end }

@@ -62,8 +62,8 @@ pub struct Verdict {
 /// Verdict of one limit within a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitVerdict {
-    /// Reason that this limit would deny the call; `None` if it would not. Also set for a limit in shadow mode, which denies
-    /// nothing.
+    /// Reason that this limit would deny the call; `None` if it would not. Also set for a limit in shadow mode, which
+    /// denies nothing.
     pub cause: Option<Cause>,
     /// The largest cost that would pass now; uncharged when the decision was denied.
     pub remaining: u64,

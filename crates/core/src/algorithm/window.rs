@@ -87,7 +87,6 @@ impl Window {
         reading.origin + reading.extra - reading.at
     }
 
-    /// The state to store at the new `level` of hits.
     pub(super) fn write(reading: &Reading, level: u64) -> State {
         State { start: reading.origin, hits: level, span: reading.extra }
     }

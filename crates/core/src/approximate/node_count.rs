@@ -125,9 +125,8 @@ impl NodeCount {
         *self == Self::default()
     }
 
-    /// Units used, as far as the node knows. After losses of the store's data, at least the units that the node has admitted,
-    /// unless
-    /// it was taken back.
+    /// Units used, as far as the node knows. After losses of the store's data, at least the units that the node has
+    /// admitted, unless they were taken back.
     fn used(&self) -> u64 {
         (self.count + self.owes()).max(self.admitted.saturating_sub(self.refunded))
     }

@@ -71,9 +71,8 @@ pub struct CountAsk {
     pub times: u64,
     /// The limit.
     pub limit: u64,
-    /// Units that each holder of a place may owe. A call of another node is decided at so much less, and so is one that does
-    /// not
-    /// show all that its node owes: of a past window, of a holder of before, or overtaken by a later one.
+    /// Units that each holder of a place may owe. A call of another node is decided at so much less, and so is one that
+    /// does not show all that its node owes: of a past window, of a holder of before, or overtaken by a later one.
     pub share: u64,
     /// Up to which count a debit charges.
     pub most: u64,

@@ -16,9 +16,8 @@ pub struct StoreClock {
 }
 
 impl StoreClock {
-    /// Creates the bounds that an answer gives: the store read `time` after the node sent the call at `sent`, and before it had
-    /// the answer at
-    /// `received`.
+    /// Creates the bounds that an answer gives: the store read `time` after the node sent the call at `sent`, and before it
+    /// had the answer at `received`.
     pub fn of_answer(time: Micros, sent: Micros, received: Micros) -> Self {
         let offset = |node: Micros| (time.0 as i64).saturating_sub(node.0 as i64);
         Self { least: offset(received), most: offset(sent), as_of: received }

@@ -79,7 +79,6 @@ impl Rules {
         if self.inline.is_some() { rules.with_inline_limits() } else { rules }
     }
 
-    /// The overrides of the files, but for those of strategies that are the `same`.
     fn file_overrides(&self, same: &[bool]) -> impl Iterator<Item = Override> {
         let changed = self.exceptions.iter().zip(same).filter(|(_, same)| !**same);
         let all = changed.flat_map(|(exceptions, _)| exceptions.overrides.iter());

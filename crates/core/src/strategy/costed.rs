@@ -15,7 +15,6 @@ impl Strategy {
         self.is_special
     }
 
-    /// Gives each limit that `change` has one for another algorithm.
     pub(super) fn change_limits(&mut self, change: impl Fn(&Limit) -> Option<Algorithm>) {
         if let StrategyRule::Rates(rates) = &mut self.rule {
             rates.change(&self.key_name, change);

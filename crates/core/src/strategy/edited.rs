@@ -28,8 +28,8 @@ pub enum RuleEdit {
 }
 
 impl Rules {
-    /// Returns the rules with `edits`. `None`: an edit changes more than single entries, and the rules must be made anew: it is
-    /// the first or the last override for some resources of a counter that resources share.
+    /// Returns the rules with `edits`. `None`: an edit changes more than single entries, and the rules must be made anew:
+    /// it is the first or the last override for some resources of a counter that resources share.
     pub fn edited(&self, edits: &[RuleEdit]) -> Option<Self> {
         let mut rules = self.clone();
         for edit in edits {

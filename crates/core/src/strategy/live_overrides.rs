@@ -15,7 +15,6 @@ pub(super) struct LiveOverrides {
     partial: usize,
 }
 
-/// The overrides of one consumer, or of one pattern of consumers.
 #[derive(Debug, Clone, Default)]
 struct OfConsumer {
     /// The one for all resources, as most are: it needs no table.
@@ -54,7 +53,6 @@ impl LiveOverrides {
         }
     }
 
-    /// True if one is for some resources only.
     pub(super) fn has_partial(&self) -> bool {
         self.partial > 0
     }

@@ -126,7 +126,6 @@ impl Overrides {
         Self { table: self.table.clone(), first: None }
     }
 
-    /// True if the rest is one table with that of `other`.
     pub(super) fn shares_with(&self, other: &Self) -> bool {
         match (&self.table, &other.table) {
             (None, None) => true,

@@ -2,7 +2,6 @@
 
 use super::Limit;
 
-/// Prefix of the identities of all keys of one limit.
 pub(super) fn identity_prefix(strategy: &str, limit: &Limit) -> Box<[u8]> {
     let mut out = Vec::new();
     write_sized(&mut out, b's', strategy);

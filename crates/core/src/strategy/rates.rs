@@ -72,7 +72,6 @@ impl RateLimits {
         Self { identities, ..self.clone() }
     }
 
-    /// Gives each limit that `change` has one for another algorithm.
     pub(super) fn change(&mut self, name: &str, change: impl Fn(&Limit) -> Option<Algorithm>) {
         let own = self.limits.iter_mut().zip(&mut self.algorithms).zip(&mut self.identities);
         for ((limit, own), identity) in own {
@@ -84,7 +83,6 @@ impl RateLimits {
         }
     }
 
-    /// Sets `near_limit` of the limit at `place`.
     pub(super) fn set_near(&mut self, place: usize, percent: u8) {
         let count = self.limits.len();
         let none = || {

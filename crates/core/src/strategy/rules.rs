@@ -35,7 +35,6 @@ pub struct Rules {
     pub(super) access: Access,
     /// One per strategy, in the same order.
     pub(super) exceptions: Vec<Exceptions>,
-    /// The shadows of each strategy, in the same order.
     pub(super) shadows: Vec<Vec<Shadow>>,
     pub(super) shadow_limits: Vec<Vec<ShadowLimit>>,
     pub(super) has_shadows: bool,
@@ -43,7 +42,6 @@ pub struct Rules {
     pub(super) inline: Option<InlineLimits>,
 }
 
-/// The exceptions of one strategy: its lists and overrides.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Exceptions {
     pub(super) access: Access,

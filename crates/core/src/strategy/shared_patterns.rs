@@ -16,7 +16,6 @@ type SharedNames<T> = HashTrieMapSync<Box<str>, T, foldhash::fast::FixedState>;
 pub(super) struct SharedPatterns<T> {
     exact: SharedNames<T>,
     prefixes: SharedNames<T>,
-    /// Number of prefixes of each length in bytes.
     lengths: Arc<BTreeMap<usize, usize>>,
 }
 

@@ -7,7 +7,6 @@ use super::rules::engines_of;
 use super::shadows::TieredOverrides;
 use super::{Field, Override, Overrides, Rules, Shadow, ShadowLimit, Strategy};
 
-/// Strategies that are as other rules have them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KeptStrategies<'a> {
     /// The other rules; `None`: all strategies are new.
@@ -30,9 +29,8 @@ impl Rules {
         self.with_tiers(overrides, [], KeptStrategies::default())
     }
 
-    /// Sets the overrides of the files, and those of live control, which take precedence. The files' overrides of strategies
-    /// that
-    /// are `kept` stay as they are there.
+    /// Sets the overrides of the files, and those of live control, which take precedence. The files' overrides of
+    /// strategies that are `kept` stay as they are there.
     pub(super) fn with_tiers(
         mut self,
         files: impl IntoIterator<Item = Override>,
@@ -53,7 +51,6 @@ impl Rules {
         self
     }
 
-    /// The overrides of each strategy, in the order of the strategies.
     fn by_strategy(&mut self, overrides: impl IntoIterator<Item = Override>) -> Vec<Vec<Override>> {
         let mut each: Vec<Vec<Override>> = self.strategies.iter().map(|_| Vec::new()).collect();
         for one in overrides {

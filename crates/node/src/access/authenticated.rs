@@ -37,7 +37,6 @@ pub(crate) struct Authenticated {
 }
 
 impl Authenticated {
-    /// Creates the caller of a proof under a generation of the files.
     pub(super) fn new(access: &Arc<CallerAccess>, proof: Proof, generation: u64) -> Arc<Self> {
         Self::under(access, proof, generation, &access.rules.load())
     }
@@ -115,7 +114,6 @@ impl Authenticated {
         Ok(())
     }
 
-    /// Checks the credential in files that have changed.
     #[cold]
     fn check_in_files(&self) -> Result<(), RefusalReason> {
         let (files, until) = (self.access.files.load(), self.until.load(Relaxed));

@@ -36,7 +36,6 @@ impl JwtKey {
         self.jwk.kid.as_deref()
     }
 
-    /// True if both are the same key of the same issuer.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         self.issuer == other.issuer && self.jwk == other.jwk
     }

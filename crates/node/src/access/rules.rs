@@ -9,7 +9,6 @@ use super::compiled_rule::CompiledRule;
 use super::names::CallerName;
 use super::refusals::AccessMetrics;
 
-/// The rules of a server, of one configuration.
 #[derive(Debug)]
 pub(super) struct AccessRules {
     /// Grows with each change.

@@ -24,7 +24,6 @@ const MAX_PEERS: usize = 1_024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SignaturePeer(IpAddr);
 
-/// The time that one worker may give to signatures.
 #[derive(Debug)]
 pub(super) struct SignatureTime {
     /// For everybody.
@@ -122,7 +121,6 @@ mod tests {
         SignaturePeer::new(&PeerAddress::Tcp(format!("{text}:1").parse().unwrap()))
     }
 
-    /// Asks for a signature, and spends it if there is time.
     fn asks(time: &mut SignatureTime, now: Instant, peer: SignaturePeer) -> bool {
         let half = time.half_for(now, peer);
         half.inspect(|half| time.spend(ONE, *half, now, peer)).is_some()

@@ -18,7 +18,6 @@ use crate::known_methods::KnownMethods;
 /// Good credentials that a worker remembers.
 const MAX_KEPT: usize = 4096;
 
-/// State shared by the connections of a worker.
 pub(super) struct WorkerState {
     kept: Mutex<HashMap<Digest, Arc<Authenticated>>>,
     signatures: Mutex<SignatureTime>,

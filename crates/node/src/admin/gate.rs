@@ -23,7 +23,6 @@ const PROBES: [&str; 3] = ["/livez", "/readyz", "/healthcheck"];
 /// The page without its data. It needs no credential.
 const PAGE: [&str; 4] = ["/ui", "/ui/", "/ui/page.js", "/ui/page.css"];
 
-/// The path that has data of consumers.
 const UI_DATA: &str = "/ui/data";
 
 const METRICS: &str = "/metrics";

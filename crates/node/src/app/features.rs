@@ -13,14 +13,11 @@ use crate::service::Snapshot;
 use crate::tls::TlsPort;
 use crate::watch::WatchedFiles;
 
-/// The features that run, and what they do in the background.
 #[derive(Default)]
 pub(super) struct StartedFeatures {
     pub(super) features: Vec<StartedFeature>,
     pub(super) background: Vec<FeatureWork>,
-    /// Work of features before the first call.
     pub(super) before_calls: Vec<(&'static str, BeforeCalls)>,
-    /// Pages of features on the admin port.
     pub(super) pages: FeaturePages,
     pub(super) files: Vec<Box<dyn WatchedFiles>>,
     /// Callbacks with each later configuration of the files.

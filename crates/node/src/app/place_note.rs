@@ -6,9 +6,8 @@ use prost_types::Timestamp;
 use weir_store::approximate::PlaceNote;
 use weir_store::backend::{Problem, Since};
 
-/// Says until when a place that was lost can be blocked. More nodes than places are the reason only after that. `called` says
-/// how
-/// features call their limits.
+/// Says until when a place that was lost can be blocked. More nodes than places are the reason only after that. `called`
+/// says how features call their limits.
 pub(super) fn without_place(
     note: PlaceNote,
     called: impl FnOnce(&str) -> Option<&'static str>,

@@ -153,8 +153,8 @@ fn more_workers<S: Store>(
     })
 }
 
-/// Starts the thread of work that no worker does: `background`, watched files and what comes each minute; and `last` when it
-/// ends.
+/// Starts the thread of work that no worker does: `background`, watched files and what comes each minute; and `last` when
+/// it ends.
 fn in_background(
     sources: Vec<Box<dyn WatchedFiles>>,
     timing: &Timing,

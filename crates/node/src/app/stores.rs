@@ -24,7 +24,6 @@ use crate::readiness::Readiness;
 use crate::reload::{PublishMeanings, ShareMemory};
 use crate::server::{self, ShutdownSignal, StoreFiles, WorkerStores};
 
-/// Serves by what the configuration says of the store.
 pub(super) fn serve(base: AppBase, listeners: Listeners, shutdown: ShutdownSignal) -> Result<(), AppError> {
     let clock = base.timing.clock.clone();
     match &base.config.store {

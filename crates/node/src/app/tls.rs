@@ -15,12 +15,10 @@ use crate::watch::WatchedFiles;
 const GRPC: &[&[u8]] = &[b"h2"];
 const ADMIN: &[&[u8]] = &[b"http/1.1"];
 
-/// TLS of each port; `None` is plain text.
 pub(super) struct Ports {
     pub(super) grpc: Option<Arc<TlsPort>>,
     pub(super) admin: Option<Arc<TlsPort>>,
     pub(super) control: Option<Arc<TlsPort>>,
-    /// TLS of the ports of features, by the keys of their sections.
     pub(super) features: HashMap<&'static str, Arc<TlsPort>>,
     pub(super) sources: Vec<Box<dyn WatchedFiles>>,
 }

@@ -17,7 +17,6 @@ impl<S> Limiter<S> {
         self.guard.as_ref()?.find(strategy, &question.subject(None))
     }
 
-    /// True if a denial of this decision is counted for bans.
     #[inline]
     pub(super) fn counts_denial(&self, decision: &Decision<'_>) -> bool {
         !decision.strategy.bans().is_empty() && self.guard.is_some() && is_call(decision.op, decision.costs)

@@ -86,13 +86,11 @@ pub fn check_batch(count: usize) -> Result<(), InvalidField> {
     Err(InvalidField { field: "requests", value, bound })
 }
 
-/// Checks the fields of a refund that a question lacks.
 pub(super) fn check_refund(cost: u64, id: &str) -> Result<(), InvalidField> {
     check_some_cost(cost, "nothing cannot be given back")?;
     check_id(id)
 }
 
-/// Checks the fields of a debit that a question lacks.
 pub(super) fn check_debit(cost: u64, id: &str) -> Result<(), InvalidField> {
     check_some_cost(cost, "nothing was used that could be charged")?;
     check_id(id)
@@ -164,7 +162,6 @@ pub(super) fn unknown_limits(strategy: &Strategy, names: &[&str]) -> InvalidFiel
     InvalidField { field: "limits", value: unknown.join(", "), bound }
 }
 
-/// The name of a limit that the strategy does not have.
 pub(super) fn unknown_limit(strategy: &Strategy, name: &str) -> InvalidField {
     let bound = format!("strategy `{}` has only {}", strategy.name(), limit_names(strategy));
     invalid("limit", name, bound)

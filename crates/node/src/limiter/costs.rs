@@ -84,8 +84,8 @@ pub(super) fn ask(
     }
 }
 
-/// Returns the costs that a shadow is asked for: those of its live strategy that it names. `None` if the question has none of
-/// them.
+/// Returns the costs that a shadow is asked for: those of its live strategy that it names. `None` if the question has none
+/// of them.
 pub(super) fn ask_of_shadow(question: &Question<'_>, costed: &CostedLimits) -> Option<Ask> {
     let given = question.shaping.as_deref().map(|shaping| &*shaping.costs).unwrap_or_default();
     let find = |name: &str| given.iter().find(|cost| cost.name == name);

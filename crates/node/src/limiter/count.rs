@@ -65,7 +65,6 @@ const fn covering(slots: &Slots, interval: Micros) -> u64 {
     interval.0.div_ceil(slots.width()) + 1 + shorter
 }
 
-/// The limit `name`, or the only one, if it is a bucketed window.
 fn bucketed_window(strategy: &Strategy, name: &str) -> Result<(usize, Slots), LimiterError> {
     let limits = strategy.limits();
     let place = match (limits, name) {

@@ -42,7 +42,6 @@ pub enum LimiterError {
     Store {
         /// Owner of the policy: "strategy `name`", or "rule `name`" of Envoy's.
         whose: Box<str>,
-        /// Reason that the store could not decide.
         error: StoreError,
     },
     /// The operation is not defined for these limits.
@@ -92,7 +91,6 @@ impl LimitsDecision<'_> {
         self.verdict.applied && (self.verdict.granted > 0 || self.costs.is_some())
     }
 
-    /// The outcome of a call that is no peek.
     pub(super) fn counted_by_charge(&self) -> CountedOutcome {
         match self.counted() {
             CountedOutcome::Allowed if !self.is_charged() => CountedOutcome::uncharged(self.verdict.applied),

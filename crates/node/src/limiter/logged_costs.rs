@@ -5,7 +5,6 @@ use weir_units::Micros;
 use super::{Question, Shaping};
 use crate::telemetry::LoggedCosts;
 
-/// Costs and hold of a question; `None` if it has neither.
 pub(super) fn asked(question: &Question<'_>) -> Option<LoggedCosts> {
     let shaping = question.shaping.as_deref()?;
     let has_some = !shaping.costs.is_empty() || shaping.hold_for.is_some();

@@ -22,7 +22,6 @@ impl TimedRows {
         }
     }
 
-    /// Counts the last run, and the time of all, which is `took` for each.
     #[inline(always)]
     pub(super) fn record(&self, last: SameOutcomes, took: Duration, recorder: &Recorder) {
         let SameOutcomes { row, outcome, count, cost } = last;

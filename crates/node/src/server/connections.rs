@@ -25,7 +25,6 @@ use crate::telemetry::TransportMetrics;
 /// Time in which a connection ends after [`Peer::disconnect`], whatever its calls do.
 const DISCONNECT_GRACE: Duration = Duration::from_millis(1500);
 
-/// The connections of one worker to its services.
 pub(super) struct Connections<S> {
     services: Arc<Services<S>>,
     transport: TransportKind,
@@ -234,7 +233,6 @@ async fn shut_down<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
     }
 }
 
-/// Returns the limits of one connection on `fast`, from the configured ones.
 fn fast_limits(limits: &ServerLimits) -> ConnectionLimits {
     ConnectionLimits {
         max_streams: limits.max_streams,

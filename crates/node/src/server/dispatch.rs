@@ -36,8 +36,7 @@ const SIDE_STREAMS: [(&str, usize); 3] = [
 ];
 
 /// Returns the hot methods in the order of their numbers above, those of features last. Messages of decisions may have
-/// `largest`
-/// bytes, and those of `features` what these say. No call finds those that are not `served`: no path is empty.
+/// `largest` bytes, and those of `features` what these say. No call finds those that are not `served`: no path is empty.
 pub(super) fn methods<'a>(
     largest: usize,
     features: impl Iterator<Item = &'a ServiceSpec> + Clone,

@@ -70,7 +70,6 @@ impl From<Status> for CallError {
     }
 }
 
-/// Returns the request of a method of the general router.
 fn request(method: &'static str, message: &[u8]) -> Request<RequestBody> {
     let framed = reply::framed(message.len(), |out| out.extend_from_slice(message));
     let mut request = Request::new(RequestBody::whole(framed));

@@ -24,7 +24,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Reserve for files that do not depend on the configuration: files that are read again, DNS look-ups.
 const STANDING_RESERVE: u64 = 16;
 
-/// Least number of connections with which a server is of use.
 const FEWEST_CONNECTIONS: u64 = 16;
 
 /// Files of a worker's runtime: its epoll instance, two handles to it, and its waker.

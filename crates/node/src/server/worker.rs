@@ -39,7 +39,6 @@ pub(super) struct Hand {
 struct ThreadEnd(usize, mpsc::UnboundedSender<usize>);
 
 impl Hand {
-    /// Returns the number of the worker's connections.
     pub(super) fn open(&self) -> usize {
         self.open.load(Relaxed)
     }

@@ -63,9 +63,7 @@ struct Batch<S> {
 /// The questions that may be decided next.
 struct NextPiece<'a> {
     most: usize,
-    /// Room of the questions in the store.
     room: Option<OwnedSemaphorePermit>,
-    /// The turn of a batch out of time.
     turn: Option<LateTurn<'a>>,
 }
 

@@ -17,8 +17,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
-/// Time for which a batch waits for its share of the worker's time. With 512 batches of 1,000 in flight, a bound of one second
-/// alone would take half of a worker.
+/// Time for which a batch waits for its share of the worker's time. With 512 batches of 1,000 in flight, a bound of one
+/// second alone would take half of a worker.
 pub(super) const LONGEST: Duration = Duration::from_secs(5);
 
 /// A piece has this part of the time.

@@ -97,8 +97,8 @@ impl Packed {
         Self { bytes: self.bytes | next.bytes << (8 * self.length), length: self.length + next.length }
     }
 
-    /// Moves each value to the field after its own; `tags` are the places of their tags of one byte. To pack a number
-    /// again costs ten times as much.
+    /// Moves each value to the field after its own; `tags` are the places of their tags of one byte. To pack a number again
+    /// costs ten times as much.
     #[inline]
     pub(super) fn in_next_fields<const N: usize>(self, tags: [u32; N]) -> Self {
         let next = |bytes: u128, tag: u32| bytes + (1 << 3 << (8 * tag));

@@ -30,9 +30,7 @@ pub struct TotalsRow(u32);
 /// Layout of the rows of one configuration; the same for all workers.
 #[derive(Debug)]
 pub(super) struct TotalsLayout {
-    /// The numbers of the strategies' names, by index.
     pub(super) strategies: Vec<u32>,
-    /// The numbers of the patterns' names, by index.
     patterns: Vec<u32>,
     /// The strategy of each pattern with a row of its own.
     own: Vec<u32>,
@@ -151,7 +149,6 @@ impl Totals {
         self.row_of_pair(strategy, number(place))
     }
 
-    /// The row of a strategy on another pattern.
     #[cold]
     fn row_of_pair(&self, strategy: u32, place: u32) -> TotalsRow {
         let pair = (u64::from(strategy) + 1) << 32 | (u64::from(place) + 1);
@@ -182,7 +179,6 @@ impl Totals {
         self.key_of(row.0 as usize).map(|(strategy, _)| strategy as usize)
     }
 
-    /// The number of the name of a row's strategy.
     pub(super) fn strategy_of(&self, row: TotalsRow) -> Option<u32> {
         self.key_of(row.0 as usize).map(|(strategy, _)| self.layout.strategy(strategy))
     }

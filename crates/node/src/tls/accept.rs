@@ -156,7 +156,6 @@ impl TlsPort {
     }
 }
 
-/// Returns true if the client has closed its connection, or reset it.
 fn is_closed_by_client(socket: &impl AsFd) -> bool {
     let mut polled = [PollFd::new(socket, PollFlags::RDHUP)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -47,7 +47,6 @@ impl RevocationLists {
         self.lists.iter().filter_map(|list| list.next_update).min()
     }
 
-    /// True if the authority with this name has a list.
     pub(super) fn has_list_of(&self, authority: &[u8]) -> bool {
         self.lists.iter().any(|list| list.issuer == authority)
     }

@@ -18,7 +18,6 @@ struct OfSource<T> {
     spoken: BTreeMap<u64, T>,
 }
 
-/// The rank of a source: that of its next handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SourceRank<S> {
     count: Reverse<usize>,

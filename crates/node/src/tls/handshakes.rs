@@ -98,7 +98,6 @@ impl HandshakeSlot {
         self.entry.has_sent.store(true, Relaxed);
     }
 
-    /// Returns true if the handshake has to end for another one.
     pub(super) fn is_evicted(&self) -> bool {
         self.entry.is_evicted.load(Relaxed)
     }

@@ -65,7 +65,6 @@ pub(super) fn check(certificate: &X509Certificate<'_>, key_use: KeyUse) -> Resul
     if is_good { Ok(()) } else { Err(format!("has a certificate for a key of {kind}: {MAKE_KEY}")) }
 }
 
-/// Checks the signature of a certificate that clients will verify.
 pub(super) fn check_signature(certificate: &X509Certificate<'_>) -> Result<(), String> {
     let algorithm = certificate.signature_algorithm.oid();
     if *algorithm == OID_PKCS1_SHA1WITHRSA || algorithm.to_id_string() == ECDSA_WITH_SHA1 {

@@ -29,7 +29,6 @@ pub struct ClientCertificate {
     clock: Clock,
 }
 
-/// The certificates of all connections of a port.
 #[derive(Default)]
 pub(super) struct ConnectedCertificates(Mutex<KnownCertificates>);
 

@@ -24,7 +24,6 @@ pub(super) struct KeyWaiter<O, L, V> {
     reply: oneshot::Sender<Result<V, StoreError>>,
 }
 
-/// Receives the verdict for a waiting caller.
 pub(super) type WaitingVerdict<V> = oneshot::Receiver<Result<V, StoreError>>;
 
 /// The callers that wait while a call about their key is on its way.
@@ -62,7 +61,6 @@ impl<O, L, V> KeyLine<O, L, V> {
         self.is_in_flight
     }
 
-    /// Notes that a call is on its way.
     pub(super) fn depart(&mut self) {
         self.is_in_flight = true;
     }

@@ -30,7 +30,6 @@ impl NodeMoment<'_> {
         Some(NodeWindow { local, now: clock.at(self.now).0, ends })
     }
 
-    /// True if this window has ended for certain.
     pub(super) fn is_past(&self, window: u64, set: &PlaceSet, server: u64) -> bool {
         let least = self.clocks.of(server).map(|clock| clock.at(self.now).0);
         least.is_some_and(|least| least.0 / set.bound.window().0.max(1) > window)

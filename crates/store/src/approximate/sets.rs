@@ -73,7 +73,6 @@ impl PlaceSets {
     }
 }
 
-/// The sets, in the order in which they were made.
 fn in_order(sets: HashMap<SetName, Arc<PlaceSet>>) -> Vec<Arc<PlaceSet>> {
     let mut sets: Vec<_> = sets.into_values().collect();
     sets.sort_by_key(|set| set.number);
@@ -81,7 +80,6 @@ fn in_order(sets: HashMap<SetName, Arc<PlaceSet>>) -> Vec<Arc<PlaceSet>> {
 }
 
 impl WorkerSets {
-    /// The set of a strategy, if there is one yet.
     pub(super) fn of(&mut self, strategy: &Strategy, sets: &PlaceSets) -> Option<&Arc<PlaceSet>> {
         let id = strategy.id().number();
         let place = (id % KEPT as u64) as usize;

@@ -18,7 +18,6 @@ use crate::{CountStore, CounterKey, StoreError};
 /// Interval of the checks of strategies and keys.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Pushes on their way at a time.
 pub(super) const PUSHED_TOGETHER: usize = 100;
 
 /// Shorter pauses between pushes than this are left out: timers count milliseconds.
@@ -64,7 +63,6 @@ impl ApproximateShared {
     }
 }
 
-/// The upkeep of one set of places.
 pub(super) struct Upkeep<C> {
     node: ApproximateShared,
     pub(super) counts: C,

@@ -21,7 +21,6 @@ pub(super) struct CountVerdict {
     granted: u64,
     before: u64,
     after: u64,
-    /// The limit that it was decided at.
     at: u64,
 }
 

@@ -28,7 +28,6 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Returns the most decisions that may share a call.
     fn most_of_a_call(&self) -> u64 {
         let each = cost::of(self.strategy.algorithms().iter(), self.op);
         (CALL_COST / each.max(1)).clamp(1, MAX_COSTS)

@@ -14,7 +14,6 @@ use super::holds::{MAX_STALENESS, holds_of_costs};
 use super::known::Known;
 use crate::{BudgetDecision, BudgetOp, Decision, Store, StoreAnswer, Verdicts};
 
-/// A question as it was sent to the store.
 struct SentCosts {
     strategy: Arc<Strategy>,
     costed: Arc<CostedLimits>,
@@ -85,9 +84,8 @@ impl<S: Store> WorkerDenials<S> {
         })
     }
 
-    /// Caches a denial for as long as it holds. Beside another limit for some milliseconds only: a call whose cost of the limit
-    /// that
-    /// denies is 0 passes it, and charges the others.
+    /// Caches a denial for as long as it holds. Beside another limit for some milliseconds only: a call whose cost of the
+    /// limit that denies is 0 passes it, and charges the others.
     fn learn_costs(&self, sent: &SentCosts, verdict: &BudgetVerdict, verdicts: &Verdicts) {
         if nears_by_itself(&sent.costed, verdict) {
             return;

@@ -8,7 +8,6 @@ use crate::backend::DenialStats;
 /// Workers with counts of their own; further ones share them.
 const LINES: usize = 64;
 
-/// Counts of all workers of a node.
 #[derive(Clone, Default)]
 pub(super) struct CacheCounts(Arc<SharedCacheCounts>);
 

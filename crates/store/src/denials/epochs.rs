@@ -59,7 +59,6 @@ pub(super) struct Epochs {
     keys: usize,
     /// Index of the last seen states of its keys.
     last_seen: usize,
-    /// Hash of the fields of its keys.
     fields: u128,
 }
 

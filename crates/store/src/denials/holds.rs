@@ -86,9 +86,8 @@ fn unchanged_for(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
     }
 }
 
-/// Returns the time at which a limit that denies `cost` would admit a cost of 1. Before then no node can charge this limit, so
-/// that its
-/// numbers only age.
+/// Returns the time at which a limit that denies `cost` would admit a cost of 1. Before then no node can charge this limit,
+/// so that its numbers only age.
 fn admits_one(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
     let gap_alone = says.cause == Some(Cause::MinGap);
     match (says.retry, limit.engine()) {

@@ -25,7 +25,6 @@ const NO_ENTRY: u32 = 0;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownQuestion {
-    /// The hash of the fields of its keys.
     pub(super) fields: u128,
     pub(super) strategy: StrategyId,
     /// The cost, or a digest of costs by name.

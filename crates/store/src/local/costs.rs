@@ -19,9 +19,8 @@ struct OwnQuestion {
     caller: u32,
 }
 
-/// The answer of the store, or of the node if the store has none. A settlement, a change, and a charge that happens once need
-/// the
-/// store.
+/// The answer of the store, or of the node if the store has none. A settlement, a change, and a charge that happens once
+/// need the store.
 pub(super) fn answered(
     node: &LocalShared,
     decision: &BudgetDecision<'_>,

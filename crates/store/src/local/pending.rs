@@ -130,7 +130,6 @@ impl PendingDecision {
         }
     }
 
-    /// The units that are used after the decision.
     fn used_after(&self, algorithm: &Algorithm, verdict: &Verdict, one: &LimitVerdict) -> u64 {
         let charged = match self.op {
             Op::Peek => 0,

@@ -23,8 +23,7 @@ struct LocatedCosts<'a> {
     states: StatePlace,
     beside: CostPlace,
     /// The shard of the record of a hold. That of a single limit is chosen by the tag, because it is found whatever the
-    /// algorithm of
-    /// the limit became; the state is where it is without holds.
+    /// algorithm of the limit became; the state is where it is without holds.
     records: usize,
     /// The marker of a refund under an id.
     refund: u128,

@@ -80,7 +80,6 @@ impl MemoryStore {
     }
 }
 
-/// Charges what is missing of `least` units.
 fn charge_up_to<C: Cells>(least: u64, limit: &Algorithm, mut cells: C, now: Micros) -> Result<(), C::Full> {
     let (limits, mut found) = (std::slice::from_ref(limit), Verdicts::default());
     decide(limits, &mut cells, Op::Peek, 0, now, &mut found)?;

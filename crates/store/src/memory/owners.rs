@@ -63,7 +63,6 @@ struct Names {
     free: Vec<OwnerId>,
     /// Number of ids that were given, without [`OTHERS`].
     given: OwnerId,
-    /// Number of configured owners, once that is known.
     configured: Option<usize>,
 }
 

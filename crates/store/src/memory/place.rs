@@ -107,7 +107,6 @@ impl<'d> Locator<'_, 'd> {
         place.phases = decision.phases();
     }
 
-    /// The digest of the bytes that `write` appends.
     pub(super) fn digest(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u128 {
         self.text.clear();
         write(self.text);

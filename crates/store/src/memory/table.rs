@@ -336,7 +336,6 @@ fn cell_in(chunks: &[Box<Chunk>], slot: Slot) -> &Cell {
     &chunks[chunk].cells[place]
 }
 
-/// The chunk of a slot, and its place there.
 #[inline]
 fn at(slot: Slot) -> (usize, usize) {
     const CELLS: Slot = (1 << CELL_BITS) - 1;

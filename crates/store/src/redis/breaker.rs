@@ -106,7 +106,6 @@ impl Breaker {
         }
     }
 
-    /// Admits a call, or refuses it at once.
     pub(super) fn admit(&self, now: impl FnOnce() -> Instant) -> Result<(), StoreError> {
         let is_admitted = match self.phase.load(Relaxed) {
             CLOSED => true,

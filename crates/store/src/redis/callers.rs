@@ -24,7 +24,6 @@ pub(super) struct Fate {
     pub(super) failure: Option<Arc<str>>,
     /// True if this process did not run when the call fell due: nothing is known of the node.
     pub(super) is_stalled: bool,
-    /// True if the connection must be closed.
     pub(super) closes: bool,
 }
 
@@ -37,7 +36,6 @@ impl<T> Callers<T> {
         append(&mut self.0, &mut others.0);
     }
 
-    /// True if all callers have dropped their receivers.
     pub(super) fn are_gone(&self) -> bool {
         self.0.iter().all(oneshot::Sender::is_closed)
     }

@@ -79,7 +79,6 @@ pub(super) fn speaks_of_node(why: &str) -> bool {
     OF_THE_NODE.contains(&code.trim_start_matches('-').trim_end_matches(':'))
 }
 
-/// Returns the failure of the node or of its connection that the error shows, if any.
 pub(super) fn node_failure(error: &RedisError) -> Option<String> {
     match error.code() {
         Some(code) => OF_THE_NODE.contains(&code).then(|| as_written(error)),

@@ -50,7 +50,6 @@ impl<T: Connected> AskScripts for T {
 }
 
 impl FeatureRequest {
-    /// Creates a request for a cluster or a standalone server.
     pub(super) fn new(request: Arc<dyn AnyLaneRequest>, is_cluster: bool) -> Self {
         Self { target: ScriptTarget::new(request.any_script(), request.any_tag(), is_cluster), request }
     }

@@ -34,7 +34,6 @@ use crate::cost::{CALL_COST, ScriptCost};
 /// Decisions out of time that are dropped at once, before other work gets its turn.
 const DROPPED_AT_ONCE: usize = 256;
 
-/// The queues of calls that wait for a node.
 pub(super) struct Outbox(Mutex<WaitingCalls>);
 
 /// Decisions by caller, and within a caller by the owner of their keys.

@@ -20,7 +20,6 @@ const MAX_PRINTED: usize = 4096;
 /// Interval at which the end of a command is looked for that has closed its output.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Reason that a command has printed no password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CommandError {
     #[error("it cannot be started: {reason}")]

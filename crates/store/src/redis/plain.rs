@@ -48,7 +48,6 @@ pub(super) const SHORT_FORMS: usize = 1 << (3 * BITS);
 const OF_ONE_COST: &str = " --@one";
 const OF_OWN_COSTS: &str = " --@own";
 
-/// Returns the form of decisions over these limits.
 pub(super) fn form_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
     list_of(limits).map_or(Form::Any, Form::Plain)
 }

@@ -63,7 +63,6 @@ pub(super) async fn probe<R: ScriptRequest>(
     }
 }
 
-/// Classifies an error of Redis or of the connection.
 pub(super) fn refused(error: &RedisError, is_cluster: bool) -> Probed {
     let Some(code) = error.code() else { return Probed::Broken(error.to_string()) };
     if is_cluster && matches!(code, "MOVED" | "ASK" | "TRYAGAIN") {

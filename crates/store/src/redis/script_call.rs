@@ -56,7 +56,6 @@ pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
         Self::deadline(context)
     }
 
-    /// Returns the script for `requests`, which are of one form.
     fn script(form: Self::Form, requests: &[Arc<Self>]) -> &'static Script;
 
     fn command(script: ScriptName<'_>, requests: &[Arc<Self>], terms: CallTerms) -> Cmd;
@@ -173,7 +172,6 @@ impl<R: ScriptRequest> ScriptCall<R> {
         self.time.begun
     }
 
-    /// Returns the time of its first request.
     pub(super) fn time(&self) -> CallTime {
         self.time
     }
@@ -231,7 +229,6 @@ pub(super) fn is_stalled(due: Instant, now: Instant) -> bool {
     now.saturating_duration_since(due) >= STALL
 }
 
-/// Returns the fate of a call without an answer.
 fn timed_out(timeout: Duration, is_stalled: bool) -> Fate {
     let failure = (!is_stalled).then(|| format!("no answer within {timeout:?}").into());
     Fate { failure, is_stalled, ..Fate::default() }

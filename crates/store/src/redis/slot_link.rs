@@ -29,11 +29,7 @@ struct RedisSlotLink {
 
 /// Reason that a script call has no answer.
 enum CallFault {
-    /// The slot is elsewhere. Nothing was executed.
-    Elsewhere {
-        to: Address,
-        asking: bool,
-    },
+    Elsewhere { to: Address, asking: bool },
     Failed(String),
 }
 

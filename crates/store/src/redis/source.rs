@@ -16,9 +16,8 @@ use weir_core::algorithm::{Algorithm, EngineKind};
 const ONCE: usize = 1;
 
 /// Function around engines and driver. A function that is defined finds each name of its own chunk in the list of all names
-/// that
-/// are in use, the first ones last; those of a chunk around it, it takes at once. This saves a third of the time of all
-/// definitions.
+/// that are in use, the first ones last; those of a chunk around it, it takes at once. This saves a third of the time of
+/// all definitions.
 const OPEN: &str = "local function driver()";
 const CLOSE: &str = "end\nreturn driver()";
 
@@ -27,8 +26,8 @@ const SETS: usize = 1 << (EngineKind::ALL.len() + 2);
 /// The bit of scripts with reservations of logs.
 const HELD: usize = 1 << (EngineKind::ALL.len() + 1);
 
-/// Scripts by the bits of their set of engines, those of limits with costs of their own, and by their list on the short path.
-/// Assembled on first use.
+/// Scripts by the bits of their set of engines, those of limits with costs of their own, and by their list on the short
+/// path. Assembled on first use.
 static SCRIPTS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static BUDGETS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static PLAIN: [OnceLock<Script>; plain::SHORT_FORMS] = [const { OnceLock::new() }; plain::SHORT_FORMS];
@@ -40,7 +39,6 @@ static LONG_PLAIN: RwLock<BTreeMap<Form, &'static Script>> = RwLock::new(BTreeMa
 /// answers.
 const MOST_LONG_PLAIN: usize = 256;
 
-/// Returns the script of `form` for all of `limits`.
 pub(super) fn script_for<'a>(
     form: Form,
     once: bool,
@@ -86,15 +84,13 @@ fn plain_script(form: Form) -> Option<&'static Script> {
     Some(all.entry(form).or_insert_with(|| Box::leak(Box::new(new()))))
 }
 
-/// The text of a list with its short path.
 fn plain_text(list: u32, has_own_costs: bool) -> String {
     let driver: &[&str] = if has_own_costs { &BUDGET } else { &[DECIDE] };
     join(bits(plain::engines(list)), &plain::text(list, has_own_costs), driver)
 }
 
-/// Returns scripts that cover every part of decisions, by name: the full driver with all engines, the short path of every list
-/// of
-/// one or two engines and of the longest list of each (a third limit repeats the parts of the second), and rights.
+/// Returns scripts that cover every part of decisions, by name: the full driver with all engines, the short path of every
+/// list of one or two engines and of the longest list of each (a third limit repeats the parts of the second), and rights.
 pub(super) fn scripts_of_decisions() -> impl Iterator<Item = (String, String)> {
     let all = bits(EngineKind::ALL.into_iter()) | ONCE | HELD;
     let full = ("full".to_owned(), join(all, "", &[DECIDE]));

@@ -193,5 +193,4 @@ fn entries<'s>(state: &'s State, reading: &Reading) -> impl Iterator<Item = (u64
     log.chain(state.held().iter().map(move |held| (held.start.saturating_sub(moved), held.cost)))
 }
 
-/// The starts of a state without any.
 pub(super) static NONE: VecDeque<HeldStart> = VecDeque::new();

@@ -85,7 +85,6 @@ fn all<'f>(families: &'f [MetricFamily], name: &str) -> impl Iterator<Item = &'f
     family.into_iter().flat_map(|family| family.get_metric())
 }
 
-/// The value of the metric with this label; 0 if there is none.
 fn value(families: &[MetricFamily], name: &str, by: &str, labelled: &str) -> f64 {
     all(families, name).find(|one| label(one, by) == labelled).map_or(0.0, number)
 }

@@ -53,7 +53,6 @@ impl BodyLayer for BegunBody {
     }
 }
 
-/// Returns the response of a call, which is open until its body is dropped.
 pub(super) fn response(answered: Result<Reply, Status>, call: OpenCall) -> Response<Body> {
     let message = match answered {
         Ok(Reply::Message(message)) => message,
@@ -98,7 +97,6 @@ mod tests {
     use std::collections::VecDeque;
     use weir_grpc::RequestBody;
 
-    /// Returns the rest of a body that was not taken.
     fn rest(body: Body) -> Vec<u8> {
         let (mut body, mut bytes) = (body, Vec::new());
         let context = &mut Context::from_waker(Waker::noop());

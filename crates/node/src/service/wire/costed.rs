@@ -13,8 +13,7 @@ use crate::service::put::{duration, long_duration, nested, number, optional, tex
 const HELD_FOR: u32 = 19;
 
 /// Appends all fields before the headers, of a decision of the store or of the node itself. Costs by name are of different
-/// units, so with them there is no smallest limit, no
-/// smallest remainder and no sum that was granted.
+/// units, so with them there is no smallest limit, no smallest remainder and no sum that was granted.
 pub(super) fn decided(
     out: &mut Vec<u8>,
     (strategy, is_local): (&Strategy, bool),
@@ -66,9 +65,8 @@ pub(super) fn held_for(out: &mut Vec<u8>, verdict: &BudgetVerdict) {
     }
 }
 
-/// Returns the time for which the same costs are denied. A settlement may end the denial of a limit that holds something, and a
-/// state that is evicted
-/// that of a cost above 1; so only the others say it.
+/// Returns the time for which the same costs are denied. A settlement may end the denial of a limit that holds something,
+/// and a state that is evicted that of a cost above 1; so only the others say it.
 pub(super) fn denied_for(strategy: &Strategy, verdict: &BudgetVerdict) -> Retry {
     let denying = both(strategy, verdict).filter(|(limit, one)| {
         !limit.algorithm.is_shadow() && one.cause.is_some() && one.held == 0 && one.cost == 1

@@ -79,7 +79,6 @@ fn next(
 }
 
 impl CountBatch {
-    /// The call of these callers; `None` if there are none.
     pub(super) fn new(waiters: Vec<CountWaiter>) -> Option<Self> {
         let question = waiters.first()?.question;
         Some(Self { push: None, question, waiters })

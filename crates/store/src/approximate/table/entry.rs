@@ -77,9 +77,8 @@ impl KeyEntry {
         self.count.push(self.place)
     }
 
-    /// Returns the units that the node owes of this key, and its limit. `None` if it owes none, or can push no more. While a
-    /// charge is on
-    /// its way, which shows it too, it is to be asked for again.
+    /// Returns the units that the node owes of this key, and its limit. `None` if it owes none, or can push no more. While
+    /// a charge is on its way, which shows it too, it is to be asked for again.
     pub(in crate::approximate) fn owed(
         &mut self,
         moment: &NodeMoment<'_>,

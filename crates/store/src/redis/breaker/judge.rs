@@ -112,7 +112,6 @@ impl BreakerJudge {
         None
     }
 
-    /// Returns the share of the calls that is admitted now.
     pub(super) fn share(&self, now: Instant) -> AdmittedShare {
         match self.phase {
             BreakerPhase::Closed => AdmittedShare::All,

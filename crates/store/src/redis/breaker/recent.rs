@@ -46,7 +46,6 @@ impl RecentCalls {
         let _ = slot.fetch_update(Relaxed, Relaxed, count);
     }
 
-    /// Returns the sums of the second that ends at `now`.
     pub(super) fn of_last_second(&self, now: Instant) -> CallSums {
         let last = self.tenth(now);
         let tenths = self.tenths.iter().map(|tenth| unpack(tenth.load(Relaxed)));

@@ -27,7 +27,6 @@ pub(super) struct BudgetRequest {
 }
 
 impl BudgetRequest {
-    /// The numbers of `decision`. `mark` is a random number of 52 bits.
     pub(super) fn new(secret: &KeySecret, decision: &BudgetDecision<'_>, mark: u64) -> Self {
         let question = BudgetQuestion::new(secret, decision, mark);
         let plain = plain_question(decision).cloned();
@@ -51,7 +50,6 @@ impl BudgetRequest {
         self.question.needs_once()
     }
 
-    /// True if `other` has the same limits and costs.
     pub(super) fn shares_limits(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.costed, &other.costed)
     }

@@ -88,7 +88,6 @@ fn nothing_is_left_of_owners_that_have_gone() {
     assert_eq!(owners(&mut queues, 2), [1]);
 }
 
-/// Queues by caller, and within a caller by strategy.
 type ByCaller = FairQueues<u32, FairQueues<char, VecDeque<(u32, char)>>>;
 
 fn flood_of(queues: &mut ByCaller, caller: u32, strategy: char, calls: u32) {

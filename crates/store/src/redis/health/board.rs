@@ -113,7 +113,6 @@ impl StoreHealth {
         });
     }
 
-    /// Records the result of a node's probe.
     pub(super) fn probed(&self, node: &Address, outcome: Result<(), &str>) {
         self.change(|board| {
             let Board { nodes, uses, .. } = board;
@@ -144,7 +143,6 @@ impl StoreHealth {
         self.0.board.lock().fingerprint.own().to_owned()
     }
 
-    /// Records the fingerprint that was found, if any.
     pub(super) fn compared(&self, found: Option<&str>) {
         self.change(|board| {
             let fingerprint = &mut board.fingerprint;
@@ -163,7 +161,6 @@ impl StoreHealth {
         });
     }
 
-    /// Records that Redis refused the comparison of fingerprints.
     pub(super) fn comparison_refused(&self, reason: &str) {
         let mut board = self.0.board.lock();
         if board.fingerprint.refused() {
@@ -189,7 +186,6 @@ impl StoreHealth {
         }
     }
 
-    /// Records that the node has lost its data.
     pub(super) fn lost(&self, node: &Address) {
         tracing::warn!(
             %node, what_to_do = "find out whether it was flushed, restarted without persistence, or evicts keys",

@@ -63,7 +63,6 @@ struct BreakerProber {
     told: BreakerPhase,
 }
 
-/// End of a probe that did not fail.
 enum ProbeEnd {
     Answered,
     /// Not sent, because the node has no slot; or this process did not run when the answer fell due.

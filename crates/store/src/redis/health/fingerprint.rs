@@ -74,7 +74,6 @@ impl Fingerprint {
         !std::mem::replace(&mut self.refusal_logged, true)
     }
 
-    /// Returns the other fingerprint, and since when it is seen.
     pub(super) fn other(&self) -> Option<(Since, &str)> {
         self.other.as_ref().map(|other| (other.since, other.fingerprint.as_str()))
     }

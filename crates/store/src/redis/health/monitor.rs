@@ -27,7 +27,6 @@ use crate::redis::watch::watch;
 use crate::scripts::ScriptSpec;
 use crate::scripts::{Uses, UsesInForce};
 
-/// Interval of probes of a healthy node.
 const PROBE_EVERY: Duration = Duration::from_secs(2);
 
 /// Delay after a failed probe.

@@ -40,7 +40,6 @@ pub(super) struct Probes {
 }
 
 pub(super) struct NodeProbe {
-    /// The result of a decision on the node.
     pub(super) node: Probed,
     /// Each capability in use beside decisions, and why the node lacks it, if it does; `None` if it did not say.
     pub(super) capabilities: Option<Vec<FoundCapability>>,

@@ -176,7 +176,6 @@ mod tests {
         assert!(said.contains(expected), "{reason}: {said}");
     }
 
-    /// Error messages of Redis 6.2, 7 and 8.
     #[test]
     fn each_refusal_has_its_own() {
         use Topology::{Cluster, Sentinel, Single};

@@ -128,7 +128,6 @@ impl RulesWatch {
 }
 
 impl OtherRules {
-    /// The strategies that differ, as a text.
     pub(super) fn text(&self) -> String {
         let named: Vec<String> = self.strategies.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
         match self.strategies.len().saturating_sub(NAMED) {

@@ -50,7 +50,6 @@ impl FlightLoad {
 }
 
 impl Flying {
-    /// Counts a call that is sent now.
     pub(super) fn new<R: ScriptRequest>(outbox: &Arc<Outbox>, call: &ScriptCall<R>, now: Instant) -> Self {
         let FlightLoad { decisions, cost } = FlightLoad::of(call);
         let call = LandedCall { decisions, cost, queued: call.begun(), sent: now, is_answered: false };

@@ -24,7 +24,6 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 /// Calls of which the fastest tells how fast the node is.
 const FASTEST_OF: u32 = 32;
 
-/// The pace of one node, as one link sees it.
 #[derive(Debug)]
 pub(super) struct NodePace {
     /// Answers that come later than this, beyond the time of a call, are congestion.

@@ -70,7 +70,6 @@ fn later() -> Instant {
     monotonic() + Duration::from_secs(3600)
 }
 
-/// The calls that leave now, each as a script call of its own.
 fn leave(outbox: &Arc<Outbox>) -> Vec<(ScriptCall<DecisionRequest>, Option<Flying>)> {
     let mut taken = ReadyCalls::default();
     outbox.take(&mut taken, monotonic());

@@ -30,7 +30,6 @@ doubles! {
 }
 
 doubles! {
-    /// One decision, before the numbers of its limits.
     BudgetHead {
         op,
         /// 1 if it has the key of a record.

@@ -17,7 +17,6 @@ pub(super) struct BudgetQuestion {
 }
 
 impl BudgetQuestion {
-    /// The numbers of `decision`. `mark` is a random number of 52 bits.
     pub(super) fn new(secret: &KeySecret, decision: &BudgetDecision<'_>, mark: u64) -> Self {
         let has_id = !decision.id.is_empty();
         let (code, digest, hold_for) = match decision.op {

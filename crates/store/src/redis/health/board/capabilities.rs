@@ -54,7 +54,6 @@ impl StoreHealth {
 }
 
 impl Board {
-    /// Returns a note for each capability that a node lacks.
     pub(super) fn lacking(&self, config: &weir_config::RedisConfig) -> impl Iterator<Item = Problem> {
         self.nodes.iter().flat_map(move |(node, known)| {
             known.capabilities.iter().filter_map(move |own| {

@@ -20,7 +20,6 @@ impl StoreHealth {
         self.0.board.lock().rules.own()
     }
 
-    /// Records the node that has other rules, if any.
     pub(in crate::redis::health) fn rules_compared(&self, other: Option<OtherRules>) {
         self.change(|board| match board.rules.found(other, Since::now()) {
             Some(RulesChange::Differs) => {
