@@ -31,6 +31,7 @@ pub mod feature_parts;
 pub mod guard;
 mod json_line;
 mod known_methods;
+mod label;
 pub mod limiter;
 mod memory;
 pub mod overlay_target;

@@ -8,68 +8,39 @@ use weir_grpc::{CallRefusal, RefusalCode};
 use weir_time::clock::monotonic;
 
 use crate::audit::AuditLog;
+use crate::label::labels;
 
 /// Shortest time between two log lines of one reason.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 
-/// Reason that a call was refused: the label of the metric, and the word in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum RefusalReason {
-    /// No credential.
-    Anonymous,
-    /// The `authorization` header is not one `Bearer` credential.
-    Malformed,
-    /// No line of the tokens file, no issuer or no key fits.
-    Unknown,
-    /// The credential is not valid any more, or not yet.
-    Expired,
-    /// The signature of a JWT is wrong.
-    Signature,
-    /// The claims of a JWT do not fit.
-    Claims,
-    /// The header of a proxy names nobody.
-    Forwarded,
-    /// The certificate has no name that can be used.
-    NoName,
-    /// Too many signatures had to be checked.
-    Busy,
-    /// The caller has no right to it.
-    Rights,
+labels! {
+    /// Reason that a call was refused: the label of the metric, and the word in the log.
+    #[repr(u8)]
+    pub enum RefusalReason {
+        /// No credential.
+        Anonymous = "anonymous",
+        /// The `authorization` header is not one `Bearer` credential.
+        Malformed = "malformed",
+        /// No line of the tokens file, no issuer or no key fits.
+        Unknown = "unknown",
+        /// The credential is not valid any more, or not yet.
+        Expired = "expired",
+        /// The signature of a JWT is wrong.
+        Signature = "signature",
+        /// The claims of a JWT do not fit.
+        Claims = "claims",
+        /// The header of a proxy names nobody.
+        Forwarded = "forwarded",
+        /// The certificate has no name that can be used.
+        NoName = "no_name",
+        /// Too many signatures had to be checked.
+        Busy = "busy",
+        /// The caller has no right to it.
+        Rights = "rights",
+    }
 }
 
 impl RefusalReason {
-    /// All reasons.
-    pub const ALL: [Self; 10] = [
-        Self::Anonymous,
-        Self::Malformed,
-        Self::Unknown,
-        Self::Expired,
-        Self::Signature,
-        Self::Claims,
-        Self::Forwarded,
-        Self::NoName,
-        Self::Busy,
-        Self::Rights,
-    ];
-
-    /// Returns the name of the refusal.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Anonymous => "anonymous",
-            Self::Malformed => "malformed",
-            Self::Unknown => "unknown",
-            Self::Expired => "expired",
-            Self::Signature => "signature",
-            Self::Claims => "claims",
-            Self::Forwarded => "forwarded",
-            Self::NoName => "no_name",
-            Self::Busy => "busy",
-            Self::Rights => "rights",
-        }
-    }
-
     pub(crate) const fn refusal(self) -> CallRefusal {
         let (code, message) = match self {
             Self::Rights => (RefusalCode::PermissionDenied, "the caller has no right to this"),

@@ -17,6 +17,7 @@ use super::outcome::CountedOutcome;
 use super::sample::SampleCountdown;
 use super::strategy_latency::{StrategyLatency, StrategyTimeSums};
 use super::totals::{Totals, TotalsLayout, TotalsRow};
+use crate::label::labels;
 
 /// One worker's counters under one configuration; [`super::Metrics`] sums them at scrape time.
 #[derive(Debug)]
@@ -55,66 +56,42 @@ pub(super) struct ShadowCounts {
 #[derive(Debug, Default)]
 pub(super) struct LeaseCounts(pub(super) [[AtomicU64; CountedLease::ALL.len()]; 2]);
 
-/// Method whose time is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CountedMethod {
-    /// Decisions of `weir.v1`; each one of a batch or a stream counts.
-    ShouldAllow,
-    /// Requests of Envoy.
-    ShouldRateLimit,
-    /// Acquisitions of permits.
-    Acquire,
-    /// Renewals of leases.
-    Renew,
-    /// Releases of leases.
-    Release,
-}
-
-/// Outcome of a lease's renewal or release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CountedLease {
-    /// The lease was held.
-    Held,
-    /// The lease had expired, or was released before.
-    NotHeld,
-    /// The store failed.
-    Error,
-}
-
-impl CountedLease {
-    pub(super) const ALL: [Self; 3] = [Self::Held, Self::NotHeld, Self::Error];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::NotHeld => "not_held",
-            Self::Error => "error",
-        }
+labels! {
+    /// Method whose time is counted.
+    pub enum CountedMethod {
+        /// Decisions of `weir.v1`; each one of a batch or a stream counts.
+        ShouldAllow = "ShouldAllow",
+        /// Requests of Envoy.
+        ShouldRateLimit = "ShouldRateLimit",
+        /// Acquisitions of permits.
+        Acquire = "Acquire",
+        /// Renewals of leases.
+        Renew = "Renew",
+        /// Releases of leases.
+        Release = "Release",
     }
 }
 
-impl CountedMethod {
-    pub(super) const ALL: [Self; 5] =
-        [Self::ShouldAllow, Self::ShouldRateLimit, Self::Acquire, Self::Renew, Self::Release];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::ShouldAllow => "ShouldAllow",
-            Self::ShouldRateLimit => "ShouldRateLimit",
-            Self::Acquire => "Acquire",
-            Self::Renew => "Renew",
-            Self::Release => "Release",
-        }
+labels! {
+    /// Outcome of a lease's renewal or release.
+    pub enum CountedLease {
+        /// The lease was held.
+        Held = "held",
+        /// The lease had expired, or was released before.
+        NotHeld = "not_held",
+        /// The store failed.
+        Error = "error",
     }
 }
 
-/// Reason for rejecting a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rejection {
-    /// A field was out of bounds.
-    Invalid,
-    /// The strategy or resource is not configured.
-    Unknown,
+labels! {
+    /// Reason for rejecting a question.
+    pub enum Rejection {
+        /// A field was out of bounds.
+        Invalid = "invalid",
+        /// The strategy or resource is not configured.
+        Unknown = "unknown",
+    }
 }
 
 impl Recorder {
@@ -320,20 +297,6 @@ impl WorkerCounters {
         };
         if let Some(counter) = counter {
             counter.fetch_add(1, Relaxed);
-        }
-    }
-}
-
-impl Rejection {
-    /// Every reason, in the order of their counters.
-    pub const ALL: [Self; 2] = [Self::Invalid, Self::Unknown];
-
-    /// The label value.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Invalid => "invalid",
-            Self::Unknown => "unknown",
         }
     }
 }

@@ -9,49 +9,42 @@ use std::time::{Duration, Instant};
 use weir_grpc::current_peer;
 use weir_time::clock;
 
+use crate::label::labels;
+
 /// Shortest time between two lines at info.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// Interval between checks for due log lines.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// Kind of a rejected request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RejectedKind {
-    /// The strategy is not configured.
-    UnknownStrategy,
-    /// The resource has no strategy.
-    UnknownResource,
-    /// The queue is not configured.
-    UnknownQueue,
-    /// A field breaks its bound, or is missing.
-    InvalidField,
-    /// The operation is not defined for what the request names.
-    Unsupported,
-    /// The id is known with other contents.
-    OtherContents,
-    /// The message cannot be read.
-    Malformed,
+labels! {
+    /// Kind of a rejected request.
+    pub enum RejectedKind {
+        /// The strategy is not configured.
+        UnknownStrategy = "unknown_strategy",
+        /// The resource has no strategy.
+        UnknownResource = "unknown_resource",
+        /// The queue is not configured.
+        UnknownQueue = "unknown_queue",
+        /// A field breaks its bound, or is missing.
+        InvalidField = "invalid_field",
+        /// The operation is not defined for what the request names.
+        Unsupported = "unsupported",
+        /// The id is known with other contents.
+        OtherContents = "other_contents",
+        /// The message cannot be read.
+        Malformed = "malformed",
+    }
 }
 
-const KINDS: usize = 7;
-
-const NAMES: [&str; KINDS] = [
-    "unknown_strategy",
-    "unknown_resource",
-    "unknown_queue",
-    "invalid_field",
-    "unsupported",
-    "other_contents",
-    "malformed",
-];
+const KINDS: usize = RejectedKind::ALL.len();
 
 /// Counts of this process, as its log is one.
 static COUNTS: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
 
 /// Returns the number of requests of each kind that this process has rejected.
 pub fn rejected_by_kind() -> [(&'static str, u64); KINDS] {
-    std::array::from_fn(|kind| (NAMES[kind], COUNTS[kind].load(Relaxed)))
+    RejectedKind::ALL.map(|kind| (kind.name(), COUNTS[kind as usize].load(Relaxed)))
 }
 
 /// Counts a rejected request, and logs it at debug. `field` is the field that is wrong; empty if there is none.

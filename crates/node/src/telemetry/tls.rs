@@ -6,40 +6,43 @@ use std::time::Duration;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 
 use super::transport::Counted;
+use crate::label::labels;
 
 /// Between two log lines about clients without TLS, or about refused ones.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
 const HANDSHAKES: &str = "weir_tls_handshakes_total";
 
-/// End of a handshake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandshakeResult {
-    /// With a new session.
-    Done,
-    /// With an earlier session.
-    Resumed,
-    /// The client's certificate is missing or not valid.
-    Refused,
-    /// Client and server do not agree, or one of them broke the protocol.
-    Failed,
-    /// The client sent something else than TLS.
-    PlainText,
-    /// The client has gone.
-    Closed,
-    /// The handshake timed out.
-    TimedOut,
-    /// The handshake was evicted for another one.
-    Evicted,
+labels! {
+    /// End of a handshake.
+    pub enum HandshakeResult {
+        /// With a new session.
+        Done = "done",
+        /// With an earlier session.
+        Resumed = "resumed",
+        /// The client's certificate is missing or not valid.
+        Refused = "refused",
+        /// Client and server do not agree, or one of them broke the protocol.
+        Failed = "failed",
+        /// The client sent something else than TLS.
+        PlainText = "plain_text",
+        /// The client has gone.
+        Closed = "closed",
+        /// The handshake timed out.
+        TimedOut = "timed_out",
+        /// The handshake was evicted for another one.
+        Evicted = "evicted",
+    }
 }
 
-/// End of a load of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsLoad {
-    /// The files are in use.
-    Done,
-    /// The files have mistakes; the previous ones stay in use.
-    Refused,
+labels! {
+    /// End of a load of files.
+    pub enum TlsLoad {
+        /// The files are in use.
+        Done = "done",
+        /// The files have mistakes; the previous ones stay in use.
+        Refused = "refused",
+    }
 }
 
 /// The metrics of all ports with TLS.
@@ -50,32 +53,6 @@ pub struct TlsMetrics {
     loads: [IntCounter; 2],
     expiry: IntGaugeVec,
     next_update: IntGaugeVec,
-}
-
-impl HandshakeResult {
-    const ALL: [Self; 8] = [
-        Self::Done,
-        Self::Resumed,
-        Self::Refused,
-        Self::Failed,
-        Self::PlainText,
-        Self::Closed,
-        Self::TimedOut,
-        Self::Evicted,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Resumed => "resumed",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::PlainText => "plain_text",
-            Self::Closed => "closed",
-            Self::TimedOut => "timed_out",
-            Self::Evicted => "evicted",
-        }
-    }
 }
 
 impl TlsMetrics {
@@ -97,7 +74,7 @@ impl TlsMetrics {
             handshakes: HandshakeResult::ALL.map(of).into(),
             plain_text: Counted::new(HANDSHAKES, of(HandshakeResult::PlainText)),
             refused: Counted::new(HANDSHAKES, of(HandshakeResult::Refused)),
-            loads: ["done", "refused"].map(|result| loads.with_label_values(&[result])),
+            loads: TlsLoad::ALL.map(|result| loads.with_label_values(&[result.name()])),
             expiry: gauges(
                 "weir_tls_certificate_expiry_timestamp_seconds",
                 "When the certificate of a port expires, or an intermediate one of it.",
