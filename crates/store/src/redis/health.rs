@@ -12,7 +12,6 @@ mod data_marker;
 mod evictions;
 mod fingerprint;
 mod monitor;
-mod needed;
 mod probe;
 mod remedy;
 mod rights;

@@ -2,8 +2,7 @@
 
 use weir_config::{RedisConfig, Topology};
 
-use super::needed::specs;
-use super::rights;
+use super::rights::{self, specs};
 use super::rules::COMPARISON;
 use crate::redis::decisions::DECISIONS;
 use crate::scripts::Uses;

@@ -13,9 +13,9 @@ use super::breaker_prober::keep_probing_breakers;
 use super::data_marker::DataMarker;
 use super::evictions;
 use super::fingerprint;
-use super::needed::specs;
 use super::probe::{NodeProbe, Probes};
 use super::remedy::ENDS_AT_SCRIPTS;
+use super::rights::specs;
 use super::rules::{self, COMPARISON};
 use crate::backend::RulesDigest;
 use crate::redis::connect::{Connection, RedisPeer, connect};
@@ -24,8 +24,7 @@ use crate::redis::for_each_node::for_each_node;
 use crate::redis::probed::Probed;
 use crate::redis::topology::Address;
 use crate::redis::watch::watch;
-use crate::scripts::ScriptSpec;
-use crate::scripts::{Uses, UsesInForce};
+use crate::scripts::{ScriptSpec, Uses, UsesInForce};
 
 const PROBE_EVERY: Duration = Duration::from_secs(2);
 

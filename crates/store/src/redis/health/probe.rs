@@ -22,8 +22,7 @@ use crate::redis::decisions::{DECISIONS, DecisionRequest};
 use crate::redis::probed::{Probed, probe, refused, script_of};
 use crate::redis::surroundings::RandomSource;
 use crate::redis::topology::{Address, ClusterView};
-use crate::scripts::ScriptSpec;
-use crate::scripts::Uses;
+use crate::scripts::{ScriptSpec, Uses};
 
 /// Long enough that a probe reads what the last one wrote, as charges do. Short enough that its keys expire within
 /// a minute.

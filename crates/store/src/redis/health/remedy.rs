@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use weir_config::{RedisConfig, Topology};
 
-use super::needed::specs;
-use super::rights::{self, WITHOUT};
+use super::rights::{self, WITHOUT, specs};
 use crate::scripts::Uses;
 
 /// Problem where nothing can ever be counted.

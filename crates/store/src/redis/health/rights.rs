@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use redis::{RedisError, Value};
 
 use crate::redis::connect::Connection;
+use crate::redis::decisions;
 use crate::redis::lua_files::RIGHTS;
-use crate::scripts::{COMMON, Right, ScriptSpec};
+use crate::scripts::{COMMON, Right, ScriptSpec, Uses};
 
 /// The text before the missing rights in a reason.
 pub(super) const WITHOUT: &str = "NOPERM this user has no right to ";
@@ -56,6 +57,12 @@ pub(super) async fn check(
     Ok(found)
 }
 
+/// Returns what decisions need of a node, if any are made, and then what features need.
+pub(super) fn specs(uses: &Uses) -> impl Iterator<Item = &'static ScriptSpec> {
+    let decisions = uses.decides().then(|| decisions::needed(|engine| uses.has(engine)));
+    decisions.into_iter().flatten().chain(uses.features.iter().copied())
+}
+
 /// Returns all rights of `specs` but those of keys, in the syntax of `ACL SETUSER`.
 pub(super) fn needed(specs: impl Iterator<Item = &'static ScriptSpec>) -> String {
     let rights = rights_of(specs);
@@ -75,7 +82,6 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redis::health::needed::specs;
     use crate::scripts::Uses;
     use weir_core::algorithm::EngineKind;
 

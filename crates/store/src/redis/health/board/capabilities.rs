@@ -6,8 +6,7 @@ use crate::redis::health::remedy::remedy;
 use crate::redis::health::rights::FoundCapability;
 use crate::redis::health::streak::{Streak, StreakChange};
 use crate::redis::topology::Address;
-use crate::scripts::ScriptSpec;
-use crate::scripts::Uses;
+use crate::scripts::{ScriptSpec, Uses};
 
 pub(super) struct CapabilityBoard {
     spec: &'static ScriptSpec,
