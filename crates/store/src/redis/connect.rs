@@ -241,9 +241,7 @@ async fn log_in(
 
 /// Sends SELECT. In another database than ours, limits would be those of somebody else.
 async fn select(connection: &mut Connection, database: u32) -> Result<(), ConnectError> {
-    let mut command = redis::cmd("SELECT");
-    command.arg(database);
-    match connection.send(&command).await {
+    match connection.send(redis::cmd("SELECT").arg(database)).await {
         Ok(_) => Ok(()),
         Err(error) if error.code().is_some() => {
             Err(ConnectError::Database { database, reason: as_written(&error) })

@@ -102,9 +102,7 @@ impl Watcher<'_> {
         match self.context.config.topology {
             Topology::Single => self.decides(connection).await,
             Topology::Cluster => {
-                let mut command = redis::cmd("CLUSTER");
-                command.arg("SLOTS");
-                let reply = self.ask_for(connection, &command).await?;
+                let reply = self.ask_for(connection, redis::cmd("CLUSTER").arg("SLOTS")).await?;
                 let map =
                     SlotMap::parse(&reply, address).ok_or("it has no slots: is it part of a cluster?")?;
                 self.context.topology.replace(map);

@@ -84,9 +84,7 @@ impl WrittenMarker {
 
 /// Returns the server's ids. `None` if it does not say them, or refuses.
 async fn history(connection: &mut Connection) -> Result<Option<ReplicationHistory>, AskError> {
-    let mut info = redis::cmd("INFO");
-    info.arg("replication");
-    match ask(connection, &info).await {
+    match ask(connection, redis::cmd("INFO").arg("replication")).await {
         Ok(reply) => Ok(ReplicationHistory::read(&reply)),
         Err(AskError::Refused(_)) => Ok(None),
         Err(AskError::Failed) => Err(AskError::Failed),

@@ -117,9 +117,7 @@ impl Evictions {
 pub(super) async fn poll(connection: &mut Connection) -> Result<MemoryInfo, AskError> {
     let mut found = MemoryInfo::default();
     for section in ["memory", "stats"] {
-        let mut info = redis::cmd("INFO");
-        info.arg(section);
-        found.read(&ask(connection, &info).await?);
+        found.read(&ask(connection, redis::cmd("INFO").arg(section)).await?);
     }
     Ok(found)
 }

@@ -85,11 +85,9 @@ pub(super) async fn exchange(
     namespace: &Namespace,
     own: &str,
 ) -> Result<Option<String>, AskError> {
-    let (key, mut get, mut set) = (namespace.fingerprint_key(), redis::cmd("GET"), redis::cmd("SET"));
-    get.arg(&key);
-    set.arg(&key).arg(own).arg("PX").arg(LASTS.as_millis() as u64);
-    let found = ask(connection, &get).await?;
-    ask(connection, &set).await?;
+    let (key, lasts) = (namespace.fingerprint_key(), LASTS.as_millis() as u64);
+    let found = ask(connection, redis::cmd("GET").arg(&key)).await?;
+    ask(connection, redis::cmd("SET").arg(&key).arg(own).arg("PX").arg(lasts)).await?;
     Ok(match found {
         Value::BulkString(found) => Some(String::from_utf8_lossy(&found).chars().take(own.len()).collect()),
         _ => None,

@@ -47,9 +47,7 @@ pub(super) async fn check(
     }
     if let Some(reason) = found.iter_mut().find_map(|(_, lacks)| lacks.as_mut()) {
         // Nothing is exercised without these rights, so the last one would be found when the others are granted.
-        let mut command = redis::cmd("EVALSHA");
-        command.arg(NO_SCRIPT).arg(0);
-        let answer = connection.send(&command).await;
+        let answer = connection.send(redis::cmd("EVALSHA").arg(NO_SCRIPT).arg(0)).await;
         if answer.is_err_and(|error| error.code() == Some("NOPERM")) {
             reason.push_str(" +evalsha");
         }

@@ -154,18 +154,11 @@ pub(super) async fn exchange(
         *written = Some(own.clone());
     }
     let now = seconds(connection).await?;
-    let mut add = redis::cmd("ZADD");
-    add.arg(&nodes).arg(now).arg(&own.node);
-    ask(connection, &add).await?;
-    let mut forget = redis::cmd("ZREMRANGEBYSCORE");
-    forget.arg(&nodes).arg("-inf").arg(now.saturating_sub(LASTS.as_secs()));
-    ask(connection, &forget).await?;
-    let mut keep = redis::cmd("EXPIRE");
-    keep.arg(&nodes).arg(LASTS.as_secs());
-    ask(connection, &keep).await?;
-    let mut all = redis::cmd("ZRANGE");
-    all.arg(&nodes).arg(0).arg(MOST_NODES);
-    for node in texts(&ask(connection, &all).await?) {
+    ask(connection, redis::cmd("ZADD").arg(&nodes).arg(now).arg(&own.node)).await?;
+    let ended = now.saturating_sub(LASTS.as_secs());
+    ask(connection, redis::cmd("ZREMRANGEBYSCORE").arg(&nodes).arg("-inf").arg(ended)).await?;
+    ask(connection, redis::cmd("EXPIRE").arg(&nodes).arg(LASTS.as_secs())).await?;
+    for node in texts(&ask(connection, redis::cmd("ZRANGE").arg(&nodes).arg(0).arg(MOST_NODES)).await?) {
         if node == own.node {
             continue;
         }
@@ -183,9 +176,7 @@ pub(super) async fn exchange(
 const NODE_SHOWN: usize = 100;
 
 async fn write(connection: &mut Connection, key: &str, own: &RulesDigest) -> Result<(), AskError> {
-    let mut clear = redis::cmd("DEL");
-    clear.arg(key);
-    ask(connection, &clear).await?;
+    ask(connection, redis::cmd("DEL").arg(key)).await?;
     let strategies: Vec<_> = own.strategies.iter().collect();
     for part in strategies.chunks(FIELDS_AT_ONCE) {
         let mut set = redis::cmd("HSET");
@@ -196,16 +187,18 @@ async fn write(connection: &mut Connection, key: &str, own: &RulesDigest) -> Res
         ask(connection, &set).await?;
     }
     // They make it complete, so they come last.
-    let mut set = redis::cmd("HSET");
-    set.arg(key).arg("version").arg(FORMAT).arg("total").arg(&own.total()[..]);
-    ask(connection, &set).await.map(drop)
+    ask(connection, redis::cmd("HSET").arg(key).arg("version").arg(FORMAT).arg("total").arg(&own.total()[..]))
+        .await
+        .map(drop)
 }
 
 /// True if the node under `key` has the same rules, or some that cannot be compared.
 async fn is_same(connection: &mut Connection, key: &str, own: &RulesDigest) -> Result<bool, AskError> {
-    let mut get = redis::cmd("HMGET");
-    get.arg(key).arg("version").arg("total");
-    let Value::Array(said) = ask(connection, &get).await? else { return Ok(true) };
+    let Value::Array(said) =
+        ask(connection, redis::cmd("HMGET").arg(key).arg("version").arg("total")).await?
+    else {
+        return Ok(true);
+    };
     Ok(match &said[..] {
         [Value::BulkString(version), Value::BulkString(total)] => {
             version != FORMAT || total[..] == own.total()
@@ -220,9 +213,7 @@ async fn differing(
     key: &str,
     own: &RulesDigest,
 ) -> Result<Option<Vec<String>>, AskError> {
-    let mut all = redis::cmd("HGETALL");
-    all.arg(key);
-    let reply = ask(connection, &all).await?;
+    let reply = ask(connection, redis::cmd("HGETALL").arg(key)).await?;
     let (mut theirs, mut before) = (BTreeMap::new(), None);
     let mut entry = |value: &Value| {
         let Value::BulkString(bytes) = value else { return };

@@ -48,9 +48,8 @@ async fn verify(watcher: &mut Watcher<'_>, address: &Address) -> Result<Connecti
 async fn named(watcher: &Watcher<'_>, sentinel: &mut Connection) -> Result<Address, String> {
     let name = watcher.context.config.sentinel.as_ref().map(|sentinel| sentinel.master_name.as_str());
     let name = name.ok_or("no name of a master is configured")?;
-    let mut command = redis::cmd("SENTINEL");
-    command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
-    let reply = watcher.ask_for(sentinel, &command).await?;
+    let reply =
+        watcher.ask_for(sentinel, redis::cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name)).await?;
     address_in(&reply).ok_or_else(|| format!("the sentinel knows no master {name:?}"))
 }
 
