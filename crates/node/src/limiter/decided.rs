@@ -42,6 +42,7 @@ pub enum LimiterError {
     Store {
         /// Owner of the policy: "strategy `name`", or "rule `name`" of Envoy's.
         whose: Box<str>,
+        /// Error of the store.
         error: StoreError,
     },
     /// The operation is not defined for these limits.
