@@ -24,6 +24,7 @@ pub mod admin;
 pub mod app;
 pub mod audit;
 pub mod card;
+mod client_network;
 pub mod current_method;
 pub mod feature;
 pub mod feature_pages;

@@ -17,8 +17,8 @@ use super::failures::Failures;
 use super::names::CallerName;
 use super::proof::Proof;
 use super::refusals::RefusalReason;
-use super::signature_time::SignaturePeer;
 use super::worker::{MethodRights, WorkerState};
+use crate::client_network::ClientNetwork;
 
 const AUTHORIZATION: usize = 0;
 const FORWARDED: usize = 1;
@@ -191,7 +191,7 @@ impl PeerCheck {
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         self.remembered((AUTHORIZATION, value), state, || {
             let credential = bearer(value).ok_or(RefusalReason::Malformed)?;
-            self.worker.proven(&self.access, credential, SignaturePeer::new(&self.peer.address()))
+            self.worker.proven(&self.access, credential, ClientNetwork::from_peer(&self.peer.address()))
         })
     }
 

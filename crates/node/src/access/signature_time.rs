@@ -2,10 +2,9 @@
 //! that have used little. So one address with wrong signatures does not keep the callers at other addresses out.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use weir_grpc::PeerAddress;
+use crate::client_network::ClientNetwork;
 
 /// The reciprocal of each half's share of a worker's time.
 const HALF: u32 = 20;
@@ -20,17 +19,13 @@ const PEER_BURST: Duration = Duration::from_millis(2);
 /// Peers whose use is known. Others count as those that have used much.
 const MAX_PEERS: usize = 1_024;
 
-/// The address of a peer, and of IPv6 its network of 64 bits: one client may have all addresses of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct SignaturePeer(IpAddr);
-
 #[derive(Debug)]
 pub(super) struct SignatureTime {
     /// For everybody.
     common: Debt,
     /// For peers that have used little.
     kept: Debt,
-    peers: HashMap<SignaturePeer, Debt>,
+    peers: HashMap<ClientNetwork, Debt>,
 }
 
 /// Source of the time of a signature.
@@ -44,19 +39,6 @@ pub(super) enum SignatureHalf {
 #[derive(Debug, Clone, Copy)]
 struct Debt {
     paid: Instant,
-}
-
-impl SignaturePeer {
-    pub(super) fn new(address: &PeerAddress) -> Self {
-        Self(match address {
-            PeerAddress::Tcp(address) => match address.ip().to_canonical() {
-                IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
-                ip => ip,
-            },
-            // The peers of a socket are on this machine.
-            PeerAddress::Unix { .. } | PeerAddress::Unknown => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        })
-    }
 }
 
 impl Debt {
@@ -81,7 +63,7 @@ impl SignatureTime {
     }
 
     /// Returns the source of the time of a signature of this peer; `None` if there is none now.
-    pub(super) fn half_for(&mut self, now: Instant, peer: SignaturePeer) -> Option<SignatureHalf> {
+    pub(super) fn half_for(&mut self, now: Instant, peer: ClientNetwork) -> Option<SignatureHalf> {
         if self.common.has_some(now, Self::OF_HALF) {
             return Some(SignatureHalf::Common);
         }
@@ -92,7 +74,7 @@ impl SignatureTime {
         (uses_little && self.kept.has_some(now, Self::OF_HALF)).then_some(SignatureHalf::Kept)
     }
 
-    pub(super) fn spend(&mut self, took: Duration, half: SignatureHalf, now: Instant, peer: SignaturePeer) {
+    pub(super) fn spend(&mut self, took: Duration, half: SignatureHalf, now: Instant, peer: ClientNetwork) {
         match half {
             SignatureHalf::Common => self.common.spend(took, Self::OF_HALF),
             SignatureHalf::Kept => self.kept.spend(took, Self::OF_HALF),
@@ -117,11 +99,11 @@ mod tests {
 
     const ONE: Duration = Duration::from_micros(100);
 
-    fn peer(text: &str) -> SignaturePeer {
-        SignaturePeer::new(&PeerAddress::Tcp(format!("{text}:1").parse().unwrap()))
+    fn peer(text: &str) -> ClientNetwork {
+        ClientNetwork::new(Some(text.parse().unwrap()))
     }
 
-    fn asks(time: &mut SignatureTime, now: Instant, peer: SignaturePeer) -> bool {
+    fn asks(time: &mut SignatureTime, now: Instant, peer: ClientNetwork) -> bool {
         let half = time.half_for(now, peer);
         half.inspect(|half| time.spend(ONE, *half, now, peer)).is_some()
     }
@@ -159,12 +141,5 @@ mod tests {
         }
         let spent = (ONE * spent).as_secs_f64();
         assert!((0.95..1.05).contains(&spent), "{spent} s of 10 s");
-    }
-
-    #[test]
-    fn a_network_of_ipv6_is_one_peer() {
-        assert_eq!(peer("[2001:db8::1]"), peer("[2001:db8::ffff:2]"));
-        assert_ne!(peer("[2001:db8::1]"), peer("[2001:db8:0:1::1]"));
-        assert_eq!(peer("[::ffff:10.0.0.1]"), peer("10.0.0.1"));
     }
 }

@@ -11,8 +11,9 @@ use weir_time::clock::monotonic;
 use super::CallerAccess;
 use super::authenticated::Authenticated;
 use super::refusals::RefusalReason;
-use super::signature_time::{SignaturePeer, SignatureTime};
+use super::signature_time::SignatureTime;
 use super::tokens::{Digest, digest};
+use crate::client_network::ClientNetwork;
 use crate::known_methods::KnownMethods;
 
 /// Good credentials that a worker remembers.
@@ -67,7 +68,7 @@ impl WorkerState {
         &self,
         access: &Arc<CallerAccess>,
         credential: &str,
-        peer: SignaturePeer,
+        peer: ClientNetwork,
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         let digest = digest(credential.as_bytes());
         if let Some(known) = self.kept.lock().get_mut(&digest) {
@@ -110,7 +111,6 @@ impl WorkerState {
 #[cfg(test)]
 mod tests {
     use weir_config::{Config, ConfigOverrides};
-    use weir_grpc::PeerAddress;
     use weir_time::clock::Clock;
 
     use super::super::new_token;
@@ -127,8 +127,7 @@ mod tests {
             text + "strategies: { a: { limits: [{ name: b, per: [consumer], uniform: { interval: 1s } }] } }";
         let config = Config::parse(&text, "cache", &ConfigOverrides::default()).unwrap();
         let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
-        let (worker, peer) =
-            (WorkerState::new(KnownMethods::default()), SignaturePeer::new(&PeerAddress::Unknown));
+        let (worker, peer) = (WorkerState::new(KnownMethods::default()), ClientNetwork::new(None));
         assert_eq!(worker.proven(&access, "nobody's", peer).unwrap_err(), RefusalReason::Unknown);
         assert!(worker.kept.lock().is_empty());
         for (number, token) in tokens.iter().enumerate() {

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::eviction_order::EvictionOrder;
+use crate::client_network::ClientNetwork;
 
 /// The unfinished handshakes.
 pub struct Handshakes {
@@ -29,16 +30,6 @@ struct Unfinished {
     has_sent: AtomicBool,
     is_evicted: AtomicBool,
     closed: Notify,
-}
-
-/// Network whose handshakes are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum ClientNetwork {
-    V4([u8; 4]),
-    /// A network of IPv6, /64: one client may have all addresses of it.
-    V6([u8; 8]),
-    /// A client without an address.
-    Unknown,
 }
 
 /// One unfinished handshake. It counts until it is dropped.
@@ -76,19 +67,6 @@ impl Handshakes {
         let id = open.next;
         let of_source = open.handshakes.insert(source, id, Arc::clone(&entry));
         HandshakeSlot { handshakes: Arc::clone(self), source, id, of_source, entry }
-    }
-}
-
-impl ClientNetwork {
-    fn new(peer: Option<IpAddr>) -> Self {
-        match peer.map(|peer| peer.to_canonical()) {
-            Some(IpAddr::V4(address)) => Self::V4(address.octets()),
-            Some(IpAddr::V6(address)) => {
-                let [a, b, c, d, e, f, g, h, ..] = address.octets();
-                Self::V6([a, b, c, d, e, f, g, h])
-            }
-            None => Self::Unknown,
-        }
     }
 }
 
