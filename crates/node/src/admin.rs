@@ -11,7 +11,6 @@ use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use axum::extract::State as Shared;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -20,13 +19,13 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tokio::sync::oneshot;
 
 pub use self::connections::AdminConnections;
 pub use self::gate::{AdminCaller, AdminGate};
 pub use self::pages::AdminPages;
 use crate::access::Rights;
 use crate::feature_pages::ShowJson;
+use crate::owned_thread::OwnedThread;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
@@ -46,8 +45,7 @@ const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The admin thread. It ends when this is dropped.
 pub struct Admin {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: OwnedThread,
 }
 
 impl Admin {
@@ -62,8 +60,7 @@ impl Admin {
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        let body = move || {
+        let thread = OwnedThread::spawn("weir-admin", move |stopped| {
             runtime.block_on(async {
                 tokio::select! {
                     Err(error) = serve(listener, tls, max_connections, pages, gate) => {
@@ -72,19 +69,8 @@ impl Admin {
                     _ = stopped => {}
                 }
             });
-        };
-        let thread = std::thread::Builder::new().name("weir-admin".to_owned()).spawn(body)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for Admin {
-    fn drop(&mut self) {
-        // Dropping the sender ends the thread's select.
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        })?;
+        Ok(Self { _thread: thread })
     }
 }
 

@@ -4,15 +4,13 @@
 //! They are threads of their own, so that neither a scrape of the admin port nor a busy worker delays a probe.
 
 use std::io;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use crate::owned_thread::OwnedThread;
 
 /// A thread that runs until it is dropped.
 pub struct BackgroundThread {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: OwnedThread,
 }
 
 impl BackgroundThread {
@@ -23,8 +21,7 @@ impl BackgroundThread {
         last: (impl Future<Output = ()> + Send + 'static, Duration),
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let body = move || {
+        let thread = OwnedThread::spawn(name, move |stopped| {
             runtime.block_on(async {
                 // A task of its own: a panic in it ends the work, not the thread, and the panic hook has logged it.
                 tokio::spawn(work);
@@ -32,18 +29,7 @@ impl BackgroundThread {
                 let (last, within) = last;
                 let _ = tokio::time::timeout(within, last).await;
             });
-        };
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for BackgroundThread {
-    fn drop(&mut self) {
-        // Dropping the sender ends the thread's wait.
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        })?;
+        Ok(Self { _thread: thread })
     }
 }

@@ -5,7 +5,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use tokio::sync::{oneshot, watch};
 use weir_config::{ServerConfig, ServerLimits};
@@ -16,6 +15,7 @@ use super::accept::Acceptor;
 use super::open_files::OpenFiles;
 use super::worker::Workers;
 use super::{Listener, Parts, ServerError, runtime};
+use crate::owned_thread::OwnedThread;
 
 pub(crate) const MAX_OPERATORS: usize = 64;
 
@@ -24,8 +24,7 @@ const MAX_BUFFERED: usize = 16 << 20;
 
 /// The thread of the port. Its calls in flight finish once it is dropped.
 pub(crate) struct OperationsPort {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: OwnedThread,
 }
 
 impl OperationsPort {
@@ -36,24 +35,12 @@ impl OperationsPort {
         parts: Parts<S>,
     ) -> io::Result<Self> {
         let config = config.clone();
-        let (stop, stopped) = oneshot::channel();
-        let body = move || {
+        let thread = OwnedThread::spawn("weir-operations", move |stopped| {
             if let Err(error) = serve(&config, listener, parts, stopped) {
                 tracing::error!(%error, "the operators' port failed");
             }
-        };
-        let thread = std::thread::Builder::new().name("weir-operations".to_owned()).spawn(body)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for OperationsPort {
-    fn drop(&mut self) {
-        // Dropping the sender ends the thread.
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        })?;
+        Ok(Self { _thread: thread })
     }
 }
 
