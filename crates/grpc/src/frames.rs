@@ -167,10 +167,4 @@ mod tests {
         assert!(frame(kind::DATA, flag::PADDED, b"\x03ab").content().is_err());
         assert!(frame(kind::HEADERS, flag::PRIORITY, b"abc").content().is_err());
     }
-
-    #[test]
-    fn a_frame_that_is_too_large_is_refused_before_it_is_there() {
-        assert!(first(&[0, 0x40, 1, 0, 0, 0, 0, 0, 1]).is_err());
-        assert!(first(b"HTTP/1.1 400 Bad Request").is_err());
-    }
 }
