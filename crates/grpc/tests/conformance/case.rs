@@ -38,6 +38,14 @@ pub(crate) const RESOURCE_EXHAUSTED: u32 = 8;
 pub(crate) const UNIMPLEMENTED: u32 = 12;
 pub(crate) const INTERNAL: u32 = 13;
 
+/// A table of cases: a row has what a case is called, and the steps that follow.
+macro_rules! cases {
+    ($($case:ident($($about:expr),*) $(=> $($step:ident($($given:expr),*)),+)?;)*) => {
+        vec![$($case($($about),*)$($(.$step($($given),*))+)?),*]
+    };
+}
+pub(crate) use cases;
+
 pub(crate) struct Case {
     pub(crate) section: &'static str,
     pub(crate) name: String,
@@ -65,6 +73,103 @@ pub(crate) fn bare(section: &'static str, name: impl Into<String>) -> Case {
     Case { section, name: name.into(), limits, steps: Vec::new() }
 }
 
+/// Bytes that a client sends, in one piece or in several.
+pub(crate) trait Sent {
+    fn into_bytes(self) -> Vec<u8>;
+}
+
+impl Sent for Vec<u8> {
+    fn into_bytes(self) -> Vec<u8> {
+        self
+    }
+}
+
+impl Sent for &[u8] {
+    fn into_bytes(self) -> Vec<u8> {
+        self.to_vec()
+    }
+}
+
+impl Sent for &str {
+    fn into_bytes(self) -> Vec<u8> {
+        self.as_bytes().to_vec()
+    }
+}
+
+impl<const N: usize> Sent for [u8; N] {
+    fn into_bytes(self) -> Vec<u8> {
+        self.to_vec()
+    }
+}
+
+impl<const N: usize> Sent for [Vec<u8>; N] {
+    fn into_bytes(self) -> Vec<u8> {
+        self.concat()
+    }
+}
+
+/// What a case expects, each a method with these arguments.
+macro_rules! expectations {
+    ($($(#[$doc:meta])* $name:ident($($given:ident: $type:ty),*) => $expected:ident $(($($value:expr),*))?;)*) => {
+        impl Case {
+            $($(#[$doc])*
+            pub(crate) fn $name(self, $($given: $type),*) -> Self {
+                self.expect(Expected::$expected $(($($value),*))?)
+            })*
+        }
+    };
+}
+
+expectations! {
+    /// A connection error: GOAWAY with this code, and the connection is closed (5.4.1).
+    error(code: u32) => Error(vec![code], None);
+    /// The same where the RFC allows several codes.
+    error_of(codes: impl Into<Vec<u32>>) => Error(codes.into(), None);
+    /// The same, and which stream was the last one that was processed.
+    error_after(last: u32, code: u32) => Error(vec![code], Some(last));
+    goaway(last: u32, code: u32) => Goaway(last, code);
+    /// The connection ends without an error.
+    closed() => Closed(true);
+    /// The connection ends, and not well.
+    broken() => Closed(false);
+    /// A stream error (5.4.2).
+    reset(stream: u32, code: u32) => Reset(stream, code);
+    settings(values: impl Into<Vec<(u16, u32)>>) => Settings(values.into());
+    /// So many acknowledgements of SETTINGS.
+    acks(count: usize) => SettingsAcks(count);
+    pong(opaque: &[u8; 8]) => Pong(*opaque);
+    /// The server sends a PING, and the client acknowledges it.
+    ping() => Ping;
+    /// The server sends a PING, and the client does not acknowledge it.
+    lost_ping() => LostPing;
+    /// At least one WINDOW_UPDATE on this stream.
+    credit(stream: u32) => Credit(stream);
+    /// Exactly these bytes come back, and grpc-status 0.
+    answer(stream: u32, bytes: impl Into<Vec<u8>>) => Answer(stream, bytes.into());
+    /// So many bytes of DATA and no more.
+    some(stream: u32, bytes: usize) => Some(stream, bytes);
+    /// So many further bytes, and grpc-status 0.
+    rest(stream: u32, bytes: usize) => Rest(stream, bytes);
+    /// The call ends with this status of gRPC.
+    status(stream: u32, code: u32) => Status(stream, code, "");
+    /// The same, and its message has this in it.
+    status_says(stream: u32, code: u32, says: &'static str) => Status(stream, code, says);
+    /// So many further bytes, and then this status.
+    ends(stream: u32, bytes: usize, code: u32) => Ends(stream, bytes, code);
+    /// The answer ends with a field that has this in its value.
+    field_has(stream: u32, name: &'static str, part: &'static str) => Field(stream, name, part);
+    /// The request ends with this status of HTTP.
+    http(stream: u32, status: &'static str) => Http(stream, status, None);
+    http_with(stream: u32, status: &'static str, name: &'static str, value: &'static str) =>
+        Http(stream, status, Some((name, value)));
+    /// The service saw a deadline of this time, or none.
+    deadline(stream: u32, time: Option<Duration>) => Deadline(stream, time);
+    /// Bytes that are not HTTP/2 and have this in them.
+    text(part: &'static str) => Text(part);
+    /// Nothing comes.
+    nothing() => Nothing;
+}
+
 impl Case {
     fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
@@ -81,8 +186,8 @@ impl Case {
     }
 
     /// What is sent without an expectation in between arrives together.
-    pub(crate) fn send(self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.step(Step::Send(bytes.into()))
+    pub(crate) fn send(self, bytes: impl Sent) -> Self {
+        self.step(Step::Send(bytes.into_bytes()))
     }
 
     /// Every byte arrives by itself.
@@ -110,141 +215,14 @@ impl Case {
         self.step(Step::Wait(time))
     }
 
-    /// A connection error: GOAWAY with this code, and the connection is closed (5.4.1).
-    pub(crate) fn error(self, code: u32) -> Self {
-        self.error_of([code])
-    }
-
-    /// The same where the RFC allows several codes.
-    pub(crate) fn error_of(self, codes: impl Into<Vec<u32>>) -> Self {
-        self.expect(Expected::Error(codes.into(), None))
-    }
-
-    /// The same, and which stream was the last one that was processed.
-    pub(crate) fn error_after(self, last: u32, code: u32) -> Self {
-        self.expect(Expected::Error(vec![code], Some(last)))
-    }
-
-    pub(crate) fn goaway(self, last: u32, code: u32) -> Self {
-        self.expect(Expected::Goaway(last, code))
-    }
-
-    /// The connection ends without an error.
-    pub(crate) fn closed(self) -> Self {
-        self.expect(Expected::Closed(true))
-    }
-
-    /// The connection ends, and not well.
-    pub(crate) fn broken(self) -> Self {
-        self.expect(Expected::Closed(false))
-    }
-
-    /// A stream error (5.4.2).
-    pub(crate) fn reset(self, stream: u32, code: u32) -> Self {
-        self.expect(Expected::Reset(stream, code))
-    }
-
     /// A request whose answer is complete is read on for a while; then it is not needed any more (8.1).
     pub(crate) fn released(self, stream: u32) -> Self {
         self.nothing().wait(Duration::from_secs(1)).reset(stream, NO_ERROR)
     }
 
-    pub(crate) fn settings(self, values: impl Into<Vec<(u16, u32)>>) -> Self {
-        self.expect(Expected::Settings(values.into()))
-    }
-
-    /// So many acknowledgements of SETTINGS.
-    pub(crate) fn acks(self, count: usize) -> Self {
-        self.expect(Expected::SettingsAcks(count))
-    }
-
-    pub(crate) fn pong(self, opaque: &[u8; 8]) -> Self {
-        self.expect(Expected::Pong(*opaque))
-    }
-
-    /// The server sends a PING, and the client acknowledges it.
-    pub(crate) fn ping(self) -> Self {
-        self.expect(Expected::Ping)
-    }
-
-    /// The server sends a PING, and the client does not acknowledge it.
-    pub(crate) fn lost_ping(self) -> Self {
-        self.expect(Expected::LostPing)
-    }
-
-    /// At least one WINDOW_UPDATE on this stream.
-    pub(crate) fn credit(self, stream: u32) -> Self {
-        self.expect(Expected::Credit(stream))
-    }
-
     /// One message with this text comes back, and grpc-status 0.
     pub(crate) fn echo(self, stream: u32, text: &str) -> Self {
         self.answer(stream, message(text))
-    }
-
-    /// Exactly these bytes come back, and grpc-status 0.
-    pub(crate) fn answer(self, stream: u32, bytes: impl Into<Vec<u8>>) -> Self {
-        self.expect(Expected::Answer(stream, bytes.into()))
-    }
-
-    /// So many bytes of DATA and no more.
-    pub(crate) fn some(self, stream: u32, bytes: usize) -> Self {
-        self.expect(Expected::Some(stream, bytes))
-    }
-
-    /// So many further bytes, and grpc-status 0.
-    pub(crate) fn rest(self, stream: u32, bytes: usize) -> Self {
-        self.expect(Expected::Rest(stream, bytes))
-    }
-
-    /// The call ends with this status of gRPC.
-    pub(crate) fn status(self, stream: u32, code: u32) -> Self {
-        self.expect(Expected::Status(stream, code, ""))
-    }
-
-    /// The same, and its message has this in it.
-    pub(crate) fn status_says(self, stream: u32, code: u32, says: &'static str) -> Self {
-        self.expect(Expected::Status(stream, code, says))
-    }
-
-    /// So many further bytes, and then this status.
-    pub(crate) fn ends(self, stream: u32, bytes: usize, code: u32) -> Self {
-        self.expect(Expected::Ends(stream, bytes, code))
-    }
-
-    /// The answer ends with a field that has this in its value.
-    pub(crate) fn field_has(self, stream: u32, name: &'static str, part: &'static str) -> Self {
-        self.expect(Expected::Field(stream, name, part))
-    }
-
-    /// The request ends with this status of HTTP.
-    pub(crate) fn http(self, stream: u32, status: &'static str) -> Self {
-        self.expect(Expected::Http(stream, status, None))
-    }
-
-    pub(crate) fn http_with(
-        self,
-        stream: u32,
-        status: &'static str,
-        name: &'static str,
-        value: &'static str,
-    ) -> Self {
-        self.expect(Expected::Http(stream, status, Some((name, value))))
-    }
-
-    /// The service saw a deadline of this time, or none.
-    pub(crate) fn deadline(self, stream: u32, time: Option<Duration>) -> Self {
-        self.expect(Expected::Deadline(stream, time))
-    }
-
-    /// Bytes that are not HTTP/2 and have this in them.
-    pub(crate) fn text(self, part: &'static str) -> Self {
-        self.expect(Expected::Text(part))
-    }
-
-    /// Nothing comes.
-    pub(crate) fn nothing(self) -> Self {
-        self.expect(Expected::Nothing)
     }
 
     /// The connection serves a further call.

@@ -83,33 +83,29 @@ fn timeouts() -> Vec<Case> {
             .status(1, DEADLINE_EXCEEDED)
             .usable()
     };
-    cases.extend([
-        timed("no timeout is no deadline".to_owned(), &[]).deadline(1, None),
-        timed("of two the first counts".to_owned(), &["5000S", "2H"]).deadline(1, Some(seconds(5_000))),
-        timed("one that cannot be parsed does not count".to_owned(), &["soon", "2H"])
-            .deadline(1, Some(seconds(7_200))),
-        held("0n"),
-        held("0H"),
-        held("1n"),
-    ]);
+    cases.extend(cases! {
+        timed("no timeout is no deadline".to_owned(), &[]) => deadline(1, None);
+        timed("of two the first counts".to_owned(), &["5000S", "2H"]) => deadline(1, Some(seconds(5_000)));
+        timed("one that cannot be parsed does not count".to_owned(), &["soon", "2H"]) =>
+            deadline(1, Some(seconds(7_200)));
+        held("0n");
+        held("0H");
+        held("1n");
+    });
     cases
 }
 
 fn encodings() -> Vec<Case> {
     let encoded =
         |name: &str, value: &'static str| call("Message-Encoding", name, &and(&[("grpc-encoding", value)]));
-    let mut cases = vec![
-        encoded("identity is served", "identity").echo(1, "a"),
-        call(
-            "Message-Accept-Encoding",
-            "what a client accepts changes nothing",
-            &and(&[("grpc-accept-encoding", "gzip, br")]),
-        )
-        .echo(1, "a"),
-        case("Message-Encoding", "the answer to an encoding says what is accepted")
-            .send(headers(1, END_STREAM, &and(&[("grpc-encoding", "deflate")])))
-            .field_has(1, "grpc-accept-encoding", "identity,gzip"),
-    ];
+    let mut cases = cases! {
+        encoded("identity is served", "identity") => echo(1, "a");
+        call("Message-Accept-Encoding", "what a client accepts changes nothing",
+            &and(&[("grpc-accept-encoding", "gzip, br")])) => echo(1, "a");
+        case("Message-Encoding", "the answer to an encoding says what is accepted") =>
+            send(headers(1, END_STREAM, &and(&[("grpc-encoding", "deflate")]))),
+            field_has(1, "grpc-accept-encoding", "identity,gzip");
+    };
     for value in ["br", "deflate", "snappy", "x-unknown", "IDENTITY"] {
         cases.push(
             encoded(&format!("{value} is not implemented"), value)
@@ -141,39 +137,29 @@ fn compressed() -> Vec<Case> {
     let split = [headers(1, 0, &and(&[("grpc-encoding", "gzip")]))]
         .into_iter()
         .chain(gzip("hello").chunks(3).map(pieces).collect::<Vec<_>>());
-    vec![
-        unary("a compressed message is read, and its answer is plain", gzip("hello")).echo(1, "hello"),
-        unary("a message may be plain in spite of its encoding", message("hello")).echo(1, "hello"),
-        unary("an empty message may be compressed", gzip("")).echo(1, ""),
-        case("Compressed-Flag", "a compressed message may come in pieces")
-            .send(split.flatten().collect::<Vec<u8>>())
-            .nothing()
-            .send(data(1, END_STREAM, ""))
-            .echo(1, "hello"),
-        gzipped(
-            "the messages of a stream may be compressed",
-            "/echo.Echo/Stream",
-            [gzip("a"), message("b"), gzip("c")].concat(),
-        )
-        .answer(1, [message("a"), message("b"), message("c")].concat()),
-        gzipped("a method of the router sees plain messages", "/echo.Other/Echo", gzip("hello"))
-            .echo(1, "hello"),
-        unary("a message is bounded by its plain size", gzip(&"x".repeat((1 << 20) + 1)))
-            .status_says(1, RESOURCE_EXHAUSTED, "1048576")
-            .usable(),
-        unary("what is no gzip is INTERNAL", [1, 0, 0, 0, 5, b'h', b'e', b'l', b'l', b'o'].to_vec())
-            .status(1, INTERNAL)
-            .usable(),
-        unary("a flag of 2 is INTERNAL in spite of an encoding", [2, 0, 0, 0, 1, b'a'].to_vec())
-            .status(1, INTERNAL)
-            .usable(),
-        unary("a compressed message without its end is INTERNAL", gzip("hello")[..12].to_vec())
-            .status(1, INTERNAL)
-            .usable(),
-        unary("two compressed messages are one too many", [gzip("a"), gzip("b")].concat())
-            .status(1, UNIMPLEMENTED)
-            .usable(),
-    ]
+    cases! {
+        unary("a compressed message is read, and its answer is plain", gzip("hello")) => echo(1, "hello");
+        unary("a message may be plain in spite of its encoding", message("hello")) => echo(1, "hello");
+        unary("an empty message may be compressed", gzip("")) => echo(1, "");
+        case("Compressed-Flag", "a compressed message may come in pieces") =>
+            send(split.flatten().collect::<Vec<u8>>()), nothing(), send(data(1, END_STREAM, "")),
+            echo(1, "hello");
+        gzipped("the messages of a stream may be compressed", "/echo.Echo/Stream",
+            [gzip("a"), message("b"), gzip("c")].concat()) =>
+            answer(1, [message("a"), message("b"), message("c")].concat());
+        gzipped("a method of the router sees plain messages", "/echo.Other/Echo", gzip("hello")) =>
+            echo(1, "hello");
+        unary("a message is bounded by its plain size", gzip(&"x".repeat((1 << 20) + 1))) =>
+            status_says(1, RESOURCE_EXHAUSTED, "1048576"), usable();
+        unary("what is no gzip is INTERNAL", [1, 0, 0, 0, 5, b'h', b'e', b'l', b'l', b'o'].to_vec()) =>
+            status(1, INTERNAL), usable();
+        unary("a flag of 2 is INTERNAL in spite of an encoding", [2, 0, 0, 0, 1, b'a'].to_vec()) =>
+            status(1, INTERNAL), usable();
+        unary("a compressed message without its end is INTERNAL", gzip("hello")[..12].to_vec()) =>
+            status(1, INTERNAL), usable();
+        unary("two compressed messages are one too many", [gzip("a"), gzip("b")].concat()) =>
+            status(1, UNIMPLEMENTED), usable();
+    }
 }
 
 /// A message that is compressed, with its prefix.
@@ -185,31 +171,25 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 fn others() -> Vec<Case> {
-    vec![
-        call("Path", "an unknown method is UNIMPLEMENTED", &call_of("/echo.Echo/Nothing"))
-            .status(1, UNIMPLEMENTED),
-        call("Path", "an unknown service is UNIMPLEMENTED", &call_of("/no.Such/Unary"))
-            .status(1, UNIMPLEMENTED),
-        call("Custom-Metadata", "metadata is accepted", &and(&[("x-request-id", "7"), ("x-bin", "AAEC")]))
-            .echo(1, "a"),
-        call(
-            "Custom-Metadata",
-            "reserved names are accepted",
-            &and(&[("grpc-tags-bin", ""), ("grpc-trace-bin", "AA")]),
-        )
-        .echo(1, "a"),
-        call("Authority", ":authority is accepted", &[&[(":authority", "a:1")][..], &CALL].concat())
-            .echo(1, "a"),
-        case("Content-Type", "another content type is told which port this is")
-            .send(headers(1, END_STREAM, &[&CALL[..3], &[("content-type", "application/json")]].concat()))
-            .http_with(1, "415", "content-type", "text/plain"),
-        case("Content-Type", "without a window for the text there is the status")
-            .send(settings(&[(INITIAL_WINDOW_SIZE, 0)]))
-            .acks(1)
-            .send(headers(1, END_STREAM, &[&CALL[..3], &[("content-type", "application/json")]].concat()))
-            .http(1, "415"),
-        case("Call-Definition", "a request that is not POST gets an Allow header")
-            .send(headers(1, END_STREAM, &with(":method", "GET")))
-            .http_with(1, "405", "allow", "POST"),
-    ]
+    cases! {
+        call("Path", "an unknown method is UNIMPLEMENTED", &call_of("/echo.Echo/Nothing")) =>
+            status(1, UNIMPLEMENTED);
+        call("Path", "an unknown service is UNIMPLEMENTED", &call_of("/no.Such/Unary")) =>
+            status(1, UNIMPLEMENTED);
+        call("Custom-Metadata", "metadata is accepted", &and(&[("x-request-id", "7"), ("x-bin", "AAEC")])) =>
+            echo(1, "a");
+        call("Custom-Metadata", "reserved names are accepted",
+            &and(&[("grpc-tags-bin", ""), ("grpc-trace-bin", "AA")])) => echo(1, "a");
+        call("Authority", ":authority is accepted", &[&[(":authority", "a:1")][..], &CALL].concat()) =>
+            echo(1, "a");
+        case("Content-Type", "another content type is told which port this is") =>
+            send(headers(1, END_STREAM, &[&CALL[..3], &[("content-type", "application/json")]].concat())),
+            http_with(1, "415", "content-type", "text/plain");
+        case("Content-Type", "without a window for the text there is the status") =>
+            send(settings(&[(INITIAL_WINDOW_SIZE, 0)])), acks(1),
+            send(headers(1, END_STREAM, &[&CALL[..3], &[("content-type", "application/json")]].concat())),
+            http(1, "415");
+        case("Call-Definition", "a request that is not POST gets an Allow header") =>
+            send(headers(1, END_STREAM, &with(":method", "GET"))), http_with(1, "405", "allow", "POST");
+    }
 }

@@ -62,36 +62,24 @@ pub(crate) fn cases() -> Vec<Case> {
             .send(call_with(9, &indexed(65)))
             .error(COMPRESSION_ERROR)
     };
-    vec![
-        case("C.1", "the examples of integers are lengths and indices like others")
-            // 10 with a prefix of five bits, 1337, and 42 with one of eight: as table sizes and as a length.
-            .send(call_behind(1, &[0x2a]))
-            .send(call_behind(3, &[0x3f, 0x9a, 0x0a]))
-            .send(call_with(5, &[&[0, 1, b'x', 42][..], &[b'v'; 42]].concat()))
-            .echo(1, "a")
-            .echo(3, "a")
-            .echo(5, "a"),
-        case("C.2.1", "a literal with indexing")
-            .send(call_with(1, C_2_1))
-            .send(call_with(3, &indexed(62)))
-            .echo(1, "a")
-            .echo(3, "a"),
-        case("C.2.2", "a literal without indexing")
-            .send(get(1, &[&block(&CALL[..2]), C_2_2, &block(&CALL[3..])].concat()))
-            .status(1, UNIMPLEMENTED)
-            .send(call_with(3, &indexed(62)))
-            .error(COMPRESSION_ERROR),
-        case("C.2.3", "a literal that is never indexed")
-            .send(call_with(1, C_2_3))
-            .echo(1, "a")
-            .send(call_with(3, &indexed(62)))
-            .error(COMPRESSION_ERROR),
-        case("C.2.4", "an indexed field")
-            .send(get(1, &[&[0x82][..], &block(&CALL[1..])].concat()))
-            .http(1, "405"),
-        requests("C.3", "requests without Huffman coding", C_3, 3),
-        requests("C.4", "requests with Huffman coding", C_4, 3),
-        responses("C.5", "responses without Huffman coding", C_5),
-        responses("C.6", "responses with Huffman coding", C_6),
-    ]
+    cases! {
+        // 10 with a prefix of five bits, 1337, and 42 with one of eight: as table sizes and as a length.
+        case("C.1", "the examples of integers are lengths and indices like others") =>
+            send(call_behind(1, &[0x2a])), send(call_behind(3, &[0x3f, 0x9a, 0x0a])),
+            send(call_with(5, &[&[0, 1, b'x', 42][..], &[b'v'; 42]].concat())), echo(1, "a"), echo(3, "a"),
+            echo(5, "a");
+        case("C.2.1", "a literal with indexing") =>
+            send(call_with(1, C_2_1)), send(call_with(3, &indexed(62))), echo(1, "a"), echo(3, "a");
+        case("C.2.2", "a literal without indexing") =>
+            send(get(1, &[&block(&CALL[..2]), C_2_2, &block(&CALL[3..])].concat())), status(1, UNIMPLEMENTED),
+            send(call_with(3, &indexed(62))), error(COMPRESSION_ERROR);
+        case("C.2.3", "a literal that is never indexed") => send(call_with(1, C_2_3)), echo(1, "a"),
+            send(call_with(3, &indexed(62))), error(COMPRESSION_ERROR);
+        case("C.2.4", "an indexed field") =>
+            send(get(1, &[&[0x82][..], &block(&CALL[1..])].concat())), http(1, "405");
+        requests("C.3", "requests without Huffman coding", C_3, 3);
+        requests("C.4", "requests with Huffman coding", C_4, 3);
+        responses("C.5", "responses without Huffman coding", C_5);
+        responses("C.6", "responses with Huffman coding", C_6);
+    }
 }

@@ -17,34 +17,27 @@ fn integers() -> Vec<Case> {
     let fits = |name: &str, more: Vec<u8>| case("5.1", name).send(call_with(1, &more)).echo(1, "a");
     let wrong =
         |name: &str, more: Vec<u8>| case("5.1", name).send(call_with(1, &more)).error(COMPRESSION_ERROR);
-    vec![
-        fits("a length below the prefix has one byte", value(&[126], &[b'v'; 126])),
-        fits("a length as large as the prefix has two bytes", value(&[127, 0], &[b'v'; 127])),
-        fits("a length above the prefix", value(&[127, 127], &[b'v'; 254])),
-        fits("a length of three bytes", value(&[127, 128, 1], &[b'v'; 255])),
-        fits("zeros behind an integer change nothing", value(&[127, 129, 128, 0], &[b'v'; 128])),
-        fits(
-            "an integer may have four bytes behind its first one",
-            value(&[127, 129, 128, 128, 0], &[b'v'; 128]),
-        ),
-        wrong("an integer of more bytes is refused", value(&[127, 129, 128, 128, 128, 0], &[b'v'; 128])),
-        wrong(
-            "an integer that overflows 32 bits is refused",
-            value(&[127, 255, 255, 255, 255, 127], &[b'v'; 10]),
-        ),
-        wrong(
-            "an integer that overflows 64 bits is refused",
-            value(&[[127].as_slice(), &[255; 12], &[1]].concat(), &[b'v'; 10]),
-        ),
-        wrong("an integer without an end is refused", vec![0, 1, b'x', 127, 255]),
-        wrong("an integer without its second byte is refused", vec![0, 1, b'x', 127]),
-        wrong("an index without its second byte is refused", vec![0xff]),
-        wrong("an index that overflows is refused", vec![0xff, 255, 255, 255, 255, 255, 1]),
-        wrong("a name's index that overflows is refused", vec![0x7f, 255, 255, 255, 255, 255, 1, 1, b'v']),
-        case("5.1", "a table size that overflows is refused")
-            .send(call_behind(1, &[0x3f, 255, 255, 255, 255, 255, 1]))
-            .error(COMPRESSION_ERROR),
-    ]
+    cases! {
+        fits("a length below the prefix has one byte", value(&[126], &[b'v'; 126]));
+        fits("a length as large as the prefix has two bytes", value(&[127, 0], &[b'v'; 127]));
+        fits("a length above the prefix", value(&[127, 127], &[b'v'; 254]));
+        fits("a length of three bytes", value(&[127, 128, 1], &[b'v'; 255]));
+        fits("zeros behind an integer change nothing", value(&[127, 129, 128, 0], &[b'v'; 128]));
+        fits("an integer may have four bytes behind its first one",
+            value(&[127, 129, 128, 128, 0], &[b'v'; 128]));
+        wrong("an integer of more bytes is refused", value(&[127, 129, 128, 128, 128, 0], &[b'v'; 128]));
+        wrong("an integer that overflows 32 bits is refused",
+            value(&[127, 255, 255, 255, 255, 127], &[b'v'; 10]));
+        wrong("an integer that overflows 64 bits is refused",
+            value(&[[127].as_slice(), &[255; 12], &[1]].concat(), &[b'v'; 10]));
+        wrong("an integer without an end is refused", vec![0, 1, b'x', 127, 255]);
+        wrong("an integer without its second byte is refused", vec![0, 1, b'x', 127]);
+        wrong("an index without its second byte is refused", vec![0xff]);
+        wrong("an index that overflows is refused", vec![0xff, 255, 255, 255, 255, 255, 1]);
+        wrong("a name's index that overflows is refused", vec![0x7f, 255, 255, 255, 255, 255, 1, 1, b'v']);
+        case("5.1", "a table size that overflows is refused") =>
+            send(call_behind(1, &[0x3f, 255, 255, 255, 255, 255, 1])), error(COMPRESSION_ERROR);
+    }
 }
 
 fn strings() -> Vec<Case> {
@@ -77,40 +70,38 @@ fn huffman() -> Vec<Case> {
         case("5.2", name).send(call_with(1, &field)).error(COMPRESSION_ERROR)
     };
     let all = "abcdefghijklmnopqrstuvwxyz0123456789-_.~!*()";
-    vec![
-        encoding("common letters have five bits", &coded("aeiost"), "aeiost"),
-        encoding("letters and digits are decoded", &coded(all), all),
-        encoding("capitals are decoded", &coded("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
-        encoding("a string may end at the end of a byte", &coded("aaaaaaaa"), "aaaaaaaa"),
-        case("5.2", "every byte can be decoded as it was coded")
-            .send({
+    cases! {
+        encoding("common letters have five bits", &coded("aeiost"), "aeiost");
+        encoding("letters and digits are decoded", &coded(all), all);
+        encoding("capitals are decoded", &coded("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        encoding("a string may end at the end of a byte", &coded("aaaaaaaa"), "aaaaaaaa");
+        case("5.2", "every byte can be decoded as it was coded") =>
+            send({
                 let bytes: Vec<u8> = (1..=255).filter(|byte| !b"\n\r \t".contains(byte)).collect();
                 let mut coded = Vec::new();
                 httlib_huffman::encode(&bytes, &mut coded).expect("any byte has a code");
                 call_with(1, &value(&integer(0x80, 7, coded.len()), &coded))
-            })
-            .echo(1, "a"),
-        case("5.2", "an empty Huffman string is an empty string")
-            .send(call_with(1, &value(&[0x80], &[])))
-            .echo(1, "a"),
-        case("5.2", "a name may have Huffman coding")
-            .send(call_with(1, &[&[0, 0x80 | 1][..], &coded("x"), &[1, b'v']].concat()))
-            .echo(1, "a"),
-        case("5.2", "a name with Huffman coding is checked like any other")
-            .send(call_with(1, &[&[0, 0x80 | 1][..], &coded("X")[..1], &[1, b'v']].concat()))
-            .reset(1, PROTOCOL_ERROR),
+            }), echo(1, "a");
+        case("5.2", "an empty Huffman string is an empty string") =>
+            send(call_with(1, &value(&[0x80], &[]))), echo(1, "a");
+        case("5.2", "a name may have Huffman coding") =>
+            send(call_with(1, &[&[0, 0x80 | 1][..], &coded("x"), &[1, b'v']].concat())), echo(1, "a");
+        case("5.2", "a name with Huffman coding is checked like any other") =>
+            send(call_with(1, &[&[0, 0x80 | 1][..], &coded("X")[..1], &[1, b'v']].concat())),
+            reset(1, PROTOCOL_ERROR);
         // `a` is 00011, then three bits.
-        wrong("padding that is not all ones is an error", &[0b0001_1000]),
-        wrong("padding with one zero is an error", &[0b0001_1110]),
-        wrong("padding of eight bits is an error", &[0b0001_1111, 0xff]),
-        wrong("padding of eight bits and no symbol is an error", &[0xff]),
-        wrong("padding of 24 bits is an error", &[0b0001_1111, 0xff, 0xff, 0xff]),
-        wrong("EOS is an error", &[0xff, 0xff, 0xff, 0xff]),
-        wrong("EOS behind a symbol is an error", &[0b0001_1111, 0xff, 0xff, 0xff, 0xff]),
+        wrong("padding that is not all ones is an error", &[0b0001_1000]);
+        wrong("padding with one zero is an error", &[0b0001_1110]);
+        wrong("padding of eight bits is an error", &[0b0001_1111, 0xff]);
+        wrong("padding of eight bits and no symbol is an error", &[0xff]);
+        wrong("padding of 24 bits is an error", &[0b0001_1111, 0xff, 0xff, 0xff]);
+        wrong("EOS is an error", &[0xff, 0xff, 0xff, 0xff]);
+        wrong("EOS behind a symbol is an error", &[0b0001_1111, 0xff, 0xff, 0xff, 0xff]);
         // EOS has 30 bits, and `a` follows it.
-        wrong("EOS before a symbol is an error", &[0xff, 0xff, 0xff, 0b1111_1100, 0b0110_1111]),
-        wrong("a long code that is cut off is an error", &coded("\u{1}")[..2]),
-    ]
+        wrong("EOS before a symbol is an error", &[0xff, 0xff, 0xff, 0b1111_1100, 0b0110_1111]);
+        wrong("a long code that is cut off is an error", &coded("\u{1}")[..2]);
+    }
 }
 
 fn coded(text: &str) -> Vec<u8> {

@@ -78,17 +78,15 @@ fn values() -> Vec<Case> {
     .into_iter()
     .map(|(name, value)| malformed("8.2.1", name, &[("x", value)]))
     .collect();
-    cases.extend([
-        served("8.2.1", "an empty value", &[("x", "")]),
-        served("8.2.1", "a value with spaces and tabs inside", &[("x", "a b\tc")]),
-        served(
-            "8.2.1",
-            "a value with every visible character",
-            &[("x", "!\"#$%&'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~")],
-        ),
-        raw("8.2.1", "a value with bytes above 0x7f is served", b"x", &[0x80, 0xff, 0xc3, 0xa4]).echo(1, "a"),
-        served("8.2.1", "a name with every character of a token", &[("!#$%&'*+-.^_`|~09az", "y")]),
-    ]);
+    cases.extend(cases! {
+        served("8.2.1", "an empty value", &[("x", "")]);
+        served("8.2.1", "a value with spaces and tabs inside", &[("x", "a b\tc")]);
+        served("8.2.1", "a value with every visible character",
+            &[("x", "!\"#$%&'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~")]);
+        raw("8.2.1", "a value with bytes above 0x7f is served", b"x", &[0x80, 0xff, 0xc3, 0xa4]) =>
+            echo(1, "a");
+        served("8.2.1", "a name with every character of a token", &[("!#$%&'*+-.^_`|~09az", "y")]);
+    });
     cases
 }
 

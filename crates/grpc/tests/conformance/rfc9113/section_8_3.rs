@@ -32,34 +32,23 @@ fn pseudo_fields() -> Vec<Case> {
     }
     let before = |field: Pair<'static>| [field].into_iter().chain(CALL).collect::<Vec<_>>();
     let two = |value| before((":authority", value));
-    cases.extend([
-        malformed("8.3", "a request with an unknown pseudo-header field", &before((":unknown", "x"))),
-        malformed("8.3", "a request with a pseudo-header field of responses", &before((":status", "200"))),
-        malformed("8.3", "a request with an empty pseudo-header field", &before((":", "x"))),
-        malformed("8.3", "a request with an upper-case pseudo-header field", &before((":Method", "POST"))),
-        malformed(
-            "8.3",
-            "a request with :authority twice",
-            &[&[(":authority", "a")][..], &two("a")].concat(),
-        ),
-        malformed("8.3", "a request with :authority behind other fields", &and(&[(":authority", "a")])),
-        malformed("8.3.1", "a request without fields", &[]),
-        malformed("8.3.1", "a request with only regular fields", &CALL[3..]),
-        sent("8.3.1", "a request with :authority is served", &two("localhost:8080")).echo(1, "a"),
-        sent("8.3.1", "a request without :authority is served", &CALL).echo(1, "a"),
-        sent(
-            "8.3.1",
-            "a request whose :authority and host differ is served",
-            &[&two("a")[..], &[("host", "b")]].concat(),
-        )
-        .echo(1, "a"),
-        sent(
-            "8.3",
-            "pseudo-header fields may come in any order",
-            &[CALL[2], CALL[0], CALL[1], CALL[3], CALL[4]],
-        )
-        .echo(1, "a"),
-    ]);
+    cases.extend(cases! {
+        malformed("8.3", "a request with an unknown pseudo-header field", &before((":unknown", "x")));
+        malformed("8.3", "a request with a pseudo-header field of responses", &before((":status", "200")));
+        malformed("8.3", "a request with an empty pseudo-header field", &before((":", "x")));
+        malformed("8.3", "a request with an upper-case pseudo-header field", &before((":Method", "POST")));
+        malformed("8.3", "a request with :authority twice",
+            &[&[(":authority", "a")][..], &two("a")].concat());
+        malformed("8.3", "a request with :authority behind other fields", &and(&[(":authority", "a")]));
+        malformed("8.3.1", "a request without fields", &[]);
+        malformed("8.3.1", "a request with only regular fields", &CALL[3..]);
+        sent("8.3.1", "a request with :authority is served", &two("localhost:8080")) => echo(1, "a");
+        sent("8.3.1", "a request without :authority is served", &CALL) => echo(1, "a");
+        sent("8.3.1", "a request whose :authority and host differ is served",
+            &[&two("a")[..], &[("host", "b")]].concat()) => echo(1, "a");
+        sent("8.3", "pseudo-header fields may come in any order",
+            &[CALL[2], CALL[0], CALL[1], CALL[3], CALL[4]]) => echo(1, "a");
+    });
     cases
 }
 
@@ -70,17 +59,17 @@ fn methods_and_schemes() -> Vec<Case> {
             .http_with(1, "405", "allow", "POST")
             .usable()
     };
-    vec![
-        method("GET"),
-        method("PUT"),
-        method("DELETE"),
-        method("OPTIONS"),
-        method("PRI"),
-        method("post"),
-        malformed("8.3.1", "an empty :method", &with(":method", "")),
-        malformed("8.3.1", "a :method with a space", &with(":method", "PO ST")),
-        sent("8.3.1", ":scheme https is served", &with(":scheme", "https")).echo(1, "a"),
-    ]
+    cases! {
+        method("GET");
+        method("PUT");
+        method("DELETE");
+        method("OPTIONS");
+        method("PRI");
+        method("post");
+        malformed("8.3.1", "an empty :method", &with(":method", ""));
+        malformed("8.3.1", "a :method with a space", &with(":method", "PO ST"));
+        sent("8.3.1", ":scheme https is served", &with(":scheme", "https")) => echo(1, "a");
+    }
 }
 
 fn paths() -> Vec<Case> {
@@ -103,39 +92,22 @@ fn paths() -> Vec<Case> {
 
 fn connect() -> Vec<Case> {
     let authority = (":authority", "example.com:443");
-    vec![
-        malformed("8.5", "CONNECT to an authority", &[(":method", "CONNECT"), authority]),
-        malformed(
-            "8.5",
-            "extended CONNECT, which was not offered,",
-            &[
-                (":method", "CONNECT"),
-                (":protocol", "websocket"),
-                (":scheme", "http"),
-                (":path", "/"),
-                authority,
-            ],
-        ),
-        case("8.5", "CONNECT with :scheme and :path opens no tunnel")
-            .send(headers(1, END_STREAM, &with(":method", "CONNECT")))
-            .http(1, "405")
-            .usable(),
-    ]
+    cases! {
+        malformed("8.5", "CONNECT to an authority", &[(":method", "CONNECT"), authority]);
+        malformed("8.5", "extended CONNECT, which was not offered,",
+            &[(":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "http"), (":path", "/"), authority]);
+        case("8.5", "CONNECT with :scheme and :path opens no tunnel") =>
+            send(headers(1, END_STREAM, &with(":method", "CONNECT"))), http(1, "405"), usable();
+    }
 }
 
 fn upgrade_and_retry() -> Vec<Case> {
-    vec![
-        malformed("8.6", "an upgrade", &and(&[("upgrade", "websocket")])),
-        case("8.7", "a stream that was refused can be sent again")
-            .limits(|limits| limits.max_streams = 1)
-            .send([headers(1, 0, &CALL), unary(3, "again")].concat())
-            .reset(3, REFUSED_STREAM)
-            .send(data(1, END_STREAM, message("a")))
-            .echo(1, "a")
-            .send(unary(5, "again"))
-            .echo(5, "again"),
-        case("8.7", "PING shows that a connection works")
-            .send(frame(PING, 0, 0, *b"00000000"))
-            .pong(b"00000000"),
-    ]
+    cases! {
+        malformed("8.6", "an upgrade", &and(&[("upgrade", "websocket")]));
+        case("8.7", "a stream that was refused can be sent again") => limits(|limits| limits.max_streams = 1),
+            send([headers(1, 0, &CALL), unary(3, "again")]), reset(3, REFUSED_STREAM),
+            send(data(1, END_STREAM, message("a"))), echo(1, "a"), send(unary(5, "again")), echo(5, "again");
+        case("8.7", "PING shows that a connection works") =>
+            send(frame(PING, 0, 0, *b"00000000")), pong(b"00000000");
+    }
 }
