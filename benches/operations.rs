@@ -204,9 +204,9 @@ async fn on_redis(redis: &RedisServer, work: &Work, ready: usize) -> f64 {
         }
     };
     run(2_000).await;
-    let before = cpu(redis);
+    let before = redis.cpu_seconds();
     run(ROUNDS).await;
-    (cpu(redis) - before) * 1e6 / ROUNDS as f64
+    (redis.cpu_seconds() - before) * 1e6 / ROUNDS as f64
 }
 
 fn redis_store(redis: &RedisServer) -> RedisStore {
@@ -220,14 +220,4 @@ fn redis_store(redis: &RedisServer) -> RedisStore {
         ..RedisConfig::default()
     };
     RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store()
-}
-
-/// Seconds of CPU that the server has used.
-fn cpu(redis: &RedisServer) -> f64 {
-    let info: String = redis.query(&["INFO", "cpu"]);
-    let used = |name: &str| -> f64 {
-        let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("INFO cpu says it");
-        line.trim().parse().expect("a number")
-    };
-    used("used_cpu_sys:") + used("used_cpu_user:")
 }

@@ -85,12 +85,12 @@ impl Figures {
 
 /// What so many calls cost, each.
 async fn measured(redis: &RedisServer, calls: usize, run: impl Future<Output = ()>) -> Figures {
-    let (redis_before, own_before, began) = (cpu(redis), own_cpu(), Instant::now());
+    let (redis_before, own_before, began) = (redis.cpu_seconds(), own_cpu(), Instant::now());
     run.await;
     let calls = calls as f64;
     Figures {
         per_second: calls / began.elapsed().as_secs_f64(),
-        redis_us: (cpu(redis) - redis_before) * 1e6 / calls,
+        redis_us: (redis.cpu_seconds() - redis_before) * 1e6 / calls,
         own_us: (own_cpu() - own_before) * 1e6 / calls,
     }
 }
@@ -200,16 +200,6 @@ fn store(redis: &RedisServer) -> weir_store::redis::RedisStore {
         ..RedisConfig::default()
     };
     RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store()
-}
-
-/// Seconds of CPU that the server has used.
-fn cpu(redis: &RedisServer) -> f64 {
-    let info: String = redis.query(&["INFO", "cpu"]);
-    let used = |name: &str| -> f64 {
-        let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("INFO cpu says it");
-        line.trim().parse().expect("a number")
-    };
-    used("used_cpu_sys:") + used("used_cpu_user:")
 }
 
 /// Seconds of CPU that this process has used.

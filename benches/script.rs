@@ -149,9 +149,9 @@ fn strategy(algorithms: &[Algorithm]) -> Arc<Strategy> {
 async fn measure(redis: &RedisServer, strategy: &Arc<Strategy>, ready: usize) -> f64 {
     let store = store(redis.port());
     run(&store, strategy, ready, 2_000).await;
-    let before = cpu(redis);
+    let before = redis.cpu_seconds();
     run(&store, strategy, ready, decisions(ready)).await;
-    (cpu(redis) - before) * 1e6 / decisions(ready) as f64
+    (redis.cpu_seconds() - before) * 1e6 / decisions(ready) as f64
 }
 
 fn store(port: u16) -> Arc<RedisStore> {
@@ -177,9 +177,9 @@ async fn calls(redis: &RedisServer, strategy: &Arc<Strategy>) -> Vec<Packet> {
 /// What one of the decisions for all keys costs where Redis is never idle.
 fn saturated(redis: &RedisServer, packets: &[Packet]) -> f64 {
     const ROUNDS: usize = 4;
-    let before = cpu(redis);
+    let before = redis.cpu_seconds();
     (0..ROUNDS).for_each(|_| saturated::send(redis.port(), CONNECTIONS, packets));
-    (cpu(redis) - before) * 1e6 / (KEYS * ROUNDS) as f64
+    (redis.cpu_seconds() - before) * 1e6 / (KEYS * ROUNDS) as f64
 }
 
 /// The same decisions by a script of one limit, `ready` of them in every packet.
@@ -195,9 +195,9 @@ async fn straightforward(redis: &RedisServer, plain: Plain, ready: usize) -> f64
         }
     };
     decide(2_000).await;
-    let before = cpu(redis);
+    let before = redis.cpu_seconds();
     decide(decisions(ready)).await;
-    (cpu(redis) - before) * 1e6 / decisions(ready) as f64
+    (redis.cpu_seconds() - before) * 1e6 / decisions(ready) as f64
 }
 
 fn plain_calls(redis: &RedisServer, plain: Plain) -> Vec<Packet> {
@@ -246,14 +246,4 @@ async fn run(store: &Arc<RedisStore>, strategy: &Arc<Strategy>, ready: usize, de
 
 fn forget(redis: &RedisServer) {
     redis.cli(&["FLUSHALL", "SYNC"]);
-}
-
-/// Seconds of CPU that the server has used.
-fn cpu(redis: &RedisServer) -> f64 {
-    let info: String = redis.query(&["INFO", "cpu"]);
-    let used = |name: &str| -> f64 {
-        let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("INFO cpu tells it");
-        line.trim().parse().expect("a number")
-    };
-    used("used_cpu_sys:") + used("used_cpu_user:")
 }

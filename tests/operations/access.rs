@@ -137,8 +137,7 @@ fn ports_that_others_reach_are_told_of() {
     assert!(told.starts_with("server.listen 0.0.0.0:1 and server.admin [::]:2 can be reached"), "{told}");
     assert!(told.contains("plaintext: intended"), "{told}");
     let dir = scratch::dir("exposed");
-    let file = dir.path().join("weir.yaml");
-    std::fs::write(&file, format!("server: {{ listen: 0.0.0.0:1 }}{STRATEGIES}")).unwrap();
+    let file = scratch::file(dir.path(), "weir.yaml", format!("server: {{ listen: 0.0.0.0:1 }}{STRATEGIES}"));
     let checked = weir(&["check", file.to_str().unwrap()]);
     assert_eq!(checked.status.code(), Some(0));
     assert!(
@@ -237,8 +236,11 @@ fn status(address: &str, request: &str) -> u16 {
 #[test]
 fn data_is_served_under_known_names_only_and_bodies_are_bounded() {
     let dir = scratch::dir("hosts");
-    let file = dir.path().join("weir.yaml");
-    std::fs::write(&file, format!("server: {{ admin_hosts: [weir.internal] }}{STRATEGIES}")).unwrap();
+    let file = scratch::file(
+        dir.path(),
+        "weir.yaml",
+        format!("server: {{ admin_hosts: [weir.internal] }}{STRATEGIES}"),
+    );
     let serve = Serve::start(&["--config", file.to_str().unwrap()]);
     let get = |path: &str, headers: &str| {
         status(&serve.admin(), &format!("GET {path} HTTP/1.1\r\nconnection: close\r\n{headers}\r\n"))

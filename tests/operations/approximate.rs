@@ -54,8 +54,7 @@ resources: [{{ match: \"*\", strategy: api }}]
 "
         );
         let folder = scratch::dir("approximate-");
-        let config = folder.path().join("weir.yaml");
-        std::fs::write(&config, text).unwrap();
+        let config = scratch::file(folder.path(), "weir.yaml", text);
         Self { serve: Serve::start(&["--config", config.to_str().unwrap()]), _folder: folder }
     }
 

@@ -25,8 +25,7 @@ struct ByHand {
 impl ByHand {
     fn start(config: &str) -> Self {
         let folder = scratch::dir("by-hand-");
-        let file = folder.path().join("weir.yaml");
-        std::fs::write(&file, config).unwrap();
+        let file = scratch::file(folder.path(), "weir.yaml", config);
         Self { serve: Serve::start(&["--config", file.to_str().unwrap()]), _folder: folder }
     }
 

@@ -56,8 +56,7 @@ fn of_kind<'v>(manifests: &'v [Value], kind: &str) -> &'v Value {
 fn the_manifests_are_what_kubernetes_knows() {
     let Some(environment) = environment() else { return };
     let scratch = scratch::dir("deploy");
-    let file = scratch.path().join("weir.yaml");
-    std::fs::write(&file, manifests()).unwrap();
+    let file = scratch::file(scratch.path(), "weir.yaml", manifests());
     let mut validate = python(&environment);
     validate.args(["-m", "kubernetes_validate", "--strict"]).arg(&file);
     run(validate);
@@ -158,8 +157,7 @@ fn every_configuration_is_one() {
         configurations.push(map["data"]["weir.yaml"].as_str().unwrap().to_owned());
     }
     for configuration in configurations {
-        let file = scratch.path().join("weir.yaml");
-        std::fs::write(&file, configuration).unwrap();
+        let file = scratch::file(scratch.path(), "weir.yaml", configuration);
         let mut check = Command::new(env!("CARGO_BIN_EXE_weir"));
         check.arg("check").arg(&file);
         run(check);

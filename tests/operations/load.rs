@@ -201,8 +201,7 @@ fn a_loop_goes_on_until_enough_calls_are_allowed_as_in_a_simulation() {
   crowd: { limits: [{ name: all, per: [resource], sliding_log: { limit: 5, window: 100ms } }] }
 ";
     let folder = scratch::dir("until-");
-    let file = folder.path().join("weir.yaml");
-    std::fs::write(&file, rules).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", rules);
     let file = file.to_str().unwrap();
     let server = Serve::start(&["--config", file]);
     let strategies = ["--strategy", "gate", "--strategy", "crowd", "--resource", "zoo", "--window", "100ms"];

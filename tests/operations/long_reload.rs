@@ -48,8 +48,7 @@ async fn on_redis() {
 
 async fn check(store: &str) {
     let folder = scratch::dir("swaps-");
-    let file = folder.path().join("weir.yaml");
-    fs::write(&file, version(store, 0)).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", version(store, 0));
     let server = Server::start_by_the_system(Config::load(&file, &weir::features::overrides()).unwrap());
     eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
     let mut control = ControlServiceClient::new(server.channel().await);

@@ -47,8 +47,7 @@ fn files(folder: &Path, store: &str, strategies: usize, limit: u64) -> String {
             "  s{number}: {{ limits: [{{ name: l, per: [consumer], token_bucket: {{ rate: {limit}/s }} }}] }}"
         );
     }
-    let file = folder.join("weir.yaml");
-    fs::write(&file, text + "resources: [{ match: '*', strategy: s0 }]\n").unwrap();
+    let file = scratch::file(folder, "weir.yaml", text + "resources: [{ match: '*', strategy: s0 }]\n");
     file.display().to_string()
 }
 

@@ -70,8 +70,7 @@ async fn clients_cannot_use_up_the_files_that_others_need() {
     const LIMIT: usize = 200;
     let redis = RedisServer::start();
     let dir = scratch::dir("files");
-    let file = dir.path().join("weir.yaml");
-    std::fs::write(&file, with_limits("handshake_timeout: 1h")).unwrap();
+    let file = scratch::file(dir.path(), "weir.yaml", with_limits("handshake_timeout: 1h"));
     let args = ["--config", file.to_str().unwrap(), "--workers", "2", "--store", &redis.url()];
     let serve = Serve::start_with_files(100, LIMIT as u32, &args);
     eventually(SOON, "it is ready", || serve.get("/readyz").ends_with("\r\n\r\nready\n"));

@@ -19,8 +19,7 @@ fn queue(serve: &Serve, args: &[&str]) -> (Option<i32>, String, String) {
 
 fn serve() -> (Serve, tempfile::TempDir) {
     let folder = scratch::dir("queue-cli-");
-    let config = folder.path().join("weir.yaml");
-    std::fs::write(&config, QUEUES).unwrap();
+    let config = scratch::file(folder.path(), "weir.yaml", QUEUES);
     (Serve::start(&["--config", config.to_str().unwrap()]), folder)
 }
 

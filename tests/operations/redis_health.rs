@@ -75,10 +75,3 @@ pub(crate) fn of_node(server: &Server, metric: &str, node: &str) -> Option<Strin
 fn probe_keys(redis: &RedisServer) -> Vec<String> {
     redis.keys().into_iter().filter(|key| key.contains("}probe:")).collect()
 }
-
-/// Script calls on this server.
-fn script_calls(redis: &RedisServer) -> u64 {
-    let stats: redis::InfoDict = redis.query(&["INFO", "commandstats"]);
-    let calls: Option<String> = stats.get("cmdstat_evalsha");
-    calls.and_then(|calls| calls.strip_prefix("calls=")?.split(',').next()?.parse().ok()).unwrap_or(0)
-}

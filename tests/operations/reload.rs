@@ -32,8 +32,7 @@ impl Configured {
     /// With other features than those of the program.
     fn start_with(text: &str, features: FeatureList) -> Self {
         let folder = scratch::dir("reload-");
-        let file = folder.path().join("weir.yaml");
-        fs::write(&file, text).unwrap();
+        let file = scratch::file(folder.path(), "weir.yaml", text);
         let config = Config::load(&file, &weir::features::overrides()).unwrap();
         Self { folder, server: Server::with_features(config, features) }
     }
@@ -103,8 +102,7 @@ async fn a_changed_file_changes_the_limit_and_keeps_what_is_used() {
 #[test]
 fn sighup_reads_the_file_again() {
     let folder = scratch::dir("reload-");
-    let file = folder.path().join("weir.yaml");
-    fs::write(&file, of(3)).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", of(3));
     let mut server = Serve::start(&["--config", &file.display().to_string()]);
     assert_eq!(loads(&server.get("/metrics"), "ok"), 1);
     server.process.signal("HUP");

@@ -112,8 +112,7 @@ fn with_a_larger_reserve_redis_is_given_up_earlier() {
 /// A server with the configuration of these tests, for which Redis decides.
 fn start(proxy: &Proxy, more: &[&str]) -> (Serve, TempDir) {
     let directory = scratch::dir("short-deadlines");
-    let file = directory.path().join("weir.yaml");
-    std::fs::write(&file, configuration(proxy)).unwrap();
+    let file = scratch::file(directory.path(), "weir.yaml", configuration(proxy));
     let server = Serve::start(&[&["--config", file.to_str().unwrap()], more].concat());
     let decided = || {
         let answer = server.allow(&["r", "c", "--output", "json"]);

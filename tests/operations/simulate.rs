@@ -152,8 +152,7 @@ fn limits_that_denied_are_named_in_text_json_and_picture() {
     let shadow = "strategies: { s: { limits: [{ name: off, per: [consumer], mode: shadow, fixed_window: { limit: 1, window: 1h } },
         { name: on, per: [consumer], fixed_window: { limit: 2, window: 1h } }] } }";
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("weir.yaml");
-    fs::write(&file, shadow).unwrap();
+    let file = crate::support::scratch::file(folder.path(), "weir.yaml", shadow);
     let all = json(&["--config", file.to_str().unwrap(), "--pattern", "burst:5x1m"]);
     assert_eq!(all["strategies"][0]["denied_by"], serde_json::json!({ "on": 3 }));
 }
@@ -230,8 +229,7 @@ fn a_file_of_calls_is_simulated_at_its_own_times() {
 #[test]
 fn a_mistake_says_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("calls.csv");
-    fs::write(&file, "at_s,resource\n0,r\nsoon,r\n").unwrap();
+    let file = crate::support::scratch::file(folder.path(), "calls.csv", "at_s,resource\n0,r\nsoon,r\n");
     let file = file.to_str().unwrap();
     let wrong = |pattern: &str, part: &str| {
         let (code, out, err) = simulate(&["--config", COMPARE, "--pattern", pattern]);
@@ -242,11 +240,9 @@ fn a_mistake_says_where_it_is() {
     wrong("missing.csv", "cannot read missing.csv");
     wrong("burst:100", "column 7: write CALLSxPAUSE");
     wrong("constant:100000000/s", "\"constant:100000000/s\", column 1: it makes more than 10000000 calls");
-    let binary = folder.path().join("binary.csv");
-    fs::write(&binary, b"at_s,resource\n0,\xff\n").unwrap();
+    let binary = crate::support::scratch::file(folder.path(), "binary.csv", b"at_s,resource\n0,\xff\n");
     wrong(binary.to_str().unwrap(), "binary.csv, line 2, column 3: the byte 0xff is not UTF-8");
-    let empty = folder.path().join("empty.csv");
-    fs::write(&empty, "at_s,resource\n0,r\n1,\n").unwrap();
+    let empty = crate::support::scratch::file(folder.path(), "empty.csv", "at_s,resource\n0,r\n1,\n");
     wrong(empty.to_str().unwrap(), "line 3, column 2: resource has 0 bytes; it must have 1 to 512");
     let (code, _, err) = simulate(&["--config", COMPARE, "--pattern", "constant:1/s", "--window", "0s"]);
     assert_eq!(

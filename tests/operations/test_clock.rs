@@ -28,8 +28,7 @@ struct TestClock {
 impl TestClock {
     fn start() -> Self {
         let folder = weir_testing::scratch::dir("clock-");
-        let file = folder.path().join("weir.yaml");
-        std::fs::write(&file, HOURLY).unwrap();
+        let file = crate::support::scratch::file(folder.path(), "weir.yaml", HOURLY);
         let mut command = weir_command(&["serve", "--test-clock", "--config", file.to_str().unwrap()]);
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -86,8 +85,11 @@ fn an_hour_passes_when_the_test_says_so() {
 #[test]
 fn nobody_else_can_depend_on_a_clock_that_stands_still() {
     let folder = weir_testing::scratch::dir("clock-");
-    let http = folder.path().join("http.yaml");
-    std::fs::write(&http, format!("{HOURLY}http: {{ listen: '0.0.0.0:0' }}\n")).unwrap();
+    let http = crate::support::scratch::file(
+        folder.path(),
+        "http.yaml",
+        format!("{HOURLY}http: {{ listen: '0.0.0.0:0' }}\n"),
+    );
     let remote: [&[&str]; 4] = [
         &["--config", http.to_str().unwrap()],
         &["--store", "redis://127.0.0.1:1"],

@@ -30,8 +30,11 @@ impl Deployed {
         let show = |path: &Path| path.display().to_string();
         let (cert, key, ca) = (show(&server.cert), show(&server.key), show(&self.authority.ca_file()));
         let tls = format!("cert_file: {cert}, key_file: {key}, client_ca_file: {ca}, client_auth: required");
-        let file = self.dir.path().join("weir.yaml");
-        std::fs::write(&file, format!("server: {{ tls: {{ {tls} }} }}\n{STRATEGIES}")).unwrap();
+        let file = scratch::file(
+            self.dir.path(),
+            "weir.yaml",
+            format!("server: {{ tls: {{ {tls} }} }}\n{STRATEGIES}"),
+        );
         Serve::start(&["--config", &show(&file)])
     }
 
@@ -123,8 +126,7 @@ fn authorities_without_a_revocation_list_are_named() {
     let other = Authority::named("without a list");
     let both =
         [deployed.authority.ca_file(), other.ca_file()].map(|path| std::fs::read(path).unwrap()).concat();
-    let ca = deployed.dir.path().join("both.pem");
-    std::fs::write(&ca, both).unwrap();
+    let ca = scratch::file(deployed.dir.path(), "both.pem", both);
     let issued = deployed.authority.issue("server", &["weir.test"]);
     let crl = deployed.authority.revoke_until(&[], 1_000_000_000);
     let show = |path: &Path| path.display().to_string();
@@ -135,8 +137,7 @@ fn authorities_without_a_revocation_list_are_named() {
         show(&ca),
         show(&crl)
     );
-    let file = deployed.dir.path().join("named.yaml");
-    std::fs::write(&file, text).unwrap();
+    let file = scratch::file(deployed.dir.path(), "named.yaml", text);
     let (_, log) = Serve::start(&["--config", &show(&file)]).stop("TERM");
     assert!(log.contains("the authority CN=without a list has no revocation list"), "{log}");
     assert!(!log.contains("CN=weir's tests has no revocation list"), "{log}");

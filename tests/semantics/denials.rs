@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use weir_config::MemoryConfig;
 use weir_core::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir_core::key::Subject;
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_core::strategy::{Field, Strategy};
 use weir_store::denials::{Denials, DenialsShared};
 use weir_store::memory::MemoryStore;
 use weir_store::{Answers, Decision, Store, Verdicts};
@@ -272,11 +272,5 @@ fn bucket(burst: u64) -> Algorithm {
 }
 
 fn strategy(algorithms: &[Algorithm]) -> Arc<Strategy> {
-    let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
-        name: format!("limit-{index}").into(),
-        scope: Scope::of(&[Field::Resource, Field::Consumer]),
-        algorithm: *algorithm,
-    };
-    let limits = algorithms.iter().enumerate().map(limit).collect();
-    Arc::new(Strategy::new("denials", limits, false, FailurePolicy::Error).unwrap())
+    weir_testing::rules::numbered("denials", &[Field::Resource, Field::Consumer], algorithms)
 }

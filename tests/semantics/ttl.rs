@@ -12,7 +12,7 @@ use weir_testing::DecideOne as _;
 use weir_config::Topology;
 use weir_core::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir_core::key::{KeySecret, Namespace, Subject, write_key, write_tag};
-use weir_core::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_core::strategy::{Attributes, Field, Strategy};
 use weir_store::redis::RedisStore;
 use weir_store::{Decision, StoreError, Verdicts};
 use weir_time::clock::Clock;
@@ -58,13 +58,7 @@ impl World {
 }
 
 fn strategy(name: &str, algorithms: &[Algorithm]) -> Arc<Strategy> {
-    let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
-        name: format!("limit-{index}").into(),
-        scope: Scope::of(&[Field::Resource, Field::Consumer]),
-        algorithm: *algorithm,
-    };
-    let limits = algorithms.iter().enumerate().map(limit).collect();
-    Arc::new(Strategy::new(name, limits, false, FailurePolicy::Error).unwrap())
+    weir_testing::rules::numbered(name, &[Field::Resource, Field::Consumer], algorithms)
 }
 
 /// The keys of [`SUBJECT`].

@@ -99,6 +99,25 @@ impl RedisServer {
         redis::cmd(command[0]).arg(&command[1..]).query(&mut connect(self.port)?)
     }
 
+    /// Seconds of CPU that the server has used.
+    pub fn cpu_seconds(&self) -> f64 {
+        let info: redis::InfoDict = self.query(&["INFO", "cpu"]);
+        ["used_cpu_sys", "used_cpu_user"].iter().filter_map(|name| info.get::<f64>(name)).sum()
+    }
+
+    /// What `INFO commandstats` counts of a command: `calls`, `rejected_calls`, `usec`.
+    pub fn command_stat(&self, command: &str, count: &str) -> u64 {
+        let stats: redis::InfoDict = self.query(&["INFO", "commandstats"]);
+        let line: String = stats.get(&format!("cmdstat_{command}")).unwrap_or_default();
+        let value = line.split(',').find_map(|part| part.strip_prefix(count)?.strip_prefix('='));
+        value.map_or(0, |value| value.parse().unwrap())
+    }
+
+    /// How often scripts have been called by their digests.
+    pub fn script_calls(&self) -> u64 {
+        self.command_stat("evalsha", "calls")
+    }
+
     /// Makes the server forget every script, so that `EVALSHA` answers `NOSCRIPT`.
     pub fn flush_scripts(&self) {
         self.cli(&["SCRIPT", "FLUSH"]);

@@ -1,4 +1,6 @@
-//! A shorthand for strategies.
+//! Shorthands for strategies.
+
+use std::sync::Arc;
 
 use weir_core::algorithm::Algorithm;
 use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
@@ -11,4 +13,15 @@ pub fn strategy(name: &str, limits: &[(&str, &[Field], Algorithm)], policy: Fail
         algorithm,
     };
     Strategy::new(name, limits.iter().map(limit).collect(), false, policy).unwrap()
+}
+
+/// Builds a strategy of the limits `limit-0`, `limit-1`, …, which all count by `scope`.
+pub fn numbered(name: &str, scope: &[Field], algorithms: &[Algorithm]) -> Arc<Strategy> {
+    let limit = |(index, &algorithm): (usize, &Algorithm)| Limit {
+        name: format!("limit-{index}").into(),
+        scope: Scope::of(scope),
+        algorithm,
+    };
+    let limits = algorithms.iter().enumerate().map(limit).collect();
+    Arc::new(Strategy::new(name, limits, false, FailurePolicy::Error).unwrap())
 }

@@ -1,7 +1,7 @@
 //! Scratch directories that are gone when the test binary is, even when it was killed.
 
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
@@ -13,6 +13,13 @@ pub fn dir(prefix: &str) -> TempDir {
     static ROOT: OnceLock<Root> = OnceLock::new();
     let root = ROOT.get_or_init(Root::create);
     tempfile::Builder::new().prefix(prefix).tempdir_in(&root.path).expect("make a scratch directory")
+}
+
+/// Writes a file, and returns its path.
+pub fn file(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("write a file");
+    path
 }
 
 struct Root {

@@ -77,8 +77,7 @@ store:
   redis: {{ nodes: ['{url}'], username: nobody, password: {password} }}
 {STRATEGIES}"
     );
-    let file = dir.path().join("weir.yaml");
-    fs::write(&file, &config).unwrap();
+    let file = scratch::file(dir.path(), "weir.yaml", &config);
     let plain = dir.path().join("plain.yaml");
     let admin_tls = config.lines().find(|line| line.contains("admin_tls")).unwrap();
     fs::write(&plain, config.replace(admin_tls, "  workers: 1")).unwrap();
@@ -140,11 +139,9 @@ store:
 #[test]
 fn a_token_file_that_others_can_read_is_told_of() {
     let dir = scratch::dir("token-file");
-    let config = dir.path().join("weir.yaml");
-    fs::write(&config, STRATEGIES).unwrap();
+    let config = scratch::file(dir.path(), "weir.yaml", STRATEGIES);
     let serve = Serve::start(&["--config", config.to_str().unwrap()]);
-    let file = dir.path().join("token");
-    fs::write(&file, "canary").unwrap();
+    let file = scratch::file(dir.path(), "token", "canary");
     for (mode, lines) in [(0o600, 0), (0o640, 0), (0o644, 1), (0o604, 1)] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let call = ["allow", "api/x", &mode.to_string(), "--server", &serve.server, "--token-file"];

@@ -19,8 +19,11 @@ impl EnvoyNode {
     fn start(redis: &RedisServer, limit: u64, entry: &str) -> Self {
         let folder = scratch::dir("approximate-");
         std::fs::create_dir(folder.path().join("envoy")).unwrap();
-        let config = folder.path().join("weir.yaml");
-        std::fs::write(&config, Self::text(&folder, &redis.url(), entry)).unwrap();
+        let config = crate::support::scratch::file(
+            folder.path(),
+            "weir.yaml",
+            Self::text(&folder, &redis.url(), entry),
+        );
         let rule = format!(
             "rate_limit: {{ unit: second, requests_per_unit: {limit}, unit_multiplier: {WINDOW_SECS} }}"
         );

@@ -23,8 +23,7 @@ fn variable(name: &str) -> Option<OsString> {
 }
 
 fn load(folder: &TempDir, text: &str) -> Result<Config, String> {
-    let file = folder.path().join("weir.yaml");
-    fs::write(&file, text).unwrap();
+    let file = crate::support::scratch::file(folder.path(), "weir.yaml", text);
     let overrides = weir::features::overrides().with_variables(variable);
     let loaded = Config::load(&file, &overrides).map_err(|errors| errors.to_string());
     loaded.map_err(|errors| errors.replace(&format!("{}:", file.display()), ""))

@@ -154,10 +154,7 @@ fn the_log_says_once_for_each_node_that_it_gets_more_calls_and_why() {
 
 /// How many trials the node has refused.
 fn refused_trials(node: &RedisServer) -> u64 {
-    let info: String = node.query(&["INFO", "commandstats"]);
-    let line = info.lines().find(|line| line.starts_with("cmdstat_cluster|countkeysinslot:"));
-    let count = line.and_then(|line| line.split("rejected_calls=").nth(1)?.split(',').next());
-    count.map_or(0, |count| count.parse().unwrap())
+    node.command_stat("cluster|countkeysinslot", "rejected_calls")
 }
 
 #[tokio::test]
@@ -240,11 +237,5 @@ async fn together(store: &RedisStore, cluster: &Cluster, charged: u64) -> u64 {
 
 /// How often scripts have been called by name, on all nodes.
 fn script_calls(cluster: &Cluster) -> u64 {
-    cluster.nodes().iter().map(calls_of).sum()
-}
-
-fn calls_of(node: &RedisServer) -> u64 {
-    let info: String = node.query(&["INFO", "commandstats"]);
-    let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap_or("0");
-    line.split(',').next().unwrap().parse().unwrap()
+    cluster.nodes().iter().map(RedisServer::script_calls).sum()
 }

@@ -11,8 +11,7 @@ const RULES: &str = "strategies:
 
 fn serve() -> Serve {
     let folder = scratch::dir("load-http-").keep();
-    let file = folder.join("weir.yaml");
-    std::fs::write(&file, RULES).unwrap();
+    let file = scratch::file(&folder, "weir.yaml", RULES);
     Serve::start(&["--config", file.to_str().unwrap(), "--http", "127.0.0.1:0"])
 }
 

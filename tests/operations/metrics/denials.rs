@@ -35,8 +35,7 @@ fn denials(page: &str, strategy: &str, limit: &str) -> f64 {
 
 fn server(store: &str) -> (Server, tempfile::TempDir) {
     let folder = scratch::dir("denials-");
-    let file = folder.path().join("weir.yaml");
-    fs::write(&file, format!("{store}{CONFIG}")).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", format!("{store}{CONFIG}"));
     (Server::ready(Config::load(&file, &weir::features::overrides()).unwrap()), folder)
 }
 

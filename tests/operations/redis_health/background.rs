@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use super::script_calls;
 use crate::support::command::Serve;
 use crate::support::{RedisServer, SOON, eventually};
 
@@ -22,8 +21,8 @@ fn probes_go_on_while_the_admin_port_is_flooded() {
                 }
             });
         }
-        let before = script_calls(&redis);
-        eventually(SOON, "probes during the flood", || script_calls(&redis) >= before + 3);
+        let before = redis.script_calls();
+        eventually(SOON, "probes during the flood", || redis.script_calls() >= before + 3);
         eventually(SOON, "pages during the flood", || pages.load(Relaxed) >= 100);
         stop.store(true, Relaxed);
     });

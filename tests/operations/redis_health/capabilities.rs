@@ -189,8 +189,7 @@ async fn the_printed_line_is_enough_for_everything() {
 fn the_line_has_what_the_file_needs() {
     let printed = |text_of_file: &str| {
         let folder = scratch::dir("acl-");
-        let path = folder.path().join("weir.yaml");
-        std::fs::write(&path, text_of_file).unwrap();
+        let path = scratch::file(folder.path(), "weir.yaml", text_of_file);
         let out = weir(&["check", "--redis-acl", path.to_str().unwrap()]);
         (out.status.code(), text(&out.stdout))
     };

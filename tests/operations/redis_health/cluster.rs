@@ -70,13 +70,7 @@ fn slots_that_move_are_no_failures() {
 
 /// Calls of scripts, refused ones included.
 fn script_calls(node: &RedisServer) -> u64 {
-    let stats: String = node.query(&["INFO", "commandstats"]);
-    let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:")).unwrap_or_default();
-    let count = |name: &str| {
-        let value = line.split(',').find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
-        value.map_or(0, |value| value.parse::<u64>().unwrap())
-    };
-    count("calls") + count("rejected_calls")
+    node.script_calls() + node.command_stat("evalsha", "rejected_calls")
 }
 
 /// A node with a single slot is probed as well.

@@ -2,7 +2,7 @@
 
 use weir_config::{Login, RedisConfig, Secret};
 
-use super::{of_node, on, ready, says, script_calls, single};
+use super::{of_node, on, ready, says, single};
 use crate::failure::access::add_user;
 use crate::support::server::Server;
 use crate::support::{RedisServer, SOON, eventually};
@@ -48,12 +48,10 @@ fn a_refused_info_is_not_asked_for_again() {
     };
     eventually(SOON, "it has asked", || denied().0 > 0);
     // A further look is due every 5 s; probes are every 2 s.
-    let stats: u64 = script_calls(&redis);
-    eventually(SOON, "several probes", || script_calls(&redis) >= stats + 4 * 2);
+    let stats = redis.script_calls();
+    eventually(SOON, "several probes", || redis.script_calls() >= stats + 4 * 2);
     let (entries, is_info, text) = denied();
     assert!(entries == 1 && is_info, "{text}");
-    let refusals: redis::InfoDict = redis.query(&["INFO", "commandstats"]);
-    let info: String = refusals.get("cmdstat_info").unwrap();
-    assert!(info.contains("rejected_calls=1,"), "{info}");
+    assert_eq!(redis.command_stat("info", "rejected_calls"), 1);
     assert_eq!(server.get("/readyz"), (200, "ready\n".to_owned()));
 }

@@ -60,8 +60,8 @@ fn what_makes_answers_worse_is_one_warning_each() {
     waits(&serve, "note: another node has another key_secret");
     waits(&serve, "may evict keys");
     // Probes are every 2 s, each of two engines, and looks for evictions every 5 s.
-    let before = script_calls(&redis);
-    eventually(SOON, "further looks", || script_calls(&redis) >= before + 12);
+    let before = redis.script_calls();
+    eventually(SOON, "further looks", || redis.script_calls() >= before + 12);
     let (_, log) = serve.stop("TERM");
     assert!(!log.contains("hunter2"), "{log}");
     let secrets = lines(&log, "WARN", "another node has another key_secret");
@@ -105,13 +105,6 @@ fn a_connection_that_is_given_up_has_a_reason() {
         assert_eq!(line["node"], redis.addr());
         assert!(line["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{line}");
     }
-}
-
-/// How often scripts were called.
-fn script_calls(redis: &RedisServer) -> u64 {
-    let stats: redis::InfoDict = redis.query(&["INFO", "commandstats"]);
-    let calls: Option<String> = stats.get("cmdstat_evalsha");
-    calls.and_then(|calls| calls.strip_prefix("calls=")?.split(',').next()?.parse().ok()).unwrap_or(0)
 }
 
 #[test]

@@ -13,11 +13,7 @@ fn markers(redis: &RedisServer) -> usize {
 
 /// Looks at the marker, which are every 5 s.
 fn looks(redis: &RedisServer) -> u64 {
-    let stats: redis::InfoDict = redis.query(&["INFO", "commandstats"]);
-    let line: Option<String> = stats.get("cmdstat_info");
-    let calls =
-        line.as_deref().and_then(|line| line.split(['=', ',']).nth(1)).map(|calls| calls.parse().unwrap());
-    calls.unwrap_or_default()
+    redis.command_stat("info", "calls")
 }
 
 /// Waits for further looks. Each asks for three sections of `INFO`; the test asks once for each question.

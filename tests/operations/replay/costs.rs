@@ -49,8 +49,7 @@ fn log(folder: &std::path::Path) -> PathBuf {
         line(5, "charge", &json!({ "costs": { "output": 11_000 } }), 11_000),
         line(6, "charge", &json!({ "costs": { "output": 1 }, "outcome": "denied" }), 0),
     ];
-    let file = folder.join("decisions.jsonl");
-    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let file = crate::support::scratch::file(folder, "decisions.jsonl", lines.join("\n") + "\n");
     file
 }
 
@@ -87,8 +86,8 @@ fn costs_that_cannot_be_read_are_refused() {
         ),
         (json!({ "costs": { "output": 1 }, "limits": 7 }), "`limits` must be a list of objects"),
     ] {
-        let file = folder.path().join("wrong.jsonl");
-        std::fs::write(&file, line(1, "charge", &more, 0) + "\n").unwrap();
+        let file =
+            crate::support::scratch::file(folder.path(), "wrong.jsonl", line(1, "charge", &more, 0) + "\n");
         let args = ["simulate", "--config", config.to_str().unwrap(), "--replay", file.to_str().unwrap()];
         let out = crate::support::command::weir(&args);
         let said = crate::support::command::text(&out.stderr);

@@ -34,8 +34,7 @@ impl Live {
     }
 
     fn replayed(&self, rules: &str) -> Value {
-        let file = self.folder.path().join("other.yaml");
-        std::fs::write(&file, rules).unwrap();
+        let file = crate::support::scratch::file(self.folder.path(), "other.yaml", rules);
         replay(&file, &["--replay", self.log().to_str().unwrap()])
     }
 

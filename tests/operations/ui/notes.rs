@@ -23,8 +23,7 @@ const WRONG: &str = "strategies: { s: { limits: 7 }, t: { limits: 8 } }\n";
 #[test]
 fn refused_files_are_told_of_everywhere() {
     let folder = scratch::dir("notes-");
-    let file = folder.path().join("weir.yaml");
-    fs::write(&file, CONFIG).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", CONFIG);
     let server = Server::ready(Config::load(&file, &weir::features::overrides()).unwrap());
     let list = || {
         let listed = weir(&["control", "list", "--server", &format!("http://{}", server.grpc)]);

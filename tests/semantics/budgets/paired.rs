@@ -7,7 +7,7 @@ use weir_core::algorithm::budget::{
     Ask, AskedCost, BudgetLimit, BudgetVerdict, CostedLimits, HoldBounds, LimitCost, NotDecided, SettledCosts,
 };
 use weir_core::key::{Subject, write_name};
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_core::strategy::{Field, Strategy};
 use weir_store::redis::RedisStore;
 use weir_store::{BudgetDecision, BudgetOp, Store as _, StoreError};
 use weir_units::Micros;
@@ -33,13 +33,7 @@ pub struct Paired<'s> {
 impl<'s> Paired<'s> {
     /// The first limit has the fixed cost 1, and the others take the cost `n`.
     pub fn new(store: &'s RedisStore, consumer: &str, algorithms: &[Algorithm]) -> Self {
-        let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
-            name: format!("limit-{index}").into(),
-            scope: Scope::of(&[Field::Consumer]),
-            algorithm: *algorithm,
-        };
-        let limits = algorithms.iter().enumerate().map(limit).collect();
-        let strategy = Arc::new(Strategy::new("paired", limits, false, FailurePolicy::Error).unwrap());
+        let strategy = weir_testing::rules::numbered("paired", &[Field::Consumer], algorithms);
         let costs = algorithms.iter().enumerate().map(|(index, algorithm)| BudgetLimit {
             algorithm: *algorithm,
             cost: if index == 0 { LimitCost::Fixed(1) } else { LimitCost::Named(0) },

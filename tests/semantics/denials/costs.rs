@@ -9,7 +9,7 @@ use weir_core::algorithm::budget::{
 };
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::key::Subject;
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_core::strategy::{Field, Strategy};
 use weir_store::denials::{Denials, DenialsShared};
 use weir_store::memory::MemoryStore;
 use weir_store::{BudgetDecision, BudgetOp, LimitSet, Store};
@@ -39,12 +39,6 @@ impl Both {
         let store = || MemoryStore::new(&MemoryConfig::default(), shared.clone());
         let asked = Arc::new(AtomicUsize::new(0));
         let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::from_clock(&shared));
-        let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
-            name: format!("limit-{index}").into(),
-            scope: Scope::of(&[Field::Consumer]),
-            algorithm: *algorithm,
-        };
-        let limits = algorithms.iter().enumerate().map(limit).collect();
         let costs = algorithms.iter().enumerate().map(|(index, algorithm)| BudgetLimit {
             algorithm: *algorithm,
             cost: LimitCost::Named(index.min(1)),
@@ -54,8 +48,8 @@ impl Both {
         let names = ["a", "b"].into_iter().take(algorithms.len()).map(Into::into).collect();
         let costed = CostedLimits { limits: costs.collect(), names, hold };
         let (cached, plain) = (denials.before(Counting(store(), Arc::clone(&asked))), store());
-        let strategy = Strategy::new("costs", limits, false, FailurePolicy::Error).unwrap();
-        Self { clock, asked, cached, plain, strategy: Arc::new(strategy), costed: Arc::new(costed) }
+        let strategy = weir_testing::rules::numbered("costs", &[Field::Consumer], algorithms);
+        Self { clock, asked, cached, plain, strategy, costed: Arc::new(costed) }
     }
 
     /// Decides on both, which must agree. Returns the answer, and whether the store was asked.

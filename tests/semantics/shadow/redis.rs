@@ -16,13 +16,6 @@ fn on(redis: &RedisServer) -> StoreConfig {
     StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single))
 }
 
-/// Calls of scripts, and commands that they are.
-fn script_calls(redis: &RedisServer) -> u64 {
-    let text: String = redis.query(&["INFO", "commandstats"]);
-    let line = text.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
-    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
-}
-
 #[tokio::test]
 async fn a_shadow_of_the_same_engines_shares_the_call_and_no_key() {
     let redis = RedisServer::start();
@@ -62,12 +55,12 @@ resources: [{ match: '*', strategy: api }]
     client.should_allow(ask("warm", "up")).await.unwrap();
     let decided = |expected: u64| count(&server, "api", "looser", "allowed") == expected;
     eventually(SOON, "it is decided", || decided(1));
-    let before = script_calls(&redis);
+    let before = redis.script_calls();
     for index in 0..100 {
         client.should_allow(ask("api/orders", &format!("bob-{index}"))).await.unwrap();
     }
     eventually(SOON, "all are decided", || decided(101));
-    let calls = script_calls(&redis) - before;
+    let calls = redis.script_calls() - before;
     // Probes of the node are calls too, one a second.
     assert!((100..150).contains(&calls), "{calls}");
 }
@@ -85,8 +78,7 @@ async fn no_policy_answers_for_a_shadow() {
 #[tokio::test]
 async fn what_differs_is_logged_now_and_then() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("weir.yaml");
-    std::fs::write(&file, RULES).unwrap();
+    let file = crate::support::scratch::file(folder.path(), "weir.yaml", RULES);
     let [grpc, admin] = [(); 2].map(|()| format!("127.0.0.1:{}", ports::free()));
     let mut command = Process::command(env!("CARGO_BIN_EXE_weir"));
     command.args(["serve", "--config", file.to_str().unwrap(), "--listen", &grpc, "--admin", &admin]);

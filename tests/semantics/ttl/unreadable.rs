@@ -248,10 +248,5 @@ async fn admitted(world: &World, strategy: &Arc<Strategy>) -> bool {
 
 /// Script calls that the server has answered.
 fn calls(world: &World) -> u64 {
-    let stats: String = world.redis.query(&["INFO", "commandstats"]);
-    let line = |name: &str| {
-        let rest = stats.lines().find_map(|line| line.strip_prefix(name)?.split(',').next()?.parse().ok());
-        rest.unwrap_or(0)
-    };
-    line("cmdstat_evalsha:calls=") + line("cmdstat_eval:calls=")
+    world.redis.script_calls() + world.redis.command_stat("eval", "calls")
 }

@@ -59,8 +59,7 @@ impl Guarded {
             server.key,
             authority.ca_file()
         );
-        let file = dir.path().join("weir.yaml");
-        std::fs::write(&file, config).unwrap();
+        let file = scratch::file(dir.path(), "weir.yaml", config);
         std::fs::write(dir.path().join("token"), &token).unwrap();
         let serve = Serve::start(&["--config", file.to_str().unwrap(), "--transport", transport]);
         Self { serve, authority, shop, token, jwt, dir }
@@ -125,8 +124,7 @@ fn grpc_go_is_known_by_its_credentials() {
 fn weir_load_is_known_by_its_credentials() {
     for transport in ["fast", "tonic"] {
         let guarded = Guarded::start(transport);
-        let jwt = guarded.dir.path().join("jwt");
-        std::fs::write(&jwt, &guarded.jwt).unwrap();
+        let jwt = scratch::file(guarded.dir.path(), "jwt", &guarded.jwt);
         let (shop, ca, token) =
             (&guarded.shop, guarded.authority.ca_file(), guarded.dir.path().join("token"));
         let text_of = |path: &std::path::Path| path.to_str().unwrap().to_owned();

@@ -59,8 +59,7 @@ impl Guarded {
              envoy: {{ config: {} }}\n{rules}\n{BASE_CONFIG}",
             envoy.display()
         );
-        let file = dir.path().join("weir.yaml");
-        std::fs::write(&file, text).unwrap();
+        let file = scratch::file(dir.path(), "weir.yaml", text);
         let mut config =
             Config::load(&file, &weir::features::overrides()).unwrap_or_else(|errors| panic!("{errors}"));
         config.server.transport = transport;

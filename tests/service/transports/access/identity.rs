@@ -74,8 +74,7 @@ fn authorization_is_read_only_where_something_can_be_in_it() {
     let rules = "authorize: [{ callers: ['spiffe://prod/shop', anonymous], may: [decide] }]";
     assert!(is_allowed(&parse(rules), shop(), &bad) && is_allowed(&parse(rules), None, &bad));
     let dir = scratch::dir("identity");
-    let tokens = dir.path().join("tokens");
-    std::fs::write(&tokens, "# none\n").unwrap();
+    let tokens = scratch::file(dir.path(), "tokens", "# none\n");
     let identity = format!("server: {{ identity: {{ tokens_file: {} }} }}\n{rules}", tokens.display());
     let config = parse(&identity);
     assert!(is_allowed(&config, shop(), &[]) && is_allowed(&config, None, &[]));
@@ -112,8 +111,7 @@ fn claims_are_checked_before_the_signature() {
     use weir_testing::jwt::JwtKeyPair;
     let (known, stranger) = (JwtKeyPair::ed25519("a"), JwtKeyPair::ed25519("a"));
     let dir = scratch::dir("identity");
-    let file = dir.path().join("jwks.json");
-    std::fs::write(&file, json!({ "keys": [known.jwk()] }).to_string()).unwrap();
+    let file = scratch::file(dir.path(), "jwks.json", json!({ "keys": [known.jwk()] }).to_string());
     let config = parse(&format!(
         "server: {{ identity: {{ jwt: [{{ jwks_file: {}, issuer: a, audience: weir, algorithms: [EdDSA] }}] }} }}",
         file.display()

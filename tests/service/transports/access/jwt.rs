@@ -40,8 +40,11 @@ async fn a_jwt_names_its_caller_and_everything_in_it_is_checked() {
     let rsa = JwtKeyPair::rsa("rsa", include_str!("../../../certificates/rsa2048.key"));
     let keys = [JwtKeyPair::ed25519("ed"), JwtKeyPair::p256("ec"), rsa];
     let dir = crate::support::scratch::dir("jwks");
-    let file = dir.path().join("jwks.json");
-    std::fs::write(&file, json!({ "keys": keys.each_ref().map(JwtKeyPair::jwk) }).to_string()).unwrap();
+    let file = crate::support::scratch::file(
+        dir.path(),
+        "jwks.json",
+        json!({ "keys": keys.each_ref().map(JwtKeyPair::jwk) }).to_string(),
+    );
     let identity = format!(
         "jwt: [{{ jwks_file: {}, issuer: '{ISSUER}', audience: weir, algorithms: [EdDSA, ES256, RS256] }}]",
         file.display()
@@ -172,8 +175,8 @@ async fn too_many_new_signatures_are_refused_and_known_tokens_go_on() {
 ";
     let key = JwtKeyPair::p256("ec");
     let dir = crate::support::scratch::dir("jwks");
-    let file = dir.path().join("jwks.json");
-    std::fs::write(&file, json!({ "keys": [key.jwk()] }).to_string()).unwrap();
+    let file =
+        crate::support::scratch::file(dir.path(), "jwks.json", json!({ "keys": [key.jwk()] }).to_string());
     let identity = format!(
         "jwt: [{{ jwks_file: {}, issuer: '{ISSUER}', audience: weir, algorithms: [ES256] }}]",
         file.display()

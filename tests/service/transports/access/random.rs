@@ -29,8 +29,11 @@ fn proxy() -> (Arc<dyn CheckCalls>, Vec<HeaderName>) {
     jwt: [{ jwks_file: jwks, issuer: a, audience: b, algorithms: [EdDSA] }]
     forwarded_client_cert: { from: [0.0.0.0/0] }
 ";
-        let file = dir.path().join("weir.yaml");
-        std::fs::write(&file, format!("{text}{}", weir_config::EXAMPLE.replace("server:", "#"))).unwrap();
+        let file = scratch::file(
+            dir.path(),
+            "weir.yaml",
+            format!("{text}{}", weir_config::EXAMPLE.replace("server:", "#")),
+        );
         let config =
             Config::load(&file, &ConfigOverrides::default()).unwrap_or_else(|errors| panic!("{errors}"));
         CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap()
