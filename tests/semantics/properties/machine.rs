@@ -146,6 +146,11 @@ impl Named {
         Self { machine: Machine::new(rules.algorithms().to_vec()), states: HashMap::new() }
     }
 
+    /// One that knows its limits from the first decision on.
+    pub fn empty() -> Self {
+        Self { machine: Machine::new(Vec::new()), states: HashMap::new() }
+    }
+
     pub fn decide(&mut self, rules: &Arc<Strategy>, subject: &Subject<'_>, op: Op, cost: u64) -> Answer {
         self.decide_with(rules, subject, |machine| machine.decide(op, cost))
     }

@@ -1,227 +1,130 @@
 //! The algorithms that tables are about.
 
-use serde::Deserialize;
-use serde_json::Value;
-use weir_core::algorithm::{Algorithm, DEFAULT_MAX_HELD, Invalid, Rate};
+use serde_json::{Map, Value};
+use weir_core::algorithm::{Algorithm, Calendar, DEFAULT_MAX_HELD, Invalid, Rate};
 use weir_units::{CEILING, Micros};
 
-use super::table::parse;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Gate {
-    interval_us: u64,
+/// The numbers of a table, of which each is read, and none is left over.
+struct Numbers<'t> {
+    table: &'t str,
+    left: Map<String, Value>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bucket {
-    burst: u64,
-    rate: u64,
-    period_us: u64,
-}
+impl Numbers<'_> {
+    fn value(&mut self, name: &str) -> Value {
+        self.left.remove(name).unwrap_or_else(|| panic!("{}: config has no {name}", self.table))
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Queue {
-    burst: u64,
-    rate: u64,
-    period_us: u64,
-    #[serde(default)]
-    delay_tokens: u64,
-}
+    fn number(&mut self, name: &str) -> u64 {
+        let value = self.value(name);
+        value.as_u64().unwrap_or_else(|| panic!("{}: {name} is {value}", self.table))
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ChargeAfter {
-    burst: u64,
-    rate: u64,
-    period_us: u64,
-    max_cost: u64,
-}
+    fn number_or(&mut self, name: &str, default: u64) -> u64 {
+        if self.left.contains_key(name) { self.number(name) } else { default }
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WarmUp {
-    permits_per_s: u64,
-    warmup_us: u64,
-    cold_factor: u64,
-}
+    fn micros(&mut self, name: &str) -> Micros {
+        Micros(self.number(name))
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Cycles {
-    limit: u64,
-    period_us: u64,
-    #[serde(default, rename = "timeout_us")]
-    _timeout_us: u64,
-}
+    fn flag(&mut self, name: &str) -> bool {
+        let value = self.value(name);
+        value.as_bool().unwrap_or_else(|| panic!("{}: {name} is {value}", self.table))
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Interval {
-    capacity: u64,
-    refill: u64,
-    period_us: u64,
-    #[serde(default)]
-    aligned: bool,
-}
+    fn flag_or(&mut self, name: &str, default: bool) -> bool {
+        if self.left.contains_key(name) { self.flag(name) } else { default }
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Calendar {
-    limit: u64,
-    calendar: String,
-    offset_minutes: i64,
-}
+    fn rate(&mut self) -> Rate {
+        Rate { count: self.number("rate"), period: self.micros("period_us") }
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Window {
-    limit: u64,
-    window_us: u64,
-    #[serde(default)]
-    anchored: bool,
-    #[serde(default)]
-    spread: bool,
-    #[serde(default)]
-    count_denied: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Log {
-    limit: u64,
-    window_us: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Buckets {
-    limit: u64,
-    window_us: u64,
-    buckets: u64,
-    strict: bool,
-    expire_us: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UnevenParts {
-    limit: u64,
-    window_us: u64,
-    part_us: u64,
-    strict: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ring {
-    bucket_us: u64,
-    span_us: u64,
-    expire_us: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StrictLog {
-    limit: u64,
-    window_us: u64,
-    #[serde(default)]
-    min_gap_us: u64,
-    #[serde(default = "yes")]
-    count_denied: bool,
+    /// With an expiry of its states, if one is given.
+    fn expiring(&mut self, made: Result<Algorithm, Invalid>) -> Result<Algorithm, Invalid> {
+        if self.left.contains_key("expire_us") { made?.with_expiry(self.micros("expire_us")) } else { made }
+    }
 }
 
 /// The algorithm of a table, from its name and its numbers.
 pub fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
-    let made = match name {
-        "uniform_gate" => {
-            let Gate { interval_us } = parse(id, config);
-            Algorithm::uniform(Micros(interval_us))
-        }
-        "bucket" | "reserve" => {
-            let Bucket { burst, rate, period_us } = parse(id, config);
-            Algorithm::bucket(burst, Rate { count: rate, period: Micros(period_us) })
-        }
-        "leaky_queue" => {
-            let Queue { burst, rate, period_us, delay_tokens } = parse(id, config);
-            Algorithm::leaky_queue(burst, Rate { count: rate, period: Micros(period_us) }, delay_tokens)
-        }
-        "charge_after" => {
-            let ChargeAfter { burst, rate, period_us, max_cost } = parse(id, config);
-            Algorithm::charge_after(burst, Rate { count: rate, period: Micros(period_us) }, max_cost)
-        }
-        "cycles" | "reserve_interval" => {
-            let Cycles { limit, period_us, .. } = parse(id, config);
-            Algorithm::interval_refill(limit, limit, Micros(period_us), true)
-        }
-        "guava_warmup" => {
-            let WarmUp { permits_per_s, warmup_us, cold_factor } = parse(id, config);
-            let rate = Rate { count: permits_per_s, period: Micros::from_secs(1) };
-            Algorithm::warm_up(rate, Micros(warmup_us), cold_factor, None)
-        }
-        "interval_bucket" => {
-            let Interval { capacity, refill, period_us, aligned } = parse(id, config);
-            Algorithm::interval_refill(capacity, refill, Micros(period_us), aligned)
-        }
-        "fixed_window" => {
-            let Window { limit, window_us, anchored, spread, count_denied } = parse(id, config);
-            match (spread, anchored) {
-                (true, false) => Algorithm::spread_window(limit, Micros(window_us), count_denied),
-                (true, true) => panic!("{id}: an anchored window cannot be spread"),
-                (false, _) => Algorithm::fixed_window(limit, Micros(window_us), anchored, count_denied),
+    let Value::Object(left) = config else { panic!("{id}: config is {config}") };
+    let mut numbers = Numbers { table: id, left };
+    let made = numbers.algorithm(name).unwrap_or_else(|e| panic!("{id}: {e}"));
+    assert!(numbers.left.is_empty(), "{id}: config: {:?} is not understood", numbers.left);
+    made
+}
+
+impl Numbers<'_> {
+    fn algorithm(&mut self, name: &str) -> Result<Algorithm, Invalid> {
+        match name {
+            "uniform_gate" => Algorithm::uniform(self.micros("interval_us")),
+            "bucket" | "reserve" => Algorithm::bucket(self.number("burst"), self.rate()),
+            "leaky_queue" => {
+                let delay = self.number_or("delay_tokens", 0);
+                Algorithm::leaky_queue(self.number("burst"), self.rate(), delay)
             }
+            "charge_after" => {
+                Algorithm::charge_after(self.number("burst"), self.rate(), self.number("max_cost"))
+            }
+            "cycles" | "reserve_interval" => {
+                self.number_or("timeout_us", 0);
+                let limit = self.number("limit");
+                Algorithm::interval_refill(limit, limit, self.micros("period_us"), true)
+            }
+            "guava_warmup" => {
+                let rate = Rate { count: self.number("permits_per_s"), period: Micros::from_secs(1) };
+                Algorithm::warm_up(rate, self.micros("warmup_us"), self.number("cold_factor"), None)
+            }
+            "interval_bucket" => {
+                let (capacity, refill) = (self.number("capacity"), self.number("refill"));
+                let aligned = self.flag_or("aligned", false);
+                Algorithm::interval_refill(capacity, refill, self.micros("period_us"), aligned)
+            }
+            "fixed_window" => {
+                let (limit, window) = (self.number("limit"), self.micros("window_us"));
+                let count_denied = self.flag_or("count_denied", false);
+                match (self.flag_or("spread", false), self.flag_or("anchored", false)) {
+                    (true, false) => Algorithm::spread_window(limit, window, count_denied),
+                    (true, true) => panic!("{}: an anchored window cannot be spread", self.table),
+                    (false, anchored) => Algorithm::fixed_window(limit, window, anchored, count_denied),
+                }
+            }
+            "sliding_log" => Algorithm::sliding_log(self.number("limit"), self.micros("window_us")),
+            "held_log" => {
+                Algorithm::held_log(self.number("limit"), self.micros("window_us"), DEFAULT_MAX_HELD)
+            }
+            "calendar_window" => {
+                let calendar = match self.value("calendar").as_str() {
+                    Some("day") => Calendar::Day,
+                    Some("month") => Calendar::Month,
+                    other => panic!("{}: the calendar {other:?} is not understood", self.table),
+                };
+                let offset = self.value("offset_minutes").as_i64().expect("whole minutes");
+                Algorithm::calendar_window(self.number("limit"), calendar, offset, false)
+            }
+            "sliding_counter" => Algorithm::sliding_window(self.number("limit"), self.micros("window_us")),
+            "bucketed_window" | "many_buckets" => {
+                let (limit, window) = (self.number("limit"), self.micros("window_us"));
+                let (buckets, strict) = (self.number("buckets"), self.flag("strict"));
+                self.expiring(Algorithm::bucketed_window(limit, window, buckets, strict))
+            }
+            "uneven_parts" | "many_uneven_parts" => {
+                let (limit, window) = (self.number("limit"), self.micros("window_us"));
+                Algorithm::parted_window(limit, window, self.micros("part_us"), self.flag("strict"))
+            }
+            // It never denies.
+            "ring_count" => {
+                let (bucket, span) = (self.number("bucket_us"), self.number("span_us"));
+                self.expiring(Algorithm::bucketed_window(CEILING - 1, Micros(span), span / bucket, false))
+            }
+            "strict_log" => {
+                let (limit, window) = (self.number("limit"), self.micros("window_us"));
+                let gap = Micros(self.number_or("min_gap_us", 0));
+                Algorithm::strict_log(limit, window, self.flag_or("count_denied", true), gap)
+            }
+            other => panic!("{}: the algorithm `{other}` is not understood", self.table),
         }
-        "sliding_log" => {
-            let Log { limit, window_us } = parse(id, config);
-            Algorithm::sliding_log(limit, Micros(window_us))
-        }
-        "held_log" => {
-            let Log { limit, window_us } = parse(id, config);
-            Algorithm::held_log(limit, Micros(window_us), DEFAULT_MAX_HELD)
-        }
-        "calendar_window" => {
-            let Calendar { limit, calendar, offset_minutes } = parse(id, config);
-            let calendar = match calendar.as_str() {
-                "day" => weir_core::algorithm::Calendar::Day,
-                "month" => weir_core::algorithm::Calendar::Month,
-                other => panic!("{id}: the calendar `{other}` is not understood"),
-            };
-            Algorithm::calendar_window(limit, calendar, offset_minutes, false)
-        }
-        "sliding_counter" => {
-            let Log { limit, window_us } = parse(id, config);
-            Algorithm::sliding_window(limit, Micros(window_us))
-        }
-        "bucketed_window" | "many_buckets" => {
-            let Buckets { limit, window_us, buckets, strict, expire_us } = parse(id, config);
-            expiring(Algorithm::bucketed_window(limit, Micros(window_us), buckets, strict), expire_us)
-        }
-        "uneven_parts" | "many_uneven_parts" => {
-            let UnevenParts { limit, window_us, part_us, strict } = parse(id, config);
-            Algorithm::parted_window(limit, Micros(window_us), Micros(part_us), strict)
-        }
-        // It never denies.
-        "ring_count" => {
-            let Ring { bucket_us, span_us, expire_us } = parse(id, config);
-            let made = Algorithm::bucketed_window(CEILING - 1, Micros(span_us), span_us / bucket_us, false);
-            expiring(made, expire_us)
-        }
-        "strict_log" => {
-            let StrictLog { limit, window_us, min_gap_us, count_denied } = parse(id, config);
-            Algorithm::strict_log(limit, Micros(window_us), count_denied, Micros(min_gap_us))
-        }
-        other => panic!("{id}: the algorithm `{other}` is not understood"),
-    };
-    made.unwrap_or_else(|e| panic!("{id}: {e}"))
-}
-
-/// With an expiry of its states, if one is given.
-fn expiring(made: Result<Algorithm, Invalid>, expire_us: Option<u64>) -> Result<Algorithm, Invalid> {
-    expire_us.map_or_else(|| made.clone(), |expire| made.clone()?.with_expiry(Micros(expire)))
-}
-
-fn yes() -> bool {
-    true
+    }
 }

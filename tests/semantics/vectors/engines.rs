@@ -1,36 +1,33 @@
 //! The engines that the tables are run on.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use weir_testing::DecideOne as _;
 
 use futures_util::future::join_all;
-use weir_core::algorithm::{
-    Cells, Kept, LimitVerdict, NotOnce, OnceRecord, Op, RecordCells, State, Verdict, decide, decide_once,
-};
-use weir_core::key::{self, Subject};
+use weir_core::algorithm::{LimitVerdict, Op, Verdict, VerdictSink as _};
+use weir_core::key::Subject;
 use weir_core::strategy::{Field, Limit, Strategy};
 use weir_store::coalesce::Coalesce;
 use weir_store::denials::Denials;
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisStore;
 use weir_store::{Answers, Decision, Part, Store, StoreError, Verdicts};
-use weir_time::clock::{Clock, ManualClock};
+use weir_time::clock::ManualClock;
 use weir_units::{LONGEST_SPAN, Micros};
 
 use super::table::Row;
 use crate::own_store::store::RedbStore;
+use crate::properties::machine::Named;
 
 /// The pure driver over a map of states.
 pub struct Pure {
-    states: Mutex<HashMap<Vec<u8>, State>>,
+    named: Mutex<Named>,
     clock: ManualClock,
 }
 
 impl Pure {
     pub fn new(clock: ManualClock) -> Self {
-        Self { states: Mutex::default(), clock }
+        Self { named: Mutex::new(Named::empty()), clock }
     }
 }
 
@@ -49,94 +46,30 @@ impl Fork for Coalesce<Denials<RedisStore>> {}
 
 impl Fork for Pure {
     fn fork(&self) -> Option<Pure> {
-        let states = Mutex::new(self.states.lock().unwrap().clone());
-        Some(Self { states, clock: ManualClock::at(self.clock.now()) })
+        let named = Mutex::new(self.named.lock().unwrap().clone());
+        Some(Self { named, clock: ManualClock::at(self.clock.now()) })
     }
 }
 
 impl Store for Pure {
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
-        decisions.iter().for_each(|decision| self.decide_in_turn(decision, answers));
-    }
-}
-
-impl Pure {
-    fn decide_in_turn(&self, decision: &Decision<'_>, answers: &mut Answers) {
-        let Decision { strategy, subject, op, costs, .. } = decision;
-        let mut states = self.states.lock().unwrap();
-        let names = strategy.limits().iter().map(|limit| {
-            let mut name = Vec::new();
-            key::write_name(&mut name, strategy, limit, subject);
-            name
-        });
-        let mut cells = MapCells { names: names.collect(), states: &mut states, id: Vec::new() };
-        let now = Clock::Manual(self.clock.clone()).now();
-        for &cost in *costs {
-            let id = decision.part.map_or("", |part| part.id);
-            if id.is_empty() {
-                let Ok(()) = decide(strategy.algorithms(), &mut cells, *op, cost, now, answers);
-                continue;
+        let mut named = self.named.lock().unwrap();
+        named.machine.now = self.clock.now();
+        for Decision { strategy, subject, op, costs, part, .. } in decisions {
+            let id = part.map_or("", |part| part.id);
+            for &cost in *costs {
+                let decided = named.decide_with(strategy, subject, |machine| match id {
+                    "" => Ok(machine.decide(*op, cost)),
+                    id => machine.decide_once(*op, cost, &format!("{id} of {} {subject:?}", strategy.name())),
+                });
+                match decided {
+                    Ok(answer) => {
+                        answers.all(answer.verdict);
+                        answers.limits.extend(answer.limits);
+                    }
+                    Err(known) => answers.fail(1, &StoreError::OtherCost(known)),
+                }
             }
-            cells.id = id.as_bytes().to_vec();
-            let decided = decide_once(strategy.algorithms(), &mut cells, *op, cost, now, answers);
-            if let Err(NotOnce::OtherCost(known)) = decided {
-                answers.fail(1, &StoreError::OtherCost(known));
-            }
-        }
-    }
-}
-
-struct MapCells<'a> {
-    names: Vec<Vec<u8>>,
-    states: &'a mut HashMap<Vec<u8>, State>,
-    /// Of the record.
-    id: Vec<u8>,
-}
-
-impl MapCells<'_> {
-    fn record_name(&self) -> Vec<u8> {
-        [&self.id[..], b" of ", &self.names[0][..]].concat()
-    }
-}
-
-impl RecordCells for MapCells<'_> {
-    fn record(&self) -> Option<OnceRecord> {
-        match self.states.get(&self.record_name()) {
-            Some(State::Record(record)) => Some(**record),
-            _ => None,
-        }
-    }
-
-    fn put_record(&mut self, record: OnceRecord) -> Result<(), Infallible> {
-        self.states.insert(self.record_name(), State::Record(Box::new(record)));
-        Ok(())
-    }
-
-    fn clear_record(&mut self) {
-        self.states.remove(&self.record_name());
-    }
-}
-
-impl Cells for MapCells<'_> {
-    type Full = Infallible;
-
-    fn get(&self, index: usize) -> Option<&State> {
-        self.states.get(&self.names[index])
-    }
-
-    fn phase(&self, index: usize) -> u64 {
-        key::phase(&self.names[index])
-    }
-
-    fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
-        let mut state = self.states.remove(&self.names[index]);
-        change(&mut state);
-        if let Some(state) = state {
-            self.states.insert(self.names[index].clone(), state);
         }
     }
 }
