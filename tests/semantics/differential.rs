@@ -7,13 +7,12 @@ mod once;
 mod shadow;
 mod together;
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_testing::DecideOne as _;
 
 use proptest::prelude::*;
-use proptest::test_runner::{TestCaseError, TestRunner};
+use proptest::test_runner::TestCaseError;
 use weir_config::Topology;
 use weir_core::algorithm::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Verdict};
 use weir_core::key::Subject;
@@ -219,29 +218,19 @@ fn call_after(pause: u64, op: Op, cost: u64, more: &[u64]) -> Call {
 
 /// Runs one `share`th of the usual number of random cases.
 fn tell_stories(share: u32, nodes: Vec<String>, topology: Topology) {
-    let mut config = random::config();
-    config.cases /= share;
-    config.source_file = Some(file!());
-    let world = std::cell::RefCell::new(World::new(nodes, topology));
-    let decisions = Cell::new(0);
-    let mut runner = TestRunner::new(config);
-    let outcome = runner.run(&story(), |story| {
-        decisions.set(decisions.get() + world.borrow_mut().tell(&story)?);
-        Ok(())
-    });
-    println!("{} decisions", decisions.get());
-    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
+    let mut world = World::new(nodes, topology);
+    random::tell(file!(), share, &story(), |story| world.tell(&story));
 }
 
 /// A store on a runtime and a clock of its own.
-struct World {
-    runtime: tokio::runtime::Runtime,
-    clock: ManualClock,
-    store: RedisStore,
+pub struct World {
+    pub runtime: tokio::runtime::Runtime,
+    pub clock: ManualClock,
+    pub store: RedisStore,
 }
 
 impl World {
-    fn new(nodes: Vec<String>, topology: Topology) -> Self {
+    pub fn new(nodes: Vec<String>, topology: Topology) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let clock = ManualClock::at(Micros(START));
         let store = runtime.block_on(support::redis_store(nodes, topology, Clock::Manual(clock.clone())));
@@ -301,14 +290,8 @@ fn agree(
 
 impl Story {
     fn rules(&self, of: impl Fn(&(Algorithm, Algorithm)) -> Algorithm) -> Rules {
-        let limits = self.limits.iter().enumerate().map(|(index, pair)| Limit {
-            name: format!("limit-{index}").into(),
-            scope: Scope::of(&[Field::Resource, Field::Consumer]),
-            algorithm: of(pair),
-        });
-        let rules =
-            weir_core::strategy::Strategy::new("differential", limits.collect(), false, FailurePolicy::Error);
-        Arc::new(rules.unwrap())
+        let limits: Vec<Algorithm> = self.limits.iter().map(of).collect();
+        weir_testing::rules::numbered("differential", &[Field::Resource, Field::Consumer], &limits)
     }
 }
 

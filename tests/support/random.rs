@@ -1,8 +1,10 @@
 //! Random limits, and random steps that often hit edges: a call at the exact microsecond that an earlier answer
 //! named, or one before or after it, with a cost equal to `remaining`.
 
+use std::cell::{Cell, RefCell};
+
 use proptest::prelude::*;
-use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
+use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestRunner};
 use weir_core::algorithm::{Algorithm, Calendar, DEFAULT_MAX_HELD, MAX_LIMITS, Op, Rate};
 use weir_units::{CEILING, LONGEST_SPAN, Micros};
 
@@ -19,6 +21,27 @@ pub fn config() -> Config {
         config.rng_seed = RngSeed::Fixed(2024);
     }
     config
+}
+
+/// Tells one `share`th of the usual number of random stories, and prints how many decisions they had. One that differs is
+/// shrunk, and kept beside `file`.
+pub fn tell<S: Strategy>(
+    file: &'static str,
+    share: u32,
+    stories: &S,
+    tell: impl FnMut(S::Value) -> Result<usize, TestCaseError>,
+) {
+    let mut config = Config { source_file: Some(file), ..config() };
+    config.cases /= share;
+    let (tell, decisions) = (RefCell::new(tell), Cell::new(0));
+    let mut runner = TestRunner::new(config);
+    let outcome = runner.run(stories, |story| {
+        let told = tell.borrow_mut()(story)?;
+        decisions.set(decisions.get() + told);
+        Ok(())
+    });
+    println!("{} decisions", decisions.get());
+    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
 }
 
 /// One call, and how long after the one before.

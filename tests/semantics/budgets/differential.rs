@@ -17,14 +17,13 @@ use weir_config::Topology;
 use weir_core::algorithm::budget::{BudgetVerdict, NotDecided};
 use weir_core::key::{Subject, write_name};
 use weir_core::strategy::Strategy as Rules;
-use weir_store::redis::RedisStore;
 use weir_store::{BudgetDecision, BudgetOp, Store as _, StoreError};
-use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
 use self::stories::{Story, StoryOp, plain_story, story};
 use super::rows::engines::decide_pure;
 use super::rows::world::World;
+use crate::differential::World as Teller;
 use crate::properties::machine::START;
 use crate::properties::random;
 use crate::support;
@@ -78,7 +77,7 @@ fn told(
     let (decisions, holds) = (Cell::new(0), Cell::new(0));
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(stories, |story| {
-        let (told, held) = teller.borrow_mut().tell(&story)?;
+        let (told, held) = teller.borrow_mut().tell_budget(&story)?;
         decisions.set(decisions.get() + told);
         holds.set(holds.get() + held);
         Ok(())
@@ -88,23 +87,9 @@ fn told(
     (decisions.get(), holds.get())
 }
 
-/// A store on a runtime and a clock of its own.
-struct Teller {
-    runtime: tokio::runtime::Runtime,
-    clock: ManualClock,
-    store: RedisStore,
-}
-
 impl Teller {
-    fn new(nodes: Vec<String>, topology: Topology) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let clock = ManualClock::at(Micros(START));
-        let store = runtime.block_on(support::redis_store(nodes, topology, Clock::Manual(clock.clone())));
-        Self { runtime, clock, store }
-    }
-
     /// Runs the calls on both, under unused keys. Returns how many decisions were compared, and how many holds were made.
-    fn tell(&mut self, story: &Story) -> Result<(usize, usize), TestCaseError> {
+    fn tell_budget(&mut self, story: &Story) -> Result<(usize, usize), TestCaseError> {
         static STORIES: AtomicU64 = AtomicU64::new(0);
         let consumer = format!("budget {}", STORIES.fetch_add(1, Ordering::Relaxed));
         let subject = Subject { resource: "differential", consumer: &consumer, ..Subject::default() };

@@ -3,7 +3,6 @@
 //! Limits of other scopes share counters, an override has other numbers for the same ones, a resource has a
 //! routing group, and two workers of a node ask. Only the clock of both is the same, and goes forward.
 
-use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -12,7 +11,6 @@ use weir_testing::DecideOne as _;
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 use weir_core::algorithm::{Algorithm, Cause, LimitVerdict, Op, VerdictSink as _};
 use weir_core::key::Subject;
 use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
@@ -237,16 +235,7 @@ fn blur(own: &mut [LimitVerdict], truth: &[LimitVerdict]) -> Result<(), TestCase
 
 #[test]
 fn what_is_known_is_what_the_store_says() {
-    let mut config = random::config();
-    config.source_file = Some(file!());
-    let both = RefCell::new(Both::new());
+    let mut both = Both::new();
     let story = (prop::collection::vec(scoped(), 1..=3), prop::collection::vec(asked(), 1..60));
-    let known = Cell::new(0);
-    let mut runner = TestRunner::new(config);
-    let outcome = runner.run(&story, |(limits, steps)| {
-        known.set(known.get() + both.borrow_mut().tell(&limits, &steps)?);
-        Ok(())
-    });
-    println!("{} were known", known.get());
-    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
+    random::tell(file!(), 1, &story, |(limits, steps)| both.tell(&limits, &steps));
 }

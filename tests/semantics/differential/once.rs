@@ -26,19 +26,9 @@ fn cluster() {
 }
 
 fn tell(world: World, share: u32) {
-    let mut config = random::config();
-    config.cases /= share;
-    config.source_file = Some(file!());
-    let world = std::cell::RefCell::new(world);
-    let decisions = Cell::new(0);
-    let mut runner = TestRunner::new(config);
-    let outcome = runner.run(&stories(), |(limits, calls)| {
-        let story = Story { limits, calls: Vec::new() };
-        decisions.set(decisions.get() + tell_one(&world.borrow(), &story, &calls)?);
-        Ok(())
+    random::tell(file!(), share, &stories(), |(limits, calls)| {
+        tell_one(&world, &Story { limits, calls: Vec::new() }, &calls)
     });
-    println!("{} decisions", decisions.get());
-    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
 }
 
 fn tell_one(world: &World, story: &Story, calls: &[CallOnce]) -> Result<usize, TestCaseError> {

@@ -1,7 +1,6 @@
 //! The same of decisions some of whose limits are in shadow mode.
 
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 use weir_config::Topology;
 
 use super::{Story, World, call, pair};
@@ -10,12 +9,8 @@ use crate::support;
 
 #[test]
 fn limits_in_shadow_mode() {
-    let mut config = random::config();
-    config.source_file = Some(file!());
-    let world = std::cell::RefCell::new(World::new(vec![support::shared_redis().url()], Topology::Single));
-    let mut runner = TestRunner::new(config);
-    let outcome = runner.run(&story(), |story| world.borrow_mut().tell(&story).map(drop));
-    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    random::tell(file!(), 1, &story(), |story| world.tell(&story));
 }
 
 /// At least one of the limits is enforced: number `enforced`.

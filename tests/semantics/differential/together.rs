@@ -71,18 +71,7 @@ fn in_rows() {
 
 /// Tells one `share`th of the usual number of heaps, of these operations beside charges and looks.
 fn tell<S: Store>(share: u32, mut asks: Asks<S>, op: BoxedStrategy<Op>, most_costs: usize) {
-    let mut config = random::config();
-    config.cases /= share;
-    config.source_file = Some(file!());
-    let decisions = Cell::new(0);
-    let mut runner = TestRunner::new(config);
-    let asks = std::cell::RefCell::new(&mut asks);
-    let outcome = runner.run(&heaps(op, most_costs), |heaps| {
-        decisions.set(decisions.get() + asks.borrow_mut().tell_heaps(&heaps)?);
-        Ok(())
-    });
-    println!("{} decisions", decisions.get());
-    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
+    random::tell(file!(), share, &heaps(op, most_costs), |heaps| asks.tell_heaps(&heaps));
 }
 
 /// A strategy and its override, of a name that was not there before.

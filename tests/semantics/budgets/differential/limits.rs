@@ -5,7 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use weir_core::algorithm::budget::{BudgetLimit, CostedLimits, HoldBounds, LimitCost};
 use weir_core::algorithm::{Algorithm, Calendar};
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy as Rules};
+use weir_core::strategy::{Field, Strategy as Rules};
+use weir_testing::rules::numbered;
 use weir_units::{CEILING, Micros};
 
 use crate::properties::random;
@@ -35,12 +36,8 @@ impl StoryLimits {
     pub fn configuration(&self, changed: bool) -> (Arc<Rules>, Arc<CostedLimits>) {
         let index = usize::from(changed);
         let algorithm = |limit: &StoryLimit| if changed { limit.algorithms.1 } else { limit.algorithms.0 };
-        let limits = self.limits.iter().enumerate().map(|(number, limit)| Limit {
-            name: format!("limit-{number}").into(),
-            scope: Scope::of(&[Field::Resource, Field::Consumer]),
-            algorithm: algorithm(limit),
-        });
-        let strategy = Rules::new("budgets", limits.collect(), false, FailurePolicy::Error).unwrap();
+        let limits: Vec<Algorithm> = self.limits.iter().map(algorithm).collect();
+        let strategy = numbered("budgets", &[Field::Resource, Field::Consumer], &limits);
         let costs = self.limits.iter().map(|limit| BudgetLimit {
             algorithm: algorithm(limit),
             cost: limit.cost,
@@ -56,7 +53,7 @@ impl StoryLimits {
             names: NAMES.map(Into::into).into(),
             hold: self.hold.map(bounds),
         };
-        (Arc::new(strategy), Arc::new(costed))
+        (strategy, Arc::new(costed))
     }
 }
 
