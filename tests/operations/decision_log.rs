@@ -21,6 +21,7 @@ use weir_proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest,
 };
 
+use crate::support::requests::About as _;
 use crate::support::server::{BASE, Server, ask, ask_under};
 use crate::support::stores;
 
@@ -182,12 +183,7 @@ async fn every_operation_is_logged(store: StoreConfig) {
     let mut client = server.client().await;
     change_everything(&mut client, &resource).await;
     let mut admin = AdminServiceClient::new(server.channel().await);
-    let reset = ResetRequest {
-        resource: resource.clone(),
-        consumer: "bob".to_owned(),
-        strategy: "two".to_owned(),
-        ..ResetRequest::default()
-    };
+    let reset = ResetRequest::about("two", &resource, "bob");
     admin.reset(reset.clone()).await.unwrap();
     admin.reset(ResetRequest { limits: vec!["all".to_owned()], ..reset }).await.unwrap();
     let mut envoy = EnvoyClient::new(server.channel().await);
@@ -241,12 +237,9 @@ async fn change_everything(client: &mut RateLimitServiceClient<Channel>, resourc
     client.should_allow(two()).await.unwrap();
     let (resource, consumer, strategy) = (resource.to_owned(), "bob".to_owned(), "two".to_owned());
     let refund = RefundRequest {
-        resource: resource.clone(),
-        consumer: consumer.clone(),
-        strategy: strategy.clone(),
         cost: Some(2),
         id: "once".to_owned(),
-        ..RefundRequest::default()
+        ..RefundRequest::about(&strategy, &resource, &consumer)
     };
     client.refund(refund.clone()).await.unwrap();
     client.refund(refund).await.unwrap();
@@ -268,23 +261,17 @@ async fn change_everything(client: &mut RateLimitServiceClient<Channel>, resourc
     for (id, cost) in [("a", 2), ("b", 1)] {
         let max_wait = Some(prost_types::Duration { seconds: 60, nanos: 0 });
         let reserve = ReserveRequest {
-            resource: resource.clone(),
-            consumer: consumer.clone(),
-            strategy: strategy.clone(),
             cost: Some(cost),
             max_wait,
             id: id.to_owned(),
-            ..ReserveRequest::default()
+            ..ReserveRequest::about(&strategy, &resource, &consumer)
         };
         client.reserve(reserve).await.unwrap();
     }
     for _ in 0..2 {
         let cancel = CancelReservationRequest {
-            resource: resource.clone(),
-            consumer: consumer.clone(),
-            strategy: strategy.clone(),
             id: "b".to_owned(),
-            ..CancelReservationRequest::default()
+            ..CancelReservationRequest::about(&strategy, &resource, &consumer)
         };
         client.cancel_reservation(cancel).await.unwrap();
     }

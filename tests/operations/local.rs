@@ -15,6 +15,7 @@ use weir_proto::v1::{
     ShouldAllowResponse,
 };
 
+use crate::support::requests::About as _;
 use crate::support::server::{Server, ask};
 use crate::support::{Proxy, ProxyMode, RedisServer, SOON, eventually_async};
 
@@ -129,13 +130,7 @@ async fn refunds_go_to_the_node_and_all_other_calls_are_unavailable() {
     let debit =
         DebitRequest { resource: "r".into(), consumer: "c".into(), cost: Some(1), ..Default::default() };
     unavailable(client.debit(debit).await.unwrap_err());
-    let reserve = ReserveRequest {
-        resource: "r".into(),
-        consumer: "c".into(),
-        strategy: "even".into(),
-        id: "one".into(),
-        ..Default::default()
-    };
+    let reserve = ReserveRequest { id: "one".into(), ..ReserveRequest::about("even", "r", "c") };
     unavailable(client.reserve(reserve).await.unwrap_err());
     let interval = Some(prost_types::Duration { seconds: 10, nanos: 0 });
     let count = CountRequest { resource: "r".into(), consumer: "c".into(), interval, ..Default::default() };

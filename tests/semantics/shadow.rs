@@ -14,6 +14,7 @@ use weir_proto::v1::{
     DebitRequest, RefundRequest, ResetRequest, ShouldAllowBatchRequest, ShouldAllowRequest,
 };
 
+use crate::support::requests::About as _;
 use crate::support::server::{Server, ask_under};
 use crate::support::{SOON, eventually};
 
@@ -158,25 +159,15 @@ async fn what_is_given_back(asking: &mut Asking) {
     asking.allowed(ask()).await;
     until(&asking.server, "tighter", [("allowed", allowed + 1), ("denied", denied + 1)]);
     let (resource, consumer, strategy) = bob.clone();
-    let refund = RefundRequest {
-        resource: resource.clone(),
-        consumer: consumer.clone(),
-        strategy: strategy.clone(),
-        id: "once".to_owned(),
-        ..RefundRequest::default()
-    };
+    let refund =
+        RefundRequest { id: "once".to_owned(), ..RefundRequest::about(&strategy, &resource, &consumer) };
     for _ in 0..2 {
         asking.client.refund(refund.clone()).await.unwrap();
     }
     asking.allowed(ask()).await;
     asking.allowed(ask()).await;
     until(&asking.server, "tighter", [("allowed", allowed + 2), ("denied", denied + 2)]);
-    let reset = ResetRequest {
-        resource: resource.clone(),
-        consumer: consumer.clone(),
-        strategy: strategy.clone(),
-        ..ResetRequest::default()
-    };
+    let reset = ResetRequest::about(&strategy, &resource, &consumer);
     AdminServiceClient::new(asking.server.channel().await).reset(reset).await.unwrap();
     let debit = DebitRequest { resource, consumer, strategy, cost: Some(1), ..DebitRequest::default() };
     asking.client.debit(debit).await.unwrap();

@@ -13,6 +13,7 @@ use weir_proto::v1::{
 };
 use weir_units::Micros;
 
+use crate::support::requests::About as _;
 use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};
 
@@ -180,12 +181,9 @@ async fn a_charge_with_an_id_is_made_once(client: &mut Client) {
 
 async fn a_debit_is_bounded_and_made_once(client: &mut Client) {
     let request = |cost, id: &str| DebitRequest {
-        resource: "debits".to_owned(),
-        consumer: "bob".to_owned(),
-        strategy: "both".to_owned(),
         cost: Some(cost),
         id: id.to_owned(),
-        ..DebitRequest::default()
+        ..DebitRequest::about("both", "debits", "bob")
     };
     let debit = async |client: &mut Client, cost, id: &str| {
         let answer = client.debit(request(cost, id)).await.unwrap().into_inner();
@@ -221,13 +219,7 @@ fn cannot(status: Status, strategy: &str, needs: &str) {
 async fn denied_calls_that_count_leave_less_room_for_debits(client: &mut Client) {
     for (strategy, fresh, used) in [("denials", 4, 1), ("denials_log", 3, 1)] {
         let debit = async |client: &mut Client, consumer: &str| {
-            let request = DebitRequest {
-                resource: "debits".to_owned(),
-                consumer: consumer.to_owned(),
-                strategy: strategy.to_owned(),
-                cost: Some(7),
-                ..DebitRequest::default()
-            };
+            let request = DebitRequest { cost: Some(7), ..DebitRequest::about(strategy, "debits", consumer) };
             client.debit(request).await.unwrap().into_inner().limits[0].charged
         };
         assert_eq!(debit(client, "fresh").await, fresh, "{strategy}");
@@ -305,13 +297,10 @@ async fn allow(client: &mut Client, request: ShouldAllowRequest) -> ShouldAllowR
 
 fn reservation(strategy: &str, resource: &str, id: &str, cost: u64) -> ReserveRequest {
     ReserveRequest {
-        resource: resource.to_owned(),
-        consumer: "bob".to_owned(),
-        strategy: strategy.to_owned(),
         cost: Some(cost),
         max_wait: span(40),
         id: id.to_owned(),
-        ..ReserveRequest::default()
+        ..ReserveRequest::about(strategy, resource, "bob")
     }
 }
 
@@ -339,11 +328,8 @@ async fn cancellation(client: &mut Client, strategy: &str, resource: &str, id: &
 
 fn cancelling(strategy: &str, resource: &str, id: &str) -> CancelReservationRequest {
     CancelReservationRequest {
-        resource: resource.to_owned(),
-        consumer: "bob".to_owned(),
-        strategy: strategy.to_owned(),
         id: id.to_owned(),
-        ..CancelReservationRequest::default()
+        ..CancelReservationRequest::about(strategy, resource, "bob")
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod other_server;
 #[cfg(feature = "queues")]
 pub(crate) mod queues;
 pub(crate) mod random;
+pub(crate) mod requests;
 pub(crate) mod server;
 #[cfg(feature = "usage")]
 pub(crate) mod usage;

@@ -5,6 +5,7 @@ use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::{Cost, DebitRequest, RefundRequest, ResetRequest, SettleRequest, ShouldAllowRequest};
 
 use super::{config_of, lines_of};
+use crate::support::requests::About as _;
 use crate::support::server::{Server, ask_under};
 
 /// A hold, its settlement and others, a debit, a refund, a reset and a denied call.
@@ -20,34 +21,22 @@ async fn make_calls(server: &Server) {
     };
     client.should_allow(held.clone()).await.unwrap();
     let settle = SettleRequest {
-        resource: resource.clone(),
-        consumer: consumer.clone(),
-        strategy: strategy.clone(),
         id: "one".to_owned(),
         costs: named(60),
-        ..SettleRequest::default()
+        ..SettleRequest::about(&strategy, &resource, &consumer)
     };
     client.settle(settle.clone()).await.unwrap();
     client.settle(settle.clone()).await.unwrap();
     let unknown = SettleRequest { id: "two".to_owned(), costs: named(0), ..settle.clone() };
     client.settle(unknown).await.unwrap();
     client.settle(SettleRequest { costs: named(61), ..settle }).await.unwrap_err();
-    let debit = DebitRequest {
-        resource: resource.clone(),
-        consumer: consumer.clone(),
-        strategy: strategy.clone(),
-        costs: named(9),
-        ..DebitRequest::default()
-    };
+    let debit = DebitRequest { costs: named(9), ..DebitRequest::about(&strategy, &resource, &consumer) };
     client.debit(debit).await.unwrap();
     let limits = vec!["output".to_owned()];
     let refund = RefundRequest {
-        resource: resource.clone(),
-        consumer: consumer.clone(),
-        strategy: strategy.clone(),
         cost: Some(4),
         limits: limits.clone(),
-        ..RefundRequest::default()
+        ..RefundRequest::about(&strategy, &resource, &consumer)
     };
     client.refund(refund).await.unwrap();
     let mut admin = AdminServiceClient::new(server.channel().await);

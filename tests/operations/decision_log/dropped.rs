@@ -22,8 +22,7 @@ log: { decisions: { keys: 1 } }
 #[tokio::test]
 async fn a_stalled_reader_costs_lines_whose_numbers_are_missing() {
     let folder = scratch::dir("decision-log-");
-    let file = folder.path().join("weir.yaml");
-    std::fs::write(&file, RULES).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", RULES);
     let [grpc, admin] = [(); 2].map(|()| format!("127.0.0.1:{}", ports::free()));
     let mut command = Process::command(WEIR);
     command.args(["serve", "--config", file.to_str().unwrap(), "--listen", &grpc, "--admin", &admin]);

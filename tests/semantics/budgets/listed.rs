@@ -4,6 +4,7 @@ use prost_types::Duration;
 use weir_config::{Config, ConfigOverrides, StoreConfig};
 use weir_proto::v1::{Cost, SettleOutcome, SettleRequest, ShouldAllowRequest};
 
+use crate::support::requests::About as _;
 use crate::support::server::{Server, ask_under, config};
 
 weir_testing::on_every_store!(lists_stop_questions_and_no_settlements);
@@ -27,12 +28,9 @@ async fn lists_stop_questions_and_no_settlements(store: StoreConfig) {
         ..ask_under("listed", "lists", consumer)
     };
     let settle = |consumer: &str, output: u64| SettleRequest {
-        resource: "lists".to_owned(),
-        consumer: consumer.to_owned(),
-        strategy: "listed".to_owned(),
         id: "one".to_owned(),
         costs: [("output".to_owned(), output)].into(),
-        ..SettleRequest::default()
+        ..SettleRequest::about("listed", "lists", consumer)
     };
     for _ in 0..3 {
         let kept = client.should_allow(ask("keeper")).await.unwrap().into_inner();

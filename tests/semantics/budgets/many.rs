@@ -9,6 +9,7 @@ use weir_proto::v1::{
     ShouldAllowStreamRequest, StreamedRequest,
 };
 
+use crate::support::requests::About as _;
 use crate::support::server::{Server, ask_under, config};
 
 weir_testing::on_every_store!(each_question_is_held_for_itself);
@@ -46,12 +47,9 @@ async fn each_question_is_held_for_itself(store: StoreConfig) {
     let answers: Vec<_> = answers.collect();
     assert_eq!(answers, [(true, 40, 40), (true, 40, 40), (false, 0, 40), (true, 60, 100)]);
     let settle = |id: &str, output: u64| SettleRequest {
-        resource: "batches".to_owned(),
-        consumer: "bob".to_owned(),
-        strategy: "many".to_owned(),
         id: id.to_owned(),
         costs: [("output".to_owned(), output)].into(),
-        ..SettleRequest::default()
+        ..SettleRequest::about("many", "batches", "bob")
     };
     let settled = client.settle(settle("c", 0)).await.unwrap().into_inner();
     assert_eq!((settled.outcome(), settled.limits[0].remaining), (SettleOutcome::Settled, 60));

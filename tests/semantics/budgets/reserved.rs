@@ -4,6 +4,7 @@ use prost_types::Duration;
 use weir_config::{Config, ConfigOverrides, StoreConfig};
 use weir_proto::v1::{CancelReservationRequest, ReserveRequest};
 
+use crate::support::requests::About as _;
 use crate::support::server::{Server, config};
 
 weir_testing::on_every_store!(a_fixed_cost_is_reserved_and_given_back);
@@ -41,11 +42,8 @@ async fn a_fixed_cost_is_reserved_and_given_back(store: StoreConfig) {
     let denied = client.reserve(reserve("paced", "three")).await.unwrap().into_inner().decision.unwrap();
     assert_eq!((denied.allowed, denied.limits[0].remaining, denied.limits[0].granted), (false, 0, 0));
     let cancel = CancelReservationRequest {
-        resource: "refused".to_owned(),
-        consumer: "bob".to_owned(),
-        strategy: "paced".to_owned(),
         id: "two".to_owned(),
-        ..CancelReservationRequest::default()
+        ..CancelReservationRequest::about("paced", "refused", "bob")
     };
     assert!(client.cancel_reservation(cancel).await.unwrap().into_inner().cancelled);
     let again = client.reserve(reserve("paced", "three")).await.unwrap().into_inner();

@@ -10,6 +10,7 @@ use weir_proto::v1::{
     ShouldAllowResponse,
 };
 
+use crate::support::requests::About as _;
 use crate::support::server::{Server, config};
 
 weir_testing::on_every_store!(calls_are_held_and_settled_once);
@@ -52,14 +53,7 @@ const fn cost(cost: u64) -> Cost {
 }
 
 fn settle(id: &str, costs: &[(&str, u64)]) -> SettleRequest {
-    SettleRequest {
-        resource: "chat".to_owned(),
-        consumer: "bob".to_owned(),
-        strategy: "llm".to_owned(),
-        id: id.to_owned(),
-        costs: used(costs),
-        ..SettleRequest::default()
-    }
+    SettleRequest { id: id.to_owned(), costs: used(costs), ..SettleRequest::about("llm", "chat", "bob") }
 }
 
 fn used(costs: &[(&str, u64)]) -> HashMap<String, u64> {
@@ -117,22 +111,10 @@ async fn calls_are_held_and_settled_once(store: StoreConfig) {
     let zeros = client.settle(settle("two", &[("output", 0), ("input", 0)])).await.unwrap().into_inner();
     assert_eq!(zeros.limits[2].remaining, 1_000 - 60, "nothing is held any more");
 
-    let debit = DebitRequest {
-        resource: "chat".to_owned(),
-        consumer: "bob".to_owned(),
-        strategy: "llm".to_owned(),
-        costs: used(&[("output", 800)]),
-        ..DebitRequest::default()
-    };
+    let debit = DebitRequest { costs: used(&[("output", 800)]), ..DebitRequest::about("llm", "chat", "bob") };
     let debited = client.debit(debit).await.unwrap().into_inner();
     assert_eq!(debited.limits[2].charged, 800);
-    let refund = RefundRequest {
-        resource: "chat".to_owned(),
-        consumer: "bob".to_owned(),
-        strategy: "llm".to_owned(),
-        cost: Some(800),
-        ..RefundRequest::default()
-    };
+    let refund = RefundRequest { cost: Some(800), ..RefundRequest::about("llm", "chat", "bob") };
     let unnamed = client.refund(refund.clone()).await.unwrap_err();
     assert_eq!(unnamed.code(), Code::InvalidArgument);
     let named = RefundRequest { limits: vec!["output".to_owned()], ..refund };

@@ -5,6 +5,7 @@ use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::{CancelReservationRequest, RefundRequest, ReserveRequest, ResetRequest};
 
 use super::{Asking, count};
+use crate::support::requests::About as _;
 use crate::support::server::{Server, ask_under};
 use crate::support::{SOON, eventually};
 
@@ -49,12 +50,9 @@ async fn call(asking: &mut Asking, consumer: &str, outcome: &str) {
 
 async fn named_limits_are_given_back_and_reset(asking: &mut Asking) {
     let refund = |asking: &Asking, limit: &str, cost| RefundRequest {
-        resource: asking.resource.clone(),
-        consumer: "bob".to_owned(),
-        strategy: "api".to_owned(),
         cost: Some(cost),
         limits: vec![limit.to_owned()],
-        ..RefundRequest::default()
+        ..RefundRequest::about("api", &asking.resource, "bob")
     };
     call(asking, "bob", "allowed").await;
     call(asking, "bob", "allowed").await;
@@ -66,12 +64,7 @@ async fn named_limits_are_given_back_and_reset(asking: &mut Asking) {
     call(asking, "bob", "allowed").await;
     call(asking, "ann", "denied").await;
     // A reset that names nothing is about limits that count by consumer.
-    let reset = ResetRequest {
-        resource: asking.resource.clone(),
-        consumer: "bob".to_owned(),
-        strategy: "api".to_owned(),
-        ..ResetRequest::default()
-    };
+    let reset = ResetRequest::about("api", &asking.resource, "bob");
     AdminServiceClient::new(asking.server.channel().await).reset(reset).await.unwrap();
     call(asking, "bob", "denied").await;
     let given_back = refund(asking, "all", 4);
@@ -103,11 +96,8 @@ async fn a_cancelled_reservation_gives_its_place_back(asking: &mut Asking) {
     reserve(asking, "b", "allowed").await;
     reserve(asking, "c", "denied").await;
     let cancel = CancelReservationRequest {
-        resource: asking.resource.clone(),
-        consumer: "bob".to_owned(),
-        strategy: "calls".to_owned(),
         id: "b".to_owned(),
-        ..CancelReservationRequest::default()
+        ..CancelReservationRequest::about("calls", &asking.resource, "bob")
     };
     // The live call has started; the one of the shadow waits.
     assert!(!asking.client.cancel_reservation(cancel).await.unwrap().into_inner().cancelled);

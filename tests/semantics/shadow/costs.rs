@@ -6,6 +6,7 @@ use weir_config::{Config, ConfigOverrides, StoreConfig};
 use weir_proto::v1::{Cost, DebitRequest, RefundRequest, ShouldAllowRequest};
 
 use super::count;
+use crate::support::requests::About as _;
 use crate::support::server::{Server, ask_under};
 use crate::support::{SOON, eventually};
 
@@ -57,23 +58,17 @@ async fn each_shadow_is_asked_for_the_costs_that_it_names(store: StoreConfig) {
     }
     // What is given back and debited by name.
     let refund = RefundRequest {
-        resource: resource.clone(),
-        consumer: "bob".to_owned(),
-        strategy: "llm".to_owned(),
         cost: Some(50),
         limits: vec!["output".to_owned()],
-        ..RefundRequest::default()
+        ..RefundRequest::about("llm", &resource, "bob")
     };
     client.refund(refund).await.unwrap();
     client.should_allow(ask(45, None)).await.unwrap();
     until("llm", "tight", [3, 1]);
     let debit = |costs: &[(&str, u64)], cost| DebitRequest {
-        resource: resource.clone(),
-        consumer: "bob".to_owned(),
-        strategy: "llm".to_owned(),
         costs: costs.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect::<HashMap<_, _>>(),
         cost,
-        ..DebitRequest::default()
+        ..DebitRequest::about("llm", &resource, "bob")
     };
     client.debit(debit(&[("output", 5)], None)).await.unwrap();
     client.should_allow(ask(1, None)).await.unwrap();
