@@ -14,73 +14,67 @@ use crate::support::server::{Server, config};
 
 const PASSWORD: &str = "hunter2";
 
+/// What Redis does to refuse, what it does to allow again, and what the service says meanwhile.
+type Refusal = (&'static str, &'static str, &'static [&'static str]);
+
+const OF_USERS: [Refusal; 3] = [
+    ("ACL SETUSER weir -set", "ACL SETUSER weir +set", &["ACL SETUSER weir ", "+set"]),
+    (
+        "ACL SETUSER weir resetkeys ~other:*",
+        "ACL SETUSER weir ~weir:*",
+        &["NOPERM", " key", "ACL SETUSER weir ~weir:*"],
+    ),
+    (
+        "ACL SETUSER weir -evalsha",
+        "ACL SETUSER weir +evalsha",
+        &["NOPERM", "ACL SETUSER weir ~weir:* +evalsha"],
+    ),
+];
+
+const OF_SERVERS: [Refusal; 3] = [
+    ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", &["OOM", "maxmemory", "raise it"]),
+    (
+        "CONFIG SET min-replicas-to-write 1",
+        "CONFIG SET min-replicas-to-write 0",
+        &["NOREPLICAS", "bring them back"],
+    ),
+    ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", &["READONLY", "name its master"]),
+];
+
 /// The service says which node it is, since when, why, and what to do; and that it is over when it is.
-fn is_reported(redis: &RedisServer, config: RedisConfig, refuse: impl Fn(), why: &[&str], allow: impl Fn()) {
-    let server = Server::start_by_the_system(on(config));
+#[test]
+fn each_refusal_is_reported_until_it_is_over() {
+    std::thread::scope(|scope| {
+        for refusal in OF_USERS {
+            scope.spawn(move || is_reported(as_user, refusal));
+        }
+        for refusal in OF_SERVERS {
+            scope.spawn(move || is_reported(single, refusal));
+        }
+    });
+}
+
+fn is_reported(login: fn(&RedisServer) -> RedisConfig, (refuse, allow, why): Refusal) {
+    let redis = RedisServer::start();
+    let run = |command: &str| redis.cli(&command.split(' ').collect::<Vec<_>>());
+    let server = Server::start_by_the_system(on(login(&redis)));
+    let (node, up) = (redis.addr(), |node: &str| of_node(&server, "weir_store_node_up", node));
     ready(&server);
-    assert_eq!(of_node(&server, "weir_store_node_up", &redis.addr()).as_deref(), Some("1"));
-    refuse();
-    let node = redis.addr();
-    let parts =
-        [&["degraded: Redis node", node.as_str(), " cannot decide since 20", "what to do: "], why].concat();
-    let line = says(&server, &parts);
+    assert_eq!(up(&node).as_deref(), Some("1"));
+    run(refuse);
+    let parts = ["degraded: Redis node", node.as_str(), " cannot decide since 20", "what to do: "];
+    let line = says(&server, &[&parts, why].concat());
     assert_eq!(server.get("/readyz").0, 200, "{line}");
-    assert_eq!(of_node(&server, "weir_store_node_up", &node).as_deref(), Some("0"));
-    allow();
+    assert_eq!(up(&node).as_deref(), Some("0"));
+    run(allow);
     ready(&server);
-    assert_eq!(of_node(&server, "weir_store_node_up", &node).as_deref(), Some("1"));
+    assert_eq!(up(&node).as_deref(), Some("1"));
 }
 
 fn as_user(redis: &RedisServer) -> RedisConfig {
     add_user(redis, PASSWORD, &[rights::of_comparison(), vec!["+info"]].concat());
     let login = Some(Login { username: Some("weir".to_owned()), password: Secret::new(PASSWORD) });
     RedisConfig { login, ..single(redis) }
-}
-
-#[test]
-fn a_user_who_may_not_write() {
-    let redis = RedisServer::start();
-    let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "-set"]));
-    let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "+set"]));
-    is_reported(&redis, as_user(&redis), refuse, &["ACL SETUSER weir ", "+set"], allow);
-}
-
-#[test]
-fn a_user_of_other_keys() {
-    let redis = RedisServer::start();
-    let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "resetkeys", "~other:*"]));
-    let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "~weir:*"]));
-    is_reported(&redis, as_user(&redis), refuse, &["NOPERM", " key", "ACL SETUSER weir ~weir:*"], allow);
-}
-
-#[test]
-fn a_user_who_may_run_no_script() {
-    let redis = RedisServer::start();
-    let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "-evalsha"]));
-    let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "+evalsha"]));
-    is_reported(&redis, as_user(&redis), refuse, &["NOPERM", "ACL SETUSER weir ~weir:* +evalsha"], allow);
-}
-
-#[test]
-fn memory_that_is_used_up() {
-    let redis = RedisServer::start();
-    let set = |bytes: &str| drop(redis.cli(&["CONFIG", "SET", "maxmemory", bytes]));
-    is_reported(&redis, single(&redis), || set("1"), &["OOM", "maxmemory", "raise it"], || set("0"));
-}
-
-#[test]
-fn replicas_that_are_missing() {
-    let redis = RedisServer::start();
-    let set = |count: &str| drop(redis.cli(&["CONFIG", "SET", "min-replicas-to-write", count]));
-    is_reported(&redis, single(&redis), || set("1"), &["NOREPLICAS", "bring them back"], || set("0"));
-}
-
-#[test]
-fn a_replica_in_place_of_its_master() {
-    let redis = RedisServer::start();
-    let refuse = || drop(redis.cli(&["REPLICAOF", "127.0.0.1", "1"]));
-    let allow = || drop(redis.cli(&["REPLICAOF", "NO", "ONE"]));
-    is_reported(&redis, single(&redis), refuse, &["READONLY", "name its master"], allow);
 }
 
 /// A server that is too old does not know `PXAT`. A proxy writes another word into the scripts.
