@@ -115,18 +115,6 @@ async fn late_replies_are_dropped_and_charge_once() {
     }
 }
 
-#[tokio::test]
-async fn scripts_forgotten_under_load() {
-    let redis = RedisServer::start();
-    let store = ready(&redis).await;
-    for round in 0..200 {
-        if round % 10 == 0 {
-            redis.flush_scripts();
-        }
-        assert_eq!(charge(&store, "r", 1).await, Ok(100_000 - 1 - round), "round {round}");
-    }
-}
-
 /// A connection that is cut while calls are on it: each caller hears of it, and the next connection
 /// serves.
 #[tokio::test]

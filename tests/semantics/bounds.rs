@@ -2,14 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 
-use bytes::Bytes;
+use tonic::Code;
 use tonic::transport::Channel;
-use tonic::{Code, Request, Status};
 use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
 use crate::support::SOON;
-use crate::support::grpc::Raw;
 use crate::support::server::{Server, ask, ask_under, config};
 
 type Client = RateLimitServiceClient<Channel>;
@@ -107,23 +105,6 @@ async fn an_oversized_message_ends_its_stream_only() {
 }
 
 #[tokio::test]
-async fn garbage_ends_its_stream_only() {
-    let server = Server::start(config());
-    let channel = server.channel().await;
-    for garbage in [&b"\xff\xff\xff\xff"[..], b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x02\xc3\x28", &[0; 100]] {
-        let status = call_raw(channel.clone(), "/weir.v1.RateLimitService/ShouldAllow", garbage).await;
-        assert_eq!(status.unwrap_err().code(), Code::Internal, "{garbage:?}");
-    }
-    let unknown = call_raw(channel.clone(), "/weir.v1.RateLimitService/Nothing", b"").await;
-    assert_eq!(unknown.unwrap_err().code(), Code::Unimplemented);
-    let unknown = call_raw(channel.clone(), "/no.Service/Nothing", b"").await;
-    assert_eq!(unknown.unwrap_err().code(), Code::Unimplemented);
-    let answer = Client::new(channel).should_allow(ask("burst/x", "bob")).await;
-    assert!(answer.unwrap().into_inner().allowed);
-    assert!(server.get("/metrics").1.contains("weir_connections 1\n"), "the connection is the same one");
-}
-
-#[tokio::test]
 async fn what_is_not_http2_ends_its_connection_only() {
     let server = Server::start(config());
     let mut client = server.client().await;
@@ -138,12 +119,4 @@ async fn what_is_not_http2_ends_its_connection_only() {
         }
     }
     assert!(client.should_allow(ask("burst/x", "bob")).await.unwrap().into_inner().allowed);
-}
-
-/// Sends bytes where a message should be.
-async fn call_raw(channel: Channel, path: &'static str, bytes: &[u8]) -> Result<(), Status> {
-    let mut grpc = tonic::client::Grpc::new(channel);
-    grpc.ready().await.unwrap();
-    let path = http::uri::PathAndQuery::from_static(path);
-    grpc.unary(Request::new(Bytes::copy_from_slice(bytes)), path, Raw).await.map(|_| ())
 }

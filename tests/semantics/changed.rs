@@ -1,9 +1,7 @@
 //! Old state under a new configuration, row by row and on both stores: nothing becomes unlimited, nothing
-//! negative, and every wait ends. `properties/changed.rs` says it of random limits, and
-//! `changed/restarted.rs` of a service.
+//! negative, and every wait ends. `properties/changed.rs` says it of random limits.
 
 mod reset;
-mod restarted;
 mod rows;
 
 use std::sync::Arc;
