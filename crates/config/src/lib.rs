@@ -125,7 +125,9 @@ pub use read::{Checked, EXAMPLE};
 pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
 pub use section_reader::SectionReader;
-pub use sections::{GivenKeys, NamedEntries, SectionKey, SectionSpec, Suffices, mapping_schema, schema_with};
+pub use sections::{
+    GivenKeys, NamedEntries, SchemaForm, SectionKey, SectionSpec, Suffices, mapping_schema, schema_with,
+};
 pub use short_numbers::MAX_NUMBERS;
 pub use store::StoreConfig;
 pub use stores::{

@@ -16,6 +16,9 @@ use super::schema::{name_pattern, schema, section_of};
 use super::section_reader::{ReadBefore, SectionFound, SectionReader};
 use super::table::Setting;
 
+/// Returns the schema of a value.
+pub type SchemaForm = fn() -> Value;
+
 /// A section of the file that a feature reads.
 #[derive(Debug)]
 pub struct SectionSpec {
@@ -30,7 +33,7 @@ pub struct SectionSpec {
     /// Its entries, if its keys are names that the file chooses. One of several files then owns a name.
     pub named: Option<NamedEntries>,
     /// Forms of values that several of its keys have, or lists: `$defs` of the schema.
-    pub defs: &'static [(&'static str, fn() -> Value)],
+    pub defs: &'static [(&'static str, SchemaForm)],
     /// Whether a file may have this section without strategies.
     pub suffices: Suffices,
     /// A name that no strategy may have while the section suffices, and the reason.
@@ -65,7 +68,7 @@ pub struct NamedEntries {
     /// The most of them.
     pub most: usize,
     /// Returns the schema of one.
-    pub schema: fn() -> Value,
+    pub schema: SchemaForm,
 }
 
 /// A key of a section with a form of its own.
@@ -76,7 +79,7 @@ pub struct SectionKey {
     /// A description of one sentence.
     pub about: &'static str,
     /// Returns the schema of its value.
-    pub schema: fn() -> Value,
+    pub schema: SchemaForm,
 }
 
 /// The sections of all features.

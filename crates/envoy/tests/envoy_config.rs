@@ -13,9 +13,9 @@ mod reference;
 mod reload;
 mod section;
 
-use weir_envoy::rules::{Descriptor, Domains, Draft, Glob, Kind, Matcher, RateLimit, Unit};
 use weir_core::strategy::FailurePolicy;
 use weir_envoy::files::EnvoyFiles;
+use weir_envoy::rules::{Descriptor, Domains, Draft, Glob, Kind, Matcher, RateLimit, Unit};
 
 /// A descriptor with a limit of `requests` a minute; `value` as files write it, empty for any.
 fn limited(key: &str, value: &str, requests: u32) -> Descriptor {

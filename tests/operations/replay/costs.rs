@@ -49,8 +49,7 @@ fn log(folder: &std::path::Path) -> PathBuf {
         line(5, "charge", &json!({ "costs": { "output": 11_000 } }), 11_000),
         line(6, "charge", &json!({ "costs": { "output": 1 }, "outcome": "denied" }), 0),
     ];
-    let file = crate::support::scratch::file(folder, "decisions.jsonl", lines.join("\n") + "\n");
-    file
+    crate::support::scratch::file(folder, "decisions.jsonl", lines.join("\n") + "\n")
 }
 
 #[test]
