@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_envoy::settings::EnvoyConfig;
+use weir_config::FeatureSection;
 use weir_node::feature_parts::FeaturePart;
 
 pub(super) use self::NoEnvoyArgs as EnvoyArgs;
