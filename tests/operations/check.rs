@@ -8,7 +8,6 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use weir_config::{Config, MAX_FILE};
-use weir_envoy::settings::EnvoyConfig;
 
 use crate::support::command::{Serve, text, weir};
 
@@ -212,6 +211,7 @@ fn every_command_looks_into_certificates() {
 }
 
 /// A path in a flag is relative to where the program was started, as all programs have it.
+#[cfg(feature = "envoy")]
 #[test]
 fn paths_in_flags_are_relative_to_the_working_directory() {
     let directory = directory(&[
@@ -221,7 +221,10 @@ fn paths_in_flags_are_relative_to_the_working_directory() {
     ]);
     let overrides = weir::features::overrides().with("envoy_config", "ratelimit");
     let config = Config::load(directory.path().join("etc/weir.yaml"), &overrides).unwrap();
-    assert_eq!(EnvoyConfig::from_config(&config).config.as_deref(), Some(Path::new("ratelimit")));
+    assert_eq!(
+        weir_envoy::settings::EnvoyConfig::from_config(&config).config.as_deref(),
+        Some(Path::new("ratelimit"))
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What deploy/ holds is what it says, and fits the program.
 
 mod chart;
+#[cfg(feature = "envoy")]
 mod dashboard;
 mod image;
 mod packages;

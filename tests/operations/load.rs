@@ -1,5 +1,6 @@
 //! `weir load` against real servers: what it counts is what they count.
 
+#[cfg(feature = "envoy")]
 mod envoy;
 mod errors;
 #[cfg(feature = "http")]

@@ -15,6 +15,7 @@ mod cli;
 mod config;
 #[cfg(feature = "control")]
 mod control;
+#[cfg(feature = "envoy")]
 mod decision_log;
 mod deploy;
 #[cfg(feature = "envoy")]

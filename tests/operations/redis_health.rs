@@ -5,6 +5,7 @@ mod background;
 mod breaker;
 mod capabilities;
 mod cluster;
+#[cfg(feature = "envoy")]
 mod engines;
 mod evictions;
 #[cfg(feature = "leases")]

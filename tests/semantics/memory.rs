@@ -7,6 +7,7 @@ mod concurrent;
 mod expiring;
 mod id_share;
 mod ids_and_steps;
+#[cfg(feature = "envoy")]
 mod served;
 mod share;
 mod size;

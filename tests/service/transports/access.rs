@@ -53,11 +53,12 @@ impl Guarded {
             lines += &format!("{line}\n");
         }
         std::fs::write(dir.path().join("tokens"), lines).unwrap();
-        let envoy = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/envoy/tests/rls/files");
+        let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/envoy/tests/rls/files");
+        let envoy = format!("envoy: {{ config: {} }}\n", files.display());
+        let envoy = if cfg!(feature = "envoy") { envoy } else { String::new() };
         let text = format!(
             "server: {{ admin_service: true, inline_limits: true, identity: {{ tokens_file: tokens, {identity} }} }}\n\
-             envoy: {{ config: {} }}\n{rules}\n{BASE_CONFIG}",
-            envoy.display()
+             {envoy}{rules}\n{BASE_CONFIG}"
         );
         let file = scratch::file(dir.path(), "weir.yaml", text);
         let mut config =

@@ -61,9 +61,32 @@ pub(super) fn digest_of(name: &str) -> String {
 
 #[inline]
 fn part(name: &mut String, text: &str) {
-    name.push_str(itoa::Buffer::new().format(text.len()));
+    decimal(name, text.len());
     name.push(':');
     name.push_str(text);
+}
+
+/// Every part of every name has one, and most are below 100: itoa takes 3 % of a request longer.
+#[inline]
+fn decimal(name: &mut String, number: usize) {
+    if number >= 100 {
+        long_decimal(name, number / 100);
+    }
+    if number >= 10 {
+        name.push(digit(number / 10));
+    }
+    name.push(digit(number));
+}
+
+#[cold]
+fn long_decimal(name: &mut String, number: usize) {
+    decimal(name, number);
+}
+
+/// The last digit.
+#[inline]
+const fn digit(number: usize) -> char {
+    (b'0' + (number % 10) as u8) as char
 }
 
 fn shortened(name: &str) -> String {
