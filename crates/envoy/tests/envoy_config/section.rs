@@ -115,3 +115,24 @@ fn flags_go_before_it() {
         "--envoy-merge-domains or WEIR_ENVOY_MERGE_DOMAINS: envoy.merge_domains: \"maybe\" is neither";
     assert!(errors.starts_with(label), "{errors}");
 }
+
+/// A control plane that comes or goes is one change. Its secret is never shown.
+#[test]
+fn changes_are_named_once_and_without_secrets() {
+    let changed = |before: &str, after: &str| -> Vec<String> {
+        let read = |text: &str| Config::parse(text, "weir.yaml", &features::overrides()).unwrap();
+        let changes = read(before).setting_changes(&read(after));
+        changes.iter().map(ToString::to_string).collect()
+    };
+    let xds = |more: &str| format!("envoy: {{ xds: {{ server: 'a:1'{more} }} }}");
+    let files = "envoy: { config: /x }";
+    assert_eq!(changed(files, &xds("")), ["envoy.config: /x -> none", "envoy.xds: changed"]);
+    assert_eq!(changed(&xds(""), files), ["envoy.config: none -> /x", "envoy.xds: changed"]);
+    assert_eq!(
+        changed(&xds(", call_headers: 'k:one'"), &xds(", call_headers: 'k:two', node_id: n")),
+        ["envoy.xds.node_id: weir -> n", "envoy.xds.call_headers: changed"]
+    );
+    assert_eq!(changed(&xds(", tls: {}"), &xds("")), ["envoy.xds.tls: changed"]);
+    let rules = "envoy: { config: /x, rules: [{ domain: d, path: k, algorithm: gcra }] }";
+    assert_eq!(changed(files, rules), ["envoy.rules: changed"]);
+}
