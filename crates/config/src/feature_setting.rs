@@ -2,9 +2,10 @@
 
 use weir_units::Micros;
 
-use super::fields::MAX_PATH;
+use super::fields::{MAX_PATH, Mapping};
 use super::given::Outside;
 use super::node_name;
+use super::overrides::ConfigOverrides;
 use super::table::{Applies, HeaderName, Setting, SettingKind as _, ValueKind};
 use super::values::MAX_SECRET;
 
@@ -104,6 +105,12 @@ impl FeatureSetting {
     #[must_use]
     pub const fn at_reload(self) -> Self {
         Self { applies: Applies::AtReload, ..self }
+    }
+
+    /// True if it is in a mapping of the file, or given by a flag, by a variable or by its path.
+    pub(super) fn is_given(&self, fields: &Mapping<'_>, overrides: &ConfigOverrides) -> bool {
+        let path = fields.path_of(self.key);
+        fields.has(self.key) || overrides.given.at(&self.outside(), &path).text.is_some()
     }
 
     pub(super) fn outside(&self) -> Outside {

@@ -203,8 +203,7 @@ impl GivenKeys<'_, '_> {
     /// True if the setting is given.
     #[must_use]
     pub fn has(&self, setting: &FeatureSetting) -> bool {
-        let path = self.fields.path_of(setting.key);
-        self.fields.has(setting.key) || self.overrides.given.at(&setting.outside(), &path).text.is_some()
+        setting.is_given(&self.fields, self.overrides)
     }
 
     /// True if the mapping is in the file, or a setting of it is given.

@@ -1,6 +1,6 @@
 //! Lists of mappings, and mappings that may be absent.
 
-use crate::fields::{Mapping, NamedNode};
+use crate::fields::Mapping;
 
 use super::SectionReader;
 
@@ -73,10 +73,5 @@ impl<'t> SectionReader<'_, 't> {
     #[must_use]
     pub fn mistakes(&self) -> usize {
         self.report.len()
-    }
-
-    /// Takes a value, if it is there.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<NamedNode<'t>> {
-        self.fields.take(key)
     }
 }

@@ -52,13 +52,13 @@ impl SectionReader<'_, '_> {
     /// Reads what a rule does while the store fails; `None` if it is absent.
     pub fn failure_policy(&mut self, key: &'static str) -> Option<FailurePolicy> {
         let in_memory = !self.has_redis();
-        self.take(key).and_then(|value| failure_policy::policy(&value, in_memory, self.report))
+        self.fields.take(key).and_then(|value| failure_policy::policy(&value, in_memory, self.report))
     }
 
     /// Reads the numbers of a limit that is counted on the nodes; `None` if they are absent.
     pub fn approximate(&mut self, key: &'static str) -> Option<ApproximateNumbers> {
         let in_memory = !self.has_redis();
-        self.take(key).and_then(|value| approximate::numbers(&value, in_memory, self.report))
+        self.fields.take(key).and_then(|value| approximate::numbers(&value, in_memory, self.report))
     }
 
     /// Reads true or false; `None` if it is absent.
@@ -100,8 +100,7 @@ impl SectionReader<'_, '_> {
     /// True if the setting is in the file, or given by a flag, by a variable or by its path.
     #[must_use]
     pub fn is_given(&self, setting: &FeatureSetting) -> bool {
-        let path = self.fields.path_of(setting.key);
-        self.fields.has(setting.key) || self.overrides.given.at(&setting.outside(), &path).text.is_some()
+        setting.is_given(&self.fields, self.overrides)
     }
 
     /// Returns what was given by the path of a key that no file has.
