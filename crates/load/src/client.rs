@@ -19,6 +19,7 @@ macro_rules! calls {
 
 mod channel;
 mod control;
+mod envoy;
 mod leases;
 mod queues;
 mod usage;
@@ -35,8 +36,6 @@ use tonic_health::pb::health_client::HealthClient;
 
 use self::channel::AccessChannel;
 use crate::access::ServerAccess;
-use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
-use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::admin_service_client::AdminServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
@@ -111,10 +110,6 @@ impl Client {
         RateLimitServiceClient::new(self.channel.clone())
     }
 
-    fn envoy(&self) -> EnvoyClient<AccessChannel> {
-        EnvoyClient::new(self.channel.clone())
-    }
-
     fn admin(&self) -> AdminServiceClient<AccessChannel> {
         AdminServiceClient::new(self.channel.clone())
     }
@@ -165,8 +160,6 @@ calls! {
     count(CountRequest) -> CountResponse = decisions.count;
     /// Resets limits to their full quota.
     reset(ResetRequest) -> ResetResponse = admin.reset;
-    /// Asks one question as Envoy does.
-    should_rate_limit(RateLimitRequest) -> RateLimitResponse = envoy.should_rate_limit;
 }
 
 /// Parses an address. With TLS its calls say `https`, but tonic connects to an address in `http:`.
