@@ -17,63 +17,12 @@ pub mod v1 {
     include!("generated/weir.v1.rs");
 }
 
-/// Envoy's packages, as far as its rate limit and discovery protocols need them.
+/// Packages of others, as far as errors and the protocols of features need them.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
-pub mod envoy {
-    pub mod config {
-        pub mod core {
-            pub mod v3 {
-                include!("generated/envoy.config.core.v3.rs");
-            }
-        }
-    }
-    pub mod extensions {
-        pub mod common {
-            pub mod ratelimit {
-                pub mod v3 {
-                    include!("generated/envoy.extensions.common.ratelimit.v3.rs");
-                }
-            }
-        }
-    }
-    pub mod service {
-        pub mod discovery {
-            pub mod v3 {
-                include!("generated/envoy.service.discovery.v3.rs");
-            }
-        }
-        pub mod ratelimit {
-            pub mod v3 {
-                include!("generated/envoy.service.ratelimit.v3.rs");
-            }
-        }
-    }
-    pub mod r#type {
-        pub mod v3 {
-            include!("generated/envoy.type.v3.rs");
-        }
-    }
+mod packages {
+    include!("generated/packages.rs");
 }
-
-/// Google's packages, as far as errors and Envoy's discovery protocol need them.
-#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
-pub mod google {
-    pub mod rpc {
-        include!("generated/google.rpc.rs");
-    }
-}
-
-/// The limits of envoyproxy/ratelimit, as control planes send them.
-#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
-pub mod ratelimit {
-    pub mod config {
-        pub mod ratelimit {
-            pub mod v3 {
-                include!("generated/ratelimit.config.ratelimit.v3.rs");
-            }
-        }
-    }
-}
+pub use self::packages::*;
 
 /// The descriptors of everything in `proto/`, encoded: for server reflection and proto-JSON.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
