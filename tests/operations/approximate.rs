@@ -2,6 +2,7 @@
 
 mod calls;
 mod cut_off;
+#[cfg(feature = "envoy")]
 mod envoy;
 mod nodes;
 mod outage;

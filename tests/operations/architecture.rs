@@ -9,6 +9,8 @@ mod features;
 mod manifests;
 mod maps;
 mod names;
+#[cfg(feature = "queues")]
+mod queue_operations;
 mod recipes;
 mod source;
 mod test_modules;

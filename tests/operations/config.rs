@@ -13,6 +13,7 @@ mod files;
 mod groups;
 mod limits;
 mod properties;
+#[cfg(feature = "queues")]
 mod queues;
 mod redis;
 mod schema;

@@ -31,6 +31,7 @@ mod http_crowds;
 mod load;
 mod local;
 mod logs;
+#[cfg(feature = "leases")]
 mod long_faults;
 mod long_floods;
 mod long_hostile_files;

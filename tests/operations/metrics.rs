@@ -1,6 +1,8 @@
 //! The metrics page: valid, complete from the start, and bounded whatever callers send.
 
 mod denials;
+#[cfg(all(feature = "leases", feature = "queues"))]
+mod held;
 
 use std::collections::BTreeSet;
 

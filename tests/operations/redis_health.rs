@@ -3,6 +3,7 @@
 
 mod background;
 mod breaker;
+#[cfg(feature = "leases")]
 mod capabilities;
 mod cluster;
 #[cfg(feature = "envoy")]

@@ -1,5 +1,6 @@
 //! The configuration changes while it serves.
 
+#[cfg(all(feature = "leases", feature = "queues"))]
 mod everything;
 mod refused;
 

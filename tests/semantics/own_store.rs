@@ -15,8 +15,7 @@ use weir_core::strategy::{
     ApproximateNumbers, ConcurrencyNumbers, ConcurrencyRule, FailurePolicy, Field, Limit, LimitSource,
     Resources, Rules, Scope, Strategy,
 };
-use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
-use weir_proto::v1::{AcquireRequest, Cost, ShouldAllowRequest};
+use weir_proto::v1::{Cost, ShouldAllowRequest};
 use weir_testing::{SOON, eventually};
 use weir_units::Micros;
 
@@ -82,20 +81,28 @@ async fn what_it_does_not_offer_is_said_by_name() {
     let cost = Cost { cost: 2, at_least: None };
     let costs = [("tokens".to_owned(), cost)].into_iter().collect();
     let asked = ShouldAllowRequest { costs, ..ask_under("costed", "r", "bob") };
-    let mut leases = ConcurrencyServiceClient::new(server.channel().await);
-    let (strategy, id) = ("leased".to_owned(), "i".to_owned());
-    let (resource, consumer) = ("r".to_owned(), "bob".to_owned());
-    let lease = AcquireRequest { resource, consumer, strategy, id, ..AcquireRequest::default() };
     let refused = [
         ("counting on the node", client.should_allow(ask_under("counted", "r", "bob")).await.unwrap_err()),
         ("costs by limit", client.should_allow(asked).await.unwrap_err()),
-        ("leases", leases.acquire(lease).await.unwrap_err()),
+        #[cfg(feature = "leases")]
+        ("leases", refused_lease(&server).await),
     ];
     for (name, status) in refused {
         assert_eq!(status.code(), Code::FailedPrecondition, "{name}");
         let expected = format!(" has no {name}");
         assert!(status.message().contains(&expected), "{name}: {}", status.message());
     }
+}
+
+#[cfg(feature = "leases")]
+async fn refused_lease(server: &Server) -> tonic::Status {
+    use weir_proto::v1::AcquireRequest;
+    use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
+
+    let (strategy, id) = ("leased".to_owned(), "i".to_owned());
+    let (resource, consumer) = ("r".to_owned(), "bob".to_owned());
+    let lease = AcquireRequest { resource, consumer, strategy, id, ..AcquireRequest::default() };
+    ConcurrencyServiceClient::new(server.channel().await).acquire(lease).await.unwrap_err()
 }
 
 #[cfg(feature = "queues")]

@@ -11,6 +11,7 @@ mod ends;
 mod envoy;
 mod intercepted;
 mod random;
+mod rate_limit;
 
 use std::sync::Arc;
 

@@ -179,6 +179,7 @@ fn bad_paths_are_errors_that_say_so() {
 }
 
 /// Envoy reaches it by the `pipe` of its cluster.
+#[cfg(feature = "envoy")]
 #[tokio::test]
 async fn envoy_asks_over_a_pipe() {
     let dir = scratch::dir("unix");

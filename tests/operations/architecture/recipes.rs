@@ -4,12 +4,12 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The text of all sources whose path `is_meant`.
-fn text(sources: &[Source], is_meant: impl Fn(&str) -> bool) -> String {
+pub(super) fn text(sources: &[Source], is_meant: impl Fn(&str) -> bool) -> String {
     sources.iter().filter(|source| is_meant(&source.path)).map(|source| &*source.text).collect()
 }
 
 /// The tests: those of the program, and those of the crates.
-fn tests() -> Vec<Source> {
+pub(super) fn test_sources() -> Vec<Source> {
     let mut tests = read_all("tests", "rs");
     tests.extend(read_all("crates", "rs").into_iter().filter(|source| source.path.contains("/tests/")));
     tests
@@ -56,7 +56,7 @@ fn every_stream_has_its_bytes() {
 
 #[test]
 fn every_method_is_called_by_a_test() {
-    let tests = text(&tests(), |_| true);
+    let tests = text(&test_sources(), |_| true);
     let called = |path: &str| {
         let name = path.rsplit('/').next().unwrap_or_default();
         tests.contains(&format!(".{}(", snake_case(name)))
@@ -65,27 +65,6 @@ fn every_method_is_called_by_a_test() {
     assert!(methods.len() > 20, "{methods:?}");
     let uncalled = methods.into_iter().filter(|(path, _)| !called(path));
     none(uncalled.map(|(path, _)| format!("no test calls {path}")).collect());
-}
-
-/// Random calls compare the model with its twin, and rows say what both must answer.
-#[test]
-fn every_operation_on_a_queue_has_rows_and_random_calls() {
-    let model = include_str!("../../../crates/queues/src/model/call.rs");
-    let ops = model.split_once("pub enum QueueOp").unwrap().1.split_once("\n}").unwrap().0;
-    let ops = ops
-        .lines()
-        .filter_map(|line| line.strip_prefix("    "))
-        .filter(|line| line.starts_with(|letter: char| letter.is_ascii_uppercase()));
-    let ops: Vec<&str> = ops.map(|line| line.split([' ', '(', ',']).next().unwrap_or_default()).collect();
-    assert!(ops.len() > 5, "{ops:?}");
-    let tests = tests();
-    let random = text(&tests, |path| path.contains("queues/") && path.ends_with("/differential.rs"));
-    let rows = text(&tests, |path| path.contains("queues/") && !path.ends_with("/differential.rs"));
-    let lacks = |place: &str, text: &str| {
-        let missing = ops.iter().filter(|op| !text.contains(&format!("QueueOp::{op}")));
-        missing.map(|op| format!("no {place} has {op}")).collect::<Vec<_>>()
-    };
-    none([lacks("random call", &random), lacks("row", &rows)].concat());
 }
 
 /// A metric is described on some page, whatever setting it takes to see it.

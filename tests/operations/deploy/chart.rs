@@ -1,5 +1,6 @@
 //! The chart under every one of its values: what Kubernetes gets, and what is refused.
 
+#[cfg(feature = "envoy")]
 mod alerts;
 mod cases;
 mod commands;

@@ -1,19 +1,13 @@
-//! Which limit denies, what is held, and how old the oldest item is.
+//! Which limit denies.
 
 use std::fs;
 
 use weir_config::Config;
-use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::inline_limit::Algorithm;
-use weir_proto::v1::queue_service_client::QueueServiceClient;
-use weir_proto::v1::{
-    AcquireRequest, EnqueueRequest, InlineLimit, InlineWindow, NewItem, ReleaseRequest, ShouldAllowRequest,
-};
-
-use weir_units::Micros;
+use weir_proto::v1::{InlineLimit, InlineWindow, ShouldAllowRequest};
 
 use super::{series, value};
-use crate::support::server::{BASE, Server, ask_under};
+use crate::support::server::{Server, ask_under};
 use crate::support::{RedisServer, SOON, eventually, scratch};
 
 const CONFIG: &str = "
@@ -24,9 +18,7 @@ strategies:
     limits:
       - { name: each, per: [resource, consumer], fixed_window: { limit: 2, window: 1h } }
       - { name: all, per: [resource], fixed_window: { limit: 5, window: 2h, anchored: true } }
-  jobs: { concurrency: { limit: 2, per: [resource], ttl: 30s } }
 access: { deny: [mallory] }
-queues: { work: { capacity: 10, max_deliveries: 2 } }
 ";
 
 fn denials(page: &str, strategy: &str, limit: &str) -> f64 {
@@ -96,35 +88,4 @@ async fn each_limit_counts_its_denials_on_memory() {
 async fn each_limit_counts_its_denials_on_redis() {
     let redis = RedisServer::start();
     each_limit_counts_its_denials(&format!("store: {{ redis: {{ nodes: ['{}'] }} }}\n", redis.url())).await;
-}
-
-#[tokio::test]
-async fn gauges_show_permits_and_the_oldest_item() {
-    let (server, _folder) = server("");
-    let mut leases = ConcurrencyServiceClient::new(server.channel().await);
-    let acquire = |resource: &str, id: &str| AcquireRequest {
-        resource: resource.to_owned(),
-        strategy: "jobs".to_owned(),
-        id: id.to_owned(),
-        ..AcquireRequest::default()
-    };
-    let of =
-        |name: &str| value(&server.get("/metrics").1, &format!("weir_permits_{name}{{strategy=\"jobs\"}}"));
-    assert_eq!([of("held"), of("limit"), of("keys")], [0.0, 0.0, 0.0]);
-    for (resource, id) in [("x", "1"), ("x", "2"), ("x", "3"), ("y", "1")] {
-        leases.acquire(acquire(resource, id)).await.unwrap();
-    }
-    assert_eq!([of("held"), of("limit"), of("keys")], [3.0, 4.0, 2.0]);
-    assert_eq!(denials(&server.get("/metrics").1, "jobs", "permits"), 1.0);
-    let AcquireRequest { resource, strategy, id, .. } = acquire("x", "1");
-    let release = ReleaseRequest { resource, strategy, id, ..ReleaseRequest::default() };
-    leases.release(release).await.unwrap();
-    assert_eq!(of("held"), 2.0);
-    let oldest = || value(&server.get("/metrics").1, "weir_queue_oldest_item_seconds{queue=\"work\"}");
-    assert_eq!(oldest(), 0.0);
-    let items = vec![NewItem { payload: b"work".to_vec(), ..NewItem::default() }];
-    let put = EnqueueRequest { queue: "work".to_owned(), items };
-    QueueServiceClient::new(server.channel().await).enqueue(put).await.unwrap();
-    server.clock.set(Micros(BASE.0 + 90_000_000));
-    eventually(SOON, "the store is asked", || oldest() >= 89.0);
 }

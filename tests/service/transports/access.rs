@@ -2,10 +2,14 @@
 
 mod certificates;
 mod ends;
+#[cfg(feature = "envoy")]
+mod envoy;
 mod identity;
 mod jwt;
 mod lists;
 mod names;
+#[cfg(feature = "queues")]
+mod queues;
 mod random;
 mod rights;
 #[cfg(feature = "usage")]
@@ -31,8 +35,11 @@ strategies:
 resources:
   - { match: burst/*, strategy: burst }
   - { match: other/*, strategy: other }
-queues: { work: { capacity: 10, outcomes: { payload: head } }, rest: { capacity: 10 } }
 ";
+
+/// The queues of these tests.
+const QUEUES: &str =
+    "queues: { work: { capacity: 10, outcomes: { payload: head } }, rest: { capacity: 10 } }";
 
 /// A server with a file of tokens, each in the name of its holder.
 struct Guarded {
@@ -56,9 +63,10 @@ impl Guarded {
         let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/envoy/tests/rls/files");
         let envoy = format!("envoy: {{ config: {} }}\n", files.display());
         let envoy = if cfg!(feature = "envoy") { envoy } else { String::new() };
+        let queues = if cfg!(feature = "queues") { QUEUES } else { "" };
         let text = format!(
             "server: {{ admin_service: true, inline_limits: true, identity: {{ tokens_file: tokens, {identity} }} }}\n\
-             {envoy}{rules}\n{BASE_CONFIG}"
+             {envoy}{rules}\n{BASE_CONFIG}{queues}"
         );
         let file = scratch::file(dir.path(), "weir.yaml", text);
         let mut config =

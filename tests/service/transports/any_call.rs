@@ -4,15 +4,13 @@ use http::{HeaderName, HeaderValue};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use prost::Message;
-use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
-use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir_proto::v1::{
     RefundRequest, ResetRequest, ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest,
     StreamedRequest,
 };
 
 use super::client::{Call, Ends};
+use super::rate_limit::{AskedDescriptor, AskedEntry, EnvoyQuestion};
 use super::{BATCH, CHECK, RATE_LIMIT, REFLECTION, REFUND, RESET, SHOULD_ALLOW, STREAM};
 use crate::support::damage::damaged;
 use crate::support::grpc::framed;
@@ -110,14 +108,14 @@ fn reset() -> impl Strategy<Value = ResetRequest> {
     })
 }
 
-fn rate_limit() -> impl Strategy<Value = RateLimitRequest> {
+fn rate_limit() -> impl Strategy<Value = EnvoyQuestion> {
     let entry = (select(vec!["key1", "key2", "foo"]), select(vec!["banned", "x", ""]))
-        .prop_map(|(key, value)| Entry { key: key.to_owned(), value: value.to_owned() });
+        .prop_map(|(key, value)| AskedEntry { key: key.to_owned(), value: value.to_owned() });
     let descriptor = prop::collection::vec(entry, 0..3)
-        .prop_map(|entries| RateLimitDescriptor { entries, ..RateLimitDescriptor::default() });
+        .prop_map(|entries| AskedDescriptor { entries, ..AskedDescriptor::default() });
     let domain = select(vec!["test-domain", "another", "nope", ""]);
     (domain, prop::collection::vec(descriptor, 0..3), 0..3_u32).prop_map(
-        |(domain, descriptors, hits_addend)| RateLimitRequest {
+        |(domain, descriptors, hits_addend)| EnvoyQuestion {
             domain: domain.to_owned(),
             descriptors,
             hits_addend,

@@ -1,14 +1,15 @@
 //! Each method without its right, each list, and refusals that tell nothing.
 
+use std::sync::LazyLock;
+
 use prost::Message as _;
+use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MessageDescriptor, ServiceDescriptor, Value};
 use weir::features::methods;
 use weir_config::{AccessRight, RIGHTS};
-use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
-use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir_proto::v1;
 
 use super::super::client::Call;
+use super::super::rate_limit::{AskedDescriptor, AskedEntry, EnvoyQuestion};
 use super::super::{BATCH, RATE_LIMIT, RESET, SHOULD_ALLOW, STREAM, TRANSPORTS};
 use super::{Guarded, all_but};
 use crate::support::grpc::framed;
@@ -16,93 +17,67 @@ use crate::support::server::{ask, ask_under};
 
 pub(super) const DENIED: u16 = 7;
 
-/// A call of each method of the table, which changes or tells something when it is allowed.
+/// A call of a method of the table, which changes or tells something when it is allowed: the fields that it has are set.
 fn call_of(path: &str) -> Call {
-    let (resource, consumer) = ("burst/x".to_owned(), "bob".to_owned());
-    let item = v1::NewItem { payload: b"x".to_vec(), ..Default::default() };
-    macro_rules! of_lease {
-        ($request:ident) => {{
-            let (strategy, id) = ("permits".to_owned(), "l".to_owned());
-            v1::$request { resource, consumer, strategy, id, ..Default::default() }.encode_to_vec()
-        }};
+    let method = services().flat_map(|service| service.methods().collect::<Vec<_>>()).find(|method| {
+        path.strip_prefix('/') == Some(&format!("{}/{}", method.parent_service().full_name(), method.name()))
+    });
+    let method = method.unwrap_or_else(|| panic!("{path} is in no proto"));
+    if method.is_client_streaming() {
+        return Call::new(path, vec![]);
     }
-    let message = match path.rsplit('/').next().unwrap() {
-        "ShouldAllow" => ask("burst/x", "bob").encode_to_vec(),
-        "ShouldAllowBatch" => {
-            v1::ShouldAllowBatchRequest { requests: vec![ask("burst/x", "bob")] }.encode_to_vec()
-        }
-        "ShouldAllowStream" => Vec::new(),
-        "Count" => v1::CountRequest {
-            resource,
-            consumer,
-            strategy: "parts".to_owned(),
-            interval: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
-            ..Default::default()
-        }
-        .encode_to_vec(),
-        "Reserve" => v1::ReserveRequest { resource, consumer, id: "r".to_owned(), ..Default::default() }
-            .encode_to_vec(),
-        "CancelReservation" => {
-            v1::CancelReservationRequest { resource, consumer, id: "r".to_owned(), ..Default::default() }
-                .encode_to_vec()
-        }
-        "Refund" => v1::RefundRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
-        "Debit" => v1::DebitRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
-        "Settle" => {
-            v1::SettleRequest { resource, consumer, id: "h".to_owned(), ..Default::default() }.encode_to_vec()
-        }
-        "Acquire" => of_lease!(AcquireRequest),
-        "Renew" => of_lease!(RenewRequest),
-        "Release" => of_lease!(ReleaseRequest),
-        "Enqueue" => v1::EnqueueRequest { queue: "work".to_owned(), items: vec![item] }.encode_to_vec(),
-        "Take" => {
-            v1::TakeRequest { queue: "work".to_owned(), consumer, ..Default::default() }.encode_to_vec()
-        }
-        "Subscribe" => v1::SubscribeRequest { queue: "work".to_owned(), consumer, credit: 0 }.encode_to_vec(),
-        "Ack" => {
-            v1::AckRequest { queue: "work".to_owned(), ids: vec![], ..Default::default() }.encode_to_vec()
-        }
-        "Nack" => {
-            v1::NackRequest { queue: "work".to_owned(), ids: vec![], ..Default::default() }.encode_to_vec()
-        }
-        "Extend" => {
-            v1::ExtendRequest { queue: "work".to_owned(), ids: vec![], ..Default::default() }.encode_to_vec()
-        }
-        "Browse" => v1::BrowseRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
-        "Redrive" => v1::RedriveRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
-        "Purge" => v1::PurgeRequest { queue: "work".to_owned() }.encode_to_vec(),
-        "Outcomes" => v1::OutcomesRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
-        "Stats" => v1::StatsRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
-        "ShouldRateLimit" => envoys("basic", 0).encode_to_vec(),
-        // Without fields.
-        "GetUsage" | "TopConsumers" | "ListNodes" => Vec::new(),
-        "Reset" => v1::ResetRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
-        "ListLeases" => {
-            v1::ListLeasesRequest { resource, consumer, strategy: "permits".to_owned(), ..Default::default() }
-                .encode_to_vec()
-        }
-        "ReleaseLeases" => v1::ReleaseLeasesRequest {
-            resource,
-            consumer,
-            strategy: "permits".to_owned(),
-            ids: vec!["l".to_owned()],
-            ..Default::default()
-        }
-        .encode_to_vec(),
-        // The service is off here, so any message does: rights come first.
-        "PutOverride" | "PutAccess" | "PutStrategy" | "PutMany" | "FindChange" | "DeleteEntry"
-        | "ListEntries" | "WatchEntries" | "ListChanges" | "ListBans" | "LiftBan" | "Reload" => vec![8, 1],
-        other => panic!("{other} has no call here: add one"),
-    };
-    Call::new(path, if message.is_empty() { Vec::new() } else { framed(0, &message) })
+    let message = filled(method.input(), method.parent_service().name());
+    Call::new(path, framed(0, &message.encode_to_vec()))
 }
 
-pub(super) fn envoys(domain: &str, hits: i64) -> RateLimitRequest {
-    let entries = vec![Entry { key: "key1".to_owned(), value: "v".to_owned() }];
-    let mut descriptor = RateLimitDescriptor { entries, ..Default::default() };
-    descriptor.is_negative_hits = hits < 0;
-    descriptor.hits_addend = (hits != 0).then_some(hits.unsigned_abs());
-    RateLimitRequest { domain: domain.to_owned(), descriptors: vec![descriptor], hits_addend: 0 }
+/// The services of all protos that this program serves.
+fn services() -> impl Iterator<Item = ServiceDescriptor> {
+    static POOL: LazyLock<DescriptorPool> =
+        LazyLock::new(|| DescriptorPool::decode(weir_proto::DESCRIPTORS).unwrap());
+    // The control plane of Envoy's limits is a server that Weir calls.
+    POOL.services().filter(|service| !service.full_name().starts_with("envoy.service.discovery."))
+}
+
+fn filled(message: MessageDescriptor, service: &str) -> DynamicMessage {
+    let mut asked = DynamicMessage::new(message.clone());
+    for field in message.fields() {
+        let value = match field.name() {
+            "resource" => text("burst/x"),
+            "consumer" | "id" | "value" => text("bob"),
+            "strategy" if message.name().starts_with("Count") => text("parts"),
+            "strategy" if ["ConcurrencyService", "LeaseAdminService"].contains(&service) => text("permits"),
+            "queue" => text("work"),
+            "domain" => text("basic"),
+            "key" => text("key1"),
+            "payload" => Value::Bytes(b"x".to_vec().into()),
+            "seconds" => Value::I64(60),
+            "ids" if field.kind() == Kind::String => Value::List(vec![text("bob")]),
+            "requests" | "items" | "descriptors" | "entries" | "interval" => match field.kind() {
+                Kind::Message(part) if field.is_list() => {
+                    Value::List(vec![Value::Message(filled(part, service))])
+                }
+                Kind::Message(part) => Value::Message(filled(part, service)),
+                _ => continue,
+            },
+            _ => continue,
+        };
+        asked.set_field(&field, value);
+    }
+    asked
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+pub(super) fn envoys(domain: &str, hits: i64) -> EnvoyQuestion {
+    let entries = vec![AskedEntry { key: "key1".to_owned(), value: "v".to_owned() }];
+    let descriptor = AskedDescriptor {
+        entries,
+        hits_addend: (hits != 0).then_some(hits.unsigned_abs()),
+        is_negative_hits: hits < 0,
+    };
+    EnvoyQuestion { domain: domain.to_owned(), descriptors: vec![descriptor], hits_addend: 0 }
 }
 
 /// The statistics and outcomes of queues need either of two rights.
@@ -157,11 +132,8 @@ async fn no_method_is_served_without_its_right_and_nothing_is_charged_stored_or_
 #[test]
 fn every_method_has_a_row() {
     let rows: Vec<&str> = RIGHTS.iter().flat_map(|row| methods(row.right)).collect();
-    let pool = prost_reflect::DescriptorPool::decode(weir_proto::DESCRIPTORS).unwrap();
     let mut methods = 0;
-    // The control plane of Envoy's limits is a server that Weir calls.
-    let served = |name: &str| !name.starts_with("envoy.service.discovery.");
-    for service in pool.services().filter(|service| served(service.full_name())) {
+    for service in services() {
         for method in service.methods() {
             let path = format!("/{}/{}", service.full_name(), method.name());
             assert!(rows.contains(&&*path), "{path} has no row in RIGHTS");
@@ -190,8 +162,8 @@ async fn a_refusal_is_the_same_whether_or_not_the_thing_exists() {
         let unary =
             |path: &str, message: Vec<u8>| Call::new(path, framed(0, &message)).with("authorization", &shop);
         let before = guarded.counted();
-        let enqueue =
-            |queue: &str| v1::EnqueueRequest { queue: queue.to_owned(), items: vec![] }.encode_to_vec();
+        // An `EnqueueRequest`, whose first field is the queue.
+        let enqueue = |queue: &str| [&[10, queue.len() as u8], queue.as_bytes()].concat();
         let mut first = None;
         for call in [
             unary(SHOULD_ALLOW, ask("other/x", "shop-1").encode_to_vec()),
