@@ -186,6 +186,7 @@ part "a decision of the installed .deb, and its unit" installed_deb
 part "the client libraries, with the newest and with the oldest libraries" clients
 part "faults that are planted in the client libraries, and found" python3 clients/conformance/faults.py
 part "the hooks of LiteLLM, in its real proxy" scripts/test-litellm.sh
+part "each feature deleted in a copy, and the rest tested" scripts/test-deletion.sh
 part "the long tests, in their full size" make test-long BUDGET=1800
 part "the conformance suite of Connect, against the HTTP listener" scripts/test-conformance.sh
 part "the clients of Connect in Go, TypeScript and Python, against the real server" scripts/test-connect.sh

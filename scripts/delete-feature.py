@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Deletes a feature from a copy of the sources, as its README says: delete-feature.py NAME COPY
+
+A feature is its crate, its files in the shared folders, the modules declared under its `#[cfg(feature = "NAME")]`,
+and its lines in the manifest and in src/features.rs. `make test-release` deletes each one in a copy, and tests the rest.
+"""
+
+import pathlib
+import re
+import shutil
+import sys
+
+# What is a feature's by another name than its own.
+PROTOS = {"envoy": ["proto/envoy", "proto/ratelimit"]}
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    name, copy = sys.argv[1], pathlib.Path(sys.argv[2])
+    if not (copy / "crates" / name).exists():
+        sys.exit(f"delete-feature.py: {copy}/crates/{name} is no feature")
+    modules(name, copy)
+    manifest(name, copy / "Cargo.toml")
+    line_of_the_list(name, copy / "src/features.rs")
+    client(name, copy / "crates/load/src")
+    places = [f"crates/{name}", f"lua/{name}", f"proto/weir/v1/{name}.proto", f"docs/{name}.md", *PROTOS.get(name, [])]
+    for place in places:
+        remove(copy / place)
+
+
+def modules(name, copy):
+    """Deletes the modules of src, tests and benches that only the feature has."""
+    declared = re.compile(r'^ *#\[cfg\(([^\n]*feature = "' + name + r'"[^\n]*)\)\]\n((?: *#\[[^\n]*\n)*) *(?:pub(?:\(crate\))? )?mod (\w+);\n', re.M)
+    for folder in ("src", "tests", "benches"):
+        for file in sorted((copy / folder).rglob("*.rs")):
+            if not file.exists():
+                continue
+            text = file.read_text()
+            for condition, attributes, module in declared.findall(text):
+                if "not(" in condition or "any(" in condition:
+                    continue
+                path = re.search(r'path = "([^"]+)"', attributes)
+                below = file.parent if file.stem in ("main", "lib", file.parent.name) or file.parent.name == "benches" else file.with_suffix("")
+                remove(file.parent / path[1] if path else below / f"{module}.rs")
+                remove(below / module)
+            file.write_text(declared.sub(lambda found: found[0] if "not(" in found[1] or "any(" in found[1] else "", text))
+
+
+def manifest(name, file):
+    """Deletes the feature, its crate and its benches."""
+    sections = file.read_text().split("\n[")
+    for bench in [section for section in sections if f'required-features = ["{name}"]' in section]:
+        sections.remove(bench)
+        target = re.search(r'name = "(\w+)"', bench)[1]
+        remove(file.parent / f"benches/{target}.rs")
+        remove(file.parent / "benches" / target)
+    text = "\n[".join(sections).replace(f'"{name}", ', "").replace(f', "{name}"', "")
+    text = re.sub(rf"(?:# [^\n]*\n)*{name} = \[[^\n]*\n", "", text)
+    text = re.sub(rf"weir-{name}[ .][^\n]*\n", "", text)
+    # Attributes that ask for it are left, and are false.
+    file.write_text(text.replace("[workspace.lints.rust]\n", "[workspace.lints.rust]\nunexpected_cfgs = \"allow\"\n"))
+
+
+def line_of_the_list(name, file):
+    file.write_text(re.sub(rf' *#\[cfg\(feature = "{name}"\)\]\n *&weir_{name}::[^\n]*\n', "", file.read_text()))
+
+
+def client(name, folder):
+    """Deletes the calls of the feature from the client of the commands."""
+    declaring = folder / "client.rs"
+    declaring.write_text(declaring.read_text().replace(f"mod {name};\n", ""))
+    remove(folder / "client" / f"{name}.rs")
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    elif path.exists():
+        path.unlink()
+
+
+if __name__ == "__main__":
+    main()
