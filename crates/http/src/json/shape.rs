@@ -325,6 +325,11 @@ mod tests {
         let large = shapes.methods().filter(|method| !method.is_stream && shapes.takes_messages(method));
         let mut large: Vec<_> = large.map(|method| method.path.rsplit('/').next().unwrap()).collect();
         large.sort_unstable();
-        assert_eq!(large, ["Enqueue", "PutMany", "ShouldAllowBatch", "ShouldRateLimit"]);
+        // Of features, those that this program has.
+        let is_there =
+            |name: &&str| shapes.methods().any(|method| method.path.ends_with(&format!("/{name}")));
+        let lists =
+            ["Enqueue", "PutMany", "ShouldAllowBatch", "ShouldRateLimit"].into_iter().filter(is_there);
+        assert_eq!(large, lists.collect::<Vec<_>>());
     }
 }
