@@ -59,7 +59,8 @@ def manifest(name, file):
     text = re.sub(rf"(?:# [^\n]*\n)*{name} = \[[^\n]*\n", "", text)
     text = re.sub(rf"weir-{name}[ .][^\n]*\n", "", text)
     # Attributes that ask for it are left, and are false.
-    file.write_text(text.replace("[workspace.lints.rust]\n", "[workspace.lints.rust]\nunexpected_cfgs = \"allow\"\n"))
+    lints, allowed = "[workspace.lints.rust]\n", "unexpected_cfgs = \"allow\"\n"
+    file.write_text(text if allowed in text else text.replace(lints, lints + allowed))
 
 
 def line_of_the_list(name, file):

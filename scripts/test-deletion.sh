@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Deletes each feature in a copy of the last commit, and tests what is left: test-deletion.sh [FEATURE]...
+# `queues+leases` deletes both.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,6 +17,11 @@ copied() {
     ln -sfn "$PWD/.cache" "$copy/.cache"
 }
 
+deleted() {
+    local name
+    for name in ${1//+/ }; do scripts/delete-feature.py "$name" "$copy" || return; done
+}
+
 # The trunk's own tests, and those of the program that cross features.
 tested() {
     cd "$copy" || return
@@ -30,7 +36,7 @@ tested() {
 for name; do
     started=$SECONDS
     echo "== without $name"
-    if copied && scripts/delete-feature.py "$name" "$copy" && (tested); then
+    if copied && deleted "$name" && (tested); then
         echo "== without $name: passed in $((SECONDS - started)) s"
     else
         failed+=("$name")
