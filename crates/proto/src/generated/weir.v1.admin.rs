@@ -5,7 +5,7 @@ pub struct ResetRequest {
     /// The resource that is used.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who uses it. Required if a limit of the strategy counts by consumer.
+    /// The consumer that uses it. Required if a limit of the strategy counts by consumer.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// A configured strategy. If empty: the strategy that the configuration gives the resource.

@@ -12,7 +12,7 @@ pub struct ControlOverride {
     #[prost(string, tag = "3")]
     pub strategy: ::prost::alloc::string::String,
     /// Numbers by the names of limits: `50/1s`, `50`, or keys of the limit's algorithm, such as `{ rate: 50/1s, burst: 100 }`.
-    /// What is not named stays as the files have it. The limits must count by consumer.
+    /// Other numbers stay as the files have them. The limits must count by consumer.
     #[prost(map = "string, string", tag = "4")]
     pub limits: ::std::collections::HashMap<
         ::prost::alloc::string::String,
@@ -35,7 +35,7 @@ pub struct ControlAccess {
 /// ControlStrategy is other numbers of a configured strategy.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ControlStrategy {
-    /// Its name.
+    /// The name of the strategy.
     #[prost(string, tag = "1")]
     pub strategy: ::prost::alloc::string::String,
     /// Numbers by the names of limits, as in ControlOverride; of `concurrency` the name is `concurrency`.
@@ -44,15 +44,15 @@ pub struct ControlStrategy {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// What becomes of what is used.
+    /// The treatment of existing usage.
     #[prost(enumeration = "StateChange", tag = "3")]
     pub state: i32,
 }
 /// EntryVersion is the version of an entry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EntryVersion {
-    /// It grows with each change of any entry, also when Redis lost its data: microseconds since 1970, or one more than
-    /// the last.
+    /// A number that grows with each change of any entry, also when Redis lost its data: microseconds since 1970, or one
+    /// more than the last.
     #[prost(uint64, tag = "1")]
     pub version: u64,
     /// The random id of the change: 16 hexadecimal digits, as the audit, the log and the commands write it.
@@ -62,37 +62,37 @@ pub struct EntryVersion {
 /// ControlEntry is one entry, and who made it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ControlEntry {
-    /// Its version.
+    /// The version of the entry.
     #[prost(message, optional, tag = "4")]
     pub version: ::core::option::Option<EntryVersion>,
-    /// When it ends by itself. Not set: never.
+    /// The time at which the entry expires. Not set: never.
     #[prost(message, optional, tag = "5")]
     pub expires_at: ::core::option::Option<::prost_types::Timestamp>,
-    /// Why it was made.
+    /// The reason of the last change.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
-    /// The caller that made it: its name, or the address of its peer on a server without identity.
+    /// The caller that made the last change: its name, or the address of its peer on a server without identity.
     #[prost(string, tag = "7")]
     pub by: ::prost::alloc::string::String,
-    /// When it was made.
+    /// The time of the last change.
     #[prost(message, optional, tag = "8")]
     pub changed_at: ::core::option::Option<::prost_types::Timestamp>,
-    /// Why it has no effect now, such as a strategy that the files do not have. Empty: it has.
+    /// The reason that the entry has no effect now, such as a strategy that the files do not have. Empty: it has an effect.
     #[prost(string, tag = "9")]
     pub waiting: ::prost::alloc::string::String,
-    /// It was deleted.
+    /// True if the entry was deleted.
     #[prost(bool, tag = "10")]
     pub deleted: bool,
-    /// The name of the node that made it.
+    /// The name of the node that made the last change.
     #[prost(string, tag = "11")]
     pub node: ::prost::alloc::string::String,
-    /// What it changes.
+    /// The change that the entry makes.
     #[prost(oneof = "control_entry::Entry", tags = "1, 2, 3")]
     pub entry: ::core::option::Option<control_entry::Entry>,
 }
 /// Nested message and enum types in `ControlEntry`.
 pub mod control_entry {
-    /// What it changes.
+    /// The change that the entry makes.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Entry {
         /// Other numbers for some consumers.
@@ -106,13 +106,13 @@ pub mod control_entry {
         Strategy(super::ControlStrategy),
     }
 }
-/// ChangeOptions are those of every change.
+/// ChangeOptions are the options of every change.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ChangeOptions {
-    /// How long the entry lasts: at least 1 second, at most 10 years. Not set: until it is deleted.
+    /// The lifetime of the entry: at least 1 second, at most 10 years. Not set: until it is deleted.
     #[prost(message, optional, tag = "1")]
     pub expires_after: ::core::option::Option<::prost_types::Duration>,
-    /// Why, for the audit: at most 1,024 bytes.
+    /// The reason, for the audit: at most 1,024 bytes.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// The version that the entry must have now. Version 0 and no change: it must not exist. Not set: any.
@@ -165,7 +165,7 @@ pub mod entry_put {
         Strategy(super::ControlStrategy),
     }
 }
-/// PutManyResponse says what changed.
+/// PutManyResponse is the result of several changes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PutManyResponse {
     /// All changes were made, and are in force on this node. False with `dry_run`: nothing was changed.
@@ -174,13 +174,13 @@ pub struct PutManyResponse {
     /// The version of all entries. Not set with `dry_run`.
     #[prost(message, optional, tag = "2")]
     pub version: ::core::option::Option<EntryVersion>,
-    /// How many entries are new.
+    /// The number of entries that are new.
     #[prost(uint32, tag = "3")]
     pub created: u32,
-    /// How many entries were there before.
+    /// The number of entries that were replaced.
     #[prost(uint32, tag = "4")]
     pub replaced: u32,
-    /// How many entries were removed.
+    /// The number of entries that were removed.
     #[prost(uint32, tag = "5")]
     pub deleted: u32,
 }
@@ -191,16 +191,16 @@ pub struct FindChangeRequest {
     #[prost(string, tag = "1")]
     pub change: ::prost::alloc::string::String,
 }
-/// FindChangeResponse says whether a change was made.
+/// FindChangeResponse has the result of a change.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FindChangeResponse {
-    /// Whether it was. A node remembers the last 100,000 changes since it started, and those that made the entries of today.
+    /// The result. A node remembers the last 100,000 changes since it started, and those that made the entries of today.
     #[prost(enumeration = "ChangeResult", tag = "1")]
     pub result: i32,
     /// APPLIED: the version of the change. NOT_APPLIED: that of the last change of the store.
     #[prost(message, optional, tag = "2")]
     pub version: ::core::option::Option<EntryVersion>,
-    /// UNKNOWN: why.
+    /// UNKNOWN: the reason.
     #[prost(string, tag = "3")]
     pub reason: ::prost::alloc::string::String,
 }
@@ -210,11 +210,11 @@ pub struct PutOverrideRequest {
     /// The override. One with the same strategy, consumer and resource is replaced.
     #[prost(message, optional, tag = "1")]
     pub r#override: ::core::option::Option<ControlOverride>,
-    /// Its options.
+    /// The options of the change.
     #[prost(message, optional, tag = "2")]
     pub options: ::core::option::Option<ChangeOptions>,
 }
-/// PutOverrideResponse says what changed.
+/// PutOverrideResponse has the change.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PutOverrideResponse {
     /// The change.
@@ -227,11 +227,11 @@ pub struct PutAccessRequest {
     /// The entry. One with the same list, consumer and strategy is replaced.
     #[prost(message, optional, tag = "1")]
     pub access: ::core::option::Option<ControlAccess>,
-    /// Its options.
+    /// The options of the change.
     #[prost(message, optional, tag = "2")]
     pub options: ::core::option::Option<ChangeOptions>,
 }
-/// PutAccessResponse says what changed.
+/// PutAccessResponse has the change.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PutAccessResponse {
     /// The change.
@@ -244,11 +244,11 @@ pub struct PutStrategyRequest {
     /// The numbers. Those of an earlier entry for the strategy are replaced: limits that are not named have the files' numbers.
     #[prost(message, optional, tag = "1")]
     pub strategy: ::core::option::Option<ControlStrategy>,
-    /// Its options.
+    /// The options of the change.
     #[prost(message, optional, tag = "2")]
     pub options: ::core::option::Option<ChangeOptions>,
 }
-/// PutStrategyResponse says what changed.
+/// PutStrategyResponse has the change.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PutStrategyResponse {
     /// The change.
@@ -261,13 +261,13 @@ pub struct DeleteEntryRequest {
     /// `expires_after` is not allowed.
     #[prost(message, optional, tag = "4")]
     pub options: ::core::option::Option<ChangeOptions>,
-    /// Which entry; its numbers do not matter.
+    /// The entry to delete; its numbers do not matter.
     #[prost(oneof = "delete_entry_request::Entry", tags = "1, 2, 3")]
     pub entry: ::core::option::Option<delete_entry_request::Entry>,
 }
 /// Nested message and enum types in `DeleteEntryRequest`.
 pub mod delete_entry_request {
-    /// Which entry; its numbers do not matter.
+    /// The entry to delete; its numbers do not matter.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Entry {
         /// The override with this strategy, consumer and resource.
@@ -281,14 +281,14 @@ pub mod delete_entry_request {
         Strategy(super::ControlStrategy),
     }
 }
-/// DeleteEntryResponse says what changed.
+/// DeleteEntryResponse has the change.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeleteEntryResponse {
     /// The change.
     #[prost(message, optional, tag = "1")]
     pub change: ::core::option::Option<EntryChange>,
 }
-/// EntryChange says what a call changed.
+/// EntryChange is the change of one entry.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EntryChange {
     /// The entry after the change. With `dry_run` it has no version.
@@ -322,7 +322,7 @@ pub struct ListEntriesResponse {
     /// The hash of the files that this node serves, as `weir_config_info` has it.
     #[prost(string, tag = "3")]
     pub files: ::prost::alloc::string::String,
-    /// Why entries of other nodes may be missing, if they may.
+    /// The reason that entries of other nodes may be missing, if they may.
     #[prost(string, tag = "4")]
     pub incomplete: ::prost::alloc::string::String,
     /// The files that are refused, because their newest version has mistakes: one line for the configuration, Envoy's files,
@@ -343,7 +343,7 @@ pub struct WatchEntriesResponse {
 /// ListChangesRequest asks for changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListChangesRequest {
-    /// At most so many: 1 to 1,000. If not set: 100.
+    /// The most entries of the answer: 1 to 1,000. If not set: 100.
     #[prost(uint32, optional, tag = "1")]
     pub limit: ::core::option::Option<u32>,
 }
@@ -367,7 +367,7 @@ pub struct ControlChange {
 /// ReloadRequest asks for the files to be read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReloadRequest {}
-/// ReloadResponse says what reading the files gave.
+/// ReloadResponse is the result of reading the files.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReloadResponse {
     /// Every mistake, a line each. Files with mistakes changed nothing, all others are in force. Empty: all are.
@@ -377,13 +377,13 @@ pub struct ReloadResponse {
     #[prost(string, tag = "2")]
     pub files: ::prost::alloc::string::String,
 }
-/// ConsumerBan says who is banned. A ban is about what its limit counts by.
+/// ConsumerBan is the ban of a consumer, for the keys that its limit counts by.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ConsumerBan {
     /// The strategy.
     #[prost(string, tag = "1")]
     pub strategy: ::prost::alloc::string::String,
-    /// Its limit that has denied the consumer so often.
+    /// The limit of the strategy that denied the consumer too often.
     #[prost(string, tag = "2")]
     pub limit: ::prost::alloc::string::String,
     /// The consumer.
@@ -398,20 +398,20 @@ pub struct ConsumerBan {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// When the ban ends, by the clock of the store.
+    /// The end of the ban, by the clock of the store.
     #[prost(message, optional, tag = "6")]
     pub ends_at: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// ListBansRequest asks for bans.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListBansRequest {
-    /// Only those of this strategy. If empty: all.
+    /// Only bans of this strategy. If empty: all.
     #[prost(string, tag = "1")]
     pub strategy: ::prost::alloc::string::String,
-    /// Only those of this consumer. If empty: all.
+    /// Only bans of this consumer. If empty: all.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
-    /// At most so many: 1 to 1,000. If not set: 100.
+    /// The most entries of the answer: 1 to 1,000. If not set: 100.
     #[prost(uint32, optional, tag = "3")]
     pub page_size: ::core::option::Option<u32>,
     /// `next_page_token` of the page before. If empty: the first page.
@@ -427,27 +427,27 @@ pub struct ListBansResponse {
     /// Asks for the next page. Empty: this is the last one.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
-    /// How many bans of all strategies the node knows.
+    /// The number of bans of all strategies that the node knows.
     #[prost(uint32, tag = "3")]
     pub total: u32,
-    /// Why bans by other nodes may be missing, if they may.
+    /// The reason that bans by other nodes may be missing, if they may.
     #[prost(string, tag = "4")]
     pub incomplete: ::prost::alloc::string::String,
 }
 /// LiftBanRequest names a ban.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LiftBanRequest {
-    /// Which ban, as a list has it; `ends_at` does not matter.
+    /// The ban, as in a list; `ends_at` does not matter.
     #[prost(message, optional, tag = "1")]
     pub ban: ::core::option::Option<ConsumerBan>,
-    /// Why, for the audit: at most 1,024 bytes.
+    /// The reason, for the audit: at most 1,024 bytes.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// Check everything, and lift nothing.
     #[prost(bool, tag = "3")]
     pub dry_run: bool,
 }
-/// LiftBanResponse says what was lifted.
+/// LiftBanResponse has the ban that was lifted.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LiftBanResponse {
     /// The ban, with the end that it had.
@@ -460,9 +460,9 @@ pub struct LiftBanResponse {
 pub enum AccessList {
     /// Not a list.
     Unspecified = 0,
-    /// They are denied.
+    /// The consumers are denied.
     Deny = 1,
-    /// They pass, and nothing is charged.
+    /// The consumers pass, and nothing is charged.
     Allow = 2,
 }
 impl AccessList {
@@ -487,13 +487,13 @@ impl AccessList {
         }
     }
 }
-/// StateChange says what becomes of what is used when the numbers of a strategy change.
+/// StateChange is the treatment of existing usage when the numbers of a strategy change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum StateChange {
-    /// What is used stays, as far as the new numbers can say it. The same as AS_IS.
+    /// AS_IS, the default.
     Unspecified = 0,
-    /// What is used stays, as far as the new numbers can say it.
+    /// Existing usage stays, as far as the new numbers can express it.
     AsIs = 1,
     /// All limits of the strategy are full again, on all nodes. Refunds of earlier calls then credit the new state, and ids
     /// of earlier calls are new. Not for `concurrency`.
@@ -521,7 +521,7 @@ impl StateChange {
         }
     }
 }
-/// ChangeResult says whether a change was made.
+/// ChangeResult is the result of a change that was looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ChangeResult {
@@ -572,7 +572,7 @@ pub mod control_service_client {
     /// ControlService changes what the files of the configuration say, without a change of the files. On Redis, all nodes have
     /// a change within a second. An entry takes precedence over the files.
     ///
-    /// It needs the right `control`. Without identity, everybody who reaches the gRPC port has it.
+    /// Callers need the right `control`. Without identity, everybody who reaches the gRPC port has it.
     ///
     /// Errors of all methods that change something: INVALID_ARGUMENT names every field, its value and the bound that it breaks;
     /// nothing is changed in part. NOT_FOUND: an unknown strategy, with similar names, or an entry that does not exist.
@@ -750,7 +750,7 @@ pub mod control_service_client {
                 .insert(GrpcMethod::new("weir.v1.ControlService", "PutMany"));
             self.inner.unary(req, path, codec).await
         }
-        /// FindChange says whether a change was made. It answers also while the store does not.
+        /// FindChange tells if a change was made. It answers also while the store does not.
         ///
         /// Errors: INVALID_ARGUMENT: the id has other characters than 16 hexadecimal digits.
         pub async fn find_change(

@@ -5,7 +5,7 @@ pub struct AcquireRequest {
     /// The resource that is used, for example "db.example/reports". 1 to 512 bytes.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who uses it. Required if the strategy's permits are counted by consumer.
+    /// The consumer that uses it. Required if the strategy's permits are counted by consumer.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// A configured strategy. If empty: the strategy that the configuration gives the resource.
@@ -15,10 +15,10 @@ pub struct AcquireRequest {
     /// UUID does.
     #[prost(string, tag = "4")]
     pub id: ::prost::alloc::string::String,
-    /// How many permits the lease holds, at least 1. If not set: 1.
+    /// The number of permits that the lease holds, at least 1. If not set: 1.
     #[prost(uint64, optional, tag = "5")]
     pub weight: ::core::option::Option<u64>,
-    /// How long the lease lasts without being renewed, at most the strategy's `max_ttl`. If not set: its `ttl`.
+    /// The time for which the lease lasts without renewal, at most the strategy's `max_ttl`. If not set: its `ttl`.
     #[prost(message, optional, tag = "6")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
     /// Further facts about the call: at most 16, of at most 512 bytes each. Those that the strategy counts by are
@@ -29,10 +29,10 @@ pub struct AcquireRequest {
         ::prost::alloc::string::String,
     >,
 }
-/// AcquireResponse says whether the permits were granted.
+/// AcquireResponse is the answer to a request for permits.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AcquireResponse {
-    /// Whether the work may begin.
+    /// True if the work may begin.
     #[prost(bool, tag = "1")]
     pub allowed: bool,
     /// The id of the lease, which must be renewed and released under it. Empty if the work may begin without a lease: the
@@ -42,16 +42,16 @@ pub struct AcquireResponse {
     /// The time until the lease ends. Set if there is a lease, and only then.
     #[prost(message, optional, tag = "3")]
     pub expires_after: ::core::option::Option<::prost_types::Duration>,
-    /// How many permits there are now. An adaptive limit changes.
+    /// The number of permits now. An adaptive limit changes.
     #[prost(uint64, optional, tag = "4")]
     pub limit: ::core::option::Option<u64>,
-    /// How many permits are held, after this call.
+    /// The number of permits that are held, after this call.
     #[prost(uint64, optional, tag = "5")]
     pub in_flight: ::core::option::Option<u64>,
     /// The largest weight that would be granted now, after this call.
     #[prost(uint64, optional, tag = "6")]
     pub remaining: ::core::option::Option<u64>,
-    /// Why: OK, LIMITED (too many permits are held; how long to wait depends on their holders and is not known), NEVER
+    /// The reason: OK, LIMITED (too many permits are held; the wait depends on their holders and is not known), NEVER
     /// (the weight is above the highest limit), FULL, DENY_LIST, ALLOW_LIST or STORE_FAILURE.
     #[prost(enumeration = "Reason", tag = "7")]
     pub reason: i32,
@@ -81,7 +81,7 @@ pub struct RenewRequest {
     /// The id of the lease.
     #[prost(string, tag = "4")]
     pub id: ::prost::alloc::string::String,
-    /// How long the lease lasts from now, at most the strategy's `max_ttl`. If not set: its `ttl`.
+    /// The time for which the lease lasts from now, at most the strategy's `max_ttl`. If not set: its `ttl`.
     #[prost(message, optional, tag = "5")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
     /// The attributes of the lease.
@@ -91,7 +91,7 @@ pub struct RenewRequest {
         ::prost::alloc::string::String,
     >,
 }
-/// RenewResponse says whether the lease is held.
+/// RenewResponse is the state of the lease after a renewal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RenewResponse {
     /// False if the lease has ended or was released: others may hold its permits. The work must stop.
@@ -100,17 +100,17 @@ pub struct RenewResponse {
     /// The time until the lease ends. Set if it is held, and only then.
     #[prost(message, optional, tag = "2")]
     pub expires_after: ::core::option::Option<::prost_types::Duration>,
-    /// How many permits there are now.
+    /// The number of permits now.
     #[prost(uint64, tag = "3")]
     pub limit: u64,
-    /// How many permits are held.
+    /// The number of permits that are held.
     #[prost(uint64, tag = "4")]
     pub in_flight: u64,
     /// The largest weight that would be granted now.
     #[prost(uint64, tag = "5")]
     pub remaining: u64,
 }
-/// ReleaseRequest names a lease, and says how the work went.
+/// ReleaseRequest names a lease, and reports the outcome of its work.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReleaseRequest {
     /// The resource of the lease.
@@ -125,10 +125,10 @@ pub struct ReleaseRequest {
     /// The id of the lease.
     #[prost(string, tag = "4")]
     pub id: ::prost::alloc::string::String,
-    /// How the work went. Adaptive limits follow it.
+    /// The outcome of the work. Adaptive limits follow it.
     #[prost(enumeration = "WorkOutcome", tag = "5")]
     pub outcome: i32,
-    /// How long the work took, 1us to 100 years. If not set: the time since the lease was acquired.
+    /// The duration of the work, 1us to 100 years. If not set: the time since the lease was acquired.
     #[prost(message, optional, tag = "6")]
     pub rtt: ::core::option::Option<::prost_types::Duration>,
     /// The attributes of the lease.
@@ -138,16 +138,16 @@ pub struct ReleaseRequest {
         ::prost::alloc::string::String,
     >,
 }
-/// ReleaseResponse says whether the lease was held until now.
+/// ReleaseResponse is the state of the permits after a release.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReleaseResponse {
     /// False if the lease had ended or was released before: others may have held its permits meanwhile.
     #[prost(bool, tag = "1")]
     pub held: bool,
-    /// How many permits there are now.
+    /// The number of permits now.
     #[prost(uint64, tag = "2")]
     pub limit: u64,
-    /// How many permits are held.
+    /// The number of permits that are held.
     #[prost(uint64, tag = "3")]
     pub in_flight: u64,
     /// The largest weight that would be granted now.
@@ -160,7 +160,7 @@ pub struct ListLeasesRequest {
     /// The resource that the permits are of.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who uses it. Required if the strategy's permits are counted by consumer.
+    /// The consumer that uses it. Required if the strategy's permits are counted by consumer.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// A configured strategy. If empty: the strategy that the configuration gives the resource.
@@ -172,7 +172,7 @@ pub struct ListLeasesRequest {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// Where the page begins: empty for the first one, otherwise the `next_page_token` of the page before.
+    /// The token of the page: empty for the first one, otherwise the `next_page_token` of the page before.
     #[prost(string, tag = "5")]
     pub page_token: ::prost::alloc::string::String,
 }
@@ -182,7 +182,7 @@ pub struct ListLeasesResponse {
     /// The leases, at most 100, the one that ends first at the top.
     #[prost(message, repeated, tag = "1")]
     pub leases: ::prost::alloc::vec::Vec<HeldLease>,
-    /// How many leases there are, on all pages.
+    /// The number of leases on all pages.
     #[prost(uint64, tag = "2")]
     pub count: u64,
     /// The token of the next page; empty if this is the last one.
@@ -192,19 +192,19 @@ pub struct ListLeasesResponse {
 /// HeldLease is a lease that is held.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeldLease {
-    /// As its holder chose it.
+    /// The id that the holder chose.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    /// How many permits it holds.
+    /// The number of permits that the lease holds.
     #[prost(uint64, tag = "2")]
     pub weight: u64,
-    /// The time since it was acquired.
+    /// The time since the lease was acquired.
     #[prost(message, optional, tag = "3")]
     pub held_for: ::core::option::Option<::prost_types::Duration>,
-    /// The time until it ends, if nobody renews it.
+    /// The time until the lease ends, if nobody renews it.
     #[prost(message, optional, tag = "4")]
     pub expires_after: ::core::option::Option<::prost_types::Duration>,
-    /// Its partition; empty if the strategy has none.
+    /// The partition of the lease; empty if the strategy has none.
     #[prost(string, tag = "5")]
     pub partition: ::prost::alloc::string::String,
 }
@@ -214,7 +214,7 @@ pub struct ReleaseLeasesRequest {
     /// The resource that the permits are of.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who uses it. Required if the strategy's permits are counted by consumer.
+    /// The consumer that uses it. Required if the strategy's permits are counted by consumer.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// A configured strategy. If empty: the strategy that the configuration gives the resource.
@@ -229,25 +229,25 @@ pub struct ReleaseLeasesRequest {
     /// The ids of the leases, 1 to 1,000. Empty with `all`.
     #[prost(string, repeated, tag = "5")]
     pub ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Release all leases of the key: those that end first, at most 1,000. `left` of the answer says how many there are still.
+    /// Release all leases of the key: those that end first, at most 1,000. `left` of the answer is the number of the others.
     #[prost(bool, tag = "6")]
     pub all: bool,
 }
-/// ReleaseLeasesResponse says what was released.
+/// ReleaseLeasesResponse has the leases that were released.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReleaseLeasesResponse {
     /// The ids of the leases that were held until now.
     #[prost(string, repeated, tag = "1")]
     pub released: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How many leases the key has left.
+    /// The number of leases that the key has left.
     #[prost(uint64, tag = "2")]
     pub left: u64,
 }
-/// WorkOutcome says how the work under a lease went.
+/// WorkOutcome is the outcome of the work under a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum WorkOutcome {
-    /// The same as SUCCESS.
+    /// SUCCESS, the default.
     Unspecified = 0,
     /// The work was done. Its time is a sample for the adaptive limit.
     Success = 1,
@@ -397,7 +397,7 @@ pub mod concurrency_service_client {
                 .insert(GrpcMethod::new("weir.v1.ConcurrencyService", "Acquire"));
             self.inner.unary(req, path, codec).await
         }
-        /// Renew lets a lease end its ttl after now. Renew at a third of the ttl, so that a lost call does no harm.
+        /// Renew moves the end of a lease to its ttl after now. Renew at a third of the ttl, so that a lost call does no harm.
         ///
         /// Errors: UNAVAILABLE: the store failed, whatever the strategy's `on_store_failure` says.
         pub async fn renew(
@@ -421,8 +421,8 @@ pub mod concurrency_service_client {
                 .insert(GrpcMethod::new("weir.v1.ConcurrencyService", "Renew"));
             self.inner.unary(req, path, codec).await
         }
-        /// Release gives the permits back, and reports how the work went. It can be repeated: a lease that is not held any
-        /// more is left alone.
+        /// Release gives the permits back, and reports the outcome of the work. It can be repeated: a lease that is no longer
+        /// held is left alone.
         ///
         /// Errors: UNAVAILABLE: the store failed, whatever the strategy's `on_store_failure` says. The lease then ends by
         /// itself.

@@ -20,29 +20,29 @@ pub struct NewItem {
     #[prost(string, tag = "2")]
     pub id: ::prost::alloc::string::String,
 }
-/// EnqueueResponse says whether the items are in the queue.
+/// EnqueueResponse is the answer to items for a queue.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EnqueueResponse {
-    /// Whether they are. If not, none of them is.
+    /// True if all items are in the queue. If false, none of them is.
     #[prost(bool, tag = "1")]
     pub accepted: bool,
     /// The ids that the queue has given to the items, in order.
     #[prost(string, repeated, tag = "2")]
     pub item_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How many of the items were not in the queue before, under the same id.
+    /// The number of the items that were not in the queue before, under the same id.
     #[prost(uint32, tag = "3")]
     pub added: u32,
-    /// How many items hold a place, after this call.
+    /// The number of items that hold a place, after this call.
     #[prost(uint64, tag = "4")]
     pub depth: u64,
-    /// How many items may hold a place.
+    /// The number of items that may hold a place.
     #[prost(uint64, tag = "5")]
     pub capacity: u64,
-    /// Why: OK, FULL (there is no place for all of them now), or NEVER (there are more items or bytes than the queue can
-    /// ever hold).
+    /// The reason: OK, FULL (there is no place for all of them now), or NEVER (there are more items or bytes than the queue
+    /// can ever hold).
     #[prost(enumeration = "Reason", tag = "6")]
     pub reason: i32,
-    /// How many other items were dropped to make places for these, under `when_full: drop_oldest`.
+    /// The number of other items that were dropped to make places for these, under `when_full: drop_oldest`.
     #[prost(uint32, tag = "7")]
     pub dropped: u32,
 }
@@ -52,13 +52,13 @@ pub struct TakeRequest {
     /// The queue, or `NAME:dead`.
     #[prost(string, tag = "1")]
     pub queue: ::prost::alloc::string::String,
-    /// Who takes the items, 1 to 128 bytes. It is shown where an item is delivered again.
+    /// The name of the worker that takes the items, 1 to 128 bytes. It is shown where an item is delivered again.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// The most items, 1 to 100. If not set: 1. An answer has at most 1 MiB of payloads.
     #[prost(uint32, optional, tag = "3")]
     pub max_items: ::core::option::Option<u32>,
-    /// How long to wait for an item, at most 5m. If not set: the call answers at once.
+    /// The longest wait for an item, at most 5m. If not set: the call answers at once.
     #[prost(message, optional, tag = "4")]
     pub max_wait: ::core::option::Option<::prost_types::Duration>,
 }
@@ -68,7 +68,7 @@ pub struct TakeResponse {
     /// The items.
     #[prost(message, repeated, tag = "1")]
     pub items: ::prost::alloc::vec::Vec<TakenItem>,
-    /// How many items hold a place, after this call.
+    /// The number of items that hold a place, after this call.
     #[prost(uint64, tag = "2")]
     pub depth: u64,
 }
@@ -81,22 +81,22 @@ pub struct TakenItem {
     /// The work.
     #[prost(bytes = "vec", tag = "2")]
     pub payload: ::prost::alloc::vec::Vec<u8>,
-    /// How often the item was delivered, this time included.
+    /// The number of deliveries of the item, this one included.
     #[prost(uint32, tag = "3")]
     pub deliveries: u32,
-    /// Why it is delivered: the first time, or after what ended the delivery before.
+    /// The cause of the delivery: the first one, or the end of the delivery before.
     #[prost(enumeration = "DeliveryCause", tag = "4")]
     pub cause: i32,
-    /// If the item was delivered before: who had it.
+    /// If the item was delivered before: the worker that had it.
     #[prost(string, tag = "5")]
     pub previous_consumer: ::prost::alloc::string::String,
-    /// Of a dead letter: the id that the item had in its queue.
+    /// If the item is a dead letter: the id that it had in its queue.
     #[prost(string, tag = "6")]
     pub origin: ::prost::alloc::string::String,
-    /// How long the worker has the item, from this answer on, before it is delivered again. Not set where the queue is a list.
+    /// The time from this answer on until the item is delivered again. Not set where the queue is a list.
     #[prost(message, optional, tag = "7")]
     pub visible_for: ::core::option::Option<::prost_types::Duration>,
-    /// Which delivery this is, for Ack, Nack and Extend: a number that nobody can guess. 0 where the queue is a list.
+    /// The token of the delivery, for Ack, Nack and Extend: a number that nobody can guess. 0 where the queue is a list.
     #[prost(fixed64, tag = "8")]
     pub token: u64,
 }
@@ -106,10 +106,10 @@ pub struct SubscribeRequest {
     /// The queue. Only the first message needs it.
     #[prost(string, tag = "1")]
     pub queue: ::prost::alloc::string::String,
-    /// Who takes the items, 1 to 128 bytes. Only the first message needs it.
+    /// The name of the worker that takes the items, 1 to 128 bytes. Only the first message needs it.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
-    /// How many more items the server may send. The credit that is not used is at most 10,000.
+    /// The number of items that the server may send besides. The credit that is not used is at most 10,000.
     #[prost(uint32, tag = "3")]
     pub credit: u32,
 }
@@ -119,7 +119,7 @@ pub struct SubscribeResponse {
     /// The items.
     #[prost(message, repeated, tag = "1")]
     pub items: ::prost::alloc::vec::Vec<TakenItem>,
-    /// How many items hold a place, when these were handed out.
+    /// The number of items that held a place when these were handed out.
     #[prost(uint64, tag = "2")]
     pub depth: u64,
 }
@@ -132,7 +132,7 @@ pub struct AckRequest {
     /// The ids of 1 to 100 items.
     #[prost(string, repeated, tag = "2")]
     pub ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What came of them, at most 1 KiB. The archive keeps it, within the queue's `outcomes`.
+    /// The outcome of the items, at most 1 KiB. The archive keeps it, within the queue's `outcomes`.
     #[prost(string, tag = "3")]
     pub outcome: ::prost::alloc::string::String,
     /// The tokens of the deliveries: none, or one for each id. An item of which another delivery was made since is not acked.
@@ -140,13 +140,13 @@ pub struct AckRequest {
     #[prost(fixed64, repeated, tag = "4")]
     pub tokens: ::prost::alloc::vec::Vec<u64>,
 }
-/// AckResponse says which items were acked.
+/// AckResponse has a result for each item.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AckResponse {
-    /// For each id, in order: whether the item was in the queue, and delivered, under the token if there is one.
+    /// For each id, in order: true if the item was in the queue, and delivered, under the token if there is one.
     #[prost(bool, repeated, tag = "1")]
     pub acked: ::prost::alloc::vec::Vec<bool>,
-    /// How many items hold a place, after this call.
+    /// The number of items that hold a place, after this call.
     #[prost(uint64, tag = "2")]
     pub depth: u64,
 }
@@ -159,7 +159,7 @@ pub struct NackRequest {
     /// The ids of 1 to 100 items.
     #[prost(string, repeated, tag = "2")]
     pub ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How long the items are not delivered, at most 24h. If not set: they are delivered again at once.
+    /// The time for which the items are not delivered, at most 24h. If not set: they are delivered again at once.
     #[prost(message, optional, tag = "3")]
     pub delay: ::core::option::Option<::prost_types::Duration>,
     /// The tokens of the deliveries: none, or one for each id. An item of which another delivery was made since is not given
@@ -167,16 +167,16 @@ pub struct NackRequest {
     #[prost(fixed64, repeated, tag = "4")]
     pub tokens: ::prost::alloc::vec::Vec<u64>,
 }
-/// NackResponse says which items were given back.
+/// NackResponse has a result for each item.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct NackResponse {
-    /// For each id, in order: whether the item was in the queue, and delivered, under the token if there is one.
+    /// For each id, in order: true if the item was in the queue, and delivered, under the token if there is one.
     #[prost(bool, repeated, tag = "1")]
     pub nacked: ::prost::alloc::vec::Vec<bool>,
-    /// How many of them went to the dead letters.
+    /// The number of these items that went to the dead letters.
     #[prost(uint32, tag = "2")]
     pub dead_lettered: u32,
-    /// How many items hold a place, after this call.
+    /// The number of items that hold a place, after this call.
     #[prost(uint64, tag = "3")]
     pub depth: u64,
 }
@@ -193,17 +193,17 @@ pub struct ExtendRequest {
     /// extended. 0 is not checked.
     #[prost(fixed64, repeated, tag = "3")]
     pub tokens: ::prost::alloc::vec::Vec<u64>,
-    /// How long the worker has the items from now on, 1ms to 24h.
+    /// The time for which the worker has the items from now on, 1ms to 24h.
     #[prost(message, optional, tag = "4")]
     pub visibility: ::core::option::Option<::prost_types::Duration>,
 }
-/// ExtendResponse says which items were extended.
+/// ExtendResponse has a result for each item.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExtendResponse {
-    /// For each id, in order: whether the item was in the queue, and delivered, under the token if there is one.
+    /// For each id, in order: true if the item was in the queue, and delivered, under the token if there is one.
     #[prost(bool, repeated, tag = "1")]
     pub extended: ::prost::alloc::vec::Vec<bool>,
-    /// How many items hold a place.
+    /// The number of items that hold a place.
     #[prost(uint64, tag = "2")]
     pub depth: u64,
 }
@@ -229,7 +229,7 @@ pub struct BrowseResponse {
     /// `after` of the next page. Empty if this is the last one.
     #[prost(string, tag = "2")]
     pub next: ::prost::alloc::string::String,
-    /// How many items hold a place.
+    /// The number of items that hold a place.
     #[prost(uint64, tag = "3")]
     pub depth: u64,
 }
@@ -242,19 +242,19 @@ pub struct BrowsedItem {
     /// The work.
     #[prost(bytes = "vec", tag = "2")]
     pub payload: ::prost::alloc::vec::Vec<u8>,
-    /// How the item stands.
+    /// The state of the item.
     #[prost(enumeration = "ItemState", tag = "3")]
     pub state: i32,
-    /// How often the item was delivered.
+    /// The number of deliveries of the item.
     #[prost(uint32, tag = "4")]
     pub deliveries: u32,
-    /// If the item was delivered: who has it, or had it last.
+    /// If the item was delivered: the worker that has it, or had it last.
     #[prost(string, tag = "5")]
     pub consumer: ::prost::alloc::string::String,
-    /// If the item was delivered: how long until it is delivered again, unless it is acked before.
+    /// If the item was delivered: the time until it is delivered again, unless it is acked before.
     #[prost(message, optional, tag = "6")]
     pub due_after: ::core::option::Option<::prost_types::Duration>,
-    /// Of a dead letter: the id that the item had in its queue.
+    /// If the item is a dead letter: the id that it had in its queue.
     #[prost(string, tag = "7")]
     pub origin: ::prost::alloc::string::String,
 }
@@ -279,10 +279,10 @@ pub struct OutcomesRequest {
     /// Only older outcomes: `next` of the page before. If empty: from the newest on.
     #[prost(string, tag = "6")]
     pub before: ::prost::alloc::string::String,
-    /// Only those of items that left in this way. If not set: all.
+    /// Only outcomes of items with this fate. If not set: all.
     #[prost(enumeration = "ItemFate", tag = "7")]
     pub fate: i32,
-    /// Only those with exactly this text of their Ack. If empty: all.
+    /// Only outcomes with exactly this text of their Ack. If empty: all.
     #[prost(string, tag = "8")]
     pub outcome: ::prost::alloc::string::String,
 }
@@ -299,7 +299,7 @@ pub struct OutcomesResponse {
     #[prost(message, optional, tag = "3")]
     pub totals: ::core::option::Option<OutcomeTotals>,
 }
-/// OutcomeTotals counts outcomes by the way in which items left.
+/// OutcomeTotals counts outcomes by the fate of the items.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OutcomeTotals {
     /// Items that were acked.
@@ -321,23 +321,23 @@ pub struct StatsRequest {
     /// The queue, or `NAME:dead`.
     #[prost(string, tag = "1")]
     pub queue: ::prost::alloc::string::String,
-    /// How many of the newest outcomes to show, at most 100.
+    /// The number of the newest outcomes to show, at most 100.
     #[prost(uint32, tag = "2")]
     pub outcomes: u32,
 }
-/// StatsResponse says how a queue stands.
+/// StatsResponse has the numbers of a queue.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StatsResponse {
-    /// How many items hold a place.
+    /// The number of items that hold a place.
     #[prost(uint64, tag = "1")]
     pub depth: u64,
-    /// How many items may hold a place.
+    /// The number of items that may hold a place.
     #[prost(uint64, tag = "2")]
     pub capacity: u64,
-    /// Bytes of their payloads.
+    /// Bytes of the payloads of the items that hold a place.
     #[prost(uint64, tag = "3")]
     pub bytes: u64,
-    /// How many bytes of payloads there may be.
+    /// The most bytes of payloads.
     #[prost(uint64, tag = "4")]
     pub max_bytes: u64,
     /// Items of the depth that were delivered and not acked.
@@ -346,7 +346,7 @@ pub struct StatsResponse {
     /// Items among the dead letters.
     #[prost(uint64, tag = "6")]
     pub dead_depth: u64,
-    /// How long ago the oldest item came. Not set if there is none.
+    /// The age of the oldest item. Not set if there is none.
     #[prost(message, optional, tag = "7")]
     pub oldest_age: ::core::option::Option<::prost_types::Duration>,
     /// Items that were accepted since the queue exists.
@@ -370,7 +370,7 @@ pub struct StatsResponse {
     /// Outcomes that are kept.
     #[prost(uint64, tag = "14")]
     pub outcomes: u64,
-    /// The newest of them, the newest first.
+    /// The newest outcomes, the newest first.
     #[prost(message, repeated, tag = "15")]
     pub newest: ::prost::alloc::vec::Vec<ItemOutcome>,
     /// Items that were removed because no worker had them when they were older than `max_age`. Those that went to the dead
@@ -387,35 +387,35 @@ pub struct StatsResponse {
     #[prost(uint64, tag = "17")]
     pub redriven: u64,
 }
-/// ItemOutcome is what came of an item.
+/// ItemOutcome is the outcome of an item.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ItemOutcome {
     /// The id of the item.
     #[prost(string, tag = "1")]
     pub item_id: ::prost::alloc::string::String,
-    /// Milliseconds since the Unix epoch at which it left the queue.
+    /// The time at which the item left the queue, in milliseconds since the Unix epoch.
     #[prost(uint64, tag = "2")]
     pub at_unix_ms: u64,
-    /// How often the item was delivered.
+    /// The number of deliveries of the item.
     #[prost(uint32, tag = "3")]
     pub deliveries: u32,
-    /// Who had it last. Empty if nobody had it.
+    /// The worker that had the item last. Empty if none had it.
     #[prost(string, tag = "4")]
     pub consumer: ::prost::alloc::string::String,
-    /// The text of its Ack.
+    /// The text of the item's Ack.
     #[prost(string, tag = "5")]
     pub outcome: ::prost::alloc::string::String,
-    /// The way in which it left.
+    /// The fate of the item.
     #[prost(enumeration = "ItemFate", tag = "6")]
     pub fate: i32,
-    /// Bytes of its payload.
+    /// Bytes of the payload of the item.
     #[prost(uint64, tag = "7")]
     pub payload_bytes: u64,
-    /// The SHA-1 digest of its payload, in hexadecimal digits, under `outcomes.payload: digest`.
+    /// The SHA-1 digest of the payload, in hexadecimal digits, under `outcomes.payload: digest`.
     #[prost(string, tag = "8")]
     pub payload_digest: ::prost::alloc::string::String,
-    /// The first 256 bytes of its payload, under `outcomes.payload: head`. Neither is shown to callers without the right to take
-    /// or to inspect.
+    /// The first 256 bytes of the payload, under `outcomes.payload: head`. Neither is shown to callers without the right to
+    /// take or to inspect.
     #[prost(bytes = "vec", tag = "9")]
     pub payload_head: ::prost::alloc::vec::Vec<u8>,
 }
@@ -425,14 +425,14 @@ pub struct RedriveRequest {
     /// The queue itself, and not `NAME:dead`.
     #[prost(string, tag = "1")]
     pub queue: ::prost::alloc::string::String,
-    /// How many dead letters are looked at, 1 to 100, and at most 1 MiB of their payloads. If not set: 100.
+    /// The most dead letters to look at, 1 to 100, and at most 1 MiB of their payloads. If not set: 100.
     #[prost(uint32, optional, tag = "2")]
     pub max_items: ::core::option::Option<u32>,
     /// Only dead letters with later ids: `next` of the call before. If empty: from the beginning.
     #[prost(string, tag = "3")]
     pub after: ::prost::alloc::string::String,
 }
-/// RedriveResponse says what came back.
+/// RedriveResponse has the items that came back.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RedriveResponse {
     /// The ids that the items have in the queue now, in order.
@@ -441,13 +441,13 @@ pub struct RedriveResponse {
     /// `after` of the next call. Empty if there are no more dead letters to look at.
     #[prost(string, tag = "2")]
     pub next: ::prost::alloc::string::String,
-    /// Whether the queue had no place for the next dead letter, so that the call stopped there.
+    /// True if the queue had no place for the next dead letter, so that the call stopped there.
     #[prost(bool, tag = "3")]
     pub full: bool,
-    /// How many items hold a place in the queue, after this call.
+    /// The number of items that hold a place in the queue, after this call.
     #[prost(uint64, tag = "4")]
     pub depth: u64,
-    /// How many dead letters are left.
+    /// The number of dead letters that are left.
     #[prost(uint64, tag = "5")]
     pub dead_depth: u64,
 }
@@ -458,20 +458,20 @@ pub struct PurgeRequest {
     #[prost(string, tag = "1")]
     pub queue: ::prost::alloc::string::String,
 }
-/// PurgeResponse says how many items were removed.
+/// PurgeResponse has the number of items that were removed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PurgeResponse {
-    /// How many.
+    /// The number of items.
     #[prost(uint64, tag = "1")]
     pub purged: u64,
 }
-/// DeliveryCause says why an item is delivered.
+/// DeliveryCause is the cause of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum DeliveryCause {
     /// Never sent.
     Unspecified = 0,
-    /// It is the first delivery.
+    /// The delivery is the first one.
     First = 1,
     /// The worker gave it back.
     Nack = 2,
@@ -502,19 +502,19 @@ impl DeliveryCause {
         }
     }
 }
-/// ItemState says how an item stands.
+/// ItemState is the state of an item in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ItemState {
     /// Never sent.
     Unspecified = 0,
-    /// It was never delivered.
+    /// The item was never delivered.
     New = 1,
-    /// A worker has it.
+    /// A worker has the item.
     Taken = 2,
-    /// The worker gave it back. It is delivered again after `due_after`.
+    /// The worker gave the item back. It is delivered again after `due_after`.
     GivenBack = 3,
-    /// The time of the worker that has it is over. The next Take delivers it again.
+    /// The time of the worker that has the item is over. The next Take delivers it again.
     Overdue = 4,
 }
 impl ItemState {
@@ -547,15 +547,15 @@ impl ItemState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ItemFate {
-    /// Of a request: any.
+    /// Any fate, in a request.
     Unspecified = 0,
-    /// A worker acked it.
+    /// A worker acked the item.
     Acked = 1,
-    /// It went to the dead letters: it was delivered too often, or older than `max_age`.
+    /// The item went to the dead letters: it was delivered too often, or older than `max_age`.
     DeadLettered = 2,
-    /// It was dropped for a new one, under `when_full: drop_oldest`.
+    /// The item was dropped for a new one, under `when_full: drop_oldest`.
     Dropped = 3,
-    /// It was older than `max_age`, and the queue has no dead letters.
+    /// The item was older than `max_age`, and the queue has no dead letters.
     AgedOut = 4,
 }
 impl ItemFate {
@@ -758,7 +758,7 @@ pub mod queue_service_client {
                 .insert(GrpcMethod::new("weir.v1.QueueService", "Subscribe"));
             self.inner.streaming(req, path, codec).await
         }
-        /// Ack says that the work of items is done. Their places are free from then on.
+        /// Ack reports that the work of items is done. Their places are free from then on.
         ///
         /// Errors: FAILED_PRECONDITION: the queue is a list, whose items are gone as soon as they are taken.
         pub async fn ack(
@@ -851,7 +851,7 @@ pub mod queue_service_client {
                 .insert(GrpcMethod::new("weir.v1.QueueService", "Browse"));
             self.inner.unary(req, path, codec).await
         }
-        /// Outcomes looks into the archive of a queue: what came of its items, by item, time, way and text, the newest first. It
+        /// Outcomes reads the archive of a queue: the outcomes of its items, by item, time, fate and text, the newest first. It
         /// counts them, too. Items of lists leave no outcomes, and neither do those that QueueAdminService removes or moves.
         pub async fn outcomes(
             &mut self,
@@ -877,7 +877,7 @@ pub mod queue_service_client {
                 .insert(GrpcMethod::new("weir.v1.QueueService", "Outcomes"));
             self.inner.unary(req, path, codec).await
         }
-        /// Stats says how a queue stands.
+        /// Stats returns the numbers of a queue.
         pub async fn stats(
             &mut self,
             request: impl tonic::IntoRequest<super::StatsRequest>,
@@ -984,13 +984,12 @@ pub mod queue_admin_service_client {
             self
         }
         /// Redrive moves dead letters back to the end of their queue, the oldest first, as new items with new ids. Dead letters that
-        /// workers have stay where they are. A call looks at 100 of them at most; `next` says where the next call goes on.
+        /// workers have stay where they are. A call looks at 100 of them at most; the next call continues at `next`.
         ///
         /// If the answer is lost, some of them may have moved. Call it again.
         ///
         /// Errors: INVALID_ARGUMENT names the field, its value and the bound. NOT_FOUND names the queue that is not configured.
-        /// FAILED_PRECONDITION: the queue has no dead letters, or the configuration does not have it any more. UNAVAILABLE: the store
-        /// failed.
+        /// FAILED_PRECONDITION: the queue has no dead letters, or the configuration no longer has it. UNAVAILABLE: the store failed.
         pub async fn redrive(
             &mut self,
             request: impl tonic::IntoRequest<super::RedriveRequest>,

@@ -5,14 +5,14 @@ pub struct ShouldAllowRequest {
     /// The resource that is used, for example "zewtopia.com/tigerfeeding". 1 to 512 bytes.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who uses it, for example "bob". At most 512 bytes. It may be empty if no limit of the strategy counts by
+    /// The consumer that uses it, for example "bob". At most 512 bytes. May be empty if no limit of the strategy counts by
     /// consumer.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// A configured strategy. If empty: `inline`, or the strategy that the configuration gives the resource.
     #[prost(string, tag = "3")]
     pub strategy: ::prost::alloc::string::String,
-    /// How much this call takes from every limit. If not set: 1. A cost of 0 asks without taking anything.
+    /// The units that this call takes from every limit. If not set: 1. A cost of 0 asks without taking anything.
     #[prost(uint64, optional, tag = "4")]
     pub cost: ::core::option::Option<u64>,
     /// Answer whether this cost would pass now, and charge nothing. remaining and reset_after are those before a
@@ -36,7 +36,7 @@ pub struct ShouldAllowRequest {
     /// with peek. Make the id yourself: a caller that chooses it is charged once and passes as often as it likes.
     #[prost(string, tag = "8")]
     pub id: ::prost::alloc::string::String,
-    /// Whether the answer has headers for an HTTP answer. docs/http.md shows what to do with them.
+    /// True asks for headers for an HTTP answer. docs/http.md shows their use.
     #[prost(bool, tag = "12")]
     pub headers: bool,
     /// A limit with its numbers, instead of a configured strategy: `strategy` must be empty. It counts by resource and
@@ -64,43 +64,43 @@ pub struct Cost {
 }
 /// InlineLimit is a limit that the request brings along.
 ///
-/// Its state is found by its name, its algorithm, the resource and the consumer. Unless it is `separate`, the numbers are
-/// not part of that: a call with other numbers goes on with the state that is there, as a changed configuration does. So
-/// who varies the numbers may lose what is used: a window of 1us forgets what a longer one has counted.
+/// The state is found by the name of the limit, its algorithm, the resource and the consumer. Unless it is `separate`, the
+/// numbers are not part of that: a call with other numbers continues with the existing state, as a changed configuration
+/// does. A caller that varies the numbers may lose usage: a window of 1us forgets the count of a longer one.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InlineLimit {
-    /// Its name: 1 to 64 of the characters A-Z a-z 0-9 . _ - /
+    /// The name of the limit: 1 to 64 of the characters A-Z a-z 0-9 . _ - /
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// What answers when the store cannot. If not set: ERROR.
+    /// The policy when the store cannot answer. If not set: ERROR.
     #[prost(enumeration = "StoreFailurePolicy", tag = "6")]
     pub on_store_failure: i32,
-    /// Makes the numbers a part of what the limit is: each set of numbers is a limit of its own, and no call with others
-    /// changes it.
+    /// Makes the numbers a part of the limit's identity: each set of numbers is a separate limit, and no call with other
+    /// numbers changes it.
     #[prost(bool, tag = "7")]
     pub separate: bool,
-    /// What it allows. Required.
+    /// The algorithm and its numbers. Required.
     #[prost(oneof = "inline_limit::Algorithm", tags = "2, 3, 4, 5, 8")]
     pub algorithm: ::core::option::Option<inline_limit::Algorithm>,
 }
 /// Nested message and enum types in `InlineLimit`.
 pub mod inline_limit {
-    /// What it allows. Required.
+    /// The algorithm and its numbers. Required.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Algorithm {
-        /// As `token_bucket` of the configuration.
+        /// Numbers of a `token_bucket`, as in the configuration.
         #[prost(message, tag = "2")]
         TokenBucket(super::InlineTokenBucket),
-        /// As `fixed_window`, aligned.
+        /// Numbers of a `fixed_window`, aligned.
         #[prost(message, tag = "3")]
         FixedWindow(super::InlineWindow),
-        /// As `sliding_window`.
+        /// Numbers of a `sliding_window`.
         #[prost(message, tag = "4")]
         SlidingWindow(super::InlineWindow),
-        /// As `sliding_log`. The limit is at most 1,000.
+        /// Numbers of a `sliding_log`. The limit is at most 1,000.
         #[prost(message, tag = "5")]
         SlidingLog(super::InlineWindow),
-        /// As `bucketed_window`.
+        /// Numbers of a `bucketed_window`.
         #[prost(message, tag = "8")]
         BucketedWindow(super::InlineBucketedWindow),
     }
@@ -108,20 +108,20 @@ pub mod inline_limit {
 /// InlineTokenBucket admits up to a burst at once. What is used comes back evenly at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InlineTokenBucket {
-    /// How many units come back in a period, at least 1.
+    /// The units that come back in a period, at least 1.
     #[prost(uint64, tag = "1")]
     pub rate: u64,
     /// The period, from 1us to 400 days.
     #[prost(message, optional, tag = "2")]
     pub period: ::core::option::Option<::prost_types::Duration>,
-    /// How many units may pass at once; they are back within 400 days. If not set: the rate.
+    /// The units that may pass at once; they are back within 400 days. If not set: the rate.
     #[prost(uint64, optional, tag = "3")]
     pub burst: ::core::option::Option<u64>,
 }
 /// InlineWindow admits a number of units in a window.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InlineWindow {
-    /// How many units; 0 denies every call.
+    /// The units of a window; 0 denies every call.
     #[prost(uint64, tag = "1")]
     pub limit: u64,
     /// The window, from 1us to 400 days; of a sliding_window, to 200 days.
@@ -131,20 +131,20 @@ pub struct InlineWindow {
 /// InlineBucketedWindow admits a number of units in a window that is counted in parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InlineBucketedWindow {
-    /// How many units; 0 denies every call.
+    /// The units of a window; 0 denies every call.
     #[prost(uint64, tag = "1")]
     pub limit: u64,
     /// The window, from 1us to 100 years: a multiple of `buckets` microseconds.
     #[prost(message, optional, tag = "2")]
     pub window: ::core::option::Option<::prost_types::Duration>,
-    /// How many parts, 1 to 3,600.
+    /// The number of parts, 1 to 3,600.
     #[prost(uint64, tag = "3")]
     pub buckets: u64,
 }
 /// ShouldAllowResponse is one decision over all limits of the strategy.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ShouldAllowResponse {
-    /// Whether the call may go ahead. If so, all limits were charged; if not, none was.
+    /// True if the call may go ahead: all limits were charged. If false, none was.
     #[prost(bool, tag = "1")]
     pub allowed: bool,
     /// The largest cost that could ever pass: the smallest over all limits. Not set if no limit was checked.
@@ -176,10 +176,10 @@ pub struct ShouldAllowResponse {
     /// True if a failure policy answered, because the store could not.
     #[prost(bool, tag = "10")]
     pub degraded: bool,
-    /// How long to hold the call before it starts. Set if a limit of the strategy paces its calls (leaky_queue).
+    /// The time to hold the call before it starts. Set if a limit of the strategy paces its calls (leaky_queue).
     #[prost(message, optional, tag = "11")]
     pub wait: ::core::option::Option<::prost_types::Duration>,
-    /// How much was charged. Set if the request has at_most or an id.
+    /// The units that were charged. Set if the request has at_most or an id.
     #[prost(uint64, optional, tag = "12")]
     pub granted: ::core::option::Option<u64>,
     /// False if nothing was charged, because the call was denied, or because it was decided before under the same
@@ -199,17 +199,18 @@ pub struct ShouldAllowResponse {
     /// which the smallest part remains.
     #[prost(string, tag = "15")]
     pub binding: ::prost::alloc::string::String,
-    /// How long a client may answer calls of this cost or a higher one with this denial itself, counted from when it sent the
-    /// call: so long no charge by others ends it. A refund, a cancellation, a reset, a change of the configuration, a loss of
-    /// data or a step of the clock may, and is not seen that long. At most `denials_max_age` on Redis, and 1 s on the memory
-    /// store. Not set where others may end the denial: limits that count denied attempts, strategies with `approximate`,
-    /// inline limits that are not `separate`, counters that others charge under other numbers (overrides for some resources), failure policies and lists;
-    /// for costs above 1, as a store without room evicts their states; and with `denials_max_age: 0s`.
+    /// The time for which a client may answer calls of this cost or a higher one with this denial itself, counted from when
+    /// it sent the call: no charge by others ends the denial within it. A refund, a cancellation, a reset, a change of the
+    /// configuration, a loss of data or a step of the clock may, and is not seen within it. At most `denials_max_age` on
+    /// Redis, and 1 s on the memory store. Not set where others may end the denial: limits that count denied attempts,
+    /// strategies with `approximate`, inline limits that are not `separate`, counters that others charge under other numbers
+    /// (overrides for some resources), failure policies and lists; for costs above 1, as a store without room evicts their
+    /// states; and with `denials_max_age: 0s`.
     #[prost(message, optional, tag = "16")]
     pub denial_valid_for: ::core::option::Option<::prost_types::Duration>,
-    /// True if nodes count this strategy on their own (`approximate`). With `max_over` a window may admit up to so many units
-    /// more than the limit. With `chunk` a node may admit what it has taken from the limit before. Also where Redis decided: it
-    /// does not know yet what nodes have admitted since. Not set where a list, a ban or a failure policy answered.
+    /// True if nodes count this strategy on their own (`approximate`): a window may admit up to `max_over` units more than the
+    /// limit. Also where Redis decided, which does not know yet what nodes have admitted since. Not set where a list, a ban or
+    /// a failure policy answered.
     #[prost(bool, tag = "17")]
     pub approximate: bool,
     /// True if the store could not answer and the node decided by itself, with a part of each limit
@@ -227,13 +228,13 @@ pub struct ReserveRequest {
     /// The resource that is used.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who uses it.
+    /// The consumer that uses it.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// A configured strategy of exactly one limit. If empty: the strategy that the configuration gives the resource.
     #[prost(string, tag = "3")]
     pub strategy: ::prost::alloc::string::String,
-    /// How much the call takes. If not set: 1.
+    /// The units that the call takes. If not set: 1.
     #[prost(uint64, optional, tag = "4")]
     pub cost: ::core::option::Option<u64>,
     /// The longest wait that the caller accepts, at most the strategy's `max_reservation` (1m by default), and for a
@@ -256,14 +257,13 @@ pub struct ReserveRequest {
 /// ReserveResponse is the answer to a reservation.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReserveResponse {
-    /// What ShouldAllow would have answered. If the call is denied, retry_after is how much longer max_wait would have
-    /// to be.
+    /// The decision, as of ShouldAllow. If the call is denied, retry_after is the time by which max_wait is too short.
     #[prost(message, optional, tag = "1")]
     pub decision: ::core::option::Option<ShouldAllowResponse>,
-    /// How long to hold the call before it starts; 0 if it may start now.
+    /// The time to hold the call before it starts; 0 if it may start now.
     #[prost(message, optional, tag = "2")]
     pub wait: ::core::option::Option<::prost_types::Duration>,
-    /// Whether this call made the reservation. False if it is denied, and if the id was known.
+    /// True if this call made the reservation. False if it is denied, and if the id was known.
     #[prost(bool, tag = "3")]
     pub applied: bool,
 }
@@ -273,16 +273,16 @@ pub struct CancelReservationRequest {
     /// The resource of the reservation.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Its consumer.
+    /// The consumer of the reservation.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
-    /// Its strategy. If empty: the strategy that the configuration gives the resource.
+    /// The strategy of the reservation. If empty: the strategy that the configuration gives the resource.
     #[prost(string, tag = "3")]
     pub strategy: ::prost::alloc::string::String,
-    /// Its id: 1 to 128 bytes.
+    /// The id of the reservation: 1 to 128 bytes.
     #[prost(string, tag = "4")]
     pub id: ::prost::alloc::string::String,
-    /// Its attributes.
+    /// The attributes of the reservation.
     #[prost(map = "string, string", tag = "5")]
     pub attributes: ::std::collections::HashMap<
         ::prost::alloc::string::String,
@@ -295,30 +295,30 @@ pub struct CancelReservationRequest {
 /// CancelReservationResponse is the state of the limit after a cancellation.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CancelReservationResponse {
-    /// Whether the reservation was there, and its start had not come.
+    /// True if there was such a reservation and its start had not come.
     #[prost(bool, tag = "1")]
     pub cancelled: bool,
     /// The limit of the strategy.
     #[prost(message, repeated, tag = "2")]
     pub limits: ::prost::alloc::vec::Vec<LimitState>,
-    /// Whether an earlier call has cancelled it: this one repeats a call whose answer was lost. It is known until 60
+    /// True if an earlier call has cancelled it: this one repeats a call whose answer was lost. It is known until 60
     /// seconds after the start of the reservation, or until the id is used again.
     #[prost(bool, tag = "3")]
     pub cancelled_before: bool,
 }
-/// DebitRequest says what was used.
+/// DebitRequest has the use to charge.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DebitRequest {
     /// The resource that was used.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who used it.
+    /// The consumer that used it.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// The strategy to charge. If empty: the strategy that the configuration gives the resource.
     #[prost(string, tag = "3")]
     pub strategy: ::prost::alloc::string::String,
-    /// How much every limit is charged, at least 1. If not set: 1.
+    /// The units that every limit is charged, at least 1. If not set: 1.
     #[prost(uint64, optional, tag = "4")]
     pub cost: ::core::option::Option<u64>,
     /// The id of this debit, at most 128 bytes. Within 24 hours, a debit with the same id is applied only once. If
@@ -345,7 +345,7 @@ pub struct DebitResponse {
     /// first one charged.
     #[prost(bool, tag = "1")]
     pub applied: bool,
-    /// Whether the cost fitted into every limit when it was charged.
+    /// True if the cost fitted into every limit when it was charged.
     #[prost(bool, tag = "2")]
     pub fitted: bool,
     /// Each limit of the strategy, in order.
@@ -358,7 +358,7 @@ pub struct DebitedLimit {
     /// The limit's name in the configuration.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// How much the debit charged to it: less than the cost if it is in debt as far as it may be.
+    /// The units that the debit charged to the limit: less than the cost if it is in debt as far as it may be.
     #[prost(uint64, tag = "2")]
     pub charged: u64,
     /// The largest cost that could ever pass this limit.
@@ -436,10 +436,10 @@ pub struct SettledLimit {
     /// The time until this limit is full again.
     #[prost(message, optional, tag = "7")]
     pub reset_after: ::core::option::Option<::prost_types::Duration>,
-    /// Whether use and holds are at or above `near_limit`.
+    /// True if use and holds are at or above `near_limit`.
     #[prost(bool, tag = "8")]
     pub near_limit: bool,
-    /// Whether this call took the use over `near_limit`.
+    /// True if this call took the use over `near_limit`.
     #[prost(bool, tag = "9")]
     pub crossed_near_limit: bool,
 }
@@ -469,10 +469,10 @@ pub mod should_allow_result {
     /// The decision, or the error.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Result {
-        /// What ShouldAllow would have answered.
+        /// The answer that ShouldAllow would give.
         #[prost(message, tag = "1")]
         Response(super::ShouldAllowResponse),
-        /// The status that ShouldAllow would have ended with.
+        /// The status that ShouldAllow would end with.
         #[prost(message, tag = "2")]
         Error(super::Error),
     }
@@ -517,10 +517,10 @@ pub mod streamed_result {
     /// The decision, or the error.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Result {
-        /// What ShouldAllow would have answered.
+        /// The answer that ShouldAllow would give.
         #[prost(message, tag = "2")]
         Response(super::ShouldAllowResponse),
-        /// The status that ShouldAllow would have ended with.
+        /// The status that ShouldAllow would end with.
         #[prost(message, tag = "3")]
         Error(super::Error),
     }
@@ -531,23 +531,23 @@ pub struct Error {
     /// A gRPC status code: 3 is INVALID_ARGUMENT, 5 NOT_FOUND, 14 UNAVAILABLE.
     #[prost(int32, tag = "1")]
     pub code: i32,
-    /// What is wrong, for the person who made the request.
+    /// The mistake, for the person who made the request.
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
 }
-/// RefundRequest says what to give back, and to which limits.
+/// RefundRequest has the cost to give back, and the limits.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RefundRequest {
     /// The resource that was used.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who used it.
+    /// The consumer that used it.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// The strategy that was charged. If empty: the strategy that the configuration gives the resource.
     #[prost(string, tag = "3")]
     pub strategy: ::prost::alloc::string::String,
-    /// How much every limit gets back, at least 1. If not set: 1.
+    /// The units that every limit gets back, at least 1. If not set: 1.
     #[prost(uint64, optional, tag = "4")]
     pub cost: ::core::option::Option<u64>,
     /// The names of the limits that get it back. If empty: all limits of the strategy.
@@ -577,13 +577,13 @@ pub struct RefundResponse {
     #[prost(message, repeated, tag = "2")]
     pub limits: ::prost::alloc::vec::Vec<LimitState>,
 }
-/// CountRequest says what to count, and over which time.
+/// CountRequest names a limit to count, and a time.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CountRequest {
     /// The resource that is used.
     #[prost(string, tag = "1")]
     pub resource: ::prost::alloc::string::String,
-    /// Who uses it.
+    /// The consumer that uses it.
     #[prost(string, tag = "2")]
     pub consumer: ::prost::alloc::string::String,
     /// The strategy. If empty: the strategy that the configuration gives the resource.
@@ -592,7 +592,7 @@ pub struct CountRequest {
     /// The name of a bucketed_window limit. If empty: the only limit of the strategy.
     #[prost(string, tag = "4")]
     pub limit: ::prost::alloc::string::String,
-    /// Over which time to count, from 0 to the window of the limit. The sum is over the newest parts of the window that
+    /// The time to count, from 0 to the window of the limit. The sum is over the newest parts of the window that
     /// cover this time, the current one included.
     #[prost(message, optional, tag = "5")]
     pub interval: ::core::option::Option<::prost_types::Duration>,
@@ -606,10 +606,10 @@ pub struct CountRequest {
     #[prost(message, optional, tag = "7")]
     pub inline: ::core::option::Option<InlineLimit>,
 }
-/// CountResponse is how much was used.
+/// CountResponse is the recent use of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CountResponse {
-    /// The sum of what was charged and not given back.
+    /// The sum of the units that were charged and not given back.
     #[prost(uint64, tag = "1")]
     pub used: u64,
     /// The time since the oldest part that was counted began.
@@ -638,7 +638,7 @@ pub struct LimitStatus {
     /// The limit's name in the configuration.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Whether this limit would let the call pass. False also of a limit in shadow mode that would deny; it denies nothing.
+    /// True if this limit would let the call pass. False also of a limit in shadow mode that would deny; it denies nothing.
     #[prost(bool, tag = "2")]
     pub allowed: bool,
     /// The largest cost that could ever pass this limit.
@@ -653,7 +653,7 @@ pub struct LimitStatus {
     /// The time until this limit is full again.
     #[prost(message, optional, tag = "6")]
     pub reset_after: ::core::option::Option<::prost_types::Duration>,
-    /// Why the limit denies: "count" (it is used up), "min_gap" (the previous call was too short a time ago) or
+    /// The cause of the denial: "count" (the limit is used up), "min_gap" (the previous call was too short a time ago) or
     /// "never" (the cost is above the limit). Empty if the limit allows the call.
     #[prost(string, tag = "7")]
     pub cause: ::prost::alloc::string::String,
@@ -666,18 +666,18 @@ pub struct LimitStatus {
     /// The units of this limit in open holds, after this decision.
     #[prost(uint64, tag = "10")]
     pub held: u64,
-    /// Whether use and holds are at or above `near_limit`.
+    /// True if use and holds are at or above `near_limit`.
     #[prost(bool, tag = "11")]
     pub near_limit: bool,
-    /// Whether this call took the use over `near_limit`.
+    /// True if this call took the use over `near_limit`.
     #[prost(bool, tag = "12")]
     pub crossed_near_limit: bool,
 }
-/// StoreFailurePolicy says what answers when the store cannot.
+/// StoreFailurePolicy is the answer to calls that the store cannot decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum StoreFailurePolicy {
-    /// The same as ERROR.
+    /// ERROR, the default.
     Unspecified = 0,
     /// The caller gets UNAVAILABLE.
     Error = 1,
@@ -755,7 +755,7 @@ pub enum Reason {
     Unspecified = 0,
     /// Every limit let the call pass.
     Ok = 1,
-    /// At least one limit is used up. retry_after says how long to wait, if that is known.
+    /// At least one limit is used up. retry_after is the time to wait, if that is known.
     Limited = 2,
     /// The cost is above a limit: waiting does not help.
     Never = 3,
@@ -766,7 +766,7 @@ pub enum Reason {
     /// The store failed, and the strategy's failure policy answered. limit, remaining and the waits are not set, except if
     /// `local` is true.
     StoreFailure = 6,
-    /// Only of leases: the key holds as many leases as it may, or the memory store has no more memory.
+    /// The key holds as many leases as it may, or the memory store has no more memory. Only of leases.
     Full = 7,
     /// The consumer is banned, because a limit has denied it often: `denied_by` names the limit, and retry_after is the end of
     /// the ban. limit, remaining and the other waits are not set.
@@ -1014,7 +1014,7 @@ pub mod rate_limit_service_client {
                 .insert(GrpcMethod::new("weir.v1.RateLimitService", "Refund"));
             self.inner.unary(req, path, codec).await
         }
-        /// Reserve admits a call that may start within max_wait, and says how long to hold it before it starts. It is
+        /// Reserve admits a call that may start within max_wait, and returns the time to hold it before it starts. It is
         /// charged now. The strategy must have exactly one limit: a token_bucket, a warm_up, a sliding_log with
         /// `hold: true`, or an interval_refill whose refill is at most its capacity.
         ///
@@ -1048,8 +1048,8 @@ pub mod rate_limit_service_client {
                 .insert(GrpcMethod::new("weir.v1.RateLimitService", "Reserve"));
             self.inner.unary(req, path, codec).await
         }
-        /// CancelReservation gives back what was reserved and no later reservation depends on, if its start has not
-        /// come. Then the id is free.
+        /// CancelReservation gives back the units that were reserved and that no later reservation depends on, if its start
+        /// has not come. Then the id is free.
         ///
         /// Errors: those of ShouldAllow. FAILED_PRECONDITION names the limits whose reservations can be cancelled. If
         /// the store fails, the status is always UNAVAILABLE.
@@ -1079,7 +1079,7 @@ pub mod rate_limit_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Debit charges what a call has used (bytes, LLM tokens) when it is known, also above the limit. Each limit
+        /// Debit charges the use of a call (bytes, LLM tokens) when it is known, also above the limit. Each limit
         /// charges as many units as bring it up to its `max_debt`. Nothing passes until a debt has drained.
         ///
         /// With an id, you can repeat the call safely: within 24 hours the debit is applied once for its strategy,
@@ -1134,7 +1134,7 @@ pub mod rate_limit_service_client {
                 .insert(GrpcMethod::new("weir.v1.RateLimitService", "Settle"));
             self.inner.unary(req, path, codec).await
         }
-        /// Count tells how much a bucketed_window limit has charged lately. It changes nothing.
+        /// Count returns the recent use of a bucketed_window limit. It changes nothing.
         ///
         /// Errors: those of ShouldAllow; INVALID_ARGUMENT also names an unknown limit, and the window if the interval is
         /// longer. FAILED_PRECONDITION names a limit that is no bucketed_window. If the store fails, the status is always

@@ -32,7 +32,7 @@ export type ShouldAllowRequest = Message<"weir.v1.ShouldAllowRequest"> & {
   resource: string;
 
   /**
-   * Who uses it, for example "bob". At most 512 bytes. It may be empty if no limit of the strategy counts by
+   * The consumer that uses it, for example "bob". At most 512 bytes. May be empty if no limit of the strategy counts by
    * consumer.
    *
    * @generated from field: string consumer = 2;
@@ -47,7 +47,7 @@ export type ShouldAllowRequest = Message<"weir.v1.ShouldAllowRequest"> & {
   strategy: string;
 
   /**
-   * How much this call takes from every limit. If not set: 1. A cost of 0 asks without taking anything.
+   * The units that this call takes from every limit. If not set: 1. A cost of 0 asks without taking anything.
    *
    * @generated from field: optional uint64 cost = 4;
    */
@@ -88,7 +88,7 @@ export type ShouldAllowRequest = Message<"weir.v1.ShouldAllowRequest"> & {
   id: string;
 
   /**
-   * Whether the answer has headers for an HTTP answer. docs/http.md shows what to do with them.
+   * True asks for headers for an HTTP answer. docs/http.md shows their use.
    *
    * @generated from field: bool headers = 12;
    */
@@ -157,28 +157,28 @@ export const CostSchema: GenMessage<Cost> = /*@__PURE__*/
 /**
  * InlineLimit is a limit that the request brings along.
  *
- * Its state is found by its name, its algorithm, the resource and the consumer. Unless it is `separate`, the numbers are
- * not part of that: a call with other numbers goes on with the state that is there, as a changed configuration does. So
- * who varies the numbers may lose what is used: a window of 1us forgets what a longer one has counted.
+ * The state is found by the name of the limit, its algorithm, the resource and the consumer. Unless it is `separate`, the
+ * numbers are not part of that: a call with other numbers continues with the existing state, as a changed configuration
+ * does. A caller that varies the numbers may lose usage: a window of 1us forgets the count of a longer one.
  *
  * @generated from message weir.v1.InlineLimit
  */
 export type InlineLimit = Message<"weir.v1.InlineLimit"> & {
   /**
-   * Its name: 1 to 64 of the characters A-Z a-z 0-9 . _ - /
+   * The name of the limit: 1 to 64 of the characters A-Z a-z 0-9 . _ - /
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * What it allows. Required.
+   * The algorithm and its numbers. Required.
    *
    * @generated from oneof weir.v1.InlineLimit.algorithm
    */
   algorithm: {
     /**
-     * As `token_bucket` of the configuration.
+     * Numbers of a `token_bucket`, as in the configuration.
      *
      * @generated from field: weir.v1.InlineTokenBucket token_bucket = 2;
      */
@@ -186,7 +186,7 @@ export type InlineLimit = Message<"weir.v1.InlineLimit"> & {
     case: "tokenBucket";
   } | {
     /**
-     * As `fixed_window`, aligned.
+     * Numbers of a `fixed_window`, aligned.
      *
      * @generated from field: weir.v1.InlineWindow fixed_window = 3;
      */
@@ -194,7 +194,7 @@ export type InlineLimit = Message<"weir.v1.InlineLimit"> & {
     case: "fixedWindow";
   } | {
     /**
-     * As `sliding_window`.
+     * Numbers of a `sliding_window`.
      *
      * @generated from field: weir.v1.InlineWindow sliding_window = 4;
      */
@@ -202,7 +202,7 @@ export type InlineLimit = Message<"weir.v1.InlineLimit"> & {
     case: "slidingWindow";
   } | {
     /**
-     * As `sliding_log`. The limit is at most 1,000.
+     * Numbers of a `sliding_log`. The limit is at most 1,000.
      *
      * @generated from field: weir.v1.InlineWindow sliding_log = 5;
      */
@@ -210,7 +210,7 @@ export type InlineLimit = Message<"weir.v1.InlineLimit"> & {
     case: "slidingLog";
   } | {
     /**
-     * As `bucketed_window`.
+     * Numbers of a `bucketed_window`.
      *
      * @generated from field: weir.v1.InlineBucketedWindow bucketed_window = 8;
      */
@@ -219,15 +219,15 @@ export type InlineLimit = Message<"weir.v1.InlineLimit"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * What answers when the store cannot. If not set: ERROR.
+   * The policy when the store cannot answer. If not set: ERROR.
    *
    * @generated from field: weir.v1.StoreFailurePolicy on_store_failure = 6;
    */
   onStoreFailure: StoreFailurePolicy;
 
   /**
-   * Makes the numbers a part of what the limit is: each set of numbers is a limit of its own, and no call with others
-   * changes it.
+   * Makes the numbers a part of the limit's identity: each set of numbers is a separate limit, and no call with other
+   * numbers changes it.
    *
    * @generated from field: bool separate = 7;
    */
@@ -248,7 +248,7 @@ export const InlineLimitSchema: GenMessage<InlineLimit> = /*@__PURE__*/
  */
 export type InlineTokenBucket = Message<"weir.v1.InlineTokenBucket"> & {
   /**
-   * How many units come back in a period, at least 1.
+   * The units that come back in a period, at least 1.
    *
    * @generated from field: uint64 rate = 1;
    */
@@ -262,7 +262,7 @@ export type InlineTokenBucket = Message<"weir.v1.InlineTokenBucket"> & {
   period?: Duration | undefined;
 
   /**
-   * How many units may pass at once; they are back within 400 days. If not set: the rate.
+   * The units that may pass at once; they are back within 400 days. If not set: the rate.
    *
    * @generated from field: optional uint64 burst = 3;
    */
@@ -283,7 +283,7 @@ export const InlineTokenBucketSchema: GenMessage<InlineTokenBucket> = /*@__PURE_
  */
 export type InlineWindow = Message<"weir.v1.InlineWindow"> & {
   /**
-   * How many units; 0 denies every call.
+   * The units of a window; 0 denies every call.
    *
    * @generated from field: uint64 limit = 1;
    */
@@ -311,7 +311,7 @@ export const InlineWindowSchema: GenMessage<InlineWindow> = /*@__PURE__*/
  */
 export type InlineBucketedWindow = Message<"weir.v1.InlineBucketedWindow"> & {
   /**
-   * How many units; 0 denies every call.
+   * The units of a window; 0 denies every call.
    *
    * @generated from field: uint64 limit = 1;
    */
@@ -325,7 +325,7 @@ export type InlineBucketedWindow = Message<"weir.v1.InlineBucketedWindow"> & {
   window?: Duration | undefined;
 
   /**
-   * How many parts, 1 to 3,600.
+   * The number of parts, 1 to 3,600.
    *
    * @generated from field: uint64 buckets = 3;
    */
@@ -346,7 +346,7 @@ export const InlineBucketedWindowSchema: GenMessage<InlineBucketedWindow> = /*@_
  */
 export type ShouldAllowResponse = Message<"weir.v1.ShouldAllowResponse"> & {
   /**
-   * Whether the call may go ahead. If so, all limits were charged; if not, none was.
+   * True if the call may go ahead: all limits were charged. If false, none was.
    *
    * @generated from field: bool allowed = 1;
    */
@@ -418,14 +418,14 @@ export type ShouldAllowResponse = Message<"weir.v1.ShouldAllowResponse"> & {
   degraded: boolean;
 
   /**
-   * How long to hold the call before it starts. Set if a limit of the strategy paces its calls (leaky_queue).
+   * The time to hold the call before it starts. Set if a limit of the strategy paces its calls (leaky_queue).
    *
    * @generated from field: google.protobuf.Duration wait = 11;
    */
   wait?: Duration | undefined;
 
   /**
-   * How much was charged. Set if the request has at_most or an id.
+   * The units that were charged. Set if the request has at_most or an id.
    *
    * @generated from field: optional uint64 granted = 12;
    */
@@ -458,21 +458,22 @@ export type ShouldAllowResponse = Message<"weir.v1.ShouldAllowResponse"> & {
   binding: string;
 
   /**
-   * How long a client may answer calls of this cost or a higher one with this denial itself, counted from when it sent the
-   * call: so long no charge by others ends it. A refund, a cancellation, a reset, a change of the configuration, a loss of
-   * data or a step of the clock may, and is not seen that long. At most `denials_max_age` on Redis, and 1 s on the memory
-   * store. Not set where others may end the denial: limits that count denied attempts, strategies with `approximate`,
-   * inline limits that are not `separate`, counters that others charge under other numbers (overrides for some resources), failure policies and lists;
-   * for costs above 1, as a store without room evicts their states; and with `denials_max_age: 0s`.
+   * The time for which a client may answer calls of this cost or a higher one with this denial itself, counted from when
+   * it sent the call: no charge by others ends the denial within it. A refund, a cancellation, a reset, a change of the
+   * configuration, a loss of data or a step of the clock may, and is not seen within it. At most `denials_max_age` on
+   * Redis, and 1 s on the memory store. Not set where others may end the denial: limits that count denied attempts,
+   * strategies with `approximate`, inline limits that are not `separate`, counters that others charge under other numbers
+   * (overrides for some resources), failure policies and lists; for costs above 1, as a store without room evicts their
+   * states; and with `denials_max_age: 0s`.
    *
    * @generated from field: google.protobuf.Duration denial_valid_for = 16;
    */
   denialValidFor?: Duration | undefined;
 
   /**
-   * True if nodes count this strategy on their own (`approximate`). With `max_over` a window may admit up to so many units
-   * more than the limit. With `chunk` a node may admit what it has taken from the limit before. Also where Redis decided: it
-   * does not know yet what nodes have admitted since. Not set where a list, a ban or a failure policy answered.
+   * True if nodes count this strategy on their own (`approximate`): a window may admit up to `max_over` units more than the
+   * limit. Also where Redis decided, which does not know yet what nodes have admitted since. Not set where a list, a ban or
+   * a failure policy answered.
    *
    * @generated from field: bool approximate = 17;
    */
@@ -516,7 +517,7 @@ export type ReserveRequest = Message<"weir.v1.ReserveRequest"> & {
   resource: string;
 
   /**
-   * Who uses it.
+   * The consumer that uses it.
    *
    * @generated from field: string consumer = 2;
    */
@@ -530,7 +531,7 @@ export type ReserveRequest = Message<"weir.v1.ReserveRequest"> & {
   strategy: string;
 
   /**
-   * How much the call takes. If not set: 1.
+   * The units that the call takes. If not set: 1.
    *
    * @generated from field: optional uint64 cost = 4;
    */
@@ -580,22 +581,21 @@ export const ReserveRequestSchema: GenMessage<ReserveRequest> = /*@__PURE__*/
  */
 export type ReserveResponse = Message<"weir.v1.ReserveResponse"> & {
   /**
-   * What ShouldAllow would have answered. If the call is denied, retry_after is how much longer max_wait would have
-   * to be.
+   * The decision, as of ShouldAllow. If the call is denied, retry_after is the time by which max_wait is too short.
    *
    * @generated from field: weir.v1.ShouldAllowResponse decision = 1;
    */
   decision?: ShouldAllowResponse | undefined;
 
   /**
-   * How long to hold the call before it starts; 0 if it may start now.
+   * The time to hold the call before it starts; 0 if it may start now.
    *
    * @generated from field: google.protobuf.Duration wait = 2;
    */
   wait?: Duration | undefined;
 
   /**
-   * Whether this call made the reservation. False if it is denied, and if the id was known.
+   * True if this call made the reservation. False if it is denied, and if the id was known.
    *
    * @generated from field: bool applied = 3;
    */
@@ -623,28 +623,28 @@ export type CancelReservationRequest = Message<"weir.v1.CancelReservationRequest
   resource: string;
 
   /**
-   * Its consumer.
+   * The consumer of the reservation.
    *
    * @generated from field: string consumer = 2;
    */
   consumer: string;
 
   /**
-   * Its strategy. If empty: the strategy that the configuration gives the resource.
+   * The strategy of the reservation. If empty: the strategy that the configuration gives the resource.
    *
    * @generated from field: string strategy = 3;
    */
   strategy: string;
 
   /**
-   * Its id: 1 to 128 bytes.
+   * The id of the reservation: 1 to 128 bytes.
    *
    * @generated from field: string id = 4;
    */
   id: string;
 
   /**
-   * Its attributes.
+   * The attributes of the reservation.
    *
    * @generated from field: map<string, string> attributes = 5;
    */
@@ -672,7 +672,7 @@ export const CancelReservationRequestSchema: GenMessage<CancelReservationRequest
  */
 export type CancelReservationResponse = Message<"weir.v1.CancelReservationResponse"> & {
   /**
-   * Whether the reservation was there, and its start had not come.
+   * True if there was such a reservation and its start had not come.
    *
    * @generated from field: bool cancelled = 1;
    */
@@ -686,7 +686,7 @@ export type CancelReservationResponse = Message<"weir.v1.CancelReservationRespon
   limits: LimitState[];
 
   /**
-   * Whether an earlier call has cancelled it: this one repeats a call whose answer was lost. It is known until 60
+   * True if an earlier call has cancelled it: this one repeats a call whose answer was lost. It is known until 60
    * seconds after the start of the reservation, or until the id is used again.
    *
    * @generated from field: bool cancelled_before = 3;
@@ -702,7 +702,7 @@ export const CancelReservationResponseSchema: GenMessage<CancelReservationRespon
   messageDesc(file_weir_v1_rate_limit, 10);
 
 /**
- * DebitRequest says what was used.
+ * DebitRequest has the use to charge.
  *
  * @generated from message weir.v1.DebitRequest
  */
@@ -715,7 +715,7 @@ export type DebitRequest = Message<"weir.v1.DebitRequest"> & {
   resource: string;
 
   /**
-   * Who used it.
+   * The consumer that used it.
    *
    * @generated from field: string consumer = 2;
    */
@@ -729,7 +729,7 @@ export type DebitRequest = Message<"weir.v1.DebitRequest"> & {
   strategy: string;
 
   /**
-   * How much every limit is charged, at least 1. If not set: 1.
+   * The units that every limit is charged, at least 1. If not set: 1.
    *
    * @generated from field: optional uint64 cost = 4;
    */
@@ -787,7 +787,7 @@ export type DebitResponse = Message<"weir.v1.DebitResponse"> & {
   applied: boolean;
 
   /**
-   * Whether the cost fitted into every limit when it was charged.
+   * True if the cost fitted into every limit when it was charged.
    *
    * @generated from field: bool fitted = 2;
    */
@@ -822,7 +822,7 @@ export type DebitedLimit = Message<"weir.v1.DebitedLimit"> & {
   name: string;
 
   /**
-   * How much the debit charged to it: less than the cost if it is in debt as far as it may be.
+   * The units that the debit charged to the limit: less than the cost if it is in debt as far as it may be.
    *
    * @generated from field: uint64 charged = 2;
    */
@@ -1011,14 +1011,14 @@ export type SettledLimit = Message<"weir.v1.SettledLimit"> & {
   resetAfter?: Duration | undefined;
 
   /**
-   * Whether use and holds are at or above `near_limit`.
+   * True if use and holds are at or above `near_limit`.
    *
    * @generated from field: bool near_limit = 8;
    */
   nearLimit: boolean;
 
   /**
-   * Whether this call took the use over `near_limit`.
+   * True if this call took the use over `near_limit`.
    *
    * @generated from field: bool crossed_near_limit = 9;
    */
@@ -1087,7 +1087,7 @@ export type ShouldAllowResult = Message<"weir.v1.ShouldAllowResult"> & {
    */
   result: {
     /**
-     * What ShouldAllow would have answered.
+     * The answer that ShouldAllow would give.
      *
      * @generated from field: weir.v1.ShouldAllowResponse response = 1;
      */
@@ -1095,7 +1095,7 @@ export type ShouldAllowResult = Message<"weir.v1.ShouldAllowResult"> & {
     case: "response";
   } | {
     /**
-     * The status that ShouldAllow would have ended with.
+     * The status that ShouldAllow would end with.
      *
      * @generated from field: weir.v1.Error error = 2;
      */
@@ -1202,7 +1202,7 @@ export type StreamedResult = Message<"weir.v1.StreamedResult"> & {
    */
   result: {
     /**
-     * What ShouldAllow would have answered.
+     * The answer that ShouldAllow would give.
      *
      * @generated from field: weir.v1.ShouldAllowResponse response = 2;
      */
@@ -1210,7 +1210,7 @@ export type StreamedResult = Message<"weir.v1.StreamedResult"> & {
     case: "response";
   } | {
     /**
-     * The status that ShouldAllow would have ended with.
+     * The status that ShouldAllow would end with.
      *
      * @generated from field: weir.v1.Error error = 3;
      */
@@ -1240,7 +1240,7 @@ export type Error = Message<"weir.v1.Error"> & {
   code: number;
 
   /**
-   * What is wrong, for the person who made the request.
+   * The mistake, for the person who made the request.
    *
    * @generated from field: string message = 2;
    */
@@ -1255,7 +1255,7 @@ export const ErrorSchema: GenMessage<Error> = /*@__PURE__*/
   messageDesc(file_weir_v1_rate_limit, 24);
 
 /**
- * RefundRequest says what to give back, and to which limits.
+ * RefundRequest has the cost to give back, and the limits.
  *
  * @generated from message weir.v1.RefundRequest
  */
@@ -1268,7 +1268,7 @@ export type RefundRequest = Message<"weir.v1.RefundRequest"> & {
   resource: string;
 
   /**
-   * Who used it.
+   * The consumer that used it.
    *
    * @generated from field: string consumer = 2;
    */
@@ -1282,7 +1282,7 @@ export type RefundRequest = Message<"weir.v1.RefundRequest"> & {
   strategy: string;
 
   /**
-   * How much every limit gets back, at least 1. If not set: 1.
+   * The units that every limit gets back, at least 1. If not set: 1.
    *
    * @generated from field: optional uint64 cost = 4;
    */
@@ -1354,7 +1354,7 @@ export const RefundResponseSchema: GenMessage<RefundResponse> = /*@__PURE__*/
   messageDesc(file_weir_v1_rate_limit, 26);
 
 /**
- * CountRequest says what to count, and over which time.
+ * CountRequest names a limit to count, and a time.
  *
  * @generated from message weir.v1.CountRequest
  */
@@ -1367,7 +1367,7 @@ export type CountRequest = Message<"weir.v1.CountRequest"> & {
   resource: string;
 
   /**
-   * Who uses it.
+   * The consumer that uses it.
    *
    * @generated from field: string consumer = 2;
    */
@@ -1388,7 +1388,7 @@ export type CountRequest = Message<"weir.v1.CountRequest"> & {
   limit: string;
 
   /**
-   * Over which time to count, from 0 to the window of the limit. The sum is over the newest parts of the window that
+   * The time to count, from 0 to the window of the limit. The sum is over the newest parts of the window that
    * cover this time, the current one included.
    *
    * @generated from field: google.protobuf.Duration interval = 5;
@@ -1418,13 +1418,13 @@ export const CountRequestSchema: GenMessage<CountRequest> = /*@__PURE__*/
   messageDesc(file_weir_v1_rate_limit, 27);
 
 /**
- * CountResponse is how much was used.
+ * CountResponse is the recent use of a limit.
  *
  * @generated from message weir.v1.CountResponse
  */
 export type CountResponse = Message<"weir.v1.CountResponse"> & {
   /**
-   * The sum of what was charged and not given back.
+   * The sum of the units that were charged and not given back.
    *
    * @generated from field: uint64 used = 1;
    */
@@ -1501,7 +1501,7 @@ export type LimitStatus = Message<"weir.v1.LimitStatus"> & {
   name: string;
 
   /**
-   * Whether this limit would let the call pass. False also of a limit in shadow mode that would deny; it denies nothing.
+   * True if this limit would let the call pass. False also of a limit in shadow mode that would deny; it denies nothing.
    *
    * @generated from field: bool allowed = 2;
    */
@@ -1536,7 +1536,7 @@ export type LimitStatus = Message<"weir.v1.LimitStatus"> & {
   resetAfter?: Duration | undefined;
 
   /**
-   * Why the limit denies: "count" (it is used up), "min_gap" (the previous call was too short a time ago) or
+   * The cause of the denial: "count" (the limit is used up), "min_gap" (the previous call was too short a time ago) or
    * "never" (the cost is above the limit). Empty if the limit allows the call.
    *
    * @generated from field: string cause = 7;
@@ -1565,14 +1565,14 @@ export type LimitStatus = Message<"weir.v1.LimitStatus"> & {
   held: bigint;
 
   /**
-   * Whether use and holds are at or above `near_limit`.
+   * True if use and holds are at or above `near_limit`.
    *
    * @generated from field: bool near_limit = 11;
    */
   nearLimit: boolean;
 
   /**
-   * Whether this call took the use over `near_limit`.
+   * True if this call took the use over `near_limit`.
    *
    * @generated from field: bool crossed_near_limit = 12;
    */
@@ -1587,13 +1587,13 @@ export const LimitStatusSchema: GenMessage<LimitStatus> = /*@__PURE__*/
   messageDesc(file_weir_v1_rate_limit, 30);
 
 /**
- * StoreFailurePolicy says what answers when the store cannot.
+ * StoreFailurePolicy is the answer to calls that the store cannot decide.
  *
  * @generated from enum weir.v1.StoreFailurePolicy
  */
 export enum StoreFailurePolicy {
   /**
-   * The same as ERROR.
+   * ERROR, the default.
    *
    * @generated from enum value: STORE_FAILURE_POLICY_UNSPECIFIED = 0;
    */
@@ -1689,7 +1689,7 @@ export enum Reason {
   OK = 1,
 
   /**
-   * At least one limit is used up. retry_after says how long to wait, if that is known.
+   * At least one limit is used up. retry_after is the time to wait, if that is known.
    *
    * @generated from enum value: REASON_LIMITED = 2;
    */
@@ -1725,7 +1725,7 @@ export enum Reason {
   STORE_FAILURE = 6,
 
   /**
-   * Only of leases: the key holds as many leases as it may, or the memory store has no more memory.
+   * The key holds as many leases as it may, or the memory store has no more memory. Only of leases.
    *
    * @generated from enum value: REASON_FULL = 7;
    */
@@ -1819,7 +1819,7 @@ export const RateLimitService: GenService<{
     output: typeof RefundResponseSchema;
   },
   /**
-   * Reserve admits a call that may start within max_wait, and says how long to hold it before it starts. It is
+   * Reserve admits a call that may start within max_wait, and returns the time to hold it before it starts. It is
    * charged now. The strategy must have exactly one limit: a token_bucket, a warm_up, a sliding_log with
    * `hold: true`, or an interval_refill whose refill is at most its capacity.
    *
@@ -1838,8 +1838,8 @@ export const RateLimitService: GenService<{
     output: typeof ReserveResponseSchema;
   },
   /**
-   * CancelReservation gives back what was reserved and no later reservation depends on, if its start has not
-   * come. Then the id is free.
+   * CancelReservation gives back the units that were reserved and that no later reservation depends on, if its start
+   * has not come. Then the id is free.
    *
    * Errors: those of ShouldAllow. FAILED_PRECONDITION names the limits whose reservations can be cancelled. If
    * the store fails, the status is always UNAVAILABLE.
@@ -1852,7 +1852,7 @@ export const RateLimitService: GenService<{
     output: typeof CancelReservationResponseSchema;
   },
   /**
-   * Debit charges what a call has used (bytes, LLM tokens) when it is known, also above the limit. Each limit
+   * Debit charges the use of a call (bytes, LLM tokens) when it is known, also above the limit. Each limit
    * charges as many units as bring it up to its `max_debt`. Nothing passes until a debt has drained.
    *
    * With an id, you can repeat the call safely: within 24 hours the debit is applied once for its strategy,
@@ -1883,7 +1883,7 @@ export const RateLimitService: GenService<{
     output: typeof SettleResponseSchema;
   },
   /**
-   * Count tells how much a bucketed_window limit has charged lately. It changes nothing.
+   * Count returns the recent use of a bucketed_window limit. It changes nothing.
    *
    * Errors: those of ShouldAllow; INVALID_ARGUMENT also names an unknown limit, and the window if the interval is
    * longer. FAILED_PRECONDITION names a limit that is no bucketed_window. If the store fails, the status is always
