@@ -72,7 +72,7 @@ use weir_node::telemetry::{Format, LineWriter, check_filter, init_logs, log_pani
 use self::environment::Unread;
 use self::terminal::{print, say};
 
-/// How long the end of `weir serve` waits until its last lines have been written.
+/// The longest wait at the end of `weir serve` for its last lines to be written.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The consumer in commands that are printed as examples.

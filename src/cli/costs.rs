@@ -51,7 +51,7 @@ pub(super) fn simulated(costs: &[CostArg]) -> Vec<CostByName> {
     named
 }
 
-/// What was used, by name.
+/// Returns the used units by name.
 pub(super) fn used(costs: &[CostArg]) -> HashMap<String, u64> {
     named(costs).into_iter().map(|(name, cost)| (name, cost.cost)).collect()
 }

@@ -134,7 +134,7 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
     out
 }
 
-/// What holds are bounded by, and the key of the record of one.
+/// Explains the bounds of holds, and the key of the record of one.
 fn holds(out: &mut String, explained: &ExplainedRequest<'_>) {
     let Some(costed) = explained.resolved.strategy.costed() else { return };
     let key = explained.hold_key();

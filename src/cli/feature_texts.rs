@@ -1,12 +1,12 @@
-//! What commands say of the sections that features read.
+//! Texts of commands about the sections that features read.
 
 use weir_config::Config;
 
-/// What they say of one feature.
+/// The texts about one feature.
 struct FeatureTexts {
-    /// What the section has, for `weir check`; `None` if it has nothing.
+    /// The contents of the section, for `weir check`; `None` if it has nothing.
     summary: fn(&Config) -> Option<String>,
-    /// What differs between two configurations, a line each.
+    /// The differences between two configurations, a line each.
     changes: fn(&Config, &Config) -> Vec<String>,
     /// The arguments of a command to try.
     example: fn(&Config) -> Option<String>,
@@ -33,7 +33,7 @@ const LAST: &[fn(&Config) -> Option<String>] = &[
     super::leases::example,
 ];
 
-/// Where rules of features come from, for the first lines of a node.
+/// The sources of rules of features, for the first lines of a node.
 const SOURCES: &[fn(&Config) -> Option<String>] = &[
     #[cfg(feature = "envoy")]
     super::envoy::source,

@@ -54,7 +54,7 @@ enum LeaseCommand {
     List(operator::ListArgs),
 }
 
-/// Which lease, and where.
+/// The lease and the server of a command.
 #[derive(Debug, clap::Args)]
 struct WhichLease {
     /// Resource, for example exports/acme

@@ -79,7 +79,7 @@ enum QueueCommand {
     Stats(StatsArgs),
 }
 
-/// Which queue, and where.
+/// The queue and the server of a command.
 #[derive(Debug, clap::Args)]
 struct WhichQueue {
     /// A queue of the server's configuration, or NAME:dead for its dead letters

@@ -4,7 +4,7 @@ use super::allow_output::AllowOutput;
 use super::attribute;
 use super::server_args::ServerArgs;
 
-/// What is asked about, and where.
+/// The subject of a question, and the server.
 #[derive(Debug, clap::Args)]
 pub(super) struct SubjectArgs {
     /// Resource, for example zewtopia.com/tigerfeeding

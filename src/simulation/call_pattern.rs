@@ -32,7 +32,7 @@ pub struct PatternError {
     pub pattern: String,
     /// Column in it, from 1.
     pub column: usize,
-    /// Why.
+    /// The mistake.
     pub reason: String,
 }
 

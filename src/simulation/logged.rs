@@ -25,11 +25,11 @@ const MAX_STEP_BACK: Micros = Micros::from_secs(1);
 pub struct LoggedDecisions {
     /// The share of keys that it has.
     pub keys: KeyShare,
-    /// Its lines, in the order of their times.
+    /// The lines of the log, in the order of their times.
     pub decisions: Vec<LoggedDecision>,
     /// Lines that were cut off.
     pub torn: Vec<TornLine>,
-    /// Where the log begins, if it is not with the first line of its process.
+    /// The beginning of the log, if it is not with the first line of its process.
     pub earlier: Option<EarlierLines>,
 }
 
@@ -38,7 +38,7 @@ pub struct LoggedDecisions {
 pub struct EarlierLines {
     /// Position of the first line: the index of the file, from 0, and the line, from 1.
     pub place: (usize, u64),
-    /// How many lines its process wrote before it.
+    /// The number of lines that the process wrote before this one.
     pub count: u64,
 }
 
@@ -79,9 +79,9 @@ pub struct LoggedDecision {
     pub granted: u64,
     /// Costs by name; of a settlement or a debit what was used.
     pub costs: Vec<CostByName>,
-    /// How long to hold what is granted.
+    /// The duration of the hold of the granted units.
     pub hold_for: Option<Micros>,
-    /// What each limit granted, where costs have names.
+    /// The grant of each limit, where costs have names.
     pub granted_by: Vec<(String, u64)>,
     /// The idempotency id; empty if there was none.
     pub id: String,
@@ -145,7 +145,7 @@ pub struct ReplayRefused {
     pub line: u64,
     /// The byte in it, from 1.
     pub column: usize,
-    /// Why.
+    /// The mistake.
     pub reason: String,
 }
 

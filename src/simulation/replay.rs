@@ -38,9 +38,9 @@ pub struct ReplayResult {
 pub struct ReplayedStrategy {
     /// Calls whose answers were compared.
     pub compared: u64,
-    /// Those that were allowed and would have been denied.
+    /// Decisions that were allowed and would have been denied.
     pub now_denied: u64,
-    /// Those that were denied and would have been allowed.
+    /// Decisions that were denied and would have been allowed.
     pub now_allowed: u64,
     /// Calls that would have been granted more or less.
     pub granted_otherwise: u64,
@@ -70,11 +70,11 @@ pub struct ReplayedAnswer {
     pub allowed: bool,
     /// Charged cost.
     pub granted: u64,
-    /// What each limit granted, where costs have names.
+    /// The grant of each limit, where costs have names.
     pub granted_by: Vec<(String, u64)>,
 }
 
-/// Why a log cannot be replayed.
+/// The reason that a log cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The log lacks calls that a counter counts.
@@ -85,7 +85,7 @@ pub enum ReplayError {
     Incomplete {
         /// The strategy.
         strategy: String,
-        /// Its limit.
+        /// The limit of the strategy.
         limit: String,
         /// Fields that it counts by.
         scope: String,
@@ -273,7 +273,7 @@ fn plain_cost(decision: &LoggedDecision) -> Option<u64> {
     Some(decision.cost).filter(|cost| *cost > 0 || !is_named)
 }
 
-/// What each limit granted, where costs have names.
+/// Returns the grant of each limit, where costs have names.
 fn granted_by(answer: &Answer<'_, '_>) -> Vec<(String, u64)> {
     let Outcome::Decided(LimitsDecision { costs: Some(costs), .. }) = answer.outcome else {
         return Vec::new();

@@ -23,7 +23,7 @@ const BUDGET: usize = 1 << 32;
 /// Results of one strategy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SimulatedStrategy {
-    /// Its name.
+    /// The name of the strategy.
     pub strategy: String,
     /// Admission of each call, in order.
     pub admitted: Vec<bool>,
@@ -60,7 +60,7 @@ pub struct CostSum {
     pub granted: u64,
 }
 
-/// Why a simulation cannot run.
+/// The reason that a simulation cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
     /// The limiter refuses a call.
@@ -70,7 +70,7 @@ pub enum SimulationError {
         call: usize,
         /// Time of the call.
         at_us: u64,
-        /// Why.
+        /// The error of the limiter.
         error: LimiterError,
     },
     /// A closed loop ends early.

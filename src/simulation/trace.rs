@@ -10,7 +10,7 @@ use super::{CostByName, MAX_CALLS, SimulatedCall, SimulatedCalls, read_units};
 /// The columns, in any order; a missing cost is 1.
 const COLUMNS: [&str; 4] = ["at_s", "resource", "consumer", "cost"];
 
-/// What the columns of costs by name begin with.
+/// The prefix of the columns of costs by name.
 const NAMED: &str = "cost.";
 
 /// Reason and position of an error in a file.
@@ -21,7 +21,7 @@ pub struct TraceError {
     pub line: u64,
     /// The field's number in the line, from 1.
     pub column: usize,
-    /// Why.
+    /// The mistake.
     pub reason: String,
 }
 

@@ -14,24 +14,24 @@ use super::{CostByName, MAX_CALLS, SimulatedCall, SimulatedCalls};
 /// Calls until so many have passed: `until:300` or `until:300:constant:40/s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UntilPattern {
-    /// How many must pass.
+    /// The number of calls that must pass.
     passes: u64,
-    /// When calls are made; `None`: each consumer calls again as soon as it may.
+    /// The times of the calls; `None`: each consumer calls again as soon as it may.
     pattern: Option<CallPattern>,
 }
 
-/// Who calls, and what a call costs.
+/// The callers, and the cost of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct UntilCallers<'a> {
     /// The resource.
     pub resource: &'a str,
-    /// How many consumers call.
+    /// The number of consumers.
     pub consumers: usize,
     /// The cost of a call.
     pub cost: u64,
     /// The costs of a call by name.
     pub costs: &'a [CostByName],
-    /// What random patterns draw from.
+    /// The seed of random patterns.
     pub seed: u64,
 }
 
@@ -107,9 +107,9 @@ impl UntilPattern {
     }
 }
 
-/// What decides the calls of a closed loop.
+/// A decider of the calls of a closed loop.
 pub trait UntilDecider {
-    /// Why the loop ends early.
+    /// The reason for an early end of the loop.
     type Error: From<SimulationError>;
 
     /// Decides a call, and returns how long its caller waits before it may call again; `None` if no wait helps. Where time passes by

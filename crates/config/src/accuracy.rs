@@ -64,20 +64,20 @@ fn nearest(window: Micros) -> String {
 mod tests {
     use super::*;
 
-    fn of(text: &str, window: u64) -> Result<Micros, String> {
+    fn width_of(text: &str, window: u64) -> Result<Micros, String> {
         width(text, Some(Micros::from_secs(window)))
     }
 
     #[test]
     fn parts_are_the_window_times_the_accuracy_rounded_up() {
         for (text, parts) in [("0.5", 2), ("0.75", 3), ("1", 3), ("4", 12), ("0.1", 1), ("0.000001", 1)] {
-            let width = of(text, 3).unwrap();
+            let width = width_of(text, 3).unwrap();
             assert_eq!(3_000_000_u64.div_ceil(width.0.min(3_000_000)), parts, "{text}");
         }
         for hundredths in 1..=1_000_u64 {
             for window in 1..=30_u64 {
                 let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
-                let width = of(&text, window).unwrap().0;
+                let width = width_of(&text, window).unwrap().0;
                 let parts = (window * SECOND).div_ceil(width.min(window * SECOND));
                 assert_eq!(parts, (window * hundredths).div_ceil(100), "{text} of {window}s");
             }
@@ -89,18 +89,18 @@ mod tests {
         for text in
             ["", "0", "0.0", "-1", "+1", "1e3", "1.", ".5", "0.1234567", "x", "1/60", "99999999999999999999"]
         {
-            assert!(of(text, 3).is_err(), "{text}");
+            assert!(width_of(text, 3).is_err(), "{text}");
         }
-        assert!(of("1/60", 60).unwrap_err().contains("`buckets: 60`"));
-        assert!(of("2/60", 60).unwrap_err().contains("`buckets: 30`"));
+        assert!(width_of("1/60", 60).unwrap_err().contains("`buckets: 60`"));
+        assert!(width_of("2/60", 60).unwrap_err().contains("`buckets: 30`"));
     }
 
     #[test]
     fn the_nearest_that_works_works() {
         for window in [901, 3_599, 3_600, 3_601, 7_000, 86_400, 3_153_600_000] {
             let text = nearest(Micros::from_secs(window));
-            assert!(of(&text, window).is_ok(), "{text} of {window}s");
-            assert!(of("5", window).unwrap_err().ends_with(&text), "{text} of {window}s");
+            assert!(width_of(&text, window).is_ok(), "{text} of {window}s");
+            assert!(width_of("5", window).unwrap_err().ends_with(&text), "{text} of {window}s");
         }
     }
 }

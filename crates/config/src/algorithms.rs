@@ -81,7 +81,7 @@ fn max_debt(s: Scalar<'_>) -> Result<Option<u64>, String> {
 }
 
 fn read(entry: &KeyedValue<'_>, reader: AlgorithmReader, report: &mut MistakeReport) -> Option<Algorithm> {
-    let mut fields = Mapping::of(&entry.value, report);
+    let mut fields = Mapping::new(&entry.value, report);
     let made = reader(&mut fields, report);
     let algorithm = made.and_then(|made| match made {
         Ok(algorithm) => Some(algorithm),

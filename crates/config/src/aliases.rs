@@ -13,9 +13,9 @@ pub(super) struct Aliases(HashMap<usize, Anchor>);
 #[derive(Debug)]
 pub(super) struct Anchor {
     pub(super) node: YamlNode,
-    /// Its number of nodes.
+    /// The number of nodes of the value.
     pub(super) size: usize,
-    /// Its nesting depth.
+    /// The nesting depth of the value.
     pub(super) depth: usize,
 }
 

@@ -49,7 +49,7 @@ pub(super) fn numbers(
         let reason = "is for store.redis: a node with the memory store shares its counters with no other, and asks nobody";
         value.report(report, reason);
     }
-    let mut fields = Mapping::of(value, report);
+    let mut fields = Mapping::new(value, report);
     let help = "say how many nodes count at most, such as 10";
     let nodes = fields.require("nodes", help, report);
     let nodes = nodes.and_then(|value| value.read(report, |s| within(integer(s)?, 2, MAX_NODES)));

@@ -17,7 +17,7 @@ const OWN_NAME: &str = "$caller";
 /// One rule. Rules only allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizeRule {
-    /// Who may.
+    /// The callers that the rule names.
     pub callers: Vec<CallerPattern>,
     /// Their rights.
     pub may: RightSet,
@@ -31,7 +31,7 @@ pub struct AuthorizeRule {
     pub queues: Option<Vec<ListEntry>>,
     /// The domains of Envoy's requests, if not all.
     pub envoy_domains: Option<Vec<ListEntry>>,
-    /// Its place in the files.
+    /// The place of the rule in the files.
     pub place: Position,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn authorize(
 }
 
 fn rule(item: &NamedNode<'_>, issuers: &[String], report: &mut MistakeReport) -> Option<AuthorizeRule> {
-    let mut fields = Mapping::of(item, report);
+    let mut fields = Mapping::new(item, report);
     let callers = fields.require("callers", "list the names of callers, such as [token:shop]", report);
     let callers = callers.and_then(|value| {
         let items = some_items(&value, report)?;

@@ -32,7 +32,7 @@ impl<'t> BanKey<'t> {
         if !has_control {
             value.report(report, NEEDS_CONTROL);
         }
-        let mut keys = Mapping::of(&value, report);
+        let mut keys = Mapping::new(&value, report);
         let after = keys.require("after", "say after how many denials, such as 20", report);
         let after = after.and_then(|value| value.read(report, after_of));
         let within = keys.require("within", "say within which time, such as 1m", report);

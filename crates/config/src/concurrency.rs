@@ -55,7 +55,7 @@ pub(super) fn concurrency(
     entry: &KeyedValue<'_>,
     report: &mut MistakeReport,
 ) -> Option<(Scope, ConcurrencyRule)> {
-    let mut fields = Mapping::of(&entry.value, report);
+    let mut fields = Mapping::new(&entry.value, report);
     let per = fields.require("per", "say what has permits of its own, such as [resource, consumer]", report);
     let scope = per.and_then(|per| scope(&per, report));
     let source = source(&mut fields, report);
@@ -183,7 +183,7 @@ fn controller(
 }
 
 fn sampling(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<SamplingRule> {
-    let mut fields = Mapping::of(&entry.value, report);
+    let mut fields = Mapping::new(&entry.value, report);
     let window = fields.read("window", report, |s| duration_within(s, Micros(1), LONGEST_WAIT));
     let samples = fields.read("samples", report, |s| integer_within(s, 1, MAX_SAMPLES));
     fields.finish(report);
@@ -194,7 +194,7 @@ fn sampling(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<Sampli
 /// Reads the partitions: `Some(None)` if there are none, `None` after a mistake.
 fn partitions(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Option<Partitions>> {
     let Some(entry) = fields.take_entry("partitions") else { return Some(None) };
-    let mut fields = Mapping::of(&entry.value, report);
+    let mut fields = Mapping::new(&entry.value, report);
     let by = fields.require("by", "name the attribute that the shares are for", report);
     let by = by.and_then(|by| by.read(report, attribute));
     let section = fields.require("shares", "give each value of the attribute its part of the limit", report);

@@ -22,7 +22,7 @@ const SHORTEST_KNOWN: Micros = Micros::from_secs(60);
 const LONGEST_KNOWN: Micros = Micros::from_secs(24 * 3_600);
 const KNOWN_FOR: Micros = Micros::from_secs(3_600);
 
-/// What a limit takes of a call.
+/// The cost that a limit takes of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CostOf {
     Number(u64),
@@ -63,7 +63,7 @@ impl<'t> HoldKey<'t> {
     pub(super) fn take(fields: &mut Mapping<'t>, shadows: bool, report: &mut MistakeReport) -> Self {
         let entry = fields.take_entry("hold");
         let bounds = entry.as_ref().and_then(|entry| {
-            let mut keys = Mapping::of(&entry.value, report);
+            let mut keys = Mapping::new(&entry.value, report);
             let max = keys.require("max", "say how long a hold lasts at most, such as 10m", report);
             let max = max.and_then(|v| v.read(report, |s| duration_within(s, SHORTEST_HOLD, LONGEST_HOLD)));
             let known = keys.read("known_for", report, |s| duration_within(s, SHORTEST_KNOWN, LONGEST_KNOWN));

@@ -36,7 +36,7 @@ pub enum MistakePlace {
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigError {
-    /// Its place.
+    /// The place of the mistake.
     pub place: MistakePlace,
     /// The path of the value, such as `strategies.login.limits[1].uniform.interval`; empty for a file as a whole.
     pub path: String,
@@ -63,9 +63,9 @@ impl ConfigError {
 /// The names of a configuration's files, for mistakes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SourceNames {
-    /// What was named on the command line.
+    /// The file or folder that was named on the command line.
     whole: String,
-    /// Its files, if they are several.
+    /// The files of a folder, if they are several.
     files: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ pub struct MistakeReport {
     parsing: Option<usize>,
     /// Values that variables or other files gave, by their positions.
     expanded: HashMap<Position, ExpandedFrom>,
-    /// What a check tells besides mistakes; `None` outside of a check, where a missing file is a mistake.
+    /// The notes of a check; `None` outside of a check, where a missing file is a mistake.
     notes: Option<Vec<ConfigError>>,
     /// True while reports are stored as notes.
     is_noting: bool,

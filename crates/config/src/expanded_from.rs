@@ -1,11 +1,11 @@
-//! Where expanded values come from.
+//! Sources of expanded values.
 
 use std::ffi::OsString;
 
 /// Looks up a variable of the environment, which this crate does not read itself.
 pub type VariableLookup = fn(&str) -> Option<OsString>;
 
-/// What gave a value, with its text as it is written, for mistakes.
+/// The source of a value, with its text as it is written, for mistakes.
 #[derive(Debug, Clone)]
 pub(super) enum ExpandedFrom {
     /// Variables.

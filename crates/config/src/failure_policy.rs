@@ -61,7 +61,7 @@ fn word(scalar: Scalar<'_>) -> Result<FailurePolicy, String> {
 }
 
 fn local(value: &NamedNode<'_>, in_memory: bool, report: &mut MistakeReport) -> Option<LocalPolicy> {
-    let mut fields = Mapping::of(value, report);
+    let mut fields = Mapping::new(value, report);
     let given = fields.require("local", "a policy without numbers is a word: allow, deny or error", report);
     fields.finish(report);
     let given = given?;
@@ -69,7 +69,7 @@ fn local(value: &NamedNode<'_>, in_memory: bool, report: &mut MistakeReport) -> 
         let reason = "is for store.redis: the memory store is in this process already, and does not go away";
         given.report(report, reason);
     }
-    let mut fields = Mapping::of(&given, report);
+    let mut fields = Mapping::new(&given, report);
     let share = fields.require("share", "say which part of each limit a node has, such as 1/4", report);
     let share = share.and_then(|value| value.read(report, share_of));
     let policies =

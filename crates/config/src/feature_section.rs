@@ -1,4 +1,4 @@
-//! What the configuration says of a feature.
+//! The section of a feature in the configuration.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ pub trait SectionSettings: Any + Debug + Send + Sync {}
 
 impl<T: Any + Debug + Send + Sync> SectionSettings for T {}
 
-/// What the configuration says of a feature that is on.
+/// The configuration of a feature that is on.
 #[derive(Debug, Clone)]
 pub struct FeatureSection {
     pub(super) name: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct ShownValue {
     pub(super) text: ShownText,
 }
 
-/// What is compared of a value.
+/// The text by which two values are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ShownText {
     /// As a file would write it.

@@ -23,7 +23,7 @@ pub struct SettingGroup {
 /// A setting of a feature.
 #[derive(Debug)]
 pub struct FeatureSetting {
-    /// Its key in the section.
+    /// The key of the setting in its section.
     pub key: &'static str,
     /// A description of one sentence, which the schema and `--help` show, too.
     pub about: &'static str,
@@ -31,9 +31,9 @@ pub struct FeatureSetting {
     pub default: &'static str,
     /// The type of the value, with its bounds.
     pub form: SettingForm,
-    /// Its flag and its variable, if it has them.
+    /// The flag and the variable of the setting, if it has them.
     pub flag: Option<&'static str>,
-    /// When a change takes effect.
+    /// The time at which a change takes effect.
     pub applies: Applies,
     /// Additional text for the reference.
     pub more: &'static str,

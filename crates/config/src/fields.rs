@@ -35,7 +35,7 @@ impl<'t> NamedNode<'t> {
     }
 
     /// Wraps a node at `path`.
-    pub(super) fn of(node: &'t YamlNode, path: String) -> Self {
+    pub(super) fn new(node: &'t YamlNode, path: String) -> Self {
         Self { node, path }
     }
 
@@ -157,7 +157,7 @@ pub(super) struct Mapping<'t> {
 
 impl<'t> Mapping<'t> {
     /// Reads a value as a mapping.
-    pub(super) fn of(value: &NamedNode<'t>, report: &mut MistakeReport) -> Self {
+    pub(super) fn new(value: &NamedNode<'t>, report: &mut MistakeReport) -> Self {
         let entries = value.entries(report);
         Self {
             path: value.path.clone(),
@@ -171,7 +171,7 @@ impl<'t> Mapping<'t> {
     /// Reads an optional section as a mapping.
     pub(super) fn section(&mut self, name: &'static str, report: &mut MistakeReport) -> Self {
         match self.take(name) {
-            Some(value) => Self::of(&value, report),
+            Some(value) => Self::new(&value, report),
             None => {
                 let path = join(&self.path, name);
                 Self { path, at: None, whole: true, entries: Vec::new(), asked: Vec::new() }

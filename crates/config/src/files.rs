@@ -33,7 +33,7 @@ fn is_config(path: &Path) -> bool {
 /// A file, or a directory without files.
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// Why it cannot be read.
+    /// The reason that the file cannot be read.
     pub(super) mistake: Option<String>,
 }
 

@@ -23,7 +23,7 @@ pub struct ConfigFingerprint(Fnv1a);
 
 impl ConfigFingerprint {
     /// The fingerprint of a file's tree and the overrides.
-    pub(super) fn of(tree: &YamlNode, overrides: &ConfigOverrides) -> Self {
+    pub(super) fn from_tree(tree: &YamlNode, overrides: &ConfigOverrides) -> Self {
         let (mut all, keys) = (Self::default(), KeyMeanings::new(overrides));
         match &tree.content {
             Content::Map(sections) => all.sections(sections, overrides, &keys),
@@ -82,7 +82,7 @@ impl ConfigFingerprint {
     }
 }
 
-/// What keys mean, those of features too.
+/// The meanings of keys, those of features too.
 struct KeyMeanings {
     /// Their values are secrets.
     secrets: Vec<&'static str>,
@@ -153,7 +153,7 @@ mod tests {
     const STRATEGIES: &str =
         "strategies: { s: { limits: [{ name: l, per: [consumer], token_bucket: { rate: 1/s } }] } }\n";
 
-    fn of(text: &str, overrides: &ConfigOverrides) -> String {
+    fn hash(text: &str, overrides: &ConfigOverrides) -> String {
         let text = format!("{STRATEGIES}{text}");
         Config::parse(&text, "weir.yaml", overrides).unwrap().fingerprint.to_string()
     }
@@ -164,17 +164,18 @@ mod tests {
         let redis = |login: &str, password: &str| {
             format!("store: {{ redis: {{ nodes: ['redis://{login}127.0.0.1:6379'] {password} }} }}")
         };
-        let plain = of(&redis("", ""), &none);
+        let plain = hash(&redis("", ""), &none);
         assert_eq!(plain.len(), 16);
-        assert_eq!(of(&format!("# a comment\n{}", redis("", "")), &none), plain);
-        assert_ne!(of("", &none), plain);
-        let [one, other] = ["one", "other"].map(|word| of(&redis(&format!("u:{word}@"), ""), &none));
+        assert_eq!(hash(&format!("# a comment\n{}", redis("", "")), &none), plain);
+        assert_ne!(hash("", &none), plain);
+        let [one, other] = ["one", "other"].map(|word| hash(&redis(&format!("u:{word}@"), ""), &none));
         assert_eq!(one, other);
-        let [one, other] = ["one", "other"].map(|word| of(&redis("", &format!(", password: {word}")), &none));
+        let [one, other] =
+            ["one", "other"].map(|word| hash(&redis("", &format!(", password: {word}")), &none));
         assert_eq!(one, other);
         assert_ne!(one, plain, "it has a password");
         let given =
-            |name: &str, value: &str| of(&redis("", ""), &ConfigOverrides::default().with(name, value));
+            |name: &str, value: &str| hash(&redis("", ""), &ConfigOverrides::default().with(name, value));
         assert_ne!(given("workers", "1"), given("workers", "2"));
         assert_eq!(given("redis_password", "one"), given("redis_password", "other"));
     }
@@ -183,20 +184,20 @@ mod tests {
     #[test]
     fn what_a_node_has_for_itself_does_not_count() {
         let none = ConfigOverrides::default();
-        let plain = of("", &none);
+        let plain = hash("", &none);
         for own in [
             "server: { listen: 127.0.0.1:1, admin: 127.0.0.1:2 }",
             "server: { listen: 'unix:/tmp/weir', listen_mode: '0600' }",
         ] {
-            assert_eq!(of(own, &none), plain, "{own}");
+            assert_eq!(hash(own, &none), plain, "{own}");
         }
-        let logs = |path: &str| of(&format!("log: {{ decisions: {{ keys: 1, file: {path} }} }}"), &none);
+        let logs = |path: &str| hash(&format!("log: {{ decisions: {{ keys: 1, file: {path} }} }}"), &none);
         assert!(logs("/tmp/a") == logs("/tmp/b") && logs("/tmp/a") != plain);
-        let given = |name: &str, value: &str| of("", &none.clone().with(name, value));
+        let given = |name: &str, value: &str| hash("", &none.clone().with(name, value));
         assert_eq!(given("listen", "127.0.0.1:9"), plain);
         assert_eq!(given("admin", "127.0.0.1:9"), plain);
         for shared in ["server: { workers: 3 }", "log: { decisions: { denied: true } }"] {
-            assert_ne!(of(shared, &none), plain, "{shared}");
+            assert_ne!(hash(shared, &none), plain, "{shared}");
         }
         // A limit may have any name.
         let named = |rate: &str| {

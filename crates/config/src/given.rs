@@ -65,7 +65,7 @@ impl GivenSettings {
     }
 
     /// Returns the override of a setting.
-    pub(super) fn of(&self, outside: &Outside) -> GivenSetting<'_> {
+    pub(super) fn get(&self, outside: &Outside) -> GivenSetting<'_> {
         GivenSetting::new(*outside, outside.name().and_then(|name| self.named.get(name)))
     }
 
@@ -73,7 +73,7 @@ impl GivenSettings {
     pub(super) fn at(&self, outside: &Outside, path: &str) -> GivenSetting<'_> {
         match outside {
             Outside::No => GivenSetting::new(Outside::No, self.at.get(path)),
-            outside => self.of(outside),
+            outside => self.get(outside),
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) struct KnownGroups {
 }
 
 impl KnownGroups {
-    pub(super) fn of(resources: &Resources, whole: bool) -> Self {
+    pub(super) fn new(resources: &Resources, whole: bool) -> Self {
         let names = resources.values().filter_map(|resource| resource.group.as_deref()).map(str::to_owned);
         Self { names: names.collect(), whole }
     }
@@ -80,7 +80,7 @@ fn group(
     if let Err(reason) = &name {
         report.at(entry.key_at, entry.value.path(), reason.as_str());
     }
-    let mut fields = Mapping::of(&entry.value, report);
+    let mut fields = Mapping::new(&entry.value, report);
     let others = fields.require("apart_from", "list the groups that it must lie apart from", report);
     let others = others.and_then(|others| apart_from(&others, entry.name, known, report));
     fields.finish(report);

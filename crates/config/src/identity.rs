@@ -193,7 +193,7 @@ fn begins(long: &str, short: &str) -> bool {
 }
 
 fn issuer(item: &NamedNode<'_>, report: &mut MistakeReport) -> Option<JwtIssuer> {
-    let mut fields = Mapping::of(item, report);
+    let mut fields = Mapping::new(item, report);
     let file = fields.require("jwks_file", "name the file of the issuer's keys", report);
     let path = file.as_ref().and_then(|value| {
         let path = value.read(report, path)?;

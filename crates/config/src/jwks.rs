@@ -32,11 +32,11 @@ pub enum JwtAlgorithm {
 /// A public key of the file, for one of the supported algorithms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jwk {
-    /// Its id, if it has one.
+    /// The id of the key, if it has one.
     pub kid: Option<String>,
     /// The algorithm of its signatures.
     pub algorithm: JwtAlgorithm,
-    /// Its numbers in base64url: n and e of RSA, x and y of P-256, x of Ed25519.
+    /// The numbers of the key in base64url: n and e of RSA, x and y of P-256, x of Ed25519.
     pub numbers: Vec<String>,
 }
 

@@ -159,7 +159,7 @@ pub struct Config {
     pub namespace: Namespace,
     /// Strategies, and the resources that have them as default.
     pub rules: Rules,
-    /// Who may do what; `None` if the file has no section `authorize`.
+    /// The rules of access; `None` if the file has no section `authorize`.
     pub authorize: Option<Vec<AuthorizeRule>>,
     /// The messages of denials.
     pub messages: DenialMessages,
@@ -173,7 +173,7 @@ pub struct Config {
     pub written: Arc<WrittenStrategies>,
     /// The hash of all that was said, without secrets.
     pub fingerprint: ConfigFingerprint,
-    /// What the file says of each strategy, to be compared with other nodes.
+    /// The meaning of each strategy of the file, to be compared with other nodes.
     pub meanings: StrategyMeanings,
     /// The files to read again, with the overrides of the start; `None` if the configuration came from no file.
     pub origin: Option<ConfigOrigin>,

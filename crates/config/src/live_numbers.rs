@@ -29,8 +29,8 @@ const OTHER_KEYS: [&str; 8] = ["name", "per", "mode", "ban", "cost", "charge", "
 pub struct WrittenStrategies(HashMap<String, YamlNode>);
 
 impl WrittenStrategies {
-    /// Those of a file's tree.
-    pub(super) fn of(tree: &YamlNode) -> Self {
+    /// Reads the strategies of a file's tree.
+    pub(super) fn from_tree(tree: &YamlNode) -> Self {
         let all = value_of(tree, "strategies").into_iter().flat_map(entries);
         Self(all.filter_map(|(key, node)| Some((scalar(key)?.to_owned(), node.clone()))).collect())
     }
@@ -41,7 +41,7 @@ impl WrittenStrategies {
         let mut mistakes = patched(&mut node, numbers).err().unwrap_or_default();
         let names = limit_names(&node);
         let path = format!("strategies.{name}");
-        let entry = KeyedValue { name, key_at: node.at, value: NamedNode::of(&node, path.clone()) };
+        let entry = KeyedValue { name, key_at: node.at, value: NamedNode::new(&node, path.clone()) };
         let mut report = MistakeReport::default();
         let read = strategies::strategy(&entry, OtherSections::LIVE, &mut Vec::new(), &mut report);
         match report.finish("", read) {
@@ -127,7 +127,7 @@ fn limit_with(strategy: &YamlNode, name: &str, text: &str) -> Result<(Algorithm,
     }
     apply(&mut item, patch);
     let mut report = MistakeReport::default();
-    let mut fields = Mapping::of(&NamedNode::of(&item, "limits[0]".to_owned()), &mut report);
+    let mut fields = Mapping::new(&NamedNode::new(&item, "limits[0]".to_owned()), &mut report);
     let made = algorithm(&mut fields, &mut report);
     let near = fields.read("near_limit", &mut report, percent);
     fields.finish(&mut report);

@@ -43,7 +43,7 @@ pub(super) fn login(
     let username = fields.setting(&keys.username, &overrides.given, report).flatten();
     let in_file = one_of(fields, keys, report);
     let (text, file) =
-        (overrides.given.of(&keys.password.outside), overrides.given.of(&keys.password_file.outside));
+        (overrides.given.get(&keys.password.outside), overrides.given.get(&keys.password_file.outside));
     let file_path = fields.path_of(keys.password_file.key);
     if text.text.is_some() && file.text.is_some() {
         file.report(&file_path, report, "there is a password too".to_owned());

@@ -1,4 +1,4 @@
-//! What the files say of each strategy, as a number, so that nodes with other limits under one name tell each other apart.
+//! The meaning of each strategy of the files, as a number. By it, nodes with other limits under one name are found.
 
 use weir_core::checksum::Fnv1a;
 
@@ -10,8 +10,8 @@ use super::yaml_node::{Content, YamlNode};
 pub struct StrategyMeanings(Vec<(String, u64)>);
 
 impl StrategyMeanings {
-    /// Those of a file's tree.
-    pub(super) fn of(tree: &YamlNode) -> Self {
+    /// Computes the meanings of the strategies of a file's tree.
+    pub(super) fn from_tree(tree: &YamlNode) -> Self {
         let section =
             |name| entries(tree).iter().find(|(key, _)| text(key) == Some(name)).map(|(_, value)| value);
         let overrides = match section("overrides").map(|value| &value.content) {
@@ -87,7 +87,7 @@ fn add(sum: &mut Fnv1a, node: &YamlNode) {
 mod tests {
     use crate::{Config, ConfigOverrides};
 
-    fn of(limit: &str, more: &str) -> Vec<(String, u64)> {
+    fn meanings(limit: &str, more: &str) -> Vec<(String, u64)> {
         let text = format!(
             "strategies:\n  s: {{ limits: [{{ {limit} }}] }}\n  t: {{ limits: [{{ name: l, per: [consumer], token_bucket: {{ rate: 1/s }} }}] }}\n{more}"
         );
@@ -97,17 +97,20 @@ mod tests {
 
     #[test]
     fn what_a_strategy_means_counts_and_how_it_is_written_does_not() {
-        let plain = of("name: l, per: [consumer], token_bucket: { rate: 5/s }", "");
+        let plain = meanings("name: l, per: [consumer], token_bucket: { rate: 5/s }", "");
         assert_eq!(plain.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["s", "t"]);
-        assert_eq!(of("token_bucket: { rate: 5/s }, name: 'l', per: [consumer]", "# a comment\n"), plain);
-        let other = of("name: l, per: [consumer], token_bucket: { rate: 50/s }", "");
+        assert_eq!(
+            meanings("token_bucket: { rate: 5/s }, name: 'l', per: [consumer]", "# a comment\n"),
+            plain
+        );
+        let other = meanings("name: l, per: [consumer], token_bucket: { rate: 50/s }", "");
         assert!(other[0] != plain[0] && other[1] == plain[1], "only the one that differs");
         let overrides =
             "overrides: [{ strategy: t, consumer: vip, limits: { l: { token_bucket: { rate: 9/s } } } }]\n";
-        let tiers = of("name: l, per: [consumer], token_bucket: { rate: 5/s }", overrides);
+        let tiers = meanings("name: l, per: [consumer], token_bucket: { rate: 5/s }", overrides);
         assert!(tiers[0] == plain[0] && tiers[1] != plain[1]);
         let elsewhere =
-            of("name: l, per: [consumer], token_bucket: { rate: 5/s }", "server: { workers: 3 }\n");
+            meanings("name: l, per: [consumer], token_bucket: { rate: 5/s }", "server: { workers: 3 }\n");
         assert_eq!(elsewhere, plain);
     }
 }

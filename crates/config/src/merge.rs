@@ -41,7 +41,7 @@ pub(super) fn merged(
     Some(all)
 }
 
-/// Where a mapping stands.
+/// The place of a mapping in the file.
 #[derive(Clone, Copy)]
 enum Section<'s> {
     /// The top of a file, with the sections of features.
@@ -54,7 +54,7 @@ enum Section<'s> {
 }
 
 impl Section<'_> {
-    fn of(self, key: &str) -> Self {
+    fn child(self, key: &str) -> Self {
         let has_names = |section: &&&SectionSpec| section.named.is_some() && section.name == key;
         match self {
             Self::Root(_) if NAMED.contains(&key) => Self::Named,
@@ -88,7 +88,7 @@ fn extend(entries: &mut Vec<(YamlNode, YamlNode)>, more: Vec<(YamlNode, YamlNode
             (Content::Empty, content) => *first = YamlNode { content, ..value },
             (Content::Map(entries), Content::Map(more)) if !matches!(section, Section::Named) => {
                 first.cut |= value.cut;
-                extend(entries, more, section.of(&name));
+                extend(entries, more, section.child(&name));
             }
             (Content::List(items), Content::List(more)) if section.continues(&name) => {
                 first.cut |= value.cut;

@@ -1,4 +1,4 @@
-//! Where a configuration came from, so that it can be read again.
+//! The origin of a configuration, from which it can be read again.
 
 use std::path::{Path, PathBuf};
 

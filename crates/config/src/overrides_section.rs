@@ -31,7 +31,7 @@ fn one(
     seen: &mut WrittenPatterns<Target>,
     report: &mut MistakeReport,
 ) -> Option<Override> {
-    let mut fields = Mapping::of(item, report);
+    let mut fields = Mapping::new(item, report);
     let who =
         fields.require("consumer", "give it a consumer, or the beginning of many and a final *", report);
     let consumer = who.as_ref().and_then(|value| value.read(report, pattern));
@@ -97,7 +97,7 @@ fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeR
 
 /// Reads the algorithm and the `near_limit` that replace a limit's own. Either may be left out.
 fn numbers(value: &NamedNode<'_>, report: &mut MistakeReport) -> (Option<Algorithm>, Option<u8>) {
-    let mut fields = Mapping::of(value, report);
+    let mut fields = Mapping::new(value, report);
     let is_near_alone = fields.len() == 1 && fields.take("near_limit").is_some();
     let near = fields.read("near_limit", report, percent);
     let algorithm = if is_near_alone { None } else { algorithm(&mut fields, report) };

@@ -160,8 +160,9 @@ fn read(
     });
     let value_files = Expander::new(settings.variables(), report).all(&mut tree);
     settings.report_unknown(settings.section_flags(), report);
-    let (fingerprint, meanings) = (ConfigFingerprint::of(&tree, settings), StrategyMeanings::of(&tree));
-    let mut root = Mapping::of(&NamedNode::root(&tree), report);
+    let (fingerprint, meanings) =
+        (ConfigFingerprint::from_tree(&tree, settings), StrategyMeanings::from_tree(&tree));
+    let mut root = Mapping::new(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
     let StoreSection { mut store, key_secret, namespace, shards } =
         store::store(root.section("store", report), settings, report);
@@ -177,7 +178,7 @@ fn read(
     let strategies = strategies::strategies(&mut root, others, report);
     let before = report.len();
     let resources = resources::resources(&mut root, &strategies, report);
-    let known = KnownGroups::of(&resources, report.len() == before);
+    let known = KnownGroups::new(&resources, report.len() == before);
     let secret = key_secret.unwrap_or(KeySecret::BUILT_IN);
     let placements = groups::groups(&mut root, &known, shards, &secret, report);
     if let StoreConfig::Redis(redis) = &mut store {
@@ -191,7 +192,7 @@ fn read(
     let has_redis = matches!(store, StoreConfig::Redis(_));
     let messages = messages(root.section("messages", report), settings, report);
     let keeps = server.control || settings.keeps_written();
-    let written = if keeps { WrittenStrategies::of(&tree) } else { WrittenStrategies::default() };
+    let written = if keeps { WrittenStrategies::from_tree(&tree) } else { WrittenStrategies::default() };
     let decision_log = log::log(root.section("log", report), settings, report);
     let mut rules = rules(strategies, resources, access, overrides);
     if server.inline_limits {

@@ -20,7 +20,7 @@ pub(super) fn redis(
     namespace: Namespace,
     report: &mut MistakeReport,
 ) -> RedisConfig {
-    let nodes = Nodes::read(&mut fields, overrides.given.of(&store_keys::STORE), report);
+    let nodes = Nodes::read(&mut fields, overrides.given.get(&store_keys::STORE), report);
     let redis = RedisConfig::read(&mut fields, &overrides.given, report);
     let topology = topology(&mut fields, overrides, &nodes, report);
     let own = login(&mut fields, &login::OWN, overrides, report);
@@ -66,7 +66,7 @@ fn topology(
     nodes: &Nodes<'_>,
     report: &mut MistakeReport,
 ) -> Option<Topology> {
-    let outside = overrides.given.of(&redis_keys::TOPOLOGY.outside);
+    let outside = overrides.given.get(&redis_keys::TOPOLOGY.outside);
     let given = outside.text.is_some() || fields.take("topology").is_some();
     let chosen = fields.setting(&redis_keys::TOPOLOGY, &overrides.given, report);
     let chosen = if given { chosen? } else { redis_keys::TOPOLOGY.default };
@@ -77,7 +77,7 @@ fn topology(
             nodes.count()
         );
         let given =
-            [outside, overrides.given.of(&store_keys::STORE)].into_iter().find(|given| given.text.is_some());
+            [outside, overrides.given.get(&store_keys::STORE)].into_iter().find(|given| given.text.is_some());
         match given {
             Some(given) => given.report(&fields.path_of("topology"), report, reason),
             None => fields.report("nodes", report, reason),
@@ -94,7 +94,7 @@ fn database(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> u32 {
-    let outside = overrides.given.of(&Outside::Flag("redis_database"));
+    let outside = overrides.given.get(&Outside::Flag("redis_database"));
     let given = outside.text.is_some() || fields.take("database").is_some();
     let named = nodes.database(fields, report);
     let mistake = |report: &mut MistakeReport, reason: &str| match (given, outside.text) {
@@ -204,7 +204,7 @@ fn sentinel(
     overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<Sentinel> {
-    let outside = overrides.given.of(&redis_keys::MASTER_NAME.outside);
+    let outside = overrides.given.get(&redis_keys::MASTER_NAME.outside);
     let given = outside.text.is_some() || fields.take("master_name").is_some();
     let master_name = fields.value(redis_keys::MASTER_NAME, &overrides.given, report);
     let login = login(fields, &login::SENTINEL, overrides, report);

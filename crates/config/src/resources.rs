@@ -30,7 +30,7 @@ fn resource(
     seen: &mut WrittenPatterns<String>,
     report: &mut MistakeReport,
 ) -> Option<(String, Resource)> {
-    let mut fields = Mapping::of(item, report);
+    let mut fields = Mapping::new(item, report);
     let matches =
         fields.require("match", "give it a resource, or the beginning of many and a final *", report);
     let pattern = matches.and_then(|value| {

@@ -51,9 +51,9 @@ pub enum RuleList {
 pub struct RightRow {
     /// The right.
     pub right: AccessRight,
-    /// Its name in the configuration.
+    /// The name of the right in the configuration.
     pub name: &'static str,
-    /// Its description, besides its methods.
+    /// The description of the right, besides its methods.
     pub about: &'static str,
     /// The gRPC methods that need it, or one of several rights of which it is one. Features name those of their own.
     pub methods: &'static [&'static str],
@@ -184,7 +184,7 @@ impl RuleList {
     /// All lists.
     pub const ALL: [Self; 5] = [Resources, Strategies, Consumers, Queues, EnvoyDomains];
 
-    /// Its key in a rule.
+    /// Returns the key of the list in a rule.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {

@@ -32,7 +32,7 @@ pub struct SectionReader<'r, 't> {
     found: SectionFound,
 }
 
-/// What of the file is read before the sections of features.
+/// The parts of the file that are read before the sections of features.
 #[derive(Clone, Copy)]
 pub(super) struct ReadBefore<'r> {
     pub(super) server: &'r ServerConfig,
@@ -40,7 +40,7 @@ pub(super) struct ReadBefore<'r> {
     pub(super) has_redis: bool,
 }
 
-/// What a section says besides its settings.
+/// The parts of a section besides its settings.
 #[derive(Default)]
 pub(super) struct SectionFound {
     pub(super) values: Vec<ShownValue>,
@@ -266,7 +266,7 @@ impl<'r, 't> SectionReader<'r, 't> {
         let entries = self.fields.take(key).and_then(|value| value.entries(self.report)).unwrap_or_default();
         let mut each = Vec::new();
         for entry in entries {
-            let fields = Mapping::of(&entry.value, self.report);
+            let fields = Mapping::new(&entry.value, self.report);
             each.push(self.inner(fields, |reader| read(entry.name, reader)));
         }
         each
@@ -283,7 +283,7 @@ impl<'r, 't> SectionReader<'r, 't> {
             let name = check_name(entry.name).map_err(|error| {
                 self.report.at(entry.key_at, entry.value.path(), sentence(&error));
             });
-            let fields = Mapping::of(&entry.value, self.report);
+            let fields = Mapping::new(&entry.value, self.report);
             let values = self.found.values.len();
             let entry = self.inner(fields, |reader| read(entry.name, reader));
             self.found.values.truncate(values);

@@ -26,15 +26,15 @@ pub struct SectionSpec {
     pub name: &'static str,
     /// A description of one sentence.
     pub about: &'static str,
-    /// Its settings: those of the section itself under an empty name, and those of mappings in it.
+    /// The settings: those of the section itself under an empty name, and those of mappings in it.
     pub groups: &'static [SettingGroup],
     /// Keys of the section with a form of their own: the name, a description, the schema.
     pub keys: &'static [SectionKey],
-    /// Its entries, if its keys are names that the file chooses. One of several files then owns a name.
+    /// The entries, if the keys are names that the file chooses. One of several files then owns a name.
     pub named: Option<NamedEntries>,
     /// Forms of values that several of its keys have, or lists: `$defs` of the schema.
     pub defs: &'static [(&'static str, SchemaForm)],
-    /// Whether a file may have this section without strategies.
+    /// The condition for a file that has this section without strategies.
     pub suffices: Suffices,
     /// A name that no strategy may have while the section suffices, and the reason.
     pub reserved: Option<(&'static str, &'static str)>,
@@ -44,14 +44,14 @@ pub struct SectionSpec {
     pub example: &'static [(&'static str, &'static str)],
 }
 
-/// Whether a file may have a section without strategies.
+/// The condition for a file that has a section without strategies.
 #[derive(Debug)]
 pub enum Suffices {
-    /// It needs strategies.
+    /// The section needs strategies.
     Never,
-    /// It has an entry.
+    /// The section has an entry.
     WithEntries,
-    /// This is true of the keys that are given in the file, by flags or by variables.
+    /// The condition holds for the keys that are given in the file, by flags or by variables.
     If(fn(&GivenKeys<'_, '_>) -> bool),
 }
 

@@ -55,7 +55,7 @@ pub(super) fn server(
     if server.listen == ListenAddress::Tcp(server.admin) && server.admin.port() != 0 {
         let reason = format!("{} is the address of `listen` too; each needs its own", server.admin);
         let given =
-            [Outside::Flag("admin"), Outside::Flag("listen")].map(|outside| overrides.given.of(&outside));
+            [Outside::Flag("admin"), Outside::Flag("listen")].map(|outside| overrides.given.get(&outside));
         match given.into_iter().find(|given| given.text.is_some()) {
             Some(given) => given.report(&fields.path_of("admin"), report, reason),
             None => fields.report("admin", report, reason),

@@ -68,7 +68,7 @@ fn is_of_leases(strategies: &Strategies, name: &str) -> bool {
     matches!(strategies.base(name), Some(Base::Made(strategy)) if strategy.permits().is_some())
 }
 
-/// Why a shadow cannot be asked what its live strategy is asked.
+/// Returns the reason that a shadow cannot decide the calls of its live strategy.
 fn cannot_be_asked(strategies: &Strategies, (live, shadow): (&str, &str)) -> Option<String> {
     let costed = |name: &str| match strategies.base(name) {
         Some(Base::Made(strategy)) => Some(strategy.costed()),

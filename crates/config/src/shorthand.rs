@@ -1,4 +1,4 @@
-//! What to write instead of a single value where a mapping of keys is wanted.
+//! Hints for a single value that stands in the place of a mapping.
 
 use super::unit_words::unit_of;
 

@@ -42,7 +42,7 @@ pub(super) fn store(
     fields.finish(report);
 
     let redis_in_file = redis.is_present();
-    let use_redis = match overrides.given.of(&store_keys::STORE).text {
+    let use_redis = match overrides.given.get(&store_keys::STORE).text {
         Some(text) => text.trim() != "memory",
         None => redis_in_file,
     };
@@ -53,7 +53,7 @@ pub(super) fn store(
         (redis.collect(), "is for Redis, but the store is memory")
     };
     for setting in unused {
-        let given = overrides.given.of(&setting.outside);
+        let given = overrides.given.get(&setting.outside);
         if given.text.is_some() {
             given.report("store", report, reason.to_owned());
         }

@@ -26,7 +26,7 @@ use super::sentences::sentence;
 use super::shadows::{ShadowList, shadows};
 use super::values::{Scalar, boolean, choice};
 
-/// What the file has besides strategies.
+/// The parts of the file besides strategies.
 #[derive(Clone, Copy)]
 pub(super) struct OtherSections<'s> {
     /// Sections of features that can stand in for strategies. Names that they reserve are for no strategy.
@@ -42,7 +42,7 @@ pub(super) struct OtherSections<'s> {
 }
 
 impl OtherSections<'static> {
-    /// Those of a strategy that live control reads again.
+    /// The sections of a strategy that live control reads again.
     pub(super) const LIVE: Self =
         Self { sufficing: &[], inline: false, memory: false, slots: false, control: true };
 }
@@ -103,7 +103,7 @@ pub(super) fn strategy<'t>(
     if let Err(error) = &name_fits {
         report.at(entry.key_at, entry.value.path(), sentence(error));
     }
-    let mut fields = Mapping::of(&entry.value, report);
+    let mut fields = Mapping::new(&entry.value, report);
     if let Some(permits) = fields.take_entry("concurrency") {
         return of_leases((entry, fields), others.memory, &permits, name_fits.is_ok(), report);
     }
@@ -152,7 +152,7 @@ pub(super) fn strategy<'t>(
     }
 }
 
-/// What a check says of a strategy on Redis that has no policy.
+/// The note of a check on a strategy on Redis that has no policy.
 const UNSAID: &str =
     "has no `on_store_failure`: if Redis is away, its callers get UNAVAILABLE; write allow, deny or error";
 
@@ -289,7 +289,7 @@ fn limit<'t>(
     has_control: bool,
     report: &mut MistakeReport,
 ) -> LimitDraft<'t> {
-    let mut fields = Mapping::of(value, report);
+    let mut fields = Mapping::new(value, report);
     let name = fields.require("name", "denied callers see it in `denied_by`", report);
     let name = name.and_then(|name| name.read(report, |s| limit_name(s, names)));
     let per =

@@ -132,7 +132,7 @@ macro_rules! section {
                         default: $default,
                         $($columns)*
                     };
-                    changes.push($crate::table::SettingChange::of(
+                    changes.push($crate::table::SettingChange::new(
                         &entry,
                         section,
                         &self.$field,

@@ -3,16 +3,16 @@
 /// Client authentication of a port (mutual TLS).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ClientAuth {
-    /// They are not asked for one.
+    /// Clients are not asked for a certificate.
     #[default]
     None,
-    /// They may have none, but not an invalid one.
+    /// Clients may have no certificate, but not an invalid one.
     Optional,
-    /// They must have a valid one.
+    /// Clients must have a valid certificate.
     Required,
 }
 
-/// Which certificates of a chain are looked up in revocation lists.
+/// The certificates of a chain that are looked up in revocation lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrlDepth {
     /// The client's own.
@@ -24,18 +24,18 @@ pub enum CrlDepth {
 /// The policy for certificates whose authority has no revocation list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrlUnknown {
-    /// They are refused.
+    /// Certificates that no list covers are refused.
     Refuse,
-    /// They are valid.
+    /// Certificates that no list covers are valid.
     Allow,
 }
 
 /// The policy for revocation lists that are older than their `nextUpdate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrlExpired {
-    /// They know of no certificate.
+    /// Expired lists cover no certificate.
     Refuse,
-    /// They still decide.
+    /// Expired lists still decide.
     Warn,
 }
 

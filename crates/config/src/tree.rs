@@ -77,7 +77,7 @@ struct Composer {
 /// A list or mapping whose end was not reached yet.
 struct OpenCollection {
     at: Position,
-    /// Its anchor number; 0 without an anchor.
+    /// The number of the anchor; 0 without an anchor.
     anchor: usize,
     content: OpenContent,
 }

@@ -1,4 +1,4 @@
-//! Why a file cannot be read: for a lack of rights with what an operator needs to see, owner, mode and our own user.
+//! Reasons for which a file cannot be read. A lack of rights is told with the owner, the mode and our own user.
 
 use std::fs::Metadata;
 use std::io;

@@ -13,7 +13,7 @@ pub(super) use super::MAX_SECRET;
 /// An unparsed scalar.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scalar<'t> {
-    /// Its text, without quotes.
+    /// The text of the value, without quotes.
     pub(super) text: &'t str,
     /// True if it was quoted, and so is text and not a number.
     pub(super) quoted: bool,

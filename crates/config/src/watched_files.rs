@@ -51,7 +51,7 @@ impl FileStamp {
 impl FilesSnapshot {
     /// Looks at the files. Symbolic links are followed.
     #[must_use]
-    pub fn of(paths: &[PathBuf]) -> Self {
+    pub fn new(paths: &[PathBuf]) -> Self {
         let mut snapshot = Self::default();
         paths.iter().for_each(|path| snapshot.add(path));
         snapshot

@@ -5,9 +5,9 @@ use super::errors::Position;
 /// A node of the tree.
 #[derive(Debug, Clone)]
 pub struct YamlNode {
-    /// Its start; that of its key, if it is empty.
+    /// The start of the value; that of its key, if the value is empty.
     pub at: Position,
-    /// Its content.
+    /// The content of the value.
     pub content: Content,
     /// True if a syntax error truncated it, so that missing parts may just not have been read.
     pub cut: bool,
@@ -20,7 +20,7 @@ pub enum Content {
     Empty,
     /// A scalar.
     Scalar {
-        /// Its text, without quotes.
+        /// The text of the value, without quotes.
         text: String,
         /// True if it was quoted or a block scalar, and so is text.
         quoted: bool,

@@ -13,7 +13,7 @@ use weir_grpc::PeerAddress;
 
 use crate::minutely::Minutely;
 
-/// What checks come to: the values of `Weir-Decision`.
+/// Results of checks: the values of `Weir-Decision`.
 const DECISIONS: [&str; 8] =
     ["allowed", "limited", "never", "denied", "banned", "degraded", "unavailable", "refused"];
 
@@ -23,7 +23,7 @@ const STATUSES: usize = 500;
 /// Bounds of the buckets of durations, in seconds.
 const BUCKETS: [f64; 8] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0];
 
-/// Why connections end, or are refused.
+/// Reasons for which connections end, or are refused.
 const REASONS: [&str; 6] = ["connections", "budget", "idle", "slow_headers", "slow_body", "slow_reader"];
 
 /// The metrics of the listener.

@@ -37,7 +37,7 @@ pub fn openapi() -> Result<Value, String> {
     let set = FileDescriptorSet::decode(weir_proto::DESCRIPTORS).map_err(|error| error.to_string())?;
     let (mut paths, mut tags) = (Map::new(), Vec::new());
     for file in set.file.iter().filter(|file| file.package() == PACKAGE) {
-        let comments = Comments::of(file);
+        let comments = Comments::new(file);
         for (number, service) in file.service.iter().enumerate() {
             let about = comments.at(&[6, number as i32]);
             tags.push(json!({ "name": service.name(), "description": about }));
@@ -65,7 +65,7 @@ pub fn openapi() -> Result<Value, String> {
                 "bearer": { "type": "http", "scheme": "bearer" },
                 "mutualTLS": { "type": "mutualTLS" },
             },
-            "schemas": Schemas::of(&set, PACKAGE),
+            "schemas": Schemas::all(&set, PACKAGE),
         },
     }))
 }
@@ -83,7 +83,7 @@ fn add_methods(
         let about = comments.at(&[6, number as i32, 2, index as i32]);
         let summary = about.split(['.', ':']).next().unwrap_or_default().to_owned();
         let reference = |name: &str| json!({ "$ref": schemas::reference(name) });
-        let examples = examples::of(method.name());
+        let examples = examples::answers(method.name());
         let mut answer = json!({ "schema": reference(method.output_type()) });
         if let Some(examples) = examples {
             answer["examples"] = examples;

@@ -14,7 +14,7 @@ use weir_time::clock::monotonic;
 /// Time in which the headers of a request, its body, and the reading of its answer must be complete, each for itself.
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a connection waits for, and since when.
+/// The step for which a connection waits, and the time since which it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PaceStep {
     /// The first byte of the next request.
@@ -86,7 +86,7 @@ impl ConnectionPace {
 pub(crate) struct PacedStream {
     stream: BoxedStream,
     pace: Arc<ConnectionPace>,
-    /// What is left of our refusal of large headers, in the place of hyper's, which has no body.
+    /// The rest of our refusal of large headers, in the place of hyper's, which has no body.
     refusal: Option<&'static [u8]>,
 }
 

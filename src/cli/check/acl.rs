@@ -45,7 +45,7 @@ fn line(paths: &[PathBuf], of_envoy: &EnvoyArgs) -> Result<(String, Vec<String>)
     Ok((acl_line(&redis, &uses.and(&all.unwrap_or_default())), notes(&redis)))
 }
 
-/// What the line leaves to the reader.
+/// Returns the notes on rights that the line leaves to the reader.
 fn notes(redis: &RedisConfig) -> Vec<String> {
     let named = redis.login.as_ref().is_some_and(|login| login.username.is_some());
     let mut notes = vec!["a new user also needs a password: ACL SETUSER NAME >PASSWORD".to_owned()];

@@ -1,4 +1,4 @@
-//! What `weir check` says of valid strategies: what callers must send, what is probably not meant, what it costs.
+//! Notes of `weir check` on valid strategies: required inputs, probable mistakes, memory.
 
 use weir_config::Config;
 use weir_core::algorithm::{Algorithm, Engine};
@@ -32,7 +32,7 @@ impl Remark {
         Self { is_warning: true, text }
     }
 
-    /// Its line, for a file.
+    /// Returns the line of the note, for a file.
     pub(super) fn line(&self, file: &str) -> String {
         let kind = if self.is_warning { "warning" } else { "note" };
         format!("{kind}: {file}: {}", self.text)
@@ -115,7 +115,7 @@ fn both_lists(config: &Config) -> Option<Remark> {
     Some(Remark::warning(format!("access: `{first}`{others} is on both lists, and so denied")))
 }
 
-/// What makes such a state smaller.
+/// Returns the changes that make such a state smaller.
 fn smaller(algorithm: &Algorithm) -> &'static str {
     match algorithm.engine() {
         Engine::Slots(_) => "fewer `buckets` take fewer",

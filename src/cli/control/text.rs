@@ -11,7 +11,7 @@ use weir_proto::v1::{
 
 use super::super::terminal::clean_cell;
 
-/// What a change did, or would do.
+/// Describes a change, or the change of a dry run.
 pub(super) fn change(response: &EntryChange, dry_run: bool) -> String {
     let EntryChange { entry, before, files, .. } = response;
     let Some(after) = entry else { return "nothing was changed\n".to_owned() };
@@ -35,7 +35,7 @@ pub(super) fn change(response: &EntryChange, dry_run: bool) -> String {
     text + &shown_version(after.version.as_ref())
 }
 
-/// What several changes did, or would do.
+/// Describes several changes, or those of a dry run.
 pub(super) fn many(response: &PutManyResponse) -> String {
     let PutManyResponse { applied, created, replaced, deleted, .. } = response;
     let verb = if *applied { "in force on this node, and within a second on all" } else { "dry run" };
@@ -43,7 +43,7 @@ pub(super) fn many(response: &PutManyResponse) -> String {
     text + &shown_version(response.version.as_ref())
 }
 
-/// Whether a change was made.
+/// Describes the result of a change that was looked up.
 pub(super) fn found(response: &FindChangeResponse) -> String {
     let verb = match response.result() {
         ChangeResult::Applied => "applied",

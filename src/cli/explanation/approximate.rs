@@ -1,4 +1,4 @@
-//! What a strategy that nodes count on their own may admit above its limit, in words with the numbers of the configuration.
+//! The excess of a strategy that nodes count on their own, in words with the numbers of the configuration.
 
 use serde_json::Value;
 use weir_core::strategy::{ApproximateRule, Strategy};

@@ -37,7 +37,7 @@ pub(super) fn lines(costed: &CostedLimits, key: usize) -> Vec<String> {
     ]
 }
 
-/// What a limit takes of a call, and when; empty if it has nothing of its own.
+/// Returns the cost that a limit takes of a call, and the time of it; empty if the limit has no cost of its own.
 pub(super) fn of_limit(strategy: &Strategy, place: usize) -> String {
     let cost = strategy.costed().and_then(|costed| {
         let limit = costed.limits.get(place)?;

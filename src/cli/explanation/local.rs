@@ -1,4 +1,4 @@
-//! What nodes admit by themselves while Redis cannot answer, in words with the numbers of the configuration.
+//! The units that nodes admit alone while Redis cannot answer, in words with the numbers of the configuration.
 
 use serde_json::{Value, json};
 use weir_core::algorithm::{Algorithm, Engine, Grid};
@@ -6,7 +6,7 @@ use weir_core::strategy::{FailurePolicy, Limit, LocalPolicy, Strategy, WhenLocal
 
 use super::algorithm::{rate, span, text};
 
-/// What adds to every bound.
+/// The causes that add to every bound.
 const EXCEPTIONS: &str = "a loss of Redis's data adds one limit to a bound; a restart of a node within the window, and \
                           clocks that differ, add one smaller limit each";
 

@@ -27,7 +27,7 @@ const SHOWN_EVERY: Duration = Duration::from_secs(1);
 
 /// A run that goes on until so many calls were allowed.
 pub(super) struct UntilPlan {
-    /// How many.
+    /// The number of calls that must pass.
     pub(super) allowed: u64,
     /// Calls a second; `None`: each consumer calls again as soon as it may.
     pub(super) rate: Option<f64>,

@@ -1,4 +1,4 @@
-//! What other commands say of queues.
+//! Texts of other commands about queues.
 
 use std::collections::BTreeMap;
 

@@ -13,7 +13,7 @@ use crate::simulation::{SimulatedCalls, SimulatedStrategy};
 pub(super) struct DrawnLimit {
     /// The name of the limit.
     pub(super) name: String,
-    /// Its counters: one for each resource, each consumer, or each pair, as it counts.
+    /// The number of counters: one for each resource, each consumer, or each pair, as the limit counts.
     pub(super) counters: u64,
     /// The cost that all counters admit in a microsecond.
     rate: f64,

@@ -1,4 +1,4 @@
-//! What a simulation, or a run against a server, gave: a row for each strategy, with its columns of a plot.
+//! The result of a simulation or of a run against a server: a row for each strategy, with its columns of a plot.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(crate) struct LiveRuns {
     pub(crate) runs: Vec<(SimulatedStrategy, SimulatedCalls)>,
 }
 
-/// What determines the columns.
+/// The parameters of the columns.
 pub(super) struct ResultShape {
     /// The name of the configuration, if it is known.
     pub(super) config: Option<String>,

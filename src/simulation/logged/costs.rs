@@ -18,7 +18,7 @@ impl LogLine<'_> {
         Ok(costs.into_iter().map(cost).collect())
     }
 
-    /// What each limit granted, if the line has costs by name.
+    /// Returns the grant of each limit, if the line has costs by name.
     pub(super) fn granted_by(&self) -> Result<Vec<(String, u64)>, Mistake> {
         if !self.object.contains_key("costs") {
             return Ok(Vec::new());

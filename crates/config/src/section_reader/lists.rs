@@ -21,7 +21,7 @@ impl<'t> SectionReader<'_, 't> {
         }
         let mut each = Vec::new();
         for item in &items {
-            let fields = Mapping::of(item, self.report);
+            let fields = Mapping::new(item, self.report);
             each.push(self.inner(fields, &mut read));
         }
         each

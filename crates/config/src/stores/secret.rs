@@ -56,7 +56,7 @@ pub enum SecretError {
     TooLong {
         /// The file.
         path: PathBuf,
-        /// Its length, as far as it was read.
+        /// The length of the file, as far as it was read.
         length: usize,
     },
 }

@@ -17,7 +17,7 @@ pub struct ClientFiles {
 pub struct Identity {
     /// The certificate, followed by its intermediates.
     pub cert_file: PathBuf,
-    /// Its private key.
+    /// The private key of the certificate.
     pub key_file: PathBuf,
 }
 

@@ -8,9 +8,9 @@ use super::kinds::SettingKind;
 /// A setting that differs between two configurations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingChange {
-    /// Its path, such as `server.workers`.
+    /// The path of the setting, such as `server.workers`.
     pub path: String,
-    /// When the change takes effect.
+    /// The time at which the change takes effect.
     pub applies: Applies,
     /// Both values as a file would write them, where they can be shown.
     pub values: Option<(String, String)>,
@@ -18,7 +18,7 @@ pub struct SettingChange {
 
 impl SettingChange {
     /// The change of a setting of the table.
-    pub(crate) fn of<K: SettingKind>(
+    pub(crate) fn new<K: SettingKind>(
         entry: &Entry<K>,
         section: &str,
         before: &K::Value,

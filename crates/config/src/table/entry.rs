@@ -6,7 +6,7 @@ use super::value_kind::ValueKind;
 
 /// A typed setting.
 pub(crate) struct Entry<K: SettingKind> {
-    /// Its key in the section.
+    /// The key of the setting in its section.
     pub(crate) key: &'static str,
     /// A description of one sentence, which the schema and `--help` show, too.
     pub(crate) about: &'static str,
@@ -14,9 +14,9 @@ pub(crate) struct Entry<K: SettingKind> {
     pub(crate) default: K::Value,
     /// The type of the value, with its bounds.
     pub(crate) kind: K,
-    /// Its flag and its variable, if it has them.
+    /// The flag and the variable of the setting, if it has them.
     pub(crate) outside: Outside,
-    /// When a change takes effect.
+    /// The time at which a change takes effect.
     pub(crate) applies: Applies,
     /// Additional text for the reference: the rationale, and relations to other keys.
     pub(crate) more: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Entry<K: SettingKind> {
 /// A setting's description.
 #[derive(Debug)]
 pub struct Setting {
-    /// Its key in the section.
+    /// The key of the setting in its section.
     pub key: &'static str,
     /// A description of one sentence.
     pub about: &'static str,
@@ -43,13 +43,13 @@ pub struct Setting {
     pub values: ValueKind,
     /// True if the section requires it.
     pub(crate) required: bool,
-    /// Its flag and its variable, if it has them.
+    /// The flag and the variable of the setting, if it has them.
     pub outside: Outside,
-    /// When a change takes effect.
+    /// The time at which a change takes effect.
     pub applies: Applies,
 }
 
-/// When a change takes effect. A reload applies `AtReload`, and names the changes that are `AtRestart`.
+/// The time at which a change takes effect. A reload applies `AtReload`, and names the changes that are `AtRestart`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applies {
     /// Something created at startup depends on it: a listener, a worker, a route, the store.

@@ -12,7 +12,7 @@ use super::value_kind::ValueKind;
 pub(crate) trait SettingKind {
     /// The type of the value.
     type Value;
-    /// Its placeholder in `--help`.
+    /// The placeholder of the value in `--help`.
     const NAME: &'static str;
 
     /// Parses it.

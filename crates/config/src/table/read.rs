@@ -1,4 +1,4 @@
-//! How a setting of the table is read.
+//! Reading of one setting of the table.
 
 use super::super::errors::MistakeReport;
 use super::super::fields::Mapping;

@@ -40,7 +40,7 @@ const WORD: ValueKind = ValueKind::Text(1, MAX_COMMAND_WORD);
 const MAX_NAME: usize = 256;
 
 section! {
-    /// How Redis is reached.
+    /// The connection to Redis.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct RedisConfig {
         before: [nodes(), TOPOLOGY.row(), SHARDS.row()],
@@ -124,12 +124,12 @@ section! {
         others: {
             /// The first part of every key.
             pub namespace: Namespace = Namespace::DEFAULT,
-            /// Where routing groups lie that must lie apart.
+            /// The places of routing groups that must lie apart.
             pub placements: Placements = Placements::default(),
             /// Addresses, `redis://host:port` (or `rediss:`, or `unix:/path`) each: the server, seeds of the cluster, or
             /// sentinels.
             pub nodes: Vec<String> = Vec::new(),
-            /// Which of these they are.
+            /// The kind of these nodes.
             pub topology: Topology = Topology::Single,
             /// The login at Redis; `None` is its default user.
             pub login: Option<Login> = None,
@@ -137,7 +137,7 @@ section! {
             pub tls: Option<ClientFiles> = None,
             /// True if a certificate must be valid for the host of the address.
             pub check_host_name: bool = true,
-            /// What the sentinels are asked, where `nodes` are sentinels.
+            /// The settings for the sentinels, where `nodes` are sentinels.
             pub sentinel: Option<Sentinel> = None,
         }
     }

@@ -33,7 +33,7 @@ pub enum Plaintext {
     /// Nothing: Weir warns if others than this machine reach it.
     #[default]
     Warned,
-    /// It is meant to be so: a mesh or a proxy in front of Weir has the TLS.
+    /// Plaintext is intended: a mesh or a proxy in front of Weir has the TLS.
     Intended,
 }
 
@@ -218,7 +218,7 @@ section! {
             limits(),
         ],
         others: {
-            /// What one connection, and all of them, may ask for.
+            /// The bounds on one connection, and on all of them.
             pub limits: ServerLimits = ServerLimits::default(),
             /// TLS of gRPC.
             pub tls: Option<TlsConfig> = None,
@@ -226,7 +226,7 @@ section! {
             pub control_tls: Option<TlsConfig> = None,
             /// TLS of the admin port.
             pub admin_tls: Option<TlsConfig> = None,
-            /// Where names of callers come from; `None` without the section.
+            /// The source of the names of callers; `None` without the section.
             pub identity: Option<IdentityConfig> = None,
             /// Paths of the admin port that need no credential.
             pub admin_open: Vec<AdminPath> = Vec::new(),

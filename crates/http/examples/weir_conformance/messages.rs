@@ -3,7 +3,7 @@
 use prost::{Message, Oneof};
 use prost_types::Any;
 
-/// What to serve.
+/// The server that the suite asks for.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ServerCompatRequest {
     #[prost(bool, tag = "4")]
@@ -25,7 +25,7 @@ pub(crate) struct TlsCreds {
     pub(crate) key: Vec<u8>,
 }
 
-/// Where it is served.
+/// The address of the server.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ServerCompatResponse {
     #[prost(string, tag = "1")]
@@ -99,7 +99,7 @@ pub(crate) struct Payload {
     pub(crate) request_info: Option<RequestInfo>,
 }
 
-/// What the server saw of the request.
+/// The request as the server saw it.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RequestInfo {
     #[prost(message, repeated, tag = "1")]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use weir_config::Network;
 
-/// Which entry of X-Forwarded-For is the client.
+/// The entry of X-Forwarded-For that is the client.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AddressRule {
     /// Proxies in front, counted from the right; not used with `trusted`.

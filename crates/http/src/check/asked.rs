@@ -10,7 +10,7 @@ use weir_proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
 /// The method that decides.
 pub(super) const SHOULD_ALLOW: &str = "/weir.v1.RateLimitService/ShouldAllow";
 
-/// What a check needs of a decision.
+/// The parts of a decision that a check needs.
 #[derive(Debug)]
 pub(super) struct CheckDecision {
     pub(super) allowed: bool,

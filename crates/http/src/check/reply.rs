@@ -13,7 +13,7 @@ const DECISION: HeaderName = HeaderName::from_static("weir-decision");
 const REASON: HeaderName = HeaderName::from_static("weir-reason");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug)]
 pub(super) enum CheckOutcome {
     Decided(Box<CheckDecision>),

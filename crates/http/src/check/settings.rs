@@ -39,7 +39,7 @@ const PROXIES: [(&str, ProxyKind); 4] = [
     ("haproxy", ProxyKind::Haproxy),
 ];
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CheckSource {
     Address,
@@ -50,14 +50,14 @@ pub(crate) enum CheckSource {
     Text(String),
 }
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CheckCost {
     Units(u64),
     Header(HeaderName),
 }
 
-/// What a request gets whose proxy has not sent a value.
+/// The answer to a request whose proxy has not sent a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CheckMissing {
     Deny,

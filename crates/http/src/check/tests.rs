@@ -18,7 +18,7 @@ use crate::settings::HttpSettings;
 enum Answering {
     Answered(Box<ShouldAllowResponse>),
     Failed(u8),
-    /// It never answers.
+    /// The decider never answers.
     Silent,
 }
 

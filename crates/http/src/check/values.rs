@@ -17,7 +17,7 @@ const MAX_COST: u64 = 1 << 52;
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// Why there is no question.
+/// The reason that there is no question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unfit {
     /// The proxy has not sent a value.

@@ -21,7 +21,7 @@ pub struct ProtoShapes {
 /// A method.
 #[derive(Debug, Clone)]
 pub struct MethodShape {
-    /// Its path: `/package.Service/Method`.
+    /// The path of the method: `/package.Service/Method`.
     pub path: String,
     /// True if its calls are streams.
     pub is_stream: bool,
@@ -61,12 +61,12 @@ pub(super) struct FieldShape {
     pub(super) oneof: Option<i32>,
 }
 
-/// How often a field is in a message.
+/// The number of times that a field is in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cardinality {
-    /// It is written even if it has its default.
+    /// The field is written even if it has its default.
     Implicit,
-    /// It is left out if it is unset.
+    /// The field is left out if it is unset.
     Optional,
     Repeated,
     Map,

@@ -8,7 +8,7 @@ use prost_types::FileDescriptorProto;
 pub(super) struct Comments<'f>(HashMap<&'f [i32], String>);
 
 impl<'f> Comments<'f> {
-    pub(super) fn of(file: &'f FileDescriptorProto) -> Self {
+    pub(super) fn new(file: &'f FileDescriptorProto) -> Self {
         let locations = file.source_code_info.iter().flat_map(|info| &info.location);
         let comment =
             |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// Returns the examples of a method's answers, if there are any.
-pub(super) fn of(method: &str) -> Option<Value> {
+pub(super) fn answers(method: &str) -> Option<Value> {
     if method != "ShouldAllow" {
         return None;
     }

@@ -15,11 +15,11 @@ pub(super) fn reference(name: &str) -> String {
 }
 
 impl Schemas {
-    pub(super) fn of(set: &FileDescriptorSet, package: &str) -> Value {
+    pub(super) fn all(set: &FileDescriptorSet, package: &str) -> Value {
         let mut schemas = Self(Map::new());
         schemas.0.insert("connect.Error".to_owned(), error());
         for file in set.file.iter().filter(|file| file.package() == package) {
-            let comments = Comments::of(file);
+            let comments = Comments::new(file);
             for (index, message) in file.message_type.iter().enumerate() {
                 schemas.message(package, message, &comments, &[4, index as i32]);
             }

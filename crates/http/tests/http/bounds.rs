@@ -37,7 +37,7 @@ fn answer(stream: &mut TcpStream) -> TestAnswer {
         assert!(read > 0, "{text:?}");
         text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
     }
-    TestAnswer::of(&text)
+    TestAnswer::parse(&text)
 }
 
 fn counts(node: &TestNode, reason: &str, count: u64) -> bool {
@@ -180,7 +180,7 @@ http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, 
         assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{answer:?}");
         assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
     }
-    let checked = TestAnswer::of(&node.raw(check));
+    let checked = TestAnswer::parse(&node.raw(check));
     assert_eq!((checked.status, checked.header("connection")), (200, Some("close")), "{checked:?}");
     let waited = answer(&mut waiting);
     assert_eq!((waited.status, waited.header("connection")), (200, Some("close")), "{waited:?}");

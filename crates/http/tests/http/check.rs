@@ -20,7 +20,7 @@ fn node(checks: &str) -> TestNode {
 }
 
 fn ask(node: &TestNode, name: &str, headers: &str) -> TestAnswer {
-    TestAnswer::of(
+    TestAnswer::parse(
         &node.raw(format!("GET /check/{name} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n{headers}\r\n")),
     )
 }

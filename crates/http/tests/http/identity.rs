@@ -54,7 +54,7 @@ http: {{ listen: '127.0.0.1:0', checks: {{ api: {{ proxy: caddy, resource: two, 
     // A check is asked by the proxy, with a credential of its own; it is never 401, which the proxy might pass on.
     let check = |headers: &str| {
         let request = format!("GET /check/api HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n");
-        let answer = TestAnswer::of(&node.raw(request));
+        let answer = TestAnswer::parse(&node.raw(request));
         (answer.status, answer.header("weir-decision").unwrap().to_owned())
     };
     assert_eq!(check(""), (403, "refused".to_owned()));
@@ -91,7 +91,7 @@ fn a_removed_token_is_refused() {
             assert!(read > 0, "{text}");
             text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
         }
-        TestAnswer::of(&text).status
+        TestAnswer::parse(&text).status
     };
     assert_eq!((ask(&shop), ask(&ops)), (200, 403));
     let lines = std::fs::read_to_string(&file).unwrap();

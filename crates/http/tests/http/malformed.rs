@@ -1,4 +1,4 @@
-//! What requests get that HTTP does not allow, and connections that live on.
+//! Answers to requests that HTTP does not allow, and connections that live on.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

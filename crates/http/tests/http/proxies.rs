@@ -10,7 +10,7 @@ use weir_testing::{Process, SOON, eventually};
 
 use super::support::TestNode;
 
-/// What scripts/install-proxies.sh builds.
+/// The name of the program that scripts/install-proxies.sh builds.
 const CADDY: &str = "caddy-v2.11.9";
 
 /// A proxy, and its recipe.

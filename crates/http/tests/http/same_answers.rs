@@ -149,7 +149,7 @@ impl KeptConnection {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
             let body = head.len() + 4;
             if answer.len() == body + length.parse::<usize>().unwrap() {
-                return (TestAnswer::of(&text), answer[body..].to_vec());
+                return (TestAnswer::parse(&text), answer[body..].to_vec());
             }
         }
     }

@@ -93,7 +93,7 @@ impl TestNode {
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
         );
-        TestAnswer::of(&self.raw([head.as_bytes(), body].concat()))
+        TestAnswer::parse(&self.raw([head.as_bytes(), body].concat()))
     }
 
     /// Calls a method of `weir.v1` with JSON.
@@ -160,7 +160,7 @@ pub(crate) struct TestAnswer {
 }
 
 impl TestAnswer {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
         let mut lines = head.lines();
         let status =

@@ -18,7 +18,7 @@ struct ClientRequest {
     headers: Vec<(&'static str, String)>,
 }
 
-/// What the client of Traefik gets.
+/// The answer that the client of Traefik gets.
 #[derive(Debug, PartialEq)]
 enum ForwardedAuth {
     /// The request is passed on to the site.
@@ -80,7 +80,7 @@ impl Traefik {
             self.stream.read_exact(&mut byte).unwrap();
             bytes.push(byte[0]);
         }
-        let TestAnswer { status, headers, .. } = TestAnswer::of(&String::from_utf8(bytes).unwrap());
+        let TestAnswer { status, headers, .. } = TestAnswer::parse(&String::from_utf8(bytes).unwrap());
         let length = headers.iter().find(|(name, _)| name == "content-length");
         let mut body = vec![0; length.map_or(0, |(_, length)| length.parse().unwrap())];
         self.stream.read_exact(&mut body).unwrap();
@@ -97,7 +97,7 @@ fn node() -> TestNode {
     TestNode::start(&WEIR.replace("127.0.0.1:8082", "127.0.0.1:0").replace("burst: 20", "burst: 3"))
 }
 
-/// What a client sends to look like another one.
+/// Returns headers with which a client pretends to be another one.
 fn forged() -> Vec<(&'static str, String)> {
     [
         ("X-Forwarded-For", "6.6.6.6"),

@@ -31,7 +31,7 @@ impl TlsSource {
         let domains = config.trust_domains.values();
         let paths: Vec<PathBuf> = required.chain(clients).chain(domains).cloned().collect();
         // Before the files are read: a change meanwhile is found by a later look.
-        let files = Settling::new(FilesSnapshot::of(&paths));
+        let files = Settling::new(FilesSnapshot::new(&paths));
         let port = TlsPort::open(name, config, protocols, shared, clock)?;
         Ok((Arc::clone(&port), Self { port, paths, files }))
     }
@@ -43,7 +43,7 @@ impl WatchedFiles for TlsSource {
     }
 
     fn poll(&mut self) -> Option<ReloadReport> {
-        if !self.files.is_settled(FilesSnapshot::of(&self.paths)) {
+        if !self.files.is_settled(FilesSnapshot::new(&self.paths)) {
             return None;
         }
         self.files.was_read();
@@ -51,7 +51,7 @@ impl WatchedFiles for TlsSource {
     }
 
     fn reload(&mut self) -> ReloadReport {
-        self.files.is_settled(FilesSnapshot::of(&self.paths));
+        self.files.is_settled(FilesSnapshot::new(&self.paths));
         self.files.was_read();
         self.port.reload()
     }

@@ -176,7 +176,7 @@ fn title(row: &SimulatedRow) -> String {
     )
 }
 
-/// What the drawn limit admits in a column.
+/// Returns the units that the drawn limit admits in a column.
 fn line(row: &SimulatedRow, column: Micros) -> Option<f64> {
     row.limit.as_ref().map(|limit| limit.per(column))
 }

@@ -1,4 +1,4 @@
-//! Which columns of a table fit: a screen that is too narrow loses columns, and no letters of those that are left.
+//! The columns of a table that fit: a screen that is too narrow loses columns, and no letters of those that are left.
 
 /// Blanks between two columns.
 const GAP: usize = 1;

@@ -263,7 +263,7 @@ fn draw_consumers(frame: &mut Frame<'_>, area: Rect, title: &str, consumers: &[C
     frame.render_widget(table, area);
 }
 
-/// How important each column of a node is.
+/// The rank of each column of a node.
 const NODE_RANKS: [usize; 8] = [0, 4, 1, 3, 7, 2, 6, 5];
 
 /// The rows of `weir nodes`: those that have ended come last.

@@ -53,7 +53,7 @@ pub(super) struct StrategyRow {
     pub(super) trend: Vec<u64>,
 }
 
-/// What was used of one cost under one strategy on one resource pattern.
+/// The use of one cost under one strategy on one resource pattern.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct CostRow {
     pub(super) strategy: String,
