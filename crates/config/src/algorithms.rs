@@ -12,9 +12,12 @@ use super::values::{Scalar, boolean, integer, quote};
 /// Placeholder for a duration while another parameter is checked.
 const SECOND: Micros = Micros::from_secs(1);
 
+/// An algorithm, or the parameter that is out of bounds.
+type Made = Result<Algorithm, Invalid>;
+
 /// Reads the parameters of an algorithm. `None`: something was missing or wrong, and was reported. All fields are
 /// read before any is required, so that one mistake does not hide another.
-type AlgorithmReader = fn(&mut Mapping<'_>, &mut MistakeReport) -> Option<Result<Algorithm, Invalid>>;
+type AlgorithmReader = fn(&mut Mapping<'_>, &mut MistakeReport) -> Option<Made>;
 
 const ALGORITHMS: [(&str, AlgorithmReader); 11] = [
     ("uniform", uniform),
@@ -55,13 +58,13 @@ pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> 
     for (index, (entry, reader)) in found.iter().enumerate() {
         if let Some(first) = first.filter(|_| index > 0) {
             let reason = format!("a limit has one algorithm, and this one has `{first}` already");
-            report.at(entry.key_at, entry.value.path(), reason);
+            entry.report(report, reason);
         }
         match reader {
             Some(reader) => algorithm = read(entry, *reader, report),
             None => {
                 let reason = format!("write `{}` in place of the strategy's `limits`", entry.name);
-                report.at(entry.key_at, entry.value.path(), reason);
+                entry.report(report, reason);
             }
         }
     }
@@ -94,19 +97,19 @@ fn read(entry: &KeyedValue<'_>, reader: AlgorithmReader, report: &mut MistakeRep
     algorithm
 }
 
-fn uniform(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn uniform(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let interval = span(fields, "interval", report);
     Some(Algorithm::uniform(interval?))
 }
 
-fn bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let given = required_rate(fields, report);
     let burst = fields.read("burst", report, integer);
     let charge_after = fields.read("charge_after", report, boolean).unwrap_or(false);
     let max_cost = fields.take_entry("max_cost");
     if let Some(entry) = max_cost.as_ref().filter(|_| !charge_after) {
         let reason = "is for calls that pay afterwards; add `charge_after: true`, or remove `max_cost`";
-        report.at(entry.key_at, entry.value.path(), reason);
+        entry.report(report, reason);
     }
     let max_cost = max_cost.map(|entry| entry.value.read(report, integer));
     let rate = given?;
@@ -119,7 +122,7 @@ fn bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result
 }
 
 /// Leaky bucket as a meter, which is the token bucket. The one as a queue is `leaky_queue`.
-fn leaky_bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn leaky_bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let reason = "is for a queue, and leaky_bucket is a meter; write `leaky_queue`, which makes callers wait";
     fields.refuse(&["queue", "delay", "nodelay", "max_delay", "max_wait"], reason, report);
     bucket(fields, report)
@@ -127,14 +130,14 @@ fn leaky_bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<
 
 /// Leaky bucket as a queue, like nginx's `limit_req`: `delay` calls of the burst pass without delay, with
 /// `nodelay` all of them.
-fn leaky_queue(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn leaky_queue(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let rate = required_rate(fields, report);
     let burst = fields.read("burst", report, integer);
     let nodelay = fields.read("nodelay", report, boolean).unwrap_or(false);
     let delay = fields.take_entry("delay");
     if let Some(entry) = delay.as_ref().filter(|_| nodelay) {
         let reason = "cannot stand beside `nodelay`, which delays nothing; remove one of them";
-        report.at(entry.key_at, entry.value.path(), reason);
+        entry.report(report, reason);
     }
     let delay = delay.map(|entry| entry.value.read(report, integer));
     let burst = burst.unwrap_or(0);
@@ -143,7 +146,7 @@ fn leaky_queue(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<R
 }
 
 /// Guava's SmoothWarmingUp.
-fn warm_up(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn warm_up(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let rate = required_rate(fields, report);
     let period = span(fields, "period", report);
     let cold_factor = fields.read("cold_factor", report, integer).unwrap_or(3);
@@ -156,7 +159,7 @@ fn required_rate(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option
     given.and_then(|value| value.read(report, |s| bounded(rate(s)?, |rate| Algorithm::bucket(0, rate))))
 }
 
-fn fixed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn fixed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let limit = units(fields, "limit", report, |limit| Algorithm::fixed_window(limit, SECOND, false, false));
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
     if let Some(given) = fields.take("calendar") {
@@ -167,7 +170,7 @@ fn fixed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<
                 let reason = format!(
                     "cannot stand beside `calendar`, which says where windows start and end; remove `{other}`"
                 );
-                report.at(entry.key_at, entry.value.path(), reason);
+                entry.report(report, reason);
             }
         }
         return Some(Algorithm::calendar_window(limit?, day_or_month?, offset.unwrap_or(0), count_denied));
@@ -175,18 +178,14 @@ fn fixed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<
     let window = span(fields, "window", report);
     let anchored = fields.read("anchored", report, boolean).unwrap_or(false);
     if let Some(entry) = fields.take_entry("offset") {
-        report.at(
-            entry.key_at,
-            entry.value.path(),
-            "only a window by the calendar has an offset; add `calendar: day`",
-        );
+        entry.report(report, "only a window by the calendar has an offset; add `calendar: day`");
     }
     let spread = fields.take_entry("spread");
     if spread.as_ref().and_then(|entry| entry.value.read(report, boolean)) == Some(true) {
         if let Some(entry) = spread.filter(|_| anchored) {
             let reason =
                 "cannot stand beside `anchored`: windows that start at the first hit are spread already";
-            report.at(entry.key_at, entry.value.path(), reason);
+            entry.report(report, reason);
         }
         return Some(Algorithm::spread_window(limit?, window?, count_denied));
     }
@@ -225,10 +224,7 @@ fn offset_minutes(s: Scalar<'_>) -> Result<i64, String> {
     })
 }
 
-fn interval_refill(
-    fields: &mut Mapping<'_>,
-    report: &mut MistakeReport,
-) -> Option<Result<Algorithm, Invalid>> {
+fn interval_refill(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let alone = |capacity, refill| Algorithm::interval_refill(capacity, refill, Micros(1), false);
     let capacity = units(fields, "capacity", report, |capacity| alone(capacity, CEILING - 1));
     let refill = units(fields, "refill", report, |refill| alone(0, refill));
@@ -237,20 +233,14 @@ fn interval_refill(
     Some(Algorithm::interval_refill(capacity?, refill?, period?, aligned))
 }
 
-fn sliding_window(
-    fields: &mut Mapping<'_>,
-    report: &mut MistakeReport,
-) -> Option<Result<Algorithm, Invalid>> {
+fn sliding_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let limit = units(fields, "limit", report, |limit| Algorithm::sliding_window(limit, SECOND));
     let window = span(fields, "window", report);
     Some(Algorithm::sliding_window(limit?, window?))
 }
 
 /// Strict by default; the variant that may exceed its limit is opt-in.
-fn bucketed_window(
-    fields: &mut Mapping<'_>,
-    report: &mut MistakeReport,
-) -> Option<Result<Algorithm, Invalid>> {
+fn bucketed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let alone = |limit, buckets: u64| {
         // A window of as many microseconds as it has buckets is always divisible.
         Algorithm::bucketed_window(limit, Micros(buckets.clamp(1, MAX_BUCKETS)), buckets, true)
@@ -270,7 +260,7 @@ fn bucketed_window(
     let both = fields.take_entry("buckets").is_some();
     if both {
         let reason = "cannot stand beside `buckets`: both say how many parts there are";
-        report.at(accuracy.key_at, accuracy.value.path(), reason);
+        accuracy.report(report, reason);
     }
     let width = accuracy.value.read(report, |scalar| accuracy::width(scalar.text, window)).filter(|_| !both);
     let strict = fields.read("strict", report, boolean).unwrap_or(true);
@@ -282,7 +272,7 @@ fn held(max_held: u64) -> Result<Algorithm, Invalid> {
     Algorithm::held_log(1, SECOND, max_held)
 }
 
-fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Made> {
     let limit = units(fields, "limit", report, |limit| Algorithm::sliding_log(limit, SECOND));
     let window = span(fields, "window", report);
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
@@ -293,14 +283,14 @@ fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<R
         if let Some(entry) = hold.filter(|_| count_denied || min_gap > Micros::ZERO) {
             let reason =
                 "cannot stand beside `count_denied` or `min_gap`: reservations are those of a plain log";
-            report.at(entry.key_at, entry.value.path(), reason);
+            entry.report(report, reason);
         }
         let most = max_held.map(|entry| entry.value.read(report, |s| bounded(integer(s)?, held)));
         return Some(Algorithm::held_log(limit?, window?, most.unwrap_or(Some(DEFAULT_MAX_HELD))?));
     }
     if let Some(entry) = max_held {
         let reason = "needs `hold: true`; it bounds how many reservations lie ahead";
-        report.at(entry.key_at, entry.value.path(), reason);
+        entry.report(report, reason);
     }
     Some(Algorithm::strict_log(limit?, window?, count_denied, min_gap))
 }

@@ -50,6 +50,11 @@ const KEYS_OF: [(&str, &[ControllerKind]); 7] = [
 /// Keys of every adaptive limit.
 const ADAPTIVE_KEYS: [&str; 5] = ["initial", "min", "max", "sampling", "idle"];
 
+/// Returns the keys that only adaptive limits have.
+pub(super) fn adaptive_keys() -> impl Iterator<Item = &'static str> {
+    KEYS_OF.into_iter().map(|(key, _)| key).chain(ADAPTIVE_KEYS)
+}
+
 /// Reads the section: the scope and the rule.
 pub(super) fn concurrency(
     entry: &KeyedValue<'_>,
@@ -92,8 +97,7 @@ fn source(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<LimitS
     let kind = adaptive.as_ref().map(|value| value.read(report, |s| choice(s, &kinds)));
     match kind {
         None => {
-            let all = KEYS_OF.iter().map(|(key, _)| *key).chain(ADAPTIVE_KEYS);
-            misplaced(fields, all, "only a limit that is `adaptive` has it", report);
+            misplaced(fields, adaptive_keys(), "only a limit that is `adaptive` has it", report);
             let limit =
                 fields.require("limit", "say how many permits there are, or make it `adaptive`", report);
             limit?.read(report, |s| within(integer(s)?, 0, CEILING - 1)).map(LimitSource::Fixed)
@@ -118,7 +122,7 @@ fn misplaced(
 ) {
     for key in keys {
         if let Some(entry) = fields.take_entry(key) {
-            report.at(entry.key_at, entry.value.path(), format!("cannot stand here: {why}"));
+            entry.report(report, format!("cannot stand here: {why}"));
         }
     }
 }
@@ -206,7 +210,7 @@ fn partitions(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Op
         }
         let share = |entry: &KeyedValue<'_>| {
             let name = text_within(Scalar { text: entry.name, quoted: true }, MAX_PART);
-            let name = name.map_err(|reason| report.at(entry.key_at, entry.value.path(), reason)).ok();
+            let name = name.map_err(|reason| entry.report(report, reason)).ok();
             let share = entry.value.read(report, |s| thousandths(s, 0, WHOLE));
             Some((name?.into(), share?))
         };

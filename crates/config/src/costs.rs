@@ -147,7 +147,7 @@ impl<'t> HoldKey<'t> {
         };
         for (beside, is_there) in [("approximate", is_counted), ("shadow", self.shadows)] {
             if is_there {
-                report.at(entry.key_at, entry.value.path(), reason("a hold", beside));
+                entry.report(report, reason("a hold", beside));
             }
         }
     }

@@ -118,54 +118,34 @@ impl FeatureSetting {
     }
 
     pub(super) fn row(&self) -> Setting {
-        let values = match self.form {
-            SettingForm::Address | SettingForm::File(_) => ValueKind::Text(1, MAX_PATH),
-            SettingForm::Count(min, max) => ValueKind::Count(min, max),
-            SettingForm::Span(min, max) => ValueKind::Span(min, max),
-            SettingForm::DescribedSpan(..) => ValueKind::Duration,
-            SettingForm::Size(min, max) => ValueKind::Size(min, max),
-            SettingForm::Switch => ValueKind::Boolean,
-            SettingForm::Choice(words) => ValueKind::Choice(words),
-            SettingForm::Rate(..) => ValueKind::Rate,
-            SettingForm::NodeName(_) => ValueKind::Pattern(node_name::PATTERN),
-            SettingForm::Text(max, _) | SettingForm::NeededText(max) => ValueKind::Text(1, max),
-            SettingForm::HeaderName => HeaderName.values(),
-            SettingForm::Part => ValueKind::Part,
-            SettingForm::Secret(_) => ValueKind::Text(1, MAX_SECRET),
-            SettingForm::Defined(name, _) => ValueKind::Defined(name),
+        let text = |max| ValueKind::Text(1, max);
+        let (value_name, values, unset) = match self.form {
+            SettingForm::Address => ("ADDRESS", text(MAX_PATH), ""),
+            SettingForm::File(unset) => ("PATH", text(MAX_PATH), unset),
+            SettingForm::Count(min, max) => ("NUMBER", ValueKind::Count(min, max), ""),
+            SettingForm::Span(min, max) => ("DURATION", ValueKind::Span(min, max), ""),
+            SettingForm::DescribedSpan(..) => ("DURATION", ValueKind::Duration, ""),
+            SettingForm::Size(min, max) => ("SIZE", ValueKind::Size(min, max), ""),
+            SettingForm::Switch => ("BOOL", ValueKind::Boolean, ""),
+            SettingForm::Choice(words) => ("WORD", ValueKind::Choice(words), ""),
+            SettingForm::Rate(..) => ("RATE", ValueKind::Rate, ""),
+            SettingForm::NodeName(unset) => ("NAME", ValueKind::Pattern(node_name::PATTERN), unset),
+            SettingForm::Text(max, unset) => ("NAME", text(max), unset),
+            SettingForm::NeededText(max) => ("NAME", text(max), "needed"),
+            SettingForm::HeaderName => ("NAME", HeaderName.values(), ""),
+            SettingForm::Part => ("PART", ValueKind::Part, ""),
+            SettingForm::Secret(unset) => ("TEXT", text(MAX_SECRET), unset),
+            SettingForm::Defined(name, unset) => ("", ValueKind::Defined(name), unset),
         };
-        let mut row = Setting::other(self.key, self.about, values);
+        let mut row = Setting { value_name, unset, ..Setting::other(self.key, self.about, values) };
         row.default = (!self.default.is_empty()).then(|| self.default.to_owned());
         row.more = self.more;
-        row.value_name = match self.form {
-            SettingForm::Address => "ADDRESS",
-            SettingForm::File(_) => "PATH",
-            SettingForm::Count(..) => "NUMBER",
-            SettingForm::Span(..) | SettingForm::DescribedSpan(..) => "DURATION",
-            SettingForm::Size(..) => "SIZE",
-            SettingForm::Switch => "BOOL",
-            SettingForm::Choice(_) => "WORD",
-            SettingForm::Rate(..) => "RATE",
-            SettingForm::NodeName(_)
-            | SettingForm::Text(..)
-            | SettingForm::NeededText(_)
-            | SettingForm::HeaderName => "NAME",
-            SettingForm::Part => "PART",
-            SettingForm::Secret(_) => "TEXT",
-            SettingForm::Defined(..) => "",
-        };
+        row.required = matches!(self.form, SettingForm::NeededText(_));
         match self.form {
             SettingForm::Address => row.bounds = String::new(),
-            SettingForm::File(unset) => {
-                row.bounds = format!("path of {}", row.bounds);
-                row.unset = unset;
-            }
-            SettingForm::NodeName(unset) => (row.bounds, row.unset) = (node_name::bounds(), unset),
+            SettingForm::File(_) => row.bounds = format!("path of {}", row.bounds),
+            SettingForm::NodeName(_) => row.bounds = node_name::bounds(),
             SettingForm::HeaderName => row.bounds = HeaderName.bounds(),
-            SettingForm::Text(_, unset) | SettingForm::Secret(unset) | SettingForm::Defined(_, unset) => {
-                row.unset = unset;
-            }
-            SettingForm::NeededText(_) => (row.unset, row.required) = ("needed", true),
             _ => {}
         }
         row.outside = self.outside();

@@ -28,6 +28,13 @@ pub(super) struct KeyedValue<'t> {
     pub(super) value: NamedNode<'t>,
 }
 
+impl KeyedValue<'_> {
+    /// Reports a mistake of this key.
+    pub(super) fn report(&self, report: &mut MistakeReport, reason: impl Into<String>) {
+        report.at(self.key_at, self.value.path(), reason);
+    }
+}
+
 impl<'t> NamedNode<'t> {
     /// Wraps the root of a file.
     pub(super) fn root(node: &'t YamlNode) -> Self {
@@ -267,8 +274,8 @@ impl<'t> Mapping<'t> {
     pub(super) fn refuse(&mut self, names: &[&'static str], reason: &str, report: &mut MistakeReport) {
         for name in names {
             let entry = self.entries.iter().find(|entry| entry.name == *name);
-            if let Some(KeyedValue { key_at, value, .. }) = entry {
-                report.at(*key_at, value.path(), reason);
+            if let Some(entry) = entry {
+                entry.report(report, reason);
             }
         }
         self.entries.retain(|entry| !names.contains(&entry.name));
@@ -281,7 +288,7 @@ impl<'t> Mapping<'t> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known are: {}", self.asked.join(", ")),
             };
-            report.at(entry.key_at, entry.value.path(), format!("unknown key; {help}"));
+            entry.report(report, format!("unknown key; {help}"));
         }
     }
 }

@@ -78,7 +78,7 @@ fn group(
 ) -> Option<(String, BTreeSet<String>)> {
     let name = known.check(Scalar { text: entry.name, quoted: true });
     if let Err(reason) = &name {
-        report.at(entry.key_at, entry.value.path(), reason.as_str());
+        entry.report(report, reason.as_str());
     }
     let mut fields = Mapping::new(&entry.value, report);
     let others = fields.require("apart_from", "list the groups that it must lie apart from", report);

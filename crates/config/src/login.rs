@@ -49,7 +49,7 @@ pub(super) fn login(
         file.report(&file_path, report, "there is a password too".to_owned());
     }
     let from_text = text.read(&fields.path_of(keys.password.key), report, |s| keys.password.kind.read(s));
-    let names_user = overrides.has_user_in_password_file() && keys.username.key == OWN.username.key;
+    let names_user = overrides.user_in_password_file && keys.username.key == OWN.username.key;
     let from_file = file.read(&file_path, report, |s| match FilePath.read(s)? {
         path if names_user => login_file(&path),
         path => password_file(&path),

@@ -23,17 +23,17 @@ pub struct ConfigOverrides {
     /// The values.
     pub(super) given: GivenSettings,
     /// The password file of Redis may begin with the user and a colon.
-    user_in_password_file: bool,
+    pub(super) user_in_password_file: bool,
     /// Keeps the strategies as the file writes them, whatever the file says of live control.
-    keeps_written: bool,
+    pub(super) keeps_written: bool,
     /// Validates the certificates of `store.redis.tls`. Without it, only the existence of the files is checked.
-    tls_check: Option<TlsCheck>,
+    pub(super) tls_check: Option<TlsCheck>,
     /// The same for the certificates of our own ports.
-    port_tls_check: Option<PortTlsCheck>,
+    pub(super) port_tls_check: Option<PortTlsCheck>,
     /// Looks up the variables that values of the file name.
-    variables: Option<VariableLookup>,
+    pub(super) variables: Option<VariableLookup>,
     /// The sections that features read. Their readers use overrides, so the type is not named here.
-    extension: Option<Arc<dyn Any + Send + Sync>>,
+    pub(super) extension: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl std::fmt::Debug for ConfigOverrides {
@@ -76,20 +76,10 @@ impl ConfigOverrides {
         Self { user_in_password_file: true, ..self }
     }
 
-    /// True if the password file of Redis may begin with the user and a colon.
-    pub(super) fn has_user_in_password_file(&self) -> bool {
-        self.user_in_password_file
-    }
-
     /// Keeps the strategies as the file writes them, also if the file turns live control off.
     #[must_use]
     pub fn keeping_written(self) -> Self {
         Self { keeps_written: true, ..self }
-    }
-
-    /// True if the strategies are kept as the file writes them.
-    pub(super) fn keeps_written(&self) -> bool {
-        self.keeps_written
     }
 
     /// Sets the TLS check.
@@ -110,34 +100,9 @@ impl ConfigOverrides {
         Self { variables: Some(lookup), ..self }
     }
 
-    /// Sets what the readers of features need.
-    pub(super) fn with_extension(self, extension: Arc<dyn Any + Send + Sync>) -> Self {
-        Self { extension: Some(extension), ..self }
-    }
-
-    /// Returns what the readers of features need.
-    pub(super) fn extension<T: Any>(&self) -> Option<&T> {
-        self.extension.as_ref()?.downcast_ref()
-    }
-
-    /// Returns what looks up variables.
-    pub(super) fn variables(&self) -> Option<VariableLookup> {
-        self.variables
-    }
-
     /// Returns the TLS checks alone, without overrides.
     pub(super) fn without_values(&self) -> Self {
         Self { given: GivenSettings::default(), ..self.clone() }
-    }
-
-    /// Returns the TLS check.
-    pub(super) fn tls_check(&self) -> Option<TlsCheck> {
-        self.tls_check
-    }
-
-    /// Returns the check of the certificates of our own ports.
-    pub(super) fn port_tls_check(&self) -> Option<PortTlsCheck> {
-        self.port_tls_check
     }
 
     /// Reports unknown names, which would have no effect.

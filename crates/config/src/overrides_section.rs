@@ -73,7 +73,7 @@ fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeR
             None => Ok(()),
         };
         if let Err(error) = fits {
-            report.at(entry.key_at, entry.value.path(), error.to_string());
+            entry.report(report, error.to_string());
         }
         let (algorithm, near) = numbers(&entry.value, report);
         if let Some((strategy, percent)) = strategy.as_mut().zip(near) {
@@ -88,7 +88,7 @@ fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeR
                 | OverrideError::NotHeld { .. }),
             ) = strategy.override_limit(entry.name, algorithm)
             {
-                report.at(entry.key_at, entry.value.path(), error.to_string());
+                entry.report(report, error.to_string());
             }
         }
     }

@@ -158,7 +158,7 @@ fn read(
         let at = Position { line: 1, column: 1, ..Position::default() };
         YamlNode { at, content: Content::Empty, cut: !report.is_empty() }
     });
-    let value_files = Expander::new(settings.variables(), report).all(&mut tree);
+    let value_files = Expander::new(settings.variables, report).all(&mut tree);
     settings.report_unknown(settings.section_flags(), report);
     let (fingerprint, meanings) =
         (ConfigFingerprint::from_tree(&tree, settings), StrategyMeanings::from_tree(&tree));
@@ -191,7 +191,7 @@ fn read(
     let authorize = authorize::authorize(&mut root, &issuers, report);
     let has_redis = matches!(store, StoreConfig::Redis(_));
     let messages = messages(root.section("messages", report), settings, report);
-    let keeps = server.control || settings.keeps_written();
+    let keeps = server.control || settings.keeps_written;
     let written = if keeps { WrittenStrategies::from_tree(&tree) } else { WrittenStrategies::default() };
     let decision_log = log::log(root.section("log", report), settings, report);
     let mut rules = rules(strategies, resources, access, overrides);

@@ -187,7 +187,7 @@ fn tls(
             report.missing(|report| wrong(name, reason, &section, report));
         }
         if missing.is_empty()
-            && let Some(check) = overrides.tls_check()
+            && let Some(check) = overrides.tls_check
             && let Err(error) = check(&files)
         {
             wrong(error.file, &error.reason, &section, report);

@@ -68,97 +68,59 @@ const DECISIONS_AND_QUEUES: &[RuleList] = &[Resources, Strategies, Consumers, Qu
 
 /// All rights, in the order of [`AccessRight`].
 pub const RIGHTS: [RightRow; 12] = [
-    RightRow {
-        right: AccessRight::Decide,
-        name: "decide",
-        about: "decisions, peeks, counts and reservations",
-        methods: &[
+    RightRow::new(AccessRight::Decide, "decide", "decisions, peeks, counts and reservations", DECISIONS)
+        .methods(&[
             "/weir.v1.RateLimitService/ShouldAllow",
             "/weir.v1.RateLimitService/ShouldAllowBatch",
             "/weir.v1.RateLimitService/ShouldAllowStream",
             "/weir.v1.RateLimitService/Count",
             "/weir.v1.RateLimitService/Reserve",
             "/weir.v1.RateLimitService/CancelReservation",
-        ],
-        lists: DECISIONS,
-    },
-    RightRow {
-        right: AccessRight::Refund,
-        name: "refund",
-        about: "give back what was charged; hits of Envoy that are negative need it together with `envoy`",
-        methods: &["/weir.v1.RateLimitService/Refund"],
-        lists: DECISIONS,
-    },
-    RightRow {
-        right: AccessRight::Debit,
-        name: "debit",
-        about: "charge what was used",
-        methods: &["/weir.v1.RateLimitService/Debit", "/weir.v1.RateLimitService/Settle"],
-        lists: DECISIONS,
-    },
-    RightRow {
-        right: AccessRight::Lease,
-        name: "lease",
-        about: "permits, and reports of the work done under them",
-        methods: &[],
-        lists: DECISIONS,
-    },
-    RightRow {
-        right: AccessRight::Inline,
-        name: "inline",
-        about: "limits with their numbers in the request, together with `decide`",
-        methods: &[],
-        lists: &[Resources, Consumers],
-    },
-    RightRow {
-        right: AccessRight::Enqueue,
-        name: "enqueue",
-        about: "put items into queues",
-        methods: &[],
-        lists: &[Queues],
-    },
-    RightRow {
-        right: AccessRight::Take,
-        name: "take",
-        about: "take items from queues, and say what became of them",
-        methods: &[],
-        lists: &[Queues],
-    },
-    RightRow {
-        right: AccessRight::Envoy,
-        name: "envoy",
-        about: "Envoy's rate limit service",
-        methods: &[],
-        lists: &[EnvoyDomains],
-    },
-    RightRow {
-        right: AccessRight::Usage,
-        name: "usage",
-        about: "totals of decisions and the names of consumers, also at `/ui/data`",
-        methods: &[],
-        lists: DECISIONS,
-    },
-    RightRow {
-        right: AccessRight::Inspect,
-        name: "inspect",
-        about: "what the admin port shows, apart from usage; lists of leases, and the items of queues",
-        methods: &[],
-        lists: DECISIONS_AND_QUEUES,
-    },
-    RightRow {
-        right: AccessRight::Reset,
-        name: "reset",
-        about: "reset limits, release leases for their holders, bring dead letters back, and empty queues",
-        methods: &["/weir.v1.AdminService/Reset"],
-        lists: DECISIONS_AND_QUEUES,
-    },
-    RightRow {
-        right: AccessRight::Control,
-        name: "control",
-        about: "change the configuration while the service runs",
-        methods: &[],
-        lists: &[],
-    },
+        ]),
+    RightRow::new(
+        AccessRight::Refund,
+        "refund",
+        "give back what was charged; hits of Envoy that are negative need it together with `envoy`",
+        DECISIONS,
+    )
+    .methods(&["/weir.v1.RateLimitService/Refund"]),
+    RightRow::new(AccessRight::Debit, "debit", "charge what was used", DECISIONS)
+        .methods(&["/weir.v1.RateLimitService/Debit", "/weir.v1.RateLimitService/Settle"]),
+    RightRow::new(AccessRight::Lease, "lease", "permits, and reports of the work done under them", DECISIONS),
+    RightRow::new(
+        AccessRight::Inline,
+        "inline",
+        "limits with their numbers in the request, together with `decide`",
+        &[Resources, Consumers],
+    ),
+    RightRow::new(AccessRight::Enqueue, "enqueue", "put items into queues", &[Queues]),
+    RightRow::new(
+        AccessRight::Take,
+        "take",
+        "take items from queues, and say what became of them",
+        &[Queues],
+    ),
+    RightRow::new(AccessRight::Envoy, "envoy", "Envoy's rate limit service", &[EnvoyDomains]),
+    RightRow::new(
+        AccessRight::Usage,
+        "usage",
+        "totals of decisions and the names of consumers, also at `/ui/data`",
+        DECISIONS,
+    ),
+    RightRow::new(
+        AccessRight::Inspect,
+        "inspect",
+        "what the admin port shows, apart from usage; lists of leases, and the items of queues",
+        DECISIONS_AND_QUEUES,
+    ),
+    RightRow::new(
+        AccessRight::Reset,
+        "reset",
+        "reset limits, release leases for their holders, bring dead letters back, and empty queues",
+        DECISIONS_AND_QUEUES,
+    )
+    .methods(&["/weir.v1.AdminService/Reset"]),
+    RightRow::new(AccessRight::Control, "control", "change the configuration while the service runs", &[]),
 ];
 
 /// The methods of these services are open to everybody.
@@ -171,6 +133,21 @@ pub const CALLER_SERVICES: [&str; 2] =
 /// A set of rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RightSet(u16);
+
+impl RightRow {
+    const fn new(
+        right: AccessRight,
+        name: &'static str,
+        about: &'static str,
+        lists: &'static [RuleList],
+    ) -> Self {
+        Self { right, name, about, methods: &[], lists }
+    }
+
+    const fn methods(self, methods: &'static [&'static str]) -> Self {
+        Self { methods, ..self }
+    }
+}
 
 impl AccessRight {
     /// Returns its row of the table.

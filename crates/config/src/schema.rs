@@ -10,7 +10,7 @@ mod kinds;
 mod rules;
 mod service;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use weir_core::algorithm::{MAX_ENTRIES, MAX_LIMITS};
 use weir_core::key::{MAX_NAMESPACE, MAX_PART};
 use weir_core::strategy::{MAX_NAME, MAX_PARTITIONS};
@@ -27,6 +27,7 @@ use self::service::{AUTHORIZE, FORWARDED, IDENTITY, JWT, ROOT};
 
 use super::authorize::MAX_RULES;
 use super::callers::MAX_CALLER;
+use super::concurrency::adaptive_keys;
 use super::costs::MAX_COST_NAME;
 use super::fields::MAX_PATH;
 use super::identity::{MAX_ISSUERS, MAX_NETWORKS, MAX_TRUST_DOMAINS};
@@ -226,22 +227,7 @@ fn strategy() -> Value {
 /// A concurrency limit, fixed or adaptive.
 fn concurrency() -> Value {
     let mut concurrency = mapping(CONCURRENCY);
-    let only_adaptive = [
-        "initial",
-        "min",
-        "max",
-        "backoff",
-        "timeout",
-        "smoothing",
-        "probe",
-        "queue",
-        "long_window",
-        "tolerance",
-        "sampling",
-        "idle",
-    ];
-    let none: serde_json::Map<String, Value> =
-        only_adaptive.iter().map(|key| ((*key).to_owned(), json!(false))).collect();
+    let none: Map<String, Value> = adaptive_keys().map(|key| (key.to_owned(), json!(false))).collect();
     concurrency["if"] = json!({ "required": ["adaptive"] });
     concurrency["then"] = json!({ "properties": { "limit": false } });
     concurrency["else"] = json!({ "required": ["limit"], "properties": none });

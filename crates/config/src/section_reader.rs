@@ -281,7 +281,7 @@ impl<'r, 't> SectionReader<'r, 't> {
         let mut entries = Vec::new();
         for entry in self.fields.take_all() {
             let name = check_name(entry.name).map_err(|error| {
-                self.report.at(entry.key_at, entry.value.path(), sentence(&error));
+                entry.report(self.report, sentence(&error));
             });
             let fields = Mapping::new(&entry.value, self.report);
             let values = self.found.values.len();

@@ -89,13 +89,14 @@ impl ConfigOverrides {
     /// Sets the sections that features read.
     #[must_use]
     pub fn with_sections(self, sections: SectionList) -> Self {
-        self.with_extension(Arc::new(sections))
+        Self { extension: Some(Arc::new(sections)), ..self }
     }
 
     /// Returns the sections that features read.
     #[must_use]
     pub fn sections(&self) -> &[&'static SectionSpec] {
-        self.extension::<SectionList>().map_or(&[], Vec::as_slice)
+        let sections = self.extension.as_ref().and_then(|sections| sections.downcast_ref::<SectionList>());
+        sections.map_or(&[], Vec::as_slice)
     }
 
     /// Adds the overrides of the built-in example that are not given. A server that was moved to another address is one

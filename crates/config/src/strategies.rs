@@ -72,12 +72,12 @@ pub(super) fn strategies(
         found.names.insert(entry.name.to_owned(), index);
         let mut reserved = others.sufficing.iter().filter_map(|section| section.reserved);
         if let Some((_, reason)) = reserved.find(|(name, _)| entry.name == *name) {
-            report.at(entry.key_at, entry.value.path(), reason);
+            entry.report(report, reason);
         }
         if others.inline && entry.name == INLINE {
             let reason = "limits of requests (`server.inline_limits`) are counted under this name; call the \
                           strategy something else";
-            report.at(entry.key_at, entry.value.path(), reason);
+            entry.report(report, reason);
         }
         match strategy(entry, others, &mut shadow_lists, report) {
             Ok((strategy, access)) => {
@@ -101,7 +101,7 @@ pub(super) fn strategy<'t>(
 ) -> Result<(Strategy, Access), Outline> {
     let name_fits = check_name(entry.name);
     if let Err(error) = &name_fits {
-        report.at(entry.key_at, entry.value.path(), sentence(error));
+        entry.report(report, sentence(error));
     }
     let mut fields = Mapping::new(&entry.value, report);
     if let Some(permits) = fields.take_entry("concurrency") {
@@ -146,7 +146,7 @@ pub(super) fn strategy<'t>(
         }
         Ok(_) => Err(outline),
         Err(error) => {
-            report.at(entry.key_at, entry.value.path(), sentence(&error));
+            entry.report(report, sentence(&error));
             Err(outline)
         }
     }
@@ -189,7 +189,7 @@ fn of_leases(
                 "cannot stand beside `concurrency`: such a strategy has one limit; remove `{}`",
                 other.name
             );
-            report.at(other.key_at, other.value.path(), reason);
+            other.report(report, reason);
         }
     }
     let policy = FailurePolicyKey::read(&mut fields, in_memory, report);

@@ -77,7 +77,7 @@ pub fn settings() -> Vec<(String, Setting)> {
 
 /// Generates a section of the configuration: its type, `Default`, reader and description.
 ///
-/// An entry is a field with its text, type and default, and the remaining columns of [`Entry`]. `before` and `after`
+/// An entry is a field with its text, type, default and kind, and the columns of [`Entry`] that it needs. `before` and `after`
 /// are keys that the section's reader takes itself; `others` are fields without a single key.
 macro_rules! section {
     (
@@ -86,7 +86,10 @@ macro_rules! section {
             before: $before:expr,
             $(
                 $(#[doc = $about:literal])+
-                pub $field:ident: $type:ty = $default:expr => { $($columns:tt)* }
+                pub $field:ident: $type:ty = $default:expr => {
+                    kind: $kind:expr,
+                    $( $column:ident: $value:expr, )*
+                }
             )*
             after: $after:expr,
             others: { $( $(#[$other_meta:meta])* pub $other:ident: $other_type:ty = $other_default:expr, )* }
@@ -108,12 +111,12 @@ macro_rules! section {
             /// Returns the entries of the section.
             pub(crate) fn rows() -> Vec<$crate::table::Setting> {
                 let mut rows: Vec<$crate::table::Setting> = $before.into();
-                $( rows.push($crate::table::Entry {
-                    key: stringify!($field),
-                    about: concat!($($about),+),
-                    default: $default,
-                    $($columns)*
-                }.row()); )*
+                $( rows.push(
+                    $crate::table::Entry::new(stringify!($field), $default, $kind)
+                        .about(concat!($($about),+))
+                        $(.$column($value))*
+                        .row(),
+                ); )*
                 rows.extend($after);
                 rows
             }
@@ -126,12 +129,8 @@ macro_rules! section {
                 changes: &mut Vec<$crate::table::SettingChange>,
             ) {
                 $( if self.$field != next.$field {
-                    let entry = $crate::table::Entry {
-                        key: stringify!($field),
-                        about: "",
-                        default: $default,
-                        $($columns)*
-                    };
+                    let entry = $crate::table::Entry::new(stringify!($field), $default, $kind)
+                        $(.$column($value))*;
                     changes.push($crate::table::SettingChange::new(
                         &entry,
                         section,
@@ -150,12 +149,8 @@ macro_rules! section {
             ) -> Self {
                 Self {
                     $( $field: {
-                        let entry = $crate::table::Entry {
-                            key: stringify!($field),
-                            about: "",
-                            default: $default,
-                            $($columns)*
-                        };
+                        let entry = $crate::table::Entry::new(stringify!($field), $default, $kind)
+                            $(.$column($value))*;
                         fields.value(entry, given, report)
                     }, )*
                     $( $other: $other_default, )*

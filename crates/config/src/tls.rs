@@ -9,7 +9,7 @@ use super::given::Outside;
 use super::overrides::ConfigOverrides;
 use super::report_given::report_given;
 use super::secret::missing;
-use super::table::{Applies, CrlConfig, Entry, TLS_FILE, TlsConfig};
+use super::table::{CrlConfig, Entry, TLS_FILE, TlsConfig};
 use super::tls_words::ClientAuth;
 
 /// [`TlsError::file`](super::TlsError::file) for files of `server.identity.trust_domains`.
@@ -89,16 +89,7 @@ fn required(
 ) -> Option<PathBuf> {
     let given = overrides.given.at(&Outside::No, &section.path_of(key));
     let is_given = section.take(key).is_some() || given.text.is_some();
-    let entry = Entry {
-        key,
-        about: "",
-        default: None,
-        kind: TLS_FILE,
-        outside: Outside::No,
-        applies: Applies::AtRestart,
-        more: "",
-    };
-    let path = section.value(entry, &overrides.given, report);
+    let path = section.value(Entry::new(key, None, TLS_FILE), &overrides.given, report);
     if !is_given && section.is_whole() {
         section.report(key, report, "is missing; a port with TLS needs a certificate and its key");
     }
@@ -125,7 +116,7 @@ fn check_files(
         report.missing(|report| report_given((name, &Outside::No), reason, section, overrides, report));
     }
     let has_domains = tls.trust_domains.values().all(|path| path.is_file());
-    let check = overrides.port_tls_check().filter(|_| absent.is_empty() && has_domains);
+    let check = overrides.port_tls_check.filter(|_| absent.is_empty() && has_domains);
     let errors = check.map(|check| check(tls)).unwrap_or_default();
     let (of_domains, own): (Vec<_>, Vec<_>) =
         errors.into_iter().partition(|error| error.file == TRUST_DOMAINS);

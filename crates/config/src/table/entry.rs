@@ -59,6 +59,40 @@ pub enum Applies {
 }
 
 impl<K: SettingKind> Entry<K> {
+    /// Creates a setting of the file only that applies at a restart.
+    pub(crate) const fn new(key: &'static str, default: K::Value, kind: K) -> Self {
+        Self { key, about: "", default, kind, outside: Outside::No, applies: Applies::AtRestart, more: "" }
+    }
+
+    /// Sets the description.
+    pub(crate) const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// Gives it a flag and a variable.
+    pub(crate) const fn flag(self, flag: &'static str) -> Self {
+        self.outside(Outside::Flag(flag))
+    }
+
+    /// Gives it another way to be set outside of the file.
+    pub(crate) const fn outside(mut self, outside: Outside) -> Self {
+        self.outside = outside;
+        self
+    }
+
+    /// Sets the time at which a change takes effect.
+    pub(crate) const fn applies(mut self, applies: Applies) -> Self {
+        self.applies = applies;
+        self
+    }
+
+    /// Adds a text for the reference.
+    pub(crate) const fn more(mut self, more: &'static str) -> Self {
+        self.more = more;
+        self
+    }
+
     /// Returns its description.
     pub(crate) fn row(&self) -> Setting {
         Setting {

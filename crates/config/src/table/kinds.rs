@@ -40,34 +40,99 @@ pub(crate) trait SettingKind {
     }
 }
 
-/// True or false.
-pub(crate) struct Boolean;
 /// A choice among words.
 pub(crate) struct Words<T: 'static>(pub(crate) &'static [(&'static str, T)]);
-/// A fraction of 1.
-pub(crate) struct Ratio;
-/// A share of all keys.
-pub(crate) struct PartOfKeys;
 /// A path. In the file it is relative to the file's directory.
 pub(crate) struct FilePath;
 /// An optional value, and the reference's text for its absence.
 pub(crate) struct Optional<K>(pub(crate) K, pub(crate) &'static str);
 
-impl SettingKind for Boolean {
-    type Value = bool;
-    const NAME: &'static str = "BOOL";
+/// Generates kinds that have no parameters: the type of the value, and the parts of [`SettingKind`].
+macro_rules! kinds {
+    ($(
+        $(#[$meta:meta])*
+        $kind:ident: $value:ty {
+            name: $name:literal,
+            read: $read:expr,
+            write: $write:expr,
+            values: $values:expr,
+            $( bounds: $bounds:expr, )?
+        }
+    )*) => { $(
+        $(#[$meta])*
+        pub(crate) struct $kind;
 
-    fn read(&self, scalar: Scalar<'_>) -> Result<bool, String> {
-        boolean(scalar)
-    }
+        impl $crate::table::SettingKind for $kind {
+            type Value = $value;
+            const NAME: &'static str = $name;
 
-    fn write(&self, value: &bool) -> Option<String> {
-        Some(value.to_string())
-    }
+            fn read(&self, scalar: $crate::values::Scalar<'_>) -> Result<$value, String> {
+                $read(scalar)
+            }
 
-    fn values(&self) -> ValueKind {
-        ValueKind::Boolean
+            fn write(&self, value: &$value) -> Option<String> {
+                $write(value)
+            }
+
+            fn values(&self) -> $crate::table::ValueKind {
+                $values
+            }
+
+            $( fn bounds(&self) -> String {
+                $bounds
+            } )?
+        }
+    )* };
+}
+
+pub(super) use kinds;
+
+kinds! {
+    /// True or false.
+    Boolean: bool {
+        name: "BOOL",
+        read: boolean,
+        write: text_of,
+        values: ValueKind::Boolean,
     }
+    /// A fraction of 1.
+    Ratio: f32 {
+        name: "PART",
+        read: ratio,
+        write: text_of,
+        values: ValueKind::Part,
+    }
+    /// A share of all keys.
+    PartOfKeys: KeyShare {
+        name: "PART",
+        read: part_of_keys,
+        write: text_of,
+        values: ValueKind::Part,
+    }
+}
+
+/// Formats a value by its `Display`.
+pub(super) fn text_of(value: &impl ToString) -> Option<String> {
+    Some(value.to_string())
+}
+
+fn ratio(scalar: Scalar<'_>) -> Result<f32, String> {
+    let (whole, fraction) = scalar.text.split_once('.').unwrap_or((scalar.text, "0"));
+    let plain = |text: &str| matches!(digits(text), Digits::Number(_));
+    let ratio = scalar.text.parse::<f32>().ok().filter(|_| plain(whole) && plain(fraction));
+    match ratio {
+        Some(ratio) if ratio <= 1.0 => Ok(ratio),
+        _ => Err(format!("{} is not a part of one, from 0 to 1, such as 0.8", quote(scalar.text))),
+    }
+}
+
+fn part_of_keys(scalar: Scalar<'_>) -> Result<KeyShare, String> {
+    let (whole, fraction) = scalar.text.split_once('.').unwrap_or((scalar.text, "0"));
+    let plain = |text: &str| matches!(digits(text), Digits::Number(_)) && !text.contains('_');
+    let part = scalar.text.parse::<f64>().ok();
+    let part = part.filter(|_| plain(whole) && plain(fraction) && !scalar.quoted);
+    part.and_then(KeyShare::new)
+        .ok_or_else(|| format!("{} is not a part of one, from 0 to 1, such as 0.01", quote(scalar.text)))
 }
 
 impl<T: Copy + PartialEq> SettingKind for Words<T> {
@@ -84,51 +149,6 @@ impl<T: Copy + PartialEq> SettingKind for Words<T> {
 
     fn values(&self) -> ValueKind {
         ValueKind::Words(self.0.iter().map(|(word, _)| *word).collect())
-    }
-}
-
-impl SettingKind for Ratio {
-    type Value = f32;
-    const NAME: &'static str = "PART";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<f32, String> {
-        let (whole, fraction) = scalar.text.split_once('.').unwrap_or((scalar.text, "0"));
-        let plain = |text: &str| matches!(digits(text), Digits::Number(_));
-        let ratio = scalar.text.parse::<f32>().ok().filter(|_| plain(whole) && plain(fraction));
-        match ratio {
-            Some(ratio) if ratio <= 1.0 => Ok(ratio),
-            _ => Err(format!("{} is not a part of one, from 0 to 1, such as 0.8", quote(scalar.text))),
-        }
-    }
-
-    fn write(&self, value: &f32) -> Option<String> {
-        Some(value.to_string())
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Part
-    }
-}
-
-impl SettingKind for PartOfKeys {
-    type Value = KeyShare;
-    const NAME: &'static str = "PART";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<KeyShare, String> {
-        let (whole, fraction) = scalar.text.split_once('.').unwrap_or((scalar.text, "0"));
-        let plain = |text: &str| matches!(digits(text), Digits::Number(_)) && !text.contains('_');
-        let part = scalar.text.parse::<f64>().ok();
-        let part = part.filter(|_| plain(whole) && plain(fraction) && !scalar.quoted);
-        part.and_then(KeyShare::new)
-            .ok_or_else(|| format!("{} is not a part of one, from 0 to 1, such as 0.01", quote(scalar.text)))
-    }
-
-    fn write(&self, value: &KeyShare) -> Option<String> {
-        Some(value.to_string())
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Part
     }
 }
 

@@ -1,12 +1,11 @@
 //! The table's section `store.memory`: bounds of the memory store.
 
-use super::super::quantities::size;
+use super::super::quantities::{size, written_size};
 use super::super::stores::WhenFull;
-use super::super::values::Scalar;
-use super::kinds::{Optional, Words};
+use super::kinds::{Optional, Words, kinds};
 use super::numbers::ByteSizeFrom;
+use super::section;
 use super::value_kind::ValueKind;
-use super::{Applies, Outside, SettingKind, section};
 
 /// Minimum memory budget.
 const MIN_BUDGET: usize = 1 << 20;
@@ -14,52 +13,27 @@ const MIN_BUDGET: usize = 1 << 20;
 /// Minimum share of a strategy: about a thousand keys.
 pub(crate) const MIN_SHARE: usize = 64 << 10;
 
-/// A number of bytes whose upper bound is the budget; the section's reader checks it.
-struct BudgetPart;
-
-impl SettingKind for BudgetPart {
-    type Value = usize;
-    const NAME: &'static str = "SIZE";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<usize, String> {
-        size(scalar)
+kinds! {
+    /// A number of bytes whose upper bound is the budget; the section's reader checks it.
+    BudgetPart: usize {
+        name: "SIZE",
+        read: size,
+        write: size_text,
+        values: ValueKind::Size(MIN_SHARE, usize::MAX),
+        bounds: "64KiB to `budget`".to_owned(),
     }
-
-    fn write(&self, value: &usize) -> Option<String> {
-        ByteSizeFrom(MIN_SHARE).write(value)
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Size(MIN_SHARE, usize::MAX)
-    }
-
-    fn bounds(&self) -> String {
-        "64KiB to `budget`".to_owned()
+    /// A number of bytes whose upper bound is half of the budget; the section's reader checks it.
+    BudgetHalf: usize {
+        name: "SIZE",
+        read: size,
+        write: size_text,
+        values: ValueKind::Size(MIN_SHARE, usize::MAX),
+        bounds: "64KiB to half of `budget`".to_owned(),
     }
 }
 
-/// A number of bytes whose upper bound is half of the budget; the section's reader checks it.
-struct BudgetHalf;
-
-impl SettingKind for BudgetHalf {
-    type Value = usize;
-    const NAME: &'static str = "SIZE";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<usize, String> {
-        BudgetPart.read(scalar)
-    }
-
-    fn write(&self, value: &usize) -> Option<String> {
-        BudgetPart.write(value)
-    }
-
-    fn values(&self) -> ValueKind {
-        BudgetPart.values()
-    }
-
-    fn bounds(&self) -> String {
-        "64KiB to half of `budget`".to_owned()
-    }
+fn size_text(bytes: &usize) -> Option<String> {
+    Some(written_size(*bytes as u64))
 }
 
 section! {
@@ -71,15 +45,12 @@ section! {
         /// Bytes that keys may use in the memory store.
         pub budget: usize = 512 << 20 => {
             kind: ByteSizeFrom(MIN_BUDGET),
-            outside: Outside::Flag("budget"),
-            applies: Applies::AtRestart,
-            more: "",
+            flag: "budget",
         }
         /// Treatment of a new key when the budget is used up and no key has expired.
         pub when_full: WhenFull = WhenFull::Evict => {
             kind: Words(&[("evict", WhenFull::Evict), ("refuse", WhenFull::Refuse)]),
-            outside: Outside::Flag("when_full"),
-            applies: Applies::AtRestart,
+            flag: "when_full",
             more: "`evict`: of the next 64 keys, the one that would be full again soonest is evicted, of a strategy above \
                    its share if there is one; exhausted keys are never evicted. `refuse`: no key is evicted, and the \
                    strategy's `on_store_failure` answers for new keys.",
@@ -87,15 +58,11 @@ section! {
         /// Bytes that a strategy and its overrides may hold when the budget is nearly used up.
         pub share: Option<usize> = None => {
             kind: Optional(BudgetPart, "the budget divided by the number of strategies, at least a tenth of it"),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "Rules of Envoy's files are counted by domain.",
         }
         /// Bytes that the ids of calls may hold, until they expire.
         pub id_share: Option<usize> = None => {
             kind: Optional(BudgetHalf, "a quarter of the budget"),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "When they are used up, calls with a new `id` get RESOURCE_EXHAUSTED; all others are decided.",
         }
 

@@ -10,7 +10,7 @@ use super::kinds::{Boolean, FilePath, Optional, Words};
 use super::numbers::{ByteSizeFrom, Count, Span};
 use super::texts::{Name, Password, Username};
 use super::value_kind::ValueKind;
-use super::{Applies, Entry, Outside, Setting, section};
+use super::{Entry, Outside, Setting, section};
 
 /// Upper bound of the time that a decision may wait for others: one that asks Redis takes a tenth of it.
 const LONGEST_GATHER: Micros = Micros::from_millis(1);
@@ -48,54 +48,43 @@ section! {
         /// The number of the database; a cluster has only 0.
         pub database: u32 = 0 => {
             kind: DATABASE,
-            outside: Outside::Flag("redis_database"),
-            applies: Applies::AtRestart,
+            flag: "redis_database",
             more: "An address may name it, too: `redis://HOST:PORT/3`. Sentinels have no databases: it is that of the master.",
         }
         /// Deadline of one decision on Redis.
         // What a caller can be made to wait when Redis hangs.
         pub deadline: Micros = Micros::from_millis(50) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
-            outside: Outside::Flag("deadline"),
-            applies: Applies::AtRestart,
+            flag: "deadline",
             more: "Then `on_store_failure` answers. A healthy Redis answers in a hundredth of the default.",
         }
         /// Timeout of connecting to Redis.
         pub connect_timeout: Micros = Micros::from_millis(200) => {
             kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
-            outside: Outside::Flag("connect_timeout"),
-            applies: Applies::AtRestart,
-            more: "",
+            flag: "connect_timeout",
         }
         /// Decisions that may wait for one node of Redis, per worker.
         pub max_waiting: usize = 4096 => {
             kind: Count(1, MAX_WAITING),
-            outside: Outside::Flag("max_waiting"),
-            applies: Applies::AtRestart,
+            flag: "max_waiting",
             more: "At this number `on_store_failure` answers one of them at once: the newest of the caller that has most of them in \
                    the queue. [redis.md](redis.md#fair-waiting) describes the queues.",
         }
         /// Time for which a decision may wait for others, so that they share a call of Redis.
         pub gather: Micros = Micros::ZERO => {
             kind: Span(Micros::ZERO, LONGEST_GATHER),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "For few calls, where Redis has no core to spare. With `0s` each leaves at once. \
                    [redis.md](redis.md#gathering) says which decisions wait.",
         }
         /// Denial cache: how long a denial is answered without asking Redis again, at most.
         pub denials_max_age: Micros = Micros::from_secs(1) => {
             kind: Span(Micros::ZERO, LONGEST_WAIT),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "Until a cost of 1 would pass, but at most for this time, the same call is denied. `0s` turns the \
                    cache off. [redis.md](redis.md#numbers-of-a-cached-denial) says how old its numbers may be.",
         }
         /// Coalescing: whether decisions on the same keys share one call while another is in flight.
         pub coalesce: bool = true => {
             kind: Boolean,
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "They wait for it, and share the next call in the order in which they arrived. Each gets its own \
                    answer. So each worker asks Redis for a key at most once per round trip. `max_waiting` bounds the \
                    decisions that wait. Coalescing does not change what is admitted.",
@@ -103,8 +92,7 @@ section! {
         /// Bytes that a node may use for what it decides by itself, and as many for what it knows of Redis.
         pub local_budget: usize = 32 << 20 => {
             kind: ByteSizeFrom(MIN_LOCAL_BUDGET),
-            outside: Outside::Flag("local_budget"),
-            applies: Applies::AtRestart,
+            flag: "local_budget",
             more: "Used only if a strategy says `on_store_failure: { local: … }`, see \
                    [deciding without Redis](configuration/strategies.md#deciding-without-redis).",
         }
@@ -158,59 +146,38 @@ fn nodes() -> Setting {
     }
 }
 
-pub(crate) const TOPOLOGY: Entry<Words<Topology>> = Entry {
-    key: "topology",
-    about: "Topology of the Redis nodes.",
-    default: Topology::Single,
-    kind: Words(&[
-        ("single", Topology::Single),
-        ("cluster", Topology::Cluster),
-        ("sentinel", Topology::Sentinel),
-    ]),
-    outside: Outside::Flag("topology"),
-    applies: Applies::AtRestart,
-    more: "",
-};
+pub(crate) const TOPOLOGY: Entry<Words<Topology>> = Entry::new(
+    "topology",
+    Topology::Single,
+    Words(&[("single", Topology::Single), ("cluster", Topology::Cluster), ("sentinel", Topology::Sentinel)]),
+)
+.about("Topology of the Redis nodes.")
+.flag("topology");
 
-pub(crate) const SHARDS: Entry<Optional<Count<u16>>> = Entry {
-    key: "shards",
-    about: "Number of masters of the cluster; only with `topology: cluster`.",
-    default: None,
-    kind: Optional(Count(1, MAX_SHARDS), "none"),
-    outside: Outside::No,
-    applies: Applies::AtRestart,
-    more: "[`groups`](configuration/strategies.md#groups) needs it.",
-};
+pub(crate) const SHARDS: Entry<Optional<Count<u16>>> =
+    Entry::new("shards", None, Optional(Count(1, MAX_SHARDS), "none"))
+        .about("Number of masters of the cluster; only with `topology: cluster`.")
+        .more("[`groups`](configuration/strategies.md#groups) needs it.");
 
-pub(crate) const USERNAME: Entry<Optional<Username>> = Entry {
-    key: "username",
-    about: "The user at Redis.",
-    default: None,
-    kind: Optional(Username, "its default user"),
-    outside: Outside::Flag("redis_username"),
-    applies: Applies::AtRestart,
-    more: "",
-};
+pub(crate) const USERNAME: Entry<Optional<Username>> =
+    Entry::new("username", None, Optional(Username, "its default user"))
+        .about("The user at Redis.")
+        .flag("redis_username");
 
-pub(crate) const PASSWORD: Entry<Optional<Password>> = Entry {
-    key: "password",
-    about: "The password at Redis.",
-    default: None,
-    kind: Optional(Password, "none"),
-    outside: Outside::Variable("redis_password"),
-    applies: Applies::AtRestart,
-    more: "Prefer its variable or a file.",
-};
+pub(crate) const PASSWORD: Entry<Optional<Password>> =
+    Entry::new("password", None, Optional(Password, "none"))
+        .about("The password at Redis.")
+        .outside(Outside::Variable("redis_password"))
+        .more("Prefer its variable or a file.");
 
-pub(crate) const PASSWORD_FILE: Entry<Optional<FilePath>> = Entry {
-    key: "password_file",
-    about: "A file with the password for Redis, read for each connection.",
-    default: None,
-    kind: Optional(FilePath, "none"),
-    outside: Outside::Flag("redis_password_file"),
-    applies: Applies::AtRestart,
-    more: "So a new password needs no restart. A line break at its end is ignored. It cannot stand beside `password`.",
-};
+pub(crate) const PASSWORD_FILE: Entry<Optional<FilePath>> =
+    Entry::new("password_file", None, Optional(FilePath, "none"))
+        .about("A file with the password for Redis, read for each connection.")
+        .flag("redis_password_file")
+        .more(
+            "So a new password needs no restart. A line break at its end is ignored. It cannot stand \
+             beside `password`.",
+        );
 
 /// A command that prints a password. It is in the file only: who may set variables should not run commands.
 fn password_command() -> Setting {
@@ -234,86 +201,52 @@ fn sentinel_password_command() -> Setting {
     }
 }
 
-pub(crate) const MASTER_NAME: Entry<Optional<Name>> = Entry {
-    key: "master_name",
-    about: "The name of the master at the sentinels.",
-    default: None,
-    kind: Optional(Name(MAX_NAME), "needed with sentinels"),
-    outside: Outside::Flag("redis_master_name"),
-    applies: Applies::AtRestart,
-    more: "",
-};
+pub(crate) const MASTER_NAME: Entry<Optional<Name>> =
+    Entry::new("master_name", None, Optional(Name(MAX_NAME), "needed with sentinels"))
+        .about("The name of the master at the sentinels.")
+        .flag("redis_master_name");
 
-pub(crate) const SENTINEL_USERNAME: Entry<Optional<Username>> = Entry {
-    key: "sentinel_username",
-    about: "The user at the sentinels, if they require one.",
-    default: None,
-    kind: Optional(Username, "their default user"),
-    outside: Outside::Flag("redis_sentinel_username"),
-    applies: Applies::AtRestart,
-    more: "",
-};
+pub(crate) const SENTINEL_USERNAME: Entry<Optional<Username>> =
+    Entry::new("sentinel_username", None, Optional(Username, "their default user"))
+        .about("The user at the sentinels, if they require one.")
+        .flag("redis_sentinel_username");
 
-pub(crate) const SENTINEL_PASSWORD: Entry<Optional<Password>> = Entry {
-    key: "sentinel_password",
-    about: "The password at the sentinels.",
-    default: None,
-    kind: Optional(Password, "none"),
-    outside: Outside::Variable("redis_sentinel_password"),
-    applies: Applies::AtRestart,
-    more: "Prefer its variable or a file.",
-};
+pub(crate) const SENTINEL_PASSWORD: Entry<Optional<Password>> =
+    Entry::new("sentinel_password", None, Optional(Password, "none"))
+        .about("The password at the sentinels.")
+        .outside(Outside::Variable("redis_sentinel_password"))
+        .more("Prefer its variable or a file.");
 
-pub(crate) const SENTINEL_PASSWORD_FILE: Entry<Optional<FilePath>> = Entry {
-    key: "sentinel_password_file",
-    about: "A file with the password for the sentinels, read for each connection.",
-    default: None,
-    kind: Optional(FilePath, "none"),
-    outside: Outside::Flag("redis_sentinel_password_file"),
-    applies: Applies::AtRestart,
-    more: "It cannot stand beside `sentinel_password`.",
-};
+pub(crate) const SENTINEL_PASSWORD_FILE: Entry<Optional<FilePath>> =
+    Entry::new("sentinel_password_file", None, Optional(FilePath, "none"))
+        .about("A file with the password for the sentinels, read for each connection.")
+        .flag("redis_sentinel_password_file")
+        .more("It cannot stand beside `sentinel_password`.");
 
-pub(crate) const CA_FILE: Entry<Optional<FilePath>> = Entry {
-    key: "ca_file",
-    about: "The trusted certificate authorities for `rediss:`, in PEM.",
-    default: None,
-    kind: Optional(FilePath, "the system's"),
-    outside: Outside::Flag("redis_ca_file"),
-    applies: Applies::AtRestart,
-    more: "If it is set, only these are trusted.",
-};
+pub(crate) const CA_FILE: Entry<Optional<FilePath>> =
+    Entry::new("ca_file", None, Optional(FilePath, "the system's"))
+        .about("The trusted certificate authorities for `rediss:`, in PEM.")
+        .flag("redis_ca_file")
+        .more("If it is set, only these are trusted.");
 
-pub(crate) const CHECK_HOST_NAME: Entry<Boolean> = Entry {
-    key: "check_host_name",
-    about: "Requires a certificate that is valid for the host of the address.",
-    default: true,
-    kind: Boolean,
-    outside: Outside::Flag("redis_check_host_name"),
-    applies: Applies::AtRestart,
-    more: "If not, whoever has any certificate of a trusted authority can pass for Redis. So set `ca_file` to an authority of \
-           your own. The chain, its dates and the signature are checked in any case.",
-};
+pub(crate) const CHECK_HOST_NAME: Entry<Boolean> = Entry::new("check_host_name", true, Boolean)
+    .about("Requires a certificate that is valid for the host of the address.")
+    .flag("redis_check_host_name")
+    .more(
+        "If not, whoever has any certificate of a trusted authority can pass for Redis. So set \
+         `ca_file` to an authority of your own. The chain, its dates and the signature are checked in \
+         any case.",
+    );
 
-pub(crate) const CERT_FILE: Entry<Optional<FilePath>> = Entry {
-    key: "cert_file",
-    about: "Weir's client certificate, in PEM, if Redis requires one; with `key_file`.",
-    default: None,
-    kind: Optional(FilePath, "none"),
-    outside: Outside::Flag("redis_cert_file"),
-    applies: Applies::AtRestart,
-    more: "",
-};
+pub(crate) const CERT_FILE: Entry<Optional<FilePath>> =
+    Entry::new("cert_file", None, Optional(FilePath, "none"))
+        .about("Weir's client certificate, in PEM, if Redis requires one; with `key_file`.")
+        .flag("redis_cert_file");
 
-pub(crate) const KEY_FILE: Entry<Optional<FilePath>> = Entry {
-    key: "key_file",
-    about: "The private key of that certificate, in PEM.",
-    default: None,
-    kind: Optional(FilePath, "none"),
-    outside: Outside::Flag("redis_key_file"),
-    applies: Applies::AtRestart,
-    more: "",
-};
+pub(crate) const KEY_FILE: Entry<Optional<FilePath>> =
+    Entry::new("key_file", None, Optional(FilePath, "none"))
+        .about("The private key of that certificate, in PEM.")
+        .flag("redis_key_file");
 
 /// Returns the keys of `store.redis.tls`.
 pub(crate) fn tls_rows() -> Vec<Setting> {

@@ -15,7 +15,7 @@ use super::numbers::{Count, Span};
 use super::texts::{Listen, Mode, SocketAddress};
 use super::tls::{TlsConfig, tls};
 use super::value_kind::ValueKind;
-use super::{Applies, Outside, Setting, section};
+use super::{Applies, Setting, section};
 
 /// Upper bound of workers. A number beyond any machine's cores is a typo.
 const MAX_WORKERS: usize = 1024;
@@ -82,81 +82,69 @@ section! {
         /// The address for gRPC.
         pub listen: ListenAddress = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))) => {
             kind: Listen,
-            outside: Outside::Flag("listen"),
-            applies: Applies::AtRestart,
+            flag: "listen",
             more: "`[::1]:8081` for IPv6. Port 0 picks a free port, which Weir prints. See [Unix sockets](#unix-sockets).",
         }
         /// The file mode of a Unix socket.
         pub listen_mode: u32 = 0o660 => {
             kind: Mode,
-            outside: Outside::Flag("listen_mode"),
-            applies: Applies::AtRestart,
+            flag: "listen_mode",
             more: "Write it in quotes. It has no effect on a port.",
         }
         /// The address for `/metrics`, `/livez`, `/readyz` and `/ui`.
         pub admin: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)) => {
             kind: SocketAddress,
-            outside: Outside::Flag("admin"),
-            applies: Applies::AtRestart,
+            flag: "admin",
             more: "It cannot be that of `listen`. Whoever reaches [`/ui`](usage.md#in-a-browser) sees names of consumers.",
         }
         /// HTTP/2 implementation: Weir's own transport, or tonic's server.
         pub transport: TransportKind = TransportKind::Fast => {
             kind: Words(&[("fast", TransportKind::Fast), ("tonic", TransportKind::Tonic)]),
-            outside: Outside::Flag("transport"),
-            applies: Applies::AtRestart,
+            flag: "transport",
             more: "`tonic` is the reference: it gives the same answers, takes several times the CPU time per call and \
                    has fewer protections. `crates/grpc/README.md` has the table of differences.",
         }
         /// Threads that serve connections; 0 is one per core.
         pub workers: usize = 0 => {
             kind: Count(0, MAX_WORKERS),
-            outside: Outside::Flag("workers"),
-            applies: Applies::AtRestart,
+            flag: "workers",
             more: "Each connection belongs to one thread.",
         }
         /// Lets tools such as grpcurl list the services (server reflection).
         pub reflection: bool = true => {
             kind: Boolean,
-            outside: Outside::Flag("reflection"),
-            applies: Applies::AtRestart,
-            more: "",
+            flag: "reflection",
         }
         /// Serves `weir.v1.AdminService`, `LeaseAdminService` and `QueueAdminService` to all clients of `listen`.
         pub admin_service: bool = false => {
             kind: Boolean,
-            outside: Outside::Flag("admin_service"),
-            applies: Applies::AtRestart,
+            flag: "admin_service",
             more: "If it is, everyone who reaches `listen` can reset limits, release leases and empty queues.",
         }
         /// Serves `weir.v1.ControlService` to all clients of `listen`.
         pub control: bool = false => {
             kind: Boolean,
-            outside: Outside::Flag("control"),
-            applies: Applies::AtRestart,
+            flag: "control",
             more: "Limits, lists and overrides then change while the service runs. If the server has no identity, everyone \
                    who reaches `listen` can change them. See [control.md](control.md).",
         }
         /// The address for `weir.v1.ControlService` and the services of `admin_service`, if they have one of their own.
         pub control_listen: Option<ListenAddress> = None => {
             kind: Optional(Listen, "none"),
-            outside: Outside::Flag("control_listen"),
-            applies: Applies::AtRestart,
+            flag: "control_listen",
             more: "They are then nowhere else, and only Health is beside them.",
         }
         /// The file of calls that change something, and of refused calls.
         pub audit_file: PathBuf = PathBuf::from("-") => {
             kind: FilePath,
-            outside: Outside::Flag("audit_file"),
-            applies: Applies::AtRestart,
+            flag: "audit_file",
             more: "`-` is standard output. A change by live control that cannot be written there is refused. At 16 MiB it is renamed to \
                    `FILE.1`, and that one to `FILE.2`, up to `.4`. See [the audit](control.md#the-audit).",
         }
         /// Ports without TLS: unintended, or intended because a mesh in front has it.
         pub plaintext: Plaintext = Plaintext::Warned => {
             kind: Words(&[("warned", Plaintext::Warned), ("intended", Plaintext::Intended)]),
-            outside: Outside::Flag("plaintext"),
-            applies: Applies::AtRestart,
+            flag: "plaintext",
             more: "`warned` writes one line at start if `listen` or `admin` is not this machine's alone and has no TLS or no \
                    identity; tokens are then refused on such a port. `intended` silences it. See \
                    [security.md](security.md).",
@@ -164,7 +152,7 @@ section! {
         /// Allows requests to carry limits with their numbers.
         pub inline_limits: bool = false => {
             kind: Boolean,
-            outside: Outside::Flag("inline_limits"),
+            flag: "inline_limits",
             applies: Applies::AtReload,
             more: "See [limits in the request](api.md#limits-in-the-request). If it is true, no strategy can be named \
                    `inline`.",
@@ -172,38 +160,32 @@ section! {
         /// Makes a node not ready while no Redis node can decide.
         pub ready_needs_store: bool = false => {
             kind: Boolean,
-            outside: Outside::Flag("ready_needs_store"),
-            applies: Applies::AtRestart,
+            flag: "ready_needs_store",
             more: "If false, the node stays ready, `on_store_failure` answers, and `/readyz` says `degraded:`, \
                    [the reason and what to do](redis.md#problems-that-weir-reports).",
         }
         /// Makes a node not ready until Redis has answered once.
         pub ready_needs_first_answer: bool = false => {
             kind: Boolean,
-            outside: Outside::Flag("ready_needs_first_answer"),
-            applies: Applies::AtRestart,
+            flag: "ready_needs_first_answer",
             more: "After that, only `ready_needs_store` counts. A roll-out with a wrong address or password then stops at its first \
                    node. `weir ratelimit` does so in any case. See [deploy.md](deploy.md#kubernetes).",
         }
         /// Time for which calls are still served after SIGTERM, while the node reports that it is not ready.
         pub drain_delay: Micros = Micros::from_secs(5) => {
             kind: Span(Micros::ZERO, MAX_DRAIN),
-            outside: Outside::Flag("drain_delay"),
-            applies: Applies::AtRestart,
+            flag: "drain_delay",
             more: "Set it longer than your load balancer takes to notice.",
         }
         /// Time for which calls in flight may finish after that.
         pub drain_timeout: Micros = Micros::from_secs(10) => {
             kind: Span(Micros::ZERO, MAX_DRAIN),
-            outside: Outside::Flag("drain_timeout"),
-            applies: Applies::AtRestart,
-            more: "",
+            flag: "drain_timeout",
         }
         /// The least time that is kept of a caller's deadline for the answer of `on_store_failure`.
         pub answer_reserve: Micros = Micros::from_millis(2) => {
             kind: Span(LEAST_RESERVE, MOST_RESERVE),
-            outside: Outside::Flag("answer_reserve"),
-            applies: Applies::AtRestart,
+            flag: "answer_reserve",
             more: "Raise it where the machine or its cgroup runs nothing for milliseconds. See \
                    [callers' deadlines](configuration/redis.md#callers-deadlines).",
         }

@@ -5,7 +5,7 @@ use weir_core::key::Namespace;
 use super::kinds::Optional;
 use super::texts::{KeySecretText, NamespaceText};
 use super::value_kind::ValueKind;
-use super::{Applies, Entry, MemoryConfig, Outside, Setting};
+use super::{Entry, MemoryConfig, Outside, Setting};
 
 /// The flag that chooses the store. In the file the section itself is the choice, and there is no key for it.
 pub(crate) const STORE: Outside = Outside::HiddenFlag("store");
@@ -21,26 +21,21 @@ pub(crate) fn choice() -> Setting {
     }
 }
 
-pub(crate) const KEY_SECRET: Entry<Optional<KeySecretText>> = Entry {
-    key: "key_secret",
-    about: "The secret for the hash tags of keys, the same on all nodes.",
-    default: None,
-    kind: Optional(KeySecretText, "a built-in one"),
-    outside: Outside::HiddenFlag("key_secret"),
-    applies: Applies::AtRestart,
-    more: "The built-in secret is public: clients can choose names that overload one slot. With your own secret they \
-           cannot. Prefer the variable `WEIR_KEY_SECRET`.",
-};
+pub(crate) const KEY_SECRET: Entry<Optional<KeySecretText>> =
+    Entry::new("key_secret", None, Optional(KeySecretText, "a built-in one"))
+        .about("The secret for the hash tags of keys, the same on all nodes.")
+        .outside(Outside::HiddenFlag("key_secret"))
+        .more(
+            "The built-in secret is public: clients can choose names that overload one slot. With your \
+             own secret they cannot. Prefer the variable `WEIR_KEY_SECRET`.",
+        );
 
-pub(crate) const NAMESPACE: Entry<NamespaceText> = Entry {
-    key: "namespace",
-    about: "The first part of every key in Redis.",
-    default: Namespace::DEFAULT,
-    kind: NamespaceText,
-    outside: Outside::No,
-    applies: Applies::AtRestart,
-    more: "Deployments with different namespaces can share a Redis. If you change it, all limits start full.",
-};
+pub(crate) const NAMESPACE: Entry<NamespaceText> = Entry::new("namespace", Namespace::DEFAULT, NamespaceText)
+    .about("The first part of every key in Redis.")
+    .more(
+        "Deployments with different namespaces can share a Redis. If you change it, all limits start \
+         full.",
+    );
 
 /// Returns the keys of `store`.
 pub(crate) fn rows() -> Vec<Setting> {

@@ -10,6 +10,7 @@ use super::super::listen::{ListenAddress, file_mode, listen_address};
 use super::super::secret::password;
 use super::super::values::{MAX_SECRET, Scalar, address, quote, secret, text_within};
 use super::SettingKind;
+use super::kinds::{kinds, text_of};
 use super::value_kind::ValueKind;
 
 /// Maximum length of a denial message, in bytes. It is sent with every denial.
@@ -18,117 +19,97 @@ const MAX_MESSAGE: usize = 512;
 /// Maximum length of the name of an HTTP header, in bytes.
 const MAX_HEADER: usize = 64;
 
-/// The listen address of gRPC.
-pub(crate) struct Listen;
-/// An IP address with a port.
-pub(crate) struct SocketAddress;
-/// The mode of a file.
-pub(crate) struct Mode;
 /// Text with a maximum length in bytes.
 pub(crate) struct Name(pub(crate) usize);
-/// The key prefix.
-pub(crate) struct NamespaceText;
-/// The secret of the keys.
-pub(crate) struct KeySecretText;
-/// A user of Redis.
-pub(crate) struct Username;
-/// A password of Redis.
-pub(crate) struct Password;
-/// The name of an HTTP header.
-pub(crate) struct HeaderName;
 /// A message with these placeholders.
 pub(crate) struct Sentence(pub(crate) &'static [&'static str]);
 
-impl SettingKind for Listen {
-    type Value = ListenAddress;
-    const NAME: &'static str = "ADDRESS";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<ListenAddress, String> {
-        listen_address(scalar)
+kinds! {
+    /// The listen address of gRPC.
+    Listen: ListenAddress {
+        name: "ADDRESS",
+        read: listen_address,
+        write: text_of,
+        values: ValueKind::Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$"),
+        bounds: "IP:PORT or unix:PATH".to_owned(),
     }
-
-    fn write(&self, value: &ListenAddress) -> Option<String> {
-        Some(value.to_string())
+    /// An IP address with a port.
+    SocketAddress: SocketAddr {
+        name: "ADDRESS",
+        read: address,
+        write: text_of,
+        values: ValueKind::Pattern("^\\S+:[0-9]+$"),
+        bounds: "IP:PORT".to_owned(),
     }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$")
+    /// The mode of a file.
+    Mode: u32 {
+        name: "MODE",
+        read: file_mode,
+        write: octal,
+        values: ValueKind::Pattern("^0?[0-7]{3}$"),
+        bounds: "three octal digits".to_owned(),
     }
-
-    fn bounds(&self) -> String {
-        "IP:PORT or unix:PATH".to_owned()
+    /// The name of an HTTP header.
+    HeaderName: String {
+        name: "NAME",
+        read: header_name,
+        write: text_of,
+        values: ValueKind::Pattern("^[A-Za-z0-9._-]{1,64}$"),
+        bounds: format!("1 to {MAX_HEADER} letters, digits, `-`, `_`, `.`"),
+    }
+    /// The key prefix.
+    NamespaceText: Namespace {
+        name: "NAME",
+        read: namespace,
+        write: text_of,
+        values: ValueKind::Defined("namespace"),
+        bounds: "1 to 32 of `a-z 0-9 -`".to_owned(),
+    }
+    /// The secret of the keys, which is never formatted.
+    KeySecretText: KeySecret {
+        name: "TEXT",
+        read: secret,
+        write: no_text,
+        values: ValueKind::Text(1, MAX_SECRET),
+    }
+    /// A user of Redis.
+    Username: String {
+        name: "NAME",
+        read: username,
+        write: text_of,
+        values: ValueKind::Text(1, MAX_SECRET),
+    }
+    /// A password of Redis, which is never formatted.
+    Password: Secret {
+        name: "TEXT",
+        read: password,
+        write: no_text,
+        values: ValueKind::Text(1, MAX_SECRET),
     }
 }
 
-impl SettingKind for SocketAddress {
-    type Value = SocketAddr;
-    const NAME: &'static str = "ADDRESS";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<SocketAddr, String> {
-        address(scalar)
-    }
-
-    fn write(&self, value: &SocketAddr) -> Option<String> {
-        Some(value.to_string())
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Pattern("^\\S+:[0-9]+$")
-    }
-
-    fn bounds(&self) -> String {
-        "IP:PORT".to_owned()
-    }
+fn octal(mode: &u32) -> Option<String> {
+    Some(format!("{mode:04o}"))
 }
 
-impl SettingKind for Mode {
-    type Value = u32;
-    const NAME: &'static str = "MODE";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<u32, String> {
-        file_mode(scalar)
-    }
-
-    fn write(&self, value: &u32) -> Option<String> {
-        Some(format!("{value:04o}"))
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Pattern("^0?[0-7]{3}$")
-    }
-
-    fn bounds(&self) -> String {
-        "three octal digits".to_owned()
-    }
+/// Formats no secret.
+fn no_text<T>(_: &T) -> Option<String> {
+    None
 }
 
-impl SettingKind for HeaderName {
-    type Value = String;
-    const NAME: &'static str = "NAME";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<String, String> {
-        let name = text_within(scalar, MAX_HEADER)?;
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        match name.bytes().all(fits) {
-            true => Ok(name),
-            false => Err(format!(
-                "{} is not the name of a header: letters, digits, `-`, `_` and `.`",
-                quote(&name)
-            )),
+fn header_name(scalar: Scalar<'_>) -> Result<String, String> {
+    let name = text_within(scalar, MAX_HEADER)?;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    match name.bytes().all(fits) {
+        true => Ok(name),
+        false => {
+            Err(format!("{} is not the name of a header: letters, digits, `-`, `_` and `.`", quote(&name)))
         }
     }
+}
 
-    fn write(&self, value: &String) -> Option<String> {
-        Some(value.clone())
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Pattern("^[A-Za-z0-9._-]{1,64}$")
-    }
-
-    fn bounds(&self) -> String {
-        format!("1 to {MAX_HEADER} letters, digits, `-`, `_`, `.`")
-    }
+fn namespace(scalar: Scalar<'_>) -> Result<Namespace, String> {
+    Namespace::new(scalar.text).map_err(|error| format!("{} is no namespace: {error}", quote(scalar.text)))
 }
 
 impl SettingKind for Name {
@@ -145,81 +126,6 @@ impl SettingKind for Name {
 
     fn values(&self) -> ValueKind {
         ValueKind::Text(1, self.0)
-    }
-}
-
-impl SettingKind for NamespaceText {
-    type Value = Namespace;
-    const NAME: &'static str = "NAME";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<Namespace, String> {
-        Namespace::new(scalar.text)
-            .map_err(|error| format!("{} is no namespace: {error}", quote(scalar.text)))
-    }
-
-    fn write(&self, value: &Namespace) -> Option<String> {
-        Some(value.as_str().to_owned())
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Defined("namespace")
-    }
-
-    fn bounds(&self) -> String {
-        "1 to 32 of `a-z 0-9 -`".to_owned()
-    }
-}
-
-impl SettingKind for KeySecretText {
-    type Value = KeySecret;
-    const NAME: &'static str = "TEXT";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<KeySecret, String> {
-        secret(scalar)
-    }
-
-    /// Secrets are never formatted.
-    fn write(&self, _value: &KeySecret) -> Option<String> {
-        None
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Text(1, MAX_SECRET)
-    }
-}
-
-impl SettingKind for Username {
-    type Value = String;
-    const NAME: &'static str = "NAME";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<String, String> {
-        username(scalar)
-    }
-
-    fn write(&self, value: &String) -> Option<String> {
-        Some(value.clone())
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Text(1, MAX_SECRET)
-    }
-}
-
-impl SettingKind for Password {
-    type Value = Secret;
-    const NAME: &'static str = "TEXT";
-
-    fn read(&self, scalar: Scalar<'_>) -> Result<Secret, String> {
-        password(scalar)
-    }
-
-    /// Secrets are never formatted.
-    fn write(&self, _value: &Secret) -> Option<String> {
-        None
-    }
-
-    fn values(&self) -> ValueKind {
-        ValueKind::Text(1, MAX_SECRET)
     }
 }
 

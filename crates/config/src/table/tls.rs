@@ -7,7 +7,7 @@ use super::super::tls_words::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, TlsV
 use super::kinds::{FilePath, Optional, Words};
 use super::texts::Name;
 use super::value_kind::ValueKind;
-use super::{Applies, Entry, Outside, Setting, section};
+use super::{Entry, Setting, section};
 
 /// Returns the row of a section in this form.
 pub(super) fn tls(key: &'static str, about: &'static str) -> Setting {
@@ -16,16 +16,7 @@ pub(super) fn tls(key: &'static str, about: &'static str) -> Setting {
 
 /// Returns the row of a file that the section requires.
 fn required(key: &'static str, about: &'static str, more: &'static str) -> Setting {
-    let entry = Entry {
-        key,
-        about,
-        default: None,
-        kind: FILE,
-        outside: Outside::No,
-        applies: Applies::AtRestart,
-        more,
-    };
-    Setting { required: true, ..entry.row() }
+    Setting { required: true, ..Entry::new(key, None, FILE).about(about).more(more).row() }
 }
 
 /// The kind of a required file.
@@ -57,8 +48,6 @@ section! {
         /// The certificate authorities that client certificates must come from, in PEM.
         pub client_ca_file: Option<PathBuf> = None => {
             kind: Optional(FilePath, "none"),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "Only these are trusted, never those of the system. It needs `client_auth`.",
         }
         /// Client certificates: none, optional or required.
@@ -68,8 +57,6 @@ section! {
                 ("optional", ClientAuth::Optional),
                 ("required", ClientAuth::Required),
             ]),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "`none` does not ask for one. `optional` lets clients connect without one, but none whose certificate is not \
                    valid; calls without a certificate need a token, or a rule for `anonymous`. A connection ends when its \
                    client's certificate expires.",
@@ -77,24 +64,17 @@ section! {
         /// The name that every client certificate must have: of a host, an IP address, or `spiffe://…`.
         pub client_san: Option<String> = None => {
             kind: Optional(Name(2048), "none"),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "It needs `client_ca_file`. `*` as the first label of a certificate's name stands for one label. With \
                    `authorize`, rules can name callers one by one instead.",
         }
         /// Certificate revocation lists, in PEM or DER.
         pub client_crl_file: Option<PathBuf> = None => {
             kind: Optional(FilePath, "none"),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "One or more. Delta and indirect lists are refused.",
         }
         /// The oldest version of TLS.
         pub min_version: TlsVersion = TlsVersion::V12 => {
             kind: Words(&[("1.2", TlsVersion::V12), ("1.3", TlsVersion::V13)]),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
-            more: "",
         }
 
         after: [client_crl()],
@@ -120,22 +100,16 @@ section! {
         /// Which certificates of a client's chain are checked.
         pub depth: CrlDepth = CrlDepth::Leaf => {
             kind: Words(&[("leaf", CrlDepth::Leaf), ("chain", CrlDepth::Chain)]),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "`chain` needs a list of each authority, intermediate ones included.",
         }
         /// Treatment of a certificate whose authority has no list.
         pub unknown: CrlUnknown = CrlUnknown::Refuse => {
             kind: Words(&[("refuse", CrlUnknown::Refuse), ("allow", CrlUnknown::Allow)]),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "At the start, Weir names the authorities of `client_ca_file` that have none.",
         }
         /// Treatment of a list that is older than its `nextUpdate`.
         pub expired: CrlExpired = CrlExpired::Warn => {
             kind: Words(&[("refuse", CrlExpired::Refuse), ("warn", CrlExpired::Warn)]),
-            outside: Outside::No,
-            applies: Applies::AtRestart,
             more: "`warn`: it still decides, and Weir logs a warning. `refuse`: clients whose authority has only expired \
                    lists are refused.",
         }
