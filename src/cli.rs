@@ -68,6 +68,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use weir_node::telemetry::{Format, LineWriter, check_filter, init_logs, log_panics};
+use weir_units::Micros;
 
 use self::environment::Unread;
 use self::terminal::{print, say};
@@ -160,7 +161,7 @@ enum Command {
     Control(control::ControlArgs),
     /// Reload the files of a running server, and print their mistakes; exits 0, 1 with mistakes, 2 on an error
     #[cfg(feature = "control")]
-    Reload(control::reload::ReloadArgs),
+    Reload(server_args::AskArgs),
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
     #[command(before_help = check::EXAMPLES)]
     Check(check::CheckArgs),
@@ -192,7 +193,7 @@ enum Command {
     /// Show the nodes of the deployment, their state, and the files that each has in force
     #[cfg(feature = "usage")]
     #[command(before_help = usage::nodes::EXAMPLES)]
-    Nodes(usage::nodes::NodesArgs),
+    Nodes(server_args::AskArgs),
     /// Print the totals of decisions by time, as a table, CSV or JSON
     #[cfg(feature = "usage")]
     #[command(before_help = usage::EXAMPLES)]
@@ -303,6 +304,25 @@ fn ended(served: anyhow::Result<()>, log: &LineWriter) -> ExitCode {
     code
 }
 
+/// Exits 0 if the answer is positive, 1 if it is negative, and 2 on an error.
+fn answered(answer: anyhow::Result<bool>) -> ExitCode {
+    match answer {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => fail(&format!("{error:#}"), 2),
+    }
+}
+
+/// Exits 0, or 2 on an error.
+fn done(done: anyhow::Result<()>) -> ExitCode {
+    answered(done.map(|()| true))
+}
+
+/// Exits 0, or 1 if nothing could be printed.
+fn printed(printed: std::io::Result<()>) -> ExitCode {
+    printed.map_or_else(|error| fail(&error.to_string(), 1), |()| ExitCode::SUCCESS)
+}
+
 /// Says why on stderr and gives the exit code back.
 fn fail(reason: &str, code: u8) -> ExitCode {
     say(&format!("error: {reason}"));
@@ -337,5 +357,13 @@ fn duration(text: &str) -> Result<Duration, String> {
     match unit.checked_mul(count) {
         Some(span) if span > Duration::ZERO => Ok(span),
         _ => Err("it must be more than 0".to_owned()),
+    }
+}
+
+/// A duration above 0, as the configuration writes it.
+fn positive_span(text: &str) -> Result<Micros, String> {
+    match weir_config::span(text)? {
+        Micros::ZERO => Err("it must be at least 1us".to_owned()),
+        span => Ok(span),
     }
 }

@@ -11,13 +11,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use weir_proto::v1::{InlineLimit, ShouldAllowRequest};
 
-use super::allow_output::AllowOutput;
 use super::costs::{CostArg, cost, named, plain};
-use super::server_args::ServerArgs;
-use super::{attribute, duration, fail, print, render};
-
-const DENIED: u8 = 1;
-const FAILED: u8 = 2;
+use super::server_args::AskArgs;
+use super::{answered, attribute, duration, render};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllowArgs {
@@ -75,18 +71,11 @@ pub(crate) struct AllowArgs {
     #[command(flatten)]
     of_envoy: envoy::AskEnvoyArgs,
     #[command(flatten)]
-    server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
+    ask: AskArgs,
 }
 
 pub(crate) fn run(args: AllowArgs) -> ExitCode {
-    match ask(args) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(DENIED),
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    answered(ask(args))
 }
 
 /// Asks, prints the answer, and returns true if the call is allowed.
@@ -118,14 +107,10 @@ fn ask(args: AllowArgs) -> Result<bool> {
         id: args.id,
         inline: args.inline,
     };
-    let response = args.server.answer(async |client| client.should_allow(request).await)?;
-    let text = match args.output {
-        AllowOutput::Text => render::text(&response),
-        AllowOutput::Json => render::json(render::RESPONSE, &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = args.ask.server.answer(async |client| client.should_allow(request).await)?;
+    args.ask.output.print(render::RESPONSE, &response, || render::text(&response))?;
     if args.wait && response.allowed {
-        shaping::wait(response.wait.as_ref(), args.output)?;
+        shaping::wait(response.wait.as_ref(), args.ask.output)?;
     }
     Ok(response.allowed)
 }

@@ -17,7 +17,7 @@ use self::directory::DirectoryFiles;
 use self::envoy::EnvoyArgs;
 use super::feature_texts::summaries;
 use super::settings::no_overrides;
-use super::{fail, print, say};
+use super::{fail, print, printed, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -89,10 +89,7 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
 
 fn differences(old: &Path, new: &Path) -> ExitCode {
     match diff::diff(old, new) {
-        Ok(text) => match print(&text) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&error.to_string(), 1),
-        },
+        Ok(text) => printed(print(&text)),
         Err(errors) => {
             errors.iter().for_each(|error| say(error));
             ExitCode::FAILURE

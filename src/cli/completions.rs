@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use super::{Cli, fail, print};
+use super::{Cli, print, printed};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -21,8 +21,5 @@ pub(crate) struct CompletionsArgs {
 pub(super) fn run(args: &CompletionsArgs) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "weir", &mut script);
-    match print(&String::from_utf8_lossy(&script)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.to_string(), 1),
-    }
+    printed(print(&String::from_utf8_lossy(&script)))
 }

@@ -8,9 +8,8 @@ mod text;
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
-use prost::Message;
 use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{
     AccessList, ChangeOptions, ControlAccess, ControlOverride, ControlStrategy, DeleteEntryRequest,
@@ -18,11 +17,7 @@ use weir_proto::v1::{
     PutStrategyRequest, StateChange, delete_entry_request,
 };
 
-use super::allow_output::AllowOutput;
-use super::server_args::ServerArgs;
-use super::{fail, print, render};
-
-const FAILED: u8 = 2;
+use super::server_args::AskArgs;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -81,7 +76,7 @@ enum ControlCommand {
         /// The id of the change: 16 hexadecimal digits
         change: String,
         #[command(flatten)]
-        show: ShowArgs,
+        show: AskArgs,
     },
     /// Remove an entry, so that the files apply again
     Delete {
@@ -89,16 +84,16 @@ enum ControlCommand {
         what: DeleteCommand,
     },
     /// Show the entries in force, and those that wait
-    List(ShowArgs),
+    List(AskArgs),
     /// Show the entries, and then each change until it is interrupted
-    Watch(ShowArgs),
+    Watch(AskArgs),
     /// Show the last changes that the node knows, the last first
     History {
         /// At most so many
         #[arg(long, default_value_t = 20)]
         last: u32,
         #[command(flatten)]
-        show: ShowArgs,
+        show: AskArgs,
     },
 }
 
@@ -189,16 +184,7 @@ struct ChangeArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    show: ShowArgs,
-}
-
-#[derive(Debug, clap::Args)]
-struct ShowArgs {
-    #[command(flatten)]
-    server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
+    show: AskArgs,
 }
 
 pub(crate) fn run(args: ControlArgs) -> ExitCode {
@@ -215,10 +201,7 @@ pub(crate) fn run(args: ControlArgs) -> ExitCode {
         ControlCommand::Watch(show) => watch(&show),
         ControlCommand::History { last, show } => history(last, &show),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{:#}", explained(error)), FAILED),
-    }
+    super::done(done.map_err(explained))
 }
 
 /// Says which setting is missing.
@@ -283,48 +266,38 @@ fn delete(what: DeleteCommand) -> Result<()> {
     changed(&response, &options, &show)
 }
 
-fn changed(response: &EntryChange, options: &ChangeOptions, show: &ShowArgs) -> Result<()> {
-    show.print("weir.v1.EntryChange", response, || text::change(response, options.dry_run))
+fn changed(response: &EntryChange, options: &ChangeOptions, show: &AskArgs) -> Result<()> {
+    show.output.print("weir.v1.EntryChange", response, || text::change(response, options.dry_run))
 }
 
-fn applied(change: String, show: &ShowArgs) -> Result<()> {
+fn applied(change: String, show: &AskArgs) -> Result<()> {
     let request = FindChangeRequest { change };
     let response = show.server.answer(async |client| client.find_change(request).await)?;
-    show.print("weir.v1.FindChangeResponse", &response, || text::found(&response))
+    show.output.print("weir.v1.FindChangeResponse", &response, || text::found(&response))
 }
 
-fn list(show: &ShowArgs) -> Result<()> {
+fn list(show: &AskArgs) -> Result<()> {
     let response = show.server.answer(async |client| client.list_entries().await)?;
-    show.print("weir.v1.ListEntriesResponse", &response, || text::list(&response))
+    show.output.print("weir.v1.ListEntriesResponse", &response, || text::list(&response))
 }
 
-fn history(last: u32, show: &ShowArgs) -> Result<()> {
+fn history(last: u32, show: &AskArgs) -> Result<()> {
     let request = ListChangesRequest { limit: Some(last) };
     let response = show.server.answer(async |client| client.control_history(request).await)?;
-    show.print("weir.v1.ListChangesResponse", &response, || text::history(&response))
+    show.output.print("weir.v1.ListChangesResponse", &response, || text::history(&response))
 }
 
 /// Prints entries until the server ends the watch.
-fn watch(show: &ShowArgs) -> Result<()> {
+fn watch(show: &AskArgs) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut client = show.server.connect().await?;
         let mut watch = client.watch_entries().await?;
         while let Some(entry) = Client::next_entry(&mut watch).await? {
-            show.print("weir.v1.ControlEntry", &entry, || text::entry(&entry))?;
+            show.output.print("weir.v1.ControlEntry", &entry, || text::entry(&entry))?;
         }
         bail!("the server has ended the watch: it shuts down")
     })
-}
-
-impl ShowArgs {
-    fn print(&self, name: &str, message: &impl Message, text: impl FnOnce() -> String) -> Result<()> {
-        let text = match self.output {
-            AllowOutput::Text => text(),
-            AllowOutput::Json => render::json(name, message)?,
-        };
-        print(&text).context("the answer cannot be printed")
-    }
 }
 
 impl WhichOverride {
@@ -345,13 +318,13 @@ impl WhichAccess {
 }
 
 impl LastingChangeArgs {
-    fn options(self) -> (ChangeOptions, ShowArgs) {
+    fn options(self) -> (ChangeOptions, AskArgs) {
         self.change.options(self.lasts)
     }
 }
 
 impl ChangeArgs {
-    fn options(self, expires_after: Option<prost_types::Duration>) -> (ChangeOptions, ShowArgs) {
+    fn options(self, expires_after: Option<prost_types::Duration>) -> (ChangeOptions, AskArgs) {
         let Self { reason, expect, dry_run, show } = self;
         let change = String::new();
         (ChangeOptions { expires_after, reason, expect_version: expect, dry_run, change }, show)

@@ -6,16 +6,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use weir_proto::v1::CountRequest;
 
-use super::allow_output::AllowOutput;
 use super::subject::SubjectArgs;
-use super::{duration, fail, print, render};
+use super::{done, duration, render};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   weir count api/orders bob --over 5m                 usage of bob in the last five minutes
   weir count api/orders bob --over 1h --limit hourly  of one of several limits";
-
-const FAILED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CountArgs {
@@ -30,25 +27,18 @@ pub(crate) struct CountArgs {
 }
 
 pub(crate) fn run(args: CountArgs) -> ExitCode {
-    match count(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    done(count(args))
 }
 
 fn count(args: CountArgs) -> Result<()> {
-    let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
+    let SubjectArgs { resource, consumer, strategy, attributes, ask } = args.subject;
     let interval = Some(prost_types::Duration::try_from(args.over).context("--over is too long")?);
     let attributes = attributes.into_iter().collect();
     let request =
         CountRequest { resource, consumer, strategy, limit: args.limit, interval, attributes, inline: None };
-    let response = server.answer(async |client| client.count(request).await)?;
-    let text = match output {
-        AllowOutput::Text => {
-            let span = response.span.as_ref().map(render::duration).unwrap_or_default();
-            format!("{} used in the last {span}\n", response.used)
-        }
-        AllowOutput::Json => render::json("weir.v1.CountResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")
+    let response = ask.server.answer(async |client| client.count(request).await)?;
+    ask.output.print("weir.v1.CountResponse", &response, || {
+        let span = response.span.as_ref().map(render::duration).unwrap_or_default();
+        format!("{} used in the last {span}\n", response.used)
+    })
 }

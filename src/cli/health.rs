@@ -5,16 +5,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use super::server_args::ServerArgs;
-use super::{fail, print};
+use super::{answered, print};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   weir health                                         exits 0 if decisions are served, 1 if not, 2 on an error
   weir health weir.v1.QueueService                    of another service
   weir health ''                                      whether the process is alive, also while it drains";
-
-const NOT_SERVING: u8 = 1;
-const FAILED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthArgs {
@@ -29,11 +26,7 @@ pub(crate) struct HealthArgs {
 const SERVICES: [&str; 2] = ["weir.v1.RateLimitService", "envoy.service.ratelimit.v3.RateLimitService"];
 
 pub(crate) fn run(args: HealthArgs) -> ExitCode {
-    match health(args) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(NOT_SERVING),
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    answered(health(args))
 }
 
 fn health(args: HealthArgs) -> Result<bool> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use weir_config::EXAMPLE;
 
-use super::{fail, print};
+use super::{fail, print, printed};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -33,8 +33,5 @@ pub(super) fn run(args: &InitArgs) -> ExitCode {
     }
     let next =
         format!("{file} is written. Change it, then:\n  weir check {file}\n  weir serve --config {file}\n");
-    match print(&next) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.to_string(), 1),
-    }
+    printed(print(&next))
 }

@@ -5,7 +5,7 @@ mod operator;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use weir_config::Config;
 use weir_proto::v1::{
@@ -13,12 +13,8 @@ use weir_proto::v1::{
     RenewRequest, RenewResponse, WorkOutcome,
 };
 
-use super::allow_output::AllowOutput;
-use super::server_args::ServerArgs;
-use super::{EXAMPLE_CONSUMER, attribute, duration, fail, print, render};
-
-const NOT_HELD: u8 = 1;
-const FAILED: u8 = 2;
+use super::server_args::{AskArgs, span};
+use super::{EXAMPLE_CONSUMER, answered, attribute, duration, render};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -69,10 +65,7 @@ struct WhichLease {
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
     #[command(flatten)]
-    server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
+    ask: AskArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -134,54 +127,42 @@ pub(crate) fn run(args: LeaseArgs) -> ExitCode {
         LeaseCommand::Release(args) => release(args),
         LeaseCommand::List(args) => operator::list(args),
     };
-    match held {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(NOT_HELD),
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    answered(held)
 }
 
 /// Acquires permits, prints the answer, and returns true if they are granted.
 fn acquire(args: AcquireArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, strategy, attributes, server, output } = args.lease;
+    let WhichLease { resource, consumer, strategy, attributes, ask } = args.lease;
     let (weight, ttl, attributes) = (args.weight, span(args.ttl)?, attributes.into_iter().collect());
     let id = args.id;
     let request = AcquireRequest { resource, consumer, strategy, id, weight, ttl, attributes };
-    let response = server.answer(async |client| client.acquire(request).await)?;
-    let text = match output {
-        AllowOutput::Text => acquired(&response),
-        AllowOutput::Json => render::json("weir.v1.AcquireResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = ask.server.answer(async |client| client.acquire(request).await)?;
+    ask.output.print("weir.v1.AcquireResponse", &response, || acquired(&response))?;
     Ok(response.allowed)
 }
 
 fn renew(args: RenewArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, strategy, attributes, server, output } = args.lease;
+    let WhichLease { resource, consumer, strategy, attributes, ask } = args.lease;
     let (ttl, attributes, id) = (span(args.ttl)?, attributes.into_iter().collect(), args.id);
     let request = RenewRequest { resource, consumer, strategy, id, ttl, attributes };
-    let response = server.answer(async |client| client.renew(request).await)?;
-    let text = match output {
-        AllowOutput::Text => {
-            let RenewResponse { held, expires_after, limit, remaining, .. } = response;
-            let ends = expires_after.map(|span| format!(", the lease ends in {}", render::duration(&span)));
-            format!("{}\n  {}{}\n", state(held), free(remaining, limit), ends.unwrap_or_default())
-        }
-        AllowOutput::Json => render::json("weir.v1.RenewResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = ask.server.answer(async |client| client.renew(request).await)?;
+    ask.output.print("weir.v1.RenewResponse", &response, || {
+        let RenewResponse { held, expires_after, limit, remaining, .. } = response;
+        let ends = expires_after.map(|span| format!(", the lease ends in {}", render::duration(&span)));
+        format!("{}\n  {}{}\n", state(held), free(remaining, limit), ends.unwrap_or_default())
+    })?;
     Ok(response.held)
 }
 
 fn release(args: ReleaseArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, strategy, attributes, server, output } = args.lease;
+    let WhichLease { resource, consumer, strategy, attributes, ask } = args.lease;
     let [id] = &args.ids[..] else {
         if args.outcome != OutcomeArg::Success || args.rtt.is_some() {
             bail!("--outcome and --rtt are about one lease; name one --id");
         }
         let (ids, attributes) = (args.ids, attributes.into_iter().collect());
         let request = ReleaseLeasesRequest { resource, consumer, strategy, attributes, ids, all: false };
-        return operator::release(request, &server, output);
+        return operator::release(request, &ask);
     };
     let outcome = match args.outcome {
         OutcomeArg::Success => WorkOutcome::Success,
@@ -191,16 +172,12 @@ fn release(args: ReleaseArgs) -> Result<bool> {
     let (rtt, attributes) = (span(args.rtt)?, attributes.into_iter().collect());
     let (outcome, id) = (outcome.into(), id.clone());
     let request = ReleaseRequest { resource, consumer, strategy, id, outcome, rtt, attributes };
-    let response = server.answer(async |client| client.release(request).await)?;
-    let text = match output {
-        AllowOutput::Text => {
-            let ReleaseResponse { held, limit, remaining, .. } = response;
-            let first = if held { "released" } else { state(false) };
-            format!("{first}\n  {}\n", free(remaining, limit))
-        }
-        AllowOutput::Json => render::json("weir.v1.ReleaseResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = ask.server.answer(async |client| client.release(request).await)?;
+    ask.output.print("weir.v1.ReleaseResponse", &response, || {
+        let ReleaseResponse { held, limit, remaining, .. } = response;
+        let first = if held { "released" } else { state(false) };
+        format!("{first}\n  {}\n", free(remaining, limit))
+    })?;
     Ok(response.held)
 }
 
@@ -236,8 +213,4 @@ const fn state(held: bool) -> &'static str {
 
 fn free(remaining: u64, limit: u64) -> String {
     format!("{remaining} of {limit} permits free")
-}
-
-fn span(span: Option<Duration>) -> Result<Option<prost_types::Duration>> {
-    span.map(prost_types::Duration::try_from).transpose().context("the span is too long")
 }

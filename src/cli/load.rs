@@ -15,7 +15,7 @@ use weir_load::{LoadError, LoadReport, RunWatch};
 
 pub(crate) use self::args::LoadArgs;
 use self::output::LoadOutput;
-use super::{fail, print};
+use super::{done, fail, print};
 
 const SOME_FAILED: u8 = 1;
 const NO_REPORT: u8 = 2;
@@ -44,10 +44,7 @@ pub(crate) fn run(args: LoadArgs) -> ExitCode {
 }
 
 fn until_allowed(plan: &until::UntilPlan, output: LoadOutput) -> ExitCode {
-    match until::run(plan, output).and_then(|text| Ok(print(&text)?)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), NO_REPORT),
-    }
+    done(until::run(plan, output).and_then(|text| Ok(print(&text)?)))
 }
 
 fn succeeded(report: &LoadReport) -> bool {

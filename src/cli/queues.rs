@@ -12,19 +12,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use prost::Message;
 use weir_proto::v1::{
     AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, ExtendRequest, NackRequest, NewItem, Reason,
     StatsRequest, StatsResponse, TakeRequest, TakeResponse,
 };
 
-use super::allow_output::AllowOutput;
-use super::server_args::ServerArgs;
-use super::{duration, fail, print, render};
-
-/// Exit code of a negative answer: a refusal, or nothing to take.
-const NOT_DONE: u8 = 1;
-const FAILED: u8 = 2;
+use super::server_args::{AskArgs, span};
+use super::{answered, duration, render};
 
 /// The default name of the consumer.
 const DEFAULT_CONSUMER: &str = "weir queue";
@@ -85,10 +79,7 @@ struct WhichQueue {
     /// A queue of the server's configuration, or NAME:dead for its dead letters
     queue: String,
     #[command(flatten)]
-    server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
+    ask: AskArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -182,15 +173,11 @@ pub(crate) fn run(args: QueueArgs) -> ExitCode {
         QueueCommand::Outcomes(args) => outcomes::run(args),
         QueueCommand::Stats(args) => stats(args),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(NOT_DONE),
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    answered(done)
 }
 
 fn put(args: PutArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
+    let WhichQueue { queue, ask } = args.queue;
     let payloads = match args.payloads.is_empty() {
         false => args.payloads.into_iter().map(String::into_bytes).collect(),
         true => vec![from_stdin()?],
@@ -205,8 +192,8 @@ fn put(args: PutArgs) -> Result<bool> {
     let ids = args.ids.into_iter().chain(std::iter::repeat(String::new()));
     let items = payloads.into_iter().zip(ids).map(|(payload, id)| NewItem { payload, id }).collect();
     let request = EnqueueRequest { queue, items };
-    let response = server.answer(async |client| client.enqueue(request).await)?;
-    show(output, "weir.v1.EnqueueResponse", &response, put_text)?;
+    let response = ask.server.answer(async |client| client.enqueue(request).await)?;
+    ask.output.print("weir.v1.EnqueueResponse", &response, || put_text(&response))?;
     Ok(response.accepted)
 }
 
@@ -221,40 +208,40 @@ fn from_stdin() -> Result<Vec<u8>> {
 }
 
 fn take(args: TakeArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
+    let WhichQueue { queue, ask } = args.queue;
     let max_wait = span(args.wait)?;
-    let timeout = server.timeout.saturating_add(args.wait.unwrap_or_default());
+    let timeout = ask.server.timeout.saturating_add(args.wait.unwrap_or_default());
     let request = TakeRequest {
         queue: queue.clone(),
         consumer: args.consumer,
         max_items: Some(args.max_items),
         max_wait,
     };
-    let response = server.answer_within(timeout, async |client| client.take(request).await)?;
-    show(output, "weir.v1.TakeResponse", &response, take_text)?;
+    let response = ask.server.answer_within(timeout, async |client| client.take(request).await)?;
+    ask.output.print("weir.v1.TakeResponse", &response, || take_text(&response))?;
     if args.ack && !response.items.is_empty() {
         let (ids, tokens) = response.items.iter().map(|item| (item.id.clone(), item.token)).unzip();
         let request = AckRequest { queue, ids, tokens, outcome: String::new() };
-        server.answer(async |client| client.ack(request).await)?;
+        ask.server.answer(async |client| client.ack(request).await)?;
     }
     Ok(!response.items.is_empty())
 }
 
 fn ack(AckArgs { items, outcome }: AckArgs) -> Result<bool> {
-    let ItemsArgs { queue: WhichQueue { queue, server, output }, ids, tokens } = items;
+    let ItemsArgs { queue: WhichQueue { queue, ask }, ids, tokens } = items;
     let request = AckRequest { queue, ids: ids.clone(), tokens, outcome };
-    let response = server.answer(async |client| client.ack(request).await)?;
-    show(output, "weir.v1.AckResponse", &response, |response| {
+    let response = ask.server.answer(async |client| client.ack(request).await)?;
+    ask.output.print("weir.v1.AckResponse", &response, || {
         settled(&ids, &response.acked, "acked", response.depth)
     })?;
     Ok(response.acked.iter().all(|acked| *acked))
 }
 
 fn nack(NackArgs { items, delay }: NackArgs) -> Result<bool> {
-    let ItemsArgs { queue: WhichQueue { queue, server, output }, ids, tokens } = items;
+    let ItemsArgs { queue: WhichQueue { queue, ask }, ids, tokens } = items;
     let request = NackRequest { queue, ids: ids.clone(), tokens, delay: span(delay)? };
-    let response = server.answer(async |client| client.nack(request).await)?;
-    show(output, "weir.v1.NackResponse", &response, |response| {
+    let response = ask.server.answer(async |client| client.nack(request).await)?;
+    ask.output.print("weir.v1.NackResponse", &response, || {
         let mut text = settled(&ids, &response.nacked, "given back", response.depth);
         if response.dead_lettered > 0 {
             text += &format!("  {} went to the dead letters\n", response.dead_lettered);
@@ -265,35 +252,22 @@ fn nack(NackArgs { items, delay }: NackArgs) -> Result<bool> {
 }
 
 fn extend(ExtendArgs { items, visibility }: ExtendArgs) -> Result<bool> {
-    let ItemsArgs { queue: WhichQueue { queue, server, output }, ids, tokens } = items;
+    let ItemsArgs { queue: WhichQueue { queue, ask }, ids, tokens } = items;
     let visibility = span(Some(visibility))?;
     let request = ExtendRequest { queue, ids: ids.clone(), tokens, visibility };
-    let response = server.answer(async |client| client.extend(request).await)?;
-    show(output, "weir.v1.ExtendResponse", &response, |response| {
+    let response = ask.server.answer(async |client| client.extend(request).await)?;
+    ask.output.print("weir.v1.ExtendResponse", &response, || {
         settled(&ids, &response.extended, "extended", response.depth)
     })?;
     Ok(response.extended.iter().all(|extended| *extended))
 }
 
 fn stats(args: StatsArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
+    let WhichQueue { queue, ask } = args.queue;
     let request = StatsRequest { queue, outcomes: args.outcomes };
-    let response = server.answer(async |client| client.queue_stats(request).await)?;
-    show(output, "weir.v1.StatsResponse", &response, stats_text)?;
+    let response = ask.server.answer(async |client| client.queue_stats(request).await)?;
+    ask.output.print("weir.v1.StatsResponse", &response, || stats_text(&response))?;
     Ok(true)
-}
-
-fn show<M: Message>(
-    output: AllowOutput,
-    name: &str,
-    response: &M,
-    text: impl Fn(&M) -> String,
-) -> Result<()> {
-    let text = match output {
-        AllowOutput::Text => text(response),
-        AllowOutput::Json => render::json(name, response)?,
-    };
-    print(&text).context("the answer cannot be printed")
 }
 
 fn put_text(response: &EnqueueResponse) -> String {
@@ -378,8 +352,4 @@ fn stats_text(response: &StatsResponse) -> String {
         text += &format!("    {}", outcomes::line(outcome, now));
     }
     text
-}
-
-fn span(span: Option<Duration>) -> Result<Option<prost_types::Duration>> {
-    span.map(prost_types::Duration::try_from).transpose().context("the span is too long")
 }

@@ -112,6 +112,12 @@ fn waits(retry: Option<&prost_types::Duration>, reset: Option<&prost_types::Dura
     out
 }
 
+/// Formats what remains of a limit after a change by hand, at the end of a line.
+pub(super) fn remaining(remaining: u64, limit: u64, reset_after: Option<&prost_types::Duration>) -> String {
+    let full = reset_after.map(duration).unwrap_or_default();
+    format!("{remaining} of {limit} remaining, full again in {full}\n")
+}
+
 /// Formats a duration for people: below a second exactly, below a minute to the millisecond, above it in two units. The
 /// JSON output has the exact number.
 pub(super) fn duration(span: &prost_types::Duration) -> String {

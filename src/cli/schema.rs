@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{fail, print};
+use super::{print, printed};
 use crate::features::schema;
 
 const EXAMPLES: &str = "\
@@ -19,8 +19,5 @@ pub(crate) struct SchemaArgs {}
 
 pub(crate) fn run() -> ExitCode {
     // `{:#}` of a JSON value is its text, indented; writing it cannot fail.
-    match print(&format!("{:#}\n", schema())) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.to_string(), 1),
-    }
+    printed(print(&format!("{:#}\n", schema())))
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Error, Result};
+use anyhow::{Context as _, Error, Result};
 use weir_config::unix_path;
 use weir_load::ServerAccess;
 use weir_load::client::{Client, ClientError};
 
 use super::access_args::AccessArgs;
+use super::allow_output::AllowOutput;
 use super::duration;
 
 /// The options that all commands have which ask a running server.
@@ -26,6 +27,21 @@ pub(super) struct ServerArgs {
     pub(super) timeout: Duration,
     #[command(flatten)]
     access: AccessArgs,
+}
+
+/// The options that all commands have which print the answer of a server.
+#[derive(Debug, clap::Args)]
+pub(super) struct AskArgs {
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    /// Text for people, or the proto-JSON of the response
+    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
+    pub(super) output: AllowOutput,
+}
+
+/// Converts an optional duration for a request.
+pub(super) fn span(span: Option<Duration>) -> Result<Option<prost_types::Duration>> {
+    span.map(prost_types::Duration::try_from).transpose().context("the span is too long")
 }
 
 impl ServerArgs {

@@ -2,21 +2,18 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use weir_proto::v1::{SettleOutcome, SettleRequest, SettleResponse};
 
-use super::allow_output::AllowOutput;
 use super::costs::{CostArg, cost, plain, used};
 use super::subject::SubjectArgs;
-use super::{fail, print, render};
+use super::{done, render};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   weir allow chat bob --cost output=4096,256 --hold 2m --id x   ask, and hold what is granted
   weir settle chat bob --id x --cost output=731                 charge what was used, and give back the rest
   weir settle chat bob --id x --cost output=0                   the call failed: give back all of it";
-
-const FAILED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SettleArgs {
@@ -31,22 +28,15 @@ pub(crate) struct SettleArgs {
 }
 
 pub(crate) fn run(args: SettleArgs) -> ExitCode {
-    match settle(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    done(settle(args))
 }
 
 fn settle(args: SettleArgs) -> Result<()> {
-    let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
+    let SubjectArgs { resource, consumer, strategy, attributes, ask } = args.subject;
     let (costs, cost, attributes) = (used(&args.costs), plain(&args.costs), attributes.into_iter().collect());
     let request = SettleRequest { resource, consumer, strategy, id: args.id, costs, cost, attributes };
-    let response = server.answer(async |client| client.settle(request).await)?;
-    let text = match output {
-        AllowOutput::Text => text(&response),
-        AllowOutput::Json => render::json("weir.v1.SettleResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")
+    let response = ask.server.answer(async |client| client.settle(request).await)?;
+    ask.output.print("weir.v1.SettleResponse", &response, || text(&response))
 }
 
 fn text(response: &SettleResponse) -> String {
@@ -63,11 +53,8 @@ fn text(response: &SettleResponse) -> String {
         ", before: nothing is charged again"
     };
     let limits = response.limits.iter().map(|limit| {
-        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
-        format!(
-            "    {}  used {}, charged {}, {} of {} remaining, full again in {full}\n",
-            limit.name, limit.used, limit.charged, limit.remaining, limit.limit
-        )
+        let rest = render::remaining(limit.remaining, limit.limit, limit.reset_after.as_ref());
+        format!("    {}  used {}, charged {}, {rest}", limit.name, limit.used, limit.charged)
     });
     format!("{first}{known}\n{}", limits.collect::<String>())
 }

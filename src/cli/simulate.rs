@@ -27,7 +27,7 @@ use self::result::{ResultShape, SimulatedRow};
 use super::costs::{self, CostArg};
 use super::explanation::renewal;
 use super::settings::{loaded, no_overrides};
-use super::{attribute, fail, print, say};
+use super::{attribute, done, positive_span, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -97,10 +97,10 @@ pub(crate) struct SimulateArgs {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The window of "most in any" [default: each strategy's own: the time until its first limit is full again]
-    #[arg(long, value_parser = window, value_name = "TIME")]
+    #[arg(long, value_parser = positive_span, value_name = "TIME")]
     window: Option<Micros>,
     /// The duration of a column of the plots [default: a sixtieth of all]
-    #[arg(long, value_parser = window, value_name = "TIME")]
+    #[arg(long, value_parser = positive_span, value_name = "TIME")]
     column: Option<Micros>,
     /// The form of the result
     #[arg(long, value_enum, default_value_t = SimulationOutput::Text)]
@@ -125,10 +125,7 @@ pub(crate) enum SimulationOutput {
 }
 
 pub(crate) fn run(args: &SimulateArgs) -> ExitCode {
-    match simulated_or_replayed(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), 2),
-    }
+    done(simulated_or_replayed(args))
 }
 
 fn simulated_or_replayed(args: &SimulateArgs) -> Result<()> {
@@ -295,13 +292,6 @@ fn text_of(file: &Path) -> Result<String> {
         let byte = rest.first().copied().unwrap_or_default();
         anyhow!("{}, line {line}, column {column}: the byte {byte:#04x} is not UTF-8", file.display())
     })
-}
-
-fn window(text: &str) -> Result<Micros, String> {
-    match span(text)? {
-        Micros::ZERO => Err("it must be at least 1us".to_owned()),
-        window => Ok(window),
-    }
 }
 
 /// True for a CSV file, by its extension.

@@ -1,8 +1,7 @@
 //! The options of commands that name a resource, a consumer and a strategy of a running server.
 
-use super::allow_output::AllowOutput;
 use super::attribute;
-use super::server_args::ServerArgs;
+use super::server_args::AskArgs;
 
 /// The subject of a question, and the server.
 #[derive(Debug, clap::Args)]
@@ -19,8 +18,5 @@ pub(super) struct SubjectArgs {
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     pub(super) attributes: Vec<(String, String)>,
     #[command(flatten)]
-    pub(super) server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    pub(super) output: AllowOutput,
+    pub(super) ask: AskArgs,
 }

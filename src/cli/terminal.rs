@@ -43,6 +43,25 @@ pub(super) fn clean_cell(text: &str) -> String {
     clean(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
+/// Formats a table with columns two blanks apart; from column `texts` on they are numbers, right-aligned.
+pub(super) fn text_table<const N: usize>(rows: &[[String; N]], texts: usize) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut table = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let _ = if column < texts {
+                write!(line, "  {cell:<width$}")
+            } else {
+                write!(line, "  {cell:>width$}")
+            };
+        }
+        let _ = writeln!(table, "{}", line.trim_end());
+    }
+    table
+}
+
 /// True for control characters, marks and overrides of the writing direction, and separators of lines.
 const fn controls(letter: char) -> bool {
     matches!(

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use weir_config::is_token_name;
 use weir_node::access::new_token;
 
-use super::{fail, print};
+use super::{fail, print, printed};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -36,8 +36,5 @@ pub(crate) fn run(args: &TokenArgs) -> ExitCode {
     let Some((token, line)) = new_token(name) else {
         return fail("the system has no random bytes", 1);
     };
-    match print(&format!("{token}\n")).and_then(|()| writeln!(io::stderr(), "{line}")) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.to_string(), 1),
-    }
+    printed(print(&format!("{token}\n")).and_then(|()| writeln!(io::stderr(), "{line}")))
 }

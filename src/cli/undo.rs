@@ -2,14 +2,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
-use weir_proto::v1::{CancelReservationRequest, DebitRequest, LimitState, ResetRequest};
+use anyhow::Result;
+use weir_proto::v1::{CancelReservationRequest, DebitRequest, ResetRequest};
 
-use super::allow::shaping::debited;
-use super::allow_output::AllowOutput;
+use super::allow::shaping::{debited, states};
 use super::costs::{CostArg, cost, plain, used};
 use super::subject::SubjectArgs;
-use super::{fail, print, render};
+use super::{answered, render};
 
 pub(super) const CANCEL_EXAMPLES: &str = "\
 Examples:
@@ -27,10 +26,6 @@ Examples:
   weir reset api/orders bob --limit daily               only this one
 
 The server must have `server.admin_service: true`.";
-
-/// Exit code if there was nothing to cancel.
-const NOTHING: u8 = 1;
-const FAILED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CancelArgs {
@@ -63,79 +58,49 @@ pub(crate) struct ResetArgs {
 }
 
 pub(crate) fn run_cancel(args: CancelArgs) -> ExitCode {
-    ended(cancel(args))
+    answered(cancel(args))
 }
 
 pub(crate) fn run_debit(args: DebitArgs) -> ExitCode {
-    ended(debit(args))
+    answered(debit(args))
 }
 
 pub(crate) fn run_reset(args: ResetArgs) -> ExitCode {
-    ended(reset(args))
-}
-
-fn ended(done: Result<bool>) -> ExitCode {
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(NOTHING),
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    answered(reset(args))
 }
 
 fn cancel(args: CancelArgs) -> Result<bool> {
-    let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
+    let SubjectArgs { resource, consumer, strategy, attributes, ask } = args.subject;
     let (id, attributes) = (args.id, attributes.into_iter().collect());
     let request = CancelReservationRequest { resource, consumer, strategy, id, attributes, inline: None };
-    let response = server.answer(async |client| client.cancel(request).await)?;
-    let text = match output {
-        AllowOutput::Text => {
-            let first = match (response.cancelled, response.cancelled_before) {
-                (true, _) => "cancelled",
-                (false, true) => "cancelled before",
-                (false, false) => "not cancelled: there is no reservation of this id, or its start has come",
-            };
-            format!("{first}\n{}", states(&response.limits))
-        }
-        AllowOutput::Json => render::json("weir.v1.CancelReservationResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = ask.server.answer(async |client| client.cancel(request).await)?;
+    ask.output.print("weir.v1.CancelReservationResponse", &response, || {
+        let first = match (response.cancelled, response.cancelled_before) {
+            (true, _) => "cancelled",
+            (false, true) => "cancelled before",
+            (false, false) => "not cancelled: there is no reservation of this id, or its start has come",
+        };
+        format!("{first}\n{}", states(&response.limits))
+    })?;
     Ok(response.cancelled || response.cancelled_before)
 }
 
 fn debit(args: DebitArgs) -> Result<bool> {
-    let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
+    let SubjectArgs { resource, consumer, strategy, attributes, ask } = args.subject;
     let (cost, costs) = (plain(&args.costs), used(&args.costs));
     let (id, attributes, inline) = (args.id, attributes.into_iter().collect(), None);
     let request = DebitRequest { resource, consumer, strategy, cost, costs, id, attributes, inline };
-    let response = server.answer(async |client| client.debit(request).await)?;
-    let text = match output {
-        AllowOutput::Text => debited(&response),
-        AllowOutput::Json => render::json(render::DEBIT_RESPONSE, &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = ask.server.answer(async |client| client.debit(request).await)?;
+    ask.output.print(render::DEBIT_RESPONSE, &response, || debited(&response))?;
     Ok(true)
 }
 
 fn reset(args: ResetArgs) -> Result<bool> {
-    let SubjectArgs { resource, consumer, strategy, attributes, server, output } = args.subject;
+    let SubjectArgs { resource, consumer, strategy, attributes, ask } = args.subject;
     let (limits, attributes) = (args.limits, attributes.into_iter().collect());
     let request = ResetRequest { resource, consumer, strategy, limits, attributes };
-    let response = server.answer(async |client| client.reset(request).await)?;
-    let text = match output {
-        AllowOutput::Text => format!("reset\n{}", states(&response.limits)),
-        AllowOutput::Json => render::json("weir.v1.ResetResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = ask.server.answer(async |client| client.reset(request).await)?;
+    ask.output
+        .print("weir.v1.ResetResponse", &response, || format!("reset\n{}", states(&response.limits)))?;
     Ok(true)
-}
-
-fn states(limits: &[LimitState]) -> String {
-    let line = |limit: &LimitState| {
-        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
-        format!(
-            "    {}  {} of {} remaining, full again in {full}\n",
-            limit.name, limit.remaining, limit.limit
-        )
-    };
-    limits.iter().map(line).collect()
 }

@@ -12,17 +12,15 @@ use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{GetUsageRequest, GetUsageResponse};
 
 use super::allow_output::AllowOutput;
-use super::server_args::ServerArgs;
+use super::server_args::AskArgs;
 use super::terminal::clean_cell;
-use super::{duration, fail, print, render, say};
+use super::{done, duration, print, render, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   weir usage                                          calls and cost of the last hour, by strategy and outcome
   weir usage --step 1s --last 10m --strategy api      by second
   weir usage --step 1m --csv > usage.csv";
-
-const FAILED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 // Answers are collected from all nodes.
@@ -44,17 +42,11 @@ pub(crate) struct UsageArgs {
     #[arg(long, conflicts_with = "output")]
     csv: bool,
     #[command(flatten)]
-    server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
+    ask: AskArgs,
 }
 
 pub(crate) fn run(args: UsageArgs) -> ExitCode {
-    match usage(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    done(usage(args))
 }
 
 fn usage(args: UsageArgs) -> Result<()> {
@@ -66,11 +58,11 @@ fn usage(args: UsageArgs) -> Result<()> {
         step,
         ..GetUsageRequest::default()
     };
-    let response = args.server.answer(async |client| asked(client, request, last).await)?;
+    let response = args.ask.server.answer(async |client| asked(client, request, last).await)?;
     if !response.incomplete.is_empty() {
         say(&format!("note: other nodes are missing: {}", response.incomplete));
     }
-    let text = match (args.csv, args.output) {
+    let text = match (args.csv, args.ask.output) {
         (true, _) => csv(&response),
         (false, AllowOutput::Text) => table(&response),
         (false, AllowOutput::Json) => render::json("weir.v1.GetUsageResponse", &response)?,

@@ -11,10 +11,9 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::{Code, Descr
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 
 use super::AllowArgs;
-use crate::cli::allow_output::AllowOutput;
 use crate::cli::costs::plain;
 use crate::cli::envoy::entries;
-use crate::cli::{attribute, print, render};
+use crate::cli::{attribute, render};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AskEnvoyArgs {
@@ -41,12 +40,8 @@ pub(super) fn ask(args: AllowArgs) -> Result<bool> {
     let entries = entries(&args.consumer, &args.of_envoy.entries)?;
     let request = request(args.resource, entries, hits);
     let asked = async |client: &mut Client| client.should_rate_limit(request).await;
-    let response = args.server.answer(asked)?;
-    let text = match args.output {
-        AllowOutput::Text => text(&response),
-        AllowOutput::Json => render::json(render::ENVOY_RESPONSE, &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = args.ask.server.answer(asked)?;
+    args.ask.output.print(render::ENVOY_RESPONSE, &response, || text(&response))?;
     Ok(allows(&response))
 }
 

@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use weir_load::client::Client;
-use weir_proto::v1::{DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReserveRequest};
+use weir_proto::v1::{
+    DebitRequest, DebitResponse, LimitState, RefundRequest, RefundResponse, ReserveRequest,
+};
 
 use super::AllowArgs;
 use crate::cli::allow_output::AllowOutput;
@@ -29,21 +30,18 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
         inline: args.inline,
     };
     let name = request.id.clone();
-    let asked = async |client: &mut Client| client.reserve(request).await;
-    let response = args.server.answer(asked)?;
+    let response = args.ask.server.answer(async |client| client.reserve(request).await)?;
     let decision = response.decision.clone().unwrap_or_default();
-    let text = match args.output {
-        AllowOutput::Json => render::json(render::RESERVE_RESPONSE, &response)?,
-        AllowOutput::Text if decision.allowed => {
+    args.ask.output.print(render::RESERVE_RESPONSE, &response, || match decision.allowed {
+        true => {
             let wait = response.wait.as_ref().map(render::duration).unwrap_or_default();
             let known = if response.applied { "" } else { ", as it was answered before" };
             format!("{}  starts in {wait}, reserved as {name}{known}\n", render::text(&decision))
         }
-        AllowOutput::Text => render::text(&decision),
-    };
-    print(&text).context("the answer cannot be printed")?;
+        false => render::text(&decision),
+    })?;
     if args.wait && decision.allowed {
-        wait(response.wait.as_ref(), args.output)?;
+        wait(response.wait.as_ref(), args.ask.output)?;
     }
     Ok(decision.allowed)
 }
@@ -60,13 +58,8 @@ pub(super) fn debit(args: AllowArgs) -> Result<bool> {
         inline: args.inline,
         costs: used(&args.costs),
     };
-    let asked = async |client: &mut Client| client.debit(request).await;
-    let response = args.server.answer(asked)?;
-    let text = match args.output {
-        AllowOutput::Text => debited(&response),
-        AllowOutput::Json => render::json(render::DEBIT_RESPONSE, &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = args.ask.server.answer(async |client| client.debit(request).await)?;
+    args.ask.output.print(render::DEBIT_RESPONSE, &response, || debited(&response))?;
     Ok(true)
 }
 
@@ -77,9 +70,8 @@ pub(in crate::cli) fn debited(response: &DebitResponse) -> String {
         (true, false) => "charged: the cost did not fit, and nothing passes until the debt has drained",
     };
     let limits = response.limits.iter().map(|limit| {
-        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
-        let (name, charged, remaining, most) = (&limit.name, limit.charged, limit.remaining, limit.limit);
-        format!("    {name}  charged {charged}, {remaining} of {most} remaining, full again in {full}\n")
+        let rest = render::remaining(limit.remaining, limit.limit, limit.reset_after.as_ref());
+        format!("    {}  charged {}, {rest}", limit.name, limit.charged)
     });
     format!("{first}\n{}", limits.collect::<String>())
 }
@@ -96,25 +88,24 @@ pub(super) fn refund(args: AllowArgs) -> Result<bool> {
         attributes: args.attributes.into_iter().collect(),
         inline: args.inline,
     };
-    let asked = async |client: &mut Client| client.refund(request).await;
-    let response = args.server.answer(asked)?;
-    let text = match args.output {
-        AllowOutput::Text => refunded(&response),
-        AllowOutput::Json => render::json(render::REFUND_RESPONSE, &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = args.ask.server.answer(async |client| client.refund(request).await)?;
+    args.ask.output.print(render::REFUND_RESPONSE, &response, || refunded(&response))?;
     Ok(true)
 }
 
 fn refunded(response: &RefundResponse) -> String {
     let known = "known: a refund with this id was made before, and nothing was given back";
     let first = if response.applied { "given back" } else { known };
-    let limits = response.limits.iter().map(|limit| {
-        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
-        let (name, remaining, most) = (&limit.name, limit.remaining, limit.limit);
-        format!("    {name}  {remaining} of {most} remaining, full again in {full}\n")
-    });
-    format!("{first}\n{}", limits.collect::<String>())
+    format!("{first}\n{}", states(&response.limits))
+}
+
+/// Formats limits after a change by hand, a line each.
+pub(in crate::cli) fn states(limits: &[LimitState]) -> String {
+    let line = |limit: &LimitState| {
+        let rest = render::remaining(limit.remaining, limit.limit, limit.reset_after.as_ref());
+        format!("    {}  {rest}", limit.name)
+    };
+    limits.iter().map(line).collect()
 }
 
 /// Announces the wait and sleeps until the call may start. With JSON output the announcement goes to stderr, so that

@@ -10,7 +10,7 @@ use weir_store::redis::acl_line;
 use weir_store::scripts::Uses;
 
 use super::super::settings::no_overrides;
-use super::super::{fail, print, say};
+use super::super::{print, printed, say};
 use super::envoy::{self, EnvoyArgs};
 use crate::features::FEATURES;
 
@@ -19,10 +19,7 @@ pub(super) fn run(paths: &[PathBuf], of_envoy: &EnvoyArgs) -> ExitCode {
     match line(paths, of_envoy) {
         Ok((line, notes)) => {
             notes.iter().for_each(|note| say(&format!("note: {note}")));
-            match print(&format!("{line}\n")) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => fail(&error.to_string(), 1),
-            }
+            printed(print(&format!("{line}\n")))
         }
         Err(errors) => {
             errors.iter().for_each(|error| say(error));

@@ -9,12 +9,10 @@ use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{ConsumerBan, LiftBanRequest, LiftBanResponse, ListBansRequest, ListBansResponse};
 
 use super::super::allow_output::AllowOutput;
+use super::super::print;
 use super::super::server_args::ServerArgs;
 use super::super::terminal::clean_cell;
-use super::super::{fail, print, render};
 use super::explained;
-
-const FAILED: u8 = 2;
 
 pub(in crate::cli) const EXAMPLES: &str = "\
 Examples:
@@ -84,17 +82,14 @@ pub(crate) fn run(args: BansArgs) -> ExitCode {
             lift(&show, (&strategy, &consumer), is_meant, &reason, dry_run)
         }
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{:#}", explained(error)), FAILED),
-    }
+    super::super::done(done.map_err(explained))
 }
 
 fn list(show: &ShowBans, strategy: &str, consumer: &str) -> Result<()> {
     let pages = show.server.answer(async |client| pages(client, strategy, consumer).await)?;
     let is_empty = pages.iter().all(|page| page.bans.is_empty());
     for page in &pages {
-        show.print("weir.v1.ListBansResponse", page, || {
+        show.output.print("weir.v1.ListBansResponse", page, || {
             page.bans.iter().map(|ban| format!("{}\n", text(ban))).collect()
         })?;
     }
@@ -132,7 +127,7 @@ fn lift(
     for one in &lifted {
         let LiftBanResponse { ban } = one;
         let about = ban.as_ref().map(text).unwrap_or_default();
-        show.print("weir.v1.LiftBanResponse", one, || format!("{verb}: {about}\n"))?;
+        show.output.print("weir.v1.LiftBanResponse", one, || format!("{verb}: {about}\n"))?;
     }
     Ok(())
 }
@@ -170,14 +165,4 @@ fn text(ban: &ConsumerBan) -> String {
         let _ = write!(text, ", until {end}");
     }
     clean_cell(&text)
-}
-
-impl ShowBans {
-    fn print(&self, name: &str, message: &impl prost::Message, text: impl FnOnce() -> String) -> Result<()> {
-        let text = match self.output {
-            AllowOutput::Text => text(),
-            AllowOutput::Json => render::json(name, message)?,
-        };
-        print(&text).context("the answer cannot be printed")
-    }
 }

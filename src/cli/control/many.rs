@@ -14,8 +14,9 @@ use weir_proto::v1::{
     ChangeOptions, ChangeResult, EntryPut, FindChangeRequest, PutManyRequest, PutManyResponse,
 };
 
+use super::super::server_args::AskArgs;
 use super::super::terminal::say;
-use super::{ShowArgs, lasting, text};
+use super::{lasting, text};
 
 /// Calls for one part of the file, before the command gives up.
 const TRIES: usize = 5;
@@ -40,7 +41,7 @@ pub(super) struct PutManyArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    show: ShowArgs,
+    show: AskArgs,
 }
 
 /// Reads the whole file before the first call, so that a mistake in it changes nothing.
@@ -66,7 +67,7 @@ pub(super) fn put_many(args: PutManyArgs) -> Result<()> {
         }
         anyhow::Ok(total)
     })?;
-    args.show.print("weir.v1.PutManyResponse", &total, || text::many(&total))
+    args.show.output.print("weir.v1.PutManyResponse", &total, || text::many(&total))
 }
 
 const EXAMPLE: &str =

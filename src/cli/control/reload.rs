@@ -2,36 +2,18 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use weir_load::client::ClientError;
 use weir_proto::v1::ReloadResponse;
 
-use super::super::allow_output::AllowOutput;
-use super::super::server_args::ServerArgs;
-use super::super::{fail, print, render};
+use super::super::server_args::AskArgs;
 
-const MISTAKES: u8 = 1;
-const FAILED: u8 = 2;
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct ReloadArgs {
-    #[command(flatten)]
-    server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
-}
-
-pub(crate) fn run(args: &ReloadArgs) -> ExitCode {
-    match reload(args) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(MISTAKES),
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+pub(crate) fn run(args: &AskArgs) -> ExitCode {
+    super::super::answered(reload(args))
 }
 
 /// Prints the mistakes, and returns true if there is none.
-fn reload(args: &ReloadArgs) -> Result<bool> {
+fn reload(args: &AskArgs) -> Result<bool> {
     let answer = args.server.answer(async |client| client.reload().await);
     let response = answer.map_err(|error| match error.downcast_ref() {
         Some(ClientError::Refused { code: "UNIMPLEMENTED", .. }) => error.context(
@@ -40,11 +22,7 @@ fn reload(args: &ReloadArgs) -> Result<bool> {
         ),
         _ => error,
     })?;
-    let text = match args.output {
-        AllowOutput::Text => text(&response),
-        AllowOutput::Json => render::json("weir.v1.ReloadResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    args.output.print("weir.v1.ReloadResponse", &response, || text(&response))?;
     Ok(response.mistakes.is_empty())
 }
 

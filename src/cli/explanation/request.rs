@@ -1,6 +1,6 @@
 //! A resolved request, with the keys of its limits.
 
-use weir_core::key::{self, KeySecret, Namespace, Placements, Subject};
+use weir_core::key::{self, KeyPrefix, KeySecret, Namespace, Placements, Subject};
 use weir_core::strategy::{Limit, Resolved, Rules, Strategy};
 
 /// A request, and the result of its resolution.
@@ -46,19 +46,15 @@ impl ExplainedRequest<'_> {
 
     /// Returns the limit's key in Redis.
     pub(super) fn key(&self, limit: &Limit) -> String {
-        let mut name = Vec::new();
-        let prefix = self.namespace.prefix(self.tag());
-        key::write_key(&mut name, prefix, self.resolved.strategy, limit, &self.subject);
-        String::from_utf8_lossy(&name).into_owned()
+        let strategy = self.resolved.strategy;
+        self.name(|name, prefix| key::write_key(name, prefix, strategy, limit, &self.subject))
     }
 
     /// Returns the key of a log's reservations, if it has them.
     pub(super) fn held_key(&self, limit: &Limit) -> Option<String> {
+        let strategy = self.resolved.strategy;
         limit.algorithm.is_held().then(|| {
-            let mut name = Vec::new();
-            let prefix = self.namespace.prefix(self.tag());
-            key::write_held_key(&mut name, prefix, self.resolved.strategy, limit, &self.subject);
-            String::from_utf8_lossy(&name).into_owned()
+            self.name(|name, prefix| key::write_held_key(name, prefix, strategy, limit, &self.subject))
         })
     }
 
@@ -67,17 +63,19 @@ impl ExplainedRequest<'_> {
         let strategy = self.resolved.strategy;
         let costed = strategy.costed().filter(|costed| costed.hold.is_some())?;
         costed.limits.get(place).filter(|limit| !limit.is_fixed() && !limit.at_once)?;
-        let mut name = Vec::new();
-        let prefix = self.namespace.prefix(self.tag());
-        key::write_parts_key(&mut name, prefix, strategy, strategy.limits().get(place)?, &self.subject);
-        Some(String::from_utf8_lossy(&name).into_owned())
+        let limit = strategy.limits().get(place)?;
+        Some(self.name(|name, prefix| key::write_parts_key(name, prefix, strategy, limit, &self.subject)))
     }
 
     /// Returns the key of the record of a hold, with the word ID for its id.
     pub(super) fn hold_key(&self) -> String {
+        let strategy = self.resolved.strategy;
+        self.name(|name, prefix| key::write_hold_key(name, prefix, strategy, &self.subject, "ID"))
+    }
+
+    fn name(&self, write: impl FnOnce(&mut Vec<u8>, KeyPrefix<'_>)) -> String {
         let mut name = Vec::new();
-        let prefix = self.namespace.prefix(self.tag());
-        key::write_hold_key(&mut name, prefix, self.resolved.strategy, &self.subject, "ID");
+        write(&mut name, self.namespace.prefix(self.tag()));
         String::from_utf8_lossy(&name).into_owned()
     }
 }

@@ -2,17 +2,15 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{fail, print};
+use crate::cli::{fail, print, printed};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OpenapiArgs {}
 
 pub(crate) fn run() -> ExitCode {
     // `{:#}` of a JSON value is its text, indented.
-    let printed = weir_http::openapi().map(|description| print(&format!("{description:#}\n")));
-    match printed {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => fail(&error.to_string(), 1),
+    match weir_http::openapi() {
+        Ok(description) => printed(print(&format!("{description:#}\n"))),
         Err(error) => fail(&error, 1),
     }
 }

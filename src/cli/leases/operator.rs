@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{
     HeldLease, ListLeasesRequest, ListLeasesResponse, ReleaseLeasesRequest, ReleaseLeasesResponse,
 };
 
-use super::super::allow_output::AllowOutput;
-use super::super::server_args::ServerArgs;
+use super::super::server_args::AskArgs;
 use super::super::terminal::clean_cell;
-use super::super::{attribute, print, render};
+use super::super::{attribute, render};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
@@ -26,23 +25,16 @@ pub(super) struct ListArgs {
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
     #[command(flatten)]
-    server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
+    ask: AskArgs,
 }
 
 /// Lists all leases of a key.
 pub(super) fn list(args: ListArgs) -> Result<bool> {
-    let ListArgs { strategy, resource, consumer, attributes, server, output } = args;
+    let ListArgs { strategy, resource, consumer, attributes, ask } = args;
     let attributes = attributes.into_iter().collect();
     let request = ListLeasesRequest { resource, consumer, strategy, attributes, page_token: String::new() };
-    let response = server.answer(async |client| every_page(client, request).await)?;
-    let text = match output {
-        AllowOutput::Text => table(&response.leases),
-        AllowOutput::Json => render::json("weir.v1.ListLeasesResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    let response = ask.server.answer(async |client| every_page(client, request).await)?;
+    ask.output.print("weir.v1.ListLeasesResponse", &response, || table(&response.leases))?;
     Ok(true)
 }
 
@@ -88,13 +80,9 @@ fn table(leases: &[HeldLease]) -> String {
 }
 
 /// Releases leases: these ids, or all of the key. Returns true if any was held.
-pub(super) fn release(
-    mut request: ReleaseLeasesRequest,
-    server: &ServerArgs,
-    output: AllowOutput,
-) -> Result<bool> {
+pub(super) fn release(mut request: ReleaseLeasesRequest, ask: &AskArgs) -> Result<bool> {
     request.all = request.ids.is_empty();
-    let response = server.answer(async |client| {
+    let response = ask.server.answer(async |client| {
         let mut all = ReleaseLeasesResponse::default();
         // A call releases some; the end is there when one finds nothing to release.
         for _ in 0..MAX_PAGES {
@@ -108,13 +96,9 @@ pub(super) fn release(
         }
         Ok(all)
     })?;
-    let text = match output {
-        AllowOutput::Text => {
-            let ids: String = response.released.iter().map(|id| format!("  {}\n", clean_cell(id))).collect();
-            format!("{} released, {} left\n{ids}", response.released.len(), response.left)
-        }
-        AllowOutput::Json => render::json("weir.v1.ReleaseLeasesResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")?;
+    ask.output.print("weir.v1.ReleaseLeasesResponse", &response, || {
+        let ids: String = response.released.iter().map(|id| format!("  {}\n", clean_cell(id))).collect();
+        format!("{} released, {} left\n{ids}", response.released.len(), response.left)
+    })?;
     Ok(!response.released.is_empty())
 }

@@ -13,7 +13,7 @@ use super::output::LoadOutput;
 use super::server::Server;
 use super::until::UntilPlan;
 use crate::cli::access_args::AccessArgs;
-use crate::cli::{attribute, duration};
+use crate::cli::{attribute, duration, positive_span};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -310,13 +310,6 @@ fn rate(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(rate) if rate > 0.0 && rate <= MOST => Ok(rate),
         _ => Err(format!("expected a number above 0, at most {MOST}")),
-    }
-}
-
-fn positive_span(text: &str) -> Result<Micros, String> {
-    match weir_config::span(text)? {
-        Micros::ZERO => Err("it must be at least 1us".to_owned()),
-        span => Ok(span),
     }
 }
 

@@ -5,7 +5,7 @@ use weir_proto::v1::{
     BrowseRequest, BrowseResponse, BrowsedItem, ItemState, PurgeRequest, RedriveRequest, RedriveResponse,
 };
 
-use super::{WhichQueue, show};
+use super::WhichQueue;
 use crate::cli::render;
 
 #[derive(Debug, clap::Args)]
@@ -42,16 +42,16 @@ pub(super) struct PurgeArgs {
 const AT_ONCE: u64 = 100;
 
 pub(super) fn browse(args: BrowseArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
+    let WhichQueue { queue, ask } = args.queue;
     let request = BrowseRequest { queue, max_items: Some(args.max_items), after: args.after };
-    let response = server.answer(async |client| client.browse(request).await)?;
-    show(output, "weir.v1.BrowseResponse", &response, browse_text)?;
+    let response = ask.server.answer(async |client| client.browse(request).await)?;
+    ask.output.print("weir.v1.BrowseResponse", &response, || browse_text(&response))?;
     Ok(!response.items.is_empty())
 }
 
 /// Calls until there are no dead letters that were there at first, or the queue is full.
 pub(super) fn redrive(args: RedriveArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
+    let WhichQueue { queue, ask } = args.queue;
     let mut left = args.max_items.unwrap_or(u64::MAX);
     if left == 0 {
         bail!("--max-items is 0: it must be 1 or more");
@@ -60,7 +60,7 @@ pub(super) fn redrive(args: RedriveArgs) -> Result<bool> {
     loop {
         let max_items = u32::try_from(left.min(AT_ONCE)).ok();
         let request = RedriveRequest { queue: queue.clone(), max_items, after: all.next.clone() };
-        let response = server.answer(async |client| client.redrive(request).await)?;
+        let response = ask.server.answer(async |client| client.redrive(request).await)?;
         left = left.saturating_sub(response.item_ids.len() as u64);
         let mut item_ids = std::mem::take(&mut all.item_ids);
         item_ids.extend(response.item_ids.iter().cloned());
@@ -69,19 +69,18 @@ pub(super) fn redrive(args: RedriveArgs) -> Result<bool> {
             break;
         }
     }
-    show(output, "weir.v1.RedriveResponse", &all, redrive_text)?;
+    ask.output.print("weir.v1.RedriveResponse", &all, || redrive_text(&all))?;
     Ok(!all.full)
 }
 
 pub(super) fn purge(args: PurgeArgs) -> Result<bool> {
-    let WhichQueue { queue, server, output } = args.queue;
+    let WhichQueue { queue, ask } = args.queue;
     if !args.yes {
         bail!("this removes all items of `{queue}`, also those that workers have; say --yes if you mean it");
     }
-    let response = server.answer(async |client| client.purge(PurgeRequest { queue }).await)?;
-    show(output, "weir.v1.PurgeResponse", &response, |response| {
-        format!("{} items removed\n", response.purged)
-    })?;
+    let response = ask.server.answer(async |client| client.purge(PurgeRequest { queue }).await)?;
+    ask.output
+        .print("weir.v1.PurgeResponse", &response, || format!("{} items removed\n", response.purged))?;
     Ok(true)
 }
 

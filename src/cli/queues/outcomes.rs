@@ -9,7 +9,7 @@ use weir_load::client::{Client, ClientError};
 use weir_proto::v1::{ItemFate, ItemOutcome, OutcomeTotals, OutcomesRequest, OutcomesResponse};
 use weir_time::clock::Clock;
 
-use super::{WhichQueue, show};
+use super::WhichQueue;
 use crate::cli::allow_output::AllowOutput;
 use crate::cli::{duration, print, render};
 
@@ -65,24 +65,24 @@ const AT_ONCE: u64 = 100;
 /// Prints outcomes as they come, page by page. JSON has one outcome per line.
 pub(super) fn run(args: OutcomesArgs) -> Result<bool> {
     let request = args.request();
-    let OutcomesArgs { queue: WhichQueue { server, output, .. }, max_items, all, totals, .. } = args;
+    let OutcomesArgs { queue: WhichQueue { ask, .. }, max_items, all, totals, .. } = args;
     if totals {
-        let totals = server.answer(async |client| sum(client, request).await)?;
-        show(output, "weir.v1.OutcomeTotals", &totals, totals_text)?;
+        let totals = ask.server.answer(async |client| sum(client, request).await)?;
+        ask.output.print("weir.v1.OutcomeTotals", &totals, || totals_text(&totals))?;
         return Ok(totals != OutcomeTotals::default());
     }
     let most = if all { u64::MAX } else { max_items.into() };
     let mut printed = Ok(());
     let pages = async |client: &mut Client| {
         each_page(client, request, most, |page| {
-            printed = print_page(page, output);
+            printed = print_page(page, ask.output);
             printed.is_ok()
         })
         .await
     };
-    let (found, has_more) = server.answer(pages)?;
+    let (found, has_more) = ask.server.answer(pages)?;
     printed.context("the answer cannot be printed")?;
-    let note = match (output, found, has_more) {
+    let note = match (ask.output, found, has_more) {
         (AllowOutput::Text, 0, _) => "nothing\n",
         (AllowOutput::Text, _, true) => "  there are more: raise --max-items, or add --all\n",
         _ => "",

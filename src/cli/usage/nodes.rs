@@ -1,16 +1,14 @@
 //! `weir nodes`: the processes of the deployment, and which files and changes they have in force.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use prost_types::Timestamp;
 use weir_proto::v1::{DeploymentNode, NodeState};
 
-use super::super::allow_output::AllowOutput;
-use super::super::server_args::ServerArgs;
-use super::super::terminal::clean_cell;
-use super::super::{fail, print, render, say};
+use super::super::server_args::AskArgs;
+use super::super::terminal::{clean_cell, text_table};
+use super::super::{done, say};
 
 pub(in crate::cli) const EXAMPLES: &str = "\
 Examples:
@@ -18,34 +16,16 @@ Examples:
   weir nodes --server http://10.0.0.1:8081    asked of another node
   weir nodes --output json";
 
-const FAILED: u8 = 2;
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct NodesArgs {
-    #[command(flatten)]
-    server: ServerArgs,
-    /// Text for people, or the proto-JSON of the response
-    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: AllowOutput,
+pub(crate) fn run(args: AskArgs) -> ExitCode {
+    done(nodes(&args))
 }
 
-pub(crate) fn run(args: NodesArgs) -> ExitCode {
-    match nodes(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
-}
-
-fn nodes(args: &NodesArgs) -> Result<()> {
+fn nodes(args: &AskArgs) -> Result<()> {
     let response = args.server.answer(async |client| client.list_nodes().await)?;
     if !response.incomplete.is_empty() {
         say(&format!("note: other nodes are missing: {}", clean_cell(&response.incomplete)));
     }
-    let text = match args.output {
-        AllowOutput::Text => page(&response.nodes),
-        AllowOutput::Json => render::json("weir.v1.ListNodesResponse", &response)?,
-    };
-    print(&text).context("the answer cannot be printed")
+    args.output.print("weir.v1.ListNodesResponse", &response, || page(&response.nodes))
 }
 
 /// The table of the nodes that run, and below it that of the others.
@@ -87,15 +67,5 @@ pub(super) fn cells(node: &DeploymentNode) -> [String; 8] {
 fn table<'n>(nodes: impl Iterator<Item = &'n DeploymentNode>) -> String {
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(nodes.map(cells));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 8] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            let _ = write!(line, "  {cell:<width$}");
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
+    text_table(&rows, HEAD.len())
 }

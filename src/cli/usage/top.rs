@@ -2,6 +2,7 @@
 
 mod columns;
 mod costs;
+mod drawn_table;
 mod plain;
 mod screen;
 mod view;
@@ -17,15 +18,13 @@ use weir_proto::v1::{ConsumerOutcome, GetUsageRequest, TopConsumersRequest, TopC
 
 use self::view::{SPAN, UsageView};
 use super::super::server_args::{ServerArgs, explained};
-use super::super::{duration, fail, print};
+use super::super::{done, duration, print};
 
 pub(in crate::cli) const EXAMPLES: &str = "\
 Examples:
   weir top                               what is decided now, until q is pressed
   weir top --once                        the same once, as text
   weir top --strategy api --consumers 1h";
-
-const FAILED: u8 = 2;
 
 /// Number of requested consumers; a screen shows as many as fit.
 const CONSUMERS: u32 = 50;
@@ -61,10 +60,7 @@ enum WindowArg {
 }
 
 pub(crate) fn run(args: TopArgs) -> ExitCode {
-    match show(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), FAILED),
-    }
+    done(show(args))
 }
 
 fn show(args: TopArgs) -> Result<()> {

@@ -17,9 +17,9 @@ use super::super::nodes;
 use super::WindowArg;
 use super::columns::{Column, fitting, used, width_of};
 use super::costs;
-use super::view::{SPAN, StrategyRow, UsageView, estimate};
+use super::drawn_table::{BOLD, draw_table, ranked, short};
+use super::view::{SPAN, StrategyRow, UsageView, consumer_cells};
 
-const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
 /// Bar heights of the trend, relative to its maximum.
@@ -206,10 +206,6 @@ fn rate(per_second: f64) -> String {
     }
 }
 
-fn short(width: usize) -> u16 {
-    u16::try_from(width).unwrap_or(u16::MAX)
-}
-
 /// Iterates over the calls of each two seconds.
 fn halves(row: &StrategyRow) -> impl Iterator<Item = u64> {
     row.trend.chunks(2).map(|pair| pair.iter().sum())
@@ -226,41 +222,20 @@ fn bars(row: &StrategyRow, most: u64) -> String {
     halves(row).map(bar).collect()
 }
 
+/// The columns of consumers, and how important each is.
+const CONSUMER_TITLES: [&str; 3] = ["consumer", "strategy", "calls"];
+const CONSUMER_RANKS: [usize; 3] = [0, 2, 1];
+
 /// The width that the names and numbers of consumers need.
 fn consumers_width(consumers: &[ConsumerCalls]) -> usize {
-    used(&consumer_columns(consumers), &[0, 2])
-}
-
-fn consumer_columns(consumers: &[ConsumerCalls]) -> [Column; 3] {
-    let cells: Vec<[String; 3]> = consumers.iter().map(consumer_cells).collect();
-    let of = |place: usize, title| {
-        width_of(title, cells.iter().filter_map(|row| row.get(place).map(String::as_str)))
-    };
-    let widths = [of(0, "consumer"), of(1, "strategy"), of(2, "calls")];
-    let [consumer, strategy, calls] = widths;
-    [(consumer, 0), (strategy, 2), (calls, 1)].map(|(width, rank)| Column { width, rank })
-}
-
-fn consumer_cells(one: &ConsumerCalls) -> [String; 3] {
-    [clean_cell(&one.consumer), clean_cell(&one.strategy), estimate(one)]
+    let rows: Vec<[String; 3]> = consumers.iter().map(consumer_cells).collect();
+    let columns = ranked(&CONSUMER_TITLES, &CONSUMER_RANKS, &rows).into_iter().map(|(_, column)| column);
+    used(&columns.collect::<Vec<_>>(), &[0, 2])
 }
 
 fn draw_consumers(frame: &mut Frame<'_>, area: Rect, title: &str, consumers: &[ConsumerCalls]) {
-    let columns = consumer_columns(consumers);
-    let shown = fitting(&columns, usize::from(area.width));
-    let row = |one: &ConsumerCalls| {
-        let cells = consumer_cells(one);
-        Row::new(shown.iter().filter_map(|&place| cells.get(place).cloned()).collect::<Vec<_>>())
-    };
-    let widths = shown.iter().map(|&place| columns.get(place).map_or(0, |column| column.width));
-    let head = shown.iter().filter_map(|&place| ["consumer", "strategy", "calls"].get(place).copied());
-    let table = Table::new(
-        consumers.iter().map(row),
-        widths.map(|width| Constraint::Length(short(width))).collect::<Vec<_>>(),
-    )
-    .header(Row::new(head.collect::<Vec<_>>()).style(BOLD))
-    .block(Block::new().borders(Borders::TOP).title(title.to_owned()));
-    frame.render_widget(table, area);
+    let rows: Vec<[String; 3]> = consumers.iter().map(consumer_cells).collect();
+    draw_table(frame, area, title, &ranked(&CONSUMER_TITLES, &CONSUMER_RANKS, &rows), &rows);
 }
 
 /// The rank of each column of a node.
@@ -269,21 +244,7 @@ const NODE_RANKS: [usize; 8] = [0, 4, 1, 3, 7, 2, 6, 5];
 /// The rows of `weir nodes`: those that have ended come last.
 fn draw_nodes(frame: &mut Frame<'_>, area: Rect, nodes: &[DeploymentNode]) {
     let rows: Vec<[String; 8]> = nodes.iter().map(nodes::cells).collect();
-    let column = |(place, (title, rank)): (usize, (&&str, usize))| {
-        let cells = rows.iter().filter_map(|row| row.get(place).map(String::as_str));
-        Column { width: width_of(title, cells), rank }
-    };
-    let columns: Vec<Column> = nodes::HEAD.iter().zip(NODE_RANKS).enumerate().map(column).collect();
-    let shown = fitting(&columns, usize::from(area.width));
-    let widths = shown.iter().map(|&place| columns.get(place).map_or(0, |column| column.width));
-    let line = |row: &[String; 8]| {
-        Row::new(shown.iter().filter_map(|&place| row.get(place).cloned()).collect::<Vec<_>>())
-    };
-    let head = shown.iter().filter_map(|&place| nodes::HEAD.get(place).copied());
-    let table = Table::new(rows.iter().map(line), widths.map(|width| Constraint::Length(short(width))))
-        .header(Row::new(head.collect::<Vec<_>>()).style(BOLD))
-        .block(Block::new().borders(Borders::TOP).title(" nodes "));
-    frame.render_widget(table, area);
+    draw_table(frame, area, " nodes ", &ranked(&nodes::HEAD, &NODE_RANKS, &rows), &rows);
 }
 
 #[cfg(test)]

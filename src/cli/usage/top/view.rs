@@ -162,8 +162,13 @@ fn names(series: &UsageSeries) -> (String, String) {
     (clean_cell(&series.strategy), clean_cell(pattern))
 }
 
+/// The cells of a consumer: its name, the strategy, and the estimate of its calls.
+pub(super) fn consumer_cells(one: &ConsumerCalls) -> [String; 3] {
+    [clean_cell(&one.consumer), clean_cell(&one.strategy), estimate(one)]
+}
+
 /// Formats an estimate with its error bound.
-pub(super) fn estimate(one: &ConsumerCalls) -> String {
+fn estimate(one: &ConsumerCalls) -> String {
     let off = one.error.saturating_add(one.sampling_error);
     if off == 0 { one.calls.to_string() } else { format!("{} ±{off}", one.calls) }
 }
