@@ -84,11 +84,8 @@ impl<'a> Expander<'a> {
             }
             Content::Map(entries) => {
                 for (key, value) in entries {
-                    let key = match &key.content {
-                        Content::Scalar { text, .. } => text,
-                        _ => "",
-                    };
-                    self.node(value, Some(&PathStep { parent: here, key: Some(key), index: 0 }));
+                    let key = Some(key.text().unwrap_or_default());
+                    self.node(value, Some(&PathStep { parent: here, key, index: 0 }));
                 }
             }
         }

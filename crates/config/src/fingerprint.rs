@@ -47,8 +47,7 @@ impl ConfigFingerprint {
     ) {
         let has_settings = |name: &str| SETTINGS.contains(&name) || overrides.has_settings(name);
         for (key, value) in sections {
-            let is_settings = matches!(&key.content, Content::Scalar { text, .. } if has_settings(text));
-            if !is_settings {
+            if !key.text().is_some_and(has_settings) {
                 self.node(key, keys);
                 self.node(value, keys);
             } else if let Some(shared) = keys.shared(value) {
@@ -71,8 +70,7 @@ impl ConfigFingerprint {
                 self.0.byte(3);
                 for (key, value) in entries {
                     self.node(key, keys);
-                    let is_secret = matches!(&key.content, Content::Scalar { text, .. } if keys.secrets.contains(&text.as_str()));
-                    if !is_secret {
+                    if !key.text().is_some_and(|text| keys.secrets.contains(&text)) {
                         self.node(value, keys);
                     }
                 }
@@ -113,8 +111,8 @@ impl KeyMeanings {
     fn shared(&self, node: &YamlNode) -> Option<YamlNode> {
         let content = match &node.content {
             Content::Map(entries) => {
-                let kept = entries.iter().filter_map(|(key, value)| match &key.content {
-                    Content::Scalar { text, .. } if self.is_of_the_node(text) => None,
+                let kept = entries.iter().filter_map(|(key, value)| match key.text() {
+                    Some(text) if self.is_of_the_node(text) => None,
                     _ => Some((key.clone(), self.shared(value)?)),
                 });
                 let kept: Vec<_> = kept.collect();

@@ -31,8 +31,8 @@ pub struct WrittenStrategies(HashMap<String, YamlNode>);
 impl WrittenStrategies {
     /// Reads the strategies of a file's tree.
     pub(super) fn from_tree(tree: &YamlNode) -> Self {
-        let all = value_of(tree, "strategies").into_iter().flat_map(entries);
-        Self(all.filter_map(|(key, node)| Some((scalar(key)?.to_owned(), node.clone()))).collect())
+        let all = tree.get("strategies").into_iter().flat_map(YamlNode::entries);
+        Self(all.filter_map(|(key, node)| Some((key.text()?.to_owned(), node.clone()))).collect())
     }
 
     /// The strategy `name` with other numbers for some limits; or every mistake, a line each.
@@ -83,9 +83,9 @@ impl WrittenStrategies {
     pub fn written(&self, strategy: &str, limit: &str) -> Option<String> {
         let item = limit_node(self.0.get(strategy)?, limit)?;
         let (key, value) = algorithm_entry(item)?;
-        let pairs = entries(value).filter_map(|(key, value)| Some((scalar(key)?, scalar(value)?)));
+        let pairs = value.entries().iter().filter_map(|(key, value)| Some((key.text()?, value.text()?)));
         let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}: {value}")).collect();
-        Some(format!("{}: {{ {} }}", scalar(key)?, pairs.join(", ")))
+        Some(format!("{}: {{ {} }}", key.text()?, pairs.join(", ")))
     }
 
     fn node(&self, name: &str) -> Result<&YamlNode, Vec<String>> {
@@ -123,7 +123,7 @@ fn limit_with(strategy: &YamlNode, name: &str, text: &str) -> Result<(Algorithm,
     let mut item = item.clone();
     let patch = patch_of(algorithm_name(&item), text).map_err(named)?;
     if let Content::Map(entries) = &mut item.content {
-        entries.retain(|(key, _)| scalar(key).is_none_or(|key| !OTHER_KEYS.contains(&key)));
+        entries.retain(|(key, _)| key.text().is_none_or(|key| !OTHER_KEYS.contains(&key)));
     }
     apply(&mut item, patch);
     let mut report = MistakeReport::default();
@@ -147,7 +147,7 @@ fn apply(item: &mut YamlNode, patch: Patch) {
         outer.into_iter().for_each(|(key, text)| set(entries, at, &key, text));
         let algorithm = entries.iter_mut().find(|(key, _)| is_algorithm(key));
         if let Some((_, YamlNode { content: Content::Map(entries), .. })) = algorithm {
-            entries.retain(|(key, _)| scalar(key).is_none_or(|key| !patch.unset.contains(&key)));
+            entries.retain(|(key, _)| key.text().is_none_or(|key| !patch.unset.contains(&key)));
             inner.into_iter().for_each(|(key, text)| set(entries, at, &key, text));
         }
     }
@@ -155,7 +155,7 @@ fn apply(item: &mut YamlNode, patch: Patch) {
 
 fn set(entries: &mut Vec<(YamlNode, YamlNode)>, at: Position, key: &str, text: String) {
     let node = |text| YamlNode { at, content: Content::Scalar { text, quoted: false }, cut: false };
-    match entries.iter_mut().find(|(known, _)| scalar(known) == Some(key)) {
+    match entries.iter_mut().find(|(known, _)| known.text() == Some(key)) {
         Some((_, value)) => *value = node(text),
         None => entries.push((node(key.to_owned()), node(text))),
     }
@@ -184,59 +184,45 @@ fn quoted(names: &[String]) -> String {
 
 /// The limits' names; that of permits is `concurrency`.
 fn limit_names(strategy: &YamlNode) -> Vec<String> {
-    if value_of(strategy, CONCURRENCY).is_some() {
+    if strategy.get(CONCURRENCY).is_some() {
         return vec![CONCURRENCY.to_owned()];
     }
-    let items = value_of(strategy, "limits").into_iter().flat_map(items);
-    items.map(|item| value_of(item, "name").and_then(scalar).unwrap_or_default().to_owned()).collect()
+    let items = strategy.get("limits").into_iter().flat_map(YamlNode::items);
+    items.map(|item| item.get("name").and_then(YamlNode::text).unwrap_or_default().to_owned()).collect()
 }
 
 /// The node that has the algorithm: a limit, or the strategy itself if it has permits.
 fn limit_node<'t>(strategy: &'t YamlNode, name: &str) -> Option<&'t YamlNode> {
-    if value_of(strategy, CONCURRENCY).is_some() {
+    if strategy.get(CONCURRENCY).is_some() {
         return (name == CONCURRENCY).then_some(strategy);
     }
-    items(value_of(strategy, "limits")?).find(|item| value_of(item, "name").and_then(scalar) == Some(name))
+    strategy
+        .get("limits")?
+        .items()
+        .iter()
+        .find(|item| item.get("name").and_then(YamlNode::text) == Some(name))
 }
 
 fn limit_node_mut<'t>(strategy: &'t mut YamlNode, name: &str) -> Option<&'t mut YamlNode> {
-    if value_of(strategy, CONCURRENCY).is_some() {
+    if strategy.get(CONCURRENCY).is_some() {
         return (name == CONCURRENCY).then_some(strategy);
     }
     let Content::Map(entries) = &mut strategy.content else { return None };
-    let (_, limits) = entries.iter_mut().find(|(key, _)| scalar(key) == Some("limits"))?;
+    let (_, limits) = entries.iter_mut().find(|(key, _)| key.text() == Some("limits"))?;
     let Content::List(items) = &mut limits.content else { return None };
-    items.iter_mut().find(|item| value_of(item, "name").and_then(scalar) == Some(name))
+    items.iter_mut().find(|item| item.get("name").and_then(YamlNode::text) == Some(name))
 }
 
 fn algorithm_name(item: &YamlNode) -> &str {
-    algorithm_entry(item).and_then(|(key, _)| scalar(key)).unwrap_or_default()
+    algorithm_entry(item).and_then(|(key, _)| key.text()).unwrap_or_default()
 }
 
 fn algorithm_entry(item: &YamlNode) -> Option<(&YamlNode, &YamlNode)> {
-    entries(item).find(|(key, _)| is_algorithm(key))
+    item.entries().iter().find(|(key, _)| is_algorithm(key)).map(|(key, value)| (key, value))
 }
 
 fn is_algorithm(key: &YamlNode) -> bool {
-    scalar(key).is_some_and(|key| key == CONCURRENCY || super::algorithms::is_algorithm(key))
-}
-
-fn value_of<'t>(node: &'t YamlNode, name: &str) -> Option<&'t YamlNode> {
-    entries(node).find(|(key, _)| scalar(key) == Some(name)).map(|(_, value)| value)
-}
-
-fn entries(node: &YamlNode) -> impl Iterator<Item = (&YamlNode, &YamlNode)> {
-    let entries = if let Content::Map(entries) = &node.content { entries.as_slice() } else { &[] };
-    entries.iter().map(|(key, value)| (key, value))
-}
-
-fn items(node: &YamlNode) -> impl Iterator<Item = &YamlNode> {
-    let items = if let Content::List(items) = &node.content { items.as_slice() } else { &[] };
-    items.iter()
-}
-
-fn scalar(node: &YamlNode) -> Option<&str> {
-    if let Content::Scalar { text, .. } = &node.content { Some(text) } else { None }
+    key.text().is_some_and(|key| key == CONCURRENCY || super::algorithms::is_algorithm(key))
 }
 
 #[cfg(test)]

@@ -12,14 +12,9 @@ pub struct StrategyMeanings(Vec<(String, u64)>);
 impl StrategyMeanings {
     /// Computes the meanings of the strategies of a file's tree.
     pub(super) fn from_tree(tree: &YamlNode) -> Self {
-        let section =
-            |name| entries(tree).iter().find(|(key, _)| text(key) == Some(name)).map(|(_, value)| value);
-        let overrides = match section("overrides").map(|value| &value.content) {
-            Some(Content::List(items)) => &items[..],
-            _ => &[],
-        };
+        let overrides = tree.get("overrides").map_or(&[][..], YamlNode::items);
         let meaning = |(key, value): &(YamlNode, YamlNode)| {
-            let name = text(key)?;
+            let name = key.text()?;
             let mut sum = Fnv1a::default();
             add(&mut sum, value);
             // Their order counts: the first that fits is taken.
@@ -29,8 +24,8 @@ impl StrategyMeanings {
                 .for_each(|item| add(&mut sum, item));
             Some((name.to_owned(), sum.sum()))
         };
-        let mut meanings: Vec<_> =
-            section("strategies").map(entries).unwrap_or_default().iter().filter_map(meaning).collect();
+        let strategies = tree.get("strategies").map_or(&[][..], YamlNode::entries);
+        let mut meanings: Vec<_> = strategies.iter().filter_map(meaning).collect();
         meanings.sort_unstable();
         Self(meanings)
     }
@@ -41,22 +36,8 @@ impl StrategyMeanings {
     }
 }
 
-fn entries(node: &YamlNode) -> &[(YamlNode, YamlNode)] {
-    match &node.content {
-        Content::Map(entries) => entries,
-        _ => &[],
-    }
-}
-
-fn text(node: &YamlNode) -> Option<&str> {
-    match &node.content {
-        Content::Scalar { text, .. } => Some(text),
-        _ => None,
-    }
-}
-
 fn strategy_of(item: &YamlNode) -> Option<&str> {
-    entries(item).iter().find(|(key, _)| text(key) == Some("strategy")).and_then(|(_, value)| text(value))
+    item.get("strategy").and_then(YamlNode::text)
 }
 
 /// Adds a node and all below it. Keys are added in the order of their names.
@@ -71,7 +52,7 @@ fn add(sum: &mut Fnv1a, node: &YamlNode) {
         }
         Content::Map(entries) => {
             let mut sorted: Vec<_> =
-                entries.iter().map(|(key, value)| (text(key).unwrap_or_default(), value)).collect();
+                entries.iter().map(|(key, value)| (key.text().unwrap_or_default(), value)).collect();
             sorted.sort_by_key(|(key, _)| *key);
             sum.byte(3);
             for (key, value) in sorted {

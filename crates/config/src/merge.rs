@@ -74,10 +74,11 @@ impl Section<'_> {
 }
 
 fn extend(entries: &mut Vec<(YamlNode, YamlNode)>, more: Vec<(YamlNode, YamlNode)>, section: Section<'_>) {
-    let places = entries.iter().enumerate().filter_map(|(place, (key, _))| Some((name(key)?, place)));
+    let places =
+        entries.iter().enumerate().filter_map(|(place, (key, _))| Some((key.text()?.to_owned(), place)));
     let places: HashMap<String, usize> = places.collect();
     for (key, value) in more {
-        let known = name(&key).and_then(|name| Some((*places.get(&name)?, name)));
+        let known = key.text().and_then(|name| Some((*places.get(name)?, name.to_owned())));
         let first = known.and_then(|(place, name)| Some((entries.get_mut(place)?, name)));
         let Some(((_, first), name)) = first else {
             entries.push((key, value));
@@ -96,12 +97,5 @@ fn extend(entries: &mut Vec<(YamlNode, YamlNode)>, more: Vec<(YamlNode, YamlNode
             }
             (_, content) => entries.push((key, YamlNode { content, ..value })),
         }
-    }
-}
-
-fn name(key: &YamlNode) -> Option<String> {
-    match &key.content {
-        Content::Scalar { text, .. } => Some(text.clone()),
-        _ => None,
     }
 }

@@ -5,15 +5,11 @@ use std::io;
 use std::path::Path;
 
 use super::Secret;
-use super::values::{MAX_SECRET, Scalar, quote};
+use super::values::{Scalar, quote, secret_text};
 
 /// Reads a password in plain text. Errors never show it.
 pub(super) fn password(scalar: Scalar<'_>) -> Result<Secret, String> {
-    match scalar.text.len() {
-        0 => Err("must not be empty".to_owned()),
-        length if length > MAX_SECRET => Err(format!("is {length} bytes long: at most {MAX_SECRET}")),
-        _ => Ok(Secret::new(scalar.text)),
-    }
+    secret_text(scalar).map(Secret::new)
 }
 
 /// Reads a password file. It is validated now, so that a mistake is reported at startup, and read again whenever a

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::values::shortened;
+
 /// Maximum length of the path of a Unix socket in bytes: the system has 108, including the final NUL.
 pub const MAX_SOCKET_PATH: usize = 107;
-
-/// Maximum number of characters of a name in an error.
-const SHOWN: usize = 64;
 
 /// An error in a name that begins with `unix:`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,13 +53,6 @@ fn checked(name: &str, rest: &str) -> Result<PathBuf, UnixPathError> {
         return Err(UnixPathError::TooLong { name: shown(), length: path.len() });
     }
     Ok(PathBuf::from(path))
-}
-
-fn shortened(name: &str) -> String {
-    match name.char_indices().nth(SHOWN) {
-        None => name.to_owned(),
-        Some((end, _)) => format!("{}…", &name[..end]),
-    }
 }
 
 #[cfg(test)]

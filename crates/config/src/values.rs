@@ -81,10 +81,15 @@ pub(super) fn address(scalar: Scalar<'_>) -> Result<SocketAddr, String> {
 
 /// Parses a secret. Errors never show it.
 pub(super) fn secret(scalar: Scalar<'_>) -> Result<KeySecret, String> {
+    secret_text(scalar).map(KeySecret::from_text)
+}
+
+/// Checks the length of a secret. Errors never show it.
+pub(super) fn secret_text(scalar: Scalar<'_>) -> Result<&str, String> {
     match scalar.text.len() {
         0 => Err("must not be empty".to_owned()),
         length if length > MAX_SECRET => Err(format!("is {length} bytes long: at most {MAX_SECRET}")),
-        _ => Ok(KeySecret::from_text(scalar.text)),
+        _ => Ok(scalar.text),
     }
 }
 

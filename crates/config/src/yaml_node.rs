@@ -32,3 +32,25 @@ pub enum Content {
     /// A mistake that was reported already.
     Refused,
 }
+
+impl YamlNode {
+    /// Returns the text of a scalar.
+    pub(super) fn text(&self) -> Option<&str> {
+        if let Content::Scalar { text, .. } = &self.content { Some(text) } else { None }
+    }
+
+    /// Returns the entries of a mapping; none of another node.
+    pub(super) fn entries(&self) -> &[(Self, Self)] {
+        if let Content::Map(entries) = &self.content { entries } else { &[] }
+    }
+
+    /// Returns the items of a list; none of another node.
+    pub(super) fn items(&self) -> &[Self] {
+        if let Content::List(items) = &self.content { items } else { &[] }
+    }
+
+    /// Returns the value of a key of a mapping.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        self.entries().iter().find(|(name, _)| name.text() == Some(key)).map(|(_, value)| value)
+    }
+}
